@@ -1,0 +1,70 @@
+"""linkwise: rigid-multibody dynamics as an algebra of spatial operators."""
+
+from .errors import (
+    FileError,
+    InputError,
+    LinkwiseError,
+    ModelError,
+    ModelWarning,
+    NoRecursionError,
+    NotAdmittedError,
+    SingularError,
+    SpaceError,
+    UnknownNameError,
+)
+from .make import assemble, chain, load, random_tree
+from .make import robot_names as robots
+from .model.inertia import Inertia
+from .model.joints import (
+    Custom,
+    Cylindrical,
+    Fixed,
+    Free,
+    Helical,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
+from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
+from .robot import FORWARD_METHODS, Robot
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FORWARD_METHODS",
+    "Body",
+    "Custom",
+    "Cylindrical",
+    "FileError",
+    "Fixed",
+    "Frame",
+    "Free",
+    "Helical",
+    "Inertia",
+    "InputError",
+    "Joint",
+    "Limits",
+    "LinkwiseError",
+    "Mimic",
+    "ModelError",
+    "ModelWarning",
+    "NoRecursionError",
+    "NotAdmittedError",
+    "Planar",
+    "Prismatic",
+    "Revolute",
+    "Robot",
+    "Rotor",
+    "SingularError",
+    "SpaceError",
+    "Spherical",
+    "Universal",
+    "UnknownNameError",
+    "assemble",
+    "chain",
+    "load",
+    "random_tree",
+    "robots",
+]

@@ -1,0 +1,173 @@
+"""Articulated-body inertias: the Riccati recursion, and the filters that factor and invert 𝓜.
+
+    P(k) = φ(k,k−1) P⁺(k−1) φ*(k,k−1) + M(k),  D = HPH*,  G = PH*D⁻¹,  P⁺ = P − GDG*
+    K(k+1,k) = φ(k+1,k) G(k),  ψ(k+1,k) = φ(k+1,k) τ̄(k),  τ̄ = I − GH
+
+(Unified formulation paper (40)–(45), Operator algebra paper (4.1), (4.2), JPL 88-11 (4.4)–(4.8),
+Linearized dynamics paper (4.3), Diagonalized dynamics paper Algorithm 4.1; math notes 7.)
+
+Rotors enter as measurement noise. Their reflected inertia Γ adds to D (math notes 12.6). A rotor that
+also turns with its parent couples joint k with the parent's motion through s(k), which is a correlation
+between process and measurement noise: D = HPH* + Γ, G = (PH* + s) D⁻¹, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import SingularError
+from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
+from ..sweeps import inward, outward, unzip
+from .links import Links
+
+
+@dataclass(frozen=True, eq=False)
+class Articulated:
+    """P(k), D(k), D⁻¹(k), G(k) and P⁺(k) of every body."""
+
+    P: list[Array]
+    D: list[Array]
+    D_inverse: list[Array]
+    G: list[Array]
+    P_plus: list[Array]
+
+    def solve(self, links: Links, T: Array) -> Array:
+        """𝓜⁻¹ T = (I − HψK)* D⁻¹ (I − HψK) T for the columns of T (..., nv, m), in two sweeps."""
+        epsilon = whiten(links, self, links.split_rows(T))
+        nu = [Di @ e for Di, e in zip(self.D_inverse, epsilon)]
+        return links.join_rows(smooth(links, self, nu)[0], T.shape[-1])
+
+
+def riccati(
+    links: Links, X: list[Any], rotors: bool = True, what: str = "the mass matrix", threshold: float = 0.0
+) -> Articulated:
+    """The recursion for any block-diagonal symmetric X in place of M; rotors are optional."""
+    none = [None] * len(X)
+    Gamma, s = (links.Gamma, links.s) if rotors else (none, none)
+
+    def step(gathered: Any, phi: Transform, H: Array, M: Any, Gamma: Any, s: Any, name: str) -> Any:
+        P = gathered + (M.matrix if isinstance(M, RigidInertia) else M)
+        kept = riccati_step(P, H, Gamma, s, name, what, threshold)
+        return congruence(phi, kept[-1]), kept
+
+    kept = inward(links.parents, step, 0, links.phi, links.H, X, Gamma, s, links.names)
+    return Articulated(*unzip(kept, 5))
+
+
+def riccati_step(
+    P: Array, H: Array, Gamma: Any, s: Any, name: str, what: str = "the mass matrix", threshold: float = 0.0
+) -> tuple[Array, Array, Array, Array, Array]:
+    """(P, D, D⁻¹, G, P⁺) of one body from its P. ``name`` is for the error where D is not positive."""
+    U = P @ H.mT
+    D = arrays.symmetric(H @ U)
+    if Gamma is not None:
+        D = D + Gamma
+    if s is not None:
+        U = U + s
+    D_inverse = _pivot_inverse(D, name, what, threshold * _size(P) if threshold else 0.0)
+    G = U @ D_inverse
+    return P, D, D_inverse, G, P - arrays.symmetric(G @ U.mT)
+
+
+def articulated(links: Links) -> Articulated:
+    """The articulated-body inertias of the robot at this configuration."""
+    return riccati(links, links.M)
+
+
+def _size(P: Array) -> Any:
+    return np.abs(P).max(axis=(-2, -1)) if arrays.is_eager(P) else 0.0
+
+
+def _pivot_inverse(D: Array, name: str, what: str, floor: Any) -> Array:
+    """D⁻¹, or an error naming the body where D is not positive (NaN passes through as NaN)."""
+    if arrays.is_eager(D) and D.shape[-1]:
+        real = D.real if np.iscomplexobj(D) else D
+        smallest = _smallest_eigenvalue(real)
+        if (smallest <= np.broadcast_to(floor, smallest.shape)).any():
+            raise SingularError(
+                f"{what} is singular: nothing resists the joint of body {name!r} (its articulated inertia D is"
+                f" {float(smallest.min()):.3g}). Give {name!r} or a body outboard of it inertia, give the joint a"
+                " rotor, or lock it"
+            )
+    return arrays.inverse_spd(D)
+
+
+def _smallest_eigenvalue(D: np.ndarray) -> np.ndarray:
+    """Of each matrix of a batch; NaN where a matrix is not finite."""
+    if D.shape[-1] == 1:
+        return D[..., 0, 0]
+    finite = np.isfinite(D).all(axis=(-2, -1))
+    eigenvalues = np.linalg.eigvalsh(np.where(finite[..., None, None], D, np.eye(D.shape[-1])))
+    return np.where(finite, eigenvalues[..., 0], np.nan)
+
+
+# --- filters -----------------------------------------------------------------------------------------
+
+
+def colour(links: Links, art: Articulated, epsilon: list[Array]) -> list[Array]:
+    """y = (I + HφK) ε, inward: z(k) = φ(k,k−1) [z(k−1) + G ε(k−1)], y = Hz + ε."""
+
+    def step(z: Any, phi: Transform, H: Array, G: Array, epsilon: Array) -> Any:
+        return phi @ (z + G @ epsilon), _plus(epsilon, H, z)
+
+    return inward(links.parents, step, 0, links.phi, links.H, art.G, epsilon)
+
+
+def whiten(links: Links, art: Articulated, y: list[Array]) -> list[Array]:
+    """ε = (I − HψK) y, inward, the Kalman whitening filter: ε = y − Hz, z⁺ = z + G ε."""
+
+    def step(z: Any, phi: Transform, H: Array, G: Array, y: Array) -> Any:
+        epsilon = _plus(y, -H, z)
+        return phi @ (z + G @ epsilon), epsilon
+
+    return inward(links.parents, step, 0, links.phi, links.H, art.G, y)
+
+
+def smooth(links: Links, art: Articulated, nu: list[Array]) -> tuple[list[Array], list[Array]]:
+    """β̇ = (I − HψK)* ν and λ = ψ*H*ν, outward: β̇ = ν − G*φ*λ(k+1), λ = φ*λ(k+1) + H*β̇."""
+
+    def step(outer: Any, phi: Transform, H: Array, G: Array, nu: Array) -> Any:
+        carried = phi.T @ outer[1]
+        beta_dot = nu - G.mT @ carried
+        return beta_dot, carried + H.mT @ beta_dot
+
+    width = nu[0].shape[-1] if nu else 1
+    start = (None, arrays.zeros((6, width), like=links.q))
+    values = outward(links.parents, step, start, links.phi, links.H, art.G, nu)
+    return unzip(values, 2)  # type: ignore[return-value]
+
+
+def colour_adjoint(links: Links, art: Articulated, beta: list[Array]) -> list[Array]:
+    """ξ = (I + HφK)* β, outward: ξ = β + G*V⁺, V = V⁺ + H*β (Diagonalized dynamics paper Table 2)."""
+
+    def step(outer: Any, phi: Transform, H: Array, G: Array, beta: Array) -> Any:
+        carried = phi.T @ outer[1]
+        return beta + G.mT @ carried, carried + H.mT @ beta
+
+    width = beta[0].shape[-1] if beta else 1
+    start = (None, arrays.zeros((6, width), like=links.q))
+    return [x for x, _ in outward(links.parents, step, start, links.phi, links.H, art.G, beta)]
+
+
+def _plus(x: Array, H: Array, z: Any) -> Array:
+    """x + H z, where z is the integer 0 at a tip."""
+    return x if isinstance(z, int) else x + H @ z
+
+
+def compliances(links: Links, art: Articulated) -> list[Array]:
+    """Ω(k) (Υ of the Linearized dynamics paper): Ω(k) = ψ*(k+1,k) Ω(k+1) ψ(k+1,k) + H*D⁻¹H, outward.
+
+    (Operator algebra paper §5, after (5.5); Linearized dynamics paper (4.19).)
+    """
+    def step(outer: Array, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Array:
+        tau_bar = arrays.eye(6, like=G) - G @ H
+        carried = adjoint_congruence(phi, outer)
+        return arrays.symmetric(tau_bar.mT @ carried @ tau_bar + H.mT @ D_inverse @ H)
+
+    start = arrays.zeros((6, 6), like=links.q)
+    return outward(links.parents, step, start, links.phi, links.H, art.G, art.D_inverse)

@@ -1,0 +1,149 @@
+"""Inverse dynamics: which joint forces T give the joint accelerations β̇."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import arrays
+from ..arrays import Array
+from ..model.model import Model
+from ..spatial import RigidInertia, Transform, congruence
+from ..sweeps import inward, outward, unzip
+from .links import (
+    Links,
+    accelerations,
+    base_acceleration,
+    coriolis_accelerations,
+    evaluate,
+    gyroscopic_forces,
+    velocities,
+)
+
+
+def newton_euler(
+    model: Model, q: Array, v: Array, a: Array, external: Array | None = None, gravity: bool = True
+) -> Array:
+    """T = 𝓜β̇ + 𝓒 by the recursive Newton–Euler sweeps, (..., nv).
+
+    Unified formulation paper (17), (18); JPL 88-11 "RSD" (2.24)–(2.30); math notes 3. ``external`` is the
+    spatial force on every body, (..., bodies, 6), in body axes at the body's origin.
+    """
+    links = evaluate(model, q)
+    beta, beta_dot = links.split(v), links.split(a)
+    V = velocities(links, beta)
+    bias_a = coriolis_accelerations(model, links, V, beta)
+    b = gyroscopic_forces(model, links, V, beta, split_forces(external))
+    base = base_acceleration(model, q) if gravity else arrays.zeros((6, 1), like=q)
+    return links.join(inertia_forces(links, beta_dot, bias_a, b, base)[0])
+
+
+def inertia_forces(
+    links: Links, beta_dot: list[Array], a: list[Array], b: list[Array] | None, base: Array
+) -> tuple[list[Array], list[Array]]:
+    """T = Hf and f = φ(Mα + b), with α = φ*(H*β̇ + a): outward for α, inward for f."""
+    alpha = accelerations(links, beta_dot, a, base)
+    alpha_plus = _carried(links, alpha, base)
+    b = [0.0] * len(alpha) if b is None else b
+
+    def step(
+        gathered: Any, phi: Transform, H: Array, M: RigidInertia, Gamma: Any, s: Any, x: Any, alpha: Array, b: Any
+    ) -> Any:
+        f = gathered + M @ alpha + b
+        T = H @ f
+        beta_dot, alpha_plus = x
+        if Gamma is not None:
+            T = T + Gamma @ beta_dot
+        if s is not None:  # the rotor turns with the parent, and its reaction acts on the parent
+            T = T + s.mT @ alpha_plus
+            return phi @ (f + s @ beta_dot), (T, f)
+        return phi @ f, (T, f)
+
+    pairs = list(zip(beta_dot, alpha_plus))
+    kept = inward(links.parents, step, 0, links.phi, links.H, links.M, links.Gamma, links.s, pairs, alpha, b)
+    return unzip(kept, 2)  # type: ignore[return-value]
+
+
+def _carried(links: Links, alpha: list[Array], base: Array) -> list[Any]:
+    """α⁺(k) = φ*(k+1,k) α(k+1), only where a gyroscopic rotor needs it."""
+    return [
+        None if s is None else phi.T @ (base if p < 0 else alpha[p])
+        for s, phi, p in zip(links.s, links.phi, links.parents)
+    ]
+
+
+def split_forces(external: Array | None) -> list[Array] | None:
+    """(..., bodies, 6) as one column per body."""
+    return None if external is None else [external[..., k, :, None] for k in range(external.shape[-2])]
+
+
+def bias_force(model: Model, q: Array, v: Array, external: Array | None = None, gravity: bool = True) -> Array:
+    """𝓒(q, v) and gravity: the joint forces that give β̇ = 0, (..., nv)."""
+    return newton_euler(model, q, v, arrays.zeros((model.nv,), like=q), external, gravity)
+
+
+def composite_inertias(links: Links) -> list[RigidInertia]:
+    """R(k) = Σ φ(k,j) R(j) φ*(k,j) + M(k): everything outboard of joint k welded (UF (24), (25))."""
+
+    def step(gathered: Any, phi: Transform, M: RigidInertia) -> Any:
+        R = gathered + M
+        return congruence(phi, R), R
+
+    return inward(links.parents, step, 0, links.phi, links.M)
+
+
+def composite_body(model: Model, q: Array, v: Array, a: Array, external: Array | None = None) -> Array:
+    """T by composite bodies: f = Rα + y, with y and α from two sweeps that do not need each other.
+
+    Unified formulation paper Lemma 3.2, (29); with velocities and gravity: math notes 5. y(k) depends
+    only on what is strictly outboard of joint k.
+    """
+    links = evaluate(model, q)
+    beta, beta_dot = links.split(v), links.split(a)
+    V = velocities(links, beta)
+    bias_a = coriolis_accelerations(model, links, V, beta)
+    b = gyroscopic_forces(model, links, V, beta, split_forces(external))
+    R = composite_inertias(links)
+    own = [H.mT @ x + c for H, x, c in zip(links.H, beta_dot, bias_a)]  # H*β̇ + a
+
+    def inner(gathered: Any, phi: Transform, R: RigidInertia, own: Array, b: Array, s: Any, beta_dot: Array) -> Any:
+        y = gathered + b
+        passed = y + R @ own
+        return phi @ (passed if s is None else passed + s @ beta_dot), y
+
+    y = inward(links.parents, inner, 0, links.phi, R, own, b, links.s, beta_dot)
+
+    def outer(
+        state: Any, phi: Transform, H: Array, R: RigidInertia, own: Array, y: Array, Gamma: Any, s: Any, beta_dot: Array
+    ) -> Any:
+        alpha_plus = phi.T @ state[0]
+        alpha = alpha_plus + own
+        T = H @ (R @ alpha + y)
+        T = T if Gamma is None else T + Gamma @ beta_dot
+        T = T if s is None else T + s.mT @ alpha_plus
+        return alpha, T
+
+    start = (base_acceleration(model, q), None)
+    kept = outward(links.parents, outer, start, links.phi, links.H, R, own, y, links.Gamma, links.s, beta_dot)
+    return links.join([T for _, T in kept])
+
+
+def link_forces(model: Model, q: Array, v: Array, a: Array, external: Array | None = None) -> Array:
+    """f(k): the force the inboard neighbour exerts on every body, (..., bodies, 6), body axes at O_k."""
+    links = evaluate(model, q)
+    beta, beta_dot = links.split(v), links.split(a)
+    V = velocities(links, beta)
+    bias_a = coriolis_accelerations(model, links, V, beta)
+    b = gyroscopic_forces(model, links, V, beta, split_forces(external))
+    f = inertia_forces(links, beta_dot, bias_a, b, base_acceleration(model, q))[1]
+    return arrays.stack([x[..., 0] for x in f], axis=-2) if f else arrays.zeros((0, 6), like=q)
+
+
+def mass_times(links: Links, x: Array) -> Array:
+    """𝓜 x for the columns of x (..., nv, m): Newton–Euler at rest, no matrix formed."""
+    columns = links.split_rows(x)
+    width = x.shape[-1]
+    a = [arrays.zeros((6, width), like=links.q)] * len(columns)
+    T, _ = inertia_forces(links, columns, a, None, arrays.zeros((6, width), like=links.q))
+    return links.join_rows(T, width)
+
+

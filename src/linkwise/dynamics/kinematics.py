@@ -1,0 +1,169 @@
+"""Poses, velocities and accelerations of bodies and frames; Jacobians and their products.
+
+Public results are in world axes at the frame's origin, angular part first, unless ``axes="local"``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import InputError, SingularError
+from ..model.model import Model
+from ..spatial import Transform, adjoint_congruence, congruence, cross
+from ..sweeps import ancestors, outward
+from .articulated import riccati
+from .links import Links, accelerations, coriolis_accelerations, evaluate, no_motion, velocities
+
+
+def body_poses(links: Links) -> list[Transform]:
+    """The pose of every body in the world: φ(0, k) = φ(0, p) φ(p, k)."""
+    return outward(links.parents, lambda outer, phi: outer.compose(phi), _identity(links.q), links.phi)
+
+
+def _identity(q: Array) -> Transform:
+    return Transform(arrays.eye(3, like=q), arrays.zeros((3,), like=q))
+
+
+def pose(model: Model, q: Array, frame: Any) -> Transform:
+    """The pose (R, p) of a frame in the world."""
+    links = evaluate(model, q)
+    return _frame_pose(model, links, frame)
+
+
+def _frame_pose(model: Model, links: Links, frame: Any) -> Transform:
+    body, on_body = model.frame(frame)
+    placed = on_body.cast(np.float32) if links.q.dtype == np.float32 else on_body
+    out = _identity(links.q)
+    for k in model.path(body):
+        out = out.compose(links.phi[k])
+    return out.compose(placed)
+
+
+def tip_transform(model: Model, links: Links, frame: Any, axes: str = "world") -> tuple[int, Transform]:
+    """The frame's body k and φ(k, tip): from the tip's point, in ``axes``, to the body's frame.
+
+    With world axes this is the block φ(1, 0) of the operator B (Operator algebra paper (2.1)).
+    """
+    if axes not in ("world", "local"):
+        raise InputError(f'axes must be "world" or "local", got {axes!r}')
+    body, on_body = model.frame(frame)
+    placed = on_body.cast(np.float32) if links.q.dtype == np.float32 else on_body
+    if axes == "local":
+        return body, placed
+    R = arrays.eye(3, like=links.q)
+    for k in model.path(body):
+        R = R @ links.phi[k].R
+    return body, Transform(arrays.transpose(R), placed.l)
+
+
+def frame_velocity(model: Model, q: Array, v: Array, frame: Any, axes: str = "world") -> Array:
+    """V(0) = φ*(1,0) V(1), (..., 6) (Operator algebra paper §2)."""
+    links = evaluate(model, q)
+    body, tip = tip_transform(model, links, frame, axes)
+    if body < 0:
+        return arrays.zeros((6,), like=q)
+    V = velocities(links, links.split(v))
+    return (tip.T @ V[body])[..., 0]
+
+
+def frame_acceleration(
+    model: Model, q: Array, v: Array, a: Array | None, frame: Any, axes: str = "world", spatial: bool = False
+) -> Array:
+    """α(0) = J β̇ + J̇ β, (..., 6): the classical acceleration of the frame's point, without gravity.
+
+    ``spatial`` gives A = α − [0; ω × v] instead. ``a=None`` means β̇ = 0, so that this is J̇ β
+    (JPL 88-11, after (3.17)).
+    """
+    links = evaluate(model, q)
+    body, tip = tip_transform(model, links, frame, axes)
+    if body < 0:
+        return arrays.zeros((6,), like=q)
+    beta = links.split(v)
+    V = velocities(links, beta)
+    bias = coriolis_accelerations(model, links, V, beta)
+    beta_dot = no_motion(links) if a is None else links.split(a)
+    A = accelerations(links, beta_dot, bias, arrays.zeros((6, 1), like=q))
+    A_tip, V_tip = tip.T @ A[body], tip.T @ V[body]
+    return A_tip[..., 0] if spatial else _classical(A_tip, V_tip)[..., 0]
+
+
+def _classical(A: Array, V: Array) -> Array:
+    """α = A + [0; ω × v] (math notes 12.4)."""
+    return arrays.concatenate([A[..., :3, :], A[..., 3:, :] + cross(V[..., :3, :], V[..., 3:, :])], axis=-2)
+
+
+# --- Jacobian ----------------------------------------------------------------------------------------
+
+
+def jacobian(model: Model, q: Array, frame: Any, axes: str = "world") -> Array:
+    """J = B*φ*H*, (..., 6, nv) (Operator algebra paper (2.1)); columns X H*(k) with X = φ*(k, 0)."""
+    links = evaluate(model, q)
+    body, tip = tip_transform(model, links, frame, axes)
+    columns = [arrays.zeros((6, r), like=q) for r in links.sizes]
+    if body >= 0:
+        X = tip  # φ(k, 0)
+        for k in [body, *ancestors(links.parents, body)]:
+            columns[k] = X.T @ links.H[k].mT
+            X = links.phi[k].compose(X)
+    return _join_columns(links, columns)
+
+
+def _join_columns(links: Links, columns: list[Array]) -> Array:
+    filled = [c for c, r in zip(columns, links.sizes) if r]
+    if not filled:
+        return arrays.zeros((*links.q.shape[:-1], 6, 0), like=links.q)
+    return arrays.concatenate(filled, axis=-1)
+
+
+def jacobian_outer(model: Model, q: Array, frame: Any, axes: str = "world") -> Array:
+    """J J*, (..., 6, 6), by the recursion Ω_J(k) = φ*Ω_Jφ + H*H from the base out (math notes 4)."""
+    links = evaluate(model, q)
+    body, tip = tip_transform(model, links, frame, axes)
+    Omega = arrays.zeros((6, 6), like=q)
+    for k in model.path(body):
+        Omega = adjoint_congruence(links.phi[k], Omega) + links.H[k].mT @ links.H[k]
+    return adjoint_congruence(tip, Omega)
+
+
+def jacobian_inner(model: Model, q: Array, frame: Any) -> Array:
+    """J* J = H φ BB* φ* H*, (..., nv, nv): a mass matrix whose only inertia sits at the tip (math notes 4)."""
+    links = evaluate(model, q)
+    body, tip = tip_transform(model, links, frame)
+    blocks: dict[tuple[int, int], Array] = {}
+    R: Any = arrays.eye(6, like=q)
+    move = tip
+    path = [] if body < 0 else [body, *ancestors(links.parents, body)]
+    for i, k in enumerate(path):
+        R = congruence(move, R)
+        X = R @ links.H[k].mT
+        blocks[k, k] = links.H[k] @ X
+        for inner, j in zip(path[i:], path[i + 1 :]):
+            X = links.phi[inner] @ X
+            blocks[j, k] = links.H[j] @ X
+            blocks[k, j] = arrays.transpose(blocks[j, k])
+        move = links.phi[k]
+    return arrays.from_blocks(blocks, links.sizes, links.sizes, like=q)
+
+
+def jacobian_inner_inverse(model: Model, q: Array, frame: Any) -> Array:
+    """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation.
+
+    The Riccati recursion starts with the tip's unit inertia and no other; D(k) > 0 for every k exactly
+    where J has full column rank (math notes 4).
+    """
+    links = evaluate(model, q)
+    body, tip = tip_transform(model, links, frame)
+    on_path = set(model.path(body))
+    idle = [links.names[k] for k, r in enumerate(links.sizes) if r and k not in on_path]
+    if links.nv > 6 or idle:
+        why = f"joints such as that of {idle[0]!r} do not move it" if idle else f"{links.nv} joints drive 6 numbers"
+        raise SingularError(f"(J*J)⁻¹ of frame {frame!r} does not exist: {why}; use jacobian_outer (J J*) instead")
+    tip_inertia = congruence(tip, arrays.eye(6, like=q))
+    X: list[Any] = [0.0 * arrays.eye(6, like=q) for _ in links.sizes]
+    X[body] = tip_inertia
+    rank_one = riccati(links, X, rotors=False, what="J*J", threshold=1e-13)
+    return rank_one.solve(links, arrays.eye(links.nv, like=q))

@@ -1,0 +1,169 @@
+"""What every algorithm starts from: φ(p, k), H(k), M(k) of all bodies at a configuration, and V, a, b.
+
+Everything is in link frames. Accelerations inside the algorithms are spatial ones, A = α − [0; ω × v]
+(math notes 12.4), so that a(k) = V × H*β and b(k) = S[V] M V; joint forces, joint accelerations and
+link forces are the same in both conventions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..model.model import Model
+from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
+from ..sweeps import outward
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The leaf quantities of every body at a configuration."""
+
+    parents: tuple[int, ...]
+    names: list[str]
+    phi: list[Transform]  # φ(p, k)
+    H: list[Array]  # (..., r, 6)
+    M: list[RigidInertia]
+    Gamma: list[Any]  # reflected rotor inertia (r, r), or None
+    s: list[Any]  # gyroscopic rotor coupling (..., 6, 1) in link axes, or None
+    sizes: list[int]  # r of every joint
+    q: Array  # the configuration (..., nq)
+
+    @property
+    def nv(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def has_rotors(self) -> bool:
+        """Whether rotors add joint inertia, so that identities such as H G = I do not hold."""
+        return any(g is not None for g in self.Gamma)
+
+    def split(self, x: Array) -> list[Array]:
+        """A joint-space vector (..., nv) as one column (..., r, 1) per body."""
+        return split(x, self.sizes)
+
+    def split_rows(self, x: Array) -> list[Array]:
+        """A joint-space matrix (..., nv, m) as one block of rows (..., r, m) per body."""
+        ends = np.cumsum(self.sizes)
+        return [x[..., e - r : e, :] for e, r in zip(ends, self.sizes)]
+
+    def join(self, columns: Sequence[Array]) -> Array:
+        """One column per body as a joint-space vector (..., nv)."""
+        return self.join_rows(columns, 1)[..., 0]
+
+    def join_rows(self, blocks: Sequence[Array], width: int) -> Array:
+        """One block of rows per body as a joint-space matrix (..., nv, width)."""
+        filled = [b for b, r in zip(blocks, self.sizes) if r]
+        if not filled:
+            return arrays.zeros((*self.q.shape[:-1], 0, width), like=self.q)
+        return arrays.concatenate(filled, axis=-2)
+
+
+def evaluate(model: Model, q: Array) -> Links:
+    """φ, H and M of every body at the configuration q (..., nq)."""
+    constants = model.constants(q.dtype)
+    phi, H, s = [], [], []
+    for c, where in zip(constants, model.q_slices):
+        qk = q[..., where]
+        pose = c.placement.compose(c.kind.transform(qk))
+        phi.append(pose)
+        H.append(arrays.transpose(c.kind.map(qk)))
+        s.append(None if c.spin is None else _rotor_coupling(pose, c.spin))
+    return Links(
+        parents=model.parents,
+        names=[b.name for b in model.bodies],
+        phi=phi,
+        H=H,
+        M=[c.M for c in constants],
+        Gamma=[c.reflected for c in constants],
+        s=s,
+        sizes=[c.kind.nv for c in constants],
+        q=q,
+    )
+
+
+def _rotor_coupling(phi: Transform, spin: Array) -> Array:
+    """[R* a γ I; 0]: the rotor's momentum per joint rate, a pure moment on the parent, in link axes."""
+    moment = arrays.transpose(phi.R) @ spin[..., :, None]
+    return arrays.concatenate([moment, moment * 0.0], axis=-2)
+
+
+def split(x: Array, sizes: Sequence[int]) -> list[Array]:
+    """A stacked vector (..., Σ sizes) as columns (..., size, 1)."""
+    ends = np.cumsum(sizes)
+    return [x[..., e - r : e, None] for e, r in zip(ends, sizes)]
+
+
+def base_acceleration(model: Model, q: Array) -> Array:
+    """Gravity as the base's pseudo acceleration, [0; −g] (JPL 88-11 (2.1), math notes 3)."""
+    g = np.asarray(model.gravity)
+    column = np.concatenate([np.zeros(3), -g])[:, None]
+    return column.astype(np.float32) if q.dtype == np.float32 else column
+
+
+def at_rest(q: Array) -> Array:
+    """A base that does not move, [0; 0]."""
+    return arrays.zeros((6, 1), like=q)
+
+
+def velocity_step(V_parent: Array, phi: Transform, H: Array, beta: Array) -> Array:
+    """V(k) = φ*(k+1,k) V(k+1) + H*(k) β(k)."""
+    return phi.T @ V_parent + H.mT @ beta
+
+
+def velocities(links: Links, beta: list[Array]) -> list[Array]:
+    """V = φ*H*β (Operator algebra paper §2, Unified formulation paper (21))."""
+    return outward(links.parents, velocity_step, at_rest(links.q), links.phi, links.H, beta)
+
+
+def acceleration_step(A_parent: Array, phi: Transform, H: Array, beta_dot: Array, a: Array) -> Array:
+    """α(k) = φ*(k+1,k) α(k+1) + H*(k) β̇(k) + a(k)."""
+    return phi.T @ A_parent + H.mT @ beta_dot + a
+
+
+def accelerations(links: Links, beta_dot: list[Array], a: list[Array], base: Array) -> list[Array]:
+    """α = φ*(H*β̇ + a) (Unified formulation paper (21)), from the base's (pseudo) acceleration."""
+    return outward(links.parents, acceleration_step, base, links.phi, links.H, beta_dot, a)
+
+
+def coriolis_accelerations(model: Model, links: Links, V: list[Array], beta: list[Array]) -> list[Array]:
+    """a(k) = V(k) × H*(k)β(k), plus dH*/dt β where the joint's map turns in its own body."""
+    out = []
+    for k, c in enumerate(model.constants(links.q.dtype)):
+        a = cross_motion(V[k], links.H[k].mT @ beta[k])
+        rate = c.kind.map_rate(links.q[..., model.q_slices[k]], beta[k])
+        out.append(a if rate is None else a + rate)
+    return out
+
+
+def gyroscopic_forces(
+    model: Model, links: Links, V: list[Array], beta: list[Array], external: list[Array] | None
+) -> list[Array]:
+    """b(k) = S[V] M V (math notes 12.4), less external forces (12.5), plus what spinning rotors add.
+
+    A rotor on body p with momentum s β̇ turns with p: it asks p for the extra moment ω(p) × s β.
+    """
+    b = [cross_force(v, m @ v) for v, m in zip(V, links.M)]
+    for k, c in enumerate(model.constants(links.q.dtype)):
+        p = links.parents[k]
+        if c.spin is not None and p >= 0:
+            moment = cross(V[p][..., :3, :], c.spin[..., :, None] * beta[k])
+            b[p] = b[p] + arrays.concatenate([moment, moment * 0.0], axis=-2)
+    if external is not None:
+        b = [x - f for x, f in zip(b, external)]
+    return b
+
+
+def no_motion(links: Links) -> list[Array]:
+    """Zero columns, one per joint."""
+    return [arrays.zeros((r, 1), like=links.q) for r in links.sizes]
+
+
+def still(links: Links) -> list[Array]:
+    """Zero spatial columns, one per body."""
+    return [arrays.zeros((6, 1), like=links.q) for _ in links.sizes]

@@ -1,0 +1,136 @@
+"""Operational space: how the tips respond to forces, in O(n), for one frame or several.
+
+    Λ⁻¹ = J𝓜⁻¹J* = B*ψ*H*D⁻¹HψB = Ω(0)          (Operator algebra paper (5.4), (5.5))
+
+Forces and accelerations are in world axes at the frames' origins, angular part first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import SingularError
+from ..model.model import Model
+from ..spatial import Transform
+from ..sweeps import inward
+from .articulated import Articulated, articulated, compliances, smooth
+from .forward import articulated_body
+from .kinematics import frame_acceleration, tip_transform
+from .links import Links, evaluate
+
+
+def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
+    """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e), for e frames, with the cross terms J_i𝓜⁻¹J_j* between them.
+
+    Block (i, j) is φ*(l_i) ψ*(c,i) Ω(c) ψ(c,j) φ(l_j) with c the nearest common ancestor of the two
+    bodies, and zero where they have none (math notes 12.9).
+    """
+    links = evaluate(model, q)
+    art = articulated(links)
+    Omega = compliances(links, art)
+    reach = [_carried_inboard(model, links, art, frame) for frame in frames]
+    blocks: dict[tuple[int, int], Array] = {}
+    for i, (path_i, X_i) in enumerate(reach):
+        for j, (path_j, X_j) in enumerate(reach[: i + 1]):
+            common = next((k for k in path_i if k in X_j), None)
+            if common is not None:
+                blocks[i, j] = X_i[common].mT @ Omega[common] @ X_j[common]
+                blocks[j, i] = arrays.transpose(blocks[i, j])
+    sizes = [6] * len(reach)
+    return arrays.symmetric(arrays.from_blocks(blocks, sizes, sizes, like=q))
+
+
+def _carried_inboard(
+    model: Model, links: Links, art: Articulated, frame: Any
+) -> tuple[list[int], dict[int, Array]]:
+    """ψ(a, k) φ(l) for the frame's body k and every body a inboard of it, nearest first."""
+    body, tip = tip_transform(model, links, frame)
+    path = model.path(body)[::-1]
+    X = tip @ arrays.eye(6, like=links.q)
+    out: dict[int, Array] = {}
+    for k in path:
+        out[k] = X
+        X = links.phi[k] @ (X - art.G[k] @ (links.H[k] @ X))  # ψ(p,k) X = φ(p,k) τ̄(k) X
+    return path, out
+
+
+def inertia(model: Model, q: Array, frames: Sequence[Any]) -> Array:
+    """Λ = (J𝓜⁻¹J*)⁻¹, (..., 6e, 6e); an error where J has not the rank for it to exist."""
+    inverse = compliance(model, q, frames)
+    _refuse_singular(model, inverse, frames)
+    return arrays.inverse_spd(inverse)
+
+
+def _refuse_singular(model: Model, inverse: Array, frames: Sequence[Any]) -> None:
+    if not arrays.is_eager(inverse):
+        return
+    real = inverse.real if np.iscomplexobj(inverse) else inverse
+    finite = np.isfinite(real).all(axis=(-2, -1))
+    eigenvalues = np.linalg.eigvalsh(np.where(finite[..., None, None], real, np.eye(real.shape[-1])))
+    bad = eigenvalues[..., 0] <= 1e3 * np.finfo(real.dtype).eps * eigenvalues[..., -1]
+    if bad.any():
+        names = ", ".join(repr(getattr(f, "name", f)) for f in frames)
+        raise SingularError(
+            f"the operational inertia of {names} does not exist in {int(bad.sum())} of {bad.size} states: robot"
+            f" {model.name!r} cannot accelerate there in all {real.shape[-1]} directions (too few joints, or a singular"
+            " pose). Use operational_compliance, which always exists"
+        )
+
+
+def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tuple[Array, Array]:
+    """(Δβ̇, Δα(0)) caused by a force f(0) that the tip exerts on its environment (OA (5.2), (5.3)).
+
+    Δβ̇ = −𝓜⁻¹J*f(0) = −(I − HψK)* D⁻¹ HψB f(0), (..., nv);  Δα(0) = −Ω(0) f(0), (..., 6).
+    """
+    links = evaluate(model, q)
+    art = articulated(links)
+    body, tip = tip_transform(model, links, frame)
+    if body < 0:
+        return arrays.zeros((model.nv,), like=q), arrays.zeros((6,), like=q)
+    at_tip: list[Any] = [0] * len(links.parents)
+    at_tip[body] = tip @ force[..., None]
+
+    def step(gathered: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, f: Any) -> Any:
+        z = gathered + f
+        if isinstance(z, int):  # nothing outboard feels the force
+            return 0, arrays.zeros((H.shape[-2], 1), like=links.q)
+        return phi @ (z - G @ (H @ z)), -(D_inverse @ (H @ z))
+
+    nu = inward(links.parents, step, 0, links.phi, links.H, art.G, art.D_inverse, at_tip)
+    delta, lam = smooth(links, art, nu)
+    return links.join(delta), (tip.T @ lam[body])[..., 0]
+
+
+def bias(model: Model, q: Array, v: Array, frames: Sequence[Any]) -> tuple[Array, Array]:
+    """(μ, p), each (..., 6e), with Λ α(0) + μ + p = F_c − f(0) for joint forces T = J*F_c (math notes 10.2).
+
+    μ is the Coriolis term and p that of gravity; both from free accelerations of the tips with T = 0.
+    """
+    Lambda = inertia(model, q, frames)
+    rest, none = v * 0.0, arrays.zeros((model.nv,), like=q)
+    total = _free_tip_acceleration(model, q, v, none, frames)
+    falling = _free_tip_acceleration(model, q, rest, none, frames)
+    p = -(Lambda @ falling)[..., 0]
+    return -(Lambda @ total)[..., 0] - p, p
+
+
+def _free_tip_acceleration(model: Model, q: Array, v: Array, tau: Array, frames: Sequence[Any]) -> Array:
+    a = articulated_body(model, q, v, tau).acceleration
+    tips = [frame_acceleration(model, q, v, a, f)[..., :, None] for f in frames]
+    return arrays.concatenate(tips, axis=-2)
+
+
+def consistent_inverse(model: Model, q: Array, frames: Sequence[Any]) -> Array:
+    """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e): the inverse of J that is weighted by the mass matrix."""
+    Lambda = inertia(model, q, frames)
+    basis = arrays.eye(6, like=q)
+    columns = []
+    for frame in frames:
+        for i in range(6):
+            columns.append(-tip_force_correction(model, q, frame, basis[i])[0][..., None])
+    return arrays.concatenate(columns, axis=-1) @ Lambda

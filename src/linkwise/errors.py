@@ -1,0 +1,44 @@
+"""Every error linkwise raises on purpose. Each says what is wrong, where, and what to do."""
+
+
+class LinkwiseError(Exception):
+    """Base of all errors raised by linkwise."""
+
+
+class ModelError(LinkwiseError, ValueError):
+    """A robot that cannot be right: a body, joint, frame or inertia that fails its checks."""
+
+
+class FileError(ModelError):
+    """A robot file that cannot be read or cannot be right; names file, line, element and reason."""
+
+
+class InputError(LinkwiseError, ValueError):
+    """An argument of the wrong shape, length, kind or value."""
+
+
+class UnknownNameError(LinkwiseError, KeyError):
+    """A body, joint, frame, robot or method that does not exist; lists those that do."""
+
+    def __str__(self) -> str:  # KeyError would print the repr, with quotes and escapes
+        return str(self.args[0]) if self.args else ""
+
+
+class SpaceError(LinkwiseError, ValueError):
+    """Operators (or an operator and a vector) whose spaces do not fit together."""
+
+
+class NoRecursionError(LinkwiseError, ValueError):
+    """An inverse for which no O(n) route is known."""
+
+
+class SingularError(LinkwiseError, ValueError):
+    """A joint that no inertia resists, or a Jacobian without the rank that was asked for."""
+
+
+class NotAdmittedError(LinkwiseError, ValueError):
+    """An algorithm that does not admit this kind of robot (joint kinds, trees, base)."""
+
+
+class ModelWarning(UserWarning):
+    """A robot file that looks odd but can be used."""

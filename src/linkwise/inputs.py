@@ -1,0 +1,98 @@
+"""Checks of what users hand in: shapes, kinds and precision, with errors that say what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import arrays
+from .arrays import Array
+from .errors import InputError
+from .model.model import Model
+
+
+def as_array(x: Any, what: str) -> Array:
+    """``x`` as an array of floats (float32 stays), complex numbers or symbols; JAX and CuPy pass through."""
+    if arrays.namespace(x) is not np:
+        return x
+    try:
+        out = np.asarray(x)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be an array of numbers, got {type(x).__name__}") from None
+    if out.dtype.kind in "iub" or out.dtype == np.float16:
+        return out.astype(float)
+    if out.dtype == object:
+        return _object_array(out, what)
+    if out.dtype.kind not in "fc":
+        raise InputError(f"{what} must hold numbers, got dtype {out.dtype}")
+    return out
+
+
+def _object_array(out: np.ndarray, what: str) -> np.ndarray:
+    """Object arrays are symbols where their entries have arithmetic; anything else is a mistake."""
+    if all(hasattr(x, "__add__") and not isinstance(x, (str, list, tuple, dict)) and x is not None for x in out.flat):
+        return out
+    raise InputError(f"{what} must be a regular array of numbers; its rows may differ in length")
+
+
+def vector(x: Any, length: int, what: str, model: Model) -> Array:
+    """``x`` as (..., length), or an error that names the robot and the length it wants."""
+    out = as_array(x, what)
+    if out.ndim == 0 or out.shape[-1] != length:
+        hint = ""
+        if out.ndim == 2 and out.shape[0] == length:
+            hint = f"; batches come first: pass shape {out.shape[::-1]}"
+        raise InputError(
+            f"{what} must have shape (..., {length}) for robot {model.name!r} (nq={model.nq}, nv={model.nv}),"
+            f" got {tuple(out.shape)}{hint}"
+        )
+    return out
+
+
+def together(model: Model, **named: Array) -> tuple[tuple[int, ...], list[Array]]:
+    """The common batch shape of several arrays (their last axes apart), and all in one precision."""
+    arrays_in = list(named.values())
+    try:
+        batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays_in))
+    except ValueError:
+        shapes = ", ".join(f"{k} {tuple(x.shape)}" for k, x in named.items())
+        raise InputError(f"the batch dimensions do not fit together: {shapes}") from None
+    if arrays.namespace(*arrays_in) is np:
+        dtype = np.result_type(*(x.dtype for x in arrays_in))
+        arrays_in = [x if x.dtype == dtype else x.astype(dtype) for x in arrays_in]
+    return batch, arrays_in
+
+
+def configuration(model: Model, q: Any) -> Array:
+    """``q`` as (..., nq), its quaternions of non-zero length."""
+    out = vector(q, model.nq, "q", model)
+    if arrays.is_eager(out) and not np.iscomplexobj(out):
+        for joint, where in zip(model.joints, model.q_slices):
+            problem = joint.kind.error(out[..., where]) if joint.kind.nq != joint.kind.nv else None
+            if problem:
+                raise InputError(f"the configuration of joint {joint.name!r} {problem}")
+    return out
+
+
+def forces(model: Model, external: Any) -> Array | None:
+    """External forces as (..., bodies, 6), or None."""
+    if external is None:
+        return None
+    out = as_array(external, "external")
+    if out.ndim < 2 or out.shape[-2:] != (len(model.bodies), 6):
+        raise InputError(
+            f"external must have shape (..., {len(model.bodies)}, 6), one [moment; force] per body in body axes,"
+            f" got {tuple(out.shape)}; robot.wrenches builds it from forces at frames"
+        )
+    return out
+
+
+def fit(out: Array, batch: tuple[int, ...], tail: int) -> Array:
+    """``out`` with the full batch shape in front of its last ``tail`` axes."""
+    shape = batch + (out.shape[-tail:] if tail else ())
+    if out.shape == shape:
+        return out
+    xp = arrays.namespace(out)
+    wide = xp.broadcast_to(out, shape)
+    return wide.copy() if xp is np else wide

@@ -1,0 +1,61 @@
+"""Ways to get a robot: load one, build a chain or a random tree, assemble it from parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .errors import FileError, UnknownNameError
+from .model import builders, edit, robots
+from .model.inertia import Inertia
+from .model.model import STANDARD_GRAVITY
+from .model.parts import Body, Frame
+from .robot import Robot
+
+
+def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
+    """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF file.
+
+    ``floating`` puts the base link on a free joint. What is odd about a file is in ``robot.notes``.
+    """
+    name = os.fspath(source)
+    if isinstance(source, str) and name in robots.names():
+        robot = robots.build(name, cls=Robot)
+        return edit.float_base(robot) if floating and robot.base.mass else robot
+    if isinstance(source, str) and not any(c in name for c in "./\\") and not Path(name).exists():
+        raise UnknownNameError(
+            f"no built-in robot is named {name!r}, and no such file exists; built in are {', '.join(robots.names())}"
+        )
+    from .model.urdf import read_urdf
+
+    if Path(name).suffix.lower() in (".xml", ".mjcf", ".sdf", ".xacro"):
+        raise FileError(f"{name}: only URDF files are read so far; convert the file to .urdf")
+    return read_urdf(name, floating=floating, cls=Robot)
+
+
+def robot_names() -> list[str]:
+    """The names of the built-in robots."""
+    return robots.names()
+
+
+def chain(n: int, joint: Any = "revolute", seed: int | None = None) -> Robot:
+    """A serial chain of n links; see :func:`linkwise.model.builders.chain`."""
+    return builders.chain(n, joint=joint, seed=seed, cls=Robot)
+
+
+def random_tree(n: int, seed: int = 0, **options: Any) -> Robot:
+    """A random tree of n bodies with mixed joints; see :func:`linkwise.model.builders.random_tree`."""
+    return builders.random_tree(n, seed=seed, cls=Robot, **options)
+
+
+def assemble(
+    name: str,
+    bodies: Iterable[Body],
+    frames: Iterable[Frame] = (),
+    gravity: Any = STANDARD_GRAVITY,
+    base: Inertia | None = None,
+) -> Robot:
+    """A robot from bodies, each with its joint and its parent's name, in any order."""
+    return builders.assemble(name, bodies, frames, gravity, base or Inertia(), cls=Robot)

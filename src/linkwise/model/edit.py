@@ -1,0 +1,187 @@
+"""Robots from robots: lock joints, merge welded bodies, cut sub-trees, weld payloads, attach, float.
+
+Every function returns a new model of the same type and leaves its argument as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import InputError, ModelError
+from ..spatial import Transform
+from .inertia import Inertia
+from .joints import Fixed, Free
+from .model import Model
+from .parts import Body, Frame, Joint, make_pose
+
+M = TypeVar("M", bound=Model)
+
+
+def merge_fixed(model: M) -> M:
+    """Bodies on fixed joints become part of their parent; their frames stay under their names."""
+    home: dict[str | None, tuple[str | None, Transform]] = {None: (None, Transform.identity())}
+    gathered: dict[str | None, Inertia] = {None: model.base}
+    kept: list[Body] = []
+    frames: list[Frame] = []
+    for b in model.bodies:
+        carrier, pose = home[b.parent]
+        placed = pose.compose(b.joint.placement)
+        if isinstance(b.joint.kind, Fixed):
+            home[b.name] = (carrier, placed)
+            gathered[carrier] = gathered[carrier] + b.inertia.moved(placed)
+            frames.append(Frame.from_pose(b.name, carrier, placed))
+        else:
+            home[b.name] = (b.name, Transform.identity())
+            gathered[b.name] = b.inertia
+            kept.append(replace(b, parent=carrier, joint=_placed(b.joint, placed)))
+    for f in model.extra_frames:
+        carrier, pose = home[f.body]
+        frames.append(Frame.from_pose(f.name, carrier, pose.compose(f.pose)))
+    bodies = tuple(replace(b, inertia=gathered[b.name]) for b in kept)
+    return replace(model, bodies=bodies, extra_frames=tuple(frames), base=gathered[None])
+
+
+def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> M:
+    """The robot with these joints locked, their bodies merged into their parents.
+
+    ``joints`` maps joint names to the configuration to lock them at, or lists names to be locked where
+    the full configuration ``q`` (nq,) has them (default: neutral).
+    """
+    if isinstance(joints, str):
+        raise InputError(f"joints must be a list or a mapping of joint names, got the string {joints!r}")
+    whole = model.neutral() if q is None else np.asarray(q, dtype=float)
+    if whole.shape != (model.nq,):
+        raise InputError(f"q must have {model.nq} numbers, got shape {whole.shape}")
+    values = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(joints)
+    locked: dict[int, np.ndarray] = {}
+    for name, value in values.items():
+        i = model.joint(name)
+        given = whole[model.q_slices[i]] if value is None else np.atleast_1d(np.asarray(value, dtype=float))
+        if given.shape != (model.joints[i].kind.nq,):
+            raise InputError(f"joint {name!r} takes {model.joints[i].kind.nq} numbers, got shape {given.shape}")
+        locked[i] = given
+    bodies = []
+    for i, b in enumerate(model.bodies):
+        if i in locked:
+            pose = b.joint.placement.compose(b.joint.kind.transform(locked[i]))
+            b = replace(b, joint=Joint(Fixed(), b.joint.name, at=pose.l, rotation=pose.R))
+        bodies.append(b)
+    return merge_fixed(replace(model, bodies=tuple(bodies)))
+
+
+def subtree(model: M, root: str, floating: bool = False) -> M:
+    """The part of the robot from body ``root`` outward, held by the world where its parent held it.
+
+    With ``floating`` the root body moves freely instead.
+    """
+    start = model.body(root)
+    inside = {start}
+    for i, p in enumerate(model.parents):
+        if p in inside:
+            inside.add(i)
+    bodies = [model.bodies[i] for i in sorted(inside)]
+    first = bodies[0]
+    joint = Joint(Free(), f"{first.name}_free") if floating else first.joint
+    bodies[0] = replace(first, parent=None, joint=joint)
+    names = {b.name for b in bodies}
+    frames = tuple(f for f in model.extra_frames if f.body in names)
+    return replace(model, name=f"{model.name}/{root}", bodies=tuple(bodies), extra_frames=frames, base=Inertia())
+
+
+def weld(model: M, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None) -> M:
+    """The robot with a payload fixed on a body, at the payload's pose in the body's frame.
+
+    ``body`` may also name any frame; the pose is then relative to it. ``frame`` names the payload's frame.
+    """
+    index, pose = model.frame(body)
+    placed = pose.compose(make_pose(at, rpy, what="the payload"))
+    payload.check("the payload's inertia tensor")
+    carrier = None if index < 0 else model.bodies[index].name
+    frames = model.extra_frames + (() if frame is None else (Frame.from_pose(frame, carrier, placed),))
+    if carrier is None:
+        return replace(model, base=model.base + payload.moved(placed), extra_frames=frames)
+    bodies = list(model.bodies)
+    bodies[index] = replace(bodies[index], inertia=bodies[index].inertia + payload.moved(placed))
+    return replace(model, bodies=tuple(bodies), extra_frames=frames)
+
+
+def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0), rpy: Any = None) -> M:
+    """The robot with another robot bolted on at a frame; ``prefix`` keeps names apart."""
+    index, pose = model.frame(to)
+    carrier = None if index < 0 else model.bodies[index].name
+    mount = pose.compose(make_pose(at, rpy, what="the attached robot"))
+    base = Body(prefix + other.base_name, Joint(Fixed(), at=mount.l, rotation=mount.R), other.base, carrier)
+    bodies = [*model.bodies, base]
+    for b in other.bodies:
+        parent = base.name if b.parent is None else prefix + b.parent
+        joint = replace(b.joint, name=prefix + b.joint.name)
+        bodies.append(replace(b, name=prefix + b.name, parent=parent, joint=joint))
+    frames = [*model.extra_frames]
+    for f in other.extra_frames:
+        if prefix + f.name != base.name:
+            frames.append(replace(f, name=prefix + f.name, body=base.name if f.body is None else prefix + f.body))
+    return merge_fixed(replace(model, bodies=tuple(bodies), extra_frames=tuple(frames)))
+
+
+def float_base(model: M, joint_name: str = "root_joint") -> M:
+    """The robot with the body that was bolted to the world moving freely."""
+    if model.base.mass == 0 and not model.bodies:
+        raise ModelError(f"robot {model.name!r} has no body that could float")
+    base = Body(model.base_name, Joint(Free(), joint_name), model.base)
+    bodies = (base, *(replace(b, parent=base.name) if b.parent is None else b for b in model.bodies))
+    frames = tuple(
+        replace(f, body=base.name) if f.body is None else f
+        for f in model.extra_frames
+        if f.name != base.name
+    )
+    return replace(model, bodies=bodies, extra_frames=frames, base=Inertia())
+
+
+def with_inertias(model: M, inertias: Mapping[str, Inertia]) -> M:
+    """The robot with new inertias for some bodies, everything else shared."""
+    bodies = list(model.bodies)
+    for name, inertia in inertias.items():
+        inertia.check(f"the inertia tensor of body {name!r}")
+        i = model.body(name)
+        bodies[i] = replace(bodies[i], inertia=inertia)
+    return replace(model, bodies=tuple(bodies))
+
+
+def inertial_parameters(model: Model) -> np.ndarray:
+    """(bodies, 10): mass, first moment (3), then Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about the body's origin."""
+    rows = []
+    for c in model.constants():
+        J = c.M.J
+        rows.append([c.M.m, *c.M.h, J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]])
+    return np.array(rows).reshape(len(model.bodies), 10)
+
+
+def with_inertial_parameters(model: M, parameters: Any) -> M:
+    """The robot with the ten inertial parameters (bodies, 10) of every body replaced."""
+    p = np.asarray(parameters, dtype=float)
+    if p.shape != (len(model.bodies), 10):
+        raise InputError(f"parameters must have shape ({len(model.bodies)}, 10), got {p.shape}")
+    inertias = {}
+    for body, (m, hx, hy, hz, xx, xy, yy, xz, yz, zz) in zip(model.bodies, p):
+        h, J = np.array([hx, hy, hz]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        if m <= 0:
+            if np.any(h):
+                raise ModelError(f"body {body.name!r}: a first moment {h.tolist()} needs a positive mass")
+            inertias[body.name] = Inertia(m, np.zeros(3), J)
+            continue
+        c = h / m
+        inertias[body.name] = Inertia(m, c, J - m * (c @ c * np.eye(3) - np.outer(c, c)))
+    return with_inertias(model, inertias)
+
+
+def with_gravity(model: M, gravity: Any) -> M:
+    """The robot under another gravity (3,) [m/s²]."""
+    return replace(model, gravity=gravity)
+
+
+def _placed(joint: Joint, pose: Transform) -> Joint:
+    return replace(joint, at=pose.l, rpy=None, rotation=pose.R)

@@ -1,0 +1,333 @@
+"""What a robot is: a frozen, validated tree of bodies, with named frames and gravity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import InputError, ModelError, UnknownNameError
+from ..spatial import RigidInertia, Transform
+from .inertia import Inertia, as_vector
+from .joints import JointKind
+from .parts import WORLD, Body, Frame, Joint
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+Self = TypeVar("Self", bound="Model")
+
+
+@dataclass(frozen=True, eq=False)
+class BodyConstants:
+    """The numbers of one body as the algorithms read them. Symbols may stand in for any of them."""
+
+    placement: Transform
+    kind: JointKind
+    M: RigidInertia
+    reflected: Any = None  # (nv, nv) reflected rotor inertia Γ, or None
+    spin: Any = None  # (3,) gear · inertia · axis of a gyroscopic rotor, in the parent's axes, or None
+
+    def cast(self, dtype: Any) -> BodyConstants:
+        def down(x: Any) -> Any:
+            return None if x is None else x.astype(dtype)
+
+        return BodyConstants(
+            self.placement.cast(dtype), self.kind, self.M.cast(dtype), down(self.reflected), down(self.spin)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A tree of bodies. Bodies are numbered base first: a parent comes before its children.
+
+    ``base`` is the inertia of the link bolted to the world; it matters only once the base floats.
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    extra_frames: tuple[Frame, ...] = ()
+    gravity: Any = STANDARD_GRAVITY
+    base: Inertia = field(default_factory=Inertia)
+    base_name: str = "base"
+    notes: tuple[str, ...] = ()  # what was odd about the file the robot came from
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gravity", as_vector(self.gravity, "gravity"))
+        object.__setattr__(self, "bodies", _sorted_base_first(self.name, tuple(self.bodies)))
+        object.__setattr__(self, "extra_frames", tuple(self.extra_frames))
+        if WORLD not in (b.name for b in self.bodies):
+            held = tuple(replace(f, body=None) if f.body == WORLD else f for f in self.extra_frames)
+            object.__setattr__(self, "extra_frames", held)
+        _refuse_duplicates("joint", self.name, (b.joint.name for b in self.bodies))
+        names = {b.name for b in self.bodies}
+        _refuse_duplicates("frame", self.name, [*names, *(f.name for f in self.extra_frames)])
+        for f in self.extra_frames:
+            if f.body is not None and f.body not in names:
+                raise ModelError(f"robot {self.name!r}: frame {f.name!r} sits on body {f.body!r}, which does not exist")
+
+    # --- the tree ----------------------------------------------------------------------------------
+
+    @cached_property
+    def body_index(self) -> dict[str, int]:
+        return {b.name: i for i, b in enumerate(self.bodies)}
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """The parent's index of every body; −1 for bodies held by the world."""
+        return tuple(-1 if b.parent is None else self.body_index[b.parent] for b in self.bodies)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        out: list[list[int]] = [[] for _ in self.bodies]
+        for i, p in enumerate(self.parents):
+            if p >= 0:
+                out[p].append(i)
+        return tuple(tuple(c) for c in out)
+
+    @cached_property
+    def joints(self) -> tuple[Joint, ...]:
+        """The joint of every body, in the order of the bodies."""
+        return tuple(b.joint for b in self.bodies)
+
+    @cached_property
+    def nq(self) -> int:
+        """How many numbers a configuration has."""
+        return sum(j.kind.nq for j in self.joints)
+
+    @cached_property
+    def nv(self) -> int:
+        """How many degrees of freedom, i.e. velocities and joint forces."""
+        return sum(j.kind.nv for j in self.joints)
+
+    @cached_property
+    def q_slices(self) -> tuple[slice, ...]:
+        return _slices(j.kind.nq for j in self.joints)
+
+    @cached_property
+    def v_slices(self) -> tuple[slice, ...]:
+        return _slices(j.kind.nv for j in self.joints)
+
+    def path(self, body: int) -> list[int]:
+        """The bodies from the base out to ``body``, both included; empty for the world."""
+        out: list[int] = []
+        while body >= 0:
+            out.append(body)
+            body = self.parents[body]
+        return out[::-1]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether every body has at most one child and only one is held by the world."""
+        return all(p == i - 1 for i, p in enumerate(self.parents))
+
+    # --- names -------------------------------------------------------------------------------------
+
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        """Every named frame: the world's, one per body, and those added on bodies."""
+        own = [Frame(b.name, b.name) for b in self.bodies]
+        out = [*own, *self.extra_frames]
+        if all(f.name != WORLD for f in out):
+            out.insert(0, Frame(WORLD))
+        return tuple(out)
+
+    @cached_property
+    def _frame_table(self) -> dict[str, Frame]:
+        return {f.name: f for f in self.frames}
+
+    def frame(self, frame: str | Frame) -> tuple[int, Transform]:
+        """(body index or −1, pose on that body) of a frame given by name or as a :class:`Frame`."""
+        if isinstance(frame, Frame):
+            if frame.body in self.body_index:
+                return self.body_index[frame.body], frame.pose
+            if frame.body is not None and frame.body != WORLD:
+                raise UnknownNameError(f"frame {frame.name!r} sits on body {frame.body!r}, which {self._has('bodies')}")
+            return -1, frame.pose
+        if frame not in self._frame_table:
+            raise UnknownNameError(f"no frame is named {frame!r}; robot {self.name!r} has {_some(self._frame_table)}")
+        return self.frame(self._frame_table[frame])
+
+    def body(self, name: str | int) -> int:
+        """The index of a body given by name (or by index)."""
+        if isinstance(name, (int, np.integer)):
+            if not 0 <= name < len(self.bodies):
+                raise UnknownNameError(f"no body has number {name}; robot {self.name!r} has {len(self.bodies)} bodies")
+            return int(name)
+        if name not in self.body_index:
+            raise UnknownNameError(f"no body is named {name!r}; robot {self.name!r} has {_some(self.body_index)}")
+        return self.body_index[name]
+
+    @cached_property
+    def joint_index(self) -> dict[str, int]:
+        return {j.name: i for i, j in enumerate(self.joints)}
+
+    def joint(self, name: str) -> int:
+        """The index of a joint (and of the body it moves) given by name."""
+        if name not in self.joint_index:
+            raise UnknownNameError(f"no joint is named {name!r}; robot {self.name!r} has {_some(self.joint_index)}")
+        return self.joint_index[name]
+
+    def _has(self, what: str) -> str:
+        return f"robot {self.name!r} does not have; its {what} are {_some(self.body_index)}"
+
+    @cached_property
+    def tips(self) -> tuple[str, ...]:
+        """One frame per outermost body: the last one added on it, or the body's own."""
+        last = {b.name: b.name for b in self.bodies}
+        for f in self.extra_frames:
+            if f.body is not None:
+                last[f.body] = f.name
+        return tuple(last[b.name] for b, c in zip(self.bodies, self.children) if not c)
+
+    # --- data by degree of freedom -----------------------------------------------------------------
+
+    @cached_property
+    def lower_limits(self) -> np.ndarray:
+        """(nv,) lowest positions; −inf where unlimited."""
+        return self._limits(0)
+
+    @cached_property
+    def upper_limits(self) -> np.ndarray:
+        """(nv,) highest positions; inf where unlimited."""
+        return self._limits(1)
+
+    @cached_property
+    def velocity_limits(self) -> np.ndarray:
+        """(nv,) largest speeds; inf where unlimited."""
+        return self._limits(2)
+
+    @cached_property
+    def effort_limits(self) -> np.ndarray:
+        """(nv,) largest joint forces; inf where unlimited."""
+        return self._limits(3)
+
+    def _limits(self, which: int) -> np.ndarray:
+        return _joined(j.limits.arrays(j.kind.nv)[which] for j in self.joints)
+
+    @cached_property
+    def damping(self) -> np.ndarray:
+        """(nv,) viscous damping [N m s/rad, N s/m], data only."""
+        return _joined(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j in self.joints)
+
+    @cached_property
+    def friction(self) -> np.ndarray:
+        """(nv,) dry friction [N m, N], data only."""
+        return _joined(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j in self.joints)
+
+    @cached_property
+    def total_mass(self) -> float:
+        """The mass of all bodies [kg] (without a base bolted to the world)."""
+        return float(sum(b.inertia.mass for b in self.bodies))
+
+    # --- configurations ----------------------------------------------------------------------------
+
+    def neutral(self) -> np.ndarray:
+        """The configuration (nq,) with every joint at its zero."""
+        return _joined(j.kind.neutral() for j in self.joints)
+
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, batch: int | tuple[int, ...] = ()
+    ) -> np.ndarray:
+        """Random configurations (*batch, nq), within the limits of joints that have them."""
+        rng = np.random.default_rng(rng)
+        shape = (batch,) if isinstance(batch, (int, np.integer)) else tuple(batch)
+        flat = [self._random_one(rng) for _ in range(int(np.prod(shape)))]
+        return np.array(flat).reshape((*shape, self.nq))
+
+    def _random_one(self, rng: np.random.Generator) -> np.ndarray:
+        parts = []
+        for joint in self.joints:
+            q = joint.kind.random(rng)
+            lower, upper, _, _ = joint.limits.arrays(joint.kind.nv)
+            if joint.kind.nq == joint.kind.nv:
+                bounded = np.isfinite(lower) & np.isfinite(upper)
+                q = np.where(bounded, rng.uniform(np.where(bounded, lower, 0), np.where(bounded, upper, 1)), q)
+            parts.append(q)
+        return _joined(parts)
+
+    # --- constants ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _constants(self) -> tuple[BodyConstants, ...]:
+        return tuple(_body_constants(b) for b in self.bodies)
+
+    @cached_property
+    def _constants32(self) -> tuple[BodyConstants, ...]:
+        return tuple(c.cast(np.float32) for c in self._constants)
+
+    def constants(self, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:
+        """The numbers of every body, in the precision of the inputs they will meet."""
+        return self._constants32 if dtype == np.float32 else self._constants
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}>"
+
+
+def _body_constants(body: Body) -> BodyConstants:
+    joint, rotor = body.joint, body.joint.rotor
+    reflected = None if rotor is None or joint.kind.nv == 0 else rotor.reflected * np.eye(joint.kind.nv)
+    spin = None
+    if rotor is not None and rotor.axis is not None:
+        spin = rotor.gear_ratio * rotor.inertia * rotor.axis
+    return BodyConstants(joint.placement, joint.kind, body.inertia.spatial(), reflected, spin)
+
+
+def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
+    out, start = [], 0
+    for size in sizes:
+        out.append(slice(start, start + size))
+        start += size
+    return tuple(out)
+
+
+def _joined(parts: Iterable[Any]) -> np.ndarray:
+    parts = list(parts)
+    out = np.concatenate(parts).astype(float) if parts else np.zeros(0)
+    return out
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    shown = ", ".join(repr(n) for n in names[:20])
+    return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "") if names else "none"
+
+
+def _refuse_duplicates(what: str, robot: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ModelError(f"robot {robot!r}: the {what} name {name!r} is used twice; names must be unique")
+        seen.add(name)
+
+
+def _sorted_base_first(robot: str, bodies: Sequence[Body]) -> tuple[Body, ...]:
+    """The bodies with every parent before its children, otherwise in the order given."""
+    for b in bodies:
+        if not isinstance(b, Body):
+            raise InputError(f"robot {robot!r}: bodies must be lw.Body objects, got {b!r}")
+    _refuse_duplicates("body", robot, (b.name for b in bodies))
+    names = {b.name for b in bodies}
+    if WORLD not in names:  # "world" means the world unless a body bears that name, as root links of URDF files do
+        bodies = [replace(b, parent=None) if b.parent == WORLD else b for b in bodies]
+    waiting: dict[str | None, list[Body]] = {}
+    placed: set[str | None] = {None}
+    ordered: list[Body] = []
+    for b in bodies:
+        if b.parent is not None and b.parent not in names:
+            raise ModelError(f"robot {robot!r}: body {b.name!r} hangs on {b.parent!r}, which does not exist")
+        queue = [b]
+        if b.parent not in placed:
+            waiting.setdefault(b.parent, []).append(b)
+            continue
+        while queue:
+            x = queue.pop(0)
+            ordered.append(x)
+            placed.add(x.name)
+            queue = waiting.pop(x.name, []) + queue
+    if len(ordered) < len(bodies):
+        lost = [b.name for b in bodies if b.name not in placed]
+        raise ModelError(f"robot {robot!r}: bodies {_some(lost)} hang on each other in a cycle; a tree has none")
+    return tuple(ordered)

@@ -1,0 +1,176 @@
+"""The parts a robot is assembled from: joints, rotors, limits, bodies, frames. Frozen, checked on entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..spatial import Transform, rotation_from_rpy
+from .inertia import Inertia, as_vector
+from .joints import JointKind, unit_axis
+
+WORLD = "world"
+
+
+def make_pose(at: Any = (0.0, 0.0, 0.0), rpy: Any = None, rotation: Any = None, what: str = "a pose") -> Transform:
+    """A constant pose from an offset ``at`` [m] and either ``rpy`` angles [rad] or a rotation matrix."""
+    offset = as_vector(at, f"the position of {what}")
+    if rpy is not None and rotation is not None:
+        raise ModelError(f"give {what} either rpy= or rotation=, not both")
+    if rotation is None:
+        R = np.eye(3) if rpy is None else rotation_from_rpy(as_vector(rpy, f"the rpy angles of {what}"))
+    else:
+        R = np.array(rotation, dtype=float)
+        if R.shape != (3, 3) or not np.isfinite(R).all():
+            raise ModelError(f"the rotation of {what} must be a finite 3×3 matrix")
+        if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+            raise ModelError(f"the rotation of {what} is not a rotation matrix (R R* ≠ I or det R < 0)")
+    R.setflags(write=False)
+    return Transform(R, offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a joint may do, kept as data: position, velocity [rad/s, m/s] and effort [N m, N] bounds.
+
+    One number, or one per degree of freedom. None means unlimited. No algorithm enforces them.
+    """
+
+    lower: Any = None
+    upper: Any = None
+    velocity: Any = None
+    effort: Any = None
+
+    def arrays(self, nv: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(lower, upper, velocity, effort), each (nv,), with ±inf for unlimited."""
+
+        def expand(x: Any, default: float) -> np.ndarray:
+            return np.broadcast_to(np.asarray(default if x is None else x, dtype=float), (nv,)).copy()
+
+        return expand(self.lower, -np.inf), expand(self.upper, np.inf), expand(self.velocity, np.inf), expand(
+            self.effort, np.inf
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Rotor:
+    """A motor's rotor behind a gear: it spins ``gear_ratio`` times as fast as its joint.
+
+    ``inertia`` [kg m²] is about the spin axis. Its reflected inertia gear_ratio² · inertia is added at
+    the joint (math notes 12.6). Where ``axis`` is given (the spin axis, fixed in the *parent* body, in
+    the parent's axes, or "x", "y", "z"), the rotor's gyroscopic and coupling effects on the parent are
+    modelled in full; the rotor's mass and locked inertia then belong to the parent's own inertia.
+    """
+
+    inertia: float
+    gear_ratio: float = 1.0
+    axis: Any = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.inertia) and self.inertia >= 0):
+            raise ModelError(f"a rotor's inertia must be finite and not negative, got {self.inertia}")
+        if not np.isfinite(self.gear_ratio):
+            raise ModelError(f"a gear ratio must be finite, got {self.gear_ratio}")
+        if self.axis is not None:
+            object.__setattr__(self, "axis", unit_axis(self.axis, "the rotor's axis"))
+
+    @property
+    def reflected(self) -> float:
+        """The inertia felt at the joint [kg m²]."""
+        return self.gear_ratio**2 * self.inertia
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """This joint's file says: q = multiplier · q(joint) + offset. Kept as data, not enforced."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """How a body moves in its parent: a kind, placed at ``at`` [m], ``rpy`` [rad] (or ``rotation``) there.
+
+    ``limits``, ``damping``, ``friction`` and ``mimic`` are data for the user and for simulation; inverse
+    and forward dynamics do not apply them. ``rotor`` is part of the dynamics.
+    """
+
+    kind: JointKind
+    name: str = ""
+    at: Any = (0.0, 0.0, 0.0)
+    rpy: Any = None
+    rotation: Any = None
+    limits: Limits = field(default_factory=Limits)
+    damping: Any = 0.0
+    friction: Any = 0.0
+    rotor: Rotor | None = None
+    mimic: Mimic | None = None
+    placement: Transform = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        what = f"joint {self.name!r}" if self.name else "a joint"
+        if not isinstance(self.kind, JointKind):
+            raise ModelError(f"{what} needs a joint kind such as lw.Revolute('z'), got {self.kind!r}")
+        object.__setattr__(self, "placement", make_pose(self.at, self.rpy, self.rotation, what))
+        if self.rotor is not None and self.rotor.axis is not None and self.kind.nv != 1:
+            raise ModelError(f"{what}: a rotor with an axis needs a joint of one degree of freedom")
+        for label in ("damping", "friction"):
+            value = np.asarray(getattr(self, label), dtype=float)
+            if value.ndim > 1 or (value.ndim == 1 and value.shape != (self.kind.nv,)):
+                raise ModelError(f"{what}: {label} must be one number or {self.kind.nv}, got shape {value.shape}")
+            if not np.isfinite(value).all() or (value < 0).any():
+                raise ModelError(f"{what}: {label} must be finite and not negative, got {value.tolist()}")
+        try:
+            lower, upper, _, _ = self.limits.arrays(self.kind.nv)
+        except (TypeError, ValueError):
+            raise ModelError(f"{what}: limits must be one number or one per degree of freedom") from None
+        if np.isnan(lower).any() or np.isnan(upper).any() or (lower > upper).any():
+            raise ModelError(f"{what}: the lower limit {lower} must not exceed the upper limit {upper}")
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body and the joint that holds it: ``joint`` may be a bare kind such as ``lw.Revolute('y')``."""
+
+    name: str
+    joint: Any
+    inertia: Inertia = field(default_factory=Inertia)
+    parent: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ModelError(f"a body needs a name, got {self.name!r}")
+        joint = Joint(self.joint) if isinstance(self.joint, JointKind) else self.joint
+        if not isinstance(joint, Joint):
+            raise ModelError(f"body {self.name!r} needs a joint (lw.Joint or a kind), got {self.joint!r}")
+        if not joint.name:
+            object.__setattr__(joint, "name", f"{self.name}_joint")
+        object.__setattr__(self, "joint", joint)
+        if not isinstance(self.inertia, Inertia):
+            raise ModelError(f"the inertia of body {self.name!r} must be an lw.Inertia, got {self.inertia!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed on a body (``None``: on the world) at ``at`` [m], ``rpy`` [rad]."""
+
+    name: str
+    body: str | None = None
+    at: Any = (0.0, 0.0, 0.0)
+    rpy: Any = None
+    rotation: Any = None
+    pose: Transform = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ModelError(f"a frame needs a name, got {self.name!r}")
+        object.__setattr__(self, "pose", make_pose(self.at, self.rpy, self.rotation, f"frame {self.name!r}"))
+
+    @staticmethod
+    def from_pose(name: str, body: str | None, pose: Transform) -> Frame:
+        return Frame(name, body, at=pose.l, rotation=pose.R)

@@ -1,0 +1,321 @@
+"""Spatial vectors, rotations, rigid transforms φ and rigid inertias, over any array-likes.
+
+Conventions. Spatial vectors are columns (..., 6, 1), angular part first: velocity [ω; v], force [N; F].
+A transform φ(p, k) of a body k in its parent p holds the rotation R (k axes → p axes) and the offset l
+(from O_p to O_k, in p axes):
+
+    φ(p, k) = [[R, l̃R], [0, R]],    φ(p, k) f moves a force inward,    φ*(p, k) V a velocity outward.
+
+(math notes 12.3; Operator algebra paper (2.2).) On plain numbers φ is applied as a 6×6 matrix; on
+symbols it is applied by its blocks, which spares the operations on its zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from . import arrays
+from .arrays import Array, block, is_symbolic, matrix, namespace, symmetric, transpose
+
+
+def skew(x: Array) -> Array:
+    """x̃, the (..., 3, 3) matrix with x̃ y = x × y, of a (..., 3) vector."""
+    a, b, c = x[..., 0], x[..., 1], x[..., 2]
+    return matrix([[0.0, -c, b], [c, 0.0, -a], [-b, a, 0.0]])
+
+
+def cross(x: Array, y: Array) -> Array:
+    """x × y of two columns (..., 3, m), column by column."""
+    a, b, c = x[..., 0:1, :], x[..., 1:2, :], x[..., 2:3, :]
+    d, e, f = y[..., 0:1, :], y[..., 1:2, :], y[..., 2:3, :]
+    return arrays.concatenate([b * f - c * e, c * d - a * f, a * e - b * d], axis=-2)
+
+
+def cross_motion(x: Array, y: Array) -> Array:
+    """X × Y = X̃ Y, the cross product of two motions, X̃ = [[ω̃, 0], [ṽ, ω̃]]."""
+    w, v = x[..., :3, :], x[..., 3:, :]
+    a, b = y[..., :3, :], y[..., 3:, :]
+    return arrays.concatenate([cross(w, a), cross(v, a) + cross(w, b)], axis=-2)
+
+
+def cross_force(x: Array, f: Array) -> Array:
+    """S[X] f = −X̃* f, the cross product of a motion with a force, S[X] = [[ω̃, ṽ], [0, ω̃]]."""
+    w, v = x[..., :3, :], x[..., 3:, :]
+    n, g = f[..., :3, :], f[..., 3:, :]
+    return arrays.concatenate([cross(w, n) + cross(v, g), cross(w, g)], axis=-2)
+
+
+def cross_motion_matrix(x: Array) -> Array:
+    """X̃ = [[ω̃, 0], [ṽ, ω̃]] as a (..., 6, 6) matrix, of a column (..., 6, 1)."""
+    w, v = skew(x[..., :3, 0]), skew(x[..., 3:, 0])
+    zero = w * 0.0
+    return block([[w, zero], [v, w]])
+
+
+# --- rotations -------------------------------------------------------------------------------------
+
+
+def rotation_about(axis: Array, angle: Array) -> Array:
+    """The rotation (..., 3, 3) by ``angle`` (...) about the unit vector ``axis`` (3,).
+
+    R = aa* + cos q (I − aa*) + sin q ã. In this form the entries of a coordinate axis fold to 0, 1,
+    cos q and ± sin q on symbols.
+    """
+    c, s = arrays.cos(angle), arrays.sin(angle)
+    a = [axis[..., i] for i in range(3)]
+    tilde = [[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]]
+    rows = []
+    for i in range(3):
+        row = []
+        for j in range(3):
+            aa = a[i] * a[j]
+            row.append(aa + c * ((1.0 if i == j else 0.0) - aa) + s * tilde[i][j])
+        rows.append(row)
+    return matrix(rows)
+
+
+def rotation_from_quaternion(q: Array) -> Array:
+    """R (..., 3, 3) of a quaternion (..., 4), order (x, y, z, w). Its length divides out."""
+    x, y, z, w = (q[..., i] for i in range(4))
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    return matrix(
+        [
+            [1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)],
+            [s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w)],
+            [s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_product(p: Array, q: Array) -> Array:
+    """p ∘ q, order (x, y, z, w): first turn by q, then by p."""
+    px, py, pz, pw = (p[..., i] for i in range(4))
+    qx, qy, qz, qw = (q[..., i] for i in range(4))
+    return arrays.stack(
+        [
+            pw * qx + px * qw + py * qz - pz * qy,
+            pw * qy - px * qz + py * qw + pz * qx,
+            pw * qz + px * qy - py * qx + pz * qw,
+            pw * qw - px * qx - py * qy - pz * qz,
+        ]
+    )
+
+
+def quaternion_exp(w: Array) -> Array:
+    """The unit quaternion (..., 4) of a rotation vector (..., 3), smooth at zero."""
+    square = (w * w).sum(axis=-1)
+    half_sinc, c = _half_angle(square)
+    return arrays.concatenate([w[..., None, :] * half_sinc[..., None, None], c[..., None, None]], axis=-1)[
+        ..., 0, :
+    ]
+
+
+def _half_angle(square: Array) -> tuple[Array, Array]:
+    """sin(t/2)/t and cos(t/2) as functions of t², exact to rounding on both sides of the switch."""
+    xp = namespace(square)
+    small = square < 1e-4
+    safe = xp.where(small, 1.0, square)
+    t = xp.sqrt(safe)
+    series = 0.5 - square / 48.0 + square * square / 3840.0 - square**3 / 645120.0
+    return xp.where(small, series, xp.sin(0.5 * t) / t), xp.where(
+        small, 1.0 - square / 8.0 + square * square / 384.0 - square**3 / 46080.0, xp.cos(0.5 * t)
+    )
+
+
+def quaternion_log(q: Array) -> Array:
+    """The rotation vector (..., 3), of length ≤ π, of a quaternion (..., 4)."""
+    xp = namespace(q)
+    flip = xp.where(q[..., 3] < 0, -1.0, 1.0).astype(q.dtype)
+    e, w = q[..., :3] * flip[..., None], q[..., 3] * flip
+    square = (e * e).sum(axis=-1)
+    small = square < 1e-8 * w * w
+    n = xp.sqrt(xp.where(small, 1.0, square))
+    w_safe = xp.where(small, w, 1.0)
+    near = 2.0 / w_safe * (1.0 - square / (3.0 * w_safe * w_safe))
+    scale = xp.where(small, near, 2.0 * xp.arctan2(n, w) / n)
+    return e * scale[..., None]
+
+
+def quaternion_from_rotation(R: Array) -> Array:
+    """A unit quaternion (..., 4) of a rotation matrix, by the best-conditioned of the four formulas."""
+    xp = namespace(R)
+    m = R
+    d = [m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]]
+    squares = xp.stack(
+        [1 + d[0] - d[1] - d[2], 1 - d[0] + d[1] - d[2], 1 - d[0] - d[1] + d[2], 1 + d[0] + d[1] + d[2]], axis=-1
+    )
+    xy, xz, yz = m[..., 0, 1] + m[..., 1, 0], m[..., 0, 2] + m[..., 2, 0], m[..., 1, 2] + m[..., 2, 1]
+    wx, wy, wz = m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]
+    candidates = xp.stack(
+        [
+            xp.stack([squares[..., 0], xy, xz, wx], axis=-1),
+            xp.stack([xy, squares[..., 1], yz, wy], axis=-1),
+            xp.stack([xz, yz, squares[..., 2], wz], axis=-1),
+            xp.stack([wx, wy, wz, squares[..., 3]], axis=-1),
+        ],
+        axis=-2,
+    )
+    best = xp.argmax(squares, axis=-1)[..., None, None]
+    q = xp.take_along_axis(candidates, best, axis=-2)[..., 0, :]
+    return q / xp.sqrt((q * q).sum(axis=-1))[..., None]
+
+
+def rotation_from_rpy(rpy: Any) -> np.ndarray:
+    """Rz(yaw) Ry(pitch) Rx(roll), as URDF defines it."""
+    r, p, y = (float(x) for x in rpy)
+    ex, ey, ez = np.eye(3)
+    return rotation_about(ez, np.float64(y)) @ rotation_about(ey, np.float64(p)) @ rotation_about(ex, np.float64(r))
+
+
+# --- rigid transforms ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """φ(p, k): the pose (R, l) of a frame k in a frame p, acting on forces (φ) and velocities (φ*).
+
+    ``phi @ f`` is φ f, ``phi.T @ V`` is φ* V, for columns (..., 6, m); ``phi.compose(other)`` is φφ'.
+    """
+
+    R: Array  # (..., 3, 3)
+    l: Array  # (..., 3)
+
+    @cached_property
+    def matrix(self) -> Array:
+        """φ as a (..., 6, 6) matrix."""
+        zero = self.R * 0.0
+        return block([[self.R, skew(self.l) @ self.R], [zero, self.R]])
+
+    @property
+    def T(self) -> AdjointTransform:
+        return AdjointTransform(self)
+
+    def __matmul__(self, f: Array) -> Array:
+        if not is_symbolic(f) and not is_symbolic(self.R):
+            return self.matrix @ f
+        force = self.R @ f[..., 3:, :]
+        return arrays.concatenate([self.R @ f[..., :3, :] + skew(self.l) @ force, force], axis=-2)
+
+    def compose(self, inner: Transform) -> Transform:
+        """The pose of ``inner``'s frame in the outer frame: φ(p, k) φ(k, j) = φ(p, j)."""
+        return Transform(self.R @ inner.R, self.l + (self.R @ inner.l[..., None])[..., 0])
+
+    def inverse(self) -> Transform:
+        """φ⁻¹(p, k) = φ(k, p)."""
+        Rt = transpose(self.R)
+        return Transform(Rt, -(Rt @ self.l[..., None])[..., 0])
+
+    def apply(self, point: Array) -> Array:
+        """Coordinates in p of a point (..., 3) given in k."""
+        return self.l + (self.R @ point[..., None])[..., 0]
+
+    def cast(self, dtype: Any) -> Transform:
+        return Transform(self.R.astype(dtype), self.l.astype(dtype))
+
+    @staticmethod
+    def identity() -> Transform:
+        return Transform(np.eye(3), np.zeros(3))
+
+
+@dataclass(frozen=True, eq=False)
+class AdjointTransform:
+    """φ*(p, k), which carries velocities and accelerations outward, from p to k."""
+
+    phi: Transform
+
+    def __matmul__(self, V: Array) -> Array:
+        R, l = self.phi.R, self.phi.l
+        if not is_symbolic(V) and not is_symbolic(R):
+            return transpose(self.phi.matrix) @ V
+        w, Rt = V[..., :3, :], transpose(R)
+        return arrays.concatenate([Rt @ w, Rt @ (V[..., 3:, :] - skew(l) @ w)], axis=-2)
+
+
+def congruence(phi: Transform, P: Any) -> Any:
+    """φ P φ*: an inertia at k (rigid, or symmetric (..., 6, 6)) seen from p."""
+    if isinstance(P, RigidInertia):
+        return _rigid_congruence(phi, P)
+    if not is_symbolic(P) and not is_symbolic(phi.R):
+        X = phi.matrix
+        return X @ P @ transpose(X)
+    R, tilde = phi.R, skew(phi.l)
+    A = symmetric(R @ P[..., :3, :3] @ transpose(R))
+    B = R @ P[..., :3, 3:] @ transpose(R)
+    C = symmetric(R @ P[..., 3:, 3:] @ transpose(R))
+    B_shifted = B + tilde @ C
+    A_shifted = symmetric(A + tilde @ transpose(B) - B_shifted @ tilde)
+    return block([[A_shifted, B_shifted], [transpose(B_shifted), C]])
+
+
+def adjoint_congruence(phi: Transform, U: Array) -> Array:
+    """φ* U φ: a compliance at p (symmetric (..., 6, 6)) seen from k."""
+    if not is_symbolic(U) and not is_symbolic(phi.R):
+        X = phi.matrix
+        return transpose(X) @ U @ X
+    R, tilde = phi.R, skew(phi.l)
+    A, B, C = U[..., :3, :3], U[..., :3, 3:], U[..., 3:, 3:]
+    B_shifted = B + tilde @ C
+    A_shifted = symmetric(A + tilde @ transpose(B) - B_shifted @ tilde)
+    Rt = transpose(R)
+    top = symmetric(Rt @ A_shifted @ R)
+    side = Rt @ B_shifted @ R
+    return block([[top, side], [transpose(side), symmetric(Rt @ C @ R)]])
+
+
+# --- inertias --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RigidInertia:
+    """A rigid body's spatial inertia in ten numbers: mass m, first moment h = m p, inertia J about O.
+
+    M = [[J, h̃], [−h̃, m I]] (math notes 1). ``M @ V`` applies it, ``M.matrix`` is the 6×6 matrix.
+    """
+
+    m: Array  # (...)
+    h: Array  # (..., 3)
+    J: Array  # (..., 3, 3), symmetric
+
+    @cached_property
+    def matrix(self) -> Array:
+        tilde = skew(self.h)
+        m = self.m
+        diagonal = matrix([[m, 0.0, 0.0], [0.0, m, 0.0], [0.0, 0.0, m]])
+        return block([[self.J, tilde], [-tilde, diagonal]])
+
+    def __matmul__(self, V: Array) -> Array:
+        if not is_symbolic(V) and not is_symbolic(self.J):
+            return self.matrix @ V
+        w, v = V[..., :3, :], V[..., 3:, :]
+        tilde = skew(self.h)
+        m = np.asarray(self.m)[..., None, None]
+        return arrays.concatenate([self.J @ w + tilde @ v, m * v - tilde @ w], axis=-2)
+
+    def __add__(self, other: Any) -> RigidInertia:
+        if isinstance(other, RigidInertia):
+            return RigidInertia(self.m + other.m, self.h + other.h, self.J + other.J)
+        if isinstance(other, int) and other == 0:  # the empty sum over no children
+            return self
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def cast(self, dtype: Any) -> RigidInertia:
+        return RigidInertia(
+            np.asarray(self.m).astype(dtype), self.h.astype(dtype), self.J.astype(dtype)
+        )
+
+
+def _rigid_congruence(phi: Transform, M: RigidInertia) -> RigidInertia:
+    """φ M φ* of a rigid inertia is a rigid inertia: mass kept, first moment and J moved (Steiner)."""
+    R, l = phi.R, phi.l
+    h = (R @ M.h[..., None])[..., 0]
+    h_new = h + np.asarray(M.m)[..., None] * l if namespace(M.m) is np else h + M.m[..., None] * l
+    J = symmetric(R @ M.J @ transpose(R))
+    # −l̃h̃ − h̃l̃ − m l̃l̃ = −l̃h̃ − (h + m l)~ l̃
+    J_new = symmetric(J - skew(l) @ skew(h) - skew(h_new) @ skew(l))
+    return RigidInertia(M.m, h_new, J_new)
