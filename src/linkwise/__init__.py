@@ -1,5 +1,8 @@
 """linkwise: rigid-multibody dynamics as an algebra of spatial operators."""
 
+from .algebra.check import IdentityReport, check_identity
+from .algebra.operator import Operator
+from .algebra.rules import Rule, identities
 from .errors import (
     FileError,
     InputError,
@@ -42,6 +45,8 @@ __all__ = [
     "Frame",
     "Free",
     "Helical",
+
+    "IdentityReport",
     "Inertia",
     "InputError",
     "Joint",
@@ -52,11 +57,13 @@ __all__ = [
     "ModelWarning",
     "NoRecursionError",
     "NotAdmittedError",
+    "Operator",
     "Planar",
     "Prismatic",
     "Revolute",
     "Robot",
     "Rotor",
+    "Rule",
     "SingularError",
     "SpaceError",
     "Spherical",
@@ -64,6 +71,8 @@ __all__ = [
     "UnknownNameError",
     "assemble",
     "chain",
+    "check_identity",
+    "identities",
     "load",
     "random_tree",
     "robots",

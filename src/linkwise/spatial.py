@@ -258,12 +258,11 @@ def adjoint_congruence(phi: Transform, U: Array) -> Array:
         return transpose(X) @ U @ X
     R, tilde = phi.R, skew(phi.l)
     A, B, C = U[..., :3, :3], U[..., :3, 3:], U[..., 3:, 3:]
-    B_shifted = B + tilde @ C
-    A_shifted = symmetric(A + tilde @ transpose(B) - B_shifted @ tilde)
+    B_shifted = B + A @ tilde
+    C_shifted = symmetric(C + transpose(B) @ tilde - tilde @ B_shifted)
     Rt = transpose(R)
-    top = symmetric(Rt @ A_shifted @ R)
     side = Rt @ B_shifted @ R
-    return block([[top, side], [transpose(side), symmetric(Rt @ C @ R)]])
+    return block([[symmetric(Rt @ A @ R), side], [transpose(side), symmetric(Rt @ C_shifted @ R)]])
 
 
 # --- inertias --------------------------------------------------------------------------------------

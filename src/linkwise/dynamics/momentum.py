@@ -41,11 +41,10 @@ def potential_energy(model: Model, q: Array) -> Array:
 
 def total_inertia(links: Links) -> RigidInertia:
     """The inertia of the whole robot about the world's origin, frozen in this pose."""
-    total: Any = 0
+    q = links.q
+    total = RigidInertia(*(arrays.zeros(q.shape[:-1] + tail, like=q) for tail in ((), (3,), (3, 3))))
     for X, M in zip(body_poses(links), links.M):
         total = total + congruence(X, M)
-    if isinstance(total, int):
-        raise ModelError("a robot without bodies has no mass, energy or momentum")
     return total
 
 
@@ -57,7 +56,7 @@ def center_of_mass(model: Model, q: Array) -> Array:
 def _center(model: Model, R: RigidInertia) -> Array:
     if model.total_mass == 0:
         raise ModelError(f"robot {model.name!r} has no mass, so no centre of mass")
-    return R.h / R.m
+    return R.h / R.m[..., None]
 
 
 def momentum_matrix(model: Model, q: Array) -> Array:

@@ -371,7 +371,8 @@ class Custom(JointKind):
         if self.commutes:
             return q1 - q0
         # The least-squares velocity: exact where the two poses are joined by one constant-velocity motion.
-        return (np.linalg.pinv(self.H) @ Free().difference(q0, q1)[..., None])[..., 0]
+        inverse = np.linalg.pinv(self.H).astype(_precision(q0))
+        return (inverse @ Free().difference(q0, q1)[..., None])[..., 0]
 
     def _twist(self, dv: Array) -> Array:
         return (self.H.astype(_precision(dv)) @ dv[..., None])[..., 0]

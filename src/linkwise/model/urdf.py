@@ -65,7 +65,6 @@ ATTRIBUTES = {
     "mimic": ("joint", "multiplier", "offset"),
 }
 
-
 NO_REAL_BODY = "its inertia tensor breaks the triangle inequality, which that of a real body does not"
 WRONG_POINT = f"{NO_REAL_BODY}; a slip in moving it from the joint to the centre of mass would explain it"
 
@@ -88,13 +87,13 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
             "has no <link>, so it holds no robot; a file made by xacro may have lost its parts there"
         )
     edges = [_read_joint(e, odd) for e in joints.values()]
-    root, edges = _tree(robot, links, edges)
+    root, edges = _tree(links, edges)
     inertias = {name: _read_inertia(e, odd) for name, e in links.items()}
     xml.look_for_misspellings(robot, CHILDREN, ATTRIBUTES, odd)
 
     model = _assemble(robot, root, edges, inertias, floating, cls)
     judged = Notes()
-    _mention_mimics(edges, joints, judged)
+    _mention_mimics(edges, judged)
     _mention_loose_joints(model, links, judged)
     _judge_inertias(model, links, inertias, judged)
     model = replace(model, notes=(*judged.lines(), *odd.lines()))
@@ -243,7 +242,7 @@ def _kind(element: Element, odd: Notes) -> JointKind:
 
 
 def _axis(element: Element, odd: Notes) -> np.ndarray:
-    """The unit axis (3,), in the joint's frame; x where the file gives none."""
+    """The axis (3,), in the joint's frame and of any length; x where the file gives none."""
     given = element.only("axis")
     if given is None:
         return np.array([1.0, 0.0, 0.0])
@@ -294,7 +293,7 @@ def _mimic(element: Element) -> Mimic | None:
 # --- the tree --------------------------------------------------------------------------------------
 
 
-def _tree(robot: Element, links: dict[str, Element], edges: list[Edge]) -> tuple[str, list[Edge]]:
+def _tree(links: dict[str, Element], edges: list[Edge]) -> tuple[str, list[Edge]]:
     """The root link and the joints depth-first; refuses whatever is not one tree over all the links."""
     holder: dict[str, Edge] = {}
     leaving: dict[str, list[Edge]] = {}
@@ -323,21 +322,24 @@ def _tree(robot: Element, links: dict[str, Element], edges: list[Edge]) -> tuple
         pending += leaving.get(e.child, [])[::-1]
     if len(ordered) < len(edges):
         reached = {e.child for e in ordered}
-        lost = next(e for e in edges if e.child not in reached)
-        raise lost.element.error(f"is cut off from the root by a cycle: {_cycle(lost, holder)}; open it")
+        cycle = _cycle(next(e for e in edges if e.child not in reached), holder)
+        names = [cycle[-1].child, *(e.child for e in cycle)]
+        shown = names if len(names) < 10 else [*names[:8], "…", names[-1]]
+        raise max(cycle, key=lambda e: e.element.line).element.error(
+            f"closes a cycle: {' → '.join(map(shortened, shown))}; a robot is a tree, so remove a joint"
+        )
     return roots[0], ordered
 
 
-def _cycle(lost: Edge, holder: dict[str, Edge]) -> str:
-    """The links of the cycle that keeps ``lost`` from the root."""
-    place: dict[str, int] = {}
+def _cycle(lost: Edge, holder: dict[str, Edge]) -> list[Edge]:
+    """The joints, parent before child, of the cycle that keeps ``lost`` from the root."""
+    walked: dict[str, Edge] = {}
     at = lost.child
-    while at not in place:
-        place[at] = len(place)
+    while at not in walked:
+        walked[at] = holder[at]
         at = holder[at].parent
-    inner = list(place)[: place[at] : -1]  # the walk went up; the cycle reads down
-    names = [at, *inner[:8], *(["…"] if len(inner) > 8 else []), at]
-    return " → ".join(shortened(n) for n in names)
+    names = list(walked)
+    return [walked[n] for n in names[: names.index(at) : -1]] + [walked[at]]
 
 
 def _assemble(
@@ -365,7 +367,7 @@ def _assemble(
 # --- what looks odd about the whole ----------------------------------------------------------------
 
 
-def _mention_mimics(edges: list[Edge], joints: dict[str, Element], notes: Notes) -> None:
+def _mention_mimics(edges: list[Edge], notes: Notes) -> None:
     mimics = [e for e in edges if e.joint.mimic is not None]
     moving = {e.joint.name for e in edges if e.moves}
     for e in mimics:

@@ -211,6 +211,8 @@ def read(source: str | os.PathLike[str]) -> Element:
     if not isinstance(source, (str, os.PathLike)):
         raise FileError(f"a robot file is given by its path or as XML text, got {type(source).__name__}")
     name = os.fspath(source)
+    if not name:
+        raise FileError("the path of the robot file is empty; give a path or XML text")
     try:
         data = Path(name).read_bytes()
     except (OSError, ValueError, TypeError) as e:  # a path with a null character; a path of bytes

@@ -1,0 +1,151 @@
+"""Test a claimed identity on random robots: the oracle is the dense meaning of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..model.builders import chain, random_tree
+from ..model.model import Model
+from .leaves import Operators, UserBlockDiagonal, leaves_of
+from .operator import Operator
+from .rebind import rebind
+from .rules import Rule
+
+
+@dataclass(frozen=True)
+class IdentityReport:
+    """What a test of lhs = rhs found. ``worst`` is the largest relative difference of the dense matrices."""
+
+    holds: bool
+    worst: float
+    robot: str
+    seed: int | None
+    trials: int
+    tolerance: float
+    formula: str
+    sweeps: float  # the largest relative difference between sweeps and dense matrices, over both sides
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does NOT hold"
+        return (
+            f"{self.formula}\n  {verdict} on {self.trials} random robots: worst relative difference {self.worst:.2g}"
+            f" on {self.robot} (tolerance {self.tolerance:g}); sweeps agree with matrices to {self.sweeps:.2g}"
+        )
+
+
+Side = Callable[[Operators], Operator] | Operator
+
+
+def check_identity(
+    lhs: Side | Rule,
+    rhs: Side | None = None,
+    trials: int = 20,
+    seed: int = 0,
+    tolerance: float = 1e-9,
+    rotors: bool = False,
+) -> IdentityReport:
+    """Does lhs = rhs hold? Tried on random chains and trees with all joint kinds, dense against dense.
+
+    Each side is a function of the operators, such as ``lambda op: op.H @ op.phi``, or an expression bound
+    to some robot, which is then rebuilt on each random one. ``rotors`` also tries robots with rotors.
+    A :class:`Rule` of :func:`linkwise.identities` may be given alone.
+    """
+    if trials < 1:
+        raise InputError(f"trials must be at least 1, got {trials}")
+    if isinstance(lhs, Rule):
+        return _check_rule(lhs, trials, seed, tolerance, rotors)
+    if rhs is None:
+        raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
+    bound = [x for x in (lhs, rhs) if isinstance(x, Operator)]
+    if any(isinstance(leaf, UserBlockDiagonal) for x in bound for leaf in leaves_of(x)):
+        raise InputError(
+            "an expression with a block diagonal of your own belongs to one robot; give functions of op that build it"
+        )
+    return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, rotors, chains_only=False)
+
+
+def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, rotors: bool) -> IdentityReport:
+    def sides(op: Operators) -> tuple[Operator, Operator]:
+        X = None
+        if rule.free:
+            rng = np.random.default_rng(seed)
+            X = op.block_diagonal([rng.normal(size=(6, 6)) for _ in op.model.bodies], name="X")
+        return rule.sides(op, X)
+
+    with_rotors = rotors and "no rotors" not in rule.requires
+    return _search(sides, trials, seed, tolerance, with_rotors, chains_only="serial chain" in rule.requires)
+
+
+def _side(side: Side, op: Operators) -> Operator:
+    if isinstance(side, Operator):
+        return rebind(side, op)
+    out = side(op)
+    if not isinstance(out, Operator):
+        raise InputError(f"each side must give an operator, got {type(out).__name__}")
+    return out
+
+
+def _search(
+    sides: Callable[[Operators], tuple[Operator, Operator]],
+    trials: int,
+    seed: int,
+    tolerance: float,
+    rotors: bool,
+    chains_only: bool,
+) -> IdentityReport:
+    worst, worst_sweep, where, which, formula = -1.0, 0.0, "", 0, ""
+    for trial in range(trials):
+        model = _random_robot(seed + trial, rotors and trial % 2 == 1, chains_only or trial % 3 == 0)
+        rng = np.random.default_rng(seed + trial)
+        op = Operators(model, model.random_configuration(rng), model.tips)
+        left, right = sides(op)
+        if left.rows != right.rows or left.cols != right.cols:
+            raise InputError(
+                f"the two sides live in different spaces: {left} maps {left.cols} to {left.rows}, {right} maps"
+                f" {right.cols} to {right.rows}"
+            )
+        a, b = left.dense(), right.dense()
+        difference = _relative(a, b, scale=max(1.0, float(np.abs(a).max(initial=0.0))))
+        formula = formula or f"{left} = {right}"
+        worst_sweep = max(worst_sweep, _sweep_error(left, a, rng), _sweep_error(right, b, rng))
+        if difference > worst or np.isnan(difference):
+            worst, where, which = difference, f"{model.name!r} ({len(model.bodies)} bodies, nv={model.nv})", seed + trial
+    holds = bool(worst <= tolerance)
+    return IdentityReport(holds, worst, where, which, trials, tolerance, formula, worst_sweep)
+
+
+def _sweep_error(op: Operator, matrix: np.ndarray, rng: np.random.Generator) -> float:
+    x = rng.normal(size=op.cols.dimension)
+    y = matrix @ x
+    return _relative(op.apply(x), y, scale=max(1.0, float(np.abs(y).max(initial=0.0))))
+
+
+def _relative(a: Any, b: Any, scale: float) -> float:
+    return float(np.abs(a - b).max(initial=0.0)) / scale
+
+
+def _random_robot(seed: int, rotors: bool, serial: bool) -> Model:
+    size = 2 + seed % 6
+    if serial:
+        return chain(size, joint="mixed", seed=seed) if not rotors else _with_rotors(chain(size, seed=seed))
+    return random_tree(size, seed=seed, floating=seed % 2 == 0, rotors=rotors)
+
+
+def _with_rotors(model: Model) -> Model:
+    from dataclasses import replace
+
+    from ..model.parts import Rotor
+
+    axes = ("x", "y", "z")
+    bodies = [
+        replace(b, joint=replace(b.joint, rotor=Rotor(0.01, 10.0, axes[i % 3]))) for i, b in enumerate(model.bodies)
+    ]
+    return replace(model, bodies=tuple(bodies))

@@ -1,0 +1,71 @@
+"""The dense-matrix meaning of every expression, from the definitions: the oracle for everything else.
+
+φ is (I − E_φ)⁻¹ by a matrix inverse, a product is a matrix product; no sweep is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import LinkwiseError
+from .leaves import BlockDiagonal, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation, dense_block
+from .operator import Identity, Operator, Product, Sum, Zero
+
+
+def dense(op: Operator) -> Array:
+    """The matrix (..., rows, columns) of an expression."""
+    like = _sample(op)
+    return _dense(op, like)
+
+
+def _sample(op: Operator) -> Any:
+    from .leaves import leaves_of
+
+    leaves = leaves_of(op)
+    return leaves[0].owner.q if leaves else arrays.zeros((1,), like=0.0)
+
+
+def _dense(op: Operator, like: Array) -> Array:
+    if isinstance(op, Identity):
+        return arrays.eye(op.rows.dimension, like=like)
+    if isinstance(op, Zero):
+        return arrays.zeros(op.shape, like=like)
+    if isinstance(op, Product):
+        out = _dense(op.factors[0], like)
+        for f in op.factors[1:]:
+            out = out @ _dense(f, like)
+        return out
+    if isinstance(op, Sum):
+        return sum(c * _dense(t, like) for c, t in op.terms)
+    if isinstance(op, Leaf):
+        upright = op.upright()
+        matrix = _leaf(upright, like)
+        return arrays.transpose(matrix) if op.flipped else matrix
+    raise LinkwiseError(f"{type(op).__name__} has no dense meaning")
+
+
+def _leaf(leaf: Leaf, like: Array) -> Array:
+    if isinstance(leaf, SmallMatrix):
+        return leaf.blocks[0]
+    if isinstance(leaf, BlockDiagonal):
+        blocks = {(k, k): dense_block(x) for k, x in enumerate(leaf.blocks)}
+    elif isinstance(leaf, Pick):
+        blocks = {(b, t): x.matrix for t, (x, b) in enumerate(zip(leaf.blocks, leaf.owner.tip_bodies)) if b >= 0}
+    elif isinstance(leaf, (Shift, Propagation, StrictPropagation)):
+        edges = zip(leaf.blocks, leaf.parents)
+        blocks = {(p, k): dense_block(E) for k, (E, p) in enumerate(edges) if p >= 0 and E is not None}
+    else:
+        raise LinkwiseError(f"leaf {leaf.name} has no dense meaning")
+    E = arrays.from_blocks(blocks, leaf.rows.sizes, leaf.cols.sizes, like=like)
+    if isinstance(leaf, Propagation):
+        return _propagation(E)
+    if isinstance(leaf, StrictPropagation):
+        return _propagation(E) - arrays.eye(E.shape[-1], like=like)
+    return E
+
+
+def _propagation(E: Array) -> Array:
+    """(I − E)⁻¹ of a nilpotent E."""
+    return arrays.namespace(E).linalg.inv(arrays.eye(E.shape[-1], like=E) - E)

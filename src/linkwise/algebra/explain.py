@@ -1,0 +1,111 @@
+"""An expression explained: its formula, the recursions it runs as, the identities used, what it costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..codegen.scalar import Graph, Operations, count
+from .leaves import Leaf, Operators, UserBlockDiagonal, leaves_of
+from .operator import Operator
+from .printing import latex, text
+from .rebind import rebind
+from .recursion_text import recursions, riccati_lines
+
+MOST_COUNTED = 150  # degrees of freedom up to which operations are counted by tracing
+
+
+class Explanation:
+    """What ``op.explain()`` returns; print it, or take its parts."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    @property
+    def formula(self) -> str:
+        return text(self.op)
+
+    @property
+    def latex(self) -> str:
+        """The formula, the recursions and the identities as a LaTeX fragment."""
+        lines = [r"\[", latex(self.op), r"\]"]
+        for block in self._blocks(as_latex=True):
+            lines += [rf"\textit{{{block.title}}}", r"\begin{align*}"]
+            lines += [" " + line + r" \\" for line in block.lines[:-1]] + [" " + x for x in block.lines[-1:]]
+            lines.append(r"\end{align*}")
+        return "\n".join(lines)
+
+    @property
+    def recursion(self) -> str:
+        """The sweeps, as the papers would print them: body 1 outermost, n at the base."""
+        out = []
+        for block in self._blocks():
+            out.append(f"  {block.title}")
+            out += [f"    {line}" for line in block.lines]
+        return "\n".join(out)
+
+    def _blocks(self, as_latex: bool = False) -> list[Any]:
+        serial = all(leaf.owner.model.is_chain for leaf in leaves_of(self.op))
+        families = _articulated_families(self.op)
+        prelude = [riccati_lines(symbol, serial, as_latex) for symbol in families]
+        return prelude + recursions(self.op, serial, as_latex)
+
+    @property
+    def rules(self) -> tuple[Any, ...]:
+        """The identities that led to this expression."""
+        return self.op.used
+
+    @property
+    def operations(self) -> Operations | None:
+        """What applying it to one vector costs, from q on, for this robot; None where it is too big to trace."""
+        return operation_count(self.op)
+
+    def __str__(self) -> str:
+        op = self.op
+        lines = [f"{self.formula}", f"  maps {op.cols} to {op.rows}; {op.structure}", "", "Runs as"]
+        lines.append(self.recursion or "    y = x")
+        if any(not leaf.owner.model.is_chain for leaf in leaves_of(op)):
+            lines.append("  (Σ over the children j of body k; p is the parent of k)")
+        lines += ["", "Identities used"]
+        lines += [f"  {r}" for r in self.rules] or ["  none"]
+        operations = self.operations
+        lines += ["", "Operations for one vector, starting from q"]
+        lines.append(f"  {operations}" if operations else f"  not counted (more than {MOST_COUNTED} degrees of freedom)")
+        return "\n".join(lines)
+
+    def _repr_latex_(self) -> str:
+        return f"${latex(self.op)}$"
+
+
+def _articulated_families(op: Operator) -> list[str]:
+    """The inertias whose Riccati recursion the expression needs, by their letter."""
+    needed: dict[Any, str] = {}
+    names = {"P", "P_plus", "D", "D_inverse", "G", "K", "tau", "tau_bar", "psi", "psi_tilde", "E_psi", "L"}
+    names |= {"Delta_psi", "Upsilon", "Upsilon_plus"}
+    for leaf in leaves_of(op):
+        if leaf.name in names and not isinstance(leaf, UserBlockDiagonal):
+            needed.setdefault(leaf.owner.family_key, str(leaf.owner.M))
+    return list(needed.values())
+
+
+def operation_count(op: Operator) -> Operations | None:
+    """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
+    leaves = leaves_of(op)
+    if not leaves:
+        return Operations()
+    owner = leaves[0].owner.root
+    if owner.model.nv > MOST_COUNTED or _pinned(leaves):
+        return None
+    graph = Graph()
+    symbolic = Operators(owner.model, graph.inputs("q", owner.model.nq), owner.frames)
+    traced = rebind(op, symbolic)
+    y = traced.apply_columns(graph.inputs("x", traced.cols.dimension)[:, None])
+    return count(np.ravel(y))
+
+
+def _pinned(leaves: list[Leaf]) -> bool:
+    """Whether a block diagonal of the user's own varies over a batch, so that no single count exists."""
+    return any(isinstance(x, UserBlockDiagonal) and any(b.ndim > 2 for b in x.blocks) for x in leaves)
+
+

@@ -1,0 +1,233 @@
+"""Inverses in O(n): block by block, I − E ↔ propagation, filters, and the innovations factorisation.
+
+Anything of the form HφXφ*H* (plus a block-diagonal Γ) with X block diagonal and symmetric is inverted as
+(I − HψK)* D⁻¹ (I − HψK), with P, D, K, ψ from the Riccati recursion driven by X.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..errors import NoRecursionError, SingularError, SpaceError
+from . import spaces
+from .leaves import BlockDiagonal, Leaf, Operators, Propagation, Shift, SmallMatrix, dense_block, leaves_of
+from .operator import Identity, Operator, Product, Sum, product, total
+from .rules import rule
+
+
+def inverse(op: Operator) -> Operator:
+    """An O(n) expression for the inverse; :class:`NoRecursionError` where no route is known."""
+    if op.rows != op.cols:
+        raise SpaceError(f"{op} has no inverse: it maps {op.cols} to {op.rows}")
+    for route in (_trivial, _propagation, _identity_plus_shift, _filters, _innovations, _memoryless, _factors, _small):
+        out = route(op)
+        if out is not None:
+            return out
+    raise NoRecursionError(
+        f"no O(n) route to the inverse of {op} ({op.structure}). Known are: block-diagonal operators; φ, ψ and"
+        " I − E_φ, I − E_ψ; I + HφK and I − HψK; HφXφ*H* (+ Γ) with X block diagonal and symmetric; products of"
+        " these; anything between tips. For other operators invert .dense()"
+    )
+
+
+def _trivial(op: Operator) -> Operator | None:
+    if isinstance(op, Identity):
+        return op
+    if isinstance(op, Sum) and len(op.terms) == 1:
+        c, inner = op.terms[0]
+        return (1.0 / c) * inverse(inner)
+    return None
+
+
+def _propagation(op: Operator) -> Operator | None:
+    """φ⁻¹ = I − E_φ, ψ⁻¹ = I − E_ψ (UF (20), (54))."""
+    if not isinstance(op, Propagation):
+        return None
+    owner = op.owner
+    shift = owner.E_phi if op.name == "phi" else owner.E_psi
+    used = [rule("phi_inverse" if op.name == "phi" else "psi_inverse")]
+    return (Identity(op.rows) - (shift.T if op.flipped else shift)).with_used([*op.used, *used])
+
+
+def _identity_plus_shift(op: Operator) -> Operator | None:
+    """(I − E_φ)⁻¹ = φ, (I − E_ψ)⁻¹ = ψ, and (φ⁻¹ + KH)⁻¹ = ψ."""
+    if not isinstance(op, Sum):
+        return None
+    for owner in owners(op):
+        known = [
+            (owner.I - owner.E_phi, owner.phi, "phi_inverse"),
+            (owner.I - owner.E_psi, owner.psi, "psi_inverse"),
+            (owner.I - owner.E_phi + owner.K @ owner.H, owner.psi, "psi_inverse_phi_inverse"),
+            (owner.I - owner.E_psi - owner.K @ owner.H, owner.phi, "psi_inverse_phi_inverse"),
+        ]
+        found = _known(op, known)
+        if found is not None:
+            return found
+    return None
+
+
+def _filters(op: Operator) -> Operator | None:
+    """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), and the same read backwards."""
+    if not isinstance(op, Sum):
+        return None
+    for owner in owners(op):
+        H, K, one = owner.H, owner.K, owner.I_joints
+        colour, white = one + H @ owner.phi @ K, one - H @ owner.psi @ K
+        found = _known(op, [(colour, white, "whitening"), (white, colour, "whitening")])
+        if found is not None:
+            return found
+    return None
+
+
+def _known(op: Operator, table: list[tuple[Operator, Operator, str]]) -> Operator | None:
+    for lhs, rhs, name in table:
+        if op.key == lhs.key:
+            return rhs.with_used([*op.used, rule(name)])
+        if op.key == lhs.T.key:
+            return rhs.T.with_used([*op.used, rule(name)])
+    return None
+
+
+def owners(op: Operator) -> list[Operators]:
+    """The families whose leaves appear in an expression."""
+    found: dict[Any, Operators] = {}
+    for leaf in leaves_of(op):
+        found.setdefault((leaf.owner.rigid_key, leaf.owner.family_key), leaf.owner)
+    return list(found.values())
+
+
+# --- innovations -------------------------------------------------------------------------------------
+
+
+def _innovations(op: Operator) -> Operator | None:
+    """(HφXφ*H* + Γ)⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemma 4.3, JPL Theorem 4.1, UF Lemma 6.4)."""
+    terms = op.terms if isinstance(op, Sum) else ((1.0, op),)
+    middles: list[tuple[float, Operator]] = []
+    noise: list[tuple[float, Operator]] = []
+    coupling: set[Any] = set()
+    owner: Operators | None = None
+    for c, term in terms:
+        middle = _middle(term)
+        if middle is not None:
+            middles.append((c, middle[1]))
+            owner = owner or middle[0]
+        elif term.relations <= spaces.MEMORYLESS and term.rows.kind == "joint":
+            noise.append((c, term))
+        elif c == 1 and isinstance(term, Product):
+            coupling.add(term.key)
+        else:
+            return None
+    if owner is None or not middles:
+        return None
+    family = _family(owner, total(middles), total(noise) if noise else None, coupling)
+    if family is None:
+        return None
+    white = family.I_joints - family.H @ family.psi @ family.K
+    return product([white.T, family.D_inverse, white]).with_used([*op.used, rule("mass_inverse")])
+
+
+def _middle(term: Operator) -> tuple[Operators, Operator] | None:
+    """X of HφXφ*H*, where X is memoryless."""
+    if not isinstance(term, Product) or len(term.factors) < 5:
+        return None
+    f = term.factors
+    first = f[0]
+    if not isinstance(first, Leaf):
+        return None
+    owner = first.owner
+    frame = [owner.H.key, owner.phi.key, owner.phi.T.key, owner.H.T.key]
+    if [f[0].key, f[1].key, f[-2].key, f[-1].key] != frame:
+        return None
+    X = product(f[2:-2])
+    return (owner, X) if X.relations <= spaces.MEMORYLESS else None
+
+
+def _family(owner: Operators, X: Operator, Gamma: Operator | None, coupling: set[Any]) -> Operators | None:
+    """The articulated family of X and Γ: the robot's own where they are its own."""
+    cross = owner.H @ owner.phi @ owner.rotor_coupling
+    expected = {cross.key, cross.T.key}
+    if coupling and coupling != expected:
+        return None
+    own = owner.root
+    gyro = any(s is not None for s in owner.links.s)
+    same_noise = (Gamma is None and not owner.links.has_rotors) or (
+        Gamma is not None and Gamma.key == owner.rotor_inertia.key
+    )
+    if X.key == own.M.key and same_noise and bool(coupling) == gyro:
+        return own
+    _refuse_asymmetric(owner, X)
+    return owner.with_inertia(X, Gamma, owner.rotor_coupling if coupling else None)
+
+
+def _refuse_asymmetric(owner: Operators, X: Operator) -> None:
+    for k, block in enumerate(owner.blocks_of(X)):
+        x = dense_block(block)
+        if arrays.is_eager(x) and np.nanmax(np.abs(x - x.mT), initial=0) > 1e-9 * np.nanmax(np.abs(x), initial=1e-300):
+            raise NoRecursionError(
+                f"the inverse of HφXφ*H* needs a symmetric X; block {k} (body {owner.links.names[k]!r}) of {X} is not"
+            )
+
+
+# --- the rest ----------------------------------------------------------------------------------------
+
+
+def _memoryless(op: Operator) -> Operator | None:
+    """Block by block."""
+    if not op.relations <= spaces.MEMORYLESS or op.rows.kind not in ("body", "joint", "edge"):
+        return None
+    if isinstance(op, BlockDiagonal) and op.name == "D":
+        return op.owner.D_inverse
+    if isinstance(op, BlockDiagonal) and op.name == "D_inverse":
+        return op.owner.D
+    leaves = leaves_of(op)
+    if not leaves or any(isinstance(x, Shift) for x in leaves):
+        return None
+    owner = leaves[0].owner
+
+    def blocks() -> list[Any]:
+        out = []
+        for k, x in enumerate(owner.blocks_of(op)):
+            x = dense_block(x)
+            try:
+                out.append(arrays.namespace(x).linalg.inv(x) if not arrays.is_symbolic(x) else arrays.inverse_spd(x))
+            except np.linalg.LinAlgError:
+                raise SingularError(f"block {k} of {op} is singular, so its inverse does not exist") from None
+        return out
+
+    name = f"({op})⁻¹" if isinstance(op, (Product, Sum)) else f"{op}⁻¹"
+    out = BlockDiagonal(owner, name, op.rows, op.cols, spaces.MEMORYLESS, blocks)
+    out.token = ("inverse", op.key)
+    out.origin = lambda rebuild, target: inverse(rebuild(op))
+    return out.with_used(op.used)
+
+
+def _factors(op: Operator) -> Operator | None:
+    """(A B)⁻¹ = B⁻¹ A⁻¹ where every factor has an inverse of its own."""
+    if not isinstance(op, Product) or any(f.rows != f.cols for f in op.factors):
+        return None
+    return product([inverse(f) for f in reversed(op.factors)]).with_used(op.used)
+
+
+def _small(op: Operator) -> Operator | None:
+    """Between tips: a matrix of 6 per tip, formed in O(n) and inverted as it is."""
+    if op.rows.kind != "tip":
+        return None
+    owner = leaves_of(op)[0].owner
+
+    def matrix() -> list[Any]:
+        small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.q))
+        if arrays.is_eager(small):
+            with np.errstate(all="ignore"):
+                condition = np.linalg.cond(np.where(np.isfinite(small), small, 1.0))
+            if (condition > 1e13).any():
+                raise SingularError(f"{op} is singular here, so its inverse does not exist (too few joints, or a singular pose)")
+        symmetric = op.key == op.T.key
+        return [arrays.inverse_spd(small) if symmetric else arrays.namespace(small).linalg.inv(small)]
+
+    out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
+    out.token = ("inverse", op.key)
+    out.origin = lambda rebuild, target: inverse(rebuild(op))
+    return out.with_used([*op.used, rule("tip_inverse")])

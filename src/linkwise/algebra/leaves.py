@@ -1,0 +1,655 @@
+"""Leaf operators bound to a robot and a configuration: H, φ, M, B, the articulated family, JPL's shifts.
+
+Four kinds of leaf cover them all. With E(k) the map across the edge from body k to its parent p:
+
+    block diagonal   y(k) = X(k) x(k)                       H, M, P, D, G, τ, τ̄, R, Υ, …
+    shift            y(p) = Σ_k E(k) x(k)                   E_φ, E_ψ, K, S
+    propagation      y(k) = x(k) + Σ_j E(j) y(j)            φ = (I − E_φ)⁻¹, ψ = (I − E_ψ)⁻¹
+    pick             y(body of t) = Σ_t φ(body, t) x(t)     B
+
+Leaves compute their blocks when first applied, so naming one costs nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import InputError, SpaceError
+from ..model.model import Model
+from ..spatial import RigidInertia, Transform
+from ..sweeps import inward, outward
+from . import spaces
+from .operator import Blocks, Identity, Operator, Product, Sum
+from .spaces import Space, Structure
+
+
+def act(E: Any, x: Any) -> Any:
+    """E x for a matrix, a transform or an inertia; None is zero."""
+    return None if x is None or E is None else E @ x
+
+
+def act_adjoint(E: Any, x: Any) -> Any:
+    """E* x."""
+    if x is None or E is None:
+        return None
+    if isinstance(E, RigidInertia):
+        return E @ x
+    return E.T @ x if isinstance(E, (Transform, Edge)) else E.mT @ x
+
+
+def plus(x: Any, y: Any) -> Any:
+    """x + y where None is zero."""
+    return y if x is None else x if y is None else x + y
+
+
+class Edge:
+    """φ(p, k) A(k): what crosses an edge after a local map A (I for φ, τ̄ for ψ, G for K)."""
+
+    def __init__(self, phi: Transform, local: Any) -> None:
+        self.phi, self.local = phi, local
+
+    def __matmul__(self, x: Any) -> Any:
+        return self.phi @ (self.local @ x)
+
+    @property
+    def T(self) -> AdjointEdge:
+        return AdjointEdge(self)
+
+    @property
+    def matrix(self) -> Array:
+        return self.phi.matrix @ dense_block(self.local)
+
+
+class AdjointEdge:
+    def __init__(self, edge: Edge) -> None:
+        self.edge = edge
+
+    def __matmul__(self, x: Any) -> Any:
+        return act_adjoint(self.edge.local, self.edge.phi.T @ x)
+
+
+class Projection:
+    """τ̄ = I − GH, applied in that form (12 instead of 36 multiplications for a one-dof joint)."""
+
+    def __init__(self, G: Array, H: Array) -> None:
+        self.G, self.H = G, H
+
+    def __matmul__(self, x: Any) -> Any:
+        return x - self.G @ (self.H @ x)
+
+    @property
+    def mT(self) -> Projection:
+        return Projection(self.H.mT, self.G.mT)
+
+    @property
+    def matrix(self) -> Array:
+        return arrays.eye(6, like=self.G) - self.G @ self.H
+
+
+def dense_block(E: Any) -> Array:
+    """The matrix of a block, whatever form it is kept in."""
+    return E if not hasattr(E, "matrix") else E.matrix
+
+
+class Leaf(Operator):
+    """A named operator with blocks computed on demand; ``flipped`` makes it the adjoint."""
+
+    def __init__(
+        self, owner: Operators, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], Any]
+    ) -> None:
+        self.owner, self.name, self.rows, self.cols, self.relations = owner, name, rows, cols, relations
+        self._blocks = blocks
+        self.flipped = False
+        self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
+        self.origin: Any = None  # how to build it again on another robot, where its name alone does not tell
+
+    @cached_property
+    def blocks(self) -> list[Any]:
+        return self._blocks()
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        return self.owner.model.parents
+
+    @property
+    def T(self) -> Operator:
+        out = self.copy()
+        out.flipped = not self.flipped
+        out.rows, out.cols = self.cols, self.rows
+        out.relations = spaces.adjoint(self.relations)
+        return out
+
+    def copy(self) -> Leaf:
+        return copy.copy(self)
+
+    @property
+    def key(self) -> Any:
+        return (self.owner.leaf_key(self.name), self.token, self.flipped)
+
+    def upright(self) -> Leaf:
+        """The leaf itself, where this is its adjoint."""
+        return self.T if self.flipped else self  # type: ignore[return-value]
+
+
+class BlockDiagonal(Leaf):
+    """y(k) = X(k) x(k)."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        apply = act_adjoint if self.flipped else act
+        return [apply(X, y) for X, y in zip(self.blocks, x)]
+
+
+class Shift(Leaf):
+    """y(p) = Σ_k E(k) x(k); its adjoint y(k) = E*(k) x(p)."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        if self.flipped:
+            return [None if p < 0 else act_adjoint(E, x[p]) for E, p in zip(self.blocks, self.parents)]
+        out: Blocks = [None] * len(self.rows.sizes)
+        for k, (E, p) in enumerate(zip(self.blocks, self.parents)):
+            if p >= 0:
+                out[p] = plus(out[p], act(E, x[k]))
+        return out
+
+
+class Propagation(Leaf):
+    """y = (I − E)⁻¹ x: inward y(k) = x(k) + Σ_j E(j) y(j); its adjoint outward y(k) = x(k) + E*(k) y(p)."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        if self.flipped:
+            return outward(self.parents, lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
+        return _gather(self.parents, self.blocks, x)
+
+
+class StrictPropagation(Leaf):
+    """(I − E)⁻¹ − I = E (I − E)⁻¹."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        if self.flipped:
+            full = outward(self.parents, lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
+            return [None if p < 0 else act_adjoint(E, full[p]) for E, p in zip(self.blocks, self.parents)]
+        full = _gather(self.parents, self.blocks, x)
+        out: Blocks = [None] * len(x)
+        for k, (E, p) in enumerate(zip(self.blocks, self.parents)):
+            if p >= 0:
+                out[p] = plus(out[p], act(E, full[k]))
+        return out
+
+
+class FusedPropagation(Operator):
+    """Propagation after shift, (I − φA₁)⁻¹ φA₂, with one crossing of each edge: y(p) = Σ φ(A₁ y + A₂ x)."""
+
+    def __init__(self, propagation: Propagation, shift: Shift) -> None:
+        self.propagation, self.shift = propagation, shift
+        self.rows, self.cols = propagation.rows, shift.cols
+
+    def forward(self, x: Blocks) -> Blocks:
+        out: Blocks = [None] * len(self.rows.sizes)
+        edges = list(zip(self.propagation.blocks, self.shift.blocks, self.propagation.parents))
+        for k in range(len(edges) - 1, -1, -1):
+            through, enters, p = edges[k]
+            if p >= 0:
+                crossing = plus(act(through.local, out[k]), act(enters.local, x[k]))
+                out[p] = plus(out[p], act(through.phi, crossing))
+        return out
+
+
+class Pick(Leaf):
+    """B: forces at the tips, moved to their bodies; its adjoint reads tip velocities off the bodies."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        bodies = self.owner.tip_bodies
+        if self.flipped:
+            return [None if b < 0 else act_adjoint(E, x[b]) for E, b in zip(self.blocks, bodies)]
+        out: Blocks = [None] * len(self.rows.sizes)
+        for E, b, y in zip(self.blocks, bodies, x):
+            if b >= 0:
+                out[b] = plus(out[b], act(E, y))
+        return out
+
+
+class SmallMatrix(Leaf):
+    """A full matrix between small spaces (the tips'), kept as it is."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        matrix = self.blocks[0]
+        matrix = matrix.mT if self.flipped else matrix
+        width = next(y.shape[-1] for y in x if y is not None)
+        filled = [
+            arrays.zeros((r, width), like=matrix) if y is None else y for y, r in zip(x, self.cols.sizes)
+        ]
+        out = matrix @ arrays.concatenate(filled, axis=-2)
+        ends = np.cumsum(self.rows.sizes)
+        return [out[..., e - r : e, :] for e, r in zip(ends, self.rows.sizes)]
+
+
+def _gather(parents: tuple[int, ...], edges: list[Any], x: Blocks) -> Blocks:
+    def step(gathered: Any, E: Any, x: Any) -> Any:
+        y = x if isinstance(gathered, int) else plus(x, gathered)
+        return _zero_if_none(act(E, y)), y
+
+    return inward(parents, step, 0, edges, x)
+
+
+def _zero_if_none(x: Any) -> Any:
+    return 0 if x is None else x
+
+
+def fused(left: Operator, right: Operator) -> FusedPropagation | None:
+    """One sweep for a propagation that follows a shift across the same edges."""
+    if not (isinstance(left, Propagation) and isinstance(right, Shift)) or left.flipped or right.flipped:
+        return None
+    if left.owner.rigid_key != right.owner.rigid_key:
+        return None
+    if not all(isinstance(e, Edge) for e in (*left.blocks[:1], *right.blocks[:1])):
+        return None
+    return FusedPropagation(left, right)
+
+
+class Operators:
+    """The leaf operators of a robot at a configuration q (..., nq); see :meth:`Robot.operators`.
+
+    Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
+    axes at its origin) and ``edges`` (6 per edge, in the parent's frame).
+    """
+
+    def __init__(self, model: Model, q: Array, frames: tuple[Any, ...]) -> None:
+        from ..dynamics.kinematics import tip_transform
+        from ..dynamics.links import evaluate
+
+        self.model, self.q, self.frames = model, q, frames
+        self.links = evaluate(model, q)
+        tips = [tip_transform(model, self.links, f) for f in frames]
+        self.tip_bodies = [body for body, _ in tips]
+        self._tip_transforms = [t for _, t in tips]
+        self.rigid_key = ("operators", id(self))
+        self._inertia: Operator | None = None
+        self._measurement: tuple[Operator | None, Operator | None] = (None, None)
+        self.family_key: Any = ()
+        self.root = self  # the family of the robot's own inertia
+        self._make_spaces()
+
+    def _make_spaces(self) -> None:
+        n, name, key = len(self.model.bodies), self.model.name, ("space", id(self.model))
+        owners = tuple(range(n))
+        self.bodies = Space("body", name, (6,) * n, owners, (*key, "body"))
+        self.joints = Space("joint", name, tuple(self.links.sizes), owners, (*key, "joint"))
+        self.edges = Space("edge", name, (6,) * n, self.model.parents, (*key, "edge"))
+        tip_key = tuple(getattr(f, "name", f) for f in self.frames)
+        self.tips = Space("tip", name, (6,) * len(self.frames), tuple(self.tip_bodies), (*key, "tip", tip_key))
+        self.I, self.I_joints = Identity(self.bodies), Identity(self.joints)
+        self.I_tips, self.I_edges = Identity(self.tips), Identity(self.edges)
+
+    # --- names -------------------------------------------------------------------------------------
+
+    _RIGID = frozenset({"H", "phi", "phi_tilde", "E_phi", "B", "S", "Delta_phi", "rotor_inertia", "rotor_coupling"})
+
+    def leaf_key(self, name: str) -> Any:
+        """Rigid leaves are shared by all families; articulated ones belong to their own inertia X."""
+        return (self.rigid_key, name) if name in self._RIGID else (self.rigid_key, self.family_key, name)
+
+    def leaf(self, name: str) -> Operator:
+        """A leaf by its name, such as "phi" or "tau_bar"."""
+        return getattr(self, name)
+
+    def with_inertia(self, X: Operator, rotor_inertia: Any = None, rotor_coupling: Any = None) -> Operators:
+        """The same robot and configuration with a block-diagonal X in place of M: its own P, D, K, ψ, …
+
+        ``rotor_inertia`` adds a joint-space block diagonal to D, as a rotor's reflected inertia does.
+        """
+        if X.rows != self.bodies or X.cols != self.bodies or X.relations - spaces.MEMORYLESS:
+            raise SpaceError(f"an inertia must be block diagonal on {self.bodies}; {X} is {X.structure}")
+        other = copy.copy(self)
+        for name in [n for n in other.__dict__ if isinstance(getattr(type(self), n, None), cached_property)]:
+            if name not in self._RIGID:
+                del other.__dict__[name]
+        other._inertia = X
+        other._measurement = (rotor_inertia, rotor_coupling)
+        other.family_key = (X.key, *(None if m is None else m.key for m in other._measurement))
+        return other
+
+    @property
+    def has_joint_inertia(self) -> bool:
+        """Whether D holds more than HPH*, so that HG = I and its like fail."""
+        return self.links.has_rotors if self.is_default else any(m is not None for m in self._measurement)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the inertia is the robot's own M (with its rotors)."""
+        return self._inertia is None
+
+    # --- rigid leaves ------------------------------------------------------------------------------
+
+    def _diagonal(self, name: str, rows: Space, cols: Space, blocks: Callable[[], Any]) -> BlockDiagonal:
+        return BlockDiagonal(self, name, rows, cols, spaces.MEMORYLESS, blocks)
+
+    @cached_property
+    def H(self) -> Operator:
+        """The joint map H(k), r×6: projects a link force onto the joint's own directions."""
+        return self._diagonal("H", self.joints, self.bodies, lambda: self.links.H)
+
+    def _rigid_edges(self) -> list[Edge]:
+        return [Edge(phi, _Unit()) for phi in self.links.phi]
+
+    @cached_property
+    def E_phi(self) -> Operator:
+        """E_φ: block φ(p, k) at (parent, child)."""
+        return Shift(self, "E_phi", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._rigid_edges)
+
+    @cached_property
+    def phi(self) -> Operator:
+        """φ = (I − E_φ)⁻¹: rigid force propagation, an inward sweep; φ* propagates velocities outward."""
+        return Propagation(self, "phi", self.bodies, self.bodies, spaces.CAUSAL, self._rigid_edges)
+
+    @cached_property
+    def phi_tilde(self) -> Operator:
+        """φ̃ = φ − I."""
+        return StrictPropagation(
+            self, "phi_tilde", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._rigid_edges
+        )
+
+    @cached_property
+    def B(self) -> Operator:
+        """B: picks the tips. J = B*φ*H*."""
+        return Pick(self, "B", self.bodies, self.tips, spaces.MEMORYLESS, lambda: self._tip_transforms)
+
+    @cached_property
+    def S(self) -> Operator:
+        """JPL 88-11's block shift: the identity from edge k to the parent's block."""
+        return Shift(self, "S", self.bodies, self.edges, spaces.MEMORYLESS, lambda: [_Unit()] * len(self.links.phi))
+
+    @cached_property
+    def Delta_phi(self) -> Operator:
+        """Δφ = diag φ(p, k), so that E_φ = SΔφ (JPL 88-11 A.1)."""
+        relations = spaces.STRICTLY_CAUSAL
+        return BlockDiagonal(self, "Delta_phi", self.edges, self.bodies, relations, self._rigid_edges)
+
+    @property
+    def Phi(self) -> Operator:
+        """JPL 88-11's Φ = φS."""
+        return self.phi @ self.S
+
+    # --- inertias and the articulated family -------------------------------------------------------
+
+    @property
+    def M(self) -> Operator:
+        """The links' spatial inertias (or the X of :meth:`with_inertia`)."""
+        return self._own_inertia if self._inertia is None else self._inertia
+
+    @cached_property
+    def _own_inertia(self) -> Operator:
+        return self._diagonal("M", self.bodies, self.bodies, lambda: self.links.M)
+
+    def blocks_of(self, X: Operator) -> list[Array]:
+        """The blocks of a memoryless expression, by applying it to the identity of each block."""
+        if isinstance(X, BlockDiagonal) and not X.flipped:
+            return X.blocks
+        basis = [arrays.eye(r, like=self.q) for r in X.cols.sizes]
+        zero = [arrays.zeros((r, c), like=self.q) for r, c in zip(X.rows.sizes, X.cols.sizes)]
+        return [z if y is None else y for y, z in zip(X.forward(basis), zero)]
+
+    @cached_property
+    def articulated(self) -> Any:
+        """P, D, G, … by the Riccati recursion (math notes 7)."""
+        from dataclasses import replace
+
+        from ..dynamics.articulated import articulated, riccati
+
+        if self.is_default:
+            return articulated(self.links)
+        none = [None] * len(self.links.parents)
+        Gamma, coupling = self._measurement
+        links = replace(
+            self.links,
+            Gamma=none if Gamma is None else [x if x.shape[-1] else None for x in self.blocks_of(Gamma)],
+            s=none if coupling is None else self.links.s,
+        )
+        blocks = [dense_block(x) for x in self.blocks_of(self.M)]
+        return riccati(links, blocks, what=f"H φ {self.M} φ* H*", threshold=1e-14)
+
+    @cached_property
+    def P(self) -> Operator:
+        """The articulated-body inertias P(k)."""
+        return self._diagonal("P", self.bodies, self.bodies, lambda: self.articulated.P)
+
+    @cached_property
+    def P_plus(self) -> Operator:
+        """P⁺ = P − GDG*: the articulated inertia seen from across the joint."""
+        return self._diagonal("P_plus", self.bodies, self.bodies, lambda: self.articulated.P_plus)
+
+    @cached_property
+    def D(self) -> Operator:
+        """D = HPH*: the articulated inertia about the joint."""
+        return self._diagonal("D", self.joints, self.joints, lambda: self.articulated.D)
+
+    @cached_property
+    def D_inverse(self) -> Operator:
+        """D⁻¹."""
+        return self._diagonal("D_inverse", self.joints, self.joints, lambda: self.articulated.D_inverse)
+
+    @cached_property
+    def G(self) -> Operator:
+        """The Kalman gain G = PH*D⁻¹."""
+        return self._diagonal("G", self.bodies, self.joints, lambda: self.articulated.G)
+
+    @cached_property
+    def tau(self) -> Operator:
+        """τ = GH."""
+        return self._diagonal("tau", self.bodies, self.bodies, lambda: [g @ h for g, h in self._gains()])
+
+    @cached_property
+    def tau_bar(self) -> Operator:
+        """τ̄ = I − GH."""
+        return self._diagonal("tau_bar", self.bodies, self.bodies, lambda: [Projection(g, h) for g, h in self._gains()])
+
+    def _gains(self) -> Any:
+        return zip(self.articulated.G, self.links.H)
+
+    def _articulated_edges(self) -> list[Edge]:
+        return [Edge(phi, Projection(g, h)) for phi, (g, h) in zip(self.links.phi, self._gains())]
+
+    @cached_property
+    def K(self) -> Operator:
+        """K = E_φG: block φ(p, k)G(k) at (parent, child)."""
+        relations = spaces.STRICTLY_CAUSAL
+        return Shift(self, "K", self.bodies, self.joints, relations, self._gain_edges)
+
+    def _gain_edges(self) -> list[Edge]:
+        return [Edge(phi, g) for phi, g in zip(self.links.phi, self.articulated.G)]
+
+    @cached_property
+    def E_psi(self) -> Operator:
+        """E_ψ = E_φτ̄."""
+        return Shift(self, "E_psi", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._articulated_edges)
+
+    @cached_property
+    def psi(self) -> Operator:
+        """ψ = (I − E_ψ)⁻¹: articulated force propagation."""
+        return Propagation(self, "psi", self.bodies, self.bodies, spaces.CAUSAL, self._articulated_edges)
+
+    @cached_property
+    def psi_tilde(self) -> Operator:
+        """ψ̃ = ψ − I."""
+        relations = spaces.STRICTLY_CAUSAL
+        return StrictPropagation(self, "psi_tilde", self.bodies, self.bodies, relations, self._articulated_edges)
+
+    @cached_property
+    def L(self) -> Operator:
+        """JPL 88-11's L(k) = φ(p, k)G(k), diagonal from joints to edges; K = SL."""
+        return BlockDiagonal(self, "L", self.edges, self.joints, spaces.STRICTLY_CAUSAL, self._gain_edges)
+
+    @cached_property
+    def Delta_psi(self) -> Operator:
+        """Δψ = diag ψ(p, k)."""
+        relations = spaces.STRICTLY_CAUSAL
+        return BlockDiagonal(self, "Delta_psi", self.edges, self.bodies, relations, self._articulated_edges)
+
+    @property
+    def Psi(self) -> Operator:
+        """JPL 88-11's Ψ = ψS."""
+        return self.psi @ self.S
+
+    @cached_property
+    def R(self) -> Operator:
+        """The composite-body inertias R(k)."""
+        return self.lyapunov(self.M, "R")
+
+    @cached_property
+    def Upsilon(self) -> Operator:
+        """Υ (Ω of the Operator algebra paper): the compliance seen at each link, Υ = ψ*Υψ + H*D⁻¹H."""
+        from ..dynamics.articulated import compliances
+
+        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated))
+
+    @property
+    def Omega(self) -> Operator:
+        """The Operator algebra paper's name for Υ."""
+        return self.Upsilon
+
+    @cached_property
+    def Upsilon_plus(self) -> Operator:
+        """Υ⁺(k) = φ*(p, k) Υ(p) φ(p, k): the parent's compliance seen from k."""
+        return self._diagonal("Upsilon_plus", self.bodies, self.bodies, self._carried_compliances)
+
+    def _carried_compliances(self) -> list[Array]:
+        from ..spatial import adjoint_congruence
+
+        zero = arrays.zeros((6, 6), like=self.q)
+        inner = self.Upsilon.blocks  # type: ignore[attr-defined]
+        return [adjoint_congruence(x, zero if p < 0 else inner[p]) for x, p in zip(self.links.phi, self.model.parents)]
+
+    # --- rotors ------------------------------------------------------------------------------------
+
+    @cached_property
+    def rotor_inertia(self) -> Operator:
+        """Γ: the reflected rotor inertias, joint space, zero where a joint has no rotor."""
+
+        def blocks() -> list[Array]:
+            return [
+                arrays.zeros((r, r), like=self.q) if g is None else g
+                for g, r in zip(self.links.Gamma, self.links.sizes)
+            ]
+
+        return self._diagonal("rotor_inertia", self.joints, self.joints, blocks)
+
+    @cached_property
+    def rotor_coupling(self) -> Operator:
+        """Block (p, k): the moment on the parent per acceleration of joint k, from a rotor that turns with p."""
+
+        def blocks() -> list[Any]:
+            return [None if s is None else Edge(phi, s) for phi, s in zip(self.links.phi, self.links.s)]
+
+        return Shift(self, "rotor_coupling", self.bodies, self.joints, spaces.STRICTLY_CAUSAL, blocks)
+
+    # --- common expressions ------------------------------------------------------------------------
+
+    @property
+    def mass(self) -> Operator:
+        """𝓜 = HφMφ*H*, plus what rotors add."""
+        H, phi, M = self.H, self.phi, self.M
+        out = H @ phi @ M @ phi.T @ H.T
+        if not self.is_default:
+            return out
+        if any(s is not None for s in self.links.s):
+            coupling = H @ phi @ self.rotor_coupling
+            out = out + coupling + coupling.T
+        return out + self.rotor_inertia if self.links.has_rotors else out
+
+    @property
+    def J(self) -> Operator:
+        """The Jacobian J = B*φ*H*."""
+        return self.B.T @ self.phi.T @ self.H.T
+
+    # --- user's own block diagonals ------------------------------------------------------------------
+
+    def block_diagonal(self, blocks: Any, space: str = "bodies", name: str = "X") -> Operator:
+        """A block-diagonal operator of the user's own on a space: "bodies", "joints", "tips" or "edges".
+
+        ``blocks`` is one square matrix per block, each (..., r, r), or one array (..., blocks, r, r).
+        """
+        if space not in ("bodies", "joints", "tips", "edges"):
+            raise InputError(f'space must be "bodies", "joints", "tips" or "edges", got {space!r}')
+        where: Space = getattr(self, space)
+        checked = _checked_blocks(blocks, where)
+        out = UserBlockDiagonal(self, name, where, where, spaces.MEMORYLESS, lambda: checked)
+        out.token = _Token()
+        return out
+
+    def lyapunov(self, X: Operator, name: str | None = None) -> Operator:
+        """The block diagonal S with S(k) = Σ φ(k,j) S(j) φ*(k,j) + X(k), so that φXφ* = φS + Sφ̃* (LD (A.1))."""
+        from ..spatial import congruence
+
+        def blocks() -> list[Any]:
+            def step(gathered: Any, phi: Transform, x: Any) -> Any:
+                total = gathered + x
+                return congruence(phi, total), total
+
+            return inward(self.model.parents, step, 0, self.links.phi, self.blocks_of(X))
+
+        if name:
+            return self._diagonal(name, self.bodies, self.bodies, blocks)
+        return self._driven("S_φφ", X, blocks, lambda rebuild, target: target.lyapunov(rebuild(X)))
+
+    def recursion(self, X: Operator, kind: str) -> Operator:
+        """A block diagonal driven by X across other edges, as identities (A.2)–(A.5) of LD need it.
+
+        ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`.
+        """
+        from .recursions import solve_recursion
+
+        blocks = lambda: solve_recursion(self, X, kind)
+        return self._driven(f"S_{kind}", X, blocks, lambda rebuild, target: target.recursion(rebuild(X), kind))
+
+    def _driven(self, name: str, X: Operator, blocks: Callable[[], Any], origin: Any) -> Operator:
+        out = self._diagonal(name, self.bodies, self.bodies, blocks)
+        out.token, out.origin = X.key, origin
+        return out
+
+
+class UserBlockDiagonal(BlockDiagonal):
+    """A block diagonal that the user made; equal only to itself and its copies."""
+
+
+class _Token:
+    """Stands for one object of the user's: equal to itself alone."""
+
+
+class _Unit:
+    """The identity as a local map."""
+
+    def __matmul__(self, x: Any) -> Any:
+        return x
+
+    @property
+    def mT(self) -> _Unit:
+        return self
+
+    @property
+    def matrix(self) -> Array:
+        return np.eye(6)
+
+
+def _checked_blocks(blocks: Any, space: Space) -> list[Array]:
+    out = list(blocks) if isinstance(blocks, (list, tuple)) else [blocks[..., k, :, :] for k in range(blocks.shape[-3])]
+    if len(out) != len(space.sizes):
+        raise SpaceError(f"{space} has {len(space.sizes)} blocks, got {len(out)}")
+    for k, (x, r) in enumerate(zip(out, space.sizes)):
+        if np.ndim(x) < 2 or x.shape[-2:] != (r, r):
+            raise SpaceError(f"block {k} of {space} must be {r}×{r}, got shape {np.shape(x)}")
+    return out
+
+
+def leaves_of(op: Operator) -> list[Leaf]:
+    """Every leaf of an expression, in order."""
+    if isinstance(op, Leaf):
+        return [op]
+    parts = op.factors if isinstance(op, Product) else [t for _, t in op.terms] if isinstance(op, Sum) else []
+    return [leaf for part in parts for leaf in leaves_of(part)]
+

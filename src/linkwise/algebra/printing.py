@@ -1,0 +1,130 @@
+"""Expressions as text and as LaTeX, in the papers' letters."""
+
+from __future__ import annotations
+
+from .leaves import Leaf
+from .operator import Identity, Operator, Product, Sum, Zero
+
+TEXT = {
+    "H": "H",
+    "phi": "φ",
+    "phi_tilde": "φ̃",
+    "E_phi": "E_φ",
+    "M": "M",
+    "B": "B",
+    "P": "P",
+    "P_plus": "P⁺",
+    "D": "D",
+    "D_inverse": "D⁻¹",
+    "G": "G",
+    "K": "K",
+    "tau": "τ",
+    "tau_bar": "τ̄",
+    "psi": "ψ",
+    "psi_tilde": "ψ̃",
+    "E_psi": "E_ψ",
+    "R": "R",
+    "Upsilon": "Υ",
+    "Upsilon_plus": "Υ⁺",
+    "S": "S",
+    "L": "L",
+    "Delta_phi": "Δφ",
+    "Delta_psi": "Δψ",
+    "rotor_inertia": "Γ",
+    "rotor_coupling": "N",
+}
+
+LATEX = {
+    "phi": r"\phi",
+    "phi_tilde": r"\tilde\phi",
+    "E_phi": r"\mathcal{E}_\phi",
+    "P_plus": "P^{+}",
+    "D_inverse": "D^{-1}",
+    "tau": r"\tau",
+    "tau_bar": r"\bar\tau",
+    "psi": r"\psi",
+    "psi_tilde": r"\tilde\psi",
+    "E_psi": r"\mathcal{E}_\psi",
+    "Upsilon": r"\Upsilon",
+    "Upsilon_plus": r"\Upsilon^{+}",
+    "Delta_phi": r"\Delta_\phi",
+    "Delta_psi": r"\Delta_\psi",
+    "rotor_inertia": r"\Gamma",
+    "rotor_coupling": "N",
+}
+
+
+def text(op: Operator) -> str:
+    """The formula in Unicode, such as H φ M φ* H*."""
+    return _render(op, _text_leaf, " ", "I", "0")
+
+
+def latex(op: Operator) -> str:
+    """The formula in LaTeX, such as H \\phi M \\phi^* H^*."""
+    return _render(op, _latex_leaf, " ", "I", "0")
+
+
+def symbol(leaf: Leaf) -> str:
+    """The letter of a leaf, with the inertia it belongs to where that is not the robot's own M."""
+    base = TEXT.get(leaf.name, leaf.name)
+    return base + _family(leaf, "_")
+
+
+def _family(leaf: Leaf, joiner: str) -> str:
+    owner = leaf.owner
+    if owner.is_default or leaf.name not in TEXT or leaf.name in owner._RIGID:
+        return ""
+    return f"{joiner}{{{owner.M}}}" if len(str(owner.M)) > 1 else f"{joiner}{owner.M}"
+
+
+def _text_leaf(leaf: Leaf) -> str:
+    return symbol(leaf) + ("*" if leaf.flipped else "")
+
+
+def _latex_leaf(leaf: Leaf) -> str:
+    base = LATEX.get(leaf.name, leaf.name.replace("⁻¹", "^{-1}"))
+    owner = leaf.owner
+    own = owner.is_default or leaf.name not in TEXT or leaf.name in owner._RIGID
+    base = base if own else f"{{{base}}}_{{{latex(owner.M)}}}"
+    if not leaf.flipped:
+        return base
+    return f"{{{base}}}^*" if "^" in base else f"{base}^*"
+
+
+def _render(op: Operator, leaf, joiner: str, one: str, zero: str) -> str:  # type: ignore[no-untyped-def]
+    if isinstance(op, Leaf):
+        return leaf(op)
+    if isinstance(op, Identity):
+        return one
+    if isinstance(op, Zero):
+        return zero
+    if isinstance(op, Product):
+        return joiner.join(_wrapped(f, leaf, joiner, one, zero) for f in op.factors)
+    if isinstance(op, Sum):
+        out = ""
+        for c, t in op.terms:
+            inner = _render(t, leaf, joiner, one, zero)
+            size = "" if abs(c) == 1 else f"{abs(c):g} "
+            sign = "-" if c < 0 else "+"
+            out += (f" {sign} " if out else ("-" if c < 0 else "")) + size + inner
+        return out
+    return type(op).__name__
+
+
+def _wrapped(op: Operator, leaf, joiner: str, one: str, zero: str) -> str:  # type: ignore[no-untyped-def]
+    """A factor of a product, in parentheses where it is a sum; an adjoint filter keeps its star outside."""
+    inner = _render(op, leaf, joiner, one, zero)
+    if not isinstance(op, Sum):
+        return inner
+    starred = _render(op.T, leaf, joiner, one, zero)
+    upright = [t for _, t in op.T.terms] if isinstance(op.T, Sum) else []
+    first_leaves = [t.factors[0] for t in upright if isinstance(t, Product)]
+    # (I − K*ψ*H*) is printed (I − H ψ K)*, as the papers do.
+    if first_leaves and all(isinstance(f, Leaf) and not f.flipped for f in first_leaves):
+        if all(f.flipped for t in op.terms if isinstance(t[1], Product) for f in _leaves(t[1])):
+            return f"({starred})*" if leaf is _text_leaf else f"({starred})^*"
+    return f"({inner})"
+
+
+def _leaves(op: Product) -> list[Leaf]:
+    return [f for f in op.factors if isinstance(f, Leaf)]

@@ -1,0 +1,179 @@
+"""Identities as data, and the simplifier that applies them.
+
+A rule states lhs = rhs for the operators of any robot at any configuration, with the papers' equation
+numbers beside it. Those marked ``simplifies`` are applied from left to right, and so are their adjoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from ..errors import UnknownNameError
+from .leaves import Operators, leaves_of
+from .operator import Identity, Operator, Product, Sum, Zero, product, total
+
+NO_ROTORS = "no rotors"
+CHAIN = "serial chain"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """lhs = rhs. ``cites`` lists where it is printed; ``requires`` what it needs beyond a tree of bodies.
+
+    ``lhs`` and ``rhs`` build the two sides from an :class:`Operators`; with ``free`` they also take a free
+    block-diagonal X on the body space.
+    """
+
+    name: str
+    cites: tuple[str, ...]
+    lhs: Callable[..., Operator] = field(repr=False)
+    rhs: Callable[..., Operator] = field(repr=False)
+    requires: frozenset[str] = frozenset()
+    simplifies: bool = False
+    free: bool = False
+
+    def admits(self, op: Operators) -> bool:
+        """Whether the identity holds for this robot."""
+        if NO_ROTORS in self.requires and op.has_joint_inertia:
+            return False
+        return CHAIN not in self.requires or op.model.is_chain
+
+    def sides(self, op: Operators, X: Operator | None = None) -> tuple[Operator, Operator]:
+        """The two sides for the operators of a robot (``X`` for the rules with a free block diagonal)."""
+        arguments = (op, X) if self.free else (op,)
+        return self.lhs(*arguments), self.rhs(*arguments)
+
+    @property
+    def formula(self) -> str:
+        """The identity as text."""
+        op = _sample_operators()
+        X = op.block_diagonal([_EYE] * 2, name="X") if self.free else None
+        lhs, rhs = self.sides(op, X)
+        return f"{lhs} = {rhs}"
+
+    def __str__(self) -> str:
+        needs = f" [{', '.join(sorted(self.requires))}]" if self.requires else ""
+        return f"{self.formula}   ({'; '.join(self.cites)}){needs}"
+
+
+_EYE: Any = None
+
+
+@lru_cache(maxsize=1)
+def _sample_operators() -> Operators:
+    import numpy as np
+
+    from ..model.builders import chain
+
+    global _EYE
+    _EYE = np.eye(6)
+    model = chain(2)
+    return Operators(model, model.neutral(), ("tip",))
+
+
+@lru_cache(maxsize=1)
+def identities() -> tuple[Rule, ...]:
+    """Every identity linkwise knows, in the order of the papers."""
+    from .identities import ALL
+
+    return ALL
+
+
+def rule(name: str) -> Rule:
+    """The identity of that name."""
+    for r in identities():
+        if r.name == name:
+            return r
+    raise UnknownNameError(f"no identity is named {name!r}; see linkwise.identities()")
+
+
+# --- the simplifier ----------------------------------------------------------------------------------
+
+
+def simplify(op: Operator) -> Operator:
+    """Apply the simplifying identities, innermost first, until none fires."""
+    if isinstance(op, Product):
+        op = product([simplify(f) for f in op.factors]).with_used(op.used)
+    elif isinstance(op, Sum):
+        op = total([(c, simplify(t)) for c, t in op.terms]).with_used(op.used)
+    changed = _fire(op)
+    return op if changed is None else simplify(changed)
+
+
+def _fire(op: Operator) -> Operator | None:
+    """The expression after the first rule that matches it, or None."""
+    for owner in _families(op):
+        for r, lhs, rhs in _instances(owner):
+            for left, right in ((lhs, rhs), (lhs.T, rhs.T)):
+                out = _replace(op, left, right)
+                if out is not None:
+                    return out.with_used([*op.used, r])
+    return None
+
+
+def _families(op: Operator) -> list[Operators]:
+    found: dict[Any, Operators] = {}
+    for leaf in leaves_of(op):
+        found.setdefault((leaf.owner.rigid_key, leaf.owner.family_key), leaf.owner)
+    return list(found.values())
+
+
+def _instances(owner: Operators) -> list[tuple[Rule, Operator, Operator]]:
+    """The simplifying rules that hold here, built once for each family."""
+    cached = owner.__dict__.get("_rule_instances")
+    if cached is None or cached[0] != owner.family_key:
+        built = [(r, *r.sides(owner)) for r in identities() if r.simplifies and r.admits(owner)]
+        cached = (owner.family_key, built)
+        owner.__dict__["_rule_instances"] = cached
+    return cached[1]
+
+
+def _replace(op: Operator, lhs: Operator, rhs: Operator) -> Operator | None:
+    if isinstance(lhs, Sum):
+        as_sum = _replace_terms(op, lhs, rhs)
+        if as_sum is not None:
+            return as_sum
+    return _replace_factors(op, lhs, rhs)
+
+
+def _replace_factors(op: Operator, lhs: Operator, rhs: Operator) -> Operator | None:
+    """lhs as a run of neighbouring factors."""
+    factors: Sequence[Operator] = op.factors if isinstance(op, Product) else (op,)
+    wanted = [f.key for f in lhs.factors] if isinstance(lhs, Product) else [lhs.key]
+    keys = [f.key for f in factors]
+    for i in range(len(keys) - len(wanted) + 1):
+        if keys[i : i + len(wanted)] == wanted:
+            if len(wanted) == len(keys):
+                return rhs
+            return product([*factors[:i], rhs, *factors[i + len(wanted) :]])
+    return None
+
+
+def _replace_terms(op: Operator, lhs: Sum, rhs: Operator) -> Operator | None:
+    """A multiple of lhs among the terms of a sum (of more terms than lhs, or the same)."""
+    if not isinstance(op, Sum) or len(op.terms) < len(lhs.terms):
+        return None
+    have = {t.key: c for c, t in op.terms}
+    ratios = {round(have[t.key] / c, 12) if t.key in have else None for c, t in lhs.terms}
+    if len(ratios) != 1 or None in ratios:
+        return None
+    ratio = ratios.pop()
+    gone = {t.key for _, t in lhs.terms}
+    rest = [(c, t) for c, t in op.terms if t.key not in gone]
+    assert ratio is not None
+    return total([*rest, (ratio, rhs)])
+
+
+def cost(op: Operator) -> int:
+    """A rough price of applying an expression to a vector, in operations per body; orders the rules."""
+    prices = {"Propagation": 40, "StrictPropagation": 42, "Shift": 32, "BlockDiagonal": 20, "Pick": 10}
+    if isinstance(op, Product):
+        return sum(cost(f) for f in op.factors)
+    if isinstance(op, Sum):
+        return sum(cost(t) + 6 for _, t in op.terms)
+    if isinstance(op, (Identity, Zero)):
+        return 0
+    return prices.get(type(op).__name__, 20)

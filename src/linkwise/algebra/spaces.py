@@ -1,0 +1,89 @@
+"""The spaces operators map between, and the structure that follows from who can influence whom.
+
+Every space is cut into blocks, and every block belongs to a body. Block (i, j) of an operator may be
+non-zero where body i is the *same* as j, *inboard* of it, *outboard* of it, or *across* from it (neither).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A stack of blocks: 6 numbers per body, r per joint, 6 per tip, or 6 per edge (JPL's shifted blocks)."""
+
+    kind: str
+    robot: str
+    sizes: tuple[int, ...]
+    owners: tuple[int, ...]  # the body each block belongs to; −1 is the world
+    key: Any = field(repr=False, default=None)
+
+    @property
+    def dimension(self) -> int:
+        return sum(self.sizes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        return f"the {self.kind} space of {self.robot!r} (dimension {self.dimension})"
+
+
+SAME, INBOARD, OUTBOARD, ACROSS = "same", "inboard", "outboard", "across"
+Structure = frozenset[str]
+
+NOTHING: Structure = frozenset()
+MEMORYLESS: Structure = frozenset({SAME})
+STRICTLY_CAUSAL: Structure = frozenset({INBOARD})
+STRICTLY_ANTICAUSAL: Structure = frozenset({OUTBOARD})
+CAUSAL = MEMORYLESS | STRICTLY_CAUSAL
+ANTICAUSAL = MEMORYLESS | STRICTLY_ANTICAUSAL
+
+_NAMES = {
+    NOTHING: "zero",
+    MEMORYLESS: "memoryless",
+    STRICTLY_CAUSAL: "strictly causal",
+    STRICTLY_ANTICAUSAL: "strictly anticausal",
+    CAUSAL: "causal",
+    ANTICAUSAL: "anticausal",
+    frozenset({SAME, INBOARD, OUTBOARD}): "mixed, zero between branches",
+    frozenset({SAME, INBOARD, OUTBOARD, ACROSS}): "full",
+}
+
+# How "i is x of k" and "k is y of j" combine into what i may be of j.
+_COMPOSE: dict[tuple[str, str], Structure] = {
+    (INBOARD, INBOARD): STRICTLY_CAUSAL,
+    (OUTBOARD, OUTBOARD): STRICTLY_ANTICAUSAL,
+    (INBOARD, OUTBOARD): frozenset({SAME, INBOARD, OUTBOARD}),  # both inboard of k, so on one path
+    (OUTBOARD, INBOARD): frozenset({SAME, INBOARD, OUTBOARD, ACROSS}),  # both outboard of k: anything
+    (INBOARD, ACROSS): frozenset({INBOARD, ACROSS}),
+    (ACROSS, OUTBOARD): frozenset({OUTBOARD, ACROSS}),
+    (OUTBOARD, ACROSS): frozenset({ACROSS}),
+    (ACROSS, INBOARD): frozenset({ACROSS}),
+    (ACROSS, ACROSS): frozenset({SAME, INBOARD, OUTBOARD, ACROSS}),
+}
+
+
+def composed(left: Structure, right: Structure) -> Structure:
+    """The structure of a product."""
+    out: set[str] = set()
+    for x, y in product(left, right):
+        out |= {y} if x == SAME else {x} if y == SAME else _COMPOSE[x, y]
+    return frozenset(out)
+
+
+def adjoint(structure: Structure) -> Structure:
+    """The structure of the transpose: inboard and outboard trade places."""
+    swap = {INBOARD: OUTBOARD, OUTBOARD: INBOARD}
+    return frozenset(swap.get(x, x) for x in structure)
+
+
+def structure_name(structure: Structure) -> str:
+    """"memoryless", "strictly causal", … as the papers say."""
+    return _NAMES.get(structure, " + ".join(sorted(structure)))

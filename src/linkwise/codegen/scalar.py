@@ -1,0 +1,226 @@
+"""The scalar program: expressions over +, ×, ÷, √, sin, cos as a hash-consed graph.
+
+Run any algorithm of linkwise on NumPy object arrays of :class:`Scalar` and the graph of what it computes
+remains: equal sub-expressions are one node, constants are folded, zeros, ones and signs propagate, and
+what no output needs is never counted. Constants are plain floats, so only what depends on inputs is here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Number = (int, float, np.floating, np.integer)
+
+
+@dataclass(frozen=True)
+class Operations:
+    """How many operations of each kind a program takes. Subtractions are additions; signs are free."""
+
+    additions: int = 0
+    multiplications: int = 0
+    divisions: int = 0
+    roots: int = 0
+    sines: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.additions + self.multiplications + self.divisions + self.roots + self.sines
+
+    def __str__(self) -> str:
+        parts = [(self.multiplications, "×"), (self.additions, "+"), (self.divisions, "÷"), (self.roots, "√")]
+        parts.append((self.sines, "sin/cos"))
+        return ", ".join(f"{n} {symbol}" for n, symbol in parts if n) or "none"
+
+
+class Graph:
+    """Where the nodes of one program live, each stored once."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[Any, ...], Scalar] = {}
+
+    def inputs(self, name: str, count: int) -> np.ndarray:
+        """An object array (count,) of new inputs."""
+        out = np.empty(count, dtype=object)
+        for i in range(count):
+            out[i] = self.node("input", name, i)
+        return out
+
+    def node(self, op: str, *args: Any) -> Scalar:
+        key = (op, *(("#", id(a)) if isinstance(a, Scalar) else a for a in args))
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = Scalar(self, op, args)
+        return found
+
+
+class Scalar:
+    """One value of the program. Arithmetic with numbers and other scalars makes new values."""
+
+    __slots__ = ("args", "graph", "op")
+
+    def __init__(self, graph: Graph, op: str, args: tuple[Any, ...]) -> None:
+        self.graph, self.op, self.args = graph, op, args
+
+    def __neg__(self) -> Any:
+        return self.args[0] if self.op == "neg" else self.graph.node("neg", self)
+
+    def __pos__(self) -> Scalar:
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Number):
+            return self if other == 0 else self.graph.node("add", self, float(other))
+        if not isinstance(other, Scalar):
+            return NotImplemented
+        if other.op == "neg":
+            return self._minus(other.args[0])
+        if self.op == "neg":
+            return other._minus(self.args[0])
+        return self.graph.node("add", *_ordered(self, other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + (-other) if isinstance(other, (Scalar, *Number)) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self) + other
+
+    def _minus(self, other: Scalar) -> Any:
+        if other is self:
+            return 0.0
+        if self.op == "neg" or other.op == "neg":
+            return self + (-other) if other.op == "neg" else -(self.args[0] + other)
+        # x − y and y − x are one subtraction.
+        first, second = _ordered(self, other)
+        difference = self.graph.node("sub", first, second)
+        return difference if first is self else -difference
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Number):
+            return self._scaled(float(other))
+        if not isinstance(other, Scalar):
+            return NotImplemented
+        a, b, negative = self, other, False
+        if a.op == "neg":
+            a, negative = a.args[0], not negative
+        if b.op == "neg":
+            b, negative = b.args[0], not negative
+        product = self.graph.node("mul", *_ordered(a, b))
+        return -product if negative else product
+
+    __rmul__ = __mul__
+
+    def _scaled(self, factor: float) -> Any:
+        if factor == 0:
+            return 0.0
+        if factor == 1:
+            return self
+        if self.op == "neg":
+            return self.args[0]._scaled(-factor)
+        if factor < 0:
+            return -self._scaled(-factor)
+        if self.op == "mul" and isinstance(self.args[1], float):
+            return self.args[0]._scaled(self.args[1] * factor)
+        return self.graph.node("mul", self, factor)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Number):
+            return self._scaled(1.0 / float(other))
+        return self * other._reciprocal() if isinstance(other, Scalar) else NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._reciprocal() * other
+
+    def _reciprocal(self) -> Any:
+        return -self.args[0]._reciprocal() if self.op == "neg" else self.graph.node("inv", self)
+
+    def __pow__(self, exponent: int) -> Any:
+        if not isinstance(exponent, int) or exponent < 1:
+            return NotImplemented
+        half = self if exponent == 1 else self ** (exponent // 2)
+        square = half if exponent == 1 else half * half
+        return square if exponent in (1,) or exponent % 2 == 0 else square * self
+
+    def sqrt(self) -> Any:
+        return self.graph.node("sqrt", self)
+
+    def sin(self) -> Any:
+        return -self.args[0].sin() if self.op == "neg" else self.graph.node("sin", self)
+
+    def cos(self) -> Any:
+        return self.args[0].cos() if self.op == "neg" else self.graph.node("cos", self)
+
+    def __repr__(self) -> str:
+        return f"<{self.op}>" if self.op != "input" else f"{self.args[0]}[{self.args[1]}]"
+
+
+def _ordered(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+    return (a, b) if id(a) <= id(b) else (b, a)
+
+
+_KINDS = {
+    "add": "additions",
+    "sub": "additions",
+    "mul": "multiplications",
+    "inv": "divisions",
+    "sqrt": "roots",
+    "sin": "sines",
+    "cos": "sines",
+}
+
+
+def reachable(outputs: Iterable[Any]) -> list[Scalar]:
+    """Every node that the outputs need, arguments before their users."""
+    order: list[Scalar] = []
+    seen: set[int] = set()
+    stack = [(x, False) for x in outputs if isinstance(x, Scalar)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((a, False) for a in node.args if isinstance(a, Scalar))
+    return order
+
+
+def count(outputs: Iterable[Any]) -> Operations:
+    """The operations that computing these outputs takes."""
+    totals: dict[str, int] = {}
+    for node in reachable(outputs):
+        kind = _KINDS.get(node.op)
+        if kind:
+            totals[kind] = totals.get(kind, 0) + 1
+    return Operations(**totals)
+
+
+_FUNCTIONS = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "inv": lambda a: 1.0 / a,
+    "sqrt": math.sqrt,
+    "sin": math.sin,
+    "cos": math.cos,
+}
+
+
+def evaluate(outputs: Iterable[Any], values: dict[str, Any]) -> list[float]:
+    """Run the program on numbers: ``values`` maps input names to sequences. The oracle of all targets."""
+    outputs = list(outputs)
+    known: dict[int, float] = {}
+    for node in reachable(outputs):
+        if node.op == "input":
+            known[id(node)] = float(values[node.args[0]][node.args[1]])
+        else:
+            arguments = [known[id(a)] if isinstance(a, Scalar) else a for a in node.args]
+            known[id(node)] = _FUNCTIONS[node.op](*arguments)
+    return [known[id(x)] if isinstance(x, Scalar) else float(x) for x in outputs]
