@@ -1,14 +1,15 @@
 """The sweeps of an expression, printed with the papers' indices: 1 is the outermost body, n the base.
 
-Each factor becomes one line; neighbouring lines that run in the same direction share a loop.
+Propagations become loops; memoryless factors and shifts are written into the line that uses them, so that
+(I − HψK) x reads ε(k) = x(k) − H(k) z(k) with z(k) = ψ(k,k−1) z(k−1) + K(k,k−1) x(k−1).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from .leaves import BlockDiagonal, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
+from .leaves import Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
 from .operator import Identity, Operator, Product, Sum, Zero
 from .printing import latex, symbol
 
@@ -26,30 +27,63 @@ class Block:
     lines: list[str] = field(default_factory=list)
 
 
-class _Writer:
-    """Collects lines and gives names to intermediate vectors: z inward, λ outward, ε in joint space."""
+@dataclass(frozen=True)
+class Value:
+    """A vector on the page: how its block at an index is written, and which loop that line must be in.
+
+    A value that looks at a neighbour (a shift) can only be written at k itself.
+    """
+
+    at: Callable[[str], str]
+    direction: str = LOCAL
+    named: bool = False
+
+
+class Writer:
+    """Collects lines and names vectors: z inward, λ outward, ε, ν, η in joint space, t at tips."""
 
     def __init__(self, serial: bool, as_latex: bool) -> None:
         self.serial, self.as_latex = serial, as_latex
         self.lines: list[tuple[str, str]] = []
         self.counts: dict[str, int] = {}
+        self.equals = "&=" if as_latex else "="
+
+    def define(self, kind: str, value: Value) -> Value:
+        """Give a value its own line and name."""
+        name = self.fresh(kind, value.direction)
+        self.lines.append((value.direction, f"{name}(k) {self.equals} {value.at('k')}"))
+        return self.variable(name)
+
+    def variable(self, name: str) -> Value:
+        return Value(lambda i: f"{name}({i})", named=True)
 
     def fresh(self, kind: str, direction: str) -> str:
-        letter = {"joint": "ε", "tip": "t", "edge": "e"}.get(kind) or ("λ" if direction == OUTWARD else "z")
-        if self.as_latex:
-            letter = {"ε": r"\epsilon", "λ": r"\lambda"}.get(letter, letter)
+        letters = {"joint": "ενη", "tip": "t", "edge": "e"}.get(kind) or ("λ" if direction == OUTWARD else "z")
+        letter = next((x for x in letters if x not in self.counts), letters[0])
         self.counts[letter] = self.counts.get(letter, 0) + 1
         n = self.counts[letter]
-        return letter if n == 1 else f"{letter}_{n}" if self.as_latex else f"{letter}{_subscript(n)}"
+        shown = self.letter(letter)
+        return shown if n == 1 else f"{shown}_{n}" if self.as_latex else f"{shown}{_subscript(n)}"
 
-    def emit(self, direction: str, line: str) -> None:
-        self.lines.append((direction, line))
+    def letter(self, x: str) -> str:
+        greek = {"ε": r"\epsilon", "ν": r"\nu", "η": r"\eta", "λ": r"\lambda"}
+        return greek.get(x, x) if self.as_latex else x
 
     def name(self, leaf: Leaf, index: str) -> str:
         upright = leaf.upright()
         letter = latex(upright) if self.as_latex else symbol(upright)
-        star = "^*" if self.as_latex else "*"
-        return f"{letter}{star if leaf.flipped else ''}({index})"
+        star = ("^*" if self.as_latex else "*") if leaf.flipped else ""
+        return f"{letter}{star}({index})"
+
+    def across(self, leaf: Leaf, inner: Callable[[str], str]) -> str:
+        """An edge map applied to the neighbour: φ(k,k−1) x(k−1), or φ*(k+1,k) x(k+1) for an adjoint."""
+        if leaf.flipped:
+            there, edge = ("k+1", "k+1,k") if self.serial else ("p", "p,k")
+            return f"{self.name(leaf, edge)} {inner(there)}"
+        if self.serial:
+            return f"{self.name(leaf, 'k,k-1')} {inner('k-1')}"
+        total = r"\textstyle\sum_j " if self.as_latex else "Σ "
+        return f"{total}{self.name(leaf, 'k,j')} {inner('j')}"
 
 
 def _subscript(n: int) -> str:
@@ -58,24 +92,25 @@ def _subscript(n: int) -> str:
 
 def recursions(op: Operator, serial: bool, as_latex: bool = False) -> list[Block]:
     """The loops that applying ``op`` to x runs, ending in y."""
-    writer = _Writer(serial, as_latex)
-    result = _lower(op, "x", writer)
-    blocks = _grouped(writer.lines)
-    if blocks and result != "x":
-        last = blocks[-1]
-        last.lines[-1] = last.lines[-1].replace(f"{result}(k)", "y(k)") if last.title != ONCE else last.lines[-1]
-        if last.title == ONCE:
-            last.lines.append(f"y = {result}")
-    return blocks
+    w = Writer(serial, as_latex)
+    result = _lower(op, w.variable("x"), w)
+    if result.named and w.lines and w.lines[-1][0] != ONCE:
+        name = result.at("k").removesuffix("(k)")
+        direction, line = w.lines[-1]
+        w.lines[-1] = (direction, line.replace(f"{name}(", "y("))
+    elif result.at("k") != "x(k)" and not result.named:
+        w.lines.append((result.direction, f"y(k) {w.equals} {result.at('k')}"))
+    return _grouped(w.lines)
 
 
 def _grouped(lines: list[tuple[str, str]]) -> list[Block]:
-    """Local lines join the loop before them; a loop goes on while the direction stays."""
+    """A loop goes on while the direction stays; local lines join the loop around them."""
     blocks: list[Block] = []
     for direction, line in lines:
-        if blocks and (direction == blocks[-1].title or (direction == LOCAL and blocks[-1].title in (INWARD, OUTWARD))):
+        last = blocks[-1].title if blocks else None
+        if direction == last or (direction == LOCAL and last in (INWARD, OUTWARD)):
             blocks[-1].lines.append(line)
-        elif blocks and blocks[-1].title == LOCAL and direction in (INWARD, OUTWARD):
+        elif last == LOCAL and direction in (INWARD, OUTWARD):
             blocks[-1].title = direction
             blocks[-1].lines.append(line)
         else:
@@ -83,8 +118,8 @@ def _grouped(lines: list[tuple[str, str]]) -> list[Block]:
     return blocks
 
 
-def _lower(op: Operator, x: str, w: _Writer) -> str:
-    """Write the lines that turn x into op x; gives the name of the result."""
+def _lower(op: Operator, x: Value, w: Writer) -> Value:
+    """The value of op x, with whatever lines it needs."""
     if isinstance(op, Identity):
         return x
     if isinstance(op, Product):
@@ -94,128 +129,99 @@ def _lower(op: Operator, x: str, w: _Writer) -> str:
     if isinstance(op, Sum):
         return _lower_sum(op, x, w)
     if isinstance(op, Zero):
-        y = w.fresh(op.rows.kind, LOCAL)
-        w.emit(LOCAL, f"{y}(k) = 0")
-        return y
+        return w.define(op.rows.kind, Value(lambda i: "0"))
     assert isinstance(op, Leaf)
-    return _LOWER[type(op).__name__](op, x, w)
+    if isinstance(op, (Propagation, StrictPropagation)):
+        return _lower_propagation(op, x, w)
+    if isinstance(op, Shift):
+        inner = _settled(op.cols.kind, x, w)
+        return Value(lambda i: w.across(op, inner.at), OUTWARD if op.flipped else INWARD)
+    if isinstance(op, (Pick, SmallMatrix)):
+        return _lower_once(op, x, w)
+    return Value(lambda i: f"{w.name(op, i)} {x.at(i)}", x.direction)
 
 
-def _lower_sum(op: Sum, x: str, w: _Writer) -> str:
-    parts = [(c, _lower(t, x, w)) for c, t in op.terms]
-    y = w.fresh(op.rows.kind, LOCAL)
-    right = ""
-    for c, name in parts:
-        size = "" if abs(c) == 1 else f"{abs(c):g} "
-        right += (" - " if c < 0 else " + " if right else "") + f"{size}{name}(k)"
-    w.emit(LOCAL, f"{y}(k) = {right.strip()}")
-    return y
+def _settled(kind: str, x: Value, w: Writer) -> Value:
+    """A value that may be read at any index: shifts need a line of their own first."""
+    return x if x.direction == LOCAL else w.define(kind, x)
 
 
-def _lower_diagonal(leaf: Leaf, x: str, w: _Writer) -> str:
-    y = w.fresh(leaf.rows.kind, LOCAL)
-    w.emit(LOCAL, f"{y}(k) = {w.name(leaf, 'k')} {x}(k)")
-    return y
+def _lower_sum(op: Sum, x: Value, w: Writer) -> Value:
+    x = x if x.named else w.define(op.cols.kind, x)
+    parts: list[tuple[float, Value]] = []
+    direction = LOCAL
+    for c, term in op.terms:
+        part = _lower(term, x, w)
+        if LOCAL not in (direction, part.direction) and part.direction != direction:
+            part = w.define(op.rows.kind, part)
+        direction = part.direction if direction == LOCAL else direction
+        parts.append((c, part))
+
+    def written(i: str) -> str:
+        out = ""
+        for c, part in parts:
+            size = "" if abs(c) == 1 else f"{abs(c):g} "
+            out += (" - " if c < 0 else " + " if out else "") + size + part.at(i)
+        return out.strip()
+
+    return w.define(op.rows.kind, Value(written, direction))
 
 
-def _inboard(w: _Writer) -> tuple[str, str]:
-    return ("k+1", "k+1,k") if w.serial else ("p", "p,k")
-
-
-def _outboard(w: _Writer) -> tuple[str, str, str]:
-    if w.serial:
-        return "", "k-1", "k,k-1"
-    return (r"\textstyle\sum_j " if w.as_latex else "Σ "), "j", "k,j"
-
-
-def _lower_propagation(leaf: Leaf, x: str, w: _Writer) -> str:
+def _lower_propagation(leaf: Leaf, x: Value, w: Writer) -> Value:
     direction = OUTWARD if leaf.flipped else INWARD
-    y = w.fresh(leaf.rows.kind, direction)
-    if leaf.flipped:
-        p, edge = _inboard(w)
-        w.emit(OUTWARD, f"{y}(k) = {w.name(leaf, edge)} {y}({p}) + {x}(k)")
+    strict = isinstance(leaf, StrictPropagation)
+    if strict or x.direction not in (LOCAL, direction):
+        x = _settled(leaf.cols.kind, x, w)
+    y = w.variable(w.fresh(leaf.rows.kind, direction))
+    if strict:
+        base = leaf.owner.phi if leaf.upright().name == "phi_tilde" else leaf.owner.psi
+        edge = base.T if leaf.flipped else base
+        assert isinstance(edge, Leaf)
+        right = w.across(edge, lambda i: f"[{y.at(i)} + {x.at(i)}]")
     else:
-        total, j, edge = _outboard(w)
-        w.emit(INWARD, f"{y}(k) = {total}{w.name(leaf, edge)} {y}({j}) + {x}(k)")
+        right = f"{w.across(leaf, y.at)} + {x.at('k')}"
+    w.lines.append((direction, f"{y.at('k')} {w.equals} {right}"))
     return y
 
 
-def _lower_strict(leaf: Leaf, x: str, w: _Writer) -> str:
-    direction = OUTWARD if leaf.flipped else INWARD
-    y = w.fresh(leaf.rows.kind, direction)
-    base = leaf.owner.phi if leaf.upright().name == "phi_tilde" else leaf.owner.psi
-    edge_leaf = base.T if leaf.flipped else base
-    assert isinstance(edge_leaf, Leaf)
-    if leaf.flipped:
-        p, edge = _inboard(w)
-        w.emit(OUTWARD, f"{y}(k) = {w.name(edge_leaf, edge)} [{y}({p}) + {x}({p})]")
-    else:
-        total, j, edge = _outboard(w)
-        w.emit(INWARD, f"{y}(k) = {total}{w.name(edge_leaf, edge)} [{y}({j}) + {x}({j})]")
-    return y
-
-
-def _lower_shift(leaf: Leaf, x: str, w: _Writer) -> str:
-    direction = OUTWARD if leaf.flipped else INWARD
-    y = w.fresh(leaf.rows.kind, direction)
-    if leaf.flipped:
-        p, edge = _inboard(w)
-        w.emit(OUTWARD, f"{y}(k) = {w.name(leaf, edge)} {x}({p})")
-    else:
-        total, j, edge = _outboard(w)
-        w.emit(INWARD, f"{y}(k) = {total}{w.name(leaf, edge)} {x}({j})")
-    return y
-
-
-def _lower_pick(leaf: Leaf, x: str, w: _Writer) -> str:
-    direction = OUTWARD if leaf.flipped else INWARD
-    y = w.fresh(leaf.rows.kind, direction)
-    star = ("^*" if w.as_latex else "*") if leaf.flipped else ""
+def _lower_once(leaf: Leaf, x: Value, w: Writer) -> Value:
+    x = _settled(leaf.cols.kind, x, w)
+    if isinstance(leaf, SmallMatrix):
+        x = x if x.named else w.define(leaf.cols.kind, x)
+        name = latex(leaf) if w.as_latex else symbol(leaf)
+        w.lines.append((ONCE, f"y {w.equals} {name} {x.at('0')}   (a small matrix, formed in O(n))"))
+        return w.variable("y")
     phi = r"\phi" if w.as_latex else "φ"
     if leaf.flipped:
-        w.emit(ONCE, f"{y}(0) = {phi}{star}(1,0) {x}(1), for every tip 0 on its body 1")
-    else:
-        w.emit(ONCE, f"{y}(1) = {phi}(1,0) {x}(0) for every tip 0 on its body 1, {y}(k) = 0 elsewhere")
+        star = "^*" if w.as_latex else "*"
+        y = w.variable(w.fresh(leaf.rows.kind, ONCE))
+        w.lines.append((ONCE, f"{y.at('0')} {w.equals} {phi}{star}(1,0) {x.at('1')}, for every tip 0 on its body 1"))
+        return y
+    y = w.variable(w.fresh(leaf.rows.kind, ONCE))
+    w.lines.append((ONCE, f"{y.at('1')} {w.equals} {phi}(1,0) {x.at('0')} for every tip 0 on its body 1; elsewhere 0"))
     return y
-
-
-def _lower_small(leaf: Leaf, x: str, w: _Writer) -> str:
-    y = w.fresh(leaf.rows.kind, LOCAL)
-    w.emit(ONCE, f"{y} = {latex(leaf) if w.as_latex else symbol(leaf)} {x}   (a small matrix, formed in O(n))")
-    return y
-
-
-_LOWER: dict[str, Any] = {
-    BlockDiagonal.__name__: _lower_diagonal,
-    "UserBlockDiagonal": _lower_diagonal,
-    Propagation.__name__: _lower_propagation,
-    StrictPropagation.__name__: _lower_strict,
-    Shift.__name__: _lower_shift,
-    Pick.__name__: _lower_pick,
-    SmallMatrix.__name__: _lower_small,
-}
 
 
 def riccati_lines(inertia: str, serial: bool, as_latex: bool = False) -> Block:
     """The articulated-body recursion that P, D, G, K and ψ come from (Diagonalized paper, Algorithm 4.1)."""
     title = f"first, articulated inertias, {INWARD}"
+    p = "k+1" if serial else "p"
     if as_latex:
         total, j = ("", "k-1") if serial else (r"\textstyle\sum_j ", "j")
         return Block(
             title,
             [
                 rf"P(k) &= {total}\phi(k,{j}) P^{{+}}({j}) \phi^*(k,{j}) + {inertia}(k)",
-                r"D &= H P H^*, \quad G = P H^* D^{-1}, \quad \bar\tau = I - G H, \quad P^{+} = \bar\tau P",
-                r"K(k+1,k) &= \phi(k+1,k) G(k), \quad \psi(k+1,k) = \phi(k+1,k) \bar\tau(k)",
+                r"D(k) &= H P H^*, \quad G(k) = P H^* D^{-1}, \quad \bar\tau(k) = I - G H, \quad P^{+}(k) = P - G D G^*",
+                rf"K({p},k) &= \phi({p},k) G(k), \quad \psi({p},k) = \phi({p},k) \bar\tau(k)",
             ],
         )
     total, j = ("", "k-1") if serial else ("Σ ", "j")
-    p = "k+1" if serial else "p"
     return Block(
         title,
         [
             f"P(k) = {total}φ(k,{j}) P⁺({j}) φ*(k,{j}) + {inertia}(k)",
-            "D(k) = H(k) P(k) H*(k),  G(k) = P(k) H*(k) D⁻¹(k),  τ̄(k) = I - G(k) H(k),  P⁺(k) = τ̄(k) P(k)",
+            "D(k) = H P H*,  G(k) = P H* D⁻¹,  τ̄(k) = I - G H,  P⁺(k) = P - G D G*",
             f"K({p},k) = φ({p},k) G(k),  ψ({p},k) = φ({p},k) τ̄(k)",
         ],
     )
