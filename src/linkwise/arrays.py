@@ -198,14 +198,14 @@ def _inverse_by_ldl(x: Array) -> Array:
 
 
 def cholesky(x: Array) -> Array:
-    """Lower triangular L with x = L L*."""
+    """Lower triangular L with x = L L*, where * transposes and never conjugates (complex-step derivatives)."""
     if x.shape[-1] == 0:
         return x
     if x.shape[-1] == 1:
         return sqrt(x)
-    if is_symbolic(x):
+    if is_symbolic(x) or (namespace(x) is np and np.iscomplexobj(x)):
         lower, pivots = _ldl(x)
-        roots = stack([np.sqrt(np.asarray(d, dtype=object)) for d in pivots])
+        roots = stack([np.sqrt(np.asarray(d, dtype=x.dtype)) for d in pivots])
         return lower * roots[..., None, :]
     return namespace(x).linalg.cholesky(x)
 

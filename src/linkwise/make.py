@@ -10,6 +10,7 @@ from typing import Any
 from .errors import FileError, UnknownNameError
 from .model import builders, edit, robots
 from .model.inertia import Inertia
+from .model.joints import Free
 from .model.model import STANDARD_GRAVITY
 from .model.parts import Body, Frame
 from .robot import Robot
@@ -23,7 +24,8 @@ def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
     name = os.fspath(source)
     if isinstance(source, str) and name in robots.names():
         robot = robots.build(name, cls=Robot)
-        return edit.float_base(robot) if floating and robot.base.mass else robot
+        floats = any(b.parent is None and isinstance(b.joint.kind, Free) for b in robot.bodies)
+        return edit.float_base(robot) if floating and not floats else robot
     if isinstance(source, str) and not any(c in name for c in "./\\") and not Path(name).exists():
         raise UnknownNameError(
             f"no built-in robot is named {name!r}, and no such file exists; built in are {', '.join(robots.names())}"

@@ -95,12 +95,17 @@ class Robot(Model):
         f = inputs.forces(self, external)
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in named.items()}
-        shown = {} if f is None else {"external": f[..., 0] if f.shape[-2] == 0 else f[..., 0, :]}
+        batch, values, f = self._joined_with(f, checked)
+        return inputs.fit(function(self, *values, *args, f), batch, tail)
+
+    def _joined_with(self, f: Array | None, checked: Mapping[str, Array]) -> tuple[tuple[int, ...], list[Array], Any]:
+        """The common batch of the checked inputs and of external forces, and all of them in one precision."""
+        shown = {} if f is None else {"external": f.reshape((*f.shape[:-2], f.shape[-2] * 6))}
         batch, values = inputs.together(self, **checked, **shown)
         values = values[: len(checked)]
         if f is not None and arrays.namespace(f) is np:
             f = f.astype(values[0].dtype)
-        return inputs.fit(function(self, *values, *args, f), batch, tail)
+        return batch, values, f
 
     # --- kinematics ----------------------------------------------------------------------------------
 
@@ -259,8 +264,8 @@ class Robot(Model):
         run = _choose(FORWARD_METHODS, method, "forward-dynamics method")
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("tau", tau))}
-        _, values = inputs.together(self, **checked)
-        result = run(self, *values, inputs.forces(self, external))
+        _, values, f = self._joined_with(inputs.forces(self, external), checked)
+        result = run(self, *values, f)
         return {"beta_dot": result.beta_dot, **result.quantities}
 
     def hybrid_dynamics(
@@ -278,7 +283,8 @@ class Robot(Model):
         f = inputs.forces(self, external)
         shown = {} if f is None else {"external": f[..., 0, :]}
         batch, values = inputs.together(self, **checked, **shown)
-        out_a, out_tau = hybrid.hybrid(self, *values[:4], driven, f)
+        q, v, a, tau = values[:4]
+        out_a, out_tau = hybrid.hybrid(self, q, v, a, tau, driven, f)
         return inputs.fit(out_a, batch, 1), inputs.fit(out_tau, batch, 1)
 
     # --- operational space ---------------------------------------------------------------------------

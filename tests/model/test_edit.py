@@ -116,7 +116,6 @@ def test_merging_keeps_what_else_a_joint_has():
     assert kept.limits is limits and (kept.damping, kept.friction) == (0.1, 0.2) and kept.rotor is joint.rotor
 
 
-@pytest.mark.xfail(reason="merge_fixed leaves rotor axes in the axes of the body merged away", strict=True)
 def test_merging_turns_the_axes_of_rotors():
     model = arm(rotor=Rotor(1e-2, 10.0, "z"))
     q, v = draw(model)
@@ -254,7 +253,6 @@ def test_attach_keeps_the_energy_of_both():
     assert kinetic_energy(both, q, v) == pytest.approx(kinetic_energy(other, q[2:], v[2:]), rel=1e-12)
 
 
-@pytest.mark.xfail(reason="attach does not prefix the joint that a mimic names", strict=True)
 def test_attach_keeps_mimics_pointing_at_their_joint():
     both = edit.attach(chain(1), build("panda_gripper"), "tip", prefix="b_")
     mimics = [j.mimic.joint for j in both.joints if j.mimic is not None]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import UnknownNameError
+from ..model.model import Model
 from .leaves import Operators, leaves_of
 from .operator import Identity, Operator, Product, Sum, Zero, product, total
 
@@ -70,7 +71,7 @@ def _sample_operators() -> Operators:
 
     global _EYE
     _EYE = np.eye(6)
-    model = chain(2)
+    model: Model = chain(2)
     return Operators(model, model.neutral(), ("tip",))
 
 

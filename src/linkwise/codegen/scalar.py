@@ -201,7 +201,7 @@ def count(outputs: Iterable[Any]) -> Operations:
     return Operations(**totals)
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Any] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,

@@ -102,8 +102,8 @@ def triangular(model: Model, q: Array, v: Array, tau: Array, external: Array | N
 
 
 def _stacked(x: State) -> Array:
-    batch = np.broadcast_shapes(*(t.shape[:-2] for t in x.T), x.links.q.shape[:-1])
     stacked = x.links.join_rows(bias_free_forces(x), 1)
+    batch = np.broadcast_shapes(stacked.shape[:-2], x.links.q.shape[:-1])
     return arrays.namespace(stacked).broadcast_to(stacked, (*batch, x.links.nv, 1))
 
 

@@ -71,8 +71,12 @@ def _refuse_singular(model: Model, inverse: Array, frames: Sequence[Any]) -> Non
         return
     real = inverse.real if np.iscomplexobj(inverse) else inverse
     finite = np.isfinite(real).all(axis=(-2, -1))
-    eigenvalues = np.linalg.eigvalsh(np.where(finite[..., None, None], real, np.eye(real.shape[-1])))
-    bad = eigenvalues[..., 0] <= 1e3 * np.finfo(real.dtype).eps * eigenvalues[..., -1]
+    # Scaled to a unit diagonal, so that the verdict does not hang on the units of turning and moving.
+    safe = np.where(finite[..., None, None], real, np.eye(real.shape[-1], dtype=real.dtype))
+    size = np.sqrt(np.maximum(np.diagonal(safe, axis1=-2, axis2=-1), 0.0))
+    size = np.where(size > 0, size, 1.0).astype(real.dtype)
+    eigenvalues = np.linalg.eigvalsh(safe / (size[..., :, None] * size[..., None, :]))
+    bad = eigenvalues[..., 0] <= 32 * np.finfo(real.dtype).eps * eigenvalues[..., -1]
     if bad.any():
         names = ", ".join(repr(getattr(f, "name", f)) for f in frames)
         raise SingularError(

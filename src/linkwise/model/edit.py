@@ -37,7 +37,7 @@ def merge_fixed(model: M) -> M:
         else:
             home[b.name] = (b.name, Transform.identity())
             gathered[b.name] = b.inertia
-            kept.append(replace(b, parent=carrier, joint=_placed(b.joint, placed)))
+            kept.append(replace(b, parent=carrier, joint=_placed(b.joint, placed, pose)))
     for f in model.extra_frames:
         carrier, pose = home[f.body]
         frames.append(Frame.from_pose(f.name, carrier, pose.compose(f.pose)))
@@ -118,7 +118,8 @@ def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0
     bodies = [*model.bodies, base]
     for b in other.bodies:
         parent = base.name if b.parent is None else prefix + b.parent
-        joint = replace(b.joint, name=prefix + b.joint.name)
+        mimic = b.joint.mimic and replace(b.joint.mimic, joint=prefix + b.joint.mimic.joint)
+        joint = replace(b.joint, name=prefix + b.joint.name, mimic=mimic)
         bodies.append(replace(b, name=prefix + b.name, parent=parent, joint=joint))
     frames = [*model.extra_frames]
     for f in other.extra_frames:
@@ -131,6 +132,8 @@ def float_base(model: M, joint_name: str = "root_joint") -> M:
     """The robot with the body that was bolted to the world moving freely."""
     if model.base.mass == 0 and not model.bodies:
         raise ModelError(f"robot {model.name!r} has no body that could float")
+    if joint_name in model.joint_index:
+        raise ModelError(f"robot {model.name!r} has a joint {joint_name!r} already: it floats, or give another joint_name")
     base = Body(model.base_name, Joint(Free(), joint_name), model.base)
     bodies = (base, *(replace(b, parent=base.name) if b.parent is None else b for b in model.bodies))
     frames = tuple(
@@ -183,5 +186,9 @@ def with_gravity(model: M, gravity: Any) -> M:
     return replace(model, gravity=gravity)
 
 
-def _placed(joint: Joint, pose: Transform) -> Joint:
-    return replace(joint, at=pose.l, rpy=None, rotation=pose.R)
+def _placed(joint: Joint, placed: Transform, carrier: Transform) -> Joint:
+    """The joint at its place on the body that now carries it; a rotor's axis turns into that body's axes."""
+    rotor = joint.rotor
+    if rotor is not None and rotor.axis is not None:
+        rotor = replace(rotor, axis=carrier.R @ rotor.axis)
+    return replace(joint, at=placed.l, rpy=None, rotation=placed.R, rotor=rotor)

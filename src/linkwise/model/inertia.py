@@ -25,6 +25,17 @@ def as_vector(value: Any, what: str, length: int = 3) -> np.ndarray:
     return out
 
 
+def as_number(value: Any, what: str) -> float:
+    """``value`` as a finite float, or an error that names ``what``."""
+    try:
+        out = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be a number, got {value!r}") from None
+    if not np.isfinite(out):
+        raise ModelError(f"{what} must be finite, got {out}")
+    return out
+
+
 def triangle_excess(tensor: np.ndarray) -> float:
     """By how much the largest principal moment exceeds the sum of the others (≤ 0 for a real body).
 
@@ -47,7 +58,10 @@ class Inertia:
     tensor: Any = field(default_factory=lambda: np.zeros((3, 3)))
 
     def __post_init__(self) -> None:
-        tensor = np.array(self.tensor, dtype=float)
+        try:
+            tensor = np.array(self.tensor, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"an inertia tensor must hold numbers, got {self.tensor!r}") from None
         if tensor.shape == (3,):
             tensor = np.diag(tensor)
         if tensor.shape != (3, 3):
@@ -58,9 +72,7 @@ class Inertia:
             raise ModelError(f"the inertia tensor must be symmetric, got {tensor.tolist()}")
         tensor = 0.5 * (tensor + tensor.T)
         tensor.setflags(write=False)
-        mass = float(self.mass)
-        if not np.isfinite(mass):
-            raise ModelError(f"the mass must be finite, got {mass}")
+        mass = as_number(self.mass, "the mass")
         if mass < 0:
             raise ModelError(f"the mass must not be negative, got {mass} kg")
         object.__setattr__(self, "mass", mass)

@@ -243,8 +243,11 @@ class Model:
             q = joint.kind.random(rng)
             lower, upper, _, _ = joint.limits.arrays(joint.kind.nv)
             if joint.kind.nq == joint.kind.nv:
-                bounded = np.isfinite(lower) & np.isfinite(upper)
-                q = np.where(bounded, rng.uniform(np.where(bounded, lower, 0), np.where(bounded, upper, 1)), q)
+                # A joint limited on one side only is drawn from within one unit of that limit.
+                low = np.where(np.isfinite(lower), lower, upper - 1.0)
+                high = np.where(np.isfinite(upper), upper, lower + 1.0)
+                bounded = np.isfinite(low) & np.isfinite(high)
+                q = np.where(bounded, rng.uniform(np.where(bounded, low, 0), np.where(bounded, high, 1)), q)
             parts.append(q)
         return _joined(parts)
 
@@ -318,15 +321,15 @@ def _sorted_base_first(robot: str, bodies: Sequence[Body]) -> tuple[Body, ...]:
     for b in bodies:
         if b.parent is not None and b.parent not in names:
             raise ModelError(f"robot {robot!r}: body {b.name!r} hangs on {b.parent!r}, which does not exist")
-        queue = [b]
         if b.parent not in placed:
             waiting.setdefault(b.parent, []).append(b)
             continue
-        while queue:
-            x = queue.pop(0)
+        ready = [b]
+        while ready:
+            x = ready.pop()
             ordered.append(x)
             placed.add(x.name)
-            queue = waiting.pop(x.name, []) + queue
+            ready.extend(reversed(waiting.pop(x.name, [])))
     if len(ordered) < len(bodies):
         lost = [b.name for b in bodies if b.name not in placed]
         raise ModelError(f"robot {robot!r}: bodies {_some(lost)} hang on each other in a cycle; a tree has none")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
 from ..spatial import Transform, rotation_from_rpy
-from .inertia import Inertia, as_vector
+from .inertia import Inertia, as_number, as_vector
 from .joints import JointKind, unit_axis
 
 WORLD = "world"
@@ -22,8 +22,12 @@ def make_pose(at: Any = (0.0, 0.0, 0.0), rpy: Any = None, rotation: Any = None, 
         raise ModelError(f"give {what} either rpy= or rotation=, not both")
     if rotation is None:
         R = np.eye(3) if rpy is None else rotation_from_rpy(as_vector(rpy, f"the rpy angles of {what}"))
+        R[np.abs(R) < 1e-15] = 0.0  # cos(π/2) is 6e-17 in floats: quarter turns should have true zeros
     else:
-        R = np.array(rotation, dtype=float)
+        try:
+            R = np.array(rotation, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"the rotation of {what} must be a 3×3 matrix of numbers, got {rotation!r}") from None
         if R.shape != (3, 3) or not np.isfinite(R).all():
             raise ModelError(f"the rotation of {what} must be a finite 3×3 matrix")
         if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
@@ -70,10 +74,10 @@ class Rotor:
     axis: Any = None
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.inertia) and self.inertia >= 0):
-            raise ModelError(f"a rotor's inertia must be finite and not negative, got {self.inertia}")
-        if not np.isfinite(self.gear_ratio):
-            raise ModelError(f"a gear ratio must be finite, got {self.gear_ratio}")
+        object.__setattr__(self, "inertia", as_number(self.inertia, "a rotor's inertia"))
+        object.__setattr__(self, "gear_ratio", as_number(self.gear_ratio, "a gear ratio"))
+        if self.inertia < 0:
+            raise ModelError(f"a rotor's inertia must not be negative, got {self.inertia}")
         if self.axis is not None:
             object.__setattr__(self, "axis", unit_axis(self.axis, "the rotor's axis"))
 
@@ -120,17 +124,23 @@ class Joint:
         if self.rotor is not None and self.rotor.axis is not None and self.kind.nv != 1:
             raise ModelError(f"{what}: a rotor with an axis needs a joint of one degree of freedom")
         for label in ("damping", "friction"):
-            value = np.asarray(getattr(self, label), dtype=float)
+            try:
+                value = np.asarray(getattr(self, label), dtype=float)
+            except (TypeError, ValueError):
+                raise ModelError(f"{what}: {label} must be a number, got {getattr(self, label)!r}") from None
             if value.ndim > 1 or (value.ndim == 1 and value.shape != (self.kind.nv,)):
                 raise ModelError(f"{what}: {label} must be one number or {self.kind.nv}, got shape {value.shape}")
             if not np.isfinite(value).all() or (value < 0).any():
                 raise ModelError(f"{what}: {label} must be finite and not negative, got {value.tolist()}")
         try:
-            lower, upper, _, _ = self.limits.arrays(self.kind.nv)
+            lower, upper, velocity, effort = self.limits.arrays(self.kind.nv)
         except (TypeError, ValueError):
             raise ModelError(f"{what}: limits must be one number or one per degree of freedom") from None
         if np.isnan(lower).any() or np.isnan(upper).any() or (lower > upper).any():
             raise ModelError(f"{what}: the lower limit {lower} must not exceed the upper limit {upper}")
+        for label, bound in (("velocity", velocity), ("effort", effort)):
+            if np.isnan(bound).any() or (bound < 0).any():
+                raise ModelError(f"{what}: the {label} limit must not be negative or NaN, got {bound.tolist()}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +159,7 @@ class Body:
         if not isinstance(joint, Joint):
             raise ModelError(f"body {self.name!r} needs a joint (lw.Joint or a kind), got {self.joint!r}")
         if not joint.name:
-            object.__setattr__(joint, "name", f"{self.name}_joint")
+            joint = replace(joint, name=f"{self.name}_joint")
         object.__setattr__(self, "joint", joint)
         if not isinstance(self.inertia, Inertia):
             raise ModelError(f"the inertia of body {self.name!r} must be an lw.Inertia, got {self.inertia!r}")
