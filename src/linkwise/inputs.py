@@ -31,6 +31,8 @@ def as_array(x: Any, what: str) -> Array:
 
 def _object_array(out: np.ndarray, what: str) -> np.ndarray:
     """Object arrays are symbols where their entries have arithmetic; anything else is a mistake."""
+    if out.size and all(isinstance(x, (int, float, np.floating, np.integer)) for x in out.flat):
+        return out.astype(float)  # plain numbers, such as a column of a data frame
     if all(hasattr(x, "__add__") and not isinstance(x, (str, list, tuple, dict)) and x is not None for x in out.flat):
         return out
     raise InputError(f"{what} must be a regular array of numbers; its rows may differ in length")

@@ -201,7 +201,7 @@ class Robot(Model):
             body, tip = kinematics.tip_transform(self, links, frame)
             if body >= 0:
                 per_body[body] = per_body[body] + (tip @ f[..., None])[..., 0]
-        return arrays.stack(per_body, axis=-2)
+        return arrays.stack(per_body, axis=-2) if per_body else arrays.zeros((*batch, 0, 6), like=q)
 
     # --- mass matrix ---------------------------------------------------------------------------------
 
@@ -280,10 +280,7 @@ class Robot(Model):
         driven = [self.joint(name) for name in prescribed]
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a), ("tau", tau))}
-        f = inputs.forces(self, external)
-        shown = {} if f is None else {"external": f[..., 0, :]}
-        batch, values = inputs.together(self, **checked, **shown)
-        q, v, a, tau = values[:4]
+        batch, (q, v, a, tau), f = self._joined_with(inputs.forces(self, external), checked)
         out_a, out_tau = hybrid.hybrid(self, q, v, a, tau, driven, f)
         return inputs.fit(out_a, batch, 1), inputs.fit(out_tau, batch, 1)
 
@@ -360,15 +357,20 @@ class Robot(Model):
 
     # --- operators -----------------------------------------------------------------------------------
 
-    def operators(self, q: Any, frames: Any = None) -> Operators:
+    def operators(self, q: Any, frames: Any = None, v: Any = None, a: Any = None) -> Operators:
         """The leaf operators H, φ, M, … at a configuration; ``frames`` are the tips that B picks.
 
-        The default is one tip per outermost body: the last frame added on it, or the body's own.
+        The default is one tip per outermost body: the last frame added on it, or the body's own. With a
+        velocity ``v`` (and an acceleration ``a``) there are also those of the derivative identities.
         """
         from .algebra.leaves import Operators
 
         chosen = self.tips if frames is None else _frames(frames)
-        return Operators(self, inputs.configuration(self, q), tuple(chosen))
+        given = {"q": inputs.configuration(self, q)}
+        given |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
+        _, values = inputs.together(self, **given)
+        named = dict(zip(given, values))
+        return Operators(self, named["q"], tuple(chosen), named.get("v"), named.get("a"))
 
     # --- other robots from this one ------------------------------------------------------------------
 

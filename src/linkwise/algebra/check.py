@@ -14,7 +14,7 @@ from ..model.model import Model
 from .leaves import Operators, UserBlockDiagonal, leaves_of
 from .operator import Operator
 from .rebind import rebind
-from .rules import Rule
+from .rules import CHAIN, NO_ROTORS, ONE_DOF, Rule
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class IdentityReport:
             f" on {self.robot} (tolerance {self.tolerance:g}); sweeps agree with matrices to {self.sweeps:.2g}"
         )
 
+
+_ONE_DOF = ("revolute", "prismatic", "helical")
 
 Side = Callable[[Operators], Operator] | Operator
 
@@ -80,8 +82,15 @@ def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, rotors: bo
             X = op.block_diagonal([rng.normal(size=(6, 6)) for _ in op.model.bodies], name="X")
         return rule.sides(op, X)
 
-    with_rotors = rotors and "no rotors" not in rule.requires
-    return _search(sides, trials, seed, tolerance, with_rotors, chains_only="serial chain" in rule.requires)
+    return _search(
+        sides,
+        trials,
+        seed,
+        tolerance,
+        rotors=rotors and NO_ROTORS not in rule.requires,
+        chains_only=CHAIN in rule.requires,
+        one_dof=ONE_DOF in rule.requires,
+    )
 
 
 def _side(side: Side, op: Operators) -> Operator:
@@ -100,12 +109,14 @@ def _search(
     tolerance: float,
     rotors: bool,
     chains_only: bool,
+    one_dof: bool = False,
 ) -> IdentityReport:
     worst, worst_sweep, where, which, formula = -1.0, 0.0, "", 0, ""
     for trial in range(trials):
-        model = _random_robot(seed + trial, rotors and trial % 2 == 1, chains_only or trial % 3 == 0)
+        model = _random_robot(seed + trial, rotors and trial % 2 == 1, chains_only or trial % 3 == 0, one_dof)
         rng = np.random.default_rng(seed + trial)
-        op = Operators(model, model.random_configuration(rng), model.tips)
+        q, v, a = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
+        op = Operators(model, q, model.tips, v, a)
         left, right = sides(op)
         if left.rows != right.rows or left.cols != right.cols:
             raise InputError(
@@ -132,8 +143,11 @@ def _relative(a: Any, b: Any, scale: float) -> float:
     return float(np.abs(a - b).max(initial=0.0)) / scale
 
 
-def _random_robot(seed: int, rotors: bool, serial: bool) -> Model:
+def _random_robot(seed: int, rotors: bool, serial: bool, one_dof: bool) -> Model:
     size = 2 + seed % 6
+    if one_dof:
+        kind = ("revolute", "prismatic", "helical")[seed % 3]
+        return chain(size, joint=kind, seed=seed) if serial else random_tree(size, seed=seed, joints=_ONE_DOF)
     if serial:
         return chain(size, joint="mixed", seed=seed) if not rotors else _with_rotors(chain(size, seed=seed))
     return random_tree(size, seed=seed, floating=seed % 2 == 0, rotors=rotors)

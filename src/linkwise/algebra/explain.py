@@ -98,7 +98,9 @@ def operation_count(op: Operator) -> Operations | None:
     if owner.model.nv > MOST_COUNTED or _pinned(leaves):
         return None
     graph = Graph()
-    symbolic = Operators(owner.model, graph.inputs("q", owner.model.nq), owner.frames)
+    nv = owner.model.nv
+    v, a = (None if x is None else graph.inputs(name, nv) for name, x in (("v", owner.v), ("a", owner.a)))
+    symbolic = Operators(owner.model, graph.inputs("q", owner.model.nq), owner.frames, v, a)
     traced = rebind(op, symbolic)
     y = traced.apply_columns(graph.inputs("x", traced.cols.dimension)[:, None])
     return count(np.ravel(y))

@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays
+from .. import arrays, inputs
 from ..arrays import Array
 from ..errors import InputError, SpaceError
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform
 from ..sweeps import inward, outward
 from . import spaces
+from .motion import MotionLeaves
 from .operator import Blocks, Identity, Operator, Product, Sum
 from .spaces import Space, Structure
 
@@ -253,18 +254,20 @@ def fused(left: Operator, right: Operator) -> FusedPropagation | None:
     return FusedPropagation(left, right)
 
 
-class Operators:
+class Operators(MotionLeaves):
     """The leaf operators of a robot at a configuration q (..., nq); see :meth:`Robot.operators`.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
     axes at its origin) and ``edges`` (6 per edge, in the parent's frame).
     """
 
-    def __init__(self, model: Model, q: Array, frames: tuple[Any, ...]) -> None:
+    def __init__(
+        self, model: Model, q: Array, frames: tuple[Any, ...], v: Array | None = None, a: Array | None = None
+    ) -> None:
         from ..dynamics.kinematics import tip_transform
         from ..dynamics.links import evaluate
 
-        self.model, self.q, self.frames = model, q, frames
+        self.model, self.q, self.frames, self.v, self.a = model, q, frames, v, a
         self.links = evaluate(model, q)
         tips = [tip_transform(model, self.links, f) for f in frames]
         self.tip_bodies = [body for body, _ in tips]
@@ -336,7 +339,7 @@ class Operators:
         return self._diagonal("H", self.joints, self.bodies, lambda: self.links.H)
 
     def _rigid_edges(self) -> list[Edge]:
-        return [Edge(phi, _Unit()) for phi in self.links.phi]
+        return [Edge(phi, _Unit(self.q)) for phi in self.links.phi]
 
     @cached_property
     def E_phi(self) -> Operator:
@@ -363,7 +366,8 @@ class Operators:
     @cached_property
     def S(self) -> Operator:
         """JPL 88-11's block shift: the identity from edge k to the parent's block."""
-        return Shift(self, "S", self.bodies, self.edges, spaces.MEMORYLESS, lambda: [_Unit()] * len(self.links.phi))
+        blocks = lambda: [_Unit(self.q)] * len(self.links.phi)
+        return Shift(self, "S", self.bodies, self.edges, spaces.MEMORYLESS, blocks)
 
     @cached_property
     def Delta_phi(self) -> Operator:
@@ -589,7 +593,9 @@ class Operators:
         def blocks() -> list[Any]:
             def step(gathered: Any, phi: Transform, x: Any) -> Any:
                 total = gathered + x
-                return congruence(phi, total), total
+                if isinstance(total, RigidInertia):
+                    return congruence(phi, total), total
+                return phi @ (phi @ total.mT).mT, total  # X need not be symmetric
 
             return inward(self.model.parents, step, 0, self.links.phi, self.blocks_of(X))
 
@@ -597,15 +603,16 @@ class Operators:
             return self._diagonal(name, self.bodies, self.bodies, blocks)
         return self._driven("S_φφ", X, blocks, lambda rebuild, target: target.lyapunov(rebuild(X)))
 
-    def recursion(self, X: Operator, kind: str) -> Operator:
+    def recursion(self, X: Operator, kind: str, letter: str | None = None) -> Operator:
         """A block diagonal driven by X across other edges, as identities (A.2)–(A.5) of LD need it.
 
-        ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`.
+        ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`; ``letter`` is what it prints as.
         """
         from .recursions import solve_recursion
 
         blocks = lambda: solve_recursion(self, X, kind)
-        return self._driven(f"S_{kind}", X, blocks, lambda rebuild, target: target.recursion(rebuild(X), kind))
+        origin = lambda rebuild, target: target.recursion(rebuild(X), kind, letter)
+        return self._driven(letter or f"S_{kind}", X, blocks, origin)
 
     def _driven(self, name: str, X: Operator, blocks: Callable[[], Any], origin: Any) -> Operator:
         out = self._diagonal(name, self.bodies, self.bodies, blocks)
@@ -622,7 +629,10 @@ class _Token:
 
 
 class _Unit:
-    """The identity as a local map."""
+    """The identity as a local map, of the kind and precision of ``like``."""
+
+    def __init__(self, like: Array) -> None:
+        self.like = like
 
     def __matmul__(self, x: Any) -> Any:
         return x
@@ -633,11 +643,17 @@ class _Unit:
 
     @property
     def matrix(self) -> Array:
-        return np.eye(6)
+        return arrays.eye(6, like=self.like)
 
 
 def _checked_blocks(blocks: Any, space: Space) -> list[Array]:
-    out = list(blocks) if isinstance(blocks, (list, tuple)) else [blocks[..., k, :, :] for k in range(blocks.shape[-3])]
+    if isinstance(blocks, (list, tuple)):
+        out = [inputs.as_array(x, f"block {k}") for k, x in enumerate(blocks)]
+    else:
+        whole = inputs.as_array(blocks, "blocks")
+        if whole.ndim < 3:
+            raise SpaceError(f"blocks of {space} must be a list of matrices or (..., blocks, r, r), got {whole.shape}")
+        out = [whole[..., k, :, :] for k in range(whole.shape[-3])]
     if len(out) != len(space.sizes):
         raise SpaceError(f"{space} has {len(space.sizes)} blocks, got {len(out)}")
     for k, (x, r) in enumerate(zip(out, space.sizes)):

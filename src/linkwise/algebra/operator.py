@@ -97,7 +97,23 @@ class Operator:
             raise SpaceError(
                 f"{self} takes vectors of {self.cols}, shape (..., {self.cols.dimension}); got {tuple(x.shape)}{hint}"
             )
-        return self.apply_columns(x[..., None])[..., 0]
+        batch = self._batch(x)
+        out = self.apply_columns(x[..., None])[..., 0]
+        return inputs.fit(out, np.broadcast_shapes(batch, out.shape[:-1]), 1)
+
+    def _batch(self, x: Array) -> tuple[int, ...]:
+        """The batch shape of A x: that of the configurations with that of the vectors."""
+        from .leaves import leaves_of
+
+        given = {leaf.owner.q.shape[:-1] for leaf in leaves_of(self)}
+        try:
+            return np.broadcast_shapes(*given, x.shape[:-1])
+        except ValueError:
+            shapes = ", ".join(str(tuple(s)) for s in given)
+            raise SpaceError(
+                f"{self} is a batch of shape {shapes}, which does not fit vectors in a batch of shape"
+                f" {tuple(x.shape[:-1])}"
+            ) from None
 
     def apply_columns(self, x: Array) -> Array:
         """A X for the columns of X (..., n, m)."""

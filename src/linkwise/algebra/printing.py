@@ -32,6 +32,16 @@ TEXT = {
     "Delta_psi": "Δψ",
     "rotor_inertia": "Γ",
     "rotor_coupling": "N",
+    "V_tilde": "Ṽ",
+    "F": "F",
+    "P_ring": "P°",
+    "Pi_dot": "Π̇",
+    "H_dot": "Ḣ",
+    "H_ddot": "Ḧ",
+    "M_hat": "M̂",
+    "F_script": "𝓕",
+    "G_hat": "Ĝ",
+    "K_hat": "K̂",
 }
 
 LATEX = {
@@ -51,6 +61,18 @@ LATEX = {
     "Delta_psi": r"\Delta_\psi",
     "rotor_inertia": r"\Gamma",
     "rotor_coupling": "N",
+    "V_tilde": r"\tilde{V}",
+    "P_ring": r"\mathring{P}",
+    "Pi_dot": r"\dot\Pi",
+    "H_dot": r"\dot{H}",
+    "H_ddot": r"\ddot{H}",
+    "M_hat": r"\hat{M}",
+    "F_script": r"\mathcal{F}",
+    "G_hat": r"\hat{G}",
+    "K_hat": r"\hat{K}",
+    "R̂": r"\hat{R}",
+    "P̂": r"\hat{P}",
+    "Ĵ": r"\hat{J}",
 }
 
 
@@ -77,8 +99,16 @@ def _family(leaf: Leaf, joiner: str) -> str:
     return f"{joiner}{{{owner.M}}}" if len(str(owner.M)) > 1 else f"{joiner}{owner.M}"
 
 
+_STARRED = {"H_dot", "H_ddot"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
+
+
+def starred(leaf: Leaf) -> bool:
+    """Whether the leaf is printed with a star."""
+    return leaf.flipped != (leaf.name in _STARRED)
+
+
 def _text_leaf(leaf: Leaf) -> str:
-    return symbol(leaf) + ("*" if leaf.flipped else "")
+    return symbol(leaf) + ("*" if starred(leaf) else "")
 
 
 def _latex_leaf(leaf: Leaf) -> str:
@@ -86,7 +116,7 @@ def _latex_leaf(leaf: Leaf) -> str:
     owner = leaf.owner
     own = owner.is_default or leaf.name not in TEXT or leaf.name in owner._RIGID
     base = base if own else f"{{{base}}}_{{{latex(owner.M)}}}"
-    if not leaf.flipped:
+    if not starred(leaf):
         return base
     return f"{{{base}}}^*" if "^" in base else f"{base}^*"
 

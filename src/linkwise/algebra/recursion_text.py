@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from .leaves import Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
 from .operator import Identity, Operator, Product, Sum, Zero
-from .printing import latex, symbol
+from .printing import latex, symbol, text
 
 INWARD = "inward, k = 1 … n (tips to base):"
 OUTWARD = "outward, k = n … 1 (base to tips):"
@@ -70,10 +70,8 @@ class Writer:
         return greek.get(x, x) if self.as_latex else x
 
     def name(self, leaf: Leaf, index: str) -> str:
-        upright = leaf.upright()
-        letter = latex(upright) if self.as_latex else symbol(upright)
-        star = ("^*" if self.as_latex else "*") if leaf.flipped else ""
-        return f"{letter}{star}({index})"
+        letter = latex(leaf) if self.as_latex else text(leaf)
+        return f"{letter}({index})"
 
     def across(self, leaf: Leaf, inner: Callable[[str], str]) -> str:
         """An edge map applied to the neighbour: φ(k,k−1) x(k−1), or φ*(k+1,k) x(k+1) for an adjoint."""

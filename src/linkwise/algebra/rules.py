@@ -18,6 +18,8 @@ from .operator import Identity, Operator, Product, Sum, Zero, product, total
 
 NO_ROTORS = "no rotors"
 CHAIN = "serial chain"
+ONE_DOF = "one-dof joints"
+MOTION = "velocities"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Rule:
     def admits(self, op: Operators) -> bool:
         """Whether the identity holds for this robot."""
         if NO_ROTORS in self.requires and op.has_joint_inertia:
+            return False
+        if ONE_DOF in self.requires and any(j.kind.nv > 1 for j in op.model.joints):
+            return False
+        if MOTION in self.requires and not op.has_motion:
             return False
         return CHAIN not in self.requires or op.model.is_chain
 
@@ -72,15 +78,16 @@ def _sample_operators() -> Operators:
     global _EYE
     _EYE = np.eye(6)
     model: Model = chain(2)
-    return Operators(model, model.neutral(), ("tip",))
+    return Operators(model, model.neutral(), ("tip",), np.zeros(model.nv), np.zeros(model.nv))
 
 
 @lru_cache(maxsize=1)
 def identities() -> tuple[Rule, ...]:
     """Every identity linkwise knows, in the order of the papers."""
     from .identities import ALL
+    from .identities_motion import MOTION_RULES
 
-    return ALL
+    return ALL + MOTION_RULES
 
 
 def rule(name: str) -> Rule:

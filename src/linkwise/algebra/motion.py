@@ -1,0 +1,197 @@
+"""Leaves that also need velocities (and accelerations): the operators of the derivative identities.
+
+They belong to operators made with ``robot.operators(q, v=…, a=…)``. Everything is in link frames; ° is the
+derivative of a body's quantities as seen from that body (Diagonalized dynamics paper §6, math notes III.3).
+Accelerations are spatial ones with gravity as the base's acceleration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import InputError
+from ..spatial import congruence, cross_force, cross_motion, cross_motion_matrix
+from ..sweeps import inward
+from . import spaces
+from .operator import Operator
+
+if TYPE_CHECKING:
+    from ..dynamics.articulated import Articulated
+    from ..dynamics.links import Links
+    from ..model.model import Model
+    from .spaces import Space
+
+
+class MotionLeaves:
+    """The part of :class:`Operators` that knows how the robot moves."""
+
+    if TYPE_CHECKING:
+        model: Model
+        links: Links
+        bodies: Space
+        joints: Space
+        articulated: Articulated
+        E_phi: Operator
+        M: Operator
+        H: Operator
+        D_inverse: Operator
+        q: Array
+        _diagonal: Callable[..., Any]
+        recursion: Callable[..., Operator]
+        lyapunov: Callable[..., Operator]
+        blocks_of: Callable[..., list[Any]]
+
+    v: Array | None = None
+    a: Array | None = None
+
+    @property
+    def has_motion(self) -> bool:
+        """Whether a velocity was given."""
+        return self.v is not None
+
+    @cached_property
+    def _rates(self) -> list[Array]:
+        if self.v is None:
+            raise InputError("this operator needs a velocity: make the operators with robot.operators(q, v=v)")
+        return self.links.split(self.v)
+
+    @cached_property
+    def _velocities(self) -> list[Array]:
+        from ..dynamics.links import velocities
+
+        return velocities(self.links, self._rates)
+
+    @cached_property
+    def _accelerations(self) -> list[Array]:
+        from ..dynamics.links import accelerations, base_acceleration, coriolis_accelerations
+
+        if self.a is None:
+            raise InputError("this operator needs an acceleration: make the operators with robot.operators(q, v=v, a=a)")
+        bias = coriolis_accelerations(self.model, self.links, self._velocities, self._rates)
+        return accelerations(self.links, self.links.split(self.a), bias, base_acceleration(self.model, self.q))
+
+    # --- Diagonalized dynamics paper ---------------------------------------------------------------
+
+    @cached_property
+    def V_tilde(self) -> Operator:
+        """Ṽ = diag{V(k) ×}: the cross product with each body's velocity (DD (5.5))."""
+        return self._diagonal(
+            "V_tilde", self.bodies, self.bodies, lambda: [cross_motion_matrix(V) for V in self._velocities]
+        )
+
+    @cached_property
+    def F(self) -> Operator:
+        """F = diag S[H*β]: how the edge maps change, E_φ° = E_φF (DD Table 4; for hinges the paper's Ω̃_δ)."""
+        return self._diagonal("F", self.bodies, self.bodies, self._joint_turns)
+
+    def _joint_turns(self) -> list[Array]:
+        return [-cross_motion_matrix(H.mT @ b).mT for H, b in zip(self.links.H, self._rates)]
+
+    @cached_property
+    def _articulated_rates(self) -> tuple[list[Array], list[Array]]:
+        """P° and Π̇ (DD Algorithm 6.1): Π̇ = P° + FP + PF*, P°(p) = Σ ψ Π̇ ψ*, inward."""
+
+        def step(P_ring: Any, phi: Any, H: Array, G: Array, P: Array, F: Array) -> Any:
+            X = F @ P
+            Pi_dot = P_ring + X + X.mT
+            tau_bar = arrays.eye(6, like=G) - G @ H
+            return congruence(phi, tau_bar @ Pi_dot @ tau_bar.mT), (P_ring + 0.0 * X, Pi_dot)
+
+        art = self.articulated
+        data = (self.links.phi, self.links.H, art.G, art.P, self._joint_turns())
+        kept = inward(self.model.parents, step, 0, *data)
+        return [x for x, _ in kept], [x for _, x in kept]
+
+    @cached_property
+    def P_ring(self) -> Operator:
+        """P°: the rate of the articulated inertias, each seen from its own body (DD Algorithm 6.1)."""
+        return self._diagonal("P_ring", self.bodies, self.bodies, lambda: self._articulated_rates[0])
+
+    @cached_property
+    def Pi_dot(self) -> Operator:
+        """Π̇ = P° + FP + PF* (DD Algorithm 6.1)."""
+        return self._diagonal("Pi_dot", self.bodies, self.bodies, lambda: self._articulated_rates[1])
+
+    # --- Linearized dynamics paper -----------------------------------------------------------------
+
+    @cached_property
+    def H_dot(self) -> Operator:
+        """Ḣ* = diag{V(k) × H*(k)} (LD (2.13)), from joints to bodies."""
+        return self._diagonal("H_dot", self.bodies, self.joints, self._map_rates)
+
+    def _map_rates(self) -> list[Array]:
+        return [cross_motion(V, H.mT) for V, H in zip(self._velocities, self.links.H)]
+
+    @cached_property
+    def H_ddot(self) -> Operator:
+        """Ḧ* = diag{α(k) × H*(k) + V(k) × Ḣ*(k)} (LD Algorithm 1), with the gravity-loaded α."""
+
+        def blocks() -> list[Array]:
+            data = zip(self._accelerations, self._velocities, self.links.H, self._map_rates())
+            return [cross_motion(A, H.mT) + cross_motion(V, rate) for A, V, H, rate in data]
+
+        return self._diagonal("H_ddot", self.bodies, self.joints, blocks)
+
+    @cached_property
+    def M_hat(self) -> Operator:
+        """M̂ = ½ (Ṁ − Q[MV]) (LD (2.8)); not symmetric."""
+        from ..dynamics.coriolis import inertia_rate
+
+        return self._diagonal(
+            "M_hat", self.bodies, self.bodies, lambda: [inertia_rate(M, V) for M, V in zip(self.links.M, self._velocities)]
+        )
+
+    @cached_property
+    def F_script(self) -> Operator:
+        """𝓕 = diag{S[H*(k)] f(k)} with the link forces f (LD Lemma 3.1), from joints to bodies."""
+
+        def blocks() -> list[Array]:
+            return [cross_force(H.mT, f) for H, f in zip(self.links.H, self._link_forces())]
+
+        return self._diagonal("F_script", self.bodies, self.joints, blocks)
+
+    def _link_forces(self) -> list[Array]:
+        def step(gathered: Any, phi: Any, M: Any, V: Array, A: Array) -> Any:
+            f = gathered + M @ A + cross_force(V, M @ V)
+            return phi @ f, f
+
+        data = (self.links.phi, self.links.M, self._velocities, self._accelerations)
+        return inward(self.model.parents, step, 0, *data)
+
+    @property
+    def R_hat(self) -> Operator:
+        """R̂: the composite sums of M̂ (LD (3.7))."""
+        return self.recursion(self.M_hat, "φφ", "R̂")
+
+    @property
+    def P_hat(self) -> Operator:
+        """P̂(k) = Σ ψ P̂ φ* + M̂(k) (LD (4.12))."""
+        return self.recursion(self.M_hat, "ψφ", "P̂")
+
+    @cached_property
+    def G_hat(self) -> Operator:
+        """Ĝ = P̂*H*D⁻¹ (LD (4.12), corrected)."""
+        return self._diagonal("G_hat", self.bodies, self.joints, self._hat_gains)
+
+    def _hat_gains(self) -> list[Array]:
+        P_hat = self.blocks_of(self.P_hat)
+        return [P.mT @ H.mT @ D for P, H, D in zip(P_hat, self.links.H, self.articulated.D_inverse)]
+
+    @cached_property
+    def K_hat(self) -> Operator:
+        """K̂ = E_φĜ (LD (4.12))."""
+        from .leaves import Edge, Shift
+
+        def blocks() -> list[Any]:
+            return [Edge(phi, G) for phi, G in zip(self.links.phi, self._hat_gains())]
+
+        return Shift(self, "K_hat", self.bodies, self.joints, spaces.STRICTLY_CAUSAL, blocks)  # type: ignore[arg-type]
+
+    @property
+    def J_hat(self) -> Operator:
+        """Ĵ(k) = ψ* Ĵ(p) φ⁻* + (ĜH)* (LD Lemma 4.9, in link frames)."""
+        return self.recursion(self.H.T @ self.G_hat.T, "ψ*φ⁻*", "Ĵ")
