@@ -117,7 +117,22 @@ class Robot(Model):
 
     def poses(self, q: Any) -> dict[str, tuple[Array, Array]]:
         """(R, p) of every named frame."""
-        return {f.name: self.pose(q, f) for f in self.frames}
+        q = inputs.configuration(self, q)
+        batch = q.shape[:-1]
+        found = kinematics.frame_poses(self, q)
+        return {name: (inputs.fit(X.R, batch, 2), inputs.fit(X.l, batch, 1)) for name, X in found.items()}
+
+    def velocities(self, q: Any, v: Any) -> dict[str, Array]:
+        """[ω; v] of every named frame, each (..., 6), world axes at its origin."""
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
+
+    def accelerations(self, q: Any, v: Any, a: Any) -> dict[str, Array]:
+        """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6), world axes."""
+        checked = {"q": inputs.configuration(self, q)}
+        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a))}
+        batch, values = inputs.together(self, **checked)
+        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
 
     def velocity(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
         """[ω; v] of a frame's origin, (..., 6), in world axes or, with axes="local", in its own."""

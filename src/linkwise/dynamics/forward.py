@@ -14,6 +14,7 @@ from ..spatial import Transform
 from ..sweeps import inward, outward, unzip
 from .articulated import Articulated, articulated, smooth, whiten
 from .inverse import inertia_forces, split_forces
+from .kinematics import classical, tip_transform
 from .links import (
     Links,
     accelerations,
@@ -116,12 +117,21 @@ def fd1(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
 
 
 def fd2(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:
-    """FD1 and the accelerations of all links, α = λ + φ*a (JPL FD2 (5.5)–(5.7))."""
+    """FD1 and the accelerations of all links, α = λ + φ*a, and of the tips (JPL FD2 (5.5)–(5.7)).
+
+    ``alpha_tip`` holds α(0) = φ*(1,0) α(1) + a(0) of each of the model's tips, classical, in world axes.
+    """
     x = prepare(model, q, v, tau, external)
     first = fd1(model, q, v, tau, external)
     zeta = _propagated(x)
     alpha = [l + z for l, z in zip(first.quantities["lambda"], zeta)]
-    return Forward(first.links, first.beta_dot, {**first.quantities, "zeta": zeta, "alpha": alpha})
+    tips = [_tip_acceleration(model, x, alpha, frame) for frame in model.tips]
+    return Forward(first.links, first.beta_dot, {**first.quantities, "zeta": zeta, "alpha": alpha, "alpha_tip": tips})
+
+
+def _tip_acceleration(model: Model, x: State, alpha: list[Array], frame: str) -> Array:
+    body, tip = tip_transform(model, x.links, frame)
+    return classical(tip.T @ alpha[body], tip.T @ x.V[body])
 
 
 def _propagated(x: State) -> list[Array]:

@@ -88,12 +88,47 @@ def frame_acceleration(
     beta_dot = no_motion(links) if a is None else links.split(a)
     A = accelerations(links, beta_dot, bias, arrays.zeros((6, 1), like=q))
     A_tip, V_tip = tip.T @ A[body], tip.T @ V[body]
-    return A_tip[..., 0] if spatial else _classical(A_tip, V_tip)[..., 0]
+    return A_tip[..., 0] if spatial else classical(A_tip, V_tip)[..., 0]
 
 
-def _classical(A: Array, V: Array) -> Array:
+def classical(A: Array, V: Array) -> Array:
     """α = A + [0; ω × v] (math notes 12.4)."""
     return arrays.concatenate([A[..., :3, :], A[..., 3:, :] + cross(V[..., :3, :], V[..., 3:, :])], axis=-2)
+
+
+def frame_poses(model: Model, q: Array) -> dict[str, Transform]:
+    """The pose of every frame, from one sweep."""
+    links = evaluate(model, q)
+    bodies = body_poses(links)
+    out = {}
+    for f in model.frames:
+        body, on_body = model.frame(f)
+        placed = on_body.cast(np.float32) if q.dtype == np.float32 else on_body
+        out[f.name] = (_identity(q) if body < 0 else bodies[body]).compose(placed)
+    return out
+
+
+def frame_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> dict[str, Array]:
+    """[ω; v] of every frame or, given accelerations ``a``, its classical acceleration; world axes, (..., 6)."""
+    links = evaluate(model, q)
+    beta = links.split(v)
+    V = velocities(links, beta)
+    A = None
+    if a is not None:
+        bias = coriolis_accelerations(model, links, V, beta)
+        A = accelerations(links, links.split(a), bias, arrays.zeros((6, 1), like=q))
+    rotations = [X.R for X in body_poses(links)]
+    out = {}
+    for f in model.frames:
+        body, on_body = model.frame(f)
+        if body < 0:
+            out[f.name] = arrays.zeros((6,), like=q)
+            continue
+        offset = on_body.l.astype(np.float32) if q.dtype == np.float32 else on_body.l
+        tip = Transform(arrays.transpose(rotations[body]), offset)
+        V_tip = tip.T @ V[body]
+        out[f.name] = (V_tip if A is None else classical(tip.T @ A[body], V_tip))[..., 0]
+    return out
 
 
 # --- Jacobian ----------------------------------------------------------------------------------------
