@@ -15,6 +15,7 @@ from .errors import (
     SpaceError,
     UnknownNameError,
 )
+from .codegen.compile import compile_function as compile
 from .make import assemble, chain, load, random_tree
 from .make import robot_names as robots
 from .model.inertia import Inertia
@@ -72,6 +73,7 @@ __all__ = [
     "assemble",
     "chain",
     "check_identity",
+    "compile",
     "identities",
     "load",
     "random_tree",

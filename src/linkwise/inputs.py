@@ -92,6 +92,8 @@ def forces(model: Model, external: Any) -> Array | None:
 
 def fit(out: Array, batch: tuple[int, ...], tail: int) -> Array:
     """``out`` with the full batch shape in front of its last ``tail`` axes."""
+    if not hasattr(out, "shape"):  # a single symbol
+        out = np.asarray(out, dtype=object)
     shape = batch + (out.shape[-tail:] if tail else ())
     if out.shape == shape:
         return out

@@ -197,9 +197,15 @@ class FusedPropagation(Operator):
         for k in range(len(edges) - 1, -1, -1):
             through, enters, p = edges[k]
             if p >= 0:
-                crossing = plus(act(through.local, out[k]), act(enters.local, x[k]))
-                out[p] = plus(out[p], act(through.phi, crossing))
+                out[p] = plus(out[p], act(through.phi, _merged(through.local, enters.local, out[k], x[k])))
         return out
+
+
+def _merged(through: Any, enters: Any, z: Any, x: Any) -> Any:
+    """A₁z + A₂x; for ψK that is τ̄z + Gx = z + G(x − Hz), with one product by G."""
+    if isinstance(through, Projection) and enters is through.G and z is not None and x is not None:
+        return z + through.G @ (x - through.H @ z)
+    return plus(act(through, z), act(enters, x))
 
 
 class Pick(Leaf):

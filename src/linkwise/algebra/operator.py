@@ -102,10 +102,11 @@ class Operator:
         return inputs.fit(out, np.broadcast_shapes(batch, out.shape[:-1]), 1)
 
     def _batch(self, x: Array) -> tuple[int, ...]:
-        """The batch shape of A x: that of the configurations with that of the vectors."""
+        """The batch shape of A x: that of the states with that of the vectors."""
         from .leaves import leaves_of
 
-        given = {leaf.owner.q.shape[:-1] for leaf in leaves_of(self)}
+        owners = [leaf.owner for leaf in leaves_of(self)]
+        given = {s.shape[:-1] for owner in owners for s in (owner.q, owner.v, owner.a) if s is not None}
         try:
             return np.broadcast_shapes(*given, x.shape[:-1])
         except ValueError:

@@ -51,20 +51,20 @@ class Graph:
         return out
 
     def node(self, op: str, *args: Any) -> Scalar:
-        key = (op, *(("#", id(a)) if isinstance(a, Scalar) else a for a in args))
+        key = (op, *(("#", a.serial) if isinstance(a, Scalar) else a for a in args))
         found = self._nodes.get(key)
         if found is None:
-            found = self._nodes[key] = Scalar(self, op, args)
+            found = self._nodes[key] = Scalar(self, op, args, len(self._nodes))
         return found
 
 
 class Scalar:
     """One value of the program. Arithmetic with numbers and other scalars makes new values."""
 
-    __slots__ = ("args", "graph", "op")
+    __slots__ = ("args", "graph", "op", "serial")
 
-    def __init__(self, graph: Graph, op: str, args: tuple[Any, ...]) -> None:
-        self.graph, self.op, self.args = graph, op, args
+    def __init__(self, graph: Graph, op: str, args: tuple[Any, ...], serial: int) -> None:
+        self.graph, self.op, self.args, self.serial = graph, op, args, serial
 
     def __neg__(self) -> Any:
         return self.args[0] if self.op == "neg" else self.graph.node("neg", self)
@@ -161,7 +161,8 @@ class Scalar:
 
 
 def _ordered(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
-    return (a, b) if id(a) <= id(b) else (b, a)
+    """In order of creation, so that a program comes out the same in every run."""
+    return (a, b) if a.serial <= b.serial else (b, a)
 
 
 _KINDS = {

@@ -74,12 +74,12 @@ def _cross_columns(V: Array, columns: Array) -> Array:
 
 
 def _rates_with_rotors(model: Model, links: Links, V: list[Array], beta: list[Array]) -> list[Array]:
-    """M̂ of every body; a spinning rotor adds −β s̃ to the angular block of the body that carries it."""
+    """M̂ of every body; a spinning rotor adds −½β s̃ to the angular block of the body that carries it."""
     out = [inertia_rate(M, v) for M, v in zip(links.M, V)]
     for k, c in enumerate(model.constants(links.q.dtype)):
         p = links.parents[k]
         if c.spin is not None and p >= 0:
-            gyro = -skew(c.spin) * beta[k]
+            gyro = -0.5 * skew(c.spin) * beta[k]  # its other half is in the column of joint k
             zero = gyro * 0.0
             out[p] = out[p] + arrays.block([[gyro, zero], [zero, zero]])
     return out
@@ -111,18 +111,23 @@ def _walk(
 def _rotor_rows(
     model: Model, links: Links, blocks: dict[tuple[int, int], Array], V: list[Array], H_dot: list[Array]
 ) -> None:
-    """The joint of a gyroscopic rotor feels s·ω̇ of its parent: C(k,j) += s* dω(p)/dt along the path to p."""
+    """The joint of a gyroscopic rotor feels s·ω̇ of its parent, and the joints inboard feel ω × s of its spin.
+
+    C(k,j) += s*Ḣ*(j) + ½(ω×s)*H*(j) and C(j,k) += ½H(j)(ω×s) along the path to p. The halves make C(v)w
+    symmetric in v and w, so that C stays the matrix of Christoffel symbols.
+    """
     for k, c in enumerate(model.constants(links.q.dtype)):
         p = links.parents[k]
         if c.spin is None or p < 0:
             continue
         zero = arrays.zeros((3, 1), like=links.q)
         spin = arrays.concatenate([c.spin[..., :, None], zero], axis=-2)
-        turning = arrays.concatenate([skew(V[p][..., :3, 0]) @ c.spin[..., :, None], zero], axis=-2)
+        turning = arrays.concatenate([0.5 * skew(V[p][..., :3, 0]) @ c.spin[..., :, None], zero], axis=-2)
         outer = -1
         for j in [p, *ancestors(links.parents, p)]:
             if outer >= 0:
                 spin, turning = links.phi[outer] @ spin, links.phi[outer] @ turning
             if links.sizes[j]:
                 blocks[k, j] = blocks[k, j] + spin.mT @ H_dot[j] + turning.mT @ links.H[j].mT
+                blocks[j, k] = blocks[j, k] + links.H[j] @ turning
             outer = j

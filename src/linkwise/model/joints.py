@@ -353,9 +353,12 @@ class Custom(JointKind):
         self._set(H.shape[1] if self.commutes else 7, H)
 
     def transform(self, q: Array) -> Transform:
-        if self.commutes:
-            return screw_exp((self.H.astype(_precision(q)) @ q[..., None])[..., 0])
-        return Transform(rotation_from_quaternion(q[..., 3:]), q[..., :3])
+        if not self.commutes:
+            return Transform(rotation_from_quaternion(q[..., 3:]), q[..., :3])
+        out = _screw(self.H[:, 0], q[..., 0:1])
+        for i in range(1, self.nv):
+            out = out.compose(_screw(self.H[:, i], q[..., i : i + 1]))
+        return out
 
     def neutral(self) -> np.ndarray:
         return np.zeros(self.nq) if self.commutes else Free().neutral()
@@ -379,6 +382,20 @@ class Custom(JointKind):
 
     def error(self, q: np.ndarray) -> str | None:
         return None if self.commutes else _quaternion_error(q[..., 3:])
+
+
+def _screw(column: np.ndarray, q: Array) -> Transform:
+    """exp(h q) of one constant screw h = [w; v]: a turn by |w| q about its line, advancing along it."""
+    p = _precision(q)
+    w, v = column[:3], column[3:]
+    rate = float(np.linalg.norm(w))
+    if rate == 0:
+        return Transform(np.eye(3, dtype=p), q * v.astype(p))
+    u = w / rate
+    off_axis = np.cross(u, v) / rate
+    R = rotation_about(u.astype(p), q[..., 0] * rate)
+    slide = (u * (u @ v)).astype(p)
+    return Transform(R, off_axis.astype(p) - R @ off_axis.astype(p) + q * slide)
 
 
 def _precision(q: Array) -> Any:

@@ -1,0 +1,84 @@
+"""``robot.compile(name)`` and ``lw.compile(function, robot)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError, UnknownNameError
+from .kernel import Kernel
+from .program import trace
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+# The catalogue: what each function takes as arrays; everything else is fixed when it is compiled.
+SIGNATURES: dict[str, tuple[str, ...]] = {
+    "pose": ("q",),
+    "velocity": ("q", "v"),
+    "acceleration": ("q", "v", "a"),
+    "jacobian": ("q",),
+    "jacobian_dot_v": ("q", "v"),
+    "jacobian_outer": ("q",),
+    "jacobian_inner": ("q",),
+    "inverse_dynamics": ("q", "v", "a"),
+    "bias_force": ("q", "v"),
+    "gravity_force": ("q",),
+    "mass_matrix": ("q",),
+    "mass_matrix_inverse": ("q",),
+    "mass_times": ("q", "x"),
+    "mass_solve": ("q", "tau"),
+    "innovations_factors": ("q",),
+    "inverse_factors": ("q",),
+    "coriolis_matrix": ("q", "v"),
+    "forward_dynamics": ("q", "v", "tau"),
+    "operational_inertia": ("q",),
+    "operational_compliance": ("q",),
+    "operational_bias": ("q", "v"),
+    "energy": ("q", "v"),
+    "kinetic_energy": ("q", "v"),
+    "potential_energy": ("q",),
+    "center_of_mass": ("q",),
+    "center_of_mass_jacobian": ("q",),
+    "momentum": ("q", "v"),
+    "momentum_matrix": ("q",),
+    "centroidal_momentum": ("q", "v"),
+    "centroidal_matrix": ("q",),
+    "centroidal_bias": ("q", "v"),
+}
+
+TARGETS = ("cpu", "numpy")
+
+
+def compile_function(
+    function: Callable[..., Any], robot: Robot, target: str = "cpu", sizes: Mapping[str, int] | None = None
+) -> Callable[..., Any]:
+    """A user's ``function(robot, q, …)`` compiled for one robot.
+
+    It may use any method of the robot and any operator expression. Its arguments after the robot are
+    vectors, of lengths known by name (q; v, a, tau, x, dv) or given in ``sizes``.
+    """
+    _check_target(target)
+    if target == "numpy":
+        return lambda *arrays: function(robot, *arrays)
+    return Kernel(trace(robot, function, sizes=sizes))
+
+
+def compile_named(robot: Robot, name: str, target: str = "cpu", **fixed: Any) -> Callable[..., Any]:
+    """A function of the catalogue compiled for one robot; ``fixed`` holds its other arguments (frame=…)."""
+    _check_target(target)
+    if name not in SIGNATURES:
+        raise UnknownNameError(f"no function {name!r} to compile; choose from {', '.join(SIGNATURES)}")
+    names = SIGNATURES[name]
+    if target == "numpy":
+        return lambda *arrays: getattr(robot, name)(**dict(zip(names, arrays)), **fixed)
+
+    def call(robot: Robot, *arrays: Any) -> Any:
+        return getattr(robot, name)(**dict(zip(names, arrays)), **fixed)
+
+    return Kernel(trace(robot, call, name, names=names))
+
+
+def _check_target(target: str) -> None:
+    if target not in TARGETS:
+        raise InputError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")

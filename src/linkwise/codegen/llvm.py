@@ -1,0 +1,344 @@
+"""A scalar program as LLVM IR: straight-line SIMD code over the batch, one state per lane.
+
+The kernel is ``void lw_kernel(i64 count, ptr arrays, ptr scratch)``. ``arrays`` holds three words for each
+input and output, {address, bytes from state to state, bytes from number to number}. For each block of lanes
+the inputs are transposed into ``scratch`` (one vector per number), the program runs on vectors, and the
+results are transposed back. A last block that is not full repeats its last state and stores only what is real.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from .llvm_math import VectorType, declarations, sincos_ir
+from .program import Program
+from .scalar import Scalar
+
+
+def kernel_ir(program: Program, t: VectorType) -> str:
+    """The module's text."""
+    parts = [declarations(t), sincos_ir(t, _splatter(t))]
+    parts += [_transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
+    parts += [_transpose_out(t, _size(shape), k) for k, shape in enumerate(program.shapes) if _size(shape)]
+    parts += [_block_ir(program, t), _driver_ir(program, t)]
+    return "\n".join(parts)
+
+
+def scratch_size(program: Program, t: VectorType) -> int:
+    """How many bytes of scratch one run needs."""
+    return (sum(program.inputs.values()) + len(program.roots)) * t.lanes * t.size
+
+
+def _number(x: float, t: VectorType) -> str:
+    if t.bits == 32:
+        x = struct.unpack("<f", struct.pack("<f", x))[0]
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
+def _splatter(t: VectorType) -> Any:
+    return lambda x: f"splat ({t.scalar} {_number(x, t)})"
+
+
+# --- the program -------------------------------------------------------------------------------------
+
+
+def _block_ir(program: Program, t: VectorType) -> str:
+    """``@lw_block(in, out)``: one block of states, inputs and outputs as vectors in memory."""
+    writer = _Writer(program, t)
+    for node in program.nodes:
+        writer.node(node)
+    for j, root in enumerate(program.roots):
+        writer.store(root, j)
+    body = "\n".join(writer.lines)
+    return f"define internal void @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline {{\n{body}\n  ret void\n}}\n"
+
+
+class _Writer:
+    def __init__(self, program: Program, t: VectorType) -> None:
+        self.t, self.splat = t, _splatter(t)
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.pairs: dict[int, str] = {}  # angle → its {sin, cos}
+        self.offsets: dict[str, int] = {}
+        start = 0
+        for name, size in program.inputs.items():
+            self.offsets[name] = start
+            start += size
+
+    def value(self, x: Any) -> str:
+        return self.names[id(x)] if isinstance(x, Scalar) else self.splat(x)
+
+    def node(self, node: Scalar) -> None:
+        name = self.names[id(node)] = f"%v{len(self.names)}"
+        v, a = self.t.name, node.args
+        if node.op == "input":
+            offset = (self.offsets[a[0]] + a[1]) * self.t.lanes * self.t.size
+            self.lines.append(f"  {name}p = getelementptr i8, ptr %in, i64 {offset}")
+            self.lines.append(f"  {name} = load {v}, ptr {name}p, align {self.t.alignment}")
+        elif node.op in ("add", "sub", "mul"):
+            self.lines.append(f"  {name} = f{node.op} contract {v} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op == "neg":
+            self.lines.append(f"  {name} = fneg {v} {self.value(a[0])}")
+        elif node.op == "inv":
+            self.lines.append(f"  {name} = fdiv {v} {self.splat(1.0)}, {self.value(a[0])}")
+        elif node.op == "sqrt":
+            self.lines.append(f"  {name} = call {v} @llvm.sqrt.{self.t.mangled}({v} {self.value(a[0])})")
+        else:
+            index = 0 if node.op == "sin" else 1
+            self.lines.append(f"  {name} = extractvalue {{{v}, {v}}} {self.sincos(a[0])}, {index}")
+
+    def sincos(self, angle: Scalar) -> str:
+        """One call gives both."""
+        if id(angle) not in self.pairs:
+            name = self.pairs[id(angle)] = f"%p{len(self.pairs)}"
+            v = self.t.name
+            self.lines.append(f"  {name} = call {{{v}, {v}}} @lw_sincos({v} {self.value(angle)})")
+        return self.pairs[id(angle)]
+
+    def store(self, root: Any, j: int) -> None:
+        offset = j * self.t.lanes * self.t.size
+        self.lines.append(f"  %o{j} = getelementptr i8, ptr %out, i64 {offset}")
+        self.lines.append(f"  store {self.t.name} {self.value(root)}, ptr %o{j}, align {self.t.alignment}")
+
+
+# --- moving states in and out ------------------------------------------------------------------------
+
+
+def _transposed(names: list[str], t: VectorType, tag: str) -> tuple[list[str], list[str]]:
+    """lanes × lanes transpose of vectors by log₂(lanes) rounds of shuffles."""
+    lines: list[str] = []
+    v, step, n = t.name, t.lanes // 2, 0
+    while step:
+        out = list(names)
+        for i in range(t.lanes):
+            if i & step:
+                continue
+            a, b = names[i], names[i + step]
+            low = [lane if not lane & step else t.lanes + lane - step for lane in range(t.lanes)]
+            high = [lane + step if not lane & step else t.lanes + lane for lane in range(t.lanes)]
+            for target, mask in ((i, low), (i + step, high)):
+                name = f"%{tag}{n}"
+                n += 1
+                picks = ", ".join(f"i32 {m}" for m in mask)
+                lines.append(f"  {name} = shufflevector {v} {a}, {v} {b}, <{t.lanes} x i32> <{picks}>")
+                out[target] = name
+        names, step = out, step // 2
+    return names, lines
+
+
+def _lane_pointers(t: VectorType, base: str) -> list[str]:
+    """Pointers to each lane's state; lanes past the last real state point to that state."""
+    lines = []
+    for lane in range(t.lanes):
+        lines += [
+            f"  %over{lane} = icmp ugt i64 {lane}, %last",
+            f"  %lane{lane} = select i1 %over{lane}, i64 %last, i64 {lane}",
+            f"  %move{lane} = mul i64 %lane{lane}, %between",
+            f"  %row{lane} = getelementptr i8, ptr {base}, i64 %move{lane}",
+        ]
+    return lines
+
+
+def _mask(t: VectorType, columns: int) -> str:
+    bits = ", ".join(f"i1 {1 if i < columns else 0}" for i in range(t.lanes))
+    return f"<{t.lanes} x i1> <{bits}>"
+
+
+def _load_tile(t: VectorType, columns: int, tag: str) -> list[str]:
+    """Rows %row0… at column %c as vectors, transposed, stored to %dst; only ``columns`` of them are real."""
+    v, s = t.name, t.scalar
+    lines = []
+    for i in range(t.lanes):
+        lines.append(f"  %{tag}at{i} = getelementptr {s}, ptr %row{i}, i64 %{tag}c")
+        if columns == t.lanes:
+            lines.append(f"  %{tag}x{i} = load {v}, ptr %{tag}at{i}, align {t.size}")
+        else:
+            call = f"(ptr %{tag}at{i}, i32 {t.size}, {_mask(t, columns)}, {v} zeroinitializer)"
+            lines.append(f"  %{tag}x{i} = call {v} @llvm.masked.load.{t.mangled}.p0{call}")
+    names, shuffles = _transposed([f"%{tag}x{i}" for i in range(t.lanes)], t, f"{tag}t")
+    lines += shuffles
+    for i, name in enumerate(names[:columns]):
+        lines += [
+            f"  %{tag}c{i} = add i64 %{tag}c, {i}",
+            f"  %{tag}d{i} = mul i64 %{tag}c{i}, {t.lanes}",
+            f"  %{tag}to{i} = getelementptr {s}, ptr %dst, i64 %{tag}d{i}",
+            f"  store {v} {name}, ptr %{tag}to{i}, align {t.alignment}",
+        ]
+    return lines
+
+
+def _store_tile(t: VectorType, columns: int, tag: str) -> list[str]:
+    """The vectors of columns %c… of %src, transposed, stored to the rows of %dst."""
+    v, s = t.name, t.scalar
+    lines = []
+    for i in range(columns):
+        lines += [
+            f"  %{tag}c{i} = add i64 %{tag}c, {i}",
+            f"  %{tag}d{i} = mul i64 %{tag}c{i}, {t.lanes}",
+            f"  %{tag}from{i} = getelementptr {s}, ptr %src, i64 %{tag}d{i}",
+            f"  %{tag}x{i} = load {v}, ptr %{tag}from{i}, align {t.alignment}",
+        ]
+    rows = [f"%{tag}x{i}" if i < columns else "zeroinitializer" for i in range(t.lanes)]
+    names, shuffles = _transposed(rows, t, f"{tag}t")
+    lines += shuffles
+    for i, name in enumerate(names):
+        lines += [
+            f"  %{tag}m{i} = mul i64 %between, {i}",
+            f"  %{tag}row{i} = getelementptr i8, ptr %dst, i64 %{tag}m{i}",
+            f"  %{tag}at{i} = getelementptr {s}, ptr %{tag}row{i}, i64 %{tag}c",
+        ]
+        if columns == t.lanes:
+            lines.append(f"  store {v} {name}, ptr %{tag}at{i}, align {t.size}")
+        else:
+            call = f"({v} {name}, ptr %{tag}at{i}, i32 {t.size}, {_mask(t, columns)})"
+            lines.append(f"  call void @llvm.masked.store.{t.mangled}.p0{call}")
+    return lines
+
+
+def _tiles(t: VectorType, n: int, tile: Any) -> list[str]:
+    """Whole tiles in a loop, then the last columns under a mask; falls through to %done."""
+    full, rest = n - n % t.lanes, n % t.lanes
+    lines = ["tiles:"]
+    if full:
+        lines += ["  br label %tile", "tile:", "  %fc = phi i64 [0, %tiles], [%fc_next, %tile]"]
+        lines += tile(t, t.lanes, "f")
+        lines += [f"  %fc_next = add i64 %fc, {t.lanes}", f"  %fmore = icmp ult i64 %fc_next, {full}"]
+        lines += ["  br i1 %fmore, label %tile, label %tail", "tail:"]
+    if rest:
+        lines += [f"  %rc = add i64 0, {full}", *tile(t, rest, "r")]
+    return [*lines, "  br label %done"]
+
+
+def _transpose_in(t: VectorType, n: int, k: int) -> str:
+    """``@lw_in{k}(src, between, step, dst, last)``: n numbers of each lane's state, as n vectors."""
+    s, width = t.scalar, t.lanes
+    rows = _lane_pointers(t, "%src")
+    singles = [f"  %e0 = mul i64 %j, {width}"] + [f"  %e{i} = add i64 %e0, {i}" for i in range(1, width)]
+    for i in range(width):
+        singles += [
+            f"  %g{i} = getelementptr i8, ptr %row{i}, i64 %skip",
+            f"  %y{i} = load {s}, ptr %g{i}, align {t.size}",
+            f"  %k{i} = getelementptr {s}, ptr %dst, i64 %e{i}",
+            f"  store {s} %y{i}, ptr %k{i}, align {t.size}",
+        ]
+    join = "\n".join
+    return f"""define internal void @lw_in{k}(ptr %src, i64 %between, i64 %step, ptr %dst, i64 %last) {{
+entry:
+{join(rows)}
+  %packed = icmp eq i64 %step, {t.size}
+  br i1 %packed, label %tiles, label %singles
+{join(_tiles(t, n, _load_tile))}
+singles:
+  %j = phi i64 [0, %entry], [%j_next, %singles]
+  %skip = mul i64 %j, %step
+{join(singles)}
+  %j_next = add i64 %j, 1
+  %again = icmp ult i64 %j_next, {n}
+  br i1 %again, label %singles, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _transpose_out(t: VectorType, n: int, k: int) -> str:
+    """``@lw_out{k}(dst, between, step, src, lanes)``: n vectors to each real lane's state."""
+    s, width = t.scalar, t.lanes
+    join = "\n".join
+    return f"""define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes) {{
+entry:
+  %packed = icmp eq i64 %step, {t.size}
+  %filled = icmp eq i64 %lanes, {width}
+  %quick = and i1 %packed, %filled
+  br i1 %quick, label %tiles, label %lanes_loop
+{join(_tiles(t, n, _store_tile))}
+lanes_loop:
+  %lane = phi i64 [0, %entry], [%lane_next, %lane_end]
+  %move = mul i64 %lane, %between
+  %row = getelementptr i8, ptr %dst, i64 %move
+  br label %singles
+singles:
+  %j = phi i64 [0, %lanes_loop], [%j_next, %singles]
+  %skip = mul i64 %j, %step
+  %to = getelementptr i8, ptr %row, i64 %skip
+  %e = mul i64 %j, {width}
+  %f = add i64 %e, %lane
+  %at = getelementptr {s}, ptr %src, i64 %f
+  %y = load {s}, ptr %at, align {t.size}
+  store {s} %y, ptr %to, align {t.size}
+  %j_next = add i64 %j, 1
+  %again = icmp ult i64 %j_next, {n}
+  br i1 %again, label %singles, label %lane_end
+lane_end:
+  %lane_next = add i64 %lane, 1
+  %more_lanes = icmp ult i64 %lane_next, %lanes
+  br i1 %more_lanes, label %lanes_loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _driver_ir(program: Program, t: VectorType) -> str:
+    """The loop over blocks of states."""
+    inputs = list(program.inputs.values())
+    outputs = [_size(shape) for shape in program.shapes]
+    total_in = sum(inputs)
+    header, moves_in, moves_out = [], [], []
+    for n in range(len(inputs) + len(outputs)):
+        for word, kind in ((0, "ptr"), (1, "i64"), (2, "i64")):
+            header.append(f"  %w{n}_{word}p = getelementptr i64, ptr %arrays, i64 {3 * n + word}")
+            header.append(f"  %w{n}_{word} = load {kind}, ptr %w{n}_{word}p")
+    block_bytes = t.lanes * t.size
+    start = 0
+    for n, size in enumerate(inputs):
+        moves_in += _move(n, start * block_bytes, "%scratch")
+        if size:
+            moves_in.append(f"  call void @lw_in{n}(ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %last)")
+        start += size
+    start = 0
+    for i, size in enumerate(outputs):
+        n = len(inputs) + i
+        moves_out += _move(n, start * block_bytes, "%results")
+        if size:
+            moves_out.append(f"  call void @lw_out{i}(ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %lanes)")
+        start += size
+    join = "\n".join
+    return f"""define void @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {{
+entry:
+{join(header)}
+  %results = getelementptr i8, ptr %scratch, i64 {total_in * block_bytes}
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i_next, %loop]
+  %left = sub i64 %count, %i
+  %short = icmp ult i64 %left, {t.lanes}
+  %lanes = select i1 %short, i64 %left, i64 {t.lanes}
+  %last = sub i64 %lanes, 1
+{join(moves_in)}
+  call void @lw_block(ptr %scratch, ptr %results)
+{join(moves_out)}
+  %i_next = add i64 %i, {t.lanes}
+  %more = icmp ult i64 %i_next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _move(n: int, offset: int, base: str) -> list[str]:
+    return [
+        f"  %s{n} = mul i64 %i, %w{n}_1",
+        f"  %a{n} = getelementptr i8, ptr %w{n}_0, i64 %s{n}",
+        f"  %b{n} = getelementptr i8, ptr {base}, i64 {offset}",
+    ]
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    out = 1
+    for n in shape:
+        out *= n
+    return out

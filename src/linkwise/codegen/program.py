@@ -1,0 +1,95 @@
+"""A traced program: named inputs, shaped outputs, and the scalar graph between them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..model.model import Model
+from .scalar import Graph, Operations, Scalar, count, evaluate, reachable
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What a function computes, as scalars. ``roots`` lists the outputs' entries, row by row."""
+
+    name: str
+    inputs: dict[str, int]  # name → how many numbers
+    shapes: tuple[tuple[int, ...], ...]  # of the outputs
+    single: bool  # whether the function returned one array, not a tuple
+    roots: tuple[Any, ...]
+
+    @cached_property
+    def nodes(self) -> list[Scalar]:
+        """Everything the outputs need, arguments first."""
+        return reachable(self.roots)
+
+    @cached_property
+    def operations(self) -> Operations:
+        """Exact counts of +, ×, ÷, √ and sin/cos for one state."""
+        return count(self.roots)
+
+    @cached_property
+    def unused_inputs(self) -> list[tuple[str, int]]:
+        """Inputs (name, index) that no output depends on."""
+        used = {n.args for n in self.nodes if n.op == "input"}
+        return [(name, i) for name, size in self.inputs.items() for i in range(size) if (name, i) not in used]
+
+    def interpret(self, **values: Any) -> Any:
+        """Run the program on one state with plain floats: the oracle of the compiled targets."""
+        flat = evaluate(self.roots, values)
+        out, start = [], 0
+        for shape in self.shapes:
+            size = int(np.prod(shape))
+            out.append(np.array(flat[start : start + size]).reshape(shape))
+            start += size
+        return out[0] if self.single else tuple(out)
+
+
+def trace(
+    model: Model,
+    function: Callable[..., Any],
+    name: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+    names: Sequence[str] | None = None,
+) -> Program:
+    """Run ``function(robot, q, …)`` on symbols.
+
+    Arguments after the robot are vectors. Their lengths follow from their names (q: nq; v, a, tau, x, dv: nv)
+    unless ``sizes`` gives them; the names are those of the function's parameters unless ``names`` gives them.
+    """
+    lengths = _lengths(model, names or _parameters(function), sizes or {})
+    graph = Graph()
+    result = function(model, *(graph.inputs(k, n) for k, n in lengths.items()))
+    single = not isinstance(result, (tuple, list))
+    arrays = [np.asarray(x) for x in ([result] if single else result)]
+    for x in arrays:
+        if x.dtype != object and x.dtype.kind not in "fiu":
+            raise InputError(f"{name or function.__name__} must return arrays of numbers, got dtype {x.dtype}")
+    roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
+    return Program(name or function.__name__, lengths, tuple(x.shape for x in arrays), single, roots)
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The parameters after the robot that have no default."""
+    return [
+        p.name
+        for p in list(inspect.signature(function).parameters.values())[1:]
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+
+
+def _lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    known = {"q": model.nq, **dict.fromkeys(("v", "a", "tau", "x", "dv"), model.nv)} | dict(sizes)
+    missing = [n for n in names if n not in known]
+    if missing:
+        raise InputError(
+            f"the length of argument {missing[0]!r} is not known; give it, as in sizes={{{missing[0]!r}: 6}}"
+        )
+    return {n: known[n] for n in names}

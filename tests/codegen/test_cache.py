@@ -1,0 +1,77 @@
+"""The disk cache: found again, whole or rebuilt, shared, bounded, and off when asked."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen import cache
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path / "kernels"))
+    return tmp_path / "kernels"
+
+
+def compiled(robot):
+    return robot.compile("mass_matrix").code(np.float64)
+
+
+def test_a_second_compile_comes_from_disk(folder):
+    robot = lw.load("double_pendulum")
+    assert not compiled(robot).from_cache
+    assert compiled(robot).from_cache
+    assert len(list(folder.glob("*.o"))) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b"junk", None])
+def test_damaged_files_are_rebuilt(folder, damage):
+    robot = lw.load("double_pendulum")
+    compiled(robot)
+    (stored,) = folder.glob("*.o")
+    whole = stored.read_bytes()
+    stored.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    assert not compiled(robot).from_cache
+    assert stored.read_bytes() == whole
+    q = robot.neutral()
+    assert np.allclose(robot.compile("mass_matrix")(q), robot.mass_matrix(q))
+
+
+def test_the_size_is_bounded(folder, monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE_MB", "0.003")
+    for n in range(5):
+        cache.write(cache.key(str(n)), bytes(1000))
+    assert sum(f.stat().st_size for f in folder.glob("*")) <= 3000
+    assert cache.read(cache.key("4")) == bytes(1000)
+
+
+def test_off_means_off(monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    robot = lw.load("double_pendulum")
+    assert not compiled(robot).from_cache
+    assert not compiled(robot).from_cache
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("LINKWISE_CACHE", str(blocked))
+    assert not compiled(lw.load("double_pendulum")).from_cache
+
+
+def test_two_processes_fill_one_cache(folder):
+    program = (
+        "import linkwise as lw, numpy as np\n"
+        "r = lw.load('ur5')\n"
+        "k = r.compile('forward_dynamics')\n"
+        "print(repr(k(r.neutral(), np.ones(6), np.ones(6)).tolist()))\n"
+    )
+    runs = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = {run.communicate(timeout=120)[0] for run in runs}
+    assert len(answers) == 1 and all(run.returncode == 0 for run in runs)
+    assert len(list(folder.glob("*.o"))) == 1 and not list(folder.glob("*.part"))

@@ -1,0 +1,212 @@
+"""Compiled kernels against the NumPy path and the scalar interpreter."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen.compile import SIGNATURES
+from linkwise.codegen.program import trace
+
+FRAMED = {
+    "pose",
+    "velocity",
+    "acceleration",
+    "jacobian",
+    "jacobian_dot_v",
+    "jacobian_outer",
+    "jacobian_inner",
+    "operational_inertia",
+    "operational_compliance",
+    "operational_bias",
+}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+
+
+def arguments(robot, names, batch, rng, dtype=float):
+    out = []
+    for name in names:
+        x = robot.random_configuration(rng, batch) if name == "q" else rng.normal(size=(*batch, robot.nv))
+        out.append(x.astype(dtype))
+    return out
+
+
+def as_tuple(x):
+    return x if isinstance(x, tuple) else (x,)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_every_function_of_the_catalogue_agrees_with_numpy(name):
+    rng = np.random.default_rng(5)
+    robot = lw.load("panda")
+    fixed = {"frame": robot.tips[0]} if name in FRAMED else {}
+    args = arguments(robot, SIGNATURES[name], (11,), rng)
+    expected = as_tuple(robot.compile(name, target="numpy", **fixed)(*args))
+    found = as_tuple(robot.compile(name, **fixed)(*args))
+    tolerance = 1e-9 if name.startswith("operational") else 1e-12  # Λ⁻¹ is inverted: its condition enters
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape
+        assert np.abs(a - b).max() <= tolerance * np.abs(b).max()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_forward_dynamics_of_random_trees(seed):
+    robot = lw.random_tree(5, seed=seed, floating=seed % 2 == 0, rotors=seed % 3 == 0)
+    rng = np.random.default_rng(seed)
+    q, v, tau = arguments(robot, ("q", "v", "tau"), (9,), rng)
+    found = robot.compile("forward_dynamics")(q, v, tau)
+    expected = robot.forward_dynamics(q, v, tau)
+    assert np.abs(found - expected).max() <= 1e-11 * np.abs(expected).max()
+
+
+def test_all_small_batches_and_layouts():
+    robot = lw.load("double_pendulum")
+    kernel = robot.compile("forward_dynamics")
+    rng = np.random.default_rng(0)
+    for count in [*range(18), 33, 100]:
+        q, v, tau = arguments(robot, ("q", "v", "tau"), (count,), rng)
+        expected = robot.forward_dynamics(q, v, tau)
+        assert np.allclose(kernel(q, v, tau), expected, rtol=1e-12, atol=1e-12)
+        strided = np.asfortranarray(q)
+        spread = np.zeros((count, 2 * robot.nv))[:, ::2]
+        spread[:] = v
+        backwards = tau[::-1].copy()[::-1]
+        assert np.array_equal(kernel(strided, spread, backwards), kernel(q, v, tau))
+
+
+def test_one_state_and_shared_arguments():
+    robot = lw.load("ur5")
+    kernel = robot.compile("inverse_dynamics")
+    rng = np.random.default_rng(1)
+    q, v, a = arguments(robot, ("q", "v", "a"), (4, 3), rng)
+    assert kernel(q[0, 0], v[0, 0], a[0, 0]).shape == (6,)
+    assert np.array_equal(kernel(q, v[0, 0], a), kernel(q, np.broadcast_to(v[0, 0], v.shape), a))
+
+
+def test_float32_is_its_own_kernel_with_stated_accuracy():
+    robot = lw.load("panda")
+    rng = np.random.default_rng(2)
+    q, v, tau = arguments(robot, ("q", "v", "tau"), (50,), rng)
+    kernel = robot.compile("forward_dynamics")
+    single = kernel(*(x.astype(np.float32) for x in (q, v, tau)))
+    assert single.dtype == np.float32
+    exact = kernel(*(x.astype(np.float32).astype(float) for x in (q, v, tau)))
+    assert np.abs(single - exact).max() < 1e-4 * np.abs(exact).max()
+
+
+def test_nan_and_infinity_stay_in_their_state():
+    robot = lw.load("panda")
+    rng = np.random.default_rng(3)
+    q, v, tau = arguments(robot, ("q", "v", "tau"), (20,), rng)
+    kernel = robot.compile("forward_dynamics")
+    clean = kernel(q, v, tau)
+    q[4, 2], v[11, 0], q[17, 3] = np.nan, np.inf, np.inf
+    dirty = kernel(q, v, tau)
+    touched = np.zeros(20, bool)
+    touched[[4, 11, 17]] = True
+    assert np.isnan(dirty[touched]).any(axis=-1).all()
+    assert np.array_equal(dirty[~touched], clean[~touched])
+
+
+def test_threads_change_nothing():
+    robot = lw.load("panda")
+    rng = np.random.default_rng(4)
+    args = arguments(robot, ("q", "v", "tau"), (3000,), rng)
+    kernel = robot.compile("forward_dynamics")
+    alone = kernel(*args, threads=1)
+    assert np.array_equal(kernel(*args, threads=3), alone)
+    assert np.array_equal(kernel(*args), alone)
+
+
+def test_out_is_written_in_place():
+    robot = lw.load("ur5")
+    rng = np.random.default_rng(6)
+    args = arguments(robot, ("q", "v", "tau"), (7,), rng)
+    kernel = robot.compile("forward_dynamics")
+    out = np.empty((7, 6))
+    assert kernel(*args, out=out) is out
+    assert np.array_equal(out, kernel(*args))
+    with pytest.raises(lw.InputError, match="C-contiguous"):
+        kernel(*args, out=np.empty((6, 7)).T)
+
+
+def test_user_functions_with_operator_expressions():
+    robot = lw.load("ur5")
+
+    def tip_compliance(robot, q, f):
+        op = robot.operators(q, frames="tool0")
+        J = op.J
+        return (J @ op.mass.inv() @ J.T).simplify() @ f
+
+    kernel = lw.compile(tip_compliance, robot, sizes={"f": 6})
+    rng = np.random.default_rng(7)
+    q, f = robot.random_configuration(rng, 5), rng.normal(size=(5, 6))
+    expected = robot.operational_compliance(q, "tool0") @ f[..., None]
+    assert np.allclose(kernel(q, f), expected[..., 0], rtol=1e-10, atol=1e-10)
+    with pytest.raises(lw.InputError, match="sizes="):
+        lw.compile(tip_compliance, robot)
+
+
+def test_sines_are_accurate_for_all_angles():
+    """≤ 2 units in the last place against extended precision, and exact libm beyond the reduction's range."""
+    robot = lw.chain(1)
+    kernel = lw.compile(lambda robot, x: np.concatenate([np.sin(x), np.cos(x)]), robot, sizes={"x": 1})
+    rng = np.random.default_rng(8)
+    angles = np.concatenate(
+        [
+            rng.uniform(-10, 10, 20000),
+            rng.uniform(-7e5, 7e5, 20000),
+            np.arange(-200, 200) * np.pi / 2,
+            10.0 ** rng.uniform(-300, 0, 2000),
+            10.0 ** rng.uniform(6, 300, 500),
+            [0.0, -0.0],
+        ]
+    )
+    found = kernel(angles[:, None])
+    wide = angles.astype(np.longdouble)
+    small = np.abs(angles) < 1e6
+    for column, exact in ((0, np.sin(wide)), (1, np.cos(wide))):
+        error = np.abs(found[:, column] - exact) / np.spacing(np.abs(exact).astype(float))
+        assert error[small].max() <= 2.0
+    assert np.allclose(found[~small, 0], np.sin(angles[~small]), rtol=0, atol=1e-15)
+    assert np.isnan(kernel(np.array([[np.inf], [np.nan]]))).all()
+
+
+def test_the_interpreter_is_the_oracle():
+    robot = lw.load("quadruped")
+    program = trace(robot, lambda robot, q, v, tau: robot.forward_dynamics(q, v, tau), "fd")
+    rng = np.random.default_rng(9)
+    q, v, tau = arguments(robot, ("q", "v", "tau"), (), rng)
+    by_hand = program.interpret(q=q, v=v, tau=tau)
+    assert np.allclose(robot.compile("forward_dynamics")(q, v, tau), by_hand, rtol=1e-11, atol=1e-11)
+
+
+def test_unused_inputs_are_found():
+    robot = lw.load("panda")
+    assert ("q", 0) in robot.compile("mass_matrix").program.unused_inputs  # the first joint's angle does not matter
+    assert "does not depend on q[0]" in robot.compile("mass_matrix").explain()
+
+
+def test_programs_are_the_same_in_every_run():
+    robot = lw.load("ur5")
+    assert robot.compile("mass_matrix").source == lw.load("ur5").compile("mass_matrix").source
+
+
+def test_bad_calls_are_explained():
+    robot = lw.load("ur5")
+    kernel = robot.compile("forward_dynamics")
+    with pytest.raises(lw.InputError, match=r"v must have shape \(\.\.\., 6\)"):
+        kernel(np.zeros(6), np.zeros(5), np.zeros(6))
+    with pytest.raises(lw.InputError, match="takes 3 arrays"):
+        kernel(np.zeros(6))
+    with pytest.raises(lw.InputError, match="do not fit"):
+        kernel(np.zeros((2, 6)), np.zeros((3, 6)), np.zeros(6))
+    with pytest.raises(lw.InputError, match="real numbers"):
+        kernel(np.zeros(6, complex), np.zeros(6), np.zeros(6))
+    with pytest.raises(lw.UnknownNameError, match="forward_dynamics"):
+        robot.compile("forward_dynamic")
+    with pytest.raises(lw.InputError, match="target"):
+        robot.compile("mass_matrix", target="abacus")
