@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, UnknownNameError
+from .c import CSource
+from .jax import jitted
 from .kernel import Kernel
 from .program import trace
 
@@ -47,36 +49,47 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "centroidal_bias": ("q", "v"),
 }
 
-TARGETS = ("cpu", "numpy")
+TARGETS = ("cpu", "numpy", "jax", "c")
 
 
 def compile_function(
-    function: Callable[..., Any], robot: Robot, target: str = "cpu", sizes: Mapping[str, int] | None = None
-) -> Callable[..., Any]:
+    function: Callable[..., Any],
+    robot: Robot,
+    target: str = "cpu",
+    sizes: Mapping[str, int] | None = None,
+    dtype: str = "float64",
+) -> Any:
     """A user's ``function(robot, q, …)`` compiled for one robot.
 
     It may use any method of the robot and any operator expression. Its arguments after the robot are
-    vectors, of lengths known by name (q; v, a, tau, x, dv) or given in ``sizes``.
+    vectors, of lengths known by name (q; v, a, tau, x, dv) or given in ``sizes``. ``target`` is "cpu" (a
+    :class:`Kernel`), "jax" (a jitted function), "c" (a :class:`CSource`, of ``dtype``) or "numpy".
     """
     _check_target(target)
     if target == "numpy":
         return lambda *arrays: function(robot, *arrays)
-    return Kernel(trace(robot, function, sizes=sizes))
+    if target == "jax":
+        return jitted(function, robot)
+    program = trace(robot, function, sizes=sizes)
+    return Kernel(program) if target == "cpu" else CSource(program, robot.name, dtype)
 
 
-def compile_named(robot: Robot, name: str, target: str = "cpu", **fixed: Any) -> Callable[..., Any]:
+def compile_named(robot: Robot, name: str, target: str = "cpu", dtype: str = "float64", **fixed: Any) -> Any:
     """A function of the catalogue compiled for one robot; ``fixed`` holds its other arguments (frame=…)."""
     _check_target(target)
     if name not in SIGNATURES:
         raise UnknownNameError(f"no function {name!r} to compile; choose from {', '.join(SIGNATURES)}")
     names = SIGNATURES[name]
-    if target == "numpy":
-        return lambda *arrays: getattr(robot, name)(**dict(zip(names, arrays)), **fixed)
 
     def call(robot: Robot, *arrays: Any) -> Any:
         return getattr(robot, name)(**dict(zip(names, arrays)), **fixed)
 
-    return Kernel(trace(robot, call, name, names=names))
+    if target == "numpy":
+        return lambda *arrays: call(robot, *arrays)
+    if target == "jax":
+        return jitted(call, robot)
+    program = trace(robot, call, name, names=names)
+    return Kernel(program) if target == "cpu" else CSource(program, robot.name, dtype)
 
 
 def _check_target(target: str) -> None:

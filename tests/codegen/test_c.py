@@ -1,0 +1,57 @@
+"""The C target: compiled with the system's compiler and run against the NumPy path."""
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+
+
+def built(source, folder):
+    """The function of a CSource, compiled strictly as C99."""
+    code, _ = source.write(folder)
+    library = folder / f"{source.name}.so"
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+    subprocess.run([CC, *flags, str(code), "-o", str(library), "-lm"], check=True)
+    return getattr(ctypes.CDLL(str(library)), source.name)
+
+
+def pointer(x):
+    return ctypes.c_void_p(x.ctypes.data)
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler on this machine")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_forward_dynamics_in_c(tmp_path, dtype):
+    robot = lw.load("ur5")
+    function = built(robot.compile("forward_dynamics", target="c", dtype=dtype), tmp_path)
+    rng = np.random.default_rng(0)
+    args = [robot.random_configuration(rng), rng.normal(size=6), rng.normal(size=6)]
+    args = [x.astype(dtype) for x in args]
+    out = np.empty(6, dtype)
+    function(*(pointer(x) for x in args), pointer(out))
+    expected = robot.forward_dynamics(*(x.astype(float) for x in args))
+    assert np.abs(out - expected).max() < (1e-12 if dtype == "float64" else 1e-4) * np.abs(expected).max()
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler on this machine")
+def test_several_outputs_and_unused_inputs(tmp_path):
+    robot = lw.load("double_pendulum")
+    function = built(robot.compile("energy", target="c"), tmp_path)
+    q, v = np.array([0.3, -0.2]), np.array([1.0, 2.0])
+    kinetic, potential = np.empty(1), np.empty(1)
+    function(pointer(q), pointer(v), pointer(kinetic), pointer(potential))
+    assert np.allclose([kinetic[0], potential[0]], robot.energy(q, v), rtol=1e-13)
+
+
+def test_names_and_header():
+    source = lw.random_tree(3, seed=1).compile("mass_matrix", target="c")
+    assert source.name.isidentifier()
+    assert "row by row" in source.header and "#include <math.h>" in source.source
+    with pytest.raises(lw.InputError, match="dtype"):
+        lw.load("ur5").compile("mass_matrix", target="c", dtype="int")

@@ -1,0 +1,53 @@
+"""Every catalogue function on JAX arrays, from the same source (runs where JAX is installed)."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen.compile import SIGNATURES
+
+from test_kernel import FRAMED, arguments, as_tuple
+
+jax = pytest.importorskip("jax")
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_jit_agrees_with_numpy(name):
+    robot = lw.load("panda")
+    fixed = {"frame": robot.tips[0]} if name in FRAMED else {}
+    args = arguments(robot, SIGNATURES[name], (3,), np.random.default_rng(0))
+    expected = as_tuple(robot.compile(name, target="numpy", **fixed)(*args))
+    found = as_tuple(robot.compile(name, target="jax", **fixed)(*args))
+    tolerance = 1e-9 if name.startswith("operational") else 1e-12
+    for a, b in zip(found, expected, strict=True):
+        assert isinstance(a, jax.Array)
+        assert np.abs(np.asarray(a) - b).max() <= tolerance * np.abs(b).max()
+
+
+def test_gradients_vmap_and_operators():
+    robot = lw.load("ur5")
+    rng = np.random.default_rng(1)
+    q, v, tau = (jax.numpy.asarray(x) for x in arguments(robot, ("q", "v", "tau"), (4,), rng))
+    by_tau = jax.vmap(jax.jacfwd(robot.forward_dynamics, argnums=2))(q, v, tau)
+    assert np.allclose(by_tau, robot.mass_matrix_inverse(np.asarray(q)), rtol=1e-10, atol=1e-10)
+
+    def energy(q, v):
+        op = robot.operators(q)
+        return 0.5 * v @ (op.mass @ v)
+
+    gradient = jax.vmap(jax.grad(energy, argnums=1))(q, v)
+    assert np.allclose(gradient, robot.mass_times(np.asarray(q), np.asarray(v)), rtol=1e-12, atol=1e-12)
+
+
+def test_single_precision_is_kept():
+    robot = lw.load("double_pendulum")
+    q = jax.numpy.zeros(2, jax.numpy.float32)
+    assert robot.forward_dynamics(q, q, q).dtype == jax.numpy.float32
