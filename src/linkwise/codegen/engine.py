@@ -11,7 +11,9 @@ import numpy as np
 
 from .. import errors
 from . import cache
+from .entry import context
 from .llvm import kernel_ir, scratch_size
+from .llvm_entry import has_entry
 from .llvm_math import VectorType
 from .program import Program
 
@@ -67,6 +69,7 @@ class MachineCode:
     vector: VectorType
     scratch_bytes: int
     from_cache: bool
+    entry: int | None  # address of the quick entry for one state
     _engine: Any = None  # owns the code; the function dies with it
 
 
@@ -85,7 +88,18 @@ def compile_program(program: Program, dtype: Any) -> MachineCode:
     engine.finalize_object()
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
     function = prototype(engine.get_function_address("lw_kernel"))
-    return MachineCode(function, vector, scratch_size(program, vector), stored is not None, engine)
+    entry = _entry_address(engine) if vector.bits == 64 and has_entry(program) else None
+    return MachineCode(function, vector, scratch_size(program, vector), stored is not None, entry, engine)
+
+
+def _entry_address(engine: Any) -> int | None:
+    """Where the quick entry is, once it has been told where NumPy and Python are."""
+    known = context()
+    if known is None:
+        return None
+    slot = engine.get_global_value_address("lw_context")
+    ctypes.c_void_p.from_address(slot).value = ctypes.addressof(known)
+    return engine.get_function_address("lw_call")
 
 
 def _object_code(ir: str) -> bytes:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from .engine import MachineCode, compile_program
+from .entry import quick_function
 from .program import Program
 from .scalar import Operations, Scalar
 
@@ -64,6 +65,16 @@ class Kernel:
         if name not in self._codes:
             self._codes[name] = compile_program(self.program, dtype)
         return self._codes[name]
+
+    @cached_property
+    def quick(self) -> Any:
+        """The same function with the least overhead for one float64 state; other calls go the checked way."""
+        code = self.code(np.float64)
+        if code.entry is None:
+            return self.__call__
+        function, keep = quick_function(code.entry, self.program.name, self.__call__)
+        self._alive = (code, keep)
+        return function
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Run on arrays in the order of :attr:`Program.inputs`; ``out`` receives the result in place.

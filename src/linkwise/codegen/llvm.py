@@ -8,20 +8,24 @@ results are transposed back. A last block that is not full repeats its last stat
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
+from .llvm_entry import entry_ir, has_entry
 from .llvm_math import VectorType, declarations, sincos_ir
+from .llvm_program import ProgramWriter
 from .program import Program
-from .scalar import Scalar
 
 
 def kernel_ir(program: Program, t: VectorType) -> str:
-    """The module's text."""
-    parts = [declarations(t), sincos_ir(t, _splatter(t))]
+    """The module's text: the batch kernel and, in double precision, the quick entry for one state."""
+    entry = t.bits == 64 and has_entry(program)
+    types = [t, VectorType("double", 1)] if entry else [t]
+    parts = [declarations(types), *(sincos_ir(x) for x in types)]
     parts += [_transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
     parts += [_transpose_out(t, _size(shape), k) for k, shape in enumerate(program.shapes) if _size(shape)]
     parts += [_block_ir(program, t), _driver_ir(program, t)]
+    if entry:
+        parts.append(entry_ir(program))
     return "\n".join(parts)
 
 
@@ -30,76 +34,29 @@ def scratch_size(program: Program, t: VectorType) -> int:
     return (sum(program.inputs.values()) + len(program.roots)) * t.lanes * t.size
 
 
-def _number(x: float, t: VectorType) -> str:
-    if t.bits == 32:
-        x = struct.unpack("<f", struct.pack("<f", x))[0]
-    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
-
-
-def _splatter(t: VectorType) -> Any:
-    return lambda x: f"splat ({t.scalar} {_number(x, t)})"
-
-
 # --- the program -------------------------------------------------------------------------------------
 
 
 def _block_ir(program: Program, t: VectorType) -> str:
     """``@lw_block(in, out)``: one block of states, inputs and outputs as vectors in memory."""
-    writer = _Writer(program, t)
+    offsets, start = {}, 0
+    for name, size in program.inputs.items():
+        offsets[name] = start
+        start += size
+    step = t.lanes * t.size
+
+    def load(name: str, index: int, to: str) -> list[str]:
+        place = f"  {to}p = getelementptr i8, ptr %in, i64 {(offsets[name] + index) * step}"
+        return [place, f"  {to} = load {t.name}, ptr {to}p, align {t.alignment}"]
+
+    writer = ProgramWriter(t, load)
     for node in program.nodes:
         writer.node(node)
     for j, root in enumerate(program.roots):
-        writer.store(root, j)
+        writer.lines.append(f"  %o{j} = getelementptr i8, ptr %out, i64 {j * step}")
+        writer.lines.append(f"  store {t.name} {writer.value(root)}, ptr %o{j}, align {t.alignment}")
     body = "\n".join(writer.lines)
     return f"define internal void @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline {{\n{body}\n  ret void\n}}\n"
-
-
-class _Writer:
-    def __init__(self, program: Program, t: VectorType) -> None:
-        self.t, self.splat = t, _splatter(t)
-        self.lines: list[str] = []
-        self.names: dict[int, str] = {}
-        self.pairs: dict[int, str] = {}  # angle → its {sin, cos}
-        self.offsets: dict[str, int] = {}
-        start = 0
-        for name, size in program.inputs.items():
-            self.offsets[name] = start
-            start += size
-
-    def value(self, x: Any) -> str:
-        return self.names[id(x)] if isinstance(x, Scalar) else self.splat(x)
-
-    def node(self, node: Scalar) -> None:
-        name = self.names[id(node)] = f"%v{len(self.names)}"
-        v, a = self.t.name, node.args
-        if node.op == "input":
-            offset = (self.offsets[a[0]] + a[1]) * self.t.lanes * self.t.size
-            self.lines.append(f"  {name}p = getelementptr i8, ptr %in, i64 {offset}")
-            self.lines.append(f"  {name} = load {v}, ptr {name}p, align {self.t.alignment}")
-        elif node.op in ("add", "sub", "mul"):
-            self.lines.append(f"  {name} = f{node.op} contract {v} {self.value(a[0])}, {self.value(a[1])}")
-        elif node.op == "neg":
-            self.lines.append(f"  {name} = fneg {v} {self.value(a[0])}")
-        elif node.op == "inv":
-            self.lines.append(f"  {name} = fdiv {v} {self.splat(1.0)}, {self.value(a[0])}")
-        elif node.op == "sqrt":
-            self.lines.append(f"  {name} = call {v} @llvm.sqrt.{self.t.mangled}({v} {self.value(a[0])})")
-        else:
-            index = 0 if node.op == "sin" else 1
-            self.lines.append(f"  {name} = extractvalue {{{v}, {v}}} {self.sincos(a[0])}, {index}")
-
-    def sincos(self, angle: Scalar) -> str:
-        """One call gives both."""
-        if id(angle) not in self.pairs:
-            name = self.pairs[id(angle)] = f"%p{len(self.pairs)}"
-            v = self.t.name
-            self.lines.append(f"  {name} = call {{{v}, {v}}} @lw_sincos({v} {self.value(angle)})")
-        return self.pairs[id(angle)]
-
-    def store(self, root: Any, j: int) -> None:
-        offset = j * self.t.lanes * self.t.size
-        self.lines.append(f"  %o{j} = getelementptr i8, ptr %out, i64 {offset}")
-        self.lines.append(f"  store {self.t.name} {self.value(root)}, ptr %o{j}, align {self.t.alignment}")
 
 
 # --- moving states in and out ------------------------------------------------------------------------

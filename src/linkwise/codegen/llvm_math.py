@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 # π/2 in pieces of 33 bits, so that k times each of the first two is exact for |k| < 2²⁰.
@@ -37,18 +37,22 @@ _COS_32 = (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5)
 
 @dataclass(frozen=True)
 class VectorType:
-    """The SIMD type a program is emitted for."""
+    """The SIMD type a program is emitted for; one lane is a plain scalar."""
 
     scalar: str  # "double" or "float"
     lanes: int
 
+    def wide(self, element: str) -> str:
+        """The type of one ``element`` per lane."""
+        return element if self.lanes == 1 else f"<{self.lanes} x {element}>"
+
     @property
     def name(self) -> str:
-        return f"<{self.lanes} x {self.scalar}>"
+        return self.wide(self.scalar)
 
     @property
     def mangled(self) -> str:
-        return f"v{self.lanes}f{self.bits}"
+        return f"f{self.bits}" if self.lanes == 1 else f"v{self.lanes}f{self.bits}"
 
     @property
     def bits(self) -> int:
@@ -60,45 +64,65 @@ class VectorType:
         return self.bits // 8
 
     @property
-    def integers(self) -> str:
-        return f"<{self.lanes} x i{self.bits}>"
-
-    @property
     def alignment(self) -> int:
         return self.lanes * self.size
 
+    def splat(self, x: float) -> str:
+        """A constant in every lane."""
+        return self._everywhere(self.scalar, self.literal(x))
 
-def sincos_ir(t: VectorType, splat: Callable[[float], str]) -> str:
-    """``@lw_sincos(x) → {sin x, cos x}`` for the vector type, with its slow path for huge angles."""
+    def splat_integer(self, n: int) -> str:
+        return self._everywhere(f"i{self.bits}", str(n))
+
+    def _everywhere(self, kind: str, literal: str) -> str:
+        return literal if self.lanes == 1 else f"splat ({kind} {literal})"
+
+    def literal(self, x: float) -> str:
+        """A number as LLVM writes it: the bits of a double, rounded to single first where that is the type."""
+        if self.bits == 32:
+            x = struct.unpack("<f", struct.pack("<f", x))[0]
+        return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        v = self.name
+        return f"call {v} @llvm.fma.{self.mangled}({v} {a}, {v} {b}, {v} {c})"
+
+
+def sincos_name(t: VectorType) -> str:
+    """Kernels hold a SIMD version and a scalar one, so the name tells the lanes."""
+    return f"@lw_sincos{t.lanes}"
+
+
+def sincos_ir(t: VectorType) -> str:
+    """``@lw_sincosN(x) → {sin x, cos x}`` for the vector type, with its slow path for huge angles."""
     double = t.bits == 64
     limit = 8.0e5 if double else 4096.0
-    v, i = t.name, t.integers
-    one = f"splat (i{t.bits} 1)"
-    two = f"splat (i{t.bits} 2)"
-    zero = f"splat (i{t.bits} 0)"
+    v, i, b = t.name, t.wide(f"i{t.bits}"), t.wide("i1")
+    one, two, zero = (t.splat_integer(n) for n in (1, 2, 0))
     lines = [
-        f"  %scaled = fmul {v} %x, {splat(0.6366197723675814)}",
+        f"  %scaled = fmul {v} %x, {t.splat(0.6366197723675814)}",
         f"  %k = call {v} @llvm.rint.{t.mangled}({v} %scaled)",
-        *(_reduced_64(t, splat) if double else _reduced_32(t)),
+        *(_reduced_64(t) if double else _reduced_32(t)),
         f"  %r_2 = fmul {v} %r, %r",
     ]
     sin_c, cos_c = (_SIN_64, _COS_64) if double else (_SIN_32, _COS_32)
-    ps = _horner(lines, "s", sin_c, "%r_2", t, splat)
-    pc = _horner(lines, "c", cos_c, "%r_2", t, splat)
+    ps = _horner(lines, "s", sin_c, "%r_2", t)
+    pc = _horner(lines, "c", cos_c, "%r_2", t)
     lines += [
         f"  %r_3 = fmul {v} %r_2, %r",
-        f"  %s = call {v} @llvm.fma.{t.mangled}({v} %r_3, {v} {ps}, {v} %r)",
-        f"  %half = call {v} @llvm.fma.{t.mangled}({v} %r_2, {v} {splat(-0.5)}, {v} {splat(1.0)})",
-        f"  %lost = fsub {v} {splat(1.0)}, %half",
-        f"  %kept = call {v} @llvm.fma.{t.mangled}({v} %r_2, {v} {splat(-0.5)}, {v} %lost)",
+        f"  %s = {t.fma('%r_3', ps, '%r')}",
+        # cos r = 1 − r²/2 + r⁴ p(r²), with the rounding error of 1 − r²/2 put back
+        f"  %half = {t.fma('%r_2', t.splat(-0.5), t.splat(1.0))}",
+        f"  %lost = fsub {v} {t.splat(1.0)}, %half",
+        f"  %kept = {t.fma('%r_2', t.splat(-0.5), '%lost')}",
         f"  %r_4 = fmul {v} %r_2, %r_2",
-        f"  %tail = call {v} @llvm.fma.{t.mangled}({v} %r_4, {v} {pc}, {v} %kept)",
+        f"  %tail = {t.fma('%r_4', pc, '%kept')}",
         f"  %c = fadd {v} %half, %tail",
         f"  %n = fptosi {v} %k to {i}",
         f"  %odd = and {i} %n, {one}",
         f"  %swap = icmp ne {i} %odd, {zero}",
-        f"  %s0 = select <{t.lanes} x i1> %swap, {v} %c, {v} %s",
-        f"  %c0 = select <{t.lanes} x i1> %swap, {v} %s, {v} %c",
+        f"  %s0 = select {b} %swap, {v} %c, {v} %s",
+        f"  %c0 = select {b} %swap, {v} %s, {v} %c",
         f"  %bit = and {i} %n, {two}",
         f"  %negate_s = icmp ne {i} %bit, {zero}",
         f"  %n1 = add {i} %n, {one}",
@@ -106,11 +130,11 @@ def sincos_ir(t: VectorType, splat: Callable[[float], str]) -> str:
         f"  %negate_c = icmp ne {i} %bit1, {zero}",
         f"  %s0n = fneg {v} %s0",
         f"  %c0n = fneg {v} %c0",
-        f"  %sin = select <{t.lanes} x i1> %negate_s, {v} %s0n, {v} %s0",
-        f"  %cos = select <{t.lanes} x i1> %negate_c, {v} %c0n, {v} %c0",
+        f"  %sin = select {b} %negate_s, {v} %s0n, {v} %s0",
+        f"  %cos = select {b} %negate_c, {v} %c0n, {v} %c0",
         f"  %size = call {v} @llvm.fabs.{t.mangled}({v} %x)",
-        f"  %fits = fcmp olt {v} %size, {splat(limit)}",
-        f"  %all = call i1 @llvm.vector.reduce.and.v{t.lanes}i1(<{t.lanes} x i1> %fits)",
+        f"  %fits = fcmp olt {v} %size, {t.splat(limit)}",
+        "  %all = and i1 %fits, true" if t.lanes == 1 else f"  %all = call i1 {_all_lanes(t)}({b} %fits)",
         "  br i1 %all, label %quick, label %slow",
         "quick:",
         f"  %q1 = insertvalue {{{v}, {v}}} undef, {v} %sin, 0",
@@ -118,55 +142,55 @@ def sincos_ir(t: VectorType, splat: Callable[[float], str]) -> str:
         f"  ret {{{v}, {v}}} %q2",
         "slow:",
         # Only the lanes that need it take the slow values: no state may depend on its neighbours.
-        f"  %slow_value = call {{{v}, {v}}} @lw_sincos_slow({v} %x)",
+        f"  %slow_value = call {{{v}, {v}}} {sincos_name(t)}_slow({v} %x)",
         f"  %slow_sin = extractvalue {{{v}, {v}}} %slow_value, 0",
         f"  %slow_cos = extractvalue {{{v}, {v}}} %slow_value, 1",
-        f"  %mixed_sin = select <{t.lanes} x i1> %fits, {v} %sin, {v} %slow_sin",
-        f"  %mixed_cos = select <{t.lanes} x i1> %fits, {v} %cos, {v} %slow_cos",
+        f"  %mixed_sin = select {b} %fits, {v} %sin, {v} %slow_sin",
+        f"  %mixed_cos = select {b} %fits, {v} %cos, {v} %slow_cos",
         f"  %m1 = insertvalue {{{v}, {v}}} undef, {v} %mixed_sin, 0",
         f"  %m2 = insertvalue {{{v}, {v}}} %m1, {v} %mixed_cos, 1",
         f"  ret {{{v}, {v}}} %m2",
     ]
     body = "\n".join(lines)
-    return f"define internal {{{v}, {v}}} @lw_sincos({v} %x) {{\n{body}\n}}\n{_slow_ir(t)}"
+    return f"define internal {{{v}, {v}}} {sincos_name(t)}({v} %x) {{\n{body}\n}}\n{_slow_ir(t)}"
 
 
-def _reduced_64(t: VectorType, splat: Callable[[float], str]) -> list[str]:
+def _all_lanes(t: VectorType) -> str:
+    return f"@llvm.vector.reduce.and.v{t.lanes}i1"
+
+
+def _reduced_64(t: VectorType) -> list[str]:
     """r = x − k π/2 with π/2 in three parts."""
-    v, fma = t.name, f"call {t.name} @llvm.fma.{t.mangled}"
-    first, second, third = (splat(p) for p in _PI_HALVES)
+    v = t.name
+    first, second, third = (t.splat(p) for p in _PI_HALVES)
     return [
         f"  %nk = fneg {v} %k",
-        f"  %r1 = {fma}({v} %nk, {v} {first}, {v} %x)",
-        f"  %r2 = {fma}({v} %nk, {v} {second}, {v} %r1)",
+        f"  %r1 = {t.fma('%nk', first, '%x')}",
+        f"  %r2 = {t.fma('%nk', second, '%r1')}",
         # What r2 lost to rounding is carried into the last step, so that r is rounded once.
         f"  %moved = fsub {v} %r1, %r2",
-        f"  %error = {fma}({v} %nk, {v} {second}, {v} %moved)",
-        f"  %rest = {fma}({v} %nk, {v} {third}, {v} %error)",
+        f"  %error = {t.fma('%nk', second, '%moved')}",
+        f"  %rest = {t.fma('%nk', third, '%error')}",
         f"  %r = fadd {v} %r2, %rest",
     ]
 
 
 def _reduced_32(t: VectorType) -> list[str]:
     """The same in double precision, where one subtraction is exact enough for single."""
-    v, wide = t.name, f"<{t.lanes} x double>"
-    bits = struct.unpack("<Q", struct.pack("<d", -math.pi / 2))[0]
+    v, d = t.name, VectorType("double", t.lanes)
     return [
-        f"  %xd = fpext {v} %x to {wide}",
-        f"  %kd = fpext {v} %k to {wide}",
-        f"  %rd = call {wide} @llvm.fma.v{t.lanes}f64({wide} %kd, {wide} splat (double 0x{bits:016X}), {wide} %xd)",
-        f"  %r = fptrunc {wide} %rd to {v}",
+        f"  %xd = fpext {v} %x to {d.name}",
+        f"  %kd = fpext {v} %k to {d.name}",
+        f"  %rd = {d.fma('%kd', d.splat(-math.pi / 2), '%xd')}",
+        f"  %r = fptrunc {d.name} %rd to {v}",
     ]
 
 
-def _horner(
-    lines: list[str], tag: str, coefficients: tuple[float, ...], x: str, t: VectorType, splat: Callable[[float], str]
-) -> str:
-    value = splat(coefficients[-1])
+def _horner(lines: list[str], tag: str, coefficients: tuple[float, ...], x: str, t: VectorType) -> str:
+    value = t.splat(coefficients[-1])
     for n, c in enumerate(reversed(coefficients[:-1])):
-        name = f"%{tag}p{n}"
-        lines.append(f"  {name} = call {t.name} @llvm.fma.{t.mangled}({t.name} {x}, {t.name} {value}, {t.name} {splat(c)})")
-        value = name
+        lines.append(f"  %{tag}p{n} = {t.fma(x, value, t.splat(c))}")
+        value = f"%{tag}p{n}"
     return value
 
 
@@ -176,38 +200,39 @@ def _slow_ir(t: VectorType) -> str:
     lines = []
     s, c = "undef", "undef"
     for lane in range(t.lanes):
-        lines += [
-            f"  %x{lane} = extractelement {v} %x, i32 {lane}",
-            f"  %s{lane} = call {t.scalar} @sin{suffix}({t.scalar} %x{lane})",
-            f"  %c{lane} = call {t.scalar} @cos{suffix}({t.scalar} %x{lane})",
-            f"  %sv{lane} = insertelement {v} {s}, {t.scalar} %s{lane}, i32 {lane}",
-            f"  %cv{lane} = insertelement {v} {c}, {t.scalar} %c{lane}, i32 {lane}",
-        ]
-        s, c = f"%sv{lane}", f"%cv{lane}"
+        single = t.lanes == 1
+        x = "%x" if single else f"%x{lane}"
+        if not single:
+            lines.append(f"  {x} = extractelement {v} %x, i32 {lane}")
+        lines.append(f"  %s{lane} = call {t.scalar} @sin{suffix}({t.scalar} {x})")
+        lines.append(f"  %c{lane} = call {t.scalar} @cos{suffix}({t.scalar} {x})")
+        if not single:
+            lines.append(f"  %sv{lane} = insertelement {v} {s}, {t.scalar} %s{lane}, i32 {lane}")
+            lines.append(f"  %cv{lane} = insertelement {v} {c}, {t.scalar} %c{lane}, i32 {lane}")
+        s, c = (f"%s{lane}", f"%c{lane}") if single else (f"%sv{lane}", f"%cv{lane}")
     lines += [
         f"  %p1 = insertvalue {{{v}, {v}}} undef, {v} {s}, 0",
         f"  %p2 = insertvalue {{{v}, {v}}} %p1, {v} {c}, 1",
         f"  ret {{{v}, {v}}} %p2",
     ]
     body = "\n".join(lines)
-    return f"define internal {{{v}, {v}}} @lw_sincos_slow({v} %x) noinline cold {{\n{body}\n}}\n"
+    return f"define internal {{{v}, {v}}} {sincos_name(t)}_slow({v} %x) noinline cold {{\n{body}\n}}\n"
 
 
-def declarations(t: VectorType) -> str:
-    """The intrinsics and libm functions that programs call."""
-    v, suffix = t.name, "" if t.bits == 64 else "f"
-    wide = f"<{t.lanes} x double>"
-    return "\n".join(
-        [
-            *([f"declare {wide} @llvm.fma.v{t.lanes}f64({wide}, {wide}, {wide})"] if t.bits == 32 else []),
-            f"declare {v} @llvm.sqrt.{t.mangled}({v})",
-            f"declare {v} @llvm.rint.{t.mangled}({v})",
-            f"declare {v} @llvm.fabs.{t.mangled}({v})",
-            f"declare {v} @llvm.fma.{t.mangled}({v}, {v}, {v})",
-            f"declare {v} @llvm.masked.load.{t.mangled}.p0(ptr, i32, <{t.lanes} x i1>, {v})",
-            f"declare void @llvm.masked.store.{t.mangled}.p0({v}, ptr, i32, <{t.lanes} x i1>)",
-            f"declare i1 @llvm.vector.reduce.and.v{t.lanes}i1(<{t.lanes} x i1>)",
-            f"declare {t.scalar} @sin{suffix}({t.scalar}) nounwind memory(none)",
-            f"declare {t.scalar} @cos{suffix}({t.scalar}) nounwind memory(none)",
-        ]
-    )
+def declarations(types: Iterable[VectorType]) -> str:
+    """The intrinsics and libm functions that programs of these types call."""
+    lines: dict[str, None] = {}
+    for t in types:
+        v, suffix = t.name, "" if t.bits == 64 else "f"
+        for name, count in (("sqrt", 1), ("rint", 1), ("fabs", 1), ("fma", 3)):
+            lines[f"declare {v} @llvm.{name}.{t.mangled}({', '.join([v] * count)})"] = None
+        d = VectorType("double", t.lanes)
+        lines[f"declare {d.name} @llvm.fma.{d.mangled}({', '.join([d.name] * 3)})"] = None
+        if t.lanes > 1:
+            b = t.wide("i1")
+            lines[f"declare {v} @llvm.masked.load.{t.mangled}.p0(ptr, i32, {b}, {v})"] = None
+            lines[f"declare void @llvm.masked.store.{t.mangled}.p0({v}, ptr, i32, {b})"] = None
+            lines[f"declare i1 {_all_lanes(t)}({b})"] = None
+        for name in ("sin", "cos"):
+            lines[f"declare {t.scalar} @{name}{suffix}({t.scalar}) nounwind memory(none)"] = None
+    return "\n".join(lines)
