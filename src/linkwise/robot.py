@@ -387,16 +387,19 @@ class Robot(Model):
         named = dict(zip(given, values))
         return Operators(self, named["q"], tuple(chosen), named.get("v"), named.get("a"))
 
-    def compile(self, name: str, target: str = "cpu", dtype: str = "float64", **fixed: Any) -> Any:
+    def compile(
+        self, name: str, target: str = "cpu", dtype: str = "float64", parameters: Sequence[str] = (), **fixed: Any
+    ) -> Any:
         """A function of the catalogue as machine code for this robot: ``robot.compile("forward_dynamics")``.
 
         The kernel takes arrays in the order of the method, batched. ``fixed`` holds other arguments, such as
         ``frame="hand"``. ``target`` is "cpu", "jax" (a jitted function), "c" (source text, of ``dtype``) or
-        "numpy".
+        "numpy". ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs of
+        the kernel. ``kernel.jacobian("q")``, ``kernel.jvp()`` and ``kernel.vjp()`` are its exact derivatives.
         """
         from .codegen.compile import compile_named
 
-        return compile_named(self, name, target, dtype, **fixed)
+        return compile_named(self, name, target, dtype, parameters, **fixed)
 
     # --- other robots from this one ------------------------------------------------------------------
 

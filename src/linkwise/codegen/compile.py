@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, UnknownNameError
@@ -58,23 +58,32 @@ def compile_function(
     target: str = "cpu",
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float64",
+    parameters: Sequence[str] = (),
 ) -> Any:
     """A user's ``function(robot, q, …)`` compiled for one robot.
 
     It may use any method of the robot and any operator expression. Its arguments after the robot are
     vectors, of lengths known by name (q; v, a, tau, x, dv) or given in ``sizes``. ``target`` is "cpu" (a
     :class:`Kernel`), "jax" (a jitted function), "c" (a :class:`CSource`, of ``dtype``) or "numpy".
+    ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs.
     """
     _check_target(target)
     if target == "numpy":
         return lambda *arrays: function(robot, *arrays)
     if target == "jax":
         return jitted(function, robot)
-    program = trace(robot, function, sizes=sizes)
+    program = trace(robot, function, sizes=sizes, parameters=parameters)
     return Kernel(program) if target == "cpu" else CSource(program, robot.name, dtype)
 
 
-def compile_named(robot: Robot, name: str, target: str = "cpu", dtype: str = "float64", **fixed: Any) -> Any:
+def compile_named(
+    robot: Robot,
+    name: str,
+    target: str = "cpu",
+    dtype: str = "float64",
+    parameters: Sequence[str] = (),
+    **fixed: Any,
+) -> Any:
     """A function of the catalogue compiled for one robot; ``fixed`` holds its other arguments (frame=…)."""
     _check_target(target)
     if name not in SIGNATURES:
@@ -88,7 +97,7 @@ def compile_named(robot: Robot, name: str, target: str = "cpu", dtype: str = "fl
         return lambda *arrays: call(robot, *arrays)
     if target == "jax":
         return jitted(call, robot)
-    program = trace(robot, call, name, names=names)
+    program = trace(robot, call, name, names=names, parameters=parameters)
     return Kernel(program) if target == "cpu" else CSource(program, robot.name, dtype)
 
 

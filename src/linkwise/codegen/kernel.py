@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from . import derivative
 from .engine import MachineCode, compile_program
 from .entry import quick_function
 from .program import Program
@@ -58,6 +59,18 @@ class Kernel:
         if unused:
             lines.append("  does not depend on " + ", ".join(f"{k}[{i}]" for k, i in unused))
         return "\n".join(lines)
+
+    def jacobian(self, wrt: str) -> Kernel:
+        """A kernel for the exact derivatives with respect to one input, each (..., *output, length of wrt)."""
+        return Kernel(derivative.jacobian(self.program, wrt))
+
+    def jvp(self) -> Kernel:
+        """A kernel for directional derivatives: takes the inputs, then one direction per input."""
+        return Kernel(derivative.jvp(self.program))
+
+    def vjp(self) -> Kernel:
+        """A kernel for gradients of weighted outputs: takes the inputs, then weights per output; one array per input."""
+        return Kernel(derivative.vjp(self.program))
 
     def code(self, dtype: Any) -> MachineCode:
         """The machine code for a precision."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..model.model import Model
+from .parameters import parameter_sizes, with_symbols
 from .scalar import Graph, Operations, Scalar, count, evaluate, reachable
 
 
@@ -58,15 +59,21 @@ def trace(
     name: str | None = None,
     sizes: Mapping[str, int] | None = None,
     names: Sequence[str] | None = None,
+    parameters: Sequence[str] = (),
 ) -> Program:
     """Run ``function(robot, q, …)`` on symbols.
 
     Arguments after the robot are vectors. Their lengths follow from their names (q: nq; v, a, tau, x, dv: nv)
     unless ``sizes`` gives them; the names are those of the function's parameters unless ``names`` gives them.
+    ``parameters`` keeps constants of the robot symbolic, as further inputs: "inertial" (bodies × 10, as
+    ``robot.inertial_parameters``) and "offsets" (bodies × 3, the joints' positions in their parents).
     """
     lengths = _lengths(model, names or _parameters(function), sizes or {})
     graph = Graph()
-    result = function(model, *(graph.inputs(k, n) for k, n in lengths.items()))
+    symbols = {k: graph.inputs(k, n) for k, n in lengths.items()}
+    extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
+    result = function(with_symbols(model, extra), *symbols.values())
+    lengths = lengths | {k: x.size for k, x in extra.items()}
     single = not isinstance(result, (tuple, list))
     arrays = [np.asarray(x) for x in ([result] if single else result)]
     for x in arrays:

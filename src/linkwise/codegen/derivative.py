@@ -1,0 +1,118 @@
+"""Exact derivatives of a scalar program, as programs: forward mode, reverse mode, whole Jacobians.
+
+The derivative's nodes live in the same graph as the function's, so what both need is computed once.
+Derivatives are with respect to the numbers of an input as they stand; for a quaternion that means its four
+numbers, not the tangent space.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .program import Program
+from .scalar import Scalar
+
+
+def _partials(node: Scalar) -> list[Any]:
+    """The derivatives of a node with respect to its arguments."""
+    a = node.args
+    if node.op == "add":
+        return [1.0, 1.0]
+    if node.op == "sub":
+        return [1.0, -1.0]
+    if node.op == "mul":
+        return [a[1], a[0]]
+    if node.op == "neg":
+        return [-1.0]
+    if node.op == "inv":
+        return [-(node * node)]
+    if node.op == "sqrt":
+        return [0.5 / node]
+    if node.op == "sin":
+        return [a[0].cos()]
+    if node.op == "cos":
+        return [-a[0].sin()]
+    raise InputError(f"operation {node.op} has no derivative")
+
+
+def tangents(program: Program, seeds: dict[tuple[str, int], Any]) -> list[Any]:
+    """Forward mode: the derivatives of all outputs along the direction given by the inputs' seeds."""
+    along: dict[int, Any] = {}
+    for node in program.nodes:
+        if node.op == "input":
+            along[id(node)] = seeds.get((node.args[0], node.args[1]), 0.0)
+            continue
+        total: Any = 0.0
+        for x, partial in zip(node.args, _partials(node)):
+            d = along[id(x)] if isinstance(x, Scalar) else 0.0
+            if not (isinstance(d, float) and d == 0.0):
+                total = total + partial * d
+        along[id(node)] = total
+    return [along[id(x)] if isinstance(x, Scalar) else 0.0 for x in program.roots]
+
+
+def cotangents(program: Program, weights: list[Any]) -> dict[tuple[str, int], Any]:
+    """Reverse mode: the derivatives of Σ weight · output with respect to every input."""
+    back: dict[int, Any] = {}
+    for root, weight in zip(program.roots, weights):
+        if isinstance(root, Scalar):
+            back[id(root)] = back.get(id(root), 0.0) + weight
+    out: dict[tuple[str, int], Any] = {}
+    for node in reversed(program.nodes):
+        weight = back.get(id(node), 0.0)
+        if node.op == "input":
+            out[node.args[0], node.args[1]] = weight
+            continue
+        if isinstance(weight, float) and weight == 0.0:
+            continue
+        for x, partial in zip(node.args, _partials(node)):
+            if isinstance(x, Scalar):
+                back[id(x)] = back.get(id(x), 0.0) + weight * partial
+    return out
+
+
+def jvp(program: Program) -> Program:
+    """(inputs, directions) → derivatives along the directions, one per output; directions are named d‹input›."""
+    graph = _graph(program)
+    directions = {f"d{k}": n for k, n in program.inputs.items()}
+    seeds = {(k, i): x for k, n in program.inputs.items() for i, x in enumerate(graph.inputs(f"d{k}", n))}
+    roots = tuple(tangents(program, seeds))
+    return Program(f"{program.name}_jvp", {**program.inputs, **directions}, program.shapes, program.single, roots)
+
+
+def vjp(program: Program) -> Program:
+    """(inputs, weights) → Σ weight · ∂output/∂input, one array per input; weights are named w0, w1, …"""
+    graph = _graph(program)
+    sizes = {f"w{i}": int(np.prod(s)) for i, s in enumerate(program.shapes)}
+    weights = [x for name, n in sizes.items() for x in graph.inputs(name, n)]
+    found = cotangents(program, weights)
+    roots = tuple(found.get((k, i), 0.0) for k, n in program.inputs.items() for i in range(n))
+    shapes = tuple((n,) for n in program.inputs.values())
+    return Program(f"{program.name}_vjp", {**program.inputs, **sizes}, shapes, len(shapes) == 1, roots)
+
+
+def jacobian(program: Program, wrt: str) -> Program:
+    """∂outputs/∂‹wrt›, each (*output shape, length of wrt), in whichever mode needs fewer sweeps."""
+    if wrt not in program.inputs:
+        raise InputError(f"{program.name} has no input {wrt!r}; it has {', '.join(program.inputs)}")
+    n, m = program.inputs[wrt], len(program.roots)
+    columns = np.zeros((m, n), dtype=object)
+    if n <= m:
+        for i in range(n):
+            columns[:, i] = tangents(program, {(wrt, i): 1.0})
+    else:
+        for j in range(m):
+            found = cotangents(program, [1.0 if k == j else 0.0 for k in range(m)])
+            columns[j] = [found.get((wrt, i), 0.0) for i in range(n)]
+    shapes = tuple((*s, n) for s in program.shapes)
+    return Program(f"{program.name}_d{wrt}", program.inputs, shapes, program.single, tuple(columns.ravel()))
+
+
+def _graph(program: Program) -> Any:
+    for root in program.roots:
+        if isinstance(root, Scalar):
+            return root.graph
+    raise InputError(f"{program.name} is constant")

@@ -1,0 +1,90 @@
+"""Derivatives of programs against complex steps, finite differences and each other."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen.derivative import jacobian
+from linkwise.codegen.parameters import parameter_values
+from test_kernel import arguments
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+
+
+def complex_step(f, args, index):
+    columns = []
+    for i in range(args[index].size):
+        moved = [x.astype(complex) for x in args]
+        moved[index][i] += 1e-30j
+        columns.append(f(*moved).imag / 1e-30)
+    return np.stack(columns, axis=-1)
+
+
+@pytest.mark.parametrize("robot", [lw.load("panda"), lw.random_tree(4, seed=2, rotors=True)], ids=["panda", "tree"])
+@pytest.mark.parametrize("wrt", ["q", "v", "tau"])
+def test_jacobians_of_forward_dynamics(robot, wrt):
+    args = arguments(robot, ("q", "v", "tau"), (), np.random.default_rng(0))
+    found = robot.compile("forward_dynamics").jacobian(wrt)(*args)
+    expected = complex_step(robot.forward_dynamics, args, ("q", "v", "tau").index(wrt))
+    assert np.abs(found - expected).max() < 1e-10 * (1 + np.abs(expected).max())
+
+
+def test_products_agree_with_the_jacobian():
+    robot = lw.load("ur5")
+    rng = np.random.default_rng(1)
+    args = arguments(robot, ("q", "v", "a"), (5,), rng)
+    directions = [rng.normal(size=x.shape) for x in args]
+    weights = rng.normal(size=(5, 6))
+    kernel = robot.compile("inverse_dynamics")
+    matrices = [kernel.jacobian(k)(*args) for k in ("q", "v", "a")]
+    along = sum((J @ d[..., None])[..., 0] for J, d in zip(matrices, directions))
+    assert np.allclose(kernel.jvp()(*args, *directions), along, rtol=1e-10, atol=1e-10)
+    for gradient, J in zip(kernel.vjp()(*args, weights), matrices, strict=True):
+        assert np.allclose(gradient, (weights[:, None] @ J)[:, 0], rtol=1e-10, atol=1e-10)
+
+
+def test_reverse_mode_is_chosen_for_few_outputs():
+    robot = lw.load("panda")
+    program = robot.compile("kinetic_energy").program
+    by_v = jacobian(program, "v")
+    assert by_v.shapes == ((7,),)
+    # A gradient costs a small multiple of the function, not seven times as much.
+    assert by_v.operations.total < 4 * program.operations.total
+    q, v = arguments(robot, ("q", "v"), (), np.random.default_rng(2))
+    found = robot.compile("kinetic_energy").jacobian("v")(q, v)
+    assert np.allclose(found, robot.mass_times(q, v), rtol=1e-12, atol=1e-12)
+
+
+def test_parameters_stay_inputs_and_have_derivatives():
+    robot = lw.load("ur5")
+    rng = np.random.default_rng(3)
+    q, v, a = arguments(robot, ("q", "v", "a"), (), rng)
+    kernel = robot.compile("inverse_dynamics", parameters=("inertial", "offsets"))
+    inertial, offsets = (parameter_values(robot, kind) for kind in ("inertial", "offsets"))
+    assert np.allclose(kernel(q, v, a, inertial, offsets), robot.inverse_dynamics(q, v, a), rtol=1e-12, atol=1e-12)
+
+    heavier = inertial.reshape(-1, 10) * 1.1
+    changed = robot.with_inertial_parameters(heavier)
+    found = kernel(q, v, a, heavier.ravel(), offsets)
+    assert np.allclose(found, changed.inverse_dynamics(q, v, a), rtol=1e-12, atol=1e-12)
+
+    # Inverse dynamics is linear in the inertial parameters: T = Y p.
+    regressor = kernel.jacobian("inertial")(q, v, a, inertial, offsets)
+    assert np.allclose(regressor @ inertial, robot.inverse_dynamics(q, v, a), rtol=1e-11, atol=1e-11)
+    by_offset = kernel.jacobian("offsets")(q, v, a, inertial, offsets)
+    h = 1e-6
+    moved = offsets + h * np.eye(offsets.size)[4]
+    back = offsets - h * np.eye(offsets.size)[4]
+    difference = (kernel(q, v, a, inertial, moved) - kernel(q, v, a, inertial, back)) / (2 * h)
+    assert np.allclose(by_offset[:, 4], difference, rtol=1e-6, atol=1e-7)
+
+
+def test_bad_requests_are_explained():
+    robot = lw.load("ur5")
+    with pytest.raises(lw.InputError, match="no input 'x'"):
+        robot.compile("mass_matrix").jacobian("x")
+    with pytest.raises(lw.InputError, match="inertial and offsets"):
+        robot.compile("mass_matrix", parameters=("colour",))
