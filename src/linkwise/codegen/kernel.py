@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -97,9 +99,9 @@ class Kernel:
         inputs, dtype = self._checked(arrays)
         batch = self._batch(inputs)
         outputs = self._outputs(out, batch, dtype)
-        count = int(np.prod(batch, dtype=np.int64))
+        count = math.prod(batch)
         flat_in = [_flattened(x, batch, n) for x, n in zip(inputs, self.program.inputs.values())]
-        flat_out = [y.reshape(count, int(np.prod(s))) for y, s in zip(outputs, self.program.shapes)]
+        flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.program.shapes)]
         self._run(self.code(dtype), count, [*flat_in, *flat_out], threads)
         return outputs[0] if self.program.single else tuple(outputs)
 
@@ -119,8 +121,11 @@ class Kernel:
         return [x if x.dtype == dtype and x.flags.aligned else x.astype(dtype) for x in found], dtype
 
     def _batch(self, inputs: list[np.ndarray]) -> tuple[int, ...]:
+        shapes = {x.shape[:-1] for x in inputs}
+        if len(shapes) == 1:
+            return shapes.pop()
         try:
-            return np.broadcast_shapes(*(x.shape[:-1] for x in inputs))
+            return np.broadcast_shapes(*shapes)
         except ValueError:
             shapes = ", ".join(f"{k} {x.shape}" for k, x in zip(self.program.inputs, inputs))
             raise InputError(f"the batch dimensions do not fit together: {shapes}") from None
@@ -160,17 +165,20 @@ def _workers(count: int, threads: int | None) -> int:
 
 def _flattened(x: np.ndarray, batch: tuple[int, ...], n: int) -> np.ndarray:
     """(states, n) without copying where strides allow; an input without a batch is read again for each state."""
+    if x.shape[:-1] == batch and x.ndim == 2:
+        return x
     if x.ndim == 1:
-        return np.broadcast_to(x, (int(np.prod(batch, dtype=np.int64)), n))
+        return np.broadcast_to(x, (math.prod(batch), n))
     return np.broadcast_to(x, (*batch, n)).reshape(-1, n)
 
 
 def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> None:
-    table = np.array([w for x in arrays for w in (x.ctypes.data, *x.strides)], dtype=np.int64)
-    scratch = np.empty(code.scratch_bytes + code.vector.alignment, np.uint8)
-    start = scratch.ctypes.data
+    words = [w for x in arrays for w in (x.__array_interface__["data"][0], *x.strides)]
+    table = (ctypes.c_int64 * len(words))(*words)
+    scratch = ctypes.create_string_buffer(code.scratch_bytes + code.vector.alignment)
+    start = ctypes.addressof(scratch)
     start += -start % code.vector.alignment
-    code.function(count, table.ctypes.data, start)
+    code.function(count, ctypes.addressof(table), start)
 
 
 def listing(program: Program) -> str:
