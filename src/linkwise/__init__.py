@@ -3,6 +3,7 @@
 from .algebra.check import IdentityReport, check_identity
 from .algebra.operator import Operator
 from .algebra.rules import Rule, identities
+from .codegen.compile import compile_function as compile
 from .errors import (
     FileError,
     InputError,
@@ -15,7 +16,6 @@ from .errors import (
     SpaceError,
     UnknownNameError,
 )
-from .codegen.compile import compile_function as compile
 from .make import assemble, chain, load, random_tree
 from .make import robot_names as robots
 from .model.inertia import Inertia

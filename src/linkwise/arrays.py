@@ -32,7 +32,7 @@ def namespace(*arrays: Array) -> Any:
 
 def is_symbolic(x: Array) -> bool:
     """Whether ``x`` holds symbolic scalars, so that every operation counts."""
-    return getattr(x, "dtype", None) == object
+    return getattr(x, "dtype", None) == np.dtype(object)
 
 
 def is_eager(x: Array) -> bool:
@@ -70,7 +70,7 @@ def zeros(shape: tuple[int, ...], like: Array) -> Array:
 
 def _constant_dtype(like: Array) -> Any:
     dtype = getattr(like, "dtype", np.dtype(float))
-    return np.dtype(float) if dtype == object else dtype
+    return np.dtype(float) if dtype == np.dtype(object) else dtype
 
 
 def stack(items: Sequence[Array], axis: int = -1) -> Array:

@@ -411,7 +411,9 @@ class Robot(Model):
         """The part of this robot from body ``root`` outward."""
         return edit.subtree(self, root, floating)
 
-    def weld(self, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None) -> Robot:
+    def weld(
+        self, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None
+    ) -> Robot:
         """This robot with a payload fixed on a body (or frame)."""
         return edit.weld(self, body, payload, at, rpy, frame)
 

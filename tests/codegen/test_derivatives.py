@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from test_kernel import arguments
 
 import linkwise as lw
 from linkwise.codegen.derivative import jacobian
 from linkwise.codegen.parameters import parameter_values
-from test_kernel import arguments
 
 
 @pytest.fixture(autouse=True)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from test_kernel import FRAMED, arguments, as_tuple
 
 import linkwise as lw
 from linkwise.codegen.compile import SIGNATURES
-
-from test_kernel import FRAMED, arguments, as_tuple
 
 jax = pytest.importorskip("jax")
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import arrays
 from ..arrays import Array
 from ..errors import LinkwiseError
@@ -17,6 +19,8 @@ from .operator import Identity, Operator, Product, Sum, Zero
 def dense(op: Operator) -> Array:
     """The matrix (..., rows, columns) of an expression."""
     like = _sample(op)
+    if arrays.is_symbolic(like):  # no matrix inverse on symbols: there the sweeps over the columns of I stand in
+        return op.apply_columns(arrays.eye(op.cols.dimension, like=like))
     return _dense(op, like)
 
 
@@ -48,7 +52,9 @@ def _dense(op: Operator, like: Array) -> Array:
 
 def _leaf(leaf: Leaf, like: Array) -> Array:
     if isinstance(leaf, SmallMatrix):
-        return leaf.blocks[0]
+        matrix = leaf.blocks[0]
+        batch = np.broadcast_shapes(like.shape[:-1], matrix.shape[:-2])
+        return arrays.namespace(matrix).broadcast_to(matrix, batch + matrix.shape[-2:])
     if isinstance(leaf, BlockDiagonal):
         blocks = {(k, k): dense_block(x) for k, x in enumerate(leaf.blocks)}
     elif isinstance(leaf, Pick):

@@ -48,7 +48,9 @@ class Explanation:
     def _blocks(self, as_latex: bool = False) -> list[Any]:
         serial = all(leaf.owner.model.is_chain for leaf in leaves_of(self.op))
         families = _articulated_families(self.op)
-        prelude = [riccati_lines(symbol, serial, as_latex) for symbol in families]
+        prelude = [
+            riccati_lines(str(o.M), serial, as_latex, o.has_joint_inertia, o.has_coupled_rotors) for o in families
+        ]
         return prelude + recursions(self.op, serial, as_latex)
 
     @property
@@ -71,21 +73,22 @@ class Explanation:
         lines += [f"  {r}" for r in self.rules] or ["  none"]
         operations = self.operations
         lines += ["", "Operations for one vector, starting from q"]
-        lines.append(f"  {operations}" if operations else f"  not counted (more than {MOST_COUNTED} degrees of freedom)")
+        too_many = f"  not counted (more than {MOST_COUNTED} degrees of freedom)"
+        lines.append(f"  {operations}" if operations else too_many)
         return "\n".join(lines)
 
     def _repr_latex_(self) -> str:
         return f"${latex(self.op)}$"
 
 
-def _articulated_families(op: Operator) -> list[str]:
-    """The inertias whose Riccati recursion the expression needs, by their letter."""
-    needed: dict[Any, str] = {}
+def _articulated_families(op: Operator) -> list[Operators]:
+    """The families of operators whose Riccati recursion the expression needs."""
+    needed: dict[Any, Operators] = {}
     names = {"P", "P_plus", "D", "D_inverse", "G", "K", "tau", "tau_bar", "psi", "psi_tilde", "E_psi", "L"}
     names |= {"Delta_psi", "Upsilon", "Upsilon_plus"}
     for leaf in leaves_of(op):
         if leaf.name in names and not isinstance(leaf, UserBlockDiagonal):
-            needed.setdefault(leaf.owner.family_key, str(leaf.owner.M))
+            needed.setdefault(leaf.owner.family_key, leaf.owner)
     return list(needed.values())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .leaves import Operators as O
 from .operator import Operator, Zero
-from .rules import CHAIN, NO_ROTORS, Rule
+from .rules import CHAIN, NO_GYRO, NO_ROTORS, Rule
 
 
 def colour(o: O) -> Operator:
@@ -74,8 +74,8 @@ RIGID = (
 
 LOCAL = (
     _rule("D", "UF (32); DD (4.7); JPL (4.6); LD (4.3)", lambda o: o.H @ o.P @ o.H.T, lambda o: o.D, NO_ROTORS, **_S),
-    _rule("G", "UF (33); DD (4.7); LD (4.3)", lambda o: o.P @ o.H.T @ o.D_inverse, lambda o: o.G, NO_ROTORS, **_S),
-    _rule("GD", "DD (4.9)", lambda o: o.G @ o.D, lambda o: o.P @ o.H.T, NO_ROTORS),
+    _rule("G", "UF (33); DD (4.7); LD (4.3)", lambda o: o.P @ o.H.T @ o.D_inverse, lambda o: o.G, NO_GYRO, **_S),
+    _rule("GD", "DD (4.9)", lambda o: o.G @ o.D, lambda o: o.P @ o.H.T, NO_GYRO),
     _rule("D_inverse", "N 7", lambda o: o.D @ o.D_inverse, lambda o: o.I_joints, **_S),
     _rule("D_inverse_left", "N 7", lambda o: o.D_inverse @ o.D, lambda o: o.I_joints, **_S),
     _rule("K", "UF (53); DD (4.9); JPL (a.2)", lambda o: o.E_phi @ o.G, lambda o: o.K, **_S),
@@ -89,11 +89,11 @@ LOCAL = (
     _rule("tau_bar_P_H", "UF (38); DD (4.12)", lambda o: o.tau_bar @ o.P @ o.H.T,
           lambda o: Zero(o.bodies, o.joints), NO_ROTORS, **_S),
     _rule("tau_bar_P_H_symmetric", "DD (4.12)", lambda o: o.tau_bar @ o.P @ o.H.T,
-          lambda o: o.P @ o.tau_bar.T @ o.H.T, NO_ROTORS),
+          lambda o: o.P @ o.tau_bar.T @ o.H.T, NO_GYRO),
     _rule("tau_bar_squared", "UF after (39)", lambda o: o.tau_bar @ o.tau_bar, lambda o: o.tau_bar, NO_ROTORS, **_S),
     _rule("tau_squared", "UF after (39)", lambda o: o.tau @ o.tau, lambda o: o.tau, NO_ROTORS, **_S),
-    _rule("P_plus", "UF (41); LD (4.3); DD (4.7)", lambda o: o.tau_bar @ o.P, lambda o: o.P_plus, NO_ROTORS, **_S),
-    _rule("P_plus_adjoint", "UF (41)", lambda o: o.P @ o.tau_bar.T, lambda o: o.P_plus, NO_ROTORS),
+    _rule("P_plus", "UF (41); LD (4.3); DD (4.7)", lambda o: o.tau_bar @ o.P, lambda o: o.P_plus, NO_GYRO, **_S),
+    _rule("P_plus_adjoint", "UF (41)", lambda o: o.P @ o.tau_bar.T, lambda o: o.P_plus, NO_GYRO),
     _rule("P_plus_both", "UF (41)", lambda o: o.tau_bar @ o.P @ o.tau_bar.T, lambda o: o.P_plus, NO_ROTORS),
     _rule("P_plus_gain", "UF (41); N 12.6", lambda o: o.P - o.G @ o.D @ o.G.T, lambda o: o.P_plus, **_S),
     _rule("P_plus_H", "UF (41)", lambda o: o.P_plus @ o.H.T, lambda o: Zero(o.bodies, o.joints), NO_ROTORS, **_S),
@@ -103,19 +103,19 @@ RICCATI = (
     _rule("riccati_psi", "OA (4.1); UF (42); LD (A.14); DD (4.8)",
           lambda o: o.P - o.E_psi @ o.P @ o.E_psi.T, lambda o: o.M, NO_ROTORS, **_S),
     _rule("riccati_mixed", "UF (40), (58); LD (A.14), (A.19)",
-          lambda o: o.P - o.E_psi @ o.P @ o.E_phi.T, lambda o: o.M, NO_ROTORS, **_S),
-    _rule("riccati_mixed_adjoint", "DD (4.8)", lambda o: o.P - o.E_phi @ o.P @ o.E_psi.T, lambda o: o.M, NO_ROTORS),
+          lambda o: o.P - o.E_psi @ o.P @ o.E_phi.T, lambda o: o.M, NO_GYRO, **_S),
+    _rule("riccati_mixed_adjoint", "DD (4.8)", lambda o: o.P - o.E_phi @ o.P @ o.E_psi.T, lambda o: o.M, NO_GYRO),
     _rule("riccati_gain", "OA proof of Lemma 4.1; UF proof of Lemma 6.2; LD (A.14); JPL (4.5)",
           lambda o: o.P - o.E_phi @ o.P @ o.E_phi.T + o.K @ o.D @ o.K.T, lambda o: o.M, **_S),
     _rule("riccati_sum", "OA proof of Lemma 4.1; UF proof of Lemma 6.2", lambda o: o.phi @ o.M @ o.phi.T,
           lambda o: o.P + o.phi_tilde @ o.P + o.P @ o.phi_tilde.T + o.phi @ o.K @ o.D @ o.K.T @ o.phi.T),
     _rule("riccati_sum_jpl", "JPL A.6 (a.48), (a.49)", lambda o: o.phi @ o.M @ o.phi.T,
           lambda o: o.P + o.phi_tilde @ o.P + o.P @ o.phi_tilde.T
-          + o.phi_tilde @ o.P @ o.H.T @ o.D_inverse @ o.H @ o.P @ o.phi_tilde.T, NO_ROTORS),
+          + o.phi_tilde @ o.P @ o.H.T @ o.D_inverse @ o.H @ o.P @ o.phi_tilde.T, NO_GYRO),
     _rule("psi_M_phi", "UF (58); LD (A.19); JPL A.5 (a.46)", lambda o: o.psi @ o.M @ o.phi.T,
-          lambda o: o.psi @ o.P + o.P @ o.phi_tilde.T, NO_ROTORS),
+          lambda o: o.psi @ o.P + o.P @ o.phi_tilde.T, NO_GYRO),
     _rule("psi_M_phi_tilde", "JPL A.5 (a.46)", lambda o: o.psi @ o.M @ o.phi.T,
-          lambda o: o.P + o.psi_tilde @ o.P + o.P @ o.phi_tilde.T, NO_ROTORS),
+          lambda o: o.P + o.psi_tilde @ o.P + o.P @ o.phi_tilde.T, NO_GYRO),
     _rule("psi_M_psi", "JPL A.5 (a.47)", lambda o: o.psi @ o.M @ o.psi.T,
           lambda o: o.P + o.psi_tilde @ o.P + o.P @ o.psi_tilde.T, NO_ROTORS),
     _rule("H_psi_M_psi", "N III.4", lambda o: o.H @ o.psi @ o.M @ o.psi.T, lambda o: o.H @ o.psi @ o.P, NO_ROTORS, **_S),
@@ -124,7 +124,7 @@ RICCATI = (
     _rule("phi_M_phi_H", "DD Identity 4.2 (4.10c)", lambda o: o.phi @ o.M @ o.phi.T @ o.H.T,
           lambda o: (o.I + o.phi @ o.K @ o.H) @ o.P @ o.phi.T @ o.H.T, NO_ROTORS),
     _rule("phi_M_phi_split", "DD proof of (4.10c)", lambda o: o.phi @ o.M @ o.phi.T,
-          lambda o: o.phi_tilde @ o.tau_bar @ o.P + (o.I + o.phi @ o.K @ o.H) @ o.P @ o.phi.T, NO_ROTORS),
+          lambda o: o.phi_tilde @ o.tau_bar @ o.P + (o.I + o.phi @ o.K @ o.H) @ o.P @ o.phi.T, NO_GYRO),
     _rule("whitened_mass", "UF Lemma 6.2; OA Lemma 4.1", lambda o: o.H @ o.psi @ o.M @ o.phi.T @ o.H.T,
           lambda o: o.D @ colour(o).T, NO_ROTORS, **_S),
     _rule("articulated_lyapunov", "LD (A.2)", lambda o, X: o.psi @ X @ o.phi.T,
@@ -160,13 +160,13 @@ FACTORS = (
     _rule("phi_minus_psi_other", "JPL (a.28); DD proof of (4.10b)",
           lambda o: o.phi - o.psi, lambda o: o.phi @ o.K @ o.H @ o.psi),
     _rule("DHP_phi", "UF (59); LD (A.21)", lambda o: o.D_inverse @ o.H @ o.P @ o.phi_tilde.T,
-          lambda o: o.K.T @ o.phi.T, NO_ROTORS),
+          lambda o: o.K.T @ o.phi.T, NO_GYRO),
     _rule("W_K_phi", "UF (59); LD (A.21)", lambda o: white(o).T @ o.K.T @ o.phi.T, lambda o: o.K.T @ o.psi.T, **_S),
     _rule("inverse_mass_momentum", "LD (A.18)", lambda o: inverse_mass(o) @ o.H @ o.phi @ o.M @ o.phi.T,
           lambda o: white(o).T @ o.D_inverse @ o.H @ o.psi @ o.M @ o.phi.T),
     _rule("inverse_mass_momentum_riccati", "LD Lemma 4.5 (4.9b), (A.20)",
           lambda o: inverse_mass(o) @ o.H @ o.phi @ o.M @ o.phi.T,
-          lambda o: white(o).T @ o.D_inverse @ o.H @ o.psi @ o.P + o.K.T @ o.psi.T, NO_ROTORS),
+          lambda o: white(o).T @ o.D_inverse @ o.H @ o.psi @ o.P + o.K.T @ o.psi.T, NO_GYRO),
 )
 
 JPL = (
@@ -204,9 +204,9 @@ JPL = (
     _rule("jpl_a43", "JPL (a.43)", lambda o: o.Psi @ o.L @ o.H @ o.Phi @ o.L, lambda o: o.Phi @ o.L @ o.H @ o.Psi @ o.L),
     _rule("jpl_a50", "JPL A.7 (a.50)", lambda o: jpl_white(o).T @ o.D_inverse @ o.H @ o.psi @ o.M @ o.phi.T,
           lambda o: jpl_white(o).T @ o.D_inverse @ o.H @ o.psi_tilde @ o.P
-          + o.L.T @ o.Psi.T @ o.tau_bar.T + o.G.T, NO_ROTORS),
+          + o.L.T @ o.Psi.T @ o.tau_bar.T + o.G.T, NO_GYRO),
     _rule("jpl_a51", "JPL (a.51)", lambda o: jpl_white(o).T @ o.D_inverse @ o.H @ o.P @ (o.I + o.phi_tilde.T),
-          lambda o: o.L.T @ o.Psi.T @ o.tau_bar.T + o.G.T, NO_ROTORS),
+          lambda o: o.L.T @ o.Psi.T @ o.tau_bar.T + o.G.T, NO_GYRO),
 )
 
 
@@ -225,10 +225,6 @@ OPERATIONAL = (
           lambda o: white(o).T @ o.D_inverse @ o.H @ o.psi @ o.B),
     _rule("operational_compliance", "OA (5.4), (5.5)", lambda o: o.J @ inverse_mass(o) @ o.J.T,
           lambda o: o.B.T @ o.psi.T @ o.H.T @ o.D_inverse @ o.H @ o.psi @ o.B),
-    _rule("tip_inverse", "OA (5.4)",
-          lambda o: (o.B.T @ o.psi.T @ o.H.T @ o.D_inverse @ o.H @ o.psi @ o.B),
-          lambda o: o.J @ inverse_mass(o) @ o.J.T),
-    _rule("jacobian_inner", "OA §2; N 4", lambda o: o.J.T @ o.J, lambda o: o.H @ o.phi @ o.B @ o.B.T @ o.phi.T @ o.H.T),
     _rule("compliance_local", "LD (4.19)", lambda o: o.tau_bar.T @ o.Upsilon_plus @ o.tau_bar
           + o.H.T @ o.D_inverse @ o.H, lambda o: o.Upsilon, **_S),
     _rule("compliance_shift", "LD after (4.19)", lambda o: o.E_phi.T @ o.Upsilon @ o.E_phi,

@@ -36,9 +36,9 @@ def inverse(op: Operator) -> Operator:
 def _trivial(op: Operator) -> Operator | None:
     if isinstance(op, Identity):
         return op
-    if isinstance(op, Sum) and len(op.terms) == 1:
-        c, inner = op.terms[0]
-        return (1.0 / c) * inverse(inner)
+    if isinstance(op, Sum) and op.terms[0][0] != 1:  # (cA)⁻¹ = A⁻¹/c
+        c = op.terms[0][0]
+        return (1.0 / c) * inverse(total([(d / c, term) for d, term in op.terms]).with_used(op.used))
     return None
 
 
@@ -223,11 +223,11 @@ def _small(op: Operator) -> Operator | None:
             with np.errstate(all="ignore"):
                 condition = np.linalg.cond(np.where(np.isfinite(small), small, 1.0))
             if (condition > 1e13).any():
-                raise SingularError(f"{op} is singular here, so its inverse does not exist (too few joints, or a singular pose)")
+                raise SingularError(f"{op} is singular here (too few joints, or a singular pose): it has no inverse")
         symmetric = op.key == op.T.key
         return [arrays.inverse_spd(small) if symmetric else arrays.namespace(small).linalg.inv(small)]
 
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
     out.token = ("inverse", op.key)
     out.origin = lambda rebuild, target: inverse(rebuild(op))
-    return out.with_used([*op.used, rule("tip_inverse")])
+    return out.with_used([*op.used, rule("operational_compliance")])

@@ -197,7 +197,8 @@ class FusedPropagation(Operator):
         for k in range(len(edges) - 1, -1, -1):
             through, enters, p = edges[k]
             if p >= 0:
-                out[p] = plus(out[p], act(through.phi, _merged(through.local, enters.local, out[k], x[k])))
+                own = None if enters is None else enters.local
+                out[p] = plus(out[p], act(through.phi, _merged(through.local, own, out[k], x[k])))
         return out
 
 
@@ -255,7 +256,7 @@ def fused(left: Operator, right: Operator) -> FusedPropagation | None:
         return None
     if left.owner.rigid_key != right.owner.rigid_key:
         return None
-    if not all(isinstance(e, Edge) for e in (*left.blocks[:1], *right.blocks[:1])):
+    if not all(e is None or isinstance(e, Edge) for e in right.blocks):  # JPL's S has no φ to cross
         return None
     return FusedPropagation(left, right)
 
@@ -328,6 +329,18 @@ class Operators(MotionLeaves):
     def has_joint_inertia(self) -> bool:
         """Whether D holds more than HPH*, so that HG = I and its like fail."""
         return self.links.has_rotors if self.is_default else any(m is not None for m in self._measurement)
+
+    @property
+    def has_coupled_rotors(self) -> bool:
+        """Whether some rotor turns with its parent, so that G holds more than PH*D⁻¹."""
+        return any(s is not None for s in self.links.s) if self.is_default else self._measurement[1] is not None
+
+    @property
+    def has_coupling(self) -> bool:
+        """Whether a rotor couples its joint with its parent's motion, so that GD = PH* and its like fail."""
+        if self.is_default:
+            return any(s is not None for s in self.links.s)
+        return self._measurement[1] is not None
 
     @property
     def is_default(self) -> bool:

@@ -34,12 +34,13 @@ class MotionLeaves:
         links: Links
         bodies: Space
         joints: Space
-        articulated: Articulated
-        E_phi: Operator
-        M: Operator
-        H: Operator
-        D_inverse: Operator
         q: Array
+
+        @cached_property
+        def articulated(self) -> Articulated: ...
+        @cached_property
+        def H(self) -> Operator: ...
+
         _diagonal: Callable[..., Any]
         recursion: Callable[..., Operator]
         lyapunov: Callable[..., Operator]
@@ -70,7 +71,7 @@ class MotionLeaves:
         from ..dynamics.links import accelerations, base_acceleration, coriolis_accelerations
 
         if self.a is None:
-            raise InputError("this operator needs an acceleration: make the operators with robot.operators(q, v=v, a=a)")
+            raise InputError("this operator needs an acceleration: use robot.operators(q, v=v, a=a)")
         bias = coriolis_accelerations(self.model, self.links, self._velocities, self._rates)
         return accelerations(self.links, self.links.split(self.a), bias, base_acceleration(self.model, self.q))
 
@@ -141,9 +142,10 @@ class MotionLeaves:
         """M̂ = ½ (Ṁ − Q[MV]) (LD (2.8)); not symmetric."""
         from ..dynamics.coriolis import inertia_rate
 
-        return self._diagonal(
-            "M_hat", self.bodies, self.bodies, lambda: [inertia_rate(M, V) for M, V in zip(self.links.M, self._velocities)]
-        )
+        def blocks() -> list[Array]:
+            return [inertia_rate(M, V) for M, V in zip(self.links.M, self._velocities)]
+
+        return self._diagonal("M_hat", self.bodies, self.bodies, blocks)
 
     @cached_property
     def F_script(self) -> Operator:

@@ -8,6 +8,7 @@ the leaves and sums and products are flat, so equal formulas are equal expressio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -256,13 +257,8 @@ class Sum(Operator):
         return total([(c, t.T) for c, t in self.terms]).with_used(self.used)
 
     def forward(self, x: Blocks) -> Blocks:
-        out: Blocks = [None] * len(self.rows.sizes)
-        for c, term in self.terms:
-            for i, y in enumerate(term.forward(x)):
-                if y is not None:
-                    scaled = y if c == 1 else -y if c == -1 else c * y
-                    out[i] = scaled if out[i] is None else out[i] + scaled
-        return out
+        terms = [(c, t.factors if isinstance(t, Product) else (t,)) for c, t in self.terms]
+        return _summed(terms, x, len(self.rows.sizes))
 
     @property
     def key(self) -> Any:
@@ -270,6 +266,31 @@ class Sum(Operator):
 
     def copy(self) -> Operator:
         return Sum(self.terms)
+
+
+def _summed(terms: Sequence[tuple[float, tuple[Operator, ...]]], x: Blocks, size: int) -> Blocks:
+    """Σ c A₁A₂… x, where terms that begin with the same factor share its sweep: AB + AC = A (B + C)."""
+    out: Blocks = [None] * size
+    groups: dict[Any, list[tuple[float, tuple[Operator, ...]]]] = {}
+    for c, factors in terms:
+        groups.setdefault(factors[0].key if len(factors) > 1 else None, []).append((c, factors))
+    for key, members in groups.items():
+        if key is None or len(members) == 1:
+            parts = [(c, _chained(factors).forward(x)) for c, factors in members]
+        else:
+            head = members[0][1][0]
+            inner = _summed([(c, factors[1:]) for c, factors in members], x, len(head.cols.sizes))
+            parts = [(1.0, head.forward(inner))]
+        for c, part in parts:
+            for i, y in enumerate(part):
+                if y is not None:
+                    scaled = y if c == 1 else -y if c == -1 else c * y
+                    out[i] = scaled if out[i] is None else out[i] + scaled
+    return out
+
+
+def _chained(factors: tuple[Operator, ...]) -> Operator:
+    return factors[0] if len(factors) == 1 else Product(factors)
 
 
 class Zero(Operator):
@@ -283,8 +304,7 @@ class Zero(Operator):
         return Zero(self.cols, self.rows)
 
     def forward(self, x: Blocks) -> Blocks:
-        width, like = x[0].shape[-1], x[0]
-        return [arrays.zeros((r, width), like=like) for r in self.rows.sizes]
+        return [None] * len(self.rows.sizes)
 
     @property
     def key(self) -> Any:
@@ -296,7 +316,7 @@ class Zero(Operator):
 
 def product(factors: Sequence[Operator]) -> Operator:
     """The product, flattened: nested products joined, identities dropped, numbers brought to the front."""
-    for left, right in zip(factors, factors[1:]):
+    for left, right in pairwise(factors):
         if left.cols != right.rows:
             raise SpaceError(
                 f"cannot multiply {left} by {right}: the first takes {left.cols}, the second gives {right.rows}"

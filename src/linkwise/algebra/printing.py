@@ -150,9 +150,9 @@ def _wrapped(op: Operator, leaf, joiner: str, one: str, zero: str) -> str:  # ty
     upright = [t for _, t in op.T.terms] if isinstance(op.T, Sum) else []
     first_leaves = [t.factors[0] for t in upright if isinstance(t, Product)]
     # (I − K*ψ*H*) is printed (I − H ψ K)*, as the papers do.
-    if first_leaves and all(isinstance(f, Leaf) and not f.flipped for f in first_leaves):
-        if all(f.flipped for t in op.terms if isinstance(t[1], Product) for f in _leaves(t[1])):
-            return f"({starred})*" if leaf is _text_leaf else f"({starred})^*"
+    unstarred = first_leaves and all(isinstance(f, Leaf) and not f.flipped for f in first_leaves)
+    if unstarred and all(f.flipped for _, t in op.terms if isinstance(t, Product) for f in _leaves(t)):
+        return f"({starred})*" if leaf is _text_leaf else f"({starred})^*"
     return f"({inner})"
 
 

@@ -17,6 +17,7 @@ from .leaves import Operators, leaves_of
 from .operator import Identity, Operator, Product, Sum, Zero, product, total
 
 NO_ROTORS = "no rotors"
+NO_GYRO = "no gyroscopic rotors"
 CHAIN = "serial chain"
 ONE_DOF = "one-dof joints"
 MOTION = "velocities"
@@ -41,6 +42,8 @@ class Rule:
     def admits(self, op: Operators) -> bool:
         """Whether the identity holds for this robot."""
         if NO_ROTORS in self.requires and op.has_joint_inertia:
+            return False
+        if NO_GYRO in self.requires and op.has_coupling:
             return False
         if ONE_DOF in self.requires and any(j.kind.nv > 1 for j in op.model.joints):
             return False
@@ -103,10 +106,13 @@ def rule(name: str) -> Rule:
 
 def simplify(op: Operator) -> Operator:
     """Apply the simplifying identities, innermost first, until none fires."""
+    rebuilt = op
     if isinstance(op, Product):
-        op = product([simplify(f) for f in op.factors]).with_used(op.used)
+        rebuilt = product([simplify(f) for f in op.factors]).with_used(op.used)
     elif isinstance(op, Sum):
-        op = total([(c, simplify(t)) for c, t in op.terms]).with_used(op.used)
+        rebuilt = total([(c, simplify(t)) for c, t in op.terms]).with_used(op.used)
+    if rebuilt.key != op.key:  # neighbours have changed, or a number has come to the front
+        return simplify(rebuilt)
     changed = _fire(op)
     return op if changed is None else simplify(changed)
 
@@ -134,7 +140,8 @@ def _instances(owner: Operators) -> list[tuple[Rule, Operator, Operator]]:
     cached = owner.__dict__.get("_rule_instances")
     if cached is None or cached[0] != owner.family_key:
         built = [(r, *r.sides(owner)) for r in identities() if r.simplifies and r.admits(owner)]
-        cached = (owner.family_key, built)
+        # Rotors make some right-hand sides dear: 𝓜 with its coupling terms costs more than its factors.
+        cached = (owner.family_key, [(r, lhs, rhs) for r, lhs, rhs in built if cost(rhs) <= cost(lhs)])
         owner.__dict__["_rule_instances"] = cached
     return cached[1]
 

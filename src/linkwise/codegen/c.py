@@ -83,7 +83,7 @@ class CSource:
                 return names[id(x)]
             return f"{float(np.float32(x)) if suffix else float(x)!r}{suffix}"
 
-        lines = []
+        lines: list[str] = []
         for node in self.program.nodes:
             if node.op == "input":
                 names[id(node)] = f"{node.args[0]}[{node.args[1]}]"
@@ -104,8 +104,8 @@ class CSource:
             roots = self.program.roots[start : start + size]
             lines += [f"    {label}[{i}] = {value(x)};" for i, x in enumerate(roots)]
             start += size
-        unused = [k for k in self.program.inputs if not any(n.op == "input" and n.args[0] == k for n in self.program.nodes)]
-        return [f"    (void){k};" for k in unused] + lines
+        used = {n.args[0] for n in self.program.nodes if n.op == "input"}
+        return [f"    (void){k};" for k in self.program.inputs if k not in used] + lines
 
     def write(self, folder: str | Path = ".") -> tuple[Path, Path]:
         """Write NAME.c and NAME.h; gives their paths."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import sys
 from collections.abc import Callable
 from functools import lru_cache
@@ -33,8 +34,7 @@ def context() -> Any:
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     try:
-        from numpy._core import _multiarray_umath as umath
-
+        umath = importlib.import_module("numpy._core._multiarray_umath")
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         table = get(umath._ARRAY_API, None)

@@ -71,7 +71,7 @@ class Kernel:
         return Kernel(derivative.jvp(self.program))
 
     def vjp(self) -> Kernel:
-        """A kernel for gradients of weighted outputs: takes the inputs, then weights per output; one array per input."""
+        """A kernel for gradients of weighted outputs: takes inputs, then weights; gives one array per input."""
         return Kernel(derivative.vjp(self.program))
 
     def code(self, dtype: Any) -> MachineCode:
@@ -127,8 +127,8 @@ class Kernel:
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
-            shapes = ", ".join(f"{k} {x.shape}" for k, x in zip(self.program.inputs, inputs))
-            raise InputError(f"the batch dimensions do not fit together: {shapes}") from None
+            named = ", ".join(f"{k} {x.shape}" for k, x in zip(self.program.inputs, inputs))
+            raise InputError(f"the batch dimensions do not fit together: {named}") from None
 
     def _outputs(self, out: Any, batch: tuple[int, ...], dtype: Any) -> list[np.ndarray]:
         shapes = [batch + s for s in self.program.shapes]
@@ -188,7 +188,7 @@ def listing(program: Program) -> str:
     def value(x: Any) -> str:
         return names[id(x)] if isinstance(x, Scalar) else repr(x)
 
-    lines = []
+    lines: list[str] = []
     for node in program.nodes:
         if node.op == "input":
             names[id(node)] = f"{node.args[0]}[{node.args[1]}]"

@@ -56,7 +56,8 @@ def _block_ir(program: Program, t: VectorType) -> str:
         writer.lines.append(f"  %o{j} = getelementptr i8, ptr %out, i64 {j * step}")
         writer.lines.append(f"  store {t.name} {writer.value(root)}, ptr %o{j}, align {t.alignment}")
     body = "\n".join(writer.lines)
-    return f"define internal void @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline {{\n{body}\n  ret void\n}}\n"
+    head = "define internal void @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline"
+    return f"{head} {{\n{body}\n  ret void\n}}\n"
 
 
 # --- moving states in and out ------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def entry_ir(program: Program) -> str:
         ok = f"%types{k}"
     lines += [f"  br i1 {ok}, label %shapes, {slow}", "shapes:"]
     ok = "true"
-    for k, name in enumerate(names):
+    for k in range(len(names)):
         lines += [
             *_field(f"%nd{k}", f"%arg{k}", NDIM, "i32"),
             f"  %one{k} = icmp eq i32 %nd{k}, 1",

@@ -36,7 +36,7 @@ def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     reach = [_carried_inboard(model, links, art, frame) for frame in frames]
     blocks: dict[tuple[int, int], Array] = {}
     for i, (path_i, X_i) in enumerate(reach):
-        for j, (path_j, X_j) in enumerate(reach[: i + 1]):
+        for j, (_, X_j) in enumerate(reach[: i + 1]):
             common = next((k for k in path_i if k in X_j), None)
             if common is not None:
                 blocks[i, j] = X_i[common].mT @ Omega[common] @ X_j[common]

@@ -133,7 +133,7 @@ def float_base(model: M, joint_name: str = "root_joint") -> M:
     if model.base.mass == 0 and not model.bodies:
         raise ModelError(f"robot {model.name!r} has no body that could float")
     if joint_name in model.joint_index:
-        raise ModelError(f"robot {model.name!r} has a joint {joint_name!r} already: it floats, or give another joint_name")
+        raise ModelError(f"robot {model.name!r} floats already, or has a joint {joint_name!r}: give another joint_name")
     base = Body(model.base_name, Joint(Free(), joint_name), model.base)
     bodies = (base, *(replace(b, parent=base.name) if b.parent is None else b for b in model.bodies))
     frames = tuple(

@@ -6,7 +6,14 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array, namespace
-from ..spatial import Transform, quaternion_exp, quaternion_from_rotation, quaternion_log, rotation_from_quaternion, skew
+from ..spatial import (
+    Transform,
+    quaternion_exp,
+    quaternion_from_rotation,
+    quaternion_log,
+    rotation_from_quaternion,
+    skew,
+)
 
 
 def screw_exp(twist: Array) -> Transform:

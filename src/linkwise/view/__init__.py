@@ -1,0 +1,1 @@
+"""Pictures. Everything here needs the extra ``plot`` and loads matplotlib when used."""

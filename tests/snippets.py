@@ -1,0 +1,230 @@
+"""Markdown that runs: Python blocks, the output beside them, and the tables made from the code.
+
+    python tests/snippets.py            check README.md and docs/*.md
+    python tests/snippets.py --write    put what is printed, and the tables, into them
+
+The ```python blocks of a file run in order in one namespace and an empty folder. What a block prints must
+stand in a ```text block right after it. Tables between ``<!-- table: NAME -->`` and ``<!-- end -->`` are made
+by the function of that name in :data:`TABLES`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import os
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import linkwise as lw
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"(<!-- table: (\w+)(?: (\w+))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A Python block and the text block right after it, as they stand in a page."""
+
+    line: int
+    code: str
+    end: int  # where its fence ends in the page
+    expected: str | None
+    expected_span: tuple[int, int] | None
+
+
+def snippets(page: str) -> list[Snippet]:
+    """The Python blocks of a page, in order."""
+    fences = list(FENCE.finditer(page))
+    out = []
+    for i, f in enumerate(fences):
+        if f[1] != "python":
+            continue
+        after = fences[i + 1] if i + 1 < len(fences) else None
+        paired = after is not None and after[1] == "text" and not page[f.end() : after.start()].strip()
+        expected, span = (after[2], (after.start(), after.end())) if paired and after else (None, None)
+        out.append(Snippet(page.count("\n", 0, f.start()) + 1, f[2], f.end(), expected, span))
+    return out
+
+
+def run(path: Path, page: str) -> list[tuple[Snippet, str]]:
+    """Every snippet with what it prints; an error names the page and the line."""
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    out = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions():
+        for s in snippets(page):
+            printed = io.StringIO()
+            try:
+                code = compile("\n" * s.line + s.code, str(path), "exec")
+                with contextlib.redirect_stdout(printed):
+                    exec(code, namespace)
+            except Exception as e:
+                raise AssertionError(f"{path.name}, line {s.line}: {traceback.format_exc(limit=-2)}") from e
+            out.append((s, "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())))
+    return out
+
+
+def mismatches(path: Path) -> list[str]:
+    """What is wrong with a page: outputs that differ, outputs not shown, tables out of date."""
+    page = path.read_text(encoding="utf-8")
+    wrong = []
+    for s, printed in run(path, page):
+        if printed != (s.expected or ""):
+            wrong.append(f"{path.name}, line {s.line}: it prints\n{printed}\nbut the page shows\n{s.expected}")
+    if page != with_tables(page):
+        wrong.append(f"{path.name}: a table is out of date; run python tests/snippets.py --write")
+    return wrong
+
+
+def rewritten(path: Path) -> str:
+    """The page with the outputs and tables that its code gives now."""
+    page = path.read_text(encoding="utf-8")
+    for s, printed in reversed(run(path, page)):
+        block = f"```text\n{printed}```" if printed else ""
+        if s.expected_span is not None:
+            page = page[: s.expected_span[0]] + block + page[s.expected_span[1] :]
+        elif block:
+            page = page[: s.end] + "\n\n" + block + page[s.end :]
+    return with_tables(page)
+
+
+# --- tables made from the code -----------------------------------------------------------------------
+
+
+def with_tables(page: str) -> str:
+    """The page with every marked table made anew."""
+
+    def fill(m: re.Match[str]) -> str:
+        arguments = [] if m[3] is None else [m[3]]
+        return f"{m[1]}{TABLES[m[2]](*arguments)}{m[5]}"
+
+    return TABLE.sub(fill, page)
+
+
+def identity_table(paper: str) -> str:
+    """The identities a paper prints: equation, formula, name, what it needs."""
+    rows = ["| where | identity | rule | holds for |", "|---|---|---|---|"]
+    for r in lw.identities():
+        cites = [c.removeprefix(f"{paper} ") for c in r.cites if c.startswith(f"{paper} ")]
+        if cites:
+            rows.append(f"| {'; '.join(cites)} | `{r.formula}` | `{r.name}` | {_needs(r)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _needs(rule: lw.Rule) -> str:
+    words = {"serial chain": "chains", "no rotors": "no rotors", "one-dof joints": "one-dof joints"}
+    needs = [words.get(x, x) for x in sorted(rule.requires) if x != "velocities"]
+    return ", ".join(needs) or "every robot"
+
+
+def method_table() -> str:
+    """Every public method and property of a robot, in the order of the source, under its headings."""
+    rows: list[str] = []
+    for cls in (lw.Robot, lw.Robot.__mro__[1]):
+        for heading, names in _sections(cls):
+            own = [n for n in names if not n.startswith("_") and (cls is lw.Robot or n not in lw.Robot.__dict__)]
+            if own:
+                rows += ["", f"**{heading[0].upper()}{heading[1:]}**", "", "| call | what it gives |", "|---|---|"]
+                rows += [f"| `{_call(cls, n)}` | {_first_line(inspect.getattr_static(cls, n))} |" for n in own]
+    return "\n".join(rows[1:]) + "\n"
+
+
+def _sections(cls: type) -> list[tuple[str, list[str]]]:
+    """The names defined in a class body, under its ``# --- heading ---`` comments."""
+    found: list[tuple[str, list[str]]] = [("what it is", [])]
+    for line in inspect.getsource(cls).splitlines():
+        if heading := re.match(r"    # --- (.+?) -+$", line):
+            found.append((heading[1], []))
+        elif defined := re.match(r"    def (\w+)\(", line):
+            found[-1][1].append(defined[1])
+    return found
+
+
+def _call(cls: type, name: str) -> str:
+    member = inspect.getattr_static(cls, name)
+    if not inspect.isfunction(member):
+        return f"robot.{name}"
+    shown = []
+    for p in list(inspect.signature(member).parameters.values())[1:]:
+        default = p.default.__name__ if inspect.isclass(p.default) else repr(p.default)
+        shown.append(p.name if p.default is p.empty else f"{p.name}={default}")
+    return f"robot.{name}({', '.join(shown)})"
+
+
+def _first_line(member: object) -> str:
+    """The first sentence of a docstring, on one line of a table."""
+    function = getattr(member, "func", None) or getattr(member, "fget", None) or member
+    text = inspect.getdoc(function) or UNSAID.get(getattr(function, "__name__", ""), "")
+    paragraph = re.sub(r"[;,]? ?\(?math notes [\w., ]*\d\)?", "", " ".join(text.split("\n\n")[0].split()))
+    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", paragraph).replace("``", "`").replace("|", r"\|")
+
+
+def name_table() -> str:
+    """Every public name of the package."""
+    rows = ["| name | what it is |", "|---|---|"]
+    rows += [f"| `lw.{n}` | {_first_line(getattr(lw, n)) or '–'} |" for n in lw.__all__ if n != "FORWARD_METHODS"]
+    rows.append(f"| `lw.FORWARD_METHODS` | the forward-dynamics methods by name: {', '.join(lw.FORWARD_METHODS)} |")
+    return "\n".join(rows) + "\n"
+
+
+def leaf_table(kind: str) -> str:
+    """The operators of a robot: its own ("still") or those that also need velocities ("moving")."""
+    robot = lw.chain(2)
+    x = [0.1, 0.2]
+    op = robot.operators(x, v=x, a=x)
+    moving = set(type(op).__mro__[1].__dict__)
+    rows = ["| name | prints as | takes → gives | structure | what it is |", "|---|---|---|---|---|"]
+    for cls in type(op).__mro__[:2]:
+        for name, member in cls.__dict__.items():
+            getter = getattr(member, "func", None) or getattr(member, "fget", None)
+            is_leaf = getter is not None and getter.__annotations__.get("return") == "Operator"
+            if name.startswith("_") or not is_leaf or (name in moving) != (kind == "moving"):
+                continue
+            leaf = getattr(op, name)
+            spaces = f"{leaf.cols.kind} → {leaf.rows.kind}"
+            rows.append(f"| `op.{name}` | {leaf} | {spaces} | {leaf.structure} | {_first_line(getter)} |")
+    return "\n".join(rows) + "\n"
+
+
+UNSAID = {  # what members without a docstring are
+    "body_index": "the index of every body, by name",
+    "joint_index": "the index of every joint, by name",
+    "children": "the indices of every body's children",
+    "q_slices": "where every joint's numbers are in q",
+    "v_slices": "where every joint's numbers are in v",
+}
+
+TABLES: dict[str, Callable[..., str]] = {
+    "leaves": leaf_table,
+    "identities": identity_table,
+    "methods": method_table,
+    "names": name_table,
+}
+
+
+def main() -> int:
+    wrong: list[str] = []
+    for path in PAGES:
+        if "--write" in sys.argv[1:]:
+            new = rewritten(path)
+            if new != path.read_text(encoding="utf-8"):
+                path.write_text(new, encoding="utf-8")
+                print(f"{os.path.relpath(path)}: written")
+        wrong += mismatches(path)
+    print("\n\n".join(wrong) or f"{len(PAGES)} pages agree with their code")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""The command line: what it prints, what it writes, and how it fails."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import cli, demo
+
+ODD = """<robot name="odd"><link name="base"/>
+<link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<joint name="hinge" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint>
+</robot>"""
+
+
+def run(capsys, *argv):
+    try:
+        code = cli.main(list(argv))
+    except SystemExit as e:
+        code = e.code
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_version(capsys):
+    assert run(capsys, "--version") == (0, f"linkwise {lw.__version__}\n", "")
+
+
+def test_nothing_prints_help(capsys):
+    code, out, _ = run(capsys)
+    assert code == 0
+    assert all(c.name in out for c in cli.COMMANDS)
+
+
+def test_robots_lists_every_robot(capsys):
+    code, out, _ = run(capsys, "robots")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[1:]] == lw.robots()
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "cartpole"])
+def test_demo_prints_and_draws(capsys, tmp_path, monkeypatch, name):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "demo", "--robot", name)
+    assert (code, err) == (0, "")
+    assert "H φ M φ* H*" in out or "(I - H ψ K)* D⁻¹ (I - H ψ K)" in out
+    assert all(method in out for method in lw.FORWARD_METHODS)
+    assert [p.name for p in tmp_path.iterdir()] == ["linkwise-demo.png"]
+    assert (tmp_path / "linkwise-demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["panda", "satellite"])
+def test_demo_without_picture(capsys, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "demo", "--robot", name, "--no-picture")
+    assert (code, err) == (0, "")
+    assert not list(tmp_path.iterdir())
+    assert max(len(line) for line in out.splitlines()) <= 100
+
+
+WITHOUT_MATPLOTLIB = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "matplotlib":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+from linkwise.cli import main
+sys.exit(main(["demo", "--robot", "double_pendulum"]))
+"""
+
+
+def test_a_missing_matplotlib_is_no_error(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MATPLOTLIB], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'pip install "linkwise[plot]"' in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["dmeo"], "linkwise --help"),
+        (["demo", "--frobnicate"], "--help"),
+        (["demo", "--robot", "nope"], "built in are"),
+        (["demo", "--robot", "nope.urdf"], "check the path"),
+        (["demo", "--output", "nowhere/picture.png"], "make it first"),
+        (["demo", "--output", "picture.txt"], ".svg"),
+        (["demo", "--output", "folder.png"], "name a file in it"),
+    ],
+)
+def test_errors_are_one_line_with_a_hint(capsys, tmp_path, monkeypatch, argv, hint):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.png").mkdir()
+    code, out, err = run(capsys, *argv)
+    assert code == 2
+    assert not out
+    assert re.fullmatch(r"linkwise: error: [^\n]+\n", err)
+    assert hint in err
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(capsys, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    code, _, err = run(capsys, "demo", "--output", str(closed / "x.png"))
+    assert code == 2
+    assert "--no-picture" in err
+
+
+def test_a_disk_that_fails_leaves_nothing(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    output = tmp_path / "x.png"
+    code, _, err = run(capsys, "demo", "--robot", "double_pendulum", "--output", str(output))
+    assert code == 2
+    assert "No space left" in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("argv", [["--debug", "demo", "--robot", "nope"], ["demo", "--robot", "nope", "--debug"]])
+def test_debug_shows_the_traceback(argv):
+    with pytest.raises(lw.UnknownNameError):
+        cli.main(argv)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_terminals_without_greek(encoding):
+    code = "import sys; from linkwise.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "demo", "--robot", "double_pendulum", "--no-picture"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert "(I - H psi K)*" in done.stdout.decode(encoding)
+
+
+def test_a_warning_is_one_line(capsys, tmp_path):
+    path = tmp_path / "odd.urdf"
+    path.write_text(ODD, encoding="utf-8")
+    code, _, err = run(capsys, "demo", "--robot", str(path), "--no-picture")
+    assert code == 0
+    assert re.fullmatch(r"linkwise: warning: [^\n]+\n", err)
+
+
+def test_a_robot_without_joints(capsys, tmp_path):
+    path = tmp_path / "stone.urdf"
+    path.write_text('<robot name="stone"><link name="base"/></robot>', encoding="utf-8")
+    code, _, err = run(capsys, "demo", "--robot", str(path), "--no-picture")
+    assert code == 2
+    assert "no joint that moves" in err
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "quadruped"])
+def test_the_fall_keeps_its_energy(name):
+    motion = demo.fall(lw.load(name), duration=0.1, steps=20)
+    assert motion.drift < 1e-5 * max(1.0, motion.kinetic.max())
+    assert np.isfinite(motion.q).all()
+
+
+def test_operations_grow_linearly():
+    counts = [demo.operations(lw.chain(n), "articulated_body") for n in (10, 20, 30)]
+    assert counts[2] - counts[1] == counts[1] - counts[0]

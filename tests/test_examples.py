@@ -1,0 +1,24 @@
+"""Every script in examples/ runs as it stands, in a folder of its own, and says something."""
+
+import subprocess
+import sys
+
+import pytest
+
+from snippets import ROOT
+
+SCRIPTS = sorted((ROOT / "examples").glob("[0-9]*.py"))
+
+
+def test_they_are_numbered():
+    assert [s.name[:3] for s in SCRIPTS] == [f"{i:02d}_" for i in range(1, len(SCRIPTS) + 1)]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda s: s.stem)
+def test_script_runs(script, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert not done.stderr
