@@ -15,8 +15,14 @@ import linkwise as lw
 from linkwise.algebra.leaves import Leaf, dense_block, leaves_of
 from linkwise.algebra.printing import symbol
 
-_FACTOR = re.compile(r"([^\s()\[\]]+?)(\*?)\(([^()]*)\)")
-_TERM = re.compile(r"(^|\s[+-]\s)")
+_TOKEN = re.compile(r"[^\s()\[\]]+?\*?\([^()]*\)|\d[\d.]*(?:e[+-]?\d+)?|Σ|\[|\]|\+|-")
+_FACTOR = re.compile(r"(.+?)(\*?)\(([^()]*)\)")
+
+Zero = None  # what a missing parent or child contributes
+
+
+def _plus(x: Any, y: Any) -> Any:
+    return y if x is Zero else x if y is Zero else x + y
 
 
 class Reader:
@@ -40,9 +46,10 @@ class Reader:
             for k in order:
                 for line in lines:
                     name, right = line.split("(k) = ", 1)
-                    self.vectors.setdefault(name, {})[k] = self._sum(right, k)
-        y = self.vectors["y"]
-        return np.concatenate([np.broadcast_to(y[k], (r,)) for k, r in enumerate(self.op.rows.sizes)])
+                    self.vectors.setdefault(name, {})[k] = self._sum(_TOKEN.findall(right), k, None)
+        rows = zip(self.vectors["y"].items(), [self.op.rows.sizes[k] for k in self.vectors["y"]])
+        blocks = {k: np.zeros(r) if y is Zero else y for (k, y), r in rows}
+        return np.concatenate([blocks[k] for k in sorted(blocks)])
 
     def _loops(self) -> list[tuple[Any, list[str]]]:
         loops: list[tuple[Any, list[str]]] = []
@@ -56,46 +63,51 @@ class Reader:
                 loops[-1][1].append(line.strip())
         return loops
 
-    def _sum(self, right: str, k: int) -> Any:
-        parts = _TERM.split(right)
-        total: Any = 0.0
-        sign = 1.0
-        for part in parts:
-            if part.strip() in ("+", "-"):
-                sign = 1.0 if part.strip() == "+" else -1.0
-            elif part.strip():
-                total = total + sign * self._term(part.strip(), k)
+    # --- expressions: sum := [-] term {(+|-) term}, term := [number] (A(…) term | Σ term | [sum] | v(…)) ---
+
+    def _sum(self, tokens: list[str], k: int, child: int | None) -> Any:
+        total, sign = Zero, 1.0
+        while tokens and tokens[0] != "]":
+            if tokens[0] in "+-":
+                sign = 1.0 if tokens.pop(0) == "+" else -1.0
+            value = self._term(tokens, k, child)
+            total = _plus(total, Zero if value is Zero else sign * value)
         return total
 
-    def _term(self, term: str, k: int) -> Any:
-        if term.startswith("-"):
-            return -self._term(term[1:].strip(), k)
-        if term.startswith("Σ "):
+    def _term(self, tokens: list[str], k: int, child: int | None) -> Any:
+        token = tokens.pop(0)
+        if token == "Σ":
             children = [j for j, p in enumerate(self.parents) if p == k]
-            return sum((self._product(term[2:], k, j) for j in children), 0.0)
-        if "k-1" in term:
-            children = [j for j, p in enumerate(self.parents) if p == k]
-            return sum((self._product(term, k, j) for j in children), 0.0)
-        return self._product(term, k, None)
+            copies = [list(tokens) for _ in children] or [list(tokens)]
+            values = [self._term(rest, k, j) for rest, j in zip(copies, children or [None])]
+            tokens[:] = copies[0]
+            total = Zero
+            for value in values:
+                total = _plus(total, value)
+            return total
+        if token == "[":
+            inner = self._sum(tokens, k, child)
+            assert tokens.pop(0) == "]"
+            return inner
+        if token[0].isdigit():
+            value = self._term(tokens, k, child)
+            return Zero if value is Zero else float(token) * value
+        return self._factor(token, tokens, k, child)
 
-    def _product(self, term: str, k: int, child: int | None) -> Any:
-        """c A(…) B(…) v(…), from the right; zero where it asks for the parent of a body on the world."""
-        scale = re.match(r"([\d.]+(?:e[+-]?\d+)?)\s", term)
-        factors = _FACTOR.findall(term)
-        if any(index in ("p", "k+1") for _, _, index in factors) and self.parents[k] < 0:
-            return 0.0
-        name, star, index = factors[-1]
-        assert not star, f"{term!r} does not end in a vector"
-        y = self.vectors[name][self._body(index, k, child)]
-        for name, star, index in reversed(factors[:-1]):
-            matrix = dense_block(self.leaves[name].blocks[self._body(index, k, child)])
-            y = (matrix.T if star else matrix) @ y
-        return float(scale.group(1)) * y if scale else y
+    def _factor(self, token: str, tokens: list[str], k: int, child: int | None) -> Any:
+        name, star, index = _FACTOR.fullmatch(token).groups()  # type: ignore[union-attr]
+        body = self._body(index, k, child)
+        if name in self.vectors and not star and name not in self.leaves:
+            return Zero if body is None else self.vectors[name][body]
+        value = self._term(tokens, k, child)
+        if value is Zero or body is None:
+            return Zero
+        matrix = dense_block(self.leaves[name].blocks[body])
+        return (matrix.T if star else matrix) @ value
 
-    def _body(self, index: str, k: int, child: int | None) -> int:
-        """The body whose block or vector is meant; an edge (outer, inner) belongs to its outboard end."""
+    def _body(self, index: str, k: int, child: int | None) -> int | None:
+        """The body whose block or vector is meant; an edge (inner, outer) belongs to its outboard end."""
         where = index.split(",")[-1].strip()
-        if where in ("j", "k-1"):
-            assert child is not None
-            return child
-        return {"k": k, "p": self.parents[k], "k+1": self.parents[k]}[where]
+        parent = self.parents[k] if self.parents[k] >= 0 else None
+        only = next((j for j, p in enumerate(self.parents) if p == k), None)
+        return {"k": k, "p": parent, "k+1": parent, "j": child, "k-1": only}[where]

@@ -115,13 +115,12 @@ def test_everything_can_be_explained(name):
         assert "Runs as" in text and "Identities used" in text and "Operations for one vector" in text
         assert explanation.latex.startswith("\\[\n") and explanation.latex.count("{") == explanation.latex.count("}")
         assert explanation._repr_latex_() == f"${op.latex()}$"
-        letters = set("φψλεντ⁻₂Υ") & set(op.latex())
-        assert not letters - set("⁻"), f"{letters} in the LaTeX of {op}"
+        assert op.latex().isascii(), f"{op.latex()!r} is no LaTeX"
 
 
 @pytest.mark.parametrize("name", ZOO)
 def test_operations_are_counted(name):
-    op = make(name, operators("chain4"))
+    op = make(name, operators("arms"))
     operations = op.explain().operations
     if isinstance(op, (Identity, Zero)) or name in ("S",):
         assert operations.total == 0
