@@ -97,12 +97,14 @@ class Reader:
     def _factor(self, token: str, tokens: list[str], k: int, child: int | None) -> Any:
         name, star, index = _FACTOR.fullmatch(token).groups()  # type: ignore[union-attr]
         body = self._body(index, k, child)
-        if name in self.vectors and not star and name not in self.leaves:
+        if name not in self.leaves:  # a vector ends a product
+            assert not star
             return Zero if body is None else self.vectors[name][body]
         value = self._term(tokens, k, child)
-        if value is Zero or body is None:
+        block = Zero if body is None else self.leaves[name].blocks[body]
+        if value is Zero or block is Zero:
             return Zero
-        matrix = dense_block(self.leaves[name].blocks[body])
+        matrix = dense_block(block)
         return (matrix.T if star else matrix) @ value
 
     def _body(self, index: str, k: int, child: int | None) -> int | None:

@@ -63,7 +63,9 @@ class Mechanics:
 
     def _rotors(self) -> list[tuple[int, int, lw.Rotor, slice]]:
         rows = zip(self.robot.joints, self.robot.parents, self.robot.v_slices)
-        return [(k, p, j.rotor, own) for k, (j, p, own) in enumerate(rows) if j.rotor is not None and j.kind.nv]
+        return [
+            (k, p, j.rotor, own) for k, (j, p, own) in enumerate(rows) if j.rotor is not None and j.kind.nv
+        ]
 
     @cached_property
     def partial_velocities(self) -> list[list[tuple[np.ndarray, ...]]]:

@@ -43,7 +43,9 @@ class Oracle:
         ids: dict = {None: 0}
         for b in robot.bodies:
             placement = pin.SE3(np.array(b.joint.placement.R), np.array(b.joint.placement.l))
-            ids[b.name] = self.model.addJoint(ids[b.parent], joint_model(b.joint.kind), placement, b.joint.name)
+            ids[b.name] = self.model.addJoint(
+                ids[b.parent], joint_model(b.joint.kind), placement, b.joint.name
+            )
             inertia = pin.Inertia(b.inertia.mass, np.array(b.inertia.com), np.array(b.inertia.tensor))
             self.model.appendBodyToJoint(ids[b.name], inertia, pin.SE3.Identity())
         hand = robot.extra_frames[-1]
@@ -56,7 +58,9 @@ class Oracle:
             start = self.model.idx_vs[ids[b.name]]
             local = ANGULAR_FIRST if isinstance(b.joint.kind, lw.Free) else range(b.joint.kind.nv)
             self.order[own] = [start + i for i in local]
-            assert self.model.idx_qs[ids[b.name]] == robot.q_slices[robot.body(b.name)].start  # same order of q
+            assert (
+                self.model.idx_qs[ids[b.name]] == robot.q_slices[robot.body(b.name)].start
+            )  # same order of q
 
     def v(self, x):
         out = np.empty(self.robot.nv)

@@ -20,7 +20,9 @@ ADMITTED = {
     "ball chain": lw.chain(6, joint="spherical", seed=1),
     "ball tree": lw.random_tree(7, seed=3, joints=["spherical"], branching=0.8),
     "ball tree, floating": lw.random_tree(7, seed=4, joints=["spherical"], branching=0.8, floating=True),
-    "hinges and balls": lw.random_tree(8, seed=5, joints=["spherical", "revolute", "prismatic", "helical", "fixed"]),
+    "hinges and balls": lw.random_tree(
+        8, seed=5, joints=["spherical", "revolute", "prismatic", "helical", "fixed"]
+    ),
     "hinges, balls, floating, rotors": lw.random_tree(
         8, seed=6, joints=["spherical", "revolute", "helical"], floating=True, rotors=True
     ),
@@ -86,14 +88,24 @@ def test_his_variables_are_the_articulated_inertia():
 
 
 def test_refuses_joints_it_has_no_form_for():
-    refused = {"cylindrical", "universal", "planar", "custom_line", "custom_slide", "custom_ball", "custom_skate"}
+    refused = {
+        "cylindrical",
+        "universal",
+        "planar",
+        "custom_line",
+        "custom_slide",
+        "custom_ball",
+        "custom_skate",
+    }
     refused |= {"custom_four", "tree", "tree_rotors", "floating", "floating_rotors", "big_floating_rotors"}
     for name in ALL:
         r = robot(name)
         s = state(r, ())
         if name not in refused:
             assert_close(
-                r.forward_dynamics(s.q, s.v, s.tau, method="armstrong"), r.forward_dynamics(s.q, s.v, s.tau), 1e-9
+                r.forward_dynamics(s.q, s.v, s.tau, method="armstrong"),
+                r.forward_dynamics(s.q, s.v, s.tau),
+                1e-9,
             )
             continue
         with pytest.raises(lw.NotAdmittedError, match="articulated_body") as caught:

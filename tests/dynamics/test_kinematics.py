@@ -58,7 +58,11 @@ def test_frames_of_the_world_and_of_bodies():
     poses = r.poses(q)
     assert list(poses) == ["world", "upper", "lower", "hand"] == [f.name for f in r.frames]
     assert_close(poses["hand"][1], r.pose(q, "hand")[1], 0.0)
-    for call in (r.velocity(q, v, "world"), r.acceleration(q, v, v, "world"), r.jacobian_dot_v(q, v, "world")):
+    for call in (
+        r.velocity(q, v, "world"),
+        r.acceleration(q, v, v, "world"),
+        r.jacobian_dot_v(q, v, "world"),
+    ):
         assert_close(call, np.zeros(6), 0.0)
     assert_close(r.jacobian(q, "world"), np.zeros((6, 2)), 0.0)
     assert_close(r.velocity(q, v, lw.Frame("ad hoc", "lower", at=(2, 0, 0))), r.velocity(q, v, "hand"), 1e-14)
@@ -103,7 +107,9 @@ def test_local_axes_turn_the_same_vectors(case):
     assert_close(r.velocity(s.q, s.v, frame, axes="local"), turned(r.velocity(s.q, s.v, frame)), 1e-12)
     for spatial in (False, True):
         world = r.acceleration(s.q, s.v, s.a, frame, spatial=spatial)
-        assert_close(r.acceleration(s.q, s.v, s.a, frame, axes="local", spatial=spatial), turned(world), 1e-12)
+        assert_close(
+            r.acceleration(s.q, s.v, s.a, frame, axes="local", spatial=spatial), turned(world), 1e-12
+        )
     bias = r.jacobian_dot_v(s.q, s.v, frame, axes="local")
     assert_close(bias, turned(r.jacobian_dot_v(s.q, s.v, frame)), 1e-12)
 

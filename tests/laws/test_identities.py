@@ -45,7 +45,16 @@ def test_the_main_results_are_there():
     cited = {c for r in RULES.values() for c in r.cites}
     lemmas = ["OA Lemma 4.1", "OA Lemma 4.2", "OA Lemma 4.3", "OA Lemma 5.1", "OA Lemma A.1", "UF Lemma 3.1"]
     lemmas += ["UF Lemma 6.1", "UF Lemma 6.2", "UF Lemma 6.3", "UF Lemma 6.4", "JPL Fact 4.1", "JPL Fact 4.2"]
-    lemmas += ["JPL Theorem 4.1", "JPL Identity 5.1", "JPL A.2", "JPL A.3", "JPL A.4", "JPL A.5", "JPL A.6", "JPL A.7"]
+    lemmas += [
+        "JPL Theorem 4.1",
+        "JPL Identity 5.1",
+        "JPL A.2",
+        "JPL A.3",
+        "JPL A.4",
+        "JPL A.5",
+        "JPL A.6",
+        "JPL A.7",
+    ]
     for lemma in lemmas:
         assert any(c.startswith(lemma) for c in cited), lemma
 
@@ -149,7 +158,22 @@ def test_simplifying_rules_simplify_where_there_are_no_rotors():
 
 def random_expression(o, rng, depth=3):
     """A product or sum of leaves that fit, with some adjoints."""
-    leaves = [o.H, o.phi, o.psi, o.M, o.P, o.G, o.K, o.D, o.D_inverse, o.tau, o.tau_bar, o.E_phi, o.E_psi, o.R]
+    leaves = [
+        o.H,
+        o.phi,
+        o.psi,
+        o.M,
+        o.P,
+        o.G,
+        o.K,
+        o.D,
+        o.D_inverse,
+        o.tau,
+        o.tau_bar,
+        o.E_phi,
+        o.E_psi,
+        o.R,
+    ]
     leaves += [o.phi_tilde, o.psi_tilde, o.P_plus, o.B, o.S, o.L, o.Delta_phi, o.Delta_psi, o.I, o.I_joints]
     leaves += [x.T for x in leaves]
     out = leaves[rng.integers(len(leaves))]

@@ -104,7 +104,9 @@ def test_jacobian_inner_product(name):
     one = np.broadcast_to(np.eye(r.nv), dense.shape)
     tolerance = 1e-14 * r.nv * np.linalg.cond(dense).max()
     assert_close(A.inv().dense() @ dense, one, tolerance)
-    assert_close(A.inv().dense(), r.jacobian_inner_inverse(o.q, r.tips[0]), tolerance * np.abs(A.inv().dense()).max())
+    assert_close(
+        A.inv().dense(), r.jacobian_inner_inverse(o.q, r.tips[0]), tolerance * np.abs(A.inv().dense()).max()
+    )
 
 
 def test_operational_inertia():
@@ -132,7 +134,9 @@ def test_no_route_is_said_so():
 
 def test_not_square_is_said_with_both_spaces():
     o = operators("panda")
-    with pytest.raises(lw.SpaceError, match=r"H has no inverse.*body space of 'panda'.*joint space of 'panda'"):
+    with pytest.raises(
+        lw.SpaceError, match=r"H has no inverse.*body space of 'panda'.*joint space of 'panda'"
+    ):
         o.H.inv()
     with pytest.raises(lw.SpaceError, match="tip space"):
         o.J.inv()
@@ -156,7 +160,12 @@ def test_singular_is_said_when_it_shows():
 
 def test_operators_of_two_robots_do_not_mix():
     a, b = operators("panda"), operators("arms")
-    for mix in (lambda: a.mass @ b.mass, lambda: a.mass + b.mass, lambda: a.H @ b.phi, lambda: b.mass - a.mass):
+    for mix in (
+        lambda: a.mass @ b.mass,
+        lambda: a.mass + b.mass,
+        lambda: a.H @ b.phi,
+        lambda: b.mass - a.mass,
+    ):
         with pytest.raises(lw.SpaceError, match="'panda'|'random_tree9'") as caught:
             mix()
         assert "'panda'" in str(caught.value) and "'random_tree9'" in str(caught.value)
@@ -164,7 +173,9 @@ def test_operators_of_two_robots_do_not_mix():
 
 def test_spaces_that_do_not_fit_are_both_named():
     o = operators("panda")
-    with pytest.raises(lw.SpaceError, match=r"cannot multiply φ by H.*body space.*dimension 42.*joint space.*dimension 7"):
+    with pytest.raises(
+        lw.SpaceError, match=r"cannot multiply φ by H.*body space.*dimension 42.*joint space.*dimension 7"
+    ):
         o.phi @ o.H
     with pytest.raises(lw.SpaceError, match=r"cannot add H and φ.*body space.*joint space.*body space"):
         o.H + o.phi

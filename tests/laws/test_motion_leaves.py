@@ -8,7 +8,19 @@ from trees import assert_close, robot, state
 import linkwise as lw
 
 STEP = 1e-30
-MOTION = ["V_tilde", "F", "H_dot", "H_ddot", "M_hat", "F_script", "P_ring", "Pi_dot", "R_hat", "P_hat", "G_hat"]
+MOTION = [
+    "V_tilde",
+    "F",
+    "H_dot",
+    "H_ddot",
+    "M_hat",
+    "F_script",
+    "P_ring",
+    "Pi_dot",
+    "R_hat",
+    "P_hat",
+    "G_hat",
+]
 HINGES = [lw.random_tree(6, seed=9, joints=["revolute", "prismatic", "helical"]), robot("chain6")]
 ROBOTS = [robot("tree"), robot("arms"), *HINGES]
 

@@ -48,7 +48,22 @@ def every_batch(robot_name, name):
 
 def test_the_zoo_has_every_leaf():
     """Those of the papers by name, so that none can drop out unnoticed."""
-    expected = {"H", "phi", "phi_tilde", "E_phi", "M", "B", "J", "mass", "P", "P_plus", "D", "D_inverse", "G", "K"}
+    expected = {
+        "H",
+        "phi",
+        "phi_tilde",
+        "E_phi",
+        "M",
+        "B",
+        "J",
+        "mass",
+        "P",
+        "P_plus",
+        "D",
+        "D_inverse",
+        "G",
+        "K",
+    }
     expected |= {"tau", "tau_bar", "psi", "psi_tilde", "E_psi", "R", "Upsilon", "Omega", "Upsilon_plus"}
     expected |= {"S", "L", "Delta_phi", "Delta_psi", "Phi", "Psi", "rotor_inertia", "rotor_coupling"}
     expected |= {"I", "I_joints", "I_tips", "I_edges"}

@@ -76,7 +76,9 @@ def test_energy_error_falls_with_the_fourth_power_of_the_step(name):
 
 def test_a_spinning_top_keeps_its_energy_and_its_vertical_angular_momentum():
     """A heavy symmetric top on a ball joint: energy, and angular momentum about the vertical and its own axis."""
-    top = lw.assemble("top", [lw.Body("top", lw.Spherical(), lw.Inertia(1.5, (0, 0, 0.4), (0.05, 0.05, 0.02)))])
+    top = lw.assemble(
+        "top", [lw.Body("top", lw.Spherical(), lw.Inertia(1.5, (0, 0, 0.4), (0.05, 0.05, 0.02)))]
+    )
     q, v = np.array([0.2, 0.1, 0.0, 0.97]), np.array([0.3, -0.2, 25.0])
     q1, v1 = free_motion(top, q, v, np.zeros(3), duration=0.2, steps=200)
     assert abs(energy(top, q1, v1) - energy(top, q, v)) < 1e-8

@@ -22,7 +22,10 @@ def carried(r: lw.Robot, pose: Transform) -> lw.Robot:
             placed = pose.compose(b.joint.placement)
             b = replace(b, joint=replace(b.joint, at=placed.l, rpy=None, rotation=placed.R))
         bodies.append(b)
-    frames = [f if f.body is not None else lw.Frame.from_pose(f.name, None, pose.compose(f.pose)) for f in r.extra_frames]
+    frames = [
+        f if f.body is not None else lw.Frame.from_pose(f.name, None, pose.compose(f.pose))
+        for f in r.extra_frames
+    ]
     return replace(r, bodies=tuple(bodies), extra_frames=tuple(frames), gravity=pose.R @ r.gravity)
 
 
@@ -117,7 +120,10 @@ def test_gravity_is_an_upward_acceleration_of_the_base(name):
 def test_units_of_mass_scale_forces(factor):
     """All inertias times c: forces times c, accelerations the same."""
     r = robot("arms")
-    scaled = {b.name: lw.Inertia(factor * b.inertia.mass, b.inertia.com, factor * b.inertia.tensor) for b in r.bodies}
+    scaled = {
+        b.name: lw.Inertia(factor * b.inertia.mass, b.inertia.com, factor * b.inertia.tensor)
+        for b in r.bodies
+    }
     heavy = r.with_inertias(scaled)
     bodies = []
     for b in heavy.bodies:

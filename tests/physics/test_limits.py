@@ -79,7 +79,12 @@ def test_motor_behind_a_gear():
     flat = lw.Inertia(1.0, (0, 0, 0), (0.1, 0.1, 0.1))
     bodies = [
         lw.Body("frame", lw.Spherical(), flat),
-        lw.Body("wheel", lw.Joint(lw.Revolute("x"), rotor=rotor), lw.Inertia(0.1, (0, 0, 0), (0.02, 0.02, 0.02)), "frame"),
+        lw.Body(
+            "wheel",
+            lw.Joint(lw.Revolute("x"), rotor=rotor),
+            lw.Inertia(0.1, (0, 0, 0), (0.02, 0.02, 0.02)),
+            "frame",
+        ),
     ]
     r = lw.assemble("gyro", bodies, gravity=(0, 0, 0))
     w, spin = np.array([0.0, 0.0, 2.0]), 5.0

@@ -33,7 +33,9 @@ def test_gravity_changes_the_momentum_by_the_weight(name):
     s = s._replace(a=r.forward_dynamics(s.q, s.v, internal(r, s.tau)))
     rate = derivative(lambda t: r.momentum(*moved(r, s, t)), h=5e-4)
     weight = r.total_mass * r.gravity
-    expected = np.concatenate([np.cross(r.center_of_mass(s.q), weight), np.broadcast_to(weight, (3, 3))], axis=-1)
+    expected = np.concatenate(
+        [np.cross(r.center_of_mass(s.q), weight), np.broadcast_to(weight, (3, 3))], axis=-1
+    )
     assert_close(rate, expected, 1e-7)
 
 

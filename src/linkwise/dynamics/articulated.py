@@ -71,7 +71,25 @@ def riccati_step(
         U = U + s
     D_inverse = _pivot_inverse(D, name, what, threshold * _size(P) if threshold else 0.0)
     G = U @ D_inverse
-    return P, D, D_inverse, G, P - arrays.symmetric(G @ U.mT)
+    P_plus = P - arrays.symmetric(G @ U.mT)
+    if Gamma is None and s is None and arrays.is_symbolic(P):
+        G, P_plus = _with_exact_entries(H, G, P_plus)
+    return P, D, D_inverse, G, P_plus
+
+
+def _with_exact_entries(H: Array, G: Array, P_plus: Array) -> tuple[Array, Array]:
+    """HG = I and HP⁺ = 0 hold exactly; where H picks coordinate axes, put these ones and zeros in.
+
+    On symbols this spares the operations that would compute them (and all that follow from them).
+    """
+    if arrays.is_symbolic(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
+        return G, P_plus
+    G, P_plus = G.copy(), P_plus.copy()
+    for row, axis in enumerate(np.abs(H).argmax(axis=1)):
+        G[..., axis, :] = np.eye(len(H))[row] * H[row, axis]
+        P_plus[..., axis, :] = 0.0
+        P_plus[..., :, axis] = 0.0
+    return G, P_plus
 
 
 def articulated(links: Links) -> Articulated:

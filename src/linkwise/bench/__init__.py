@@ -1,0 +1,1 @@
+"""Benchmarks beside other libraries: the same robot, the same states, results compared before being timed."""

@@ -1,0 +1,188 @@
+"""One definition, several interpreters: the scalar program of an algorithm is the algorithm, and its price is exact."""
+
+import numpy as np
+import pytest
+from trees import assert_close, robot, state
+
+import linkwise as lw
+from linkwise.algebra.leaves import Operators
+from linkwise.codegen.scalar import Graph, Operations, count, evaluate
+
+ROBOTS = ["panda", "ur5", "humanoid", "quadruped", "chain6", "tree", "floating", "arms", "tree_rotors"]
+
+
+def operators(r, q):
+    return Operators(r, q, r.tips[:1])
+
+
+# function of (robot, q, x) as an operator formula, and the hand-written sweeps for the same.
+PAIRS = {
+    "mass": (lambda r, q, x: operators(r, q).mass @ x, lambda r, q, x: r.mass_times(q, x)),
+    "inverse mass": (lambda r, q, x: operators(r, q).mass.inv() @ x, lambda r, q, x: r.mass_solve(q, x)),
+    "J": (lambda r, q, x: operators(r, q).J @ x, lambda r, q, x: r.velocity(q, x, r.tips[0])),
+}
+
+
+def traced(r, function, **sizes):
+    """The outputs of a function as a scalar program of inputs with these names and sizes."""
+    graph = Graph()
+    return np.ravel(function(r, *(graph.inputs(name, n) for name, n in sizes.items()))).tolist()
+
+
+def counted(r, function):
+    return count(traced(r, function, q=r.nq, x=r.nv))
+
+
+# --- the same numbers --------------------------------------------------------------------------------
+
+FUNCTIONS = {
+    "forward_dynamics": lambda r, q, v, tau: r.forward_dynamics(q, v, tau),
+    **{
+        f"forward_dynamics ({m})": (lambda r, q, v, tau, m=m: r.forward_dynamics(q, v, tau, method=m))
+        for m in ("fd1", "fd2", "fd3", "fd4", "composite_cholesky", "triangular", "bae_haug")
+    },
+    "inverse_dynamics": lambda r, q, v, a: r.inverse_dynamics(q, v, a),
+    "inverse_dynamics (composite_body)": lambda r, q, v, a: r.inverse_dynamics(
+        q, v, a, method="composite_body"
+    ),
+    "mass_matrix": lambda r, q, v, a: r.mass_matrix(q),
+    "mass_matrix (symmetric)": lambda r, q, v, a: r.mass_matrix(q, method="symmetric"),
+    "mass_matrix_inverse": lambda r, q, v, a: r.mass_matrix_inverse(q),
+    "coriolis_matrix": lambda r, q, v, a: r.coriolis_matrix(q, v),
+    "jacobian": lambda r, q, v, a: r.jacobian(q, r.tips[0]),
+    "acceleration": lambda r, q, v, a: r.acceleration(q, v, a, r.tips[0]),
+    "centroidal_bias": lambda r, q, v, a: r.centroidal_bias(q, v),
+    "kinetic_energy": lambda r, q, v, a: r.kinetic_energy(q, v),
+    "operational_compliance": lambda r, q, v, a: r.operational_compliance(q, r.tips[0]),
+    "operator mass": lambda r, q, v, a: operators(r, q).mass @ a,
+    "operator inverse mass": lambda r, q, v, a: operators(r, q).mass.inv() @ a,
+    "operator inverse mass, dense": lambda r, q, v, a: operators(r, q).mass.inv().apply_columns(np.eye(r.nv)),
+    "operator compliance": lambda r, q, v, a: (operators(r, q).J @ operators(r, q).mass.inv()) @ a,
+}
+
+
+@pytest.mark.parametrize("robot_name", ["panda", "floating", "arms"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_symbols_compute_what_numpy_computes(name, robot_name):
+    r = robot(robot_name)
+    s = state(r, (), seed=4)
+    program = traced(r, FUNCTIONS[name], q=r.nq, v=r.nv, x=r.nv)
+    found = evaluate(program, {"q": s.q, "v": s.v, "x": s.a})
+    assert_close(np.array(found), np.ravel(FUNCTIONS[name](r, s.q, s.v, s.a)), 1e-12)
+
+
+def test_programs_come_out_the_same_in_every_run():
+    r = robot("panda")
+    a, b = (traced(r, FUNCTIONS["forward_dynamics"], q=7, v=7, tau=7) for _ in range(2))
+    assert count(a) == count(b)
+    s = state(r, ())
+    values = {"q": s.q, "v": s.v, "tau": s.tau}
+    assert evaluate(a, values) == evaluate(b, values)
+
+
+# --- exact counts ------------------------------------------------------------------------------------
+
+
+def test_pendulum_costs_what_its_formula_costs():
+    """θ̈ = (τ − mgl sin θ)/(ml²): one sine, two products, one difference; all else folds away."""
+    r = lw.assemble("p", [lw.Body("bob", lw.Revolute("y"), lw.Inertia.point(2.0, (0, 0, -0.5)))])
+    program = traced(r, FUNCTIONS["forward_dynamics"], q=1, v=1, tau=1)
+    assert count(program) == Operations(additions=1, multiplications=2, sines=1)
+    assert count(traced(r, lambda r, q: r.mass_matrix(q), q=1)) == Operations()
+
+
+def test_slider_costs_nothing_to_speak_of():
+    """m ẍ = f + m g: one product, one sum."""
+    r = lw.assemble("s", [lw.Body("block", lw.Prismatic("z"), lw.Inertia.box(2.0, (1, 1, 1)))])
+    program = traced(r, FUNCTIONS["forward_dynamics"], q=1, v=1, tau=1)
+    assert count(program) == Operations(additions=1, multiplications=1)
+
+
+def test_turntable_with_a_slider():
+    """M = diag(I + m x², m): x², m x² and one sum. T₁ of inverse dynamics: (I + m x²) a + 2 m x ẋ ω."""
+    bodies = [
+        lw.Body("table", lw.Revolute("z"), lw.Inertia(1.0, (0, 0, 0), (1, 1, 2))),
+        lw.Body("slider", lw.Prismatic("x"), lw.Inertia.point(0.5), "table"),
+    ]
+    r = lw.assemble("turntable", bodies)
+    M = traced(r, lambda r, q: r.mass_matrix(q), q=2)
+    assert count(M) == Operations(additions=1, multiplications=2)
+    assert evaluate(M, {"q": [0.3, 0.8]}) == [2 + 0.5 * 0.8**2, 0.0, 0.0, 0.5]
+
+
+@pytest.mark.parametrize("name", ["mass", "inverse mass"])
+def test_explain_counts_the_same(name):
+    """From q on, for one vector."""
+    r = robot("panda")
+    o = r.operators(r.neutral(), frames=r.tips[0])
+    op = {"mass": o.mass, "inverse mass": o.mass.inv()}[name]
+    assert op.explain().operations == counted(r, PAIRS[name][0])
+
+
+# --- formulas cost what hand-written sweeps cost -----------------------------------------------------
+
+
+@pytest.mark.parametrize("robot_name", ROBOTS)
+@pytest.mark.parametrize("name", PAIRS)
+def test_formulas_are_within_five_percent_of_the_sweeps(name, robot_name):
+    formula, sweeps = (counted(robot(robot_name), f).total for f in PAIRS[name])
+    assert formula <= 1.05 * sweeps, f"{formula} operations against {sweeps}"
+    assert formula >= 0.95 * sweeps, "the hand-written sweeps waste operations"
+
+
+def test_tip_force_correction_as_a_formula():
+    """(I − HψK)* D⁻¹ HψB f against the hand-written correction (OA (5.2))."""
+    r = robot("panda")
+
+    def formula(r, q, f):
+        o = operators(r, q)
+        return (o.mass.inv() @ o.J.T).simplify() @ f
+
+    def sweeps(r, q, f):
+        return r.tip_force_correction(q, r.tips[0], f)[0]
+
+    costs = [count(traced(r, f, q=r.nq, x=6)).total for f in (formula, sweeps)]
+    assert costs[0] <= 1.05 * costs[1]
+
+
+def test_simplification_pays():
+    """J𝓜⁻¹J* as typed against B*ψ*H*D⁻¹HψB."""
+    r = robot("panda")
+
+    def typed(r, q, f):
+        o = operators(r, q)
+        return (o.J @ o.mass.inv() @ o.J.T) @ f
+
+    def simple(r, q, f):
+        o = operators(r, q)
+        return (o.J @ o.mass.inv() @ o.J.T).simplify() @ f
+
+    costs = [count(traced(r, f, q=r.nq, x=6)).total for f in (typed, simple)]
+    assert costs[1] < costs[0]
+
+
+# --- O(n) --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda r, q, x: operators(r, q).mass.inv() @ x,
+        lambda r, q, x: operators(r, q).mass @ x,
+        lambda r, q, x: r.forward_dynamics(q, x, x),
+        lambda r, q, x: r.inverse_dynamics(q, x, x),
+    ],
+    ids=["inverse mass", "mass", "forward dynamics", "inverse dynamics"],
+)
+def test_operations_grow_linearly(function):
+    """Each further pair of links of a regular chain costs exactly the same."""
+    totals = [counted(lw.chain(n), function).total for n in (6, 8, 10, 12, 20)]
+    steps = np.diff(totals)
+    assert steps[0] == steps[1] == steps[2] > 0
+    assert steps[3] == 4 * steps[0]
+
+
+def test_dense_methods_grow_faster():
+    """The test above can fail: the mass matrix is O(n²), Cholesky O(n³)."""
+    totals = [counted(lw.chain(n), lambda r, q, x: r.mass_matrix(q)).total for n in (6, 8, 10)]
+    assert np.diff(totals)[1] > np.diff(totals)[0]
