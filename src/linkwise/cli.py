@@ -125,7 +125,7 @@ def _robots(arguments: argparse.Namespace) -> None:
 
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--robot", action="append", metavar="NAME", help="built-in robot or URDF file (panda, humanoid)")
+    parser.add_argument("--robot", action="append", metavar="NAME", help="a robot's name or file (panda, humanoid)")
     parser.add_argument("--function", action="append", metavar="NAME", help="forward_dynamics, mass_matrix, … (all)")
     parser.add_argument("--batch", action="append", type=int, metavar="N", help="states at once (4096)")
     parser.add_argument("--dtype", action="append", choices=("float64", "float32"), help="precision (float64)")

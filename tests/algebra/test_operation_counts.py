@@ -1,4 +1,4 @@
-"""One definition, several interpreters: the scalar program of an algorithm is the algorithm, and its price is exact."""
+"""One definition, several interpreters: the scalar program is the algorithm, and its price is exact."""
 
 import numpy as np
 import pytest

@@ -40,7 +40,8 @@ def test_the_table_names_everything():
 
 
 def test_the_command(capsys):
-    code = cli.main(["bench", "--robot", "double_pendulum", "--function", "mass_matrix", "--batch", "8", "--repeats", "1"])
+    options = ["--robot", "double_pendulum", "--function", "mass_matrix", "--batch", "8", "--repeats", "1"]
+    code = cli.main(["bench", *options])
     assert code == 0 and "| double_pendulum | mass_matrix" in capsys.readouterr().out
     assert cli.main(["bench", "--function", "flying"]) == 2
     assert "flying" in capsys.readouterr().err

@@ -1,9 +1,12 @@
 """Compiled kernels against the NumPy path and the scalar interpreter."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.codegen import engine
 from linkwise.codegen.compile import SIGNATURES
 from linkwise.codegen.program import trace
 
@@ -109,6 +112,23 @@ def test_nan_and_infinity_stay_in_their_state():
     touched[[4, 11, 17]] = True
     assert np.isnan(dirty[touched]).any(axis=-1).all()
     assert np.array_equal(dirty[~touched], clean[~touched])
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_every_vector_width(monkeypatch, vector_bytes, dtype):
+    """SSE2 and NEON have 16 bytes, AVX 32, AVX-512 64; narrower code runs on wider machines."""
+    if vector_bytes > engine.host().vector_bytes:
+        pytest.skip("this machine has narrower vectors")
+    narrow = replace(engine.host(), vector_bytes=vector_bytes)
+    monkeypatch.setattr(engine, "host", lambda: narrow)
+    robot = lw.load("quadruped")
+    args = arguments(robot, ("q", "v", "tau"), (21,), np.random.default_rng(1), dtype)
+    kernel = robot.compile("forward_dynamics")
+    assert kernel.code(dtype).vector.lanes == vector_bytes // np.dtype(dtype).itemsize
+    expected = robot.forward_dynamics(*(x.astype(float) for x in args))
+    tolerance = 1e-12 if dtype == np.float64 else 1e-3
+    assert np.abs(kernel(*args) - expected).max() < tolerance * np.abs(expected).max()
 
 
 def test_threads_change_nothing():

@@ -24,6 +24,7 @@ def value(out, x):
 
 def test_zeros_and_ones_vanish(xyz):
     x, _, _ = xyz
+    negative = -x
     for same in (
         x + 0,
         0 + x,
@@ -34,7 +35,7 @@ def test_zeros_and_ones_vanish(xyz):
         x + 0.0,
         x * np.float64(1.0),
         +x,
-        -(-x),
+        -negative,
         x + np.int64(0),
     ):
         assert same is x

@@ -1,4 +1,4 @@
-"""Every public method of a robot that takes a state, called in one way, for the tests of inputs and batches."""
+"""Every public method of a robot that takes a state, called in one way: for tests of inputs and batches."""
 
 from __future__ import annotations
 

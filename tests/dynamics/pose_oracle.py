@@ -55,17 +55,16 @@ class Mechanics:
             out.append(np.concatenate([tensor @ w, body.inertia.mass * velocity]))
         rates = direction if direction is not None else self.v + t * self.a
         turned = [x[0] for x in self.motion(t, direction)]
-        for k, p, rotor, own in self._rotors():
+        for p, rotor, own in self._rotors():
             if rotor.axis is not None and p >= 0:
                 spin = rotor.gear_ratio * rotor.inertia * rates[own][0]
                 out[p][:3] += spin * (turned[p] @ rotor.axis)
         return np.array(out)
 
-    def _rotors(self) -> list[tuple[int, int, lw.Rotor, slice]]:
+    def _rotors(self) -> list[tuple[int, lw.Rotor, slice]]:
+        """(parent body, rotor, degrees of freedom) of every joint with a rotor."""
         rows = zip(self.robot.joints, self.robot.parents, self.robot.v_slices)
-        return [
-            (k, p, j.rotor, own) for k, (j, p, own) in enumerate(rows) if j.rotor is not None and j.kind.nv
-        ]
+        return [(p, j.rotor, own) for j, p, own in rows if j.rotor is not None and j.kind.nv]
 
     @cached_property
     def partial_velocities(self) -> list[list[tuple[np.ndarray, ...]]]:
@@ -90,7 +89,7 @@ class Mechanics:
     def _rotor_forces(self) -> np.ndarray:
         """γI d/dt(γβ + axis·ω(parent)) at every joint with a rotor."""
         out = np.zeros(self.robot.nv)
-        for _, p, rotor, own in self._rotors():
+        for p, rotor, own in self._rotors():
             out[own] += rotor.reflected * self.a[own]
             if rotor.axis is not None and p >= 0:
                 out[own] += rotor.gear_ratio * rotor.inertia * derivative(self._axial_rate(p, rotor.axis))
@@ -109,7 +108,7 @@ class Mechanics:
         out = np.zeros((nv, nv))
         for j, e in enumerate(np.eye(nv)):
             out[:, j] = self._projected(self.momenta(0.0, e))
-            for _, p, rotor, own in self._rotors():
+            for p, rotor, own in self._rotors():
                 out[own, j] += rotor.reflected * e[own]
                 if rotor.axis is not None and p >= 0:
                     R, w, _, _ = self.partial_velocities[j][p]

@@ -1,4 +1,4 @@
-"""Pinocchio as an oracle for one robot built joint by joint: free base, hinges, sliders, screws, balls, branches.
+"""Pinocchio as an oracle for one robot built joint by joint: free base, hinges, sliders, screws, balls.
 
 (tests/cross compares whole URDF files; this robot has the joints that URDF does not know.)
 """

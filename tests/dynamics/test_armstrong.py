@@ -1,4 +1,4 @@
-"""Armstrong's recursion: ball joints in his own variables, one-dof joints, free bases, and what it refuses."""
+"""Armstrong's recursion: ball joints in his variables, one-dof joints, free bases, and what it refuses."""
 
 import numpy as np
 import pytest

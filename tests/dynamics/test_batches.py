@@ -91,7 +91,7 @@ def test_float32_in_float32_out(r, name):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_memory_layout_and_kind_do_not_matter(r, name):
-    """Strided, reversed, read-only, other byte order, lists, object arrays of numbers; inputs stay untouched."""
+    """Strided, reversed, read-only, other byte order, lists, objects; inputs stay untouched."""
     x = inputs(r, (4,))
     exact = CALLS[name](r, x)
 

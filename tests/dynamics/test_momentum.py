@@ -65,7 +65,7 @@ def test_gravity_force_is_the_gradient_of_the_potential(case):
 
 
 def test_rigid_motion_of_a_floating_robot():
-    """With only the base moving, the robot is one body: ½ of its momentum times its velocity is the energy."""
+    """With only the base moving, the robot is one body: ½ momentum · velocity is the energy."""
     r = robot("humanoid")
     s = state(r)
     v = s.v.copy()

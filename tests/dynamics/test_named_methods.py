@@ -18,7 +18,7 @@ def case(request):
 
 
 def run(case, method):
-    """The named quantities, those of the articulated-body algorithm, and the link forces of inverse dynamics."""
+    """The named quantities, those of the articulated-body algorithm, and the links' forces."""
     r, s = case
     x = r.forward_quantities(s.q, s.v, s.tau, s.external, method=method)
     plain = r.forward_quantities(s.q, s.v, s.tau, s.external)
@@ -35,7 +35,6 @@ def same(xs, ys, tolerance=1e-9):
 
 def test_articulated_body(case):
     """f = P(α − a) + z = P⁺α⁺ + z⁺, and its own recursions (math notes 8.1)."""
-    r, s = case
     x, _, f = run(case, "articulated_body")
     same([P @ (al - a) + z for P, al, a, z in zip(x["P"], x["alpha"], x["a"], x["z"])], f)
     same([P @ al + z for P, al, z in zip(x["P_plus"], x["alpha_plus"], x["z_plus"])], f)
@@ -75,7 +74,7 @@ def test_brandl_johanni_otter(case):
 def test_bae_haug(case):
     """P(α − a) = Q + L with P = M + K; Q is what each body needs: inertia, gyroscopic and external forces."""
     r, s = case
-    x, plain, f = run(case, "bae_haug")
+    x, plain, _ = run(case, "bae_haug")
     moved = [al - a for al, a in zip(x["Y_dot"], plain["a"])]
     left = [(M + K) @ y for M, K, y in zip(x["M"], x["K"], moved)]
     same(left, [Q + L for Q, L in zip(x["Q"], x["L"])])
@@ -115,7 +114,7 @@ def test_accelerations_are_given_under_the_authors_name(case, method):
 def test_fd1(case):
     """𝓜β̇ = T', ν = D⁻¹ε, and ε = (I − HψK) T'."""
     r, s = case
-    x, plain, _ = run(case, "fd1")
+    x, _, _ = run(case, "fd1")
     T = np.concatenate(x["T_prime"], axis=-2)[..., 0]
     assert_close(T, s.tau - r.bias_force(s.q, s.v, s.external), 1e-10)
     W = r.inverse_factors(s.q)[0]

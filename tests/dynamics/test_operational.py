@@ -115,7 +115,7 @@ def test_equation_of_motion_of_the_tips(name):
 
 @pytest.mark.parametrize("name", FULL)
 def test_consistent_inverse(name):
-    """JJ̄ = I, and J̄*g is what the tips feel of a joint force: forces in the null space N* leave them alone."""
+    """JJ̄ = I and 𝓜J̄Λ⁻¹ = J*."""
     r = robot(name)
     q = state(r).q
     frames = frames_of(name)

@@ -1,4 +1,4 @@
-"""The shared robots cover what the other tests rely on, so that a change of the builders cannot hollow them out."""
+"""The shared robots cover what other tests rely on: a change of the builders cannot hollow them out."""
 
 import numpy as np
 from trees import FLOATING, KINDS, ROTORS, TREES, derivative, error, free_motion, robot, state

@@ -52,7 +52,7 @@ FLOATING = tuple(name for name in TREES if _MIXED[name][2])
 
 @cache
 def robot(name: str) -> lw.Robot:
-    """One of :data:`ALL`, a built-in robot, "chain6" for a random revolute chain of six, "hinges" or "arms"."""
+    """One of :data:`ALL`, a built-in robot, "chain6" for a random chain of six hinges, "hinges" or "arms"."""
     if name in KINDS:
         return lw.random_tree(4, seed=2, joints=[KINDS[name]], branching=0.7)
     if name in _MIXED:
@@ -110,7 +110,7 @@ def derivative(function: Any, h: float = 2e-3) -> Any:
 
 
 def moved(robot: lw.Robot, s: State, t: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v) a time t along a motion with velocity v and acceleration a at t = 0, exact to second order in q."""
+    """(q, v) a time t along a motion with velocity v and acceleration a at t = 0, exact to t²."""
     return robot.integrate(s.q, t * s.v + 0.5 * t * t * s.a), s.v + t * s.a
 
 

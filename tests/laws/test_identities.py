@@ -137,7 +137,7 @@ SIMPLIFYING = [name for name, r in RULES.items() if r.simplifies]
 @pytest.mark.parametrize("robot_name", ["floating", "arms", "chain4"])
 @pytest.mark.parametrize("name", SIMPLIFYING)
 def test_simplifying_rules_fire_and_never_cost_more(name, robot_name):
-    """Left sides and their adjoints: same meaning, no dearer; a rule that does not hold here does not fire."""
+    """Left sides and their adjoints: same meaning, no dearer; what does not hold here does not fire."""
     o, r = operators(robot_name), RULES[name]
     left, right = r.sides(o)
     for side in (left, left.T):

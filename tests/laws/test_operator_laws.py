@@ -81,7 +81,7 @@ def test_apply_is_the_dense_matrix(robot_name, name):
 
 def test_adjoint(robot_name, name):
     """⟨y, A x⟩ = ⟨A* y, x⟩."""
-    for A, _, x_batch, shape in every_batch(robot_name, name):
+    for A, _, x_batch, _ in every_batch(robot_name, name):
         x, y = vectors(A.cols, x_batch), vectors(A.rows, x_batch, seed=1)
         left, right = inner(y, A @ x), inner(A.T @ y, x)
         assert left.shape == right.shape

@@ -94,7 +94,7 @@ def test_names_of_structures():
 @pytest.mark.parametrize("left", ["same", "inboard", "outboard", "across"])
 @pytest.mark.parametrize("right", ["same", "inboard", "outboard", "across"])
 def test_composition_table_is_complete_and_tight(left, right):
-    """ "i is x of k and k is y of j" over all triples of bodies of many trees gives exactly the table's entry."""
+    """All triples i, k, j of bodies of many trees give exactly what the table says i may be of j."""
     found = set()
     rng = np.random.default_rng(0)
     for _ in range(60):

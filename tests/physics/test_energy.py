@@ -75,7 +75,7 @@ def test_energy_error_falls_with_the_fourth_power_of_the_step(name):
 
 
 def test_a_spinning_top_keeps_its_energy_and_its_vertical_angular_momentum():
-    """A heavy symmetric top on a ball joint: energy, and angular momentum about the vertical and its own axis."""
+    """A heavy symmetric top on a ball joint: also its angular momentum about its own axis is kept."""
     top = lw.assemble(
         "top", [lw.Body("top", lw.Spherical(), lw.Inertia(1.5, (0, 0, 0.4), (0.05, 0.05, 0.02)))]
     )

@@ -74,7 +74,7 @@ def test_free_rigid_body_obeys_eulers_equations():
 
 
 def test_motor_behind_a_gear():
-    """A locked gyroscope on a gimbal: γI β spin, turning at ω about a cross axis, asks the moment ω × γI β."""
+    """A gyroscope on a gimbal: momentum γIβ, turned at ω about a cross axis, asks the moment ω × γIβ."""
     rotor = lw.Rotor(1e-3, 30.0, axis="x")
     flat = lw.Inertia(1.0, (0, 0, 0), (0.1, 0.1, 0.1))
     bodies = [
