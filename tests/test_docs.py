@@ -35,7 +35,7 @@ def public_members():
 
 @pytest.mark.parametrize("name", public_members())
 def test_robot_member_is_mentioned(name):
-    assert mentioned(name)
+    assert mentioned(f"robot.{name}")
 
 
 def test_operators_are_mentioned():

@@ -46,7 +46,6 @@ __all__ = [
     "Frame",
     "Free",
     "Helical",
-
     "IdentityReport",
     "Inertia",
     "InputError",

@@ -163,6 +163,15 @@ def inverse_spd(x: Array) -> Array:
     return symmetric(namespace(x).linalg.inv(x))
 
 
+def inverse(x: Array) -> Array:
+    """The inverse of a small matrix (..., r, r) of no particular symmetry."""
+    if x.shape[-1] <= 1:
+        return inverse_spd(x)
+    if is_symbolic(x):  # no pivoting on symbols: X⁻¹ = (X*X)⁻¹X* needs none
+        return _inverse_by_ldl(symmetric(transpose(x) @ x)) @ transpose(x)
+    return namespace(x).linalg.inv(x)
+
+
 def _ldl(x: Array) -> tuple[Array, list[Array]]:
     """Unit lower L and pivots d with x = L diag(d) L*, in scalar operations."""
     r = x.shape[-1]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .errors import FileError, UnknownNameError
+from .errors import FileError, InputError, UnknownNameError
 from .model import builders, edit, robots
 from .model.inertia import Inertia
 from .model.joints import Free
@@ -21,6 +21,8 @@ def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
 
     ``floating`` puts the base link on a free joint. What is odd about a file is in ``robot.notes``.
     """
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(f"load takes a robot's name or a path, got {source!r}")
     name = os.fspath(source)
     if isinstance(source, str) and name in robots.names():
         robot = robots.build(name, cls=Robot)

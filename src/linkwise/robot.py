@@ -57,9 +57,7 @@ class Robot(Model):
     def integrate(self, q: Any, dv: Any) -> Array:
         """q ⊕ dv, (..., nq): where the constant velocity dv (..., nv) leads in unit time, on the manifold."""
         q, dv, batch = self._pair(inputs.configuration(self, q), inputs.vector(dv, self.nv, "dv", self), "q", "dv")
-        parts = [
-            j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)
-        ]
+        parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
         return self._concatenated(parts, batch, q)
 
     def difference(self, q0: Any, q1: Any) -> Array:
@@ -138,9 +136,7 @@ class Robot(Model):
         """[ω; v] of a frame's origin, (..., 6), in world axes or, with axes="local", in its own."""
         return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
 
-    def acceleration(
-        self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world", spatial: bool = False
-    ) -> Array:
+    def acceleration(self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world", spatial: bool = False) -> Array:
         """[ω̇; v̇] of a frame's origin, (..., 6): its classical acceleration, or the spatial one."""
         return self._call(kinematics.frame_acceleration, 1, q, frame, axes, spatial, v=v, a=a)
 

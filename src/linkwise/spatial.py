@@ -109,9 +109,7 @@ def quaternion_exp(w: Array) -> Array:
     """The unit quaternion (..., 4) of a rotation vector (..., 3), smooth at zero."""
     square = (w * w).sum(axis=-1)
     half_sinc, c = _half_angle(square)
-    return arrays.concatenate([w[..., None, :] * half_sinc[..., None, None], c[..., None, None]], axis=-1)[
-        ..., 0, :
-    ]
+    return arrays.concatenate([w[..., None, :] * half_sinc[..., None, None], c[..., None, None]], axis=-1)[..., 0, :]
 
 
 def _half_angle(square: Array) -> tuple[Array, Array]:
@@ -304,9 +302,7 @@ class RigidInertia:
     __radd__ = __add__
 
     def cast(self, dtype: Any) -> RigidInertia:
-        return RigidInertia(
-            np.asarray(self.m).astype(dtype), self.h.astype(dtype), self.J.astype(dtype)
-        )
+        return RigidInertia(np.asarray(self.m).astype(dtype), self.h.astype(dtype), self.J.astype(dtype))
 
 
 def _rigid_congruence(phi: Transform, M: RigidInertia) -> RigidInertia:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from linkwise.algebra.leaves import Leaf, dense_block, leaves_of
+from linkwise.algebra.blocks import dense_block
+from linkwise.algebra.kinds import Leaf, leaves_of
 from linkwise.algebra.printing import symbol
 
 _TOKEN = re.compile(r"[^\s()\[\]]+?\*?\([^()]*\)|\d[\d.]*(?:e[+-]?\d+)?|Σ|\[|\]|\+|-")

@@ -13,10 +13,7 @@ ZOO = [*LEAVES, *EXPRESSIONS]
 
 # Formulas between bodies and joints: tips are described in words ("once"), user's inverses have long names.
 FORMULAS = {
-    **{
-        name: (lambda o, name=name: getattr(o, name))
-        for name in ("H", "phi", "psi", "E_psi", "K", "M", "P", "D")
-    },
+    **{name: (lambda o, name=name: getattr(o, name)) for name in ("H", "phi", "psi", "E_psi", "K", "M", "P", "D")},
     "adjoints": lambda o: o.H @ o.psi.T @ o.K.T.T @ o.K.T @ o.phi.T,
     "mass": lambda o: o.H @ o.phi @ o.M @ o.phi.T @ o.H.T,
     "mass, with rotors": lambda o: o.mass,
@@ -29,9 +26,7 @@ FORMULAS = {
     "sum": lambda o: o.phi @ o.M - 2.5 * (o.M @ o.phi.T) + 0.5 * o.I,
     "multiple": lambda o: -3.0 * o.psi @ o.G,
     "riccati": lambda o: o.P - o.E_phi @ o.P @ o.E_phi.T + o.K @ o.D @ o.K.T,
-    "user's": lambda o: (
-        o.phi @ o.block_diagonal([np.diag([1.0, 2, 3, 4, 5, 6])] * len(o.model.bodies)) @ o.phi.T
-    ),
+    "user's": lambda o: o.phi @ o.block_diagonal([np.diag([1.0, 2, 3, 4, 5, 6])] * len(o.model.bodies)) @ o.phi.T,
     "nested": lambda o: (o.I + o.phi @ (o.M + 0.5 * o.tau_bar.T) @ (o.I - 2.0 * o.E_psi.T)) @ o.K,
     "outward, then inward": lambda o: o.phi.T @ o.R @ o.phi,
 }
@@ -96,7 +91,7 @@ def test_trees_sum_over_children_and_say_so():
 def test_rotors_are_in_the_printed_riccati_recursion():
     """D = HPH* + Γ with rotors; G has the coupling where they turn with their parent."""
     recursion = operators("arms").mass.inv().explain().recursion
-    assert "D(k) = H P H* + Γ,  G(k) = (P H* + φ⁻¹ N) D⁻¹" in recursion
+    assert "D(k) = H P H* + Γ(k),  G(k) = (P H* + φ⁻¹ N) D⁻¹" in recursion
     assert "D(k) = H P H*,  G(k) = P H* D⁻¹" in operators("panda").mass.inv().explain().recursion
     assert r"H P H^* + \Gamma" in operators("arms").mass.inv().explain().latex
 
@@ -123,9 +118,7 @@ def test_everything_can_be_explained(name):
         text = str(explanation)
         assert text.startswith(explanation.formula) and op.structure in text
         assert "Runs as" in text and "Identities used" in text and "Operations for one vector" in text
-        assert explanation.latex.startswith("\\[\n") and explanation.latex.count(
-            "{"
-        ) == explanation.latex.count("}")
+        assert explanation.latex.startswith("\\[\n") and explanation.latex.count("{") == explanation.latex.count("}")
         assert explanation._repr_latex_() == f"${op.latex()}$"
         assert op.latex().isascii(), f"{op.latex()!r} is no LaTeX"
 

@@ -42,9 +42,7 @@ FUNCTIONS = {
         for m in ("fd1", "fd2", "fd3", "fd4", "composite_cholesky", "triangular", "bae_haug")
     },
     "inverse_dynamics": lambda r, q, v, a: r.inverse_dynamics(q, v, a),
-    "inverse_dynamics (composite_body)": lambda r, q, v, a: r.inverse_dynamics(
-        q, v, a, method="composite_body"
-    ),
+    "inverse_dynamics (composite_body)": lambda r, q, v, a: r.inverse_dynamics(q, v, a, method="composite_body"),
     "mass_matrix": lambda r, q, v, a: r.mass_matrix(q),
     "mass_matrix (symmetric)": lambda r, q, v, a: r.mass_matrix(q, method="symmetric"),
     "mass_matrix_inverse": lambda r, q, v, a: r.mass_matrix_inverse(q),

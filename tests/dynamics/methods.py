@@ -79,9 +79,7 @@ CALLS: dict[str, Call] = {
     "velocity": _call("q v", lambda r, x: r.velocity(x.q, x.v, _tip(r))),
     "velocity (local)": _call("q v", lambda r, x: r.velocity(x.q, x.v, _tip(r), axes="local")),
     "acceleration": _call("q v a", lambda r, x: r.acceleration(x.q, x.v, x.a, _tip(r))),
-    "acceleration (spatial)": _call(
-        "q v a", lambda r, x: r.acceleration(x.q, x.v, x.a, _tip(r), spatial=True)
-    ),
+    "acceleration (spatial)": _call("q v a", lambda r, x: r.acceleration(x.q, x.v, x.a, _tip(r), spatial=True)),
     "jacobian": _call("q", lambda r, x: r.jacobian(x.q, _tip(r))),
     "jacobian (local)": _call("q", lambda r, x: r.jacobian(x.q, _tip(r), axes="local")),
     "jacobian_dot_v": _call("q v", lambda r, x: r.jacobian_dot_v(x.q, x.v, _tip(r))),

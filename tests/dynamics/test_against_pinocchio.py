@@ -30,9 +30,9 @@ def joint_model(kind: lw.Joint):
         return pin.JointModelSpherical()
     if isinstance(kind, lw.Helical):
         return pin.JointModelHelicalUnaligned(np.array(kind.axis), kind.pitch)
-    return {lw.Revolute: pin.JointModelRevoluteUnaligned, lw.Prismatic: pin.JointModelPrismaticUnaligned}[
-        type(kind)
-    ](np.array(kind.axis))
+    return {lw.Revolute: pin.JointModelRevoluteUnaligned, lw.Prismatic: pin.JointModelPrismaticUnaligned}[type(kind)](
+        np.array(kind.axis)
+    )
 
 
 class Oracle:
@@ -43,9 +43,7 @@ class Oracle:
         ids: dict = {None: 0}
         for b in robot.bodies:
             placement = pin.SE3(np.array(b.joint.placement.R), np.array(b.joint.placement.l))
-            ids[b.name] = self.model.addJoint(
-                ids[b.parent], joint_model(b.joint.kind), placement, b.joint.name
-            )
+            ids[b.name] = self.model.addJoint(ids[b.parent], joint_model(b.joint.kind), placement, b.joint.name)
             inertia = pin.Inertia(b.inertia.mass, np.array(b.inertia.com), np.array(b.inertia.tensor))
             self.model.appendBodyToJoint(ids[b.name], inertia, pin.SE3.Identity())
         hand = robot.extra_frames[-1]
@@ -58,9 +56,7 @@ class Oracle:
             start = self.model.idx_vs[ids[b.name]]
             local = ANGULAR_FIRST if isinstance(b.joint.kind, lw.Free) else range(b.joint.kind.nv)
             self.order[own] = [start + i for i in local]
-            assert (
-                self.model.idx_qs[ids[b.name]] == robot.q_slices[robot.body(b.name)].start
-            )  # same order of q
+            assert self.model.idx_qs[ids[b.name]] == robot.q_slices[robot.body(b.name)].start  # same order of q
 
     def v(self, x):
         out = np.empty(self.robot.nv)

@@ -20,9 +20,7 @@ ADMITTED = {
     "ball chain": lw.chain(6, joint="spherical", seed=1),
     "ball tree": lw.random_tree(7, seed=3, joints=["spherical"], branching=0.8),
     "ball tree, floating": lw.random_tree(7, seed=4, joints=["spherical"], branching=0.8, floating=True),
-    "hinges and balls": lw.random_tree(
-        8, seed=5, joints=["spherical", "revolute", "prismatic", "helical", "fixed"]
-    ),
+    "hinges and balls": lw.random_tree(8, seed=5, joints=["spherical", "revolute", "prismatic", "helical", "fixed"]),
     "hinges, balls, floating, rotors": lw.random_tree(
         8, seed=6, joints=["spherical", "revolute", "helical"], floating=True, rotors=True
     ),

@@ -58,9 +58,7 @@ def test_batches_that_do_not_fit(r, name):
 
 
 def test_messages_name_the_argument_and_the_robot(r):
-    with pytest.raises(
-        lw.InputError, match=r"q must have shape \(\.\.\., 27\) for robot 'random_tree9'.*\(26,\)"
-    ):
+    with pytest.raises(lw.InputError, match=r"q must have shape \(\.\.\., 27\) for robot 'random_tree9'.*\(26,\)"):
         r.mass_matrix(np.zeros(26))
     with pytest.raises(lw.InputError, match="batches come first: pass shape \\(4, 23\\)"):
         r.mass_times(r.neutral(), np.zeros((23, 4)))
@@ -113,9 +111,7 @@ def test_quaternions_without_length(kind):
     q[1, second.stop - 4 : second.stop] = 0.0
     for name, call in CALLS.items():
         x = inputs(r, (2,)).changed("q", q)
-        with pytest.raises(
-            lw.InputError, match=f"joint {r.joints[1].name!r} has a quaternion of zero length"
-        ):
+        with pytest.raises(lw.InputError, match=f"joint {r.joints[1].name!r} has a quaternion of zero length"):
             call(r, x)
             pytest.fail(f"{name} took it")
 
@@ -127,9 +123,7 @@ def test_quaternions_need_not_be_normalised():
     for joint, own in zip(r.joints, r.q_slices):
         if joint.kind.nq != joint.kind.nv and joint.kind.kind in ("spherical", "free"):
             scaled[:, own.stop - 4 : own.stop] *= 3.0
-    assert np.allclose(
-        r.forward_dynamics(scaled, x.v, x.tau), r.forward_dynamics(x.q, x.v, x.tau), rtol=1e-10
-    )
+    assert np.allclose(r.forward_dynamics(scaled, x.v, x.tau), r.forward_dynamics(x.q, x.v, x.tau), rtol=1e-10)
 
 
 # --- names -------------------------------------------------------------------------------------------

@@ -42,9 +42,7 @@ def test_christoffel_symbols_for_one_dof_joints(name):
     assert r.nq == r.nv == len(r.bodies)
     steps = s.q + 1j * STEP * np.eye(r.nv)
     dM = r.mass_matrix(steps).imag / STEP  # dM[k] = ∂𝓜/∂q_k
-    C = 0.5 * (
-        np.einsum("kij,k->ij", dM, s.v) + np.einsum("jik,k->ij", dM, s.v) - np.einsum("ijk,k->ij", dM, s.v)
-    )
+    C = 0.5 * (np.einsum("kij,k->ij", dM, s.v) + np.einsum("jik,k->ij", dM, s.v) - np.einsum("ijk,k->ij", dM, s.v))
     assert_close(r.coriolis_matrix(s.q, s.v), C, 1e-12)
 
 

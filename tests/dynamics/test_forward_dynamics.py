@@ -6,9 +6,7 @@ from trees import ALL, assert_close, derivative, moved, robot, state, times
 
 import linkwise as lw
 
-METHODS = [
-    m for m in lw.FORWARD_METHODS if m != "armstrong"
-]  # which does not take every joint: test_armstrong
+METHODS = [m for m in lw.FORWARD_METHODS if m != "armstrong"]  # which does not take every joint: test_armstrong
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -82,9 +82,7 @@ def test_a_spinning_rotor_carries_angular_momentum():
     rotor = lw.Rotor(2e-3, 10.0, axis="x")
     bodies = [
         lw.Body("base", lw.Free(), lw.Inertia.box(3, (1, 2, 3))),
-        lw.Body(
-            "arm", lw.Joint(lw.Revolute("y"), rotor=rotor, at=(1, 0, 0)), lw.Inertia.box(1, (1, 1, 1)), "base"
-        ),
+        lw.Body("arm", lw.Joint(lw.Revolute("y"), rotor=rotor, at=(1, 0, 0)), lw.Inertia.box(1, (1, 1, 1)), "base"),
     ]
     with_rotor = lw.assemble("r", bodies)
     plain = lw.assemble(
@@ -97,9 +95,7 @@ def test_a_spinning_rotor_carries_angular_momentum():
 
 
 def test_gyroscopic_rotors_are_among_the_cases():
-    assert any(
-        j.rotor is not None and j.rotor.axis is not None for name in ROTORS for j in robot(name).joints
-    )
+    assert any(j.rotor is not None and j.rotor.axis is not None for name in ROTORS for j in robot(name).joints)
 
 
 def test_massless_robot_has_no_center_of_mass():

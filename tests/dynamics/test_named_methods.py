@@ -97,9 +97,7 @@ def test_rosenthal(case):
     same(x["m_kk"], [D[:, own, own] for own in r.v_slices])
 
 
-@pytest.mark.parametrize(
-    "method", ["featherstone", "vereshchagin", "brandl_johanni_otter", "bae_haug", "rosenthal"]
-)
+@pytest.mark.parametrize("method", ["featherstone", "vereshchagin", "brandl_johanni_otter", "bae_haug", "rosenthal"])
 def test_accelerations_are_given_under_the_authors_name(case, method):
     r, s = case
     x, _, _ = run(case, method)

@@ -93,8 +93,8 @@ def test_bias(name):
     mu, p = r.operational_bias(s.q, s.v, frames)
     # Λ is ill conditioned for small wrists; compare what the terms do, as accelerations of the tips.
     C = dense_compliance(r, s.q, frames)
-    assert_close(times(C, mu), times(J, solve(coriolis)) - drift, 1e-8)
-    assert_close(times(C, p), times(J, solve(gravity)), 1e-8)
+    assert_close(times(C, mu), times(J, solve(coriolis)) - drift, 1e-10)
+    assert_close(times(C, p), times(J, solve(gravity)), 1e-10)
     scale = 1e-14 * np.linalg.cond(C).max()
     assert_close(mu, times(Lambda, times(J, solve(coriolis)) - drift), max(scale, 1e-9))
 
@@ -110,7 +110,7 @@ def test_equation_of_motion_of_the_tips(name):
     a = r.forward_dynamics(s.q, s.v, times(transpose(J), F))
     alpha = np.concatenate([r.acceleration(s.q, s.v, a, f) for f in frames], axis=-1)
     mu, p = r.operational_bias(s.q, s.v, frames)
-    assert_close(times(r.operational_inertia(s.q, frames), alpha) + mu + p, F, 1e-7)
+    assert_close(times(r.operational_inertia(s.q, frames), alpha) + mu + p, F, 1e-10)
 
 
 @pytest.mark.parametrize("name", FULL)
@@ -123,7 +123,7 @@ def test_consistent_inverse(name):
     assert inverse.shape == (3, r.nv, 6 * len(frames))
     C = dense_compliance(r, q, frames)
     assert_close(J @ inverse, np.broadcast_to(np.eye(C.shape[-1]), C.shape), 1e-14 * np.linalg.cond(C).max())
-    assert_close(r.mass_matrix(q) @ inverse @ C, transpose(J), 1e-9)
+    assert_close(r.mass_matrix(q) @ inverse @ C, transpose(J), 1e-10)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -138,7 +138,7 @@ def test_tip_force_correction(name):
     assert_close(delta, -np.linalg.solve(r.mass_matrix(s.q), transpose(J) @ f[..., None])[..., 0], 1e-10)
     assert_close(tip, -times(r.operational_compliance(s.q, frame), f), 1e-10)
     pushed = r.forward_dynamics(s.q, s.v, s.tau, r.wrenches(s.q, {frame: -f}))
-    assert_close(pushed - r.forward_dynamics(s.q, s.v, s.tau), delta, 1e-9)
+    assert_close(pushed - r.forward_dynamics(s.q, s.v, s.tau), delta, 1e-10)
 
 
 def test_force_on_the_world_corrects_nothing():
@@ -153,9 +153,10 @@ def test_force_on_the_world_corrects_nothing():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_too_few_joints_are_refused(dtype):
-    r = robot("chain4")
-    q = state(r, (4,)).q.astype(dtype)
-    with pytest.raises(lw.SingularError, match="'tip' does not exist in 4 of 4 states"):
+    """Five hinges leave one direction: its eigenvalue is rounding, of either sign."""
+    r = robot("chain5")
+    q = state(r, (50,)).q.astype(dtype)
+    with pytest.raises(lw.SingularError, match="'tip' does not exist in 50 of 50 states"):
         r.operational_inertia(q, "tip")
     assert np.isfinite(r.operational_compliance(q, "tip")).all()
 

@@ -46,9 +46,7 @@ def positive(op: Operators, space: str = "bodies", seed: int = 1) -> lw.Operator
 def general(op: Operators, space: str = "bodies", seed: int = 2) -> lw.Operator:
     """A block diagonal of the user's own, not symmetric."""
     rng = np.random.default_rng(seed)
-    return op.block_diagonal(
-        [rng.normal(size=(r, r)) for r in getattr(op, space).sizes], space=space, name="Y"
-    )
+    return op.block_diagonal([rng.normal(size=(r, r)) for r in getattr(op, space).sizes], space=space, name="Y")
 
 
 # Expressions of every sort: sums, products, multiples, inverses, the user's own leaves, driven recursions.

@@ -33,12 +33,8 @@ def link(name: str, inside: str = INERTIAL) -> str:
     return f'<link name="{name}">{inside}</link>'
 
 
-def joint(
-    name: str, parent: str, child: str, inside: str = '<axis xyz="0 0 1"/>', kind: str = "continuous"
-) -> str:
-    return (
-        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
-    )
+def joint(name: str, parent: str, child: str, inside: str = '<axis xyz="0 0 1"/>', kind: str = "continuous") -> str:
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
 
 
 def quietly(text: str, floating: bool = False) -> Model:
@@ -115,9 +111,7 @@ def test_inertial_origin_turns_the_tensor() -> None:
 
 def test_origin_as_a_quaternion() -> None:
     half = 0.7071067811865476
-    model = quietly(
-        one_joint(f'<origin xyz="1 2 3" quat_xyzw="0 {half} 0 {half}"/><axis xyz="0 0 1"/>', "continuous")
-    )
+    model = quietly(one_joint(f'<origin xyz="1 2 3" quat_xyzw="0 {half} 0 {half}"/><axis xyz="0 0 1"/>', "continuous"))
     assert_allclose(model.joints[0].placement.R, rotation_from_rpy((0, np.pi / 2, 0)), atol=1e-15)
 
 
@@ -256,9 +250,7 @@ class Bounds:
         Bounds("continuous", LIMIT, -np.inf, np.inf, 3, 4),
         Bounds("continuous", "", -np.inf, np.inf),
         Bounds("prismatic", '<limit upper="0.04" effort="5" velocity="1"/>', 0, 0.04, 1, 5),
-        Bounds(
-            "revolute", '<limit effort="5" velocity="1"/>', -np.inf, np.inf, 1, 5, "neither lower nor upper"
-        ),
+        Bounds("revolute", '<limit effort="5" velocity="1"/>', -np.inf, np.inf, 1, 5, "neither lower nor upper"),
         Bounds("revolute", "", -np.inf, np.inf, note="no <limit>"),
         Bounds("revolute", '<limit lower="0" upper="0"/>', 0, 0, note="lower equals upper"),
         Bounds("revolute", '<limit lower="0" upper="1" effort="0"/>', 0, 1, np.inf, 0, "not positive"),
@@ -331,9 +323,7 @@ def test_an_impossible_tensor_that_merging_makes_possible_only_warns() -> None:
 
 def test_a_tensor_moved_to_the_wrong_point_only_warns() -> None:
     # The excess, 0.008, is below 2 m |com|² = 0.02 but above half of that of a centre of mass nearer by.
-    text = robot(
-        link("base"), link("arm", tensor(1, 0.01, 0.001, 0.001, "0.1 0 0")), joint("j", "base", "arm")
-    )
+    text = robot(link("base"), link("arm", tensor(1, 0.01, 0.001, 0.001, "0.1 0 0")), joint("j", "base", "arm"))
     assert "centre of mass would explain it" in oddly(text)[1]
     with pytest.raises(FileError, match='<link name="arm"> <inertial>'):
         read_urdf(text.replace("0.1 0 0", "0.06 0 0"))
@@ -342,7 +332,8 @@ def test_a_tensor_moved_to_the_wrong_point_only_warns() -> None:
 def test_rounding_is_not_an_impossible_tensor() -> None:
     """A rod without thickness, and dust of CAD exports, are at the limit but possible."""
     for moments in [(1.0, 1.0, 0.0), (1.0, 1.0, -1e-17), (0.1, 0.2, 0.3)]:
-        quietly(robot(link("base"), link("arm", tensor(1, *moments)), joint("j", "base", "arm", "")))
+        model = quietly(robot(link("base"), link("arm", tensor(1, *moments)), joint("j", "base", "arm", "")))
+        assert np.allclose(np.diag(model.bodies[0].inertia.tensor), moments, atol=1e-15) and not model.notes
 
 
 def test_a_massless_tip_is_named() -> None:
@@ -372,9 +363,7 @@ def test_half_an_inertial() -> None:
         )
     )
     assert "point mass" in message and model.total_mass == 3
-    assert (
-        "no mass" in oddly(robot(link("base"), link("arm", tensor(0, 1, 1, 1)), joint("j", "base", "arm")))[1]
-    )
+    assert "no mass" in oddly(robot(link("base"), link("arm", tensor(0, 1, 1, 1)), joint("j", "base", "arm")))[1]
     off_diagonal = INERTIAL.replace('ixy="0" ', "")
     assert "has no ixy" in oddly(robot(link("base", off_diagonal)))[1]
 
@@ -408,9 +397,7 @@ def test_encodings_and_layout(tmp_path: Path, data: bytes) -> None:
 
 def test_declared_latin_1(tmp_path: Path) -> None:
     path = tmp_path / "r.urdf"
-    path.write_bytes(
-        b'<?xml version="1.0" encoding="iso-8859-1"?><robot name="r"><link name="\xe9"/></robot>'
-    )
+    path.write_bytes(b'<?xml version="1.0" encoding="iso-8859-1"?><robot name="r"><link name="\xe9"/></robot>')
     assert read_urdf(path).base_name == "é"
 
 
@@ -461,9 +448,7 @@ def test_misspellings_are_mentioned(right: str, wrong: str) -> None:
 
 def test_one_warning_with_five_notes_and_the_rest_in_the_model() -> None:
     links = [link("base"), *(link(f"l{i}") for i in range(8))]
-    joints = [
-        joint(f"j{i}", "base", f"l{i}", f'<axis xyz="0 0 1"/><mimic joint="none{i}"/>') for i in range(8)
-    ]
+    joints = [joint(f"j{i}", "base", f"l{i}", f'<axis xyz="0 0 1"/><mimic joint="none{i}"/>') for i in range(8)]
     model, message = oddly(robot(*links, *joints))
     assert len(model.notes) == 9
     assert "and 4 more" in message and message.count("\n") == 6
@@ -490,3 +475,10 @@ def test_the_warning_points_at_who_called_load(tmp_path: Path) -> None:
         loaded = lw.load(path)
     assert caught[0].filename == __file__
     assert type(loaded) is lw.Robot and loaded.notes
+
+
+def test_a_negative_moment_is_refused_even_far_from_the_joint() -> None:
+    """A wrong reference point explains a moment that is a little negative, not one that is thoroughly so."""
+    inertial = '<inertial><origin xyz="2 0 0"/><mass value="1"/><inertia ixx="{}" iyy="1" izz="1"/></inertial>'
+    with pytest.raises(FileError, match="negative"):
+        read_urdf(robot(link("base"), link("arm", inertial.format(-1)), joint("j", "base", "arm")))

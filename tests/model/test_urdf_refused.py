@@ -197,9 +197,7 @@ def test_unreadable(tmp_path: Path, name: str) -> None:
     assert reason in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "source", ["no_such_file.urdf", "no/such/folder/r.urdf", "nul\0l.urdf", "x" * 5000, "", "."]
-)
+@pytest.mark.parametrize("source", ["no_such_file.urdf", "no/such/folder/r.urdf", "nul\0l.urdf", "x" * 5000, "", "."])
 def test_no_such_file(source: str) -> None:
     with pytest.raises(FileError, match="path"):
         read_urdf(source)

@@ -12,7 +12,9 @@ from ..errors import InputError
 from ..model.builders import chain, random_tree
 from ..model.model import Model
 from ..model.parts import Rotor
-from .leaves import Operators, UserBlockDiagonal, leaves_of
+from .dense import magnitude
+from .kinds import UserBlockDiagonal, leaves_of
+from .leaves import Operators
 from .operator import Operator
 from .rebind import rebind
 from .rules import CHAIN, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
@@ -20,7 +22,11 @@ from .rules import CHAIN, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
 
 @dataclass(frozen=True)
 class IdentityReport:
-    """What a test of lhs = rhs found. ``worst`` is the largest relative difference of the dense matrices."""
+    """What a test of lhs = rhs found.
+
+    ``worst`` is the largest difference of the dense matrices, relative to the size of the terms they are made of
+    (so that 0 = 0 can be judged where both sides cancel, and small quantities are judged by their own size).
+    """
 
     holds: bool
     worst: float
@@ -72,6 +78,8 @@ def check_identity(
         raise InputError(
             "an expression with a block diagonal of your own belongs to one robot; give functions of op that build it"
         )
+    if len({leaf.owner.rigid_key for x in bound for leaf in leaves_of(x)}) > 1:
+        raise InputError("the two sides are bound to different robots or configurations; give functions of op instead")
     return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, rotors, chains_only=False)
 
 
@@ -128,7 +136,7 @@ def _search(
                 f" {right.cols} to {right.rows}"
             )
         a, b = left.dense(), right.dense()
-        difference = _relative(a, b, scale=max(1.0, float(np.abs(a).max(initial=0.0))))
+        difference = _relative(a, b, scale=max(magnitude(left), magnitude(right)))
         formula = formula or f"{left} = {right}"
         worst_sweep = max(worst_sweep, _sweep_error(left, a, rng), _sweep_error(right, b, rng))
         if difference > worst or np.isnan(difference):
@@ -140,12 +148,11 @@ def _search(
 
 def _sweep_error(op: Operator, matrix: np.ndarray, rng: np.random.Generator) -> float:
     x = rng.normal(size=op.cols.dimension)
-    y = matrix @ x
-    return _relative(op.apply(x), y, scale=max(1.0, float(np.abs(y).max(initial=0.0))))
+    return _relative(op.apply(x), matrix @ x, scale=magnitude(op) * float(np.abs(x).max(initial=0.0)))
 
 
 def _relative(a: Any, b: Any, scale: float) -> float:
-    return float(np.abs(a - b).max(initial=0.0)) / scale
+    return float(np.abs(a - b).max(initial=0.0)) / scale if scale else 0.0
 
 
 def _random_robot(seed: int, rotors: bool, serial: bool, one_dof: bool) -> Model:

@@ -12,7 +12,8 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import LinkwiseError
-from .leaves import BlockDiagonal, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation, dense_block
+from .blocks import dense_block
+from .kinds import BlockDiagonal, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
 from .operator import Identity, Operator, Product, Sum, Zero
 
 
@@ -24,8 +25,25 @@ def dense(op: Operator) -> Array:
     return _dense(op, like)
 
 
+def magnitude(op: Operator) -> float:
+    """The largest entry of the expression with every leaf's matrix made positive: the size its rounding goes by."""
+    like = _sample(op)
+
+    def positive(x: Operator) -> Array:
+        if isinstance(x, Product):
+            out = positive(x.factors[0])
+            for f in x.factors[1:]:
+                out = out @ positive(f)
+            return out
+        if isinstance(x, Sum):
+            return sum(abs(c) * positive(t) for c, t in x.terms)
+        return np.abs(_dense(x, like))
+
+    return float(positive(op).max(initial=0.0))
+
+
 def _sample(op: Operator) -> Any:
-    from .leaves import leaves_of
+    from .kinds import leaves_of
 
     leaves = leaves_of(op)
     return leaves[0].owner.q if leaves else arrays.zeros((1,), like=0.0)

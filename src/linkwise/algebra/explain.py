@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..codegen.scalar import Graph, Operations, count
-from .leaves import Leaf, Operators, UserBlockDiagonal, leaves_of
+from .kinds import Leaf, UserBlockDiagonal, leaves_of
+from .leaves import Operators
 from .operator import Operator
+from .preludes import preludes
 from .printing import latex, text
 from .rebind import rebind
-from .recursion_text import recursions, riccati_lines
+from .recursion_text import recursions
+
+if TYPE_CHECKING:
+    from ..codegen.scalar import Operations
 
 MOST_COUNTED = 150  # degrees of freedom up to which operations are counted by tracing
 
@@ -28,12 +32,18 @@ class Explanation:
 
     @property
     def latex(self) -> str:
-        """The formula, the recursions and the identities as a LaTeX fragment."""
+        """The formula, the recursions, the identities used and the operation count as a LaTeX fragment."""
         lines = [r"\[", latex(self.op), r"\]"]
         for block in self._blocks(as_latex=True):
-            lines += [rf"\textit{{{block.title}}}", r"\begin{align*}"]
+            lines += [rf"\textit{{{_prose(block.title)}}}", r"\begin{align*}"]
             lines += [" " + line + r" \\" for line in block.lines[:-1]] + [" " + x for x in block.lines[-1:]]
             lines.append(r"\end{align*}")
+        if self.rules:
+            items = [rf"\item \( {r.latex} \) ({_prose('; '.join(r.cites))})" for r in self.rules]
+            lines += ["Identities used:", r"\begin{itemize}", *items, r"\end{itemize}"]
+        operations = self.operations
+        if operations is not None:
+            lines.append(f"Operations: {_prose(str(operations))}.")
         return "\n".join(lines)
 
     @property
@@ -47,11 +57,7 @@ class Explanation:
 
     def _blocks(self, as_latex: bool = False) -> list[Any]:
         serial = all(leaf.owner.model.is_chain for leaf in leaves_of(self.op))
-        families = _articulated_families(self.op)
-        prelude = [
-            riccati_lines(str(o.M), serial, as_latex, o.has_joint_inertia, o.has_coupled_rotors) for o in families
-        ]
-        return prelude + recursions(self.op, serial, as_latex)
+        return preludes(self.op, serial, as_latex) + recursions(self.op, serial, as_latex)
 
     @property
     def rules(self) -> tuple[Any, ...]:
@@ -81,19 +87,20 @@ class Explanation:
         return f"${latex(self.op)}$"
 
 
-def _articulated_families(op: Operator) -> list[Operators]:
-    """The families of operators whose Riccati recursion the expression needs."""
-    needed: dict[Any, Operators] = {}
-    names = {"P", "P_plus", "D", "D_inverse", "G", "K", "tau", "tau_bar", "psi", "psi_tilde", "E_psi", "L"}
-    names |= {"Delta_psi", "Upsilon", "Upsilon_plus"}
-    for leaf in leaves_of(op):
-        if leaf.name in names and not isinstance(leaf, UserBlockDiagonal):
-            needed.setdefault(leaf.owner.family_key, leaf.owner)
-    return list(needed.values())
+_LATEX_WORDS = {"…": r"\ldots{}", "§": r"\S{}", "–": "--", "×": r"\(\times\)", "÷": r"\(\div\)", "√": r"\(\surd\)"}
+
+
+def _prose(words: str) -> str:
+    """Words for LaTeX, without letters it may not know."""
+    for letter, tex in _LATEX_WORDS.items():
+        words = words.replace(letter, tex)
+    return words
 
 
 def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
+    from ..codegen.scalar import Graph, Operations, count
+
     leaves = leaves_of(op)
     if not leaves:
         return Operations()
@@ -112,5 +119,3 @@ def operation_count(op: Operator) -> Operations | None:
 def _pinned(leaves: list[Leaf]) -> bool:
     """Whether a block diagonal of the user's own varies over a batch, so that no single count exists."""
     return any(isinstance(x, UserBlockDiagonal) and any(b.ndim > 2 for b in x.blocks) for x in leaves)
-
-

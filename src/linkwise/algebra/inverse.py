@@ -13,7 +13,9 @@ import numpy as np
 from .. import arrays
 from ..errors import NoRecursionError, SingularError, SpaceError
 from . import spaces
-from .leaves import BlockDiagonal, Leaf, Operators, Propagation, Shift, SmallMatrix, dense_block, leaves_of
+from .blocks import dense_block
+from .kinds import BlockDiagonal, Leaf, Propagation, Shift, SmallMatrix, families_of, leaves_of
+from .leaves import Operators
 from .operator import Identity, Operator, Product, Sum, product, total
 from .rules import rule
 
@@ -28,8 +30,8 @@ def inverse(op: Operator) -> Operator:
             return out
     raise NoRecursionError(
         f"no O(n) route to the inverse of {op} ({op.structure}). Known are: block-diagonal operators; φ, ψ and"
-        " I − E_φ, I − E_ψ; I + HφK and I − HψK; HφXφ*H* (+ Γ) with X block diagonal and symmetric; products of"
-        " these; anything between tips. For other operators invert .dense()"
+        " I − E_φ, I − E_ψ; I + HφK and I − HψK; HφXφ*H* (+ Γ) with X block diagonal, symmetric and positive definite;"
+        " products of these; anything between tips. For other operators invert .dense()"
     )
 
 
@@ -56,7 +58,7 @@ def _identity_plus_shift(op: Operator) -> Operator | None:
     """(I − E_φ)⁻¹ = φ, (I − E_ψ)⁻¹ = ψ, and (φ⁻¹ + KH)⁻¹ = ψ."""
     if not isinstance(op, Sum):
         return None
-    for owner in owners(op):
+    for owner in families_of(op):
         known = [
             (owner.I - owner.E_phi, owner.phi, "phi_inverse"),
             (owner.I - owner.E_psi, owner.psi, "psi_inverse"),
@@ -73,7 +75,7 @@ def _filters(op: Operator) -> Operator | None:
     """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), and the same read backwards."""
     if not isinstance(op, Sum):
         return None
-    for owner in owners(op):
+    for owner in families_of(op):
         H, K, one = owner.H, owner.K, owner.I_joints
         colour, white = one + H @ owner.phi @ K, one - H @ owner.psi @ K
         found = _known(op, [(colour, white, "whitening"), (white, colour, "whitening")])
@@ -89,14 +91,6 @@ def _known(op: Operator, table: list[tuple[Operator, Operator, str]]) -> Operato
         if op.key == lhs.T.key:
             return rhs.T.with_used([*op.used, rule(name)])
     return None
-
-
-def owners(op: Operator) -> list[Operators]:
-    """The families whose leaves appear in an expression."""
-    found: dict[Any, Operators] = {}
-    for leaf in leaves_of(op):
-        found.setdefault((leaf.owner.rigid_key, leaf.owner.family_key), leaf.owner)
-    return list(found.values())
 
 
 # --- innovations -------------------------------------------------------------------------------------
@@ -186,20 +180,21 @@ def _memoryless(op: Operator) -> Operator | None:
     if not leaves or any(isinstance(x, Shift) for x in leaves):
         return None
     owner = leaves[0].owner
+    symmetric = op.key == op.T.key
 
     def blocks() -> list[Any]:
         out = []
         for k, x in enumerate(owner.blocks_of(op)):
             x = dense_block(x)
             try:
-                out.append(arrays.namespace(x).linalg.inv(x) if not arrays.is_symbolic(x) else arrays.inverse_spd(x))
+                out.append(arrays.inverse_spd(x) if symmetric else arrays.inverse(x))
             except np.linalg.LinAlgError:
                 raise SingularError(f"block {k} of {op} is singular, so its inverse does not exist") from None
         return out
 
     name = f"({op})⁻¹" if isinstance(op, (Product, Sum)) else f"{op}⁻¹"
     out = BlockDiagonal(owner, name, op.rows, op.cols, spaces.MEMORYLESS, blocks)
-    out.token = ("inverse", op.key)
+    out.token, out.inverse_of = ("inverse", op.key), op
     out.origin = lambda rebuild, target: inverse(rebuild(op))
     return out.with_used(op.used)
 
@@ -219,15 +214,15 @@ def _small(op: Operator) -> Operator | None:
 
     def matrix() -> list[Any]:
         small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.q))
-        if arrays.is_eager(small):
-            with np.errstate(all="ignore"):
-                condition = np.linalg.cond(np.where(np.isfinite(small), small, 1.0))
-            if (condition > 1e13).any():
+        if arrays.is_eager(small):  # states with NaN pass through
+            finite = np.isfinite(small).all(axis=(-2, -1), keepdims=True)
+            if (np.linalg.cond(np.where(finite, small, np.eye(small.shape[-1]))) > 1e13).any():
                 raise SingularError(f"{op} is singular here (too few joints, or a singular pose): it has no inverse")
-        symmetric = op.key == op.T.key
-        return [arrays.inverse_spd(small) if symmetric else arrays.namespace(small).linalg.inv(small)]
+        return [arrays.inverse_spd(small) if op.key == op.T.key else arrays.inverse(small)]
 
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
-    out.token = ("inverse", op.key)
+    out.token, out.inverse_of = ("inverse", op.key), op
     out.origin = lambda rebuild, target: inverse(rebuild(op))
-    return out.with_used([*op.used, rule("operational_compliance")])
+    compliance = rule("operational_compliance")
+    known = {side.key for side in compliance.sides(owner)}
+    return out.with_used([*op.used, *([compliance] if op.key in known else [])])

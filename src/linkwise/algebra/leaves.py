@@ -1,12 +1,5 @@
 """Leaf operators bound to a robot and a configuration: H, φ, M, B, the articulated family, JPL's shifts.
 
-Four kinds of leaf cover them all. With E(k) the map across the edge from body k to its parent p:
-
-    block diagonal   y(k) = X(k) x(k)                       H, M, P, D, G, τ, τ̄, R, Υ, …
-    shift            y(p) = Σ_k E(k) x(k)                   E_φ, E_ψ, K, S
-    propagation      y(k) = x(k) + Σ_j E(j) y(j)            φ = (I − E_φ)⁻¹, ψ = (I − E_ψ)⁻¹
-    pick             y(body of t) = Σ_t φ(body, t) x(t)     B
-
 Leaves compute their blocks when first applied, so naming one costs nothing.
 """
 
@@ -24,241 +17,20 @@ from ..arrays import Array
 from ..errors import InputError, SpaceError
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform
-from ..sweeps import inward, outward
+from ..sweeps import inward
 from . import spaces
+from .blocks import Edge, Projection, Unit, dense_block
+from .kinds import (
+    BlockDiagonal,
+    Pick,
+    Propagation,
+    Shift,
+    StrictPropagation,
+    UserBlockDiagonal,
+)
 from .motion import MotionLeaves
-from .operator import Blocks, Identity, Operator, Product, Sum
-from .spaces import Space, Structure
-
-
-def act(E: Any, x: Any) -> Any:
-    """E x for a matrix, a transform or an inertia; None is zero."""
-    return None if x is None or E is None else E @ x
-
-
-def act_adjoint(E: Any, x: Any) -> Any:
-    """E* x."""
-    if x is None or E is None:
-        return None
-    if isinstance(E, RigidInertia):
-        return E @ x
-    return E.T @ x if isinstance(E, (Transform, Edge)) else E.mT @ x
-
-
-def plus(x: Any, y: Any) -> Any:
-    """x + y where None is zero."""
-    return y if x is None else x if y is None else x + y
-
-
-class Edge:
-    """φ(p, k) A(k): what crosses an edge after a local map A (I for φ, τ̄ for ψ, G for K)."""
-
-    def __init__(self, phi: Transform, local: Any) -> None:
-        self.phi, self.local = phi, local
-
-    def __matmul__(self, x: Any) -> Any:
-        return self.phi @ (self.local @ x)
-
-    @property
-    def T(self) -> AdjointEdge:
-        return AdjointEdge(self)
-
-    @property
-    def matrix(self) -> Array:
-        return self.phi.matrix @ dense_block(self.local)
-
-
-class AdjointEdge:
-    def __init__(self, edge: Edge) -> None:
-        self.edge = edge
-
-    def __matmul__(self, x: Any) -> Any:
-        return act_adjoint(self.edge.local, self.edge.phi.T @ x)
-
-
-class Projection:
-    """τ̄ = I − GH, applied in that form (12 instead of 36 multiplications for a one-dof joint)."""
-
-    def __init__(self, G: Array, H: Array) -> None:
-        self.G, self.H = G, H
-
-    def __matmul__(self, x: Any) -> Any:
-        return x - self.G @ (self.H @ x)
-
-    @property
-    def mT(self) -> Projection:
-        return Projection(self.H.mT, self.G.mT)
-
-    @property
-    def matrix(self) -> Array:
-        return arrays.eye(6, like=self.G) - self.G @ self.H
-
-
-def dense_block(E: Any) -> Array:
-    """The matrix of a block, whatever form it is kept in."""
-    return E if not hasattr(E, "matrix") else E.matrix
-
-
-class Leaf(Operator):
-    """A named operator with blocks computed on demand; ``flipped`` makes it the adjoint."""
-
-    def __init__(
-        self, owner: Operators, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], Any]
-    ) -> None:
-        self.owner, self.name, self.rows, self.cols, self.relations = owner, name, rows, cols, relations
-        self._blocks = blocks
-        self.flipped = False
-        self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
-        self.origin: Any = None  # how to build it again on another robot, where its name alone does not tell
-
-    @cached_property
-    def blocks(self) -> list[Any]:
-        return self._blocks()
-
-    @property
-    def parents(self) -> tuple[int, ...]:
-        return self.owner.model.parents
-
-    @property
-    def T(self) -> Operator:
-        out = self.copy()
-        out.flipped = not self.flipped
-        out.rows, out.cols = self.cols, self.rows
-        out.relations = spaces.adjoint(self.relations)
-        return out
-
-    def copy(self) -> Leaf:
-        return copy.copy(self)
-
-    @property
-    def key(self) -> Any:
-        return (self.owner.leaf_key(self.name), self.token, self.flipped)
-
-    def upright(self) -> Leaf:
-        """The leaf itself, where this is its adjoint."""
-        return self.T if self.flipped else self  # type: ignore[return-value]
-
-
-class BlockDiagonal(Leaf):
-    """y(k) = X(k) x(k)."""
-
-    def forward(self, x: Blocks) -> Blocks:
-        apply = act_adjoint if self.flipped else act
-        return [apply(X, y) for X, y in zip(self.blocks, x)]
-
-
-class Shift(Leaf):
-    """y(p) = Σ_k E(k) x(k); its adjoint y(k) = E*(k) x(p)."""
-
-    def forward(self, x: Blocks) -> Blocks:
-        if self.flipped:
-            return [None if p < 0 else act_adjoint(E, x[p]) for E, p in zip(self.blocks, self.parents)]
-        out: Blocks = [None] * len(self.rows.sizes)
-        for k, (E, p) in enumerate(zip(self.blocks, self.parents)):
-            if p >= 0:
-                out[p] = plus(out[p], act(E, x[k]))
-        return out
-
-
-class Propagation(Leaf):
-    """y = (I − E)⁻¹ x: inward y(k) = x(k) + Σ_j E(j) y(j); its adjoint outward y(k) = x(k) + E*(k) y(p)."""
-
-    def forward(self, x: Blocks) -> Blocks:
-        if self.flipped:
-            return outward(self.parents, lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
-        return _gather(self.parents, self.blocks, x)
-
-
-class StrictPropagation(Leaf):
-    """(I − E)⁻¹ − I = E (I − E)⁻¹."""
-
-    def forward(self, x: Blocks) -> Blocks:
-        if self.flipped:
-            full = outward(self.parents, lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
-            return [None if p < 0 else act_adjoint(E, full[p]) for E, p in zip(self.blocks, self.parents)]
-        full = _gather(self.parents, self.blocks, x)
-        out: Blocks = [None] * len(x)
-        for k, (E, p) in enumerate(zip(self.blocks, self.parents)):
-            if p >= 0:
-                out[p] = plus(out[p], act(E, full[k]))
-        return out
-
-
-class FusedPropagation(Operator):
-    """Propagation after shift, (I − φA₁)⁻¹ φA₂, with one crossing of each edge: y(p) = Σ φ(A₁ y + A₂ x)."""
-
-    def __init__(self, propagation: Propagation, shift: Shift) -> None:
-        self.propagation, self.shift = propagation, shift
-        self.rows, self.cols = propagation.rows, shift.cols
-
-    def forward(self, x: Blocks) -> Blocks:
-        out: Blocks = [None] * len(self.rows.sizes)
-        edges = list(zip(self.propagation.blocks, self.shift.blocks, self.propagation.parents))
-        for k in range(len(edges) - 1, -1, -1):
-            through, enters, p = edges[k]
-            if p >= 0:
-                own = None if enters is None else enters.local
-                out[p] = plus(out[p], act(through.phi, _merged(through.local, own, out[k], x[k])))
-        return out
-
-
-def _merged(through: Any, enters: Any, z: Any, x: Any) -> Any:
-    """A₁z + A₂x; for ψK that is τ̄z + Gx = z + G(x − Hz), with one product by G."""
-    if isinstance(through, Projection) and enters is through.G and z is not None and x is not None:
-        return z + through.G @ (x - through.H @ z)
-    return plus(act(through, z), act(enters, x))
-
-
-class Pick(Leaf):
-    """B: forces at the tips, moved to their bodies; its adjoint reads tip velocities off the bodies."""
-
-    def forward(self, x: Blocks) -> Blocks:
-        bodies = self.owner.tip_bodies
-        if self.flipped:
-            return [None if b < 0 else act_adjoint(E, x[b]) for E, b in zip(self.blocks, bodies)]
-        out: Blocks = [None] * len(self.rows.sizes)
-        for E, b, y in zip(self.blocks, bodies, x):
-            if b >= 0:
-                out[b] = plus(out[b], act(E, y))
-        return out
-
-
-class SmallMatrix(Leaf):
-    """A full matrix between small spaces (the tips'), kept as it is."""
-
-    def forward(self, x: Blocks) -> Blocks:
-        matrix = self.blocks[0]
-        matrix = matrix.mT if self.flipped else matrix
-        width = next(y.shape[-1] for y in x if y is not None)
-        filled = [
-            arrays.zeros((r, width), like=matrix) if y is None else y for y, r in zip(x, self.cols.sizes)
-        ]
-        out = matrix @ arrays.concatenate(filled, axis=-2)
-        ends = np.cumsum(self.rows.sizes)
-        return [out[..., e - r : e, :] for e, r in zip(ends, self.rows.sizes)]
-
-
-def _gather(parents: tuple[int, ...], edges: list[Any], x: Blocks) -> Blocks:
-    def step(gathered: Any, E: Any, x: Any) -> Any:
-        y = x if isinstance(gathered, int) else plus(x, gathered)
-        return _zero_if_none(act(E, y)), y
-
-    return inward(parents, step, 0, edges, x)
-
-
-def _zero_if_none(x: Any) -> Any:
-    return 0 if x is None else x
-
-
-def fused(left: Operator, right: Operator) -> FusedPropagation | None:
-    """One sweep for a propagation that follows a shift across the same edges."""
-    if not (isinstance(left, Propagation) and isinstance(right, Shift)) or left.flipped or right.flipped:
-        return None
-    if left.owner.rigid_key != right.owner.rigid_key:
-        return None
-    if not all(e is None or isinstance(e, Edge) for e in right.blocks):  # JPL's S has no φ to cross
-        return None
-    return FusedPropagation(left, right)
+from .operator import Identity, Operator
+from .spaces import Space
 
 
 class Operators(MotionLeaves):
@@ -271,14 +43,11 @@ class Operators(MotionLeaves):
     def __init__(
         self, model: Model, q: Array, frames: tuple[Any, ...], v: Array | None = None, a: Array | None = None
     ) -> None:
-        from ..dynamics.kinematics import tip_transform
         from ..dynamics.links import evaluate
 
         self.model, self.q, self.frames, self.v, self.a = model, q, frames, v, a
         self.links = evaluate(model, q)
-        tips = [tip_transform(model, self.links, f) for f in frames]
-        self.tip_bodies = [body for body, _ in tips]
-        self._tip_transforms = [t for _, t in tips]
+        self.tip_bodies = [model.frame(f)[0] for f in frames]
         self.rigid_key = ("operators", id(self))
         self._inertia: Operator | None = None
         self._measurement: tuple[Operator | None, Operator | None] = (None, None)
@@ -331,9 +100,11 @@ class Operators(MotionLeaves):
         return self.links.has_rotors if self.is_default else any(m is not None for m in self._measurement)
 
     @property
-    def has_coupled_rotors(self) -> bool:
-        """Whether some rotor turns with its parent, so that G holds more than PH*D⁻¹."""
-        return any(s is not None for s in self.links.s) if self.is_default else self._measurement[1] is not None
+    def joint_noise(self) -> Operator | None:
+        """Γ: what D holds beside HPH*, or None."""
+        if self.is_default:
+            return self.rotor_inertia if self.links.has_rotors else None
+        return self._measurement[0]
 
     @property
     def has_coupling(self) -> bool:
@@ -358,7 +129,7 @@ class Operators(MotionLeaves):
         return self._diagonal("H", self.joints, self.bodies, lambda: self.links.H)
 
     def _rigid_edges(self) -> list[Edge]:
-        return [Edge(phi, _Unit(self.q)) for phi in self.links.phi]
+        return [Edge(phi, Unit(self.q)) for phi in self.links.phi]
 
     @cached_property
     def E_phi(self) -> Operator:
@@ -373,19 +144,23 @@ class Operators(MotionLeaves):
     @cached_property
     def phi_tilde(self) -> Operator:
         """φ̃ = φ − I."""
-        return StrictPropagation(
-            self, "phi_tilde", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._rigid_edges
-        )
+        return StrictPropagation(self, "phi_tilde", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._rigid_edges)
 
     @cached_property
     def B(self) -> Operator:
         """B: picks the tips. J = B*φ*H*."""
-        return Pick(self, "B", self.bodies, self.tips, spaces.MEMORYLESS, lambda: self._tip_transforms)
+        return Pick(self, "B", self.bodies, self.tips, spaces.MEMORYLESS, self._tip_blocks)
+
+    def _tip_blocks(self) -> list[Transform]:
+        """φ(k, tip) for every tip, in world axes; the bodies' rotations come from one sweep."""
+        from ..dynamics.kinematics import tip_transforms
+
+        return tip_transforms(self.model, self.links, self.frames)
 
     @cached_property
     def S(self) -> Operator:
         """JPL 88-11's block shift: the identity from edge k to the parent's block."""
-        blocks = lambda: [_Unit(self.q)] * len(self.links.phi)
+        blocks = lambda: [Unit(self.q)] * len(self.links.phi)
         return Shift(self, "S", self.bodies, self.edges, spaces.MEMORYLESS, blocks)
 
     @cached_property
@@ -435,7 +210,7 @@ class Operators(MotionLeaves):
             s=none if coupling is None else self.links.s,
         )
         blocks = [dense_block(x) for x in self.blocks_of(self.M)]
-        return riccati(links, blocks, what=f"H φ {self.M} φ* H*", threshold=1e-14)
+        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*", threshold=1e-14)
 
     @cached_property
     def P(self) -> Operator:
@@ -620,7 +395,7 @@ class Operators(MotionLeaves):
 
         if name:
             return self._diagonal(name, self.bodies, self.bodies, blocks)
-        return self._driven("S_φφ", X, blocks, lambda rebuild, target: target.lyapunov(rebuild(X)))
+        return self._driven("S_φφ", X, "φφ", blocks, lambda rebuild, target: target.lyapunov(rebuild(X)))
 
     def recursion(self, X: Operator, kind: str, letter: str | None = None) -> Operator:
         """A block diagonal driven by X across other edges, as identities (A.2)–(A.5) of LD need it.
@@ -631,38 +406,16 @@ class Operators(MotionLeaves):
 
         blocks = lambda: solve_recursion(self, X, kind)
         origin = lambda rebuild, target: target.recursion(rebuild(X), kind, letter)
-        return self._driven(letter or f"S_{kind}", X, blocks, origin)
+        return self._driven(letter or f"S_{kind}", X, kind, blocks, origin)
 
-    def _driven(self, name: str, X: Operator, blocks: Callable[[], Any], origin: Any) -> Operator:
+    def _driven(self, name: str, X: Operator, kind: str, blocks: Callable[[], Any], origin: Any) -> Operator:
         out = self._diagonal(name, self.bodies, self.bodies, blocks)
-        out.token, out.origin = X.key, origin
+        out.token, out.origin, out.driver = X.key, origin, (kind, X)
         return out
-
-
-class UserBlockDiagonal(BlockDiagonal):
-    """A block diagonal that the user made; equal only to itself and its copies."""
 
 
 class _Token:
     """Stands for one object of the user's: equal to itself alone."""
-
-
-class _Unit:
-    """The identity as a local map, of the kind and precision of ``like``."""
-
-    def __init__(self, like: Array) -> None:
-        self.like = like
-
-    def __matmul__(self, x: Any) -> Any:
-        return x
-
-    @property
-    def mT(self) -> _Unit:
-        return self
-
-    @property
-    def matrix(self) -> Array:
-        return arrays.eye(6, like=self.like)
 
 
 def _checked_blocks(blocks: Any, space: Space) -> list[Array]:
@@ -675,16 +428,8 @@ def _checked_blocks(blocks: Any, space: Space) -> list[Array]:
         out = [whole[..., k, :, :] for k in range(whole.shape[-3])]
     if len(out) != len(space.sizes):
         raise SpaceError(f"{space} has {len(space.sizes)} blocks, got {len(out)}")
+    out = [x.copy() if isinstance(x, np.ndarray) else x for x in out]  # later changes must not reach the operator
     for k, (x, r) in enumerate(zip(out, space.sizes)):
         if np.ndim(x) < 2 or x.shape[-2:] != (r, r):
             raise SpaceError(f"block {k} of {space} must be {r}×{r}, got shape {np.shape(x)}")
     return out
-
-
-def leaves_of(op: Operator) -> list[Leaf]:
-    """Every leaf of an expression, in order."""
-    if isinstance(op, Leaf):
-        return [op]
-    parts = op.factors if isinstance(op, Product) else [t for _, t in op.terms] if isinstance(op, Sum) else []
-    return [leaf for part in parts for leaf in leaves_of(part)]
-

@@ -152,17 +152,21 @@ class MotionLeaves:
         """𝓕 = diag{S[H*(k)] f(k)} with the link forces f (LD Lemma 3.1), from joints to bodies."""
 
         def blocks() -> list[Array]:
+            self._accelerations  # noqa: B018  says what is missing where no acceleration was given
             return [cross_force(H.mT, f) for H, f in zip(self.links.H, self._link_forces())]
 
         return self._diagonal("F_script", self.bodies, self.joints, blocks)
 
     def _link_forces(self) -> list[Array]:
-        def step(gathered: Any, phi: Any, M: Any, V: Array, A: Array) -> Any:
-            f = gathered + M @ A + cross_force(V, M @ V)
-            return phi @ f, f
+        """f of the Newton–Euler sweeps at this motion."""
+        from ..dynamics.inverse import inertia_forces
+        from ..dynamics.links import base_acceleration, coriolis_accelerations, gyroscopic_forces
 
-        data = (self.links.phi, self.links.M, self._velocities, self._accelerations)
-        return inward(self.model.parents, step, 0, *data)
+        assert self.a is not None
+        V, beta = self._velocities, self._rates
+        bias = coriolis_accelerations(self.model, self.links, V, beta)
+        b = gyroscopic_forces(self.model, self.links, V, beta, None)
+        return inertia_forces(self.links, self.links.split(self.a), bias, b, base_acceleration(self.model, self.q))[1]
 
     @property
     def R_hat(self) -> Operator:
@@ -186,7 +190,8 @@ class MotionLeaves:
     @cached_property
     def K_hat(self) -> Operator:
         """K̂ = E_φĜ (LD (4.12))."""
-        from .leaves import Edge, Shift
+        from .blocks import Edge
+        from .kinds import Shift
 
         def blocks() -> list[Any]:
             return [Edge(phi, G) for phi, G in zip(self.links.phi, self._hat_gains())]

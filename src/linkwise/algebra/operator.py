@@ -2,7 +2,7 @@
 
 An expression knows its spaces and its structure. ``A @ B`` multiplies, ``A @ x`` applies (by sweeps, no
 matrix), ``A.T`` is the adjoint A*, ``A.inv()`` an expression for the inverse. Adjoints are pushed down to
-the leaves and sums and products are flat, so equal formulas are equal expressions.
+the leaves and sums and products are flat, so that equal formulas compare equal.
 """
 
 from __future__ import annotations
@@ -36,6 +36,13 @@ class Operator:
 
     # --- algebra -----------------------------------------------------------------------------------
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same formula of the same leaves."""
+        return isinstance(other, Operator) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
     def __matmul__(self, other: Any) -> Any:
         """A @ B is the product of operators; A @ x applies A to a vector (..., n) or a batch of them."""
         return product([self, other]) if isinstance(other, Operator) else self.apply(other)
@@ -49,8 +56,13 @@ class Operator:
             raise SpaceError(f"cannot add {type(other).__name__} to an operator; for c·I write c * op.I")
         return total([(1.0, self), (1.0, other)])
 
+    __radd__ = __add__
+
     def __sub__(self, other: Any) -> Operator:
         return self + (-other) if isinstance(other, Operator) else self + other
+
+    def __rsub__(self, other: Any) -> Operator:
+        return self + other
 
     def __neg__(self) -> Operator:
         return total([(-1.0, self)])
@@ -58,14 +70,14 @@ class Operator:
     def __mul__(self, factor: Any) -> Operator:
         if isinstance(factor, Operator):
             raise SpaceError("use @ for the product of operators; * is for numbers")
-        if np.ndim(factor) != 0 or not np.isfinite(factor):
-            raise SpaceError(f"an operator can be multiplied by a finite number, got {factor!r}")
-        return total([(float(factor), self)])
+        return total([(_number(factor), self)])
 
     __rmul__ = __mul__
 
     def __truediv__(self, factor: Any) -> Operator:
-        return self * (1.0 / factor)
+        if _number(factor) == 0:
+            raise SpaceError("an operator cannot be divided by zero")
+        return self * (1.0 / float(factor))
 
     @property
     def T(self) -> Operator:
@@ -104,7 +116,7 @@ class Operator:
 
     def _batch(self, x: Array) -> tuple[int, ...]:
         """The batch shape of A x: that of the states with that of the vectors."""
-        from .leaves import leaves_of
+        from .kinds import leaves_of
 
         owners = [leaf.owner for leaf in leaves_of(self)]
         given = {s.shape[:-1] for owner in owners for s in (owner.q, owner.v, owner.a) if s is not None}
@@ -144,7 +156,7 @@ class Operator:
 
     @property
     def structure(self) -> str:
-        """"memoryless", "causal" (inward), "anticausal" (outward), strictly so, or what else it is."""
+        """ "memoryless", "causal" (inward), "anticausal" (outward), strictly so, or what else it is."""
         return structure_name(self.relations)
 
     # --- words -------------------------------------------------------------------------------------
@@ -187,6 +199,13 @@ class Operator:
         raise NotImplementedError
 
 
+def _number(factor: Any) -> float:
+    real = isinstance(factor, (int, float, np.integer, np.floating)) or getattr(factor, "shape", None) == ()
+    if not real or not np.isrealobj(factor) or not np.isfinite(factor):
+        raise SpaceError(f"an operator can be multiplied by a finite real number, got {factor!r}")
+    return float(factor)
+
+
 class Identity(Operator):
     """I on a space."""
 
@@ -226,7 +245,7 @@ class Product(Operator):
         return product([f.T for f in reversed(self.factors)]).with_used(self.used)
 
     def forward(self, x: Blocks) -> Blocks:
-        from .leaves import fused
+        from .kinds import fused
 
         i = len(self.factors)
         while i > 0:

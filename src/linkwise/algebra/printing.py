@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .leaves import Leaf
+from .kinds import Leaf
+from .leaves import Operators
 from .operator import Identity, Operator, Product, Sum, Zero
 
 TEXT = {
@@ -94,14 +95,23 @@ def latex(op: Operator) -> str:
 def symbol(leaf: Leaf) -> str:
     """The letter of a leaf, with the inertia it belongs to where that is not the robot's own M."""
     base = TEXT.get(leaf.name, leaf.name)
-    return base + _family(leaf, "_")
+    return base + _family(leaf)
 
 
-def _family(leaf: Leaf, joiner: str) -> str:
-    owner = leaf.owner
-    if owner.is_default or leaf.name not in TEXT or leaf.name in owner._RIGID:
+def family_label(owner: Operators, as_latex: bool = False) -> str:
+    """What is put behind the letters of a family: nothing for the robot's own, _X for that of another inertia."""
+    if owner.is_default:
         return ""
-    return f"{joiner}{{{owner.M}}}" if len(str(owner.M)) > 1 else f"{joiner}{owner.M}"
+    write = latex if as_latex else text
+    noise = owner.joint_noise
+    label = write(owner.M) + ("" if noise is None else f", {write(noise)}")
+    return f"_{{{label}}}" if as_latex or len(label) > 1 else f"_{label}"
+
+
+def _family(leaf: Leaf, as_latex: bool = False) -> str:
+    if leaf.name not in TEXT or leaf.name in leaf.owner._RIGID:
+        return ""
+    return family_label(leaf.owner, as_latex)
 
 
 _STARRED = {"H_dot", "H_ddot"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
@@ -118,9 +128,10 @@ def _text_leaf(leaf: Leaf) -> str:
 
 def _latex_leaf(leaf: Leaf) -> str:
     base = LATEX.get(leaf.name, leaf.name.replace("⁻¹", "^{-1}"))
-    owner = leaf.owner
-    own = owner.is_default or leaf.name not in TEXT or leaf.name in owner._RIGID
-    base = base if own else f"{{{base}}}_{{{latex(owner.M)}}}"
+    if leaf.inverse_of is not None:
+        base = f"({latex(leaf.inverse_of)})^{{-1}}"
+    label = _family(leaf, as_latex=True)
+    base = f"{{{base}}}{label}" if label else base
     if not starred(leaf):
         return base
     return f"{{{base}}}^*" if "^" in base else f"{base}^*"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..errors import InputError
-from .leaves import Leaf, Operators, UserBlockDiagonal
+from .kinds import Leaf, UserBlockDiagonal
+from .leaves import Operators
 from .operator import Identity, Operator, Product, Sum, Zero, product, total
 from .spaces import Space
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .leaves import Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
+from .kinds import Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
 from .operator import Identity, Operator, Product, Sum, Zero
 from .printing import latex, symbol, text
 
@@ -64,6 +64,10 @@ class Writer:
         n = self.counts[letter]
         shown = self.letter(letter)
         return shown if n == 1 else f"{shown}_{n}" if self.as_latex else f"{shown}{_subscript(n)}"
+
+    def words(self, remark: str) -> str:
+        """A remark behind a formula."""
+        return rf" \quad\text{{{remark}}}" if self.as_latex else f"   {remark}"
 
     def letter(self, x: str) -> str:
         greek = {"ε": r"\epsilon", "ν": r"\nu", "η": r"\eta", "λ": r"\lambda"}
@@ -187,49 +191,16 @@ def _lower_once(leaf: Leaf, x: Value, w: Writer) -> Value:
     if isinstance(leaf, SmallMatrix):
         x = x if x.named else w.define(leaf.cols.kind, x)
         name = latex(leaf) if w.as_latex else symbol(leaf)
-        w.lines.append((ONCE, f"y {w.equals} {name} {x.at('0')}   (a small matrix, formed in O(n))"))
+        w.lines.append((ONCE, f"y {w.equals} {name} {x.at('0')}{w.words('(a small matrix, formed in O(n))')}"))
         return w.variable("y")
     phi = r"\phi" if w.as_latex else "φ"
     if leaf.flipped:
         star = "^*" if w.as_latex else "*"
         y = w.variable(w.fresh(leaf.rows.kind, ONCE))
-        w.lines.append((ONCE, f"{y.at('0')} {w.equals} {phi}{star}(1,0) {x.at('1')}, for every tip 0 on its body 1"))
+        moved = f"{phi}{star}(1,0) {x.at('1')}{w.words('for every tip 0 on its body 1')}"
+        w.lines.append((ONCE, f"{y.at('0')} {w.equals} {moved}"))
         return y
     y = w.variable(w.fresh(leaf.rows.kind, ONCE))
-    placed = f"{phi}(1,0) {x.at('0')} for every tip 0 on its body 1; elsewhere 0"
+    placed = f"{phi}(1,0) {x.at('0')}{w.words('for every tip 0 on its body 1; elsewhere 0')}"
     w.lines.append((ONCE, f"{y.at('1')} {w.equals} {placed}"))
     return y
-
-
-def riccati_lines(
-    inertia: str, serial: bool, as_latex: bool = False, noise: bool = False, coupling: bool = False
-) -> Block:
-    """The articulated-body recursion that P, D, G, K and ψ come from (Diagonalized paper, Algorithm 4.1).
-
-    ``noise`` is a joint-space inertia Γ, ``coupling`` that of rotors which turn with their parent: N = φs.
-    """
-    title = f"first, articulated inertias, {INWARD}"
-    p = "k+1" if serial else "p"
-    if as_latex:
-        total, j = ("", "k-1") if serial else (r"\textstyle\sum_j ", "j")
-        D = r"H P H^* + \Gamma" if noise else "H P H^*"
-        G = r"(P H^* + \phi^{-1} N) D^{-1}" if coupling else "P H^* D^{-1}"
-        return Block(
-            title,
-            [
-                rf"P(k) &= {total}\phi(k,{j}) P^{{+}}({j}) \phi^*(k,{j}) + {inertia}(k)",
-                rf"D(k) &= {D}, \quad G(k) = {G}, \quad \bar\tau(k) = I - G H, \quad P^{{+}}(k) = P - G D G^*",
-                rf"K({p},k) &= \phi({p},k) G(k), \quad \psi({p},k) = \phi({p},k) \bar\tau(k)",
-            ],
-        )
-    total, j = ("", "k-1") if serial else ("Σ ", "j")
-    D = "H P H* + Γ" if noise else "H P H*"
-    G = "(P H* + φ⁻¹ N) D⁻¹" if coupling else "P H* D⁻¹"
-    return Block(
-        title,
-        [
-            f"P(k) = {total}φ(k,{j}) P⁺({j}) φ*(k,{j}) + {inertia}(k)",
-            f"D(k) = {D},  G(k) = {G},  τ̄(k) = I - G H,  P⁺(k) = P - G D G*",
-            f"K({p},k) = φ({p},k) G(k),  ψ({p},k) = φ({p},k) τ̄(k)",
-        ],
-    )

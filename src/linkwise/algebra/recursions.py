@@ -1,10 +1,10 @@
 """Block diagonals driven by a free block diagonal X: the S of the Linearized paper's (A.1)–(A.5).
 
-    φφ      S(k) = Σ φ S φ* + X      inward     φXφ*  = φS + Sφ̃*      (A.1)
-    ψφ      S(k) = Σ ψ S φ* + X      inward     ψXφ*  = ψS + Sφ̃*      (A.2)
-    ψ*ψ     S(k) = ψ* S ψ + X        outward    ψ*Xψ  = ψ*S + Sψ̃      (A.3), chains
-    φ*φ⁻*   S(k) = φ* S φ⁻* + X      outward    φ*Xφ̃* = Sφ* − φ*S     (A.4)
-    ψ*φ⁻*   S(k) = ψ* S φ⁻* + X      outward    ψ*Xφ̃* = Sφ* − ψ*S     (A.5)
+φφ      S(k) = Σ φ S φ* + X      inward     φXφ*  = φS + Sφ̃*      (A.1)
+ψφ      S(k) = Σ ψ S φ* + X      inward     ψXφ*  = ψS + Sφ̃*      (A.2)
+ψ*ψ     S(k) = ψ* S ψ + X        outward    ψ*Xψ  = ψ*S + Sψ̃      (A.3), chains
+φ*φ⁻*   S(k) = φ* S φ⁻* + X      outward    φ*Xφ̃* = Sφ* − φ*S     (A.4)
+ψ*φ⁻*   S(k) = ψ* S φ⁻* + X      outward    ψ*Xφ̃* = Sφ* − ψ*S     (A.5)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KINDS = ("φφ", "ψφ", "ψ*ψ", "φ*φ⁻*", "ψ*φ⁻*")
 
 def solve_recursion(op: Operators, X: Operator, kind: str) -> list[Array]:
     """The blocks of S for one of :data:`KINDS`."""
-    from .leaves import dense_block
+    from .blocks import dense_block
 
     phi = [x.matrix for x in op.links.phi]
     psi = [e.matrix for e in op.E_psi.blocks] if "ψ" in kind else phi  # type: ignore[attr-defined]

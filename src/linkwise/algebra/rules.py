@@ -13,7 +13,8 @@ from typing import Any
 
 from ..errors import UnknownNameError
 from ..model.model import Model
-from .leaves import Operators, leaves_of
+from .kinds import families_of
+from .leaves import Operators
 from .operator import Identity, Operator, Product, Sum, Zero, product, total
 
 NO_ROTORS = "no rotors"
@@ -63,6 +64,14 @@ class Rule:
         X = op.block_diagonal([_EYE] * 2, name="X") if self.free else None
         lhs, rhs = self.sides(op, X)
         return f"{lhs} = {rhs}"
+
+    @property
+    def latex(self) -> str:
+        """The identity in LaTeX."""
+        op = _sample_operators()
+        X = op.block_diagonal([_EYE] * 2, name="X") if self.free else None
+        lhs, rhs = self.sides(op, X)
+        return f"{lhs.latex()} = {rhs.latex()}"
 
     def __str__(self) -> str:
         needs = f" [{', '.join(sorted(self.requires))}]" if self.requires else ""
@@ -119,20 +128,13 @@ def simplify(op: Operator) -> Operator:
 
 def _fire(op: Operator) -> Operator | None:
     """The expression after the first rule that matches it, or None."""
-    for owner in _families(op):
+    for owner in families_of(op):
         for r, lhs, rhs in _instances(owner):
             for left, right in ((lhs, rhs), (lhs.T, rhs.T)):
                 out = _replace(op, left, right)
                 if out is not None:
                     return out.with_used([*op.used, r])
     return None
-
-
-def _families(op: Operator) -> list[Operators]:
-    found: dict[Any, Operators] = {}
-    for leaf in leaves_of(op):
-        found.setdefault((leaf.owner.rigid_key, leaf.owner.family_key), leaf.owner)
-    return list(found.values())
 
 
 def _instances(owner: Operators) -> list[tuple[Rule, Operator, Operator]]:
@@ -172,14 +174,14 @@ def _replace_terms(op: Operator, lhs: Sum, rhs: Operator) -> Operator | None:
     if not isinstance(op, Sum) or len(op.terms) < len(lhs.terms):
         return None
     have = {t.key: c for c, t in op.terms}
-    ratios = {round(have[t.key] / c, 12) if t.key in have else None for c, t in lhs.terms}
-    if len(ratios) != 1 or None in ratios:
+    if any(t.key not in have for _, t in lhs.terms):
         return None
-    ratio = ratios.pop()
+    ratios = [have[t.key] / c for c, t in lhs.terms]
+    if max(ratios) - min(ratios) > 1e-14 * abs(ratios[0]):
+        return None
     gone = {t.key for _, t in lhs.terms}
     rest = [(c, t) for c, t in op.terms if t.key not in gone]
-    assert ratio is not None
-    return total([*rest, (ratio, rhs)])
+    return total([*rest, (ratios[0], rhs)])
 
 
 def cost(op: Operator) -> int:

@@ -85,5 +85,5 @@ def adjoint(structure: Structure) -> Structure:
 
 
 def structure_name(structure: Structure) -> str:
-    """"memoryless", "strictly causal", … as the papers say."""
+    """ "memoryless", "strictly causal", … as the papers say."""
     return _NAMES.get(structure, " + ".join(sorted(structure)))

@@ -19,7 +19,7 @@ from ..errors import NotAdmittedError
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, congruence
 from ..sweeps import inward, outward
-from .articulated import riccati_step
+from .articulated import pivot_inverse, riccati_step
 from .forward import Forward, bias_free_forces, prepare
 
 
@@ -40,7 +40,7 @@ def armstrong(model: Model, q: Array, v: Array, tau: Array, external: Array | No
     ) -> Any:
         P, z = gathered[0] + M.matrix, gathered[1]
         if ball:
-            kept = _ball_joint(P, z, T)
+            kept = _ball_joint(P, z, T, name)
             P_plus = _corner(kept["Omega_F"])
             z_plus = arrays.concatenate([T, kept["beta_F"]], axis=-2)
         else:
@@ -69,9 +69,9 @@ def armstrong(model: Model, q: Array, v: Array, tau: Array, external: Array | No
     return Forward(links, beta_dot, {n: [k.get(n) for k in kept] for n in names})
 
 
-def _ball_joint(P: Array, z: Any, N: Array) -> dict[str, Array]:
+def _ball_joint(P: Array, z: Any, N: Array, name: str) -> dict[str, Array]:
     z_N, z_F = (0, 0) if isinstance(z, int) else (z[..., :3, :], z[..., 3:, :])
-    Gamma = arrays.inverse_spd(P[..., :3, :3])
+    Gamma = pivot_inverse(P[..., :3, :3], name)
     L = -P[..., :3, 3:]
     Omega_omega = Gamma @ L
     beta_omega = Gamma @ (N - z_N)

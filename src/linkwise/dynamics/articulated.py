@@ -25,6 +25,8 @@ from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from ..sweeps import inward, outward, unzip
 from .links import Links
 
+MASS = "the mass matrix"
+
 
 @dataclass(frozen=True, eq=False)
 class Articulated:
@@ -43,9 +45,7 @@ class Articulated:
         return links.join_rows(smooth(links, self, nu)[0], T.shape[-1])
 
 
-def riccati(
-    links: Links, X: list[Any], rotors: bool = True, what: str = "the mass matrix", threshold: float = 0.0
-) -> Articulated:
+def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS, threshold: float = 0.0) -> Articulated:
     """The recursion for any block-diagonal symmetric X in place of M; rotors are optional."""
     none = [None] * len(X)
     Gamma, s = (links.Gamma, links.s) if rotors else (none, none)
@@ -60,7 +60,7 @@ def riccati(
 
 
 def riccati_step(
-    P: Array, H: Array, Gamma: Any, s: Any, name: str, what: str = "the mass matrix", threshold: float = 0.0
+    P: Array, H: Array, Gamma: Any, s: Any, name: str, what: str = MASS, threshold: float = 0.0
 ) -> tuple[Array, Array, Array, Array, Array]:
     """(P, D, D⁻¹, G, P⁺) of one body from its P. ``name`` is for the error where D is not positive."""
     U = P @ H.mT
@@ -69,7 +69,7 @@ def riccati_step(
         D = D + Gamma
     if s is not None:
         U = U + s
-    D_inverse = _pivot_inverse(D, name, what, threshold * _size(P) if threshold else 0.0)
+    D_inverse = pivot_inverse(D, name, what, threshold * _size(P) if threshold else 0.0)
     G = U @ D_inverse
     P_plus = P - arrays.symmetric(G @ U.mT)
     if Gamma is None and s is None and arrays.is_symbolic(P):
@@ -101,18 +101,23 @@ def _size(P: Array) -> Any:
     return np.abs(P).max(axis=(-2, -1)) if arrays.is_eager(P) else 0.0
 
 
-def _pivot_inverse(D: Array, name: str, what: str, floor: Any) -> Array:
+def pivot_inverse(D: Array, name: str, what: str = MASS, floor: Any = 0.0) -> Array:
     """D⁻¹, or an error naming the body where D is not positive (NaN passes through as NaN)."""
     if arrays.is_eager(D) and D.shape[-1]:
         real = D.real if np.iscomplexobj(D) else D
         smallest = _smallest_eigenvalue(real)
         if (smallest <= np.broadcast_to(floor, smallest.shape)).any():
-            raise SingularError(
-                f"{what} is singular: nothing resists the joint of body {name!r} (its articulated inertia D is"
-                f" {float(smallest.min()):.3g}). Give {name!r} or a body outboard of it inertia, give the joint a"
-                " rotor, or lock it"
-            )
+            raise SingularError(_advice(name, what, float(np.nanmin(smallest))))
     return arrays.inverse_spd(D)
+
+
+def _advice(name: str, what: str, smallest: float) -> str:
+    if what == MASS:
+        return (
+            f"{what} is singular: nothing resists the joint of body {name!r} (its articulated inertia D is"
+            f" {smallest:.3g}). Give {name!r} or a body outboard of it inertia, give the joint a rotor, or lock it"
+        )
+    return f"{what} is not positive definite: at the joint of body {name!r} its pivot D is {smallest:.3g}"
 
 
 def _smallest_eigenvalue(D: np.ndarray) -> np.ndarray:
@@ -160,18 +165,6 @@ def smooth(links: Links, art: Articulated, nu: list[Array]) -> tuple[list[Array]
     return unzip(values, 2)  # type: ignore[return-value]
 
 
-def colour_adjoint(links: Links, art: Articulated, beta: list[Array]) -> list[Array]:
-    """ξ = (I + HφK)* β, outward: ξ = β + G*V⁺, V = V⁺ + H*β (Diagonalized dynamics paper Table 2)."""
-
-    def step(outer: Any, phi: Transform, H: Array, G: Array, beta: Array) -> Any:
-        carried = phi.T @ outer[1]
-        return beta + G.mT @ carried, carried + H.mT @ beta
-
-    width = beta[0].shape[-1] if beta else 1
-    start = (None, arrays.zeros((6, width), like=links.q))
-    return [x for x, _ in outward(links.parents, step, start, links.phi, links.H, art.G, beta)]
-
-
 def _plus(x: Array, H: Array, z: Any) -> Array:
     """x + H z, where z is the integer 0 at a tip."""
     return x if isinstance(z, int) else x + H @ z
@@ -182,6 +175,7 @@ def compliances(links: Links, art: Articulated) -> list[Array]:
 
     (Operator algebra paper §5, after (5.5); Linearized dynamics paper (4.19).)
     """
+
     def step(outer: Array, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Array:
         tau_bar = arrays.eye(6, like=G) - G @ H
         carried = adjoint_congruence(phi, outer)

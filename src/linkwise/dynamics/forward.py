@@ -14,7 +14,7 @@ from ..spatial import Transform
 from ..sweeps import inward, outward, unzip
 from .articulated import Articulated, articulated, smooth, whiten
 from .inverse import inertia_forces, split_forces
-from .kinematics import classical, tip_transform
+from .kinematics import classical, tip_transforms
 from .links import (
     Links,
     accelerations,
@@ -125,13 +125,14 @@ def fd2(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
     first = fd1(model, q, v, tau, external)
     zeta = _propagated(x)
     alpha = [l + z for l, z in zip(first.quantities["lambda"], zeta)]
-    tips = [_tip_acceleration(model, x, alpha, frame) for frame in model.tips]
+    tips = _tip_accelerations(model, x, alpha)
     return Forward(first.links, first.beta_dot, {**first.quantities, "zeta": zeta, "alpha": alpha, "alpha_tip": tips})
 
 
-def _tip_acceleration(model: Model, x: State, alpha: list[Array], frame: str) -> Array:
-    body, tip = tip_transform(model, x.links, frame)
-    return classical(tip.T @ alpha[body], tip.T @ x.V[body])
+def _tip_accelerations(model: Model, x: State, alpha: list[Array]) -> list[Array]:
+    bodies = [model.frame(f)[0] for f in model.tips]
+    tips = tip_transforms(model, x.links, model.tips)
+    return [classical(tip.T @ alpha[k], tip.T @ x.V[k]) for k, tip in zip(bodies, tips)]
 
 
 def _propagated(x: State) -> list[Array]:
@@ -186,5 +187,3 @@ def fd4(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
     data = (links.phi, links.H, art.P, art.D_inverse, art.G, nu, x.a)
     beta_dot, lam = unzip(outward(links.parents, back, (None, x.base), *data), 2)
     return Forward(links, beta_dot, {**_inertias(art), "z": z, "epsilon": epsilon, "nu": nu, "lambda": lam})
-
-

@@ -8,21 +8,32 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
+from ..errors import SingularError
 from ..model.model import Model
 from . import mass
-from .articulated import articulated, colour
+from .articulated import articulated, colour, pivot_inverse
 from .forward import Forward, State, bias_free_forces, prepare
 from .inverse import composite_inertias, mass_times
+from .links import Links
 
 
 def composite_cholesky(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:
     """O(N³): 𝓜 from composite bodies, 𝓜 = LL*, then two triangular solves (UF §3)."""
     x = prepare(model, q, v, tau, external)
     right = _stacked(x)
-    lower = arrays.cholesky(mass.composite(model, q))
+    lower = _cholesky(mass.composite(model, q))
     half = arrays.solve_lower(lower, right)
     solution = _solve_upper(arrays.transpose(lower), half)
     return Forward(x.links, x.links.split_rows(solution))
+
+
+def _cholesky(M: Array) -> Array:
+    try:
+        return arrays.cholesky(M)
+    except np.linalg.LinAlgError:
+        raise SingularError(
+            "the mass matrix is singular: some joint moves without resistance; method='articulated_body' names it"
+        ) from None
 
 
 def conjugate_gradient(
@@ -62,6 +73,7 @@ def conjugate_gradient(
         rho_old = rho
         if arrays.is_eager(r) and not (_dot(r, r) > tolerance**2 * scale).any():
             break
+    _refuse_unsolved(links, solution, right, scale)
     return Forward(links, links.split_rows(solution))
 
 
@@ -72,12 +84,24 @@ def preconditioned_conjugate_gradient(
     return conjugate_gradient(model, q, v, tau, external, preconditioned=True)
 
 
+def _refuse_unsolved(links: Links, solution: Array, right: Array, scale: Array) -> None:
+    """An error where the iteration did not get there (NaN in a state passes through)."""
+    if arrays.is_eager(solution) and links.nv:
+        residual = right - mass_times(links, solution)
+        given = np.isfinite(scale)
+        if (given & ~(_dot(residual, residual) <= 1e-12 * scale)).any():
+            raise SingularError(
+                "conjugate gradients did not converge: the mass matrix is singular or very badly conditioned;"
+                " method='articulated_body' tells which joint moves without resistance"
+            )
+
+
 def _block_preconditioner(x: State) -> Any:
     links = x.links
     blocks = []
-    for R, H, Gamma in zip(composite_inertias(links), links.H, links.Gamma):
+    for R, H, Gamma, name in zip(composite_inertias(links), links.H, links.Gamma, links.names):
         D = arrays.symmetric(H @ (R @ H.mT))
-        blocks.append(arrays.inverse_spd(D if Gamma is None else D + Gamma))
+        blocks.append(pivot_inverse(D if Gamma is None else D + Gamma, name))
 
     def apply(r: Array) -> Array:
         return links.join_rows([B @ y for B, y in zip(blocks, links.split_rows(r))], 1)

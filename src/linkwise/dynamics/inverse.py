@@ -145,5 +145,3 @@ def mass_times(links: Links, x: Array) -> Array:
     a = [arrays.zeros((6, width), like=links.q)] * len(columns)
     T, _ = inertia_forces(links, columns, a, None, arrays.zeros((6, width), like=links.q))
     return links.join_rows(T, width)
-
-

@@ -5,6 +5,7 @@ Public results are in world axes at the frame's origin, angular part first, unle
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,19 @@ def tip_transform(model: Model, links: Links, frame: Any, axes: str = "world") -
     for k in model.path(body):
         R = R @ links.phi[k].R
     return body, Transform(arrays.transpose(R), placed.l)
+
+
+def tip_transforms(model: Model, links: Links, frames: Sequence[Any]) -> list[Transform]:
+    """φ(k, tip) of several frames, in world axes; one sweep gives all rotations (one path where there is one tip)."""
+    if len(frames) <= 1:
+        return [tip_transform(model, links, f)[1] for f in frames]
+    rotations = [X.R for X in body_poses(links)]
+    out = []
+    for f in frames:
+        body, on_body = model.frame(f)
+        l = on_body.l.astype(np.float32) if links.q.dtype == np.float32 else on_body.l
+        out.append(Transform(arrays.transpose(rotations[body]) if body >= 0 else arrays.eye(3, like=links.q), l))
+    return out
 
 
 def frame_velocity(model: Model, q: Array, v: Array, frame: Any, axes: str = "world") -> Array:
@@ -199,6 +213,8 @@ def jacobian_inner_inverse(model: Model, q: Array, frame: Any) -> Array:
         raise SingularError(f"(J*J)⁻¹ of frame {frame!r} does not exist: {why}; use jacobian_outer (J J*) instead")
     tip_inertia = congruence(tip, arrays.eye(6, like=q))
     X: list[Any] = [0.0 * arrays.eye(6, like=q) for _ in links.sizes]
-    X[body] = tip_inertia
-    rank_one = riccati(links, X, rotors=False, what="J*J", threshold=1e-13)
-    return rank_one.solve(links, arrays.eye(links.nv, like=q))
+    if body >= 0:
+        X[body] = tip_inertia
+    what = f"J*J of frame {getattr(frame, 'name', frame)!r} (in a singular pose J loses rank, and J*J its inverse)"
+    at_the_tip = riccati(links, X, rotors=False, what=what, threshold=1e-13)
+    return at_the_tip.solve(links, arrays.eye(links.nv, like=q))

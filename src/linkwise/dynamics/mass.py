@@ -145,5 +145,3 @@ def log_determinant(model: Model, q: Array) -> Array:
             for i in range(r):
                 total = total + 2.0 * xp.log(lower[..., i, i])
     return total
-
-

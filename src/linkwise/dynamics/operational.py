@@ -45,9 +45,7 @@ def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     return arrays.symmetric(arrays.from_blocks(blocks, sizes, sizes, like=q))
 
 
-def _carried_inboard(
-    model: Model, links: Links, art: Articulated, frame: Any
-) -> tuple[list[int], dict[int, Array]]:
+def _carried_inboard(model: Model, links: Links, art: Articulated, frame: Any) -> tuple[list[int], dict[int, Array]]:
     """ψ(a, k) φ(l) for the frame's body k and every body a inboard of it, nearest first."""
     body, tip = tip_transform(model, links, frame)
     path = model.path(body)[::-1]
@@ -82,7 +80,7 @@ def _refuse_singular(model: Model, inverse: Array, frames: Sequence[Any]) -> Non
         raise SingularError(
             f"the operational inertia of {names} does not exist in {int(bad.sum())} of {bad.size} states: robot"
             f" {model.name!r} cannot accelerate there in all {real.shape[-1]} directions (too few joints, or a singular"
-            " pose). Use operational_compliance, which always exists"
+            " pose). Use operational_compliance, which needs no rank"
         )
 
 

@@ -152,9 +152,7 @@ def _regular_cycle(joint: str | JointKind) -> list[JointKind]:
     return [_REGULAR[name](*axes[i % 2]) for i, name in enumerate(names * 2)]
 
 
-def _random_links(
-    n: int, joint: str | JointKind, rng: np.random.Generator
-) -> tuple[list[Joint], list[Inertia]]:
+def _random_links(n: int, joint: str | JointKind, rng: np.random.Generator) -> tuple[list[Joint], list[Inertia]]:
     if isinstance(joint, JointKind):
         kinds = [joint] * n
     else:

@@ -63,6 +63,9 @@ def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> 
         given = whole[model.q_slices[i]] if value is None else np.atleast_1d(np.asarray(value, dtype=float))
         if given.shape != (model.joints[i].kind.nq,):
             raise InputError(f"joint {name!r} takes {model.joints[i].kind.nq} numbers, got shape {given.shape}")
+        problem = model.joints[i].kind.error(given)
+        if problem:
+            raise InputError(f"the configuration of joint {name!r} {problem}")
         locked[i] = given
     bodies = []
     for i, b in enumerate(model.bodies):
@@ -99,6 +102,7 @@ def weld(model: M, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = 
     """
     index, pose = model.frame(body)
     placed = pose.compose(make_pose(at, rpy, what="the payload"))
+    _refuse_no_inertia(payload, "the payload")
     payload.check("the payload's inertia tensor")
     carrier = None if index < 0 else model.bodies[index].name
     frames = model.extra_frames + (() if frame is None else (Frame.from_pose(frame, carrier, placed),))
@@ -137,9 +141,7 @@ def float_base(model: M, joint_name: str = "root_joint") -> M:
     base = Body(model.base_name, Joint(Free(), joint_name), model.base)
     bodies = (base, *(replace(b, parent=base.name) if b.parent is None else b for b in model.bodies))
     frames = tuple(
-        replace(f, body=base.name) if f.body is None else f
-        for f in model.extra_frames
-        if f.name != base.name
+        replace(f, body=base.name) if f.body is None else f for f in model.extra_frames if f.name != base.name
     )
     return replace(model, bodies=bodies, extra_frames=frames, base=Inertia())
 
@@ -148,6 +150,7 @@ def with_inertias(model: M, inertias: Mapping[str, Inertia]) -> M:
     """The robot with new inertias for some bodies, everything else shared."""
     bodies = list(model.bodies)
     for name, inertia in inertias.items():
+        _refuse_no_inertia(inertia, f"the inertia of body {name!r}")
         inertia.check(f"the inertia tensor of body {name!r}")
         i = model.body(name)
         bodies[i] = replace(bodies[i], inertia=inertia)
@@ -184,6 +187,11 @@ def with_inertial_parameters(model: M, parameters: Any) -> M:
 def with_gravity(model: M, gravity: Any) -> M:
     """The robot under another gravity (3,) [m/s²]."""
     return replace(model, gravity=gravity)
+
+
+def _refuse_no_inertia(x: Any, what: str) -> None:
+    if not isinstance(x, Inertia):
+        raise InputError(f"{what} must be an lw.Inertia, got {x!r}")
 
 
 def _placed(joint: Joint, placed: Transform, carrier: Transform) -> Joint:

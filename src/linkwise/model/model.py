@@ -67,6 +67,21 @@ class Model:
         for f in self.extra_frames:
             if f.body is not None and f.body not in names:
                 raise ModelError(f"robot {self.name!r}: frame {f.name!r} sits on body {f.body!r}, which does not exist")
+        self._refuse_heavy_rotors()
+
+    def _refuse_heavy_rotors(self) -> None:
+        """A rotor's locked inertia is part of its carrier's, so it cannot exceed it."""
+        left = {b.name: b.inertia.tensor for b in self.bodies if b.inertia.mass}
+        for b in self.bodies:
+            rotor, p = b.joint.rotor, b.parent
+            if rotor is None or rotor.axis is None or p not in left:
+                continue
+            left[p] = left[p] - rotor.inertia * np.outer(rotor.axis, rotor.axis)
+            if np.linalg.eigvalsh(left[p])[0] < -1e-9 * np.abs(left[p]).max():
+                raise ModelError(
+                    f"robot {self.name!r}: the rotor of joint {b.joint.name!r} ({rotor.inertia:g} kg m²) has more"
+                    f" inertia about its axis than body {p!r}, which carries it and whose inertia includes it"
+                )
 
     # --- the tree ----------------------------------------------------------------------------------
 
@@ -146,6 +161,8 @@ class Model:
             if frame.body is not None and frame.body != WORLD:
                 raise UnknownNameError(f"frame {frame.name!r} sits on body {frame.body!r}, which {self._has('bodies')}")
             return -1, frame.pose
+        if not isinstance(frame, str):
+            raise InputError(f"a frame is given by its name, got {frame!r}")
         if frame not in self._frame_table:
             raise UnknownNameError(f"no frame is named {frame!r}; robot {self.name!r} has {_some(self._frame_table)}")
         return self.frame(self._frame_table[frame])
@@ -205,17 +222,17 @@ class Model:
         return self._limits(3)
 
     def _limits(self, which: int) -> np.ndarray:
-        return _joined(j.limits.arrays(j.kind.nv)[which] for j in self.joints)
+        return _fixed(j.limits.arrays(j.kind.nv)[which] for j in self.joints)
 
     @cached_property
     def damping(self) -> np.ndarray:
         """(nv,) viscous damping [N m s/rad, N s/m], data only."""
-        return _joined(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j in self.joints)
+        return _fixed(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j in self.joints)
 
     @cached_property
     def friction(self) -> np.ndarray:
         """(nv,) dry friction [N m, N], data only."""
-        return _joined(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j in self.joints)
+        return _fixed(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j in self.joints)
 
     @cached_property
     def total_mass(self) -> float:
@@ -288,7 +305,13 @@ def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
 
 def _joined(parts: Iterable[Any]) -> np.ndarray:
     parts = list(parts)
-    out = np.concatenate(parts).astype(float) if parts else np.zeros(0)
+    return np.concatenate(parts).astype(float) if parts else np.zeros(0)
+
+
+def _fixed(parts: Iterable[Any]) -> np.ndarray:
+    """As _joined, but read-only: it is kept with the model."""
+    out = _joined(parts)
+    out.setflags(write=False)
     return out
 
 

@@ -54,8 +54,11 @@ class Limits:
         def expand(x: Any, default: float) -> np.ndarray:
             return np.broadcast_to(np.asarray(default if x is None else x, dtype=float), (nv,)).copy()
 
-        return expand(self.lower, -np.inf), expand(self.upper, np.inf), expand(self.velocity, np.inf), expand(
-            self.effort, np.inf
+        return (
+            expand(self.lower, -np.inf),
+            expand(self.upper, np.inf),
+            expand(self.velocity, np.inf),
+            expand(self.effort, np.inf),
         )
 
 

@@ -14,8 +14,9 @@ tags are passed over. What is done where the format leaves room:
 * **Inertia tensors** of a real body have non-negative principal moments, none larger than the sum of the
   others. A link that fails this is only warned about as long as the *moving* body it ends up in, after
   merging, passes. Where that body fails as well, the file is refused, except where its excess is at most
-  2·mass·|com|²: so much comes of moving a tensor wrongly between the joint and the centre of mass, which
-  files of real robots show. A fixed base is never judged: its inertia plays no part.
+  2·mass·|com|² and no moment is below −0.2·mass·|com|²: so much comes of moving a tensor wrongly between the
+  joint and the centre of mass, which files of real robots show. A fixed base is never judged: its inertia
+  plays no part.
 """
 
 from __future__ import annotations
@@ -83,9 +84,7 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
         odd.add(robot, "has no name; called 'robot'")
     links, joints = _named(robot, "link"), _named(robot, "joint")
     if not links:
-        raise robot.error(
-            "has no <link>, so it holds no robot; a file made by xacro may have lost its parts there"
-        )
+        raise robot.error("has no <link>, so it holds no robot; a file made by xacro may have lost its parts there")
     edges = [_read_joint(e, odd) for e in joints.values()]
     root, edges = _tree(links, edges)
     inertias = {name: _read_inertia(e, odd) for name, e in links.items()}
@@ -274,9 +273,7 @@ def _limits(element: Element, odd: Notes) -> Limits:
         odd.add(limit, "has neither lower nor upper; positions taken as unlimited")
         return Limits(**most)
     if lower > upper:
-        raise limit.error(
-            f"the lower limit {lower:g} exceeds the upper {upper:g} (0 where left out); swap them"
-        )
+        raise limit.error(f"the lower limit {lower:g} exceeds the upper {upper:g} (0 where left out); swap them")
     if lower == upper:
         odd.add(limit, "lower equals upper, so the joint could not move; kept as given")
     return Limits(lower, upper, **most)
@@ -416,9 +413,13 @@ def loose_joints(model: Model) -> list[int]:
     return loose[::-1]
 
 
-def _judge_inertias(
-    model: Model, links: dict[str, Element], inertias: dict[str, Inertia], notes: Notes
-) -> None:
+def _explained(body: Inertia, excess: float) -> bool:
+    """Whether a tensor given about the wrong point would explain what is wrong with it."""
+    moved = body.mass * float(body.com @ body.com)
+    return excess <= 2 * moved and -float(np.linalg.eigvalsh(body.tensor)[0]) <= 0.2 * moved
+
+
+def _judge_inertias(model: Model, links: dict[str, Element], inertias: dict[str, Inertia], notes: Notes) -> None:
     """The rule for tensors in the module's docstring."""
     carrier = {f.name: f.body for f in model.frames}
     whole = {b.name: b.inertia for b in model.bodies}
@@ -429,7 +430,7 @@ def _judge_inertias(
     for body, names in culprits.items():
         worst = max(names, key=lambda n: inertias[n].excess())
         excess = 0.0 if body is None else whole[body].excess()
-        if body is not None and excess > 2 * whole[body].mass * float(whole[body].com @ whole[body].com):
+        if body is not None and not _explained(whole[body], excess):
             moments = ", ".join(f"{x:.6g}" for x in np.linalg.eigvalsh(inertias[worst].tensor))
             raise (links[worst].only("inertial") or links[worst]).error(
                 f"the inertia tensor is that of no real body: its principal moments ({moments}) must not be"

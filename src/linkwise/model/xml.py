@@ -81,9 +81,7 @@ class Element:
         """The direct child with this tag, or None; two of them are an error."""
         found = self.all(tag)
         if len(found) > 1:
-            raise found[1].error(
-                f"a second <{tag}> after the one on line {found[0].line}; keep the right one"
-            )
+            raise found[1].error(f"a second <{tag}> after the one on line {found[0].line}; keep the right one")
         return found[0] if found else None
 
     # --- attributes --------------------------------------------------------------------------------

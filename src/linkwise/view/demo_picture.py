@@ -16,8 +16,6 @@ from ..demo import Fall, floats
 from ..errors import FileError
 from ..robot import Robot
 
-FORMATS = (".png", ".svg", ".pdf")
-
 INK, PALE, GRID = "#22303c", "#8a97a3", "#dde3e8"
 KINETIC, POTENTIAL, TOTAL = "#d1495b", "#2e6f95", "#22303c"
 JOINT_COLOURS = ("#2e6f95", "#d1495b", "#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f")

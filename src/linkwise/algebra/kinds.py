@@ -1,0 +1,218 @@
+"""The kinds of leaf. With E(k) the map across the edge from body k to its parent p:
+
+block diagonal   y(k) = X(k) x(k)                       H, M, P, D, G, τ, τ̄, R, Υ, …
+shift            y(p) = Σ_k E(k) x(k)                   E_φ, E_ψ, K, S
+propagation      y(k) = x(k) + Σ_j E(j) y(j)            φ = (I − E_φ)⁻¹, ψ = (I − E_ψ)⁻¹
+pick             y(body of t) = Σ_t φ(body, t) x(t)     B
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import arrays
+from ..sweeps import inward, outward
+from . import spaces
+from .blocks import Edge, Projection, act, act_adjoint, plus
+from .operator import Blocks, Operator, Product, Sum
+from .spaces import Space, Structure
+
+if TYPE_CHECKING:
+    from .leaves import Operators
+
+_SYMMETRIC = {"M", "P", "P_plus", "D", "D_inverse", "R", "Upsilon", "Upsilon_plus", "rotor_inertia", "P_ring", "Pi_dot"}
+
+
+class Leaf(Operator):
+    """A named operator with blocks computed on demand; ``flipped`` makes it the adjoint."""
+
+    def __init__(
+        self, owner: Operators, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], Any]
+    ) -> None:
+        self.owner, self.name, self.rows, self.cols, self.relations = owner, name, rows, cols, relations
+        self._blocks = blocks
+        self.flipped = False
+        self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
+        self.origin: Any = None  # how to build it again on another robot, where its name alone does not tell
+        self.symmetric = name in _SYMMETRIC
+        self.inverse_of: Operator | None = None  # the expression whose inverse this leaf holds
+        self.driver: Any = None  # (kind, X) of a block diagonal that a recursion driven by X gives
+
+    @cached_property
+    def blocks(self) -> list[Any]:
+        return self._blocks()
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        return self.owner.model.parents
+
+    @property
+    def T(self) -> Operator:
+        if self.symmetric:
+            return self
+        out = self.copy()
+        out.flipped = not self.flipped
+        out.rows, out.cols = self.cols, self.rows
+        out.relations = spaces.adjoint(self.relations)
+        return out
+
+    def copy(self) -> Leaf:
+        return copy.copy(self)
+
+    @property
+    def key(self) -> Any:
+        return (self.owner.leaf_key(self.name), self.token, self.flipped)
+
+    def upright(self) -> Leaf:
+        """The leaf itself, where this is its adjoint."""
+        return self.T if self.flipped else self  # type: ignore[return-value]
+
+
+class BlockDiagonal(Leaf):
+    """y(k) = X(k) x(k)."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        apply = act_adjoint if self.flipped else act
+        return [apply(X, y) for X, y in zip(self.blocks, x)]
+
+
+class Shift(Leaf):
+    """y(p) = Σ_k E(k) x(k); its adjoint y(k) = E*(k) x(p)."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        if self.flipped:
+            return _spread(self.parents, self.blocks, x)
+        return _shifted(self.parents, self.blocks, x, len(self.rows.sizes))
+
+
+def _shifted(parents: tuple[int, ...], edges: list[Any], x: Blocks, size: int) -> Blocks:
+    """y(p) = Σ_k E(k) x(k)."""
+    out: Blocks = [None] * size
+    for k, (E, p) in enumerate(zip(edges, parents)):
+        if p >= 0:
+            out[p] = plus(out[p], act(E, x[k]))
+    return out
+
+
+def _spread(parents: tuple[int, ...], edges: list[Any], x: Blocks) -> Blocks:
+    """y(k) = E*(k) x(p)."""
+    return [None if p < 0 else act_adjoint(E, x[p]) for E, p in zip(edges, parents)]
+
+
+class Propagation(Leaf):
+    """y = (I − E)⁻¹ x: inward y(k) = x(k) + Σ_j E(j) y(j); its adjoint outward y(k) = x(k) + E*(k) y(p)."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        if self.flipped:
+            return outward(self.parents, lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
+        return _gather(self.parents, self.blocks, x)
+
+
+class StrictPropagation(Leaf):
+    """(I − E)⁻¹ − I = E (I − E)⁻¹."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        if self.flipped:
+            full = outward(self.parents, lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
+            return _spread(self.parents, self.blocks, full)
+        return _shifted(self.parents, self.blocks, _gather(self.parents, self.blocks, x), len(x))
+
+
+class FusedPropagation(Operator):
+    """Propagation after shift, (I − φA₁)⁻¹ φA₂, with one crossing of each edge: y(p) = Σ φ(A₁ y + A₂ x)."""
+
+    def __init__(self, propagation: Propagation, shift: Shift) -> None:
+        self.propagation, self.shift = propagation, shift
+        self.rows, self.cols = propagation.rows, shift.cols
+
+    def forward(self, x: Blocks) -> Blocks:
+        out: Blocks = [None] * len(self.rows.sizes)
+        edges = list(zip(self.propagation.blocks, self.shift.blocks, self.propagation.parents))
+        for k in range(len(edges) - 1, -1, -1):
+            through, enters, p = edges[k]
+            if p >= 0:
+                own = None if enters is None else enters.local
+                out[p] = plus(out[p], act(through.phi, _merged(through.local, own, out[k], x[k])))
+        return out
+
+
+def _merged(through: Any, enters: Any, z: Any, x: Any) -> Any:
+    """A₁z + A₂x; for ψK that is τ̄z + Gx = z + G(x − Hz), with one product by G."""
+    if isinstance(through, Projection) and enters is through.G and z is not None and x is not None:
+        return z + through.G @ (x - through.H @ z)
+    return plus(act(through, z), act(enters, x))
+
+
+class Pick(Leaf):
+    """B: forces at the tips, moved to their bodies; its adjoint reads tip velocities off the bodies."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        bodies = self.owner.tip_bodies
+        if self.flipped:
+            return [None if b < 0 else act_adjoint(E, x[b]) for E, b in zip(self.blocks, bodies)]
+        out: Blocks = [None] * len(self.rows.sizes)
+        for E, b, y in zip(self.blocks, bodies, x):
+            if b >= 0:
+                out[b] = plus(out[b], act(E, y))
+        return out
+
+
+class SmallMatrix(Leaf):
+    """A full matrix between small spaces (the tips'), kept as it is."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        matrix = self.blocks[0]
+        matrix = matrix.mT if self.flipped else matrix
+        width = next(y.shape[-1] for y in x if y is not None)
+        filled = [arrays.zeros((r, width), like=matrix) if y is None else y for y, r in zip(x, self.cols.sizes)]
+        out = matrix @ arrays.concatenate(filled, axis=-2)
+        ends = np.cumsum(self.rows.sizes)
+        return [out[..., e - r : e, :] for e, r in zip(ends, self.rows.sizes)]
+
+
+def _gather(parents: tuple[int, ...], edges: list[Any], x: Blocks) -> Blocks:
+    def step(gathered: Any, E: Any, x: Any) -> Any:
+        y = x if isinstance(gathered, int) else plus(x, gathered)
+        return _zero_if_none(act(E, y)), y
+
+    return inward(parents, step, 0, edges, x)
+
+
+def _zero_if_none(x: Any) -> Any:
+    return 0 if x is None else x
+
+
+def fused(left: Operator, right: Operator) -> FusedPropagation | None:
+    """One sweep for a propagation that follows a shift across the same edges."""
+    if not (isinstance(left, Propagation) and isinstance(right, Shift)) or left.flipped or right.flipped:
+        return None
+    if left.owner.rigid_key != right.owner.rigid_key:
+        return None
+    if not all(e is None or isinstance(e, Edge) for e in right.blocks):  # JPL's S has no φ to cross
+        return None
+    return FusedPropagation(left, right)
+
+
+class UserBlockDiagonal(BlockDiagonal):
+    """A block diagonal that the user made; equal only to itself and its copies."""
+
+
+def leaves_of(op: Operator) -> list[Leaf]:
+    """Every leaf of an expression, in order."""
+    if isinstance(op, Leaf):
+        return [op]
+    parts = op.factors if isinstance(op, Product) else [t for _, t in op.terms] if isinstance(op, Sum) else []
+    return [leaf for part in parts for leaf in leaves_of(part)]
+
+
+def families_of(op: Operator) -> list[Operators]:
+    """The families whose leaves appear in an expression."""
+    found: dict[Any, Operators] = {}
+    for leaf in leaves_of(op):
+        found.setdefault((leaf.owner.rigid_key, leaf.owner.family_key), leaf.owner)
+    return list(found.values())

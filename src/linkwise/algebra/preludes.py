@@ -1,0 +1,132 @@
+"""What must be computed before the sweeps of an expression run: articulated and composite inertias, compliances.
+
+Printed with the papers' indices, as :mod:`.recursion_text` prints the sweeps. Letters of a family that belongs
+to another inertia than the robot's own carry its name: P_X, D_X, …
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .kinds import Leaf, UserBlockDiagonal, leaves_of
+from .leaves import Operators
+from .operator import Operator, Product, Sum
+from .printing import family_label, latex, text
+from .recursion_text import INWARD, OUTWARD, Block
+
+_ARTICULATED = {"P", "P_plus", "D", "D_inverse", "G", "K", "L", "tau", "tau_bar"}
+_ARTICULATED |= {"psi", "psi_tilde", "E_psi", "Delta_psi"}
+_COMPLIANCE = {"Upsilon", "Upsilon_plus"}
+
+
+class _Letters:
+    """The letters of a family, in text or in LaTeX."""
+
+    def __init__(self, owner: Operators, serial: bool, as_latex: bool) -> None:
+        self.as_latex, self.equals = as_latex, "&=" if as_latex else "="
+        self.label = family_label(owner, as_latex)
+        self.sum = "" if serial else (r"\textstyle\sum_j " if as_latex else "Σ ")
+        self.j, self.p = ("k-1", "k+1") if serial else ("j", "p")
+        self.star = "^*" if as_latex else "*"
+        self.gap = r", \quad " if as_latex else ",  "
+
+    def own(self, plain: str, tex: str, power: str = "") -> str:
+        """A letter of the family, such as P_X; ``power`` is + or −1 above it."""
+        if not self.as_latex:
+            return f"{plain}{power}{self.label}"
+        raised = {"⁺": "^{+}", "⁻¹": "^{-1}", "": ""}[power]
+        return f"{tex}{self.label}{raised}"
+
+    def rigid(self, plain: str, tex: str) -> str:
+        return tex if self.as_latex else plain
+
+
+def preludes(op: Operator, serial: bool, as_latex: bool) -> list[Block]:
+    """The recursions that the leaves of an expression come from, each once."""
+    blocks: dict[Any, Block] = {}
+    for leaf in leaves_of(op):
+        if isinstance(leaf, UserBlockDiagonal):
+            continue
+        owner, upright = leaf.owner, leaf.upright()
+        if leaf.name in _ARTICULATED | _COMPLIANCE or "ψ" in (leaf.driver or ("", None))[0]:
+            blocks.setdefault(("P", owner.family_key), _riccati(owner, serial, as_latex))
+        if leaf.name in _COMPLIANCE:
+            blocks.setdefault(("Υ", owner.family_key), _compliance(owner, serial, as_latex))
+        if leaf.name == "R":
+            blocks.setdefault(("R", owner.family_key), _composite(owner, serial, as_latex))
+        if leaf.inverse_of is not None:
+            for block in preludes(leaf.inverse_of, serial, as_latex):
+                blocks.setdefault(("inside", upright.key, block.title), block)
+        if leaf.driver is not None:
+            blocks.setdefault(("S", upright.key), _driven(upright, serial, as_latex))
+    return list(blocks.values())
+
+
+def _inertia(X: Operator, as_latex: bool) -> str:
+    """X(k), in brackets where X is a sum or a product."""
+    written = latex(X) if as_latex else text(X)
+    return f"[{written}](k)" if isinstance(X, (Sum, Product)) else f"{written}(k)"
+
+
+def _riccati(owner: Operators, serial: bool, as_latex: bool) -> Block:
+    """P, D, G, K and ψ (Diagonalized paper, Algorithm 4.1); with Γ and N where joints have inertia of their own."""
+    x = _Letters(owner, serial, as_latex)
+    P, P_plus, D, D_inverse = x.own("P", "P"), x.own("P", "P", "⁺"), x.own("D", "D"), x.own("D", "D", "⁻¹")
+    G, tau_bar, K, psi = x.own("G", "G"), x.own("τ̄", r"\bar\tau"), x.own("K", "K"), x.own("ψ", r"\psi")
+    phi, H, H_star = x.rigid("φ", r"\phi"), "H", f"H{x.star}"
+    noise = owner.joint_noise
+    gamma = f" + {_inertia(noise, as_latex)}" if noise is not None else ""
+    coupled = f"({P} {H_star} + {phi}{x.rigid('⁻¹', '^{-1}')} N)" if owner.has_coupling else f"{P} {H_star}"
+    carried = f"{x.sum}{phi}(k,{x.j}) {P_plus}({x.j}) {phi}{x.star}(k,{x.j})"
+    gain = f"{G}(k) = {coupled} {D_inverse}{x.gap}{tau_bar}(k) = I - {G} {H}"
+    return Block(
+        f"first, articulated inertias, {INWARD}",
+        [
+            f"{P}(k) {x.equals} {carried} + {_inertia(owner.M, as_latex)}",
+            f"{D}(k) {x.equals} H {P} {H_star}{gamma}{x.gap}{gain}{x.gap}{P_plus}(k) = {P} - {G} {D} {G}{x.star}",
+            f"{K}({x.p},k) {x.equals} {phi}({x.p},k) {G}(k){x.gap}{psi}({x.p},k) = {phi}({x.p},k) {tau_bar}(k)",
+        ],
+    )
+
+
+def _compliance(owner: Operators, serial: bool, as_latex: bool) -> Block:
+    """Υ (Linearized paper (4.19))."""
+    x = _Letters(owner, serial, as_latex)
+    U, U_plus = x.own("Υ", r"\Upsilon"), x.own("Υ", r"\Upsilon", "⁺")
+    phi, tau_bar, D_inverse = x.rigid("φ", r"\phi"), x.own("τ̄", r"\bar\tau"), x.own("D", "D", "⁻¹")
+    return Block(
+        f"then compliances, {OUTWARD}",
+        [
+            f"{U_plus}(k) {x.equals} {phi}{x.star}({x.p},k) {U}({x.p}) {phi}({x.p},k)",
+            f"{U}(k) {x.equals} {tau_bar}{x.star} {U_plus} {tau_bar} + H{x.star} {D_inverse} H",
+        ],
+    )
+
+
+def _composite(owner: Operators, serial: bool, as_latex: bool) -> Block:
+    """R (Unified formulation paper (24), (25))."""
+    x = _Letters(owner, serial, as_latex)
+    R, phi = x.own("R", "R"), x.rigid("φ", r"\phi")
+    carried = f"{x.sum}{phi}(k,{x.j}) {R}({x.j}) {phi}{x.star}(k,{x.j})"
+    return Block(
+        f"first, composite inertias, {INWARD}",
+        [f"{R}(k) {x.equals} {carried} + {_inertia(owner.M, as_latex)}"],
+    )
+
+
+def _driven(leaf: Leaf, serial: bool, as_latex: bool) -> Block:
+    """S of LD (A.1)–(A.5), see :mod:`.recursions`."""
+    kind, X = leaf.driver
+    x = _Letters(leaf.owner, serial, as_latex)
+    S = latex(leaf) if as_latex else text(leaf)
+    letters = {"φ": x.rigid("φ", r"\phi"), "ψ": x.own("ψ", r"\psi")}
+    if kind in ("φφ", "ψφ"):
+        edge = f"(k,{x.j})"
+        carried = f"{x.sum}{letters[kind[0]]}{edge} {S}({x.j}) {letters['φ']}{x.star}{edge}"
+        title = f"first, {INWARD}"
+    else:
+        edge = f"({x.p},k)"
+        right = letters["ψ"] if kind == "ψ*ψ" else letters["φ"] + x.rigid("⁻*", "^{-*}")
+        carried = f"{letters[kind[0]]}{x.star}{edge} {S}({x.p}) {right}{edge}"
+        title = f"first, {OUTWARD}"
+    return Block(title, [f"{S}(k) {x.equals} {carried} + {_inertia(X, as_latex)}"])
