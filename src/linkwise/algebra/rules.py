@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from ..errors import UnknownNameError
 from ..model.model import Model
 from .kinds import families_of
@@ -60,35 +62,30 @@ class Rule:
     @property
     def formula(self) -> str:
         """The identity as text."""
-        op = _sample_operators()
-        X = op.block_diagonal([_EYE] * 2, name="X") if self.free else None
-        lhs, rhs = self.sides(op, X)
+        lhs, rhs = self._sample()
         return f"{lhs} = {rhs}"
 
     @property
     def latex(self) -> str:
         """The identity in LaTeX."""
-        op = _sample_operators()
-        X = op.block_diagonal([_EYE] * 2, name="X") if self.free else None
-        lhs, rhs = self.sides(op, X)
+        lhs, rhs = self._sample()
         return f"{lhs.latex()} = {rhs.latex()}"
+
+    def _sample(self) -> tuple[Operator, Operator]:
+        """The two sides on a small robot, to be printed."""
+        op = _sample_operators()
+        X = op.block_diagonal([np.eye(6)] * 2, name="X") if self.free else None
+        return self.sides(op, X)
 
     def __str__(self) -> str:
         needs = f" [{', '.join(sorted(self.requires))}]" if self.requires else ""
         return f"{self.formula}   ({'; '.join(self.cites)}){needs}"
 
 
-_EYE: Any = None
-
-
 @lru_cache(maxsize=1)
 def _sample_operators() -> Operators:
-    import numpy as np
-
     from ..model.builders import chain
 
-    global _EYE
-    _EYE = np.eye(6)
     model: Model = chain(2)
     return Operators(model, model.neutral(), ("tip",), np.zeros(model.nv), np.zeros(model.nv))
 
