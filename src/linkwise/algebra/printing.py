@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .kinds import Leaf
 from .leaves import Operators
 from .operator import Identity, Operator, Product, Sum, Zero
@@ -84,12 +86,12 @@ LATEX = {
 
 def text(op: Operator) -> str:
     """The formula in Unicode, such as H φ M φ* H*."""
-    return _render(op, _text_leaf, " ", "I", "0")
+    return _render(op, _text_leaf)
 
 
 def latex(op: Operator) -> str:
     """The formula in LaTeX, such as H \\phi M \\phi^* H^*."""
-    return _render(op, _latex_leaf, " ", "I", "0")
+    return _render(op, _latex_leaf)
 
 
 def symbol(leaf: Leaf) -> str:
@@ -137,19 +139,19 @@ def _latex_leaf(leaf: Leaf) -> str:
     return f"{{{base}}}^*" if "^" in base else f"{base}^*"
 
 
-def _render(op: Operator, leaf, joiner: str, one: str, zero: str) -> str:  # type: ignore[no-untyped-def]
+def _render(op: Operator, leaf: Callable[[Leaf], str]) -> str:
     if isinstance(op, Leaf):
         return leaf(op)
     if isinstance(op, Identity):
-        return one
+        return "I"
     if isinstance(op, Zero):
-        return zero
+        return "0"
     if isinstance(op, Product):
-        return joiner.join(_wrapped(f, leaf, joiner, one, zero) for f in op.factors)
+        return " ".join(_wrapped(f, leaf) for f in op.factors)
     if isinstance(op, Sum):
         out = ""
         for c, t in op.terms:
-            inner = _render(t, leaf, joiner, one, zero)
+            inner = _render(t, leaf)
             size = "" if abs(c) == 1 else f"{abs(c):g} "
             sign = "-" if c < 0 else "+"
             out += (f" {sign} " if out else ("-" if c < 0 else "")) + size + inner
@@ -157,12 +159,12 @@ def _render(op: Operator, leaf, joiner: str, one: str, zero: str) -> str:  # typ
     return type(op).__name__
 
 
-def _wrapped(op: Operator, leaf, joiner: str, one: str, zero: str) -> str:  # type: ignore[no-untyped-def]
+def _wrapped(op: Operator, leaf: Callable[[Leaf], str]) -> str:
     """A factor of a product, in parentheses where it is a sum; an adjoint filter keeps its star outside."""
-    inner = _render(op, leaf, joiner, one, zero)
+    inner = _render(op, leaf)
     if not isinstance(op, Sum):
         return inner
-    starred = _render(op.T, leaf, joiner, one, zero)
+    starred = _render(op.T, leaf)
     upright = [t for _, t in op.T.terms] if isinstance(op.T, Sum) else []
     first_leaves = [t.factors[0] for t in upright if isinstance(t, Product)]
     # (I − K*ψ*H*) is printed (I − H ψ K)*, as the papers do.
