@@ -172,6 +172,20 @@ def test_simplifying_rules_fire_and_never_cost_more(name, robot_name):
             assert r not in simple.used
 
 
+@pytest.mark.parametrize("name", SIMPLIFYING)
+def test_simplifying_rules_fire_inside_greater_expressions(name):
+    """A multiple of the left side, among other terms, and as a factor."""
+    o = operators("chain4")
+    left, _ = RULES[name].sides(o)
+    rng = np.random.default_rng(0)
+    Y = o.block_diagonal([rng.normal(size=(r, r)) for r in left.rows.sizes], space=_SPACES[left.rows.kind])
+    for whole in (-2.5 * left, Y @ left, 3.0 * left + Y @ left, Y @ (2.0 * left) - left):
+        assert_close(whole.simplify().dense(), whole.dense(), 1e-9)
+
+
+_SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges"}
+
+
 def test_simplifying_rules_simplify_where_there_are_no_rotors():
     for r in map(RULES.get, SIMPLIFYING):
         left, right = r.sides(operators("chain4"))
