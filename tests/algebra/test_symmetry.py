@@ -121,3 +121,11 @@ def test_nan_passes_through_the_small_inverse():
     op = robot.operators(q, frames="tool0")
     y = (op.J @ op.mass.inv() @ op.J.T).inv() @ np.ones(6)
     assert np.isnan(y[0]).all() and np.isfinite(y[1]).all()
+
+
+def test_a_users_operator_is_not_symmetric_for_its_name(op):
+    rng = np.random.default_rng(4)
+    X = op.block_diagonal([rng.normal(size=(6, 6)) for _ in range(6)], name="M")
+    assert np.array_equal(X.T.dense(), X.dense().T) and X.T != X
+    with pytest.raises(lw.NoRecursionError, match="symmetric"):
+        op.with_inertia(X)

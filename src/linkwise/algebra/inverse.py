@@ -152,17 +152,7 @@ def _family(owner: Operators, X: Operator, Gamma: Operator | None, coupling: set
     )
     if X.key == own.M.key and same_noise and bool(coupling) == gyro:
         return own
-    _refuse_asymmetric(owner, X)
     return owner.with_inertia(X, Gamma, owner.rotor_coupling if coupling else None)
-
-
-def _refuse_asymmetric(owner: Operators, X: Operator) -> None:
-    for k, block in enumerate(owner.blocks_of(X)):
-        x = dense_block(block)
-        if arrays.is_eager(x) and np.nanmax(np.abs(x - x.mT), initial=0) > 1e-9 * np.nanmax(np.abs(x), initial=1e-300):
-            raise NoRecursionError(
-                f"the inverse of HφXφ*H* needs a symmetric X; block {k} (body {owner.links.names[k]!r}) of {X} is not"
-            )
 
 
 # --- the rest ----------------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ class Leaf(Operator):
         self.flipped = False
         self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
         self.origin: Any = None  # how to build it again on another robot, where its name alone does not tell
-        self.symmetric = name in _SYMMETRIC
+        # A block diagonal of the user's own may bear any name, so its name says nothing.
+        self.symmetric = name in _SYMMETRIC and not isinstance(self, UserBlockDiagonal)
         self.inverse_of: Operator | None = None  # the expression whose inverse this leaf holds
         self.driver: Any = None  # (kind, X) of a block diagonal that a recursion driven by X gives
 

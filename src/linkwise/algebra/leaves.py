@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arrays import Array
-from ..errors import InputError, SpaceError
+from ..errors import InputError, NoRecursionError, SpaceError
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform
 from ..sweeps import inward
@@ -85,6 +85,7 @@ class Operators(MotionLeaves):
         """
         if X.rows != self.bodies or X.cols != self.bodies or X.relations - spaces.MEMORYLESS:
             raise SpaceError(f"an inertia must be block diagonal on {self.bodies}; {X} is {X.structure}")
+        self._refuse_asymmetric(X)
         other = copy.copy(self)
         for name in [n for n in other.__dict__ if isinstance(getattr(type(self), n, None), cached_property)]:
             if name not in self._RIGID:
@@ -93,6 +94,15 @@ class Operators(MotionLeaves):
         other._measurement = (rotor_inertia, rotor_coupling)
         other.family_key = (X.key, *(None if m is None else m.key for m in other._measurement))
         return other
+
+    def _refuse_asymmetric(self, X: Operator) -> None:
+        for k, block in enumerate(self.blocks_of(X)):
+            x = dense_block(block)
+            if arrays.is_eager(x) and np.nanmax(np.abs(x - x.mT), initial=0) > 1e-9 * np.nanmax(np.abs(x), initial=0):
+                raise NoRecursionError(
+                    f"the Riccati recursion, and so the inverse of HφXφ*H*, needs a symmetric X; block {k} (body"
+                    f" {self.links.names[k]!r}) of {X} is not"
+                )
 
     @property
     def has_joint_inertia(self) -> bool:

@@ -158,14 +158,7 @@ def jacobian(model: Model, q: Array, frame: Any, axes: str = "world") -> Array:
         for k in [body, *ancestors(links.parents, body)]:
             columns[k] = X.T @ links.H[k].mT
             X = links.phi[k].compose(X)
-    return _join_columns(links, columns)
-
-
-def _join_columns(links: Links, columns: list[Array]) -> Array:
-    filled = [c for c, r in zip(columns, links.sizes) if r]
-    if not filled:
-        return arrays.zeros((*links.q.shape[:-1], 6, 0), like=links.q)
-    return arrays.concatenate(filled, axis=-1)
+    return links.join_columns(columns, 6)
 
 
 def jacobian_outer(model: Model, q: Array, frame: Any, axes: str = "world") -> Array:

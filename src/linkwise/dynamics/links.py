@@ -63,6 +63,13 @@ class Links:
             return arrays.zeros((*self.q.shape[:-1], 0, width), like=self.q)
         return arrays.concatenate(filled, axis=-2)
 
+    def join_columns(self, blocks: Sequence[Array], height: int) -> Array:
+        """One block of columns per body as a matrix (..., height, nv)."""
+        filled = [b for b, r in zip(blocks, self.sizes) if r]
+        if not filled:
+            return arrays.zeros((*self.q.shape[:-1], height, 0), like=self.q)
+        return arrays.concatenate(filled, axis=-1)
+
 
 def evaluate(model: Model, q: Array) -> Links:
     """φ, H and M of every body at the configuration q (..., nq)."""

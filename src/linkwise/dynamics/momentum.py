@@ -73,10 +73,7 @@ def _momentum_matrix(links: Links) -> Array:
         if links.s[k] is not None and links.parents[k] >= 0:  # s is a pure moment: its point does not matter
             column = column + links.s[k]
         columns.append(poses[k] @ column)
-    filled = [c for c, r in zip(columns, links.sizes) if r]
-    if not filled:
-        return arrays.zeros((*links.q.shape[:-1], 6, 0), like=links.q)
-    return arrays.concatenate(filled, axis=-1)
+    return links.join_columns(columns, 6)
 
 
 def momentum(model: Model, q: Array, v: Array) -> Array:
