@@ -220,9 +220,14 @@ class Robot(Model):
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
         return self._call(_choose(mass.METHODS, method, "mass-matrix method"), 2, q)
 
-    def mass_matrix_inverse(self, q: Any) -> Array:
-        """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3)."""
-        return self._call(mass.inverse, 2, q)
+    def mass_matrix_inverse(self, q: Any, method: str | None = None) -> Array:
+        """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3).
+
+        ``method``: "columns" sweeps over all columns at once, "paths" walks each column's path to the base and
+        back, which takes fewer operations. The default is what suits: paths where it is compiled.
+        """
+        chosen = method or ("paths" if arrays.is_symbolic(q) else "columns")
+        return self._call(_choose(mass.INVERSE_METHODS, chosen, "method for the inverse mass matrix"), 2, q)
 
     def mass_times(self, q: Any, x: Any) -> Array:
         """𝓜 x, (..., nv), in O(n), no matrix formed."""

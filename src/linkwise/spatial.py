@@ -169,6 +169,129 @@ def rotation_from_rpy(rpy: Any) -> np.ndarray:
     return rotation_about(ez, np.float64(y)) @ rotation_about(ey, np.float64(p)) @ rotation_about(ex, np.float64(r))
 
 
+# --- planar turns ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A rotation about a coordinate axis, cosine c and sine s. Joints are made of these."""
+
+    axis: int
+    c: Any
+    s: Any
+
+    @property
+    def T(self) -> Turn:
+        return Turn(self.axis, self.c, -self.s)
+
+    @property
+    def plane(self) -> tuple[int, int]:
+        """The two other axes, in cyclic order."""
+        return (self.axis + 1) % 3, (self.axis + 2) % 3
+
+    def __matmul__(self, x: Array) -> Array:
+        """R x of an object array (..., 3, m), in 4 multiplications a column."""
+        j, k = self.plane
+        out = x.astype(object)
+        out[..., j, :] = self.c * x[..., j, :] - self.s * x[..., k, :]
+        out[..., k, :] = self.s * x[..., j, :] + self.c * x[..., k, :]
+        return out
+
+    def both_sides(self, B: Array, symmetric: bool = False) -> Array:
+        """R B R* of an object array (..., 3, 3).
+
+        In the plane only w = s (B_jj − B_kk) + c (B_jk + B_kj) is needed: B_jj, B_kk lose and gain s w, and
+        B_jk, B_kj become c w less each other. 12 multiplications; 8 where B is symmetric.
+        """
+        j, k = self.plane
+        i, c, s = self.axis, self.c, self.s
+        out = B.astype(object)
+        w = s * (B[..., j, j] - B[..., k, k]) + c * (B[..., j, k] + B[..., k, j])
+        out[..., j, j], out[..., k, k] = B[..., j, j] - s * w, B[..., k, k] + s * w
+        out[..., j, k] = c * w - B[..., k, j]
+        out[..., j, i] = c * B[..., j, i] - s * B[..., k, i]
+        out[..., k, i] = s * B[..., j, i] + c * B[..., k, i]
+        if symmetric:
+            out[..., k, j], out[..., i, j], out[..., i, k] = out[..., j, k], out[..., j, i], out[..., k, i]
+        else:
+            out[..., k, j] = c * w - B[..., j, k]
+            out[..., i, j] = c * B[..., i, j] - s * B[..., i, k]
+            out[..., i, k] = s * B[..., i, j] + c * B[..., i, k]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """A rotation applied through its turns on symbols, through its matrix otherwise."""
+
+    R: Array
+    turns: tuple[Turn, ...] | None
+
+    @property
+    def T(self) -> Rotation:
+        turns = None if self.turns is None else tuple(t.T for t in reversed(self.turns))
+        return Rotation(transpose(self.R), turns)
+
+    def _by_turns(self, x: Array) -> bool:
+        return self.turns is not None and (is_symbolic(x) or is_symbolic(self.R))
+
+    def __matmul__(self, x: Array) -> Array:
+        if not self._by_turns(x):
+            return self.R @ x
+        for turn in reversed(self.turns or ()):
+            x = turn @ x
+        return x
+
+    def both_sides(self, B: Array) -> Array:
+        """R B R*."""
+        if not self._by_turns(B):
+            return self.R @ B @ transpose(self.R)
+        for turn in reversed(self.turns or ()):
+            B = turn.both_sides(B)
+        return B
+
+    def symmetric(self, S: Array) -> Array:
+        """R S R* of a symmetric S."""
+        if not self._by_turns(S):
+            return symmetric(self.R @ S @ transpose(self.R))
+        for turn in reversed(self.turns or ()):
+            S = turn.both_sides(S, symmetric=True)
+        return S
+
+
+def turn_about(axis: Array, c: Array, s: Array) -> tuple[Turn, ...] | None:
+    """The turn about a unit vector that is a coordinate axis or its opposite; None for any other."""
+    values = np.asarray(axis)
+    i = int(np.abs(values).argmax())
+    if np.abs(values).sum() != 1.0 or abs(values[i]) != 1.0:
+        return None
+    return (Turn(i, c, s if values[i] > 0 else -s),)
+
+
+_RIGHT_ANGLES = [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]
+
+
+def constant_turns(R: np.ndarray) -> tuple[Turn, ...] | None:
+    """A constant rotation as planar turns: one where it leaves a coordinate axis alone, right angles otherwise.
+
+    None where it is neither: its matrix is then as good.
+    """
+    if (R == np.eye(3)).all():
+        return ()
+    for i in range(3):
+        if R[i, i] == 1.0:
+            j, k = (i + 1) % 3, (i + 2) % 3
+            return (Turn(i, float(R[j, j]), float(R[k, j])),)
+    if set(np.abs(R).ravel().tolist()) <= {0.0, 1.0}:
+        for a, b in ((0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)):
+            for first in _RIGHT_ANGLES:
+                for second in _RIGHT_ANGLES:
+                    turns = (Turn(a, *first), Turn(b, *second))
+                    if (turns[0] @ (turns[1] @ np.eye(3)) == R).all():
+                        return turns
+    return None
+
+
 # --- rigid transforms ------------------------------------------------------------------------------
 
 
@@ -177,10 +300,17 @@ class Transform:
     """φ(p, k): the pose (R, l) of a frame k in a frame p, acting on forces (φ) and velocities (φ*).
 
     ``phi @ f`` is φ f, ``phi.T @ V`` is φ* V, for columns (..., 6, m); ``phi.compose(other)`` is φφ'.
+    ``turns``, where known, are planar rotations whose product is R: on symbols they cost less than R.
     """
 
     R: Array  # (..., 3, 3)
     l: Array  # (..., 3)
+    turns: tuple[Turn, ...] | None = None
+
+    @property
+    def rotation(self) -> Any:
+        """R in the form that costs least on symbols; apply with ``@``, ``.T @`` and :func:`rotated`."""
+        return Rotation(self.R, self.turns)
 
     @cached_property
     def matrix(self) -> Array:
@@ -195,12 +325,14 @@ class Transform:
     def __matmul__(self, f: Array) -> Array:
         if not is_symbolic(f) and not is_symbolic(self.R):
             return self.matrix @ f
-        force = self.R @ f[..., 3:, :]
-        return arrays.concatenate([self.R @ f[..., :3, :] + skew(self.l) @ force, force], axis=-2)
+        R = self.rotation
+        force = R @ f[..., 3:, :]
+        return arrays.concatenate([R @ f[..., :3, :] + skew(self.l) @ force, force], axis=-2)
 
     def compose(self, inner: Transform) -> Transform:
         """The pose of ``inner``'s frame in the outer frame: φ(p, k) φ(k, j) = φ(p, j)."""
-        return Transform(self.R @ inner.R, self.l + (self.R @ inner.l[..., None])[..., 0])
+        turns = None if self.turns is None or inner.turns is None else (*self.turns, *inner.turns)
+        return Transform(self.R @ inner.R, self.l + (self.R @ inner.l[..., None])[..., 0], turns)
 
     def inverse(self) -> Transform:
         """φ⁻¹(p, k) = φ(k, p)."""
@@ -211,12 +343,18 @@ class Transform:
         """Coordinates in p of a point (..., 3) given in k."""
         return self.l + (self.R @ point[..., None])[..., 0]
 
+    def by_turns(self) -> Transform:
+        """This constant pose with its rotation also as planar turns, where that costs less."""
+        if self.turns is not None or is_symbolic(self.R):
+            return self
+        return Transform(self.R, self.l, constant_turns(self.R))
+
     def cast(self, dtype: Any) -> Transform:
-        return Transform(self.R.astype(dtype), self.l.astype(dtype))
+        return Transform(self.R.astype(dtype), self.l.astype(dtype), self.turns)
 
     @staticmethod
     def identity() -> Transform:
-        return Transform(np.eye(3), np.zeros(3))
+        return Transform(np.eye(3), np.zeros(3), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +367,7 @@ class AdjointTransform:
         R, l = self.phi.R, self.phi.l
         if not is_symbolic(V) and not is_symbolic(R):
             return transpose(self.phi.matrix) @ V
-        w, Rt = V[..., :3, :], transpose(R)
+        w, Rt = V[..., :3, :], self.phi.rotation.T
         return arrays.concatenate([Rt @ w, Rt @ (V[..., 3:, :] - skew(l) @ w)], axis=-2)
 
 
@@ -240,10 +378,8 @@ def congruence(phi: Transform, P: Any) -> Any:
     if not is_symbolic(P) and not is_symbolic(phi.R):
         X = phi.matrix
         return X @ P @ transpose(X)
-    R, tilde = phi.R, skew(phi.l)
-    A = symmetric(R @ P[..., :3, :3] @ transpose(R))
-    B = R @ P[..., :3, 3:] @ transpose(R)
-    C = symmetric(R @ P[..., 3:, 3:] @ transpose(R))
+    R, tilde = phi.rotation, skew(phi.l)
+    A, B, C = R.symmetric(P[..., :3, :3]), R.both_sides(P[..., :3, 3:]), R.symmetric(P[..., 3:, 3:])
     B_shifted = B + tilde @ C
     A_shifted = symmetric(A + tilde @ transpose(B) - B_shifted @ tilde)
     return block([[A_shifted, B_shifted], [transpose(B_shifted), C]])
@@ -254,13 +390,12 @@ def adjoint_congruence(phi: Transform, U: Array) -> Array:
     if not is_symbolic(U) and not is_symbolic(phi.R):
         X = phi.matrix
         return transpose(X) @ U @ X
-    R, tilde = phi.R, skew(phi.l)
+    Rt, tilde = phi.rotation.T, skew(phi.l)
     A, B, C = U[..., :3, :3], U[..., :3, 3:], U[..., 3:, 3:]
     B_shifted = B + A @ tilde
     C_shifted = symmetric(C + transpose(B) @ tilde - tilde @ B_shifted)
-    Rt = transpose(R)
-    side = Rt @ B_shifted @ R
-    return block([[symmetric(Rt @ A @ R), side], [transpose(side), symmetric(Rt @ C_shifted @ R)]])
+    side = Rt.both_sides(B_shifted)
+    return block([[Rt.symmetric(A), side], [transpose(side), Rt.symmetric(C_shifted)]])
 
 
 # --- inertias --------------------------------------------------------------------------------------
@@ -307,10 +442,10 @@ class RigidInertia:
 
 def _rigid_congruence(phi: Transform, M: RigidInertia) -> RigidInertia:
     """φ M φ* of a rigid inertia is a rigid inertia: mass kept, first moment and J moved (Steiner)."""
-    R, l = phi.R, phi.l
+    R, l = phi.rotation, phi.l
     h = (R @ M.h[..., None])[..., 0]
     h_new = h + np.asarray(M.m)[..., None] * l if namespace(M.m) is np else h + M.m[..., None] * l
-    J = symmetric(R @ M.J @ transpose(R))
+    J = R.symmetric(M.J)
     # −l̃h̃ − h̃l̃ − m l̃l̃ = −l̃h̃ − (h + m l)~ l̃
     J_new = symmetric(J - skew(l) @ skew(h) - skew(h_new) @ skew(l))
     return RigidInertia(M.m, h_new, J_new)

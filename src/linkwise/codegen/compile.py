@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, UnknownNameError
+from ..model.normal_form import normal_form
 from .c import CSource
 from .jax import jitted
 from .kernel import Kernel
-from .program import trace
+from .program import Program, trace
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -48,6 +49,22 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "centroidal_matrix": ("q",),
     "centroidal_bias": ("q", "v"),
 }
+
+# Functions whose arguments and results are in joint space alone: any frames on the bodies give the same.
+JOINT_SPACE = frozenset(
+    {
+        "inverse_dynamics",
+        "bias_force",
+        "gravity_force",
+        "mass_matrix",
+        "mass_matrix_inverse",
+        "mass_times",
+        "mass_solve",
+        "innovations_factors",
+        "inverse_factors",
+        "forward_dynamics",
+    }
+)
 
 TARGETS = ("cpu", "numpy", "jax", "c")
 
@@ -97,8 +114,17 @@ def compile_named(
         return lambda *arrays: call(robot, *arrays)
     if target == "jax":
         return jitted(call, robot)
-    program = trace(robot, call, name, names=names, parameters=parameters)
+    program = _fewest_operations(robot, call, name, names, parameters)
     return Kernel(program) if target == "cpu" else CSource(program, robot.name, dtype)
+
+
+def _fewest_operations(robot: Robot, call: Any, name: str, names: Sequence[str], parameters: Sequence[str]) -> Program:
+    """The program in the frames that make it shortest: the user's, or a normal form where no frame shows."""
+    models = [lambda: robot]
+    if name in JOINT_SPACE and not parameters:
+        models += [lambda: normal_form(robot)[0], lambda: normal_form(robot, slide=False)[0]]
+    programs = (trace(model(), call, name, names=names, parameters=parameters) for model in models)
+    return min(programs, key=lambda program: program.operations.total)
 
 
 def _check_target(target: str) -> None:

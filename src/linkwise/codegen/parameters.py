@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,9 +32,7 @@ def with_symbols(model: Model, symbols: Mapping[str, np.ndarray]) -> Model:
         rows = values.reshape(len(constants), KINDS[kind])
         change = _inertial if kind == "inertial" else _offset
         constants = [change(c, row) for c, row in zip(constants, rows)]
-    clone = copy.copy(model)
-    clone.__dict__["_constants"] = tuple(constants)
-    return clone
+    return model.with_constants(constants)
 
 
 def _inertial(c: BodyConstants, p: np.ndarray) -> BodyConstants:

@@ -82,14 +82,29 @@ def _with_exact_entries(H: Array, G: Array, P_plus: Array) -> tuple[Array, Array
 
     On symbols this spares the operations that would compute them (and all that follow from them).
     """
-    if arrays.is_symbolic(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
+    if not picks_axes(H):
         return G, P_plus
-    G, P_plus = G.copy(), P_plus.copy()
+    P_plus = with_exact_rows(H, P_plus, np.zeros((len(H), 6)))
+    return with_exact_rows(H, G, np.eye(len(H))), with_exact_rows(H, P_plus.mT, np.zeros((len(H), 6))).mT
+
+
+def picks_axes(H: Array) -> bool:
+    """Whether every row of H is a coordinate axis or its opposite."""
+    return (
+        not arrays.is_symbolic(H)
+        and H.ndim == 2
+        and bool(((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all())
+    )
+
+
+def with_exact_rows(H: Array, x: Array, known: Array) -> Array:
+    """x (..., 6, m) with those of its rows replaced that Hx = ``known`` (..., r, m) gives; on symbols only."""
+    if not arrays.is_symbolic(x) or not picks_axes(H):
+        return x
+    x = x.copy()
     for row, axis in enumerate(np.abs(H).argmax(axis=1)):
-        G[..., axis, :] = np.eye(len(H))[row] * H[row, axis]
-        P_plus[..., axis, :] = 0.0
-        P_plus[..., :, axis] = 0.0
-    return G, P_plus
+        x[..., axis, :] = known[..., row, :] * H[row, axis]
+    return x
 
 
 def articulated(links: Links) -> Articulated:

@@ -12,7 +12,7 @@ from ..arrays import Array
 from ..model.model import Model
 from ..spatial import Transform
 from ..sweeps import inward, outward, unzip
-from .articulated import Articulated, articulated, smooth, whiten
+from .articulated import Articulated, articulated, smooth, whiten, with_exact_rows
 from .inverse import inertia_forces, split_forces
 from .kinematics import classical, tip_transforms
 from .links import (
@@ -67,31 +67,45 @@ def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Arr
 
     inward   z = Σφz⁺ + Pa + b,  ε = T − Hz,  ν = D⁻¹ε,  z⁺ = z + Gε
     outward  α⁺ = φ*α(k+1),  β̇ = ν − G*α⁺,  α = α⁺ + H*β̇ + a
+
+    With z₀ = z − Pa and ε₀ = T − Hz₀ the same is z⁺ = z₀ + Gε₀ + P⁺a and β̇ = D⁻¹ε₀ − G*(α⁺ + a), which is
+    what is computed: HP⁺ = 0, so P⁺a costs less than Pa. A gyroscopic rotor's s adds s*a to T.
     """
     x = prepare(model, q, v, tau, external)
     links, art = x.links, articulated(x.links)
+    T = [t if s is None else t + s.mT @ a for t, s, a in zip(x.T, links.s, x.a)]
 
-    def correct(gathered: Any, phi: Transform, H: Array, P: Array, D_inverse: Array, G: Array, *rest: Array) -> Any:
-        a, b, T = rest
-        z = gathered + P @ a + b
+    def correct(gathered: Any, phi: Transform, H: Array, P_plus: Array, D_inverse: Array, G: Array, *rest: Array) -> Any:
+        a, b, T, Gamma = rest
+        z = gathered + b
         epsilon = T - H @ z
-        nu = D_inverse @ epsilon
         z_plus = z + G @ epsilon
-        return phi @ z_plus, (z, epsilon, nu, z_plus)
+        if Gamma is None:
+            z_plus = with_exact_rows(H, z_plus, T)  # Hz⁺ = T, as HG = I
+        z_plus = z_plus + P_plus @ a
+        return phi @ z_plus, (z, D_inverse @ epsilon, z_plus)
 
-    kept = inward(links.parents, correct, 0, links.phi, links.H, art.P, art.D_inverse, art.G, x.a, x.b, x.T)
-    z, epsilon, nu, z_plus = unzip(kept, 4)
+    data = (links.phi, links.H, art.P_plus, art.D_inverse, art.G, x.a, x.b, T, links.Gamma)
+    z, nu, z_plus = unzip(inward(links.parents, correct, 0, *data), 3)
 
     def accelerate(outer: Any, phi: Transform, H: Array, G: Array, nu: Array, a: Array) -> Any:
         alpha_plus = phi.T @ outer[0]
-        beta_dot = nu - G.mT @ alpha_plus
-        return alpha_plus + H.mT @ beta_dot + a, beta_dot, alpha_plus
+        moved = alpha_plus + a
+        beta_dot = nu - G.mT @ moved
+        return moved + H.mT @ beta_dot, beta_dot, alpha_plus
 
     values = outward(links.parents, accelerate, (x.base, None, None), links.phi, links.H, art.G, nu, x.a)
     alpha, beta_dot, alpha_plus = unzip(values, 3)
-    quantities = {"V": x.V, "a": x.a, "b": x.b, **_inertias(art), "z": z, "epsilon": epsilon, "nu": nu}
+    quantities = {"V": x.V, "a": x.a, "b": x.b, **_inertias(art), **_predictions(x, art, z)}
     quantities |= {"z_plus": z_plus, "alpha": alpha, "alpha_plus": alpha_plus}
     return Forward(links, beta_dot, quantities)
+
+
+def _predictions(x: State, art: Articulated, z: list[Array]) -> dict[str, list[Array]]:
+    """z, ε and ν of 8.1 from z₀."""
+    full = [z0 + P @ a for z0, P, a in zip(z, art.P, x.a)]
+    epsilon = [T - H @ y for T, H, y in zip(x.T, x.links.H, full)]
+    return {"z": full, "epsilon": epsilon, "nu": [Di @ e for Di, e in zip(art.D_inverse, epsilon)]}
 
 
 def _inertias(art: Articulated) -> dict[str, list[Array]]:

@@ -12,7 +12,10 @@ from ..sweeps import inward, outward, unzip
 from .links import (
     Links,
     accelerations,
+    applied_forces,
     base_acceleration,
+    classical_coriolis,
+    classical_gyroscopic,
     coriolis_accelerations,
     evaluate,
     gyroscopic_forces,
@@ -29,12 +32,18 @@ def newton_euler(
     spatial force on every body, (..., bodies, 6), in body axes at the body's origin.
     """
     links = evaluate(model, q)
-    beta, beta_dot = links.split(v), links.split(a)
-    V = velocities(links, beta)
-    bias_a = coriolis_accelerations(model, links, V, beta)
-    b = gyroscopic_forces(model, links, V, beta, split_forces(external))
     base = base_acceleration(model, q) if gravity else arrays.zeros((6, 1), like=q)
-    return links.join(inertia_forces(links, beta_dot, bias_a, b, base)[0])
+    return links.join(_moving_forces(model, links, v, a, external, base)[0])
+
+
+def _moving_forces(model: Model, links: Links, v: Array, a: Array, external: Array | None, base: Array) -> Any:
+    """T and f of a moving robot, in classical accelerations: they spare the links' linear velocities."""
+    beta = links.split(v)
+    V = velocities(links, beta)
+    bias = classical_coriolis(model, links, V, beta)
+    own = [classical_gyroscopic(M, x) for M, x in zip(links.M, V)]
+    b = applied_forces(model, links, V, beta, own, split_forces(external))
+    return inertia_forces(links, links.split(a), bias, b, base)
 
 
 def inertia_forces(
@@ -130,11 +139,7 @@ def composite_body(model: Model, q: Array, v: Array, a: Array, external: Array |
 def link_forces(model: Model, q: Array, v: Array, a: Array, external: Array | None = None) -> Array:
     """f(k): the force the inboard neighbour exerts on every body, (..., bodies, 6), body axes at O_k."""
     links = evaluate(model, q)
-    beta, beta_dot = links.split(v), links.split(a)
-    V = velocities(links, beta)
-    bias_a = coriolis_accelerations(model, links, V, beta)
-    b = gyroscopic_forces(model, links, V, beta, split_forces(external))
-    f = inertia_forces(links, beta_dot, bias_a, b, base_acceleration(model, q))[1]
+    f = _moving_forces(model, links, v, a, external, base_acceleration(model, q))[1]
     return arrays.stack([x[..., 0] for x in f], axis=-2) if f else arrays.zeros((0, 6), like=q)
 
 

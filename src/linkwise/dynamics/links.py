@@ -74,10 +74,11 @@ class Links:
 def evaluate(model: Model, q: Array) -> Links:
     """φ, H and M of every body at the configuration q (..., nq)."""
     constants = model.constants(q.dtype)
+    symbolic = arrays.is_symbolic(q)
     phi, H, s = [], [], []
     for c, where in zip(constants, model.q_slices):
         qk = q[..., where]
-        pose = c.placement.compose(c.kind.transform(qk))
+        pose = (c.placement.by_turns() if symbolic else c.placement).compose(c.kind.transform(qk))
         phi.append(pose)
         H.append(arrays.transpose(c.kind.map(qk)))
         s.append(None if c.spin is None else _rotor_coupling(pose, c.spin))
@@ -156,6 +157,14 @@ def gyroscopic_forces(
     A rotor on body p with momentum s β̇ turns with p: it asks p for the extra moment ω(p) × s β.
     """
     b = [cross_force(v, m @ v) for v, m in zip(V, links.M)]
+    return applied_forces(model, links, V, beta, b, external)
+
+
+def applied_forces(
+    model: Model, links: Links, V: list[Array], beta: list[Array], b: list[Array], external: list[Array] | None
+) -> list[Array]:
+    """b with what spinning rotors add, less external forces."""
+    b = list(b)
     for k, c in enumerate(model.constants(links.q.dtype)):
         p = links.parents[k]
         if c.spin is not None and p >= 0:
@@ -164,6 +173,44 @@ def gyroscopic_forces(
     if external is not None:
         b = [x - f for x, f in zip(b, external)]
     return b
+
+
+# --- the papers' own convention: classical accelerations ---------------------------------------------
+
+
+def classical_coriolis(model: Model, links: Links, V: list[Array], beta: list[Array]) -> list[Array]:
+    """a(k) of classical accelerations (UF (15), JPL 88-11 (2.17)): no linear velocity enters.
+
+    angular  ω × ω_rel,    linear  R*(ω(p) × (ω(p) × l)) + (2ω − ω_rel) × u,    [ω_rel; u] = H*β.
+    """
+    out = []
+    for k, c in enumerate(model.constants(links.q.dtype)):
+        relative = links.H[k].mT @ beta[k]
+        turning, sliding = relative[..., :3, :], relative[..., 3:, :]
+        w, p = V[k][..., :3, :], links.parents[k]
+        linear = cross(2.0 * w - turning, sliding)
+        if p >= 0:
+            linear = linear + links.phi[k].rotation.T @ centripetal(V[p][..., :3, :], links.phi[k].l[..., :, None])
+        a = arrays.concatenate([cross(w, turning), linear], axis=-2)
+        rate = c.kind.map_rate(links.q[..., model.q_slices[k]], beta[k])
+        out.append(a if rate is None else a + rate)
+    return out
+
+
+def classical_gyroscopic(M: RigidInertia, V: Array) -> Array:
+    """b(k) = [ω × Jω; ω × (ω × h)] of classical accelerations (UF (16), JPL 88-11 (2.18))."""
+    w = V[..., :3, :]
+    return arrays.concatenate([cross(w, M.J @ w), centripetal(w, M.h[..., :, None])], axis=-2)
+
+
+def centripetal(w: Array, x: Array) -> Array:
+    """ω × (ω × x) of columns, from the six products of ω's entries, which all points of a body share."""
+    a, b, c = w[..., 0:1, :], w[..., 1:2, :], w[..., 2:3, :]
+    x, y, z = x[..., 0:1, :], x[..., 1:2, :], x[..., 2:3, :]
+    ab, ac, bc = a * b, a * c, b * c
+    aa, bb, cc = a * a, b * b, c * c
+    rows = [ab * y + ac * z - (bb + cc) * x, ab * x + bc * z - (aa + cc) * y, ac * x + bc * y - (aa + bb) * z]
+    return arrays.concatenate(rows, axis=-2)
 
 
 def no_motion(links: Links) -> list[Array]:

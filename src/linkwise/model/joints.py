@@ -25,6 +25,7 @@ from ..spatial import (
     quaternion_product,
     rotation_about,
     rotation_from_quaternion,
+    turn_about,
 )
 from .exponential import screw_exp, screw_log
 from .inertia import as_vector
@@ -120,7 +121,7 @@ class Revolute(JointKind):
         self._set(1, _columns([*self.axis, 0, 0, 0]))
 
     def transform(self, q: Array) -> Transform:
-        return Transform(rotation_about(self.axis.astype(_precision(q)), q[..., 0]), np.zeros(3, _precision(q)))
+        return _turned(self.axis.astype(_precision(q)), q[..., 0], np.zeros(3, _precision(q)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ class Prismatic(JointKind):
         self._set(1, _columns([0, 0, 0, *self.axis]))
 
     def transform(self, q: Array) -> Transform:
-        return Transform(np.eye(3, dtype=_precision(q)), q * self.axis.astype(_precision(q)))
+        return Transform(np.eye(3, dtype=_precision(q)), q * self.axis.astype(_precision(q)), ())
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         return rng.uniform(-1, 1, 1)
@@ -155,7 +156,7 @@ class Helical(JointKind):
 
     def transform(self, q: Array) -> Transform:
         axis = self.axis.astype(_precision(q))
-        return Transform(rotation_about(axis, q[..., 0]), q * (self.pitch * axis).astype(_precision(q)))
+        return _turned(axis, q[..., 0], q * (self.pitch * axis).astype(_precision(q)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +171,7 @@ class Cylindrical(JointKind):
 
     def transform(self, q: Array) -> Transform:
         axis = self.axis.astype(_precision(q))
-        return Transform(rotation_about(axis, q[..., 0]), q[..., 1:2] * axis)
+        return _turned(axis, q[..., 0], q[..., 1:2] * axis)
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1)])
@@ -195,9 +196,8 @@ class Universal(JointKind):
 
     def transform(self, q: Array) -> Transform:
         p = _precision(q)
-        R1 = rotation_about(self.first.astype(p), q[..., 0])
-        R2 = rotation_about(self.second.astype(p), q[..., 1])
-        return Transform(R1 @ R2, np.zeros(3, p))
+        first = _turned(self.first.astype(p), q[..., 0], np.zeros(3, p))
+        return first.compose(_turned(self.second.astype(p), q[..., 1], np.zeros(3, p)))
 
     def map(self, q: Array) -> Array:
         p = _precision(q)
@@ -259,7 +259,7 @@ class Planar(JointKind):
     def transform(self, q: Array) -> Transform:
         basis = self.basis.astype(_precision(q))  # type: ignore[attr-defined]
         offset = q[..., 0:1] * basis[:, 0] + q[..., 1:2] * basis[:, 1]
-        return Transform(rotation_about(basis[:, 2], q[..., 2]), offset)
+        return _turned(basis[:, 2], q[..., 2], offset)
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         return np.array([*rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)])
@@ -319,7 +319,7 @@ class Fixed(JointKind):
         self._set(0, np.zeros((6, 0)))
 
     def transform(self, q: Array) -> Transform:
-        return Transform(np.eye(3, dtype=_precision(q)), np.zeros(3, _precision(q)))
+        return Transform(np.eye(3, dtype=_precision(q)), np.zeros(3, _precision(q)), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,6 +396,12 @@ def _screw(column: np.ndarray, q: Array) -> Transform:
     R = rotation_about(u.astype(p), q[..., 0] * rate)
     slide = (u * (u @ v)).astype(p)
     return Transform(R, off_axis.astype(p) - R @ off_axis.astype(p) + q * slide)
+
+
+def _turned(axis: Array, angle: Array, l: Array) -> Transform:
+    """The pose turned by ``angle`` about ``axis`` at the place l."""
+    c, s = arrays.cos(angle), arrays.sin(angle)
+    return Transform(rotation_about(axis, angle), l, turn_about(axis, c, s))
 
 
 def _precision(q: Array) -> Any:

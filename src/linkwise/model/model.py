@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -277,6 +277,16 @@ class Model:
     @cached_property
     def _constants32(self) -> tuple[BodyConstants, ...]:
         return tuple(c.cast(np.float32) for c in self._constants)
+
+    def with_constants(self: Self, constants: Iterable[BodyConstants], gravity: Any = None) -> Self:
+        """This model with other numbers (or symbols) in place of its bodies' own, unchecked."""
+        clone = object.__new__(type(self))
+        for f in fields(self):
+            object.__setattr__(clone, f.name, getattr(self, f.name))
+        if gravity is not None:
+            object.__setattr__(clone, "gravity", gravity)
+        clone.__dict__["_constants"] = tuple(constants)
+        return clone
 
     def constants(self, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:
         """The numbers of every body, in the precision of the inputs they will meet."""

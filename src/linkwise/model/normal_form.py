@@ -1,0 +1,231 @@
+"""The same robot in the frames and inertias that need the fewest operations.
+
+Two changes that leave every joint-space result as it is (mass matrix, joint forces, joint accelerations):
+
+*Frames.* A body's frame may be moved along with it: its z axis onto the joint's axis, its x axis onto the common
+normal with the next axis, its origin to where the normal from the previous axis meets its own. A placement is then
+two planar turns at most, and an offset has a zero (Denavit and Hartenberg's frames, for trees).
+
+*Inertias.* What the joint does not feel may be moved to the parent: a part δ of M(k) with δH* = 0 that the joint's
+motion leaves unchanged. About a hinge these are the mass, its first moment along the axis, and a moment of inertia
+equal about x and y; along a slider all moments of inertia; about a point the mass. What remains are the base
+parameters, the fewest that determine the joint forces (Gautier and Khalil's regrouping).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..spatial import RigidInertia, Transform, Turn, congruence, turn_about
+from .joints import Cylindrical, Helical, JointKind, Prismatic, Revolute
+from .model import BodyConstants, Model
+
+M = TypeVar("M", bound=Model)
+
+_ROUNDING = 2e-15
+_AXIAL = ("revolute", "prismatic", "helical", "cylindrical")
+_Z = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Hinge(Revolute):
+    """A revolute joint whose angle counts from ``offset`` [rad]."""
+
+    offset: float = 0.0
+
+    def transform(self, q: Array) -> Transform:
+        angle = q[..., 0] + self.offset
+        c, s = arrays.cos(angle), arrays.sin(angle)
+        R = arrays.matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        return Transform(R, np.zeros(3), turn_about(_Z, c, s))
+
+
+def normal_form(model: M, slide: bool = True) -> tuple[M, list[Transform]]:
+    """(the model in its normal form, the pose of every new frame in the user's frame of that body).
+
+    Only joint-space functions may be asked of it. Its world is turned and shifted too, gravity with it. Without
+    ``slide`` origins stay where they are, which suits links that are symmetric about planes.
+    """
+    return _reframed(model, _frames(model, slide))
+
+
+def _reframed(model: M, moved: list[Transform]) -> tuple[M, list[Transform]]:
+    world = _world(model, moved)
+    constants = []
+    for c, p, own in zip(model.constants(), model.parents, moved):
+        outer = world if p < 0 else moved[p]
+        spin = None if c.spin is None else _clean(outer.R.T @ c.spin)
+        inertia = _clean_inertia(congruence(own.inverse(), c.M))
+        placed = outer.inverse().compose(c.placement).compose(own)
+        constants.append(_joined(placed, replace(c, M=inertia, spin=spin)))
+    if all(p >= 0 or c.kind.kind in _AXIAL for p, c in zip(model.parents, constants)):
+        constants = [_at_origin(c) if p < 0 else c for c, p in zip(constants, model.parents)]
+    gravity = _clean(world.R.T @ np.asarray(model.gravity))
+    return model.with_constants(_regrouped(model.parents, constants), gravity), moved
+
+
+# --- frames ------------------------------------------------------------------------------------------
+
+
+def _frames(model: Model, slide: bool) -> list[Transform]:
+    """Where every body's new frame is, in its old one."""
+    constants = model.constants()
+    out: list[Transform] = []
+    for k, (c, p) in enumerate(zip(constants, model.parents)):
+        if c.kind.kind == "fixed" and p >= 0:
+            out.append(c.placement.inverse().compose(out[p]))  # one with the parent
+        elif c.kind.kind not in _AXIAL:
+            out.append(Transform.identity())
+        else:
+            axis = c.kind.axis  # type: ignore[attr-defined]
+            x = _first_normal(axis, model, k, constants)
+            R = _clean(np.column_stack([x, np.cross(axis, x), axis]))
+            along = _slide(c, axis, None if p < 0 else (out[p], constants[p])) if slide else 0.0
+            out.append(Transform(R, _clean(axis * along)))
+    return out
+
+
+def _first_normal(axis: np.ndarray, model: Model, k: int, constants: Any) -> np.ndarray:
+    """The new x axis: along the common normal with the first child's axis, or towards the centre of mass."""
+    for child in model.children[k]:
+        c = constants[child]
+        if c.kind.kind in _AXIAL:
+            normal = np.cross(axis, c.placement.R @ c.kind.axis)
+            if np.linalg.norm(normal) > 1e-9:
+                return _unit(normal)
+            return _across(axis, c.placement.l)
+    return _across(axis, constants[k].M.h)
+
+
+def _across(axis: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The unit vector across ``axis`` towards x; any that is near a coordinate axis where x is on it."""
+    part = x - axis * (axis @ x)
+    if np.linalg.norm(part) > 1e-9 * (np.linalg.norm(x) + 1e-300):
+        return _unit(part)
+    other = np.eye(3)[int(np.abs(axis).argmin())]
+    return _unit(other - axis * (axis @ other))
+
+
+def _slide(c: BodyConstants, axis: np.ndarray, parent: Any) -> float:
+    """How far along its axis the new origin lies: at the foot of the normal from the parent's axis."""
+    d, point = c.placement.R @ axis, c.placement.l
+    if parent is None or parent[1].kind.kind not in _AXIAL:
+        i = int(np.abs(d).argmax())  # no axis to stay close to: make the offset's largest entry along d zero
+        return float(-point[i] / d[i])
+    own, line = parent[0].R[:, 2], point - parent[0].l
+    across = np.cross(own, d)
+    square = float(across @ across)
+    if square < 1e-18:
+        return float(-line @ d)
+    return float(np.cross(own, line) @ across) / -square
+
+
+def _world(model: Model, moved: list[Transform]) -> Transform:
+    """The new world frame in the old one: on the first joint of a fixed base, so that it is not turned."""
+    if not model.bodies or model.constants()[0].kind.kind not in _AXIAL:
+        return Transform.identity()
+    return Transform(model.constants()[0].placement.compose(moved[0]).R, np.zeros(3))
+
+
+def _at_origin(c: BodyConstants) -> BodyConstants:
+    """On a fixed base it does not matter where a root joint is."""
+    return replace(c, placement=Transform(c.placement.R, np.zeros(3), c.placement.turns))
+
+
+def _joined(placed: Transform, c: BodyConstants) -> BodyConstants:
+    """A constant pose and the joint after it: as turns about z, x, z, the last one part of a hinge's angle."""
+    l = _clean(placed.l)
+    if c.kind.kind not in _AXIAL:
+        return replace(c, placement=Transform(_clean(placed.R), l))
+    first, middle, last = _zxz(placed.R)
+    kind: JointKind
+    if isinstance(c.kind, Revolute):
+        right = last in _RIGHT
+        kind = Revolute("z") if right else Hinge("z", float(np.arctan2(last[1], last[0])))
+        last = last if right else (1.0, 0.0)
+    elif isinstance(c.kind, Helical):
+        kind = Helical("z", c.kind.pitch)
+    else:
+        kind = Prismatic("z") if isinstance(c.kind, Prismatic) else Cylindrical("z")
+    turns = tuple(Turn(i, *x) for i, x in ((2, first), (0, middle), (2, last)) if x != (1.0, 0.0))
+    R = np.eye(3)
+    for turn in reversed(turns):
+        R = np.asarray(turn @ R, dtype=float)
+    return replace(c, placement=Transform(R, l, turns), kind=kind)
+
+
+_RIGHT = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
+
+
+def _zxz(R: np.ndarray) -> tuple[tuple[float, float], ...]:
+    """(cos, sin) of three angles with R = Rz Rx Rz; the first is zero where the middle one is 0 or π."""
+    across = float(np.hypot(R[0, 2], R[1, 2]))
+    middle = _angle(float(R[2, 2]), across)
+    if across < 1e-12:
+        return (1.0, 0.0), (1.0 if R[2, 2] > 0 else -1.0, 0.0), _angle(float(R[0, 0]), float(-R[0, 1]))
+    first = _angle(-float(R[1, 2]), float(R[0, 2]))
+    return first, middle, _angle(float(R[2, 1]), float(R[2, 0]))
+
+
+def _angle(c: float, s: float) -> tuple[float, float]:
+    size = float(np.hypot(c, s))
+    c, s = c / size, s / size
+    if abs(c) < _ROUNDING:
+        return 0.0, float(np.sign(s))
+    if abs(s) < _ROUNDING:
+        return float(np.sign(c)), 0.0
+    return c, s
+
+
+# --- inertias ----------------------------------------------------------------------------------------
+
+
+def _regrouped(parents: tuple[int, ...], constants: list[BodyConstants]) -> list[BodyConstants]:
+    """What the joints do not feel, handed to the parents, from the tips inward."""
+    out = list(constants)
+    for k in range(len(out) - 1, -1, -1):
+        part = _unfelt(out[k])
+        if part is None:
+            continue
+        p, own = parents[k], out[k].M
+        rest = RigidInertia(own.m - part.m, own.h - part.h, own.J - part.J)
+        out[k] = replace(out[k], M=_clean_inertia(rest))
+        if p >= 0:
+            out[p] = replace(out[p], M=_clean_inertia(out[p].M + congruence(out[k].placement, part)))
+    return out
+
+
+def _unfelt(c: BodyConstants) -> RigidInertia | None:
+    """The part δ of M that the joint neither feels (δH* = 0) nor changes."""
+    M, kind = c.M, c.kind.kind
+    none, flat = np.zeros(3), np.zeros((3, 3))
+    if isinstance(c.kind, Revolute):
+        return RigidInertia(M.m, np.array([0.0, 0.0, M.h[2]]), np.diag([M.J[1, 1], M.J[1, 1], 0.0]))
+    if kind == "prismatic":
+        return RigidInertia(np.asarray(0.0), none, M.J)
+    if kind in ("spherical", "universal"):
+        return RigidInertia(M.m, none, flat)
+    return M if kind == "fixed" else None
+
+
+# --- rounding ----------------------------------------------------------------------------------------
+
+
+def _unit(x: np.ndarray) -> np.ndarray:
+    return _clean(x / np.linalg.norm(x))
+
+
+def _clean(x: np.ndarray) -> np.ndarray:
+    """Entries that are zero but for rounding made zero, so that they cost nothing."""
+    x = np.array(x, dtype=float)
+    x[np.abs(x) <= _ROUNDING * np.abs(x).max(initial=0.0)] = 0.0
+    return x
+
+
+def _clean_inertia(M: RigidInertia) -> RigidInertia:
+    return RigidInertia(M.m, _clean(M.h), _clean(0.5 * (M.J + M.J.T)))
