@@ -57,6 +57,44 @@ def sqrt(x: Array) -> Array:
     return namespace(x).sqrt(x)
 
 
+def log(x: Array) -> Array:
+    return namespace(x).log(x)
+
+
+def less(x: Array, bound: Any) -> Array:
+    """x < bound, for :func:`where`."""
+    if not is_symbolic(x):
+        return x < bound
+    return _by_entry(lambda a, b: a.less(b) if hasattr(a, "less") else float(a < b), x, bound)
+
+
+def where(condition: Array, yes: Any, no: Any) -> Array:
+    """``yes`` where the condition holds, otherwise ``no``, entry by entry; both are computed."""
+    if not is_symbolic(condition):
+        return namespace(condition, yes, no).where(condition, yes, no)
+    return _by_entry(lambda c, a, b: c.select(a, b) if hasattr(c, "select") else (a if c else b), condition, yes, no)
+
+
+def arctan2(y: Array, x: Array) -> Array:
+    """The angle of the point (x, y)."""
+    if not is_symbolic(y):
+        return namespace(y).arctan2(y, x)
+    return _by_entry(lambda a, b: a.arctan2(b), y, x)
+
+
+def _by_entry(function: Any, *items: Any) -> np.ndarray:
+    """A function of scalars on object arrays, as an object array even where there is only one entry."""
+    return np.asarray(np.frompyfunc(function, len(items), 1)(*items), dtype=object)
+
+
+def require_positive(x: Array) -> None:
+    """On symbols: have the compiled program report states where an entry of x is not positive."""
+    if is_symbolic(x):
+        for entry in x.flat:
+            if hasattr(entry, "require_positive"):
+                entry.require_positive()
+
+
 def eye(n: int, like: Array) -> Array:
     """The n×n identity, of the kind and precision of ``like``."""
     xp = namespace(like)
@@ -157,6 +195,7 @@ def inverse_spd(x: Array) -> Array:
     if r == 0:
         return x
     if r == 1:
+        require_positive(x)
         return 1.0 / x
     if is_symbolic(x):
         return _inverse_by_ldl(x)
@@ -182,6 +221,7 @@ def _ldl(x: Array) -> tuple[Array, list[Array]]:
         d = x[..., j, j]
         for k in range(j):
             d = d - lower[..., j, k] * lower[..., j, k] * pivots[k]
+        require_positive(np.asarray(d, dtype=x.dtype))
         pivots.append(d)
         for i in range(j + 1, r):
             s = x[..., i, j]

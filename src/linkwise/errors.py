@@ -40,5 +40,9 @@ class NotAdmittedError(LinkwiseError, ValueError):
     """An algorithm that does not admit this kind of robot (joint kinds, trees, base)."""
 
 
+class UntraceableError(LinkwiseError, TypeError):
+    """A function that decides by the values of its arguments, so that it is no one program."""
+
+
 class ModelWarning(UserWarning):
     """A robot file that looks odd but can be used."""

@@ -81,7 +81,9 @@ def rotation_about(axis: Array, angle: Array) -> Array:
 def rotation_from_quaternion(q: Array) -> Array:
     """R (..., 3, 3) of a quaternion (..., 4), order (x, y, z, w). Its length divides out."""
     x, y, z, w = (q[..., i] for i in range(4))
-    s = 2.0 / (x * x + y * y + z * z + w * w)
+    square = x * x + y * y + z * z + w * w
+    arrays.require_positive(np.asarray(square) if is_symbolic(q) else square)
+    s = 2.0 / square
     return matrix(
         [
             [1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)],
@@ -114,52 +116,40 @@ def quaternion_exp(w: Array) -> Array:
 
 def _half_angle(square: Array) -> tuple[Array, Array]:
     """sin(t/2)/t and cos(t/2) as functions of t², exact to rounding on both sides of the switch."""
-    xp = namespace(square)
-    small = square < 1e-4
-    safe = xp.where(small, 1.0, square)
-    t = xp.sqrt(safe)
+    small = arrays.less(square, 1e-4)
+    t = arrays.sqrt(arrays.where(small, 1.0, square))
     series = 0.5 - square / 48.0 + square * square / 3840.0 - square**3 / 645120.0
-    return xp.where(small, series, xp.sin(0.5 * t) / t), xp.where(
-        small, 1.0 - square / 8.0 + square * square / 384.0 - square**3 / 46080.0, xp.cos(0.5 * t)
-    )
+    cosine = 1.0 - square / 8.0 + square * square / 384.0 - square**3 / 46080.0
+    return arrays.where(small, series, arrays.sin(0.5 * t) / t), arrays.where(small, cosine, arrays.cos(0.5 * t))
 
 
 def quaternion_log(q: Array) -> Array:
     """The rotation vector (..., 3), of length ≤ π, of a quaternion (..., 4)."""
-    xp = namespace(q)
-    flip = xp.where(q[..., 3] < 0, -1.0, 1.0).astype(q.dtype)
+    flip = arrays.where(arrays.less(q[..., 3], 0.0), -1.0, 1.0).astype(q.dtype)
     e, w = q[..., :3] * flip[..., None], q[..., 3] * flip
     square = (e * e).sum(axis=-1)
-    small = square < 1e-8 * w * w
-    n = xp.sqrt(xp.where(small, 1.0, square))
-    w_safe = xp.where(small, w, 1.0)
+    small = arrays.less(square, 1e-8 * w * w)
+    n = arrays.sqrt(arrays.where(small, 1.0, square))
+    w_safe = arrays.where(small, w, 1.0)
     near = 2.0 / w_safe * (1.0 - square / (3.0 * w_safe * w_safe))
-    scale = xp.where(small, near, 2.0 * xp.arctan2(n, w) / n)
+    scale = arrays.where(small, near, 2.0 * arrays.arctan2(n, w) / n)
     return e * scale[..., None]
 
 
 def quaternion_from_rotation(R: Array) -> Array:
     """A unit quaternion (..., 4) of a rotation matrix, by the best-conditioned of the four formulas."""
-    xp = namespace(R)
     m = R
     d = [m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]]
-    squares = xp.stack(
-        [1 + d[0] - d[1] - d[2], 1 - d[0] + d[1] - d[2], 1 - d[0] - d[1] + d[2], 1 + d[0] + d[1] + d[2]], axis=-1
-    )
+    squares = [1.0 + d[0] - d[1] - d[2], 1.0 - d[0] + d[1] - d[2], 1.0 - d[0] - d[1] + d[2], 1.0 + d[0] + d[1] + d[2]]
     xy, xz, yz = m[..., 0, 1] + m[..., 1, 0], m[..., 0, 2] + m[..., 2, 0], m[..., 1, 2] + m[..., 2, 1]
     wx, wy, wz = m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]
-    candidates = xp.stack(
-        [
-            xp.stack([squares[..., 0], xy, xz, wx], axis=-1),
-            xp.stack([xy, squares[..., 1], yz, wy], axis=-1),
-            xp.stack([xz, yz, squares[..., 2], wz], axis=-1),
-            xp.stack([wx, wy, wz, squares[..., 3]], axis=-1),
-        ],
-        axis=-2,
-    )
-    best = xp.argmax(squares, axis=-1)[..., None, None]
-    q = xp.take_along_axis(candidates, best, axis=-2)[..., 0, :]
-    return q / xp.sqrt((q * q).sum(axis=-1))[..., None]
+    best, q = squares[0], arrays.stack([squares[0], xy, xz, wx])
+    others = ([xy, squares[1], yz, wy], [xz, yz, squares[2], wz], [wx, wy, wz, squares[3]])
+    for square, candidate in zip(squares[1:], others):
+        larger = arrays.less(np.asarray(best, dtype=object) if is_symbolic(R) else best, square)
+        best = arrays.where(larger, square, best)
+        q = arrays.where(larger[..., None], arrays.stack(candidate), q)
+    return q / arrays.sqrt((q * q).sum(axis=-1))[..., None]
 
 
 def rotation_from_rpy(rpy: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 ABI: ``void NAME(const T *in1, …, T *out1, …)`` with T double (or float). Inputs come in the order of the
 function, each a plain array of the length given in the header; outputs are row-major. No memory is
-allocated, nothing is static, only ``sin``, ``cos`` and ``sqrt`` of libm are called; the function is
+allocated, nothing is static, only ``sin``, ``cos``, ``sqrt`` (rarely ``log`` and ``atan2``) of libm are called; the function is
 re-entrant and its running time does not depend on the data. Inputs and outputs must not overlap.
 """
 
@@ -95,6 +95,9 @@ class CSource:
                 "mul": "{} * {}",
                 "neg": "-{}",
                 "inv": f"1.0{suffix} / {{}}",
+                "less": "{} < {}",
+                "select": "{} != 0 ? {} : {}",
+                "atan2": f"atan2{suffix}({{}}, {{}})",
             }.get(node.op, node.op + suffix + "({})")
             names[id(node)] = f"t{len(lines)}"
             lines.append(f"    const {self._type} t{len(lines)} = {right.format(*a)};")

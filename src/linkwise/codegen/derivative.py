@@ -35,6 +35,13 @@ def _partials(node: Scalar) -> list[Any]:
         return [a[0].cos()]
     if node.op == "cos":
         return [-a[0].sin()]
+    if node.op == "log":
+        return [1.0 / a[0]]
+    if node.op == "atan2":
+        inverse = 1.0 / (a[0] * a[0] + a[1] * a[1])
+        return [a[1] * inverse, -(a[0] * inverse)]
+    if node.op == "less":
+        return [0.0, 0.0]
     raise InputError(f"operation {node.op} has no derivative")
 
 
@@ -44,6 +51,10 @@ def tangents(program: Program, seeds: dict[tuple[str, int], Any]) -> list[Any]:
     for node in program.nodes:
         if node.op == "input":
             along[id(node)] = seeds.get((node.args[0], node.args[1]), 0.0)
+            continue
+        if node.op == "select":  # the branch not taken may have no derivative at all
+            condition, *branches = node.args
+            along[id(node)] = condition.select(*(along[id(x)] if isinstance(x, Scalar) else 0.0 for x in branches))
             continue
         total: Any = 0.0
         for x, partial in zip(node.args, _partials(node)):
@@ -67,6 +78,12 @@ def cotangents(program: Program, weights: list[Any]) -> dict[tuple[str, int], An
             out[node.args[0], node.args[1]] = weight
             continue
         if isinstance(weight, float) and weight == 0.0:
+            continue
+        if node.op == "select":
+            condition, yes, no = node.args
+            for x, share in ((yes, condition.select(weight, 0.0)), (no, condition.select(0.0, weight))):
+                if isinstance(x, Scalar):
+                    back[id(x)] = back.get(id(x), 0.0) + share
             continue
         for x, partial in zip(node.args, _partials(node)):
             if isinstance(x, Scalar):

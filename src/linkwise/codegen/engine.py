@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,9 @@ from .llvm_entry import has_entry
 from .llvm_math import VectorType
 from .program import Program
 
-_OPTIMISATION = 2
+# The code generator does what pays (fusing, scheduling, registers). LLVM's passes over the text before it do not:
+# the program holds no repetition and no loop, so they only add to the compile time.
+_PASSES, _CODE_GENERATOR = 0, 2
 
 
 @dataclass(frozen=True)
@@ -58,19 +60,37 @@ def _target_machine() -> Any:
     """A new one each time: an execution engine takes over the one it is given."""
     llvm = _llvm()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=_OPTIMISATION)
+    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=_CODE_GENERATOR)
 
 
 @dataclass(frozen=True, eq=False)
 class MachineCode:
     """A kernel in memory: call it with the number of states, the array table and scratch memory."""
 
-    function: Any
+    function: Any  # (states, table of {address, strides}, scratch) → whether a guard failed
+    on_objects: Any  # (states, table of array objects, scratch) → the same; None where objects cannot be read
     vector: VectorType
     scratch_bytes: int
     from_cache: bool
     entry: int | None  # address of the quick entry for one state
+    bound: int | None  # address of the entry for bound arrays
+    spare: list[Workspace] = field(default_factory=list)  # workspaces not in use
     _engine: Any = None  # owns the code; the function dies with it
+
+    def workspace(self, words: int) -> Workspace:
+        """Memory for one call; give it back to ``spare``."""
+        return self.spare.pop() if self.spare else Workspace(words, self.scratch_bytes, self.vector.alignment)
+
+
+class Workspace:
+    """What one running call needs: the table of its arguments, and scratch."""
+
+    def __init__(self, words: int, scratch_bytes: int, alignment: int) -> None:
+        self.table = (ctypes.c_int64 * words)()
+        self.table_address = ctypes.addressof(self.table)
+        self._memory = ctypes.create_string_buffer(scratch_bytes + alignment)
+        start = ctypes.addressof(self._memory)
+        self.scratch_address = start + -start % alignment
 
 
 def compile_program(program: Program, dtype: Any) -> MachineCode:
@@ -78,7 +98,7 @@ def compile_program(program: Program, dtype: Any) -> MachineCode:
     llvm = _llvm()
     vector = host().vector(dtype)
     ir = kernel_ir(program, vector)
-    name = cache.key(ir, host().cpu, host().features, str(llvm.llvm_version_info), str(_OPTIMISATION))
+    name = cache.key(ir, host().cpu, host().features, str(llvm.llvm_version_info))
     stored = cache.read(name)
     code = stored if stored is not None else _object_code(ir)
     if stored is None:
@@ -86,20 +106,22 @@ def compile_program(program: Program, dtype: Any) -> MachineCode:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
     function = prototype(engine.get_function_address("lw_kernel"))
-    entry = _entry_address(engine) if vector.bits == 64 and has_entry(program) else None
-    return MachineCode(function, vector, scratch_size(program, vector), stored is not None, entry, engine)
+    on_objects = prototype(engine.get_function_address("lw_objects")) if context() is not None else None
+    entries = _entries(engine) if vector.bits == 64 and has_entry(program) else (None, None)
+    scratch = scratch_size(program, vector)
+    return MachineCode(function, on_objects, vector, scratch, stored is not None, *entries, _engine=engine)
 
 
-def _entry_address(engine: Any) -> int | None:
-    """Where the quick entry is, once it has been told where NumPy and Python are."""
+def _entries(engine: Any) -> tuple[int | None, int | None]:
+    """Where the quick entries are, once they have been told where NumPy and Python are."""
     known = context()
     if known is None:
-        return None
+        return None, None
     slot = engine.get_global_value_address("lw_context")
     ctypes.c_void_p.from_address(slot).value = ctypes.addressof(known)
-    return engine.get_function_address("lw_call")
+    return engine.get_function_address("lw_call"), engine.get_function_address("lw_bound")
 
 
 def _object_code(ir: str) -> bytes:
@@ -107,6 +129,6 @@ def _object_code(ir: str) -> bytes:
     module = llvm.parse_assembly(ir)
     module.verify()
     machine = _target_machine()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION))
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_PASSES))
     builder.getModulePassManager().run(module, builder)
     return machine.emit_object(module)

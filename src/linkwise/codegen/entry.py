@@ -25,7 +25,7 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+_FASTCALL_KEYWORDS, _NO_ARGUMENTS = 0x0080 | 0x0002, 0x0004
 
 
 @lru_cache(maxsize=1)
@@ -40,11 +40,13 @@ def context() -> Any:
         table = get(umath._ARRAY_API, None)
         array_new = ctypes.c_void_p.from_address(table + 8 * _PYARRAY_NEW).value
         vectorcall = ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value
+        drop = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value
+        truth = ctypes.cast(ctypes.pythonapi.PyBool_FromLong, ctypes.c_void_p).value
     except (ImportError, AttributeError, ValueError):
         return None
     if array_new is None or vectorcall is None or not (_layout_holds() and _new_works(array_new)):
         return None
-    return (ctypes.c_void_p * 4)(id(np.ndarray), id(np.dtype(np.float64)), array_new, vectorcall)
+    return (ctypes.c_void_p * 6)(id(np.ndarray), id(np.dtype(np.float64)), array_new, vectorcall, drop, truth)
 
 
 def _layout_holds() -> bool:
@@ -76,9 +78,23 @@ def _new_works(address: int) -> bool:
     return isinstance(made, np.ndarray) and made.shape == (3, 4) and made.dtype == np.float64
 
 
-def quick_function(address: int, name: str, fallback: Callable[..., Any]) -> tuple[Any, Any]:
-    """(function, what must live as long as it): a built-in function that falls back to ``fallback``."""
-    definition = _MethodDef(name.encode(), address, _FASTCALL_KEYWORDS, None)
+def quick_function(address: int, name: str, fallback: Callable[..., Any], keep: Any) -> Any:
+    """A built-in function that falls back to ``fallback``; ``keep`` lives as long as it."""
+    return _built_in(address, name, fallback, keep, _FASTCALL_KEYWORDS, getattr(fallback, "__doc__", None))
+
+
+def bound_function(address: int, name: str, words: list[int], keep: Any) -> Any:
+    """A built-in function without arguments that runs on the memory these words name."""
+    doc = "Run on the bound arrays; returns whether the result is sound (no matrix to invert was singular)."
+    return _built_in(address, name, np.array(words, dtype=np.int64), keep, _NO_ARGUMENTS, doc)
+
+
+def _built_in(address: int, name: str, self: Any, keep: Any, flags: int, doc: str | None) -> Any:
+    definition = _MethodDef(name.encode(), address, flags, doc.encode() if doc else None)
+    _DEFINITIONS.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.addressof(definition), fallback, None), definition
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    return make(ctypes.addressof(definition), self, keep)
+
+
+_DEFINITIONS: list[Any] = []  # Python reads a function's definition even while destroying it: these stay

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from ..errors import InputError
 from . import derivative
 from .engine import MachineCode, compile_program
-from .entry import quick_function
+from .entry import bound_function, quick_function
 from .program import Program
 from .scalar import Operations, Scalar
 
@@ -84,26 +83,69 @@ class Kernel:
     @cached_property
     def quick(self) -> Any:
         """The same function with the least overhead for one float64 state; other calls go the checked way."""
+        return self.quick_before(self.__call__)
+
+    def quick_before(self, fallback: Callable[..., Any]) -> Any:
+        """The quick function that hands every call it cannot do itself to ``fallback``."""
         code = self.code(np.float64)
         if code.entry is None:
-            return self.__call__
-        function, keep = quick_function(code.entry, self.program.name, self.__call__)
-        self._alive = (code, keep)
-        return function
+            return fallback
+        return quick_function(code.entry, self.program.name, fallback, code)
+
+    def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
+        """A function without arguments that runs on these very arrays and writes into ``out``.
+
+        All are float64 arrays, either single states (n,) or batches (states, n) with ``out`` contiguous. Change
+        their entries between calls; the quickest way for a control loop. It returns whether the result is sound.
+        """
+        inputs = [self._bindable(x, name) for x, name in zip(arrays, self.program.inputs)]
+        if len(arrays) != len(self._sizes) or not self.program.single:
+            raise InputError(f"bind {len(self._sizes)} arrays ({', '.join(self.program.inputs)}) and one output")
+        batch = inputs[0].shape[:-1] if inputs else ()
+        if any(x.shape[:-1] != batch for x in inputs) or len(batch) > 1:
+            raise InputError(f"bound arrays are all (n,) or all (states, n), got {[x.shape for x in inputs]}")
+        self._outputs(out, batch, np.float64)
+        code = self.code(np.float64)
+        if code.bound is None:
+            return lambda: self.run(inputs, out, threads=1)[1]
+        work = code.workspace(3 * len(inputs) + 3)
+        words = [batch[0] if batch else 0, work.scratch_address, out.ctypes.data]
+        for x in [*inputs, out]:
+            words += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
+        return bound_function(code.bound, self.program.name, words, (code, work, inputs, out))
+
+    def _bindable(self, x: Any, name: str) -> np.ndarray:
+        n = self.program.inputs[name]
+        if not isinstance(x, np.ndarray) or x.dtype != np.float64 or not x.flags.aligned or x.shape[-1:] != (n,):
+            raise InputError(f"{name} must be an aligned float64 array of shape ({n},) or (states, {n}) to be bound")
+        return x
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Run on arrays in the order of :attr:`Program.inputs`; ``out`` receives the result in place.
 
         ``threads`` splits large batches; the default is one thread per core for batches that deserve it.
         """
-        inputs, dtype = self._checked(arrays)
+        return self.run(arrays, out, threads)[0]
+
+    def run(self, arrays: Sequence[Any], out: Any = None, threads: int | None = None) -> tuple[Any, bool]:
+        """(the result, whether it is sound: False where a matrix that is inverted was singular in some state)."""
+        inputs = arrays if _plain(arrays, self._sizes) else None
+        dtype: Any = np.float64
+        if inputs is None:
+            inputs, dtype = self._checked(arrays)
         batch = self._batch(inputs)
         outputs = self._outputs(out, batch, dtype)
+        flat_in = [x if x.ndim == 2 and x.shape[:-1] == batch else _flattened(x, batch, x.shape[-1]) for x in inputs]
         count = math.prod(batch)
-        flat_in = [_flattened(x, batch, n) for x, n in zip(inputs, self.program.inputs.values())]
-        flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.program.shapes)]
-        self._run(self.code(dtype), count, [*flat_in, *flat_out], threads)
-        return outputs[0] if self.program.single else tuple(outputs)
+        flat_out = outputs
+        if len(batch) != 1:
+            flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.program.shapes)]
+        failed = count > 0 and self._run(self.code(dtype), count, [*flat_in, *flat_out], threads)
+        return self.program.result(list(outputs)), not failed
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(self.program.inputs.values())
 
     def _checked(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], Any]:
         names = list(self.program.inputs)
@@ -120,39 +162,50 @@ class Kernel:
         dtype = np.float32 if single else np.float64
         return [x if x.dtype == dtype and x.flags.aligned else x.astype(dtype) for x in found], dtype
 
-    def _batch(self, inputs: list[np.ndarray]) -> tuple[int, ...]:
-        shapes = {x.shape[:-1] for x in inputs}
-        if len(shapes) == 1:
-            return shapes.pop()
+    def _batch(self, inputs: Sequence[np.ndarray]) -> tuple[int, ...]:
+        first = inputs[0].shape[:-1] if inputs else ()
+        if all(x.shape[:-1] == first for x in inputs):
+            return first
         try:
-            return np.broadcast_shapes(*shapes)
+            return np.broadcast_shapes(*(x.shape[:-1] for x in inputs))
         except ValueError:
             named = ", ".join(f"{k} {x.shape}" for k, x in zip(self.program.inputs, inputs))
             raise InputError(f"the batch dimensions do not fit together: {named}") from None
 
     def _outputs(self, out: Any, batch: tuple[int, ...], dtype: Any) -> list[np.ndarray]:
-        shapes = [batch + s for s in self.program.shapes]
         if out is None:
-            return [np.empty(s, dtype) for s in shapes]
+            return [np.empty(batch + s, dtype) for s in self.program.shapes]
         given = [out] if self.program.single else list(out)
-        for y, s in zip(given, shapes, strict=True):
-            if not isinstance(y, np.ndarray) or y.shape != s or y.dtype != dtype or not y.flags.c_contiguous:
-                raise InputError(f"out must be a C-contiguous {np.dtype(dtype).name} array of shape {s}")
+        for y, s in zip(given, self.program.shapes, strict=True):
+            shape = batch + s
+            if not isinstance(y, np.ndarray) or y.shape != shape or y.dtype != dtype or not y.flags.c_contiguous:
+                raise InputError(f"out must be a C-contiguous {np.dtype(dtype).name} array of shape {shape}")
         return given
 
-    def _run(self, code: MachineCode, count: int, arrays: list[np.ndarray], threads: int | None) -> None:
-        if count == 0:
-            return
+    def _run(self, code: MachineCode, count: int, arrays: list[np.ndarray], threads: int | None) -> bool:
+        """Whether a guard failed."""
         workers = _workers(count, threads)
         if workers == 1:
-            _call(code, count, arrays)
-            return
+            return _call(code, count, arrays)
         lanes = code.vector.lanes
         share = -(-count // (workers * lanes)) * lanes
-        starts = range(0, count, share)
-        with ThreadPoolExecutor(workers) as pool:
-            parts = [[x[s : s + share] for x in arrays] for s in starts]
-            list(pool.map(lambda part: _call(code, len(part[-1]), part), parts))
+        parts = [[x[s : s + share] for x in arrays] for s in range(0, count, share)]
+        return any(list(_pool().map(lambda part: _call(code, len(part[-1]), part), parts)))
+
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
+    """Whether these are aligned float64 arrays (states, n), which need no further look."""
+    if len(arrays) != len(sizes):
+        return False
+    for x, n in zip(arrays, sizes):
+        if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.ndim != 2 or x.shape[1] != n:
+            return False
+        if not x.flags.aligned:
+            return False
+    return True
 
 
 def _workers(count: int, threads: int | None) -> int:
@@ -163,22 +216,31 @@ def _workers(count: int, threads: int | None) -> int:
     return max(1, min(os.cpu_count() or 1, count // _STATES_PER_THREAD))
 
 
+@lru_cache(maxsize=1)
+def _pool() -> ThreadPoolExecutor:
+    """Threads that wait for work; made when a large batch first comes."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="linkwise")
+
+
 def _flattened(x: np.ndarray, batch: tuple[int, ...], n: int) -> np.ndarray:
     """(states, n) without copying where strides allow; an input without a batch is read again for each state."""
-    if x.shape[:-1] == batch and x.ndim == 2:
-        return x
     if x.ndim == 1:
         return np.broadcast_to(x, (math.prod(batch), n))
     return np.broadcast_to(x, (*batch, n)).reshape(-1, n)
 
 
-def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> None:
-    words = [w for x in arrays for w in (x.__array_interface__["data"][0], *x.strides)]
-    table = (ctypes.c_int64 * len(words))(*words)
-    scratch = ctypes.create_string_buffer(code.scratch_bytes + code.vector.alignment)
-    start = ctypes.addressof(scratch)
-    start += -start % code.vector.alignment
-    code.function(count, ctypes.addressof(table), start)
+def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> bool:
+    """Run the machine code; whether a guard failed."""
+    work = code.workspace(3 * len(arrays))
+    if code.on_objects is not None:
+        work.table[: len(arrays)] = [id(x) for x in arrays]
+        failed = code.on_objects(count, work.table_address, work.scratch_address)
+    else:
+        words = [w for x in arrays for w in (x.__array_interface__["data"][0], x.strides[0], x.strides[-1])]
+        work.table[:] = words
+        failed = code.function(count, work.table_address, work.scratch_address)
+    code.spare.append(work)
+    return bool(failed)
 
 
 def listing(program: Program) -> str:
@@ -199,7 +261,9 @@ def listing(program: Program) -> str:
         if symbol:
             right = f"{arguments[0]} {symbol} {arguments[1]}"
         else:
-            right = {"neg": "-{}", "inv": "1 / {}"}.get(node.op, node.op + "({})").format(*arguments)
+            forms = {"neg": "-{}", "inv": "1 / {}", "less": "{} < {}", "select": "{1} if {0} else {2}"}
+            forms["atan2"] = "atan2({}, {})"
+            right = forms.get(node.op, node.op + "({})").format(*arguments)
         lines.append(f"{name} = {right}")
     start = 0
     for k, shape in enumerate(program.shapes):

@@ -1,6 +1,7 @@
 """A scalar program as LLVM IR: straight-line SIMD code over the batch, one state per lane.
 
-The kernel is ``void lw_kernel(i64 count, ptr arrays, ptr scratch)``. ``arrays`` holds three words for each
+The kernel is ``i64 lw_kernel(i64 count, ptr arrays, ptr scratch)``; it answers 1 where a guard of the program was
+not positive in some state, otherwise 0. ``arrays`` holds three words for each
 input and output, {address, bytes from state to state, bytes from number to number}. For each block of lanes
 the inputs are transposed into ``scratch`` (one vector per number), the program runs on vectors, and the
 results are transposed back. A last block that is not full repeats its last state and stores only what is real.
@@ -8,12 +9,14 @@ results are transposed back. A last block that is not full repeats its last stat
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from .llvm_entry import entry_ir, has_entry
+from .llvm_entry import DATA, STRIDES, entry_ir, field, has_entry
 from .llvm_math import VectorType, declarations, sincos_ir
 from .llvm_program import ProgramWriter
 from .program import Program
+from .scalar import Scalar
 
 
 def kernel_ir(program: Program, t: VectorType) -> str:
@@ -22,8 +25,8 @@ def kernel_ir(program: Program, t: VectorType) -> str:
     types = [t, VectorType("double", 1)] if entry else [t]
     parts = [declarations(types), *(sincos_ir(x) for x in types)]
     parts += [_transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
-    parts += [_transpose_out(t, _size(shape), k) for k, shape in enumerate(program.shapes) if _size(shape)]
-    parts += [_block_ir(program, t), _driver_ir(program, t)]
+    parts += _transposes_out(program, t)
+    parts += [_block_ir(program, t), _driver_ir(program, t), _objects_ir(program, t)]
     if entry:
         parts.append(entry_ir(program))
     return "\n".join(parts)
@@ -31,7 +34,27 @@ def kernel_ir(program: Program, t: VectorType) -> str:
 
 def scratch_size(program: Program, t: VectorType) -> int:
     """How many bytes of scratch one run needs."""
-    return (sum(program.inputs.values()) + len(program.roots)) * t.lanes * t.size
+    return (sum(program.inputs.values()) + len(set(_slots(program)))) * t.lanes * t.size
+
+
+def _slots(program: Program) -> list[int]:
+    """Where in scratch each number of the outputs is: numbers that are the same (symmetric matrices) share a place."""
+    places: dict[Any, int] = {}
+    keys = [("node", x.serial) if isinstance(x, Scalar) else ("number", x) for x in program.roots]
+    return [places.setdefault(key, len(places)) for key in keys]
+
+
+def _transposes_out(program: Program, t: VectorType) -> list[str]:
+    """One function per output, with the table of its numbers' places."""
+    slots, parts, start = _slots(program), [], 0
+    for k, shape in enumerate(program.shapes):
+        size = _size(shape)
+        if size:
+            places = ", ".join(f"i64 {slot * t.lanes}" for slot in slots[start : start + size])
+            parts.append(f"@lw_places{k} = internal constant [{size} x i64] [{places}]")
+            parts.append(_transpose_out(t, size, k))
+        start += size
+    return parts
 
 
 # --- the program -------------------------------------------------------------------------------------
@@ -50,14 +73,25 @@ def _block_ir(program: Program, t: VectorType) -> str:
         return [place, f"  {to} = load {t.name}, ptr {to}p, align {t.alignment}"]
 
     writer = ProgramWriter(t, load)
+    places: dict[int, int] = {}
+    for slot, root in dict(zip(_slots(program), program.roots)).items():
+        if isinstance(root, Scalar):
+            places[id(root)] = slot
+        else:
+            writer.lines += _store(t, writer.value(root), slot)
     for node in program.nodes:
         writer.node(node)
-    for j, root in enumerate(program.roots):
-        writer.lines.append(f"  %o{j} = getelementptr i8, ptr %out, i64 {j * step}")
-        writer.lines.append(f"  store {t.name} {writer.value(root)}, ptr %o{j}, align {t.alignment}")
+        if id(node) in places:  # at once, so that no register holds it for long
+            writer.lines += _store(t, writer.value(node), places[id(node)])
+    bad = writer.require_positive([writer.value(x) for x in program.guards])
     body = "\n".join(writer.lines)
-    head = "define internal void @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline"
-    return f"{head} {{\n{body}\n  ret void\n}}\n"
+    head = "define internal i1 @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline"
+    return f"{head} {{\n{body}\n  ret i1 {bad}\n}}\n"
+
+
+def _store(t: VectorType, value: str, slot: int) -> list[str]:
+    place = f"  %o{slot} = getelementptr i8, ptr %out, i64 {slot * t.lanes * t.size}"
+    return [place, f"  store {t.name} {value}, ptr %o{slot}, align {t.alignment}"]
 
 
 # --- moving states in and out ------------------------------------------------------------------------
@@ -126,14 +160,15 @@ def _load_tile(t: VectorType, columns: int, tag: str) -> list[str]:
     return lines
 
 
-def _store_tile(t: VectorType, columns: int, tag: str) -> list[str]:
+def _store_tile(t: VectorType, columns: int, tag: str, k: int = 0) -> list[str]:
     """The vectors of columns %c… of %src, transposed, stored to the rows of %dst."""
     v, s = t.name, t.scalar
     lines = []
     for i in range(columns):
         lines += [
             f"  %{tag}c{i} = add i64 %{tag}c, {i}",
-            f"  %{tag}d{i} = mul i64 %{tag}c{i}, {t.lanes}",
+            f"  %{tag}q{i} = getelementptr i64, ptr @lw_places{k}, i64 %{tag}c{i}",
+            f"  %{tag}d{i} = load i64, ptr %{tag}q{i}",
             f"  %{tag}from{i} = getelementptr {s}, ptr %src, i64 %{tag}d{i}",
             f"  %{tag}x{i} = load {v}, ptr %{tag}from{i}, align {t.alignment}",
         ]
@@ -210,7 +245,7 @@ entry:
   %filled = icmp eq i64 %lanes, {width}
   %quick = and i1 %packed, %filled
   br i1 %quick, label %tiles, label %lanes_loop
-{join(_tiles(t, n, _store_tile))}
+{join(_tiles(t, n, partial(_store_tile, k=k)))}
 lanes_loop:
   %lane = phi i64 [0, %entry], [%lane_next, %lane_end]
   %move = mul i64 %lane, %between
@@ -220,7 +255,8 @@ singles:
   %j = phi i64 [0, %lanes_loop], [%j_next, %singles]
   %skip = mul i64 %j, %step
   %to = getelementptr i8, ptr %row, i64 %skip
-  %e = mul i64 %j, {width}
+  %place = getelementptr i64, ptr @lw_places{k}, i64 %j
+  %e = load i64, ptr %place
   %f = add i64 %e, %lane
   %at = getelementptr {s}, ptr %src, i64 %f
   %y = load {s}, ptr %at, align {t.size}
@@ -255,15 +291,13 @@ def _driver_ir(program: Program, t: VectorType) -> str:
         if size:
             moves_in.append(f"  call void @lw_in{n}(ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %last)")
         start += size
-    start = 0
     for i, size in enumerate(outputs):
         n = len(inputs) + i
-        moves_out += _move(n, start * block_bytes, "%results")
+        moves_out += _move(n, 0, "%results")
         if size:
             moves_out.append(f"  call void @lw_out{i}(ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %lanes)")
-        start += size
     join = "\n".join
-    return f"""define void @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {{
+    return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {{
 entry:
 {join(header)}
   %results = getelementptr i8, ptr %scratch, i64 {total_in * block_bytes}
@@ -271,20 +305,52 @@ entry:
   br i1 %none, label %done, label %loop
 loop:
   %i = phi i64 [0, %entry], [%i_next, %loop]
+  %bad = phi i1 [false, %entry], [%bad_next, %loop]
   %left = sub i64 %count, %i
   %short = icmp ult i64 %left, {t.lanes}
   %lanes = select i1 %short, i64 %left, i64 {t.lanes}
   %last = sub i64 %lanes, 1
 {join(moves_in)}
-  call void @lw_block(ptr %scratch, ptr %results)
+  %bad_block = call i1 @lw_block(ptr %scratch, ptr %results)
+  %bad_next = or i1 %bad, %bad_block
 {join(moves_out)}
   %i_next = add i64 %i, {t.lanes}
   %more = icmp ult i64 %i_next, %count
   br i1 %more, label %loop, label %done
 done:
-  ret void
+  %any = phi i1 [false, %entry], [%bad_next, %loop]
+  %answer = zext i1 %any to i64
+  ret i64 %answer
 }}
 """
+
+
+def _objects_ir(program: Program, t: VectorType) -> str:
+    """``@lw_objects(count, objects, scratch)``: the kernel on NumPy array objects, addresses of which are given.
+
+    Inputs have two axes; of outputs, which are contiguous, the first stride is read.
+    """
+    inputs, total = len(program.inputs), len(program.inputs) + len(program.shapes)
+    lines = [f"  %table = alloca [{3 * total} x i64]"]
+    for n in range(total):
+        step = f"%y{n}" if n < inputs else str(t.size)
+        lines += [
+            f"  %slot{n} = getelementptr ptr, ptr %objects, i64 {n}",
+            f"  %array{n} = load ptr, ptr %slot{n}",
+            *field(f"%data{n}", f"%array{n}", DATA, "i64"),
+            *field(f"%strides{n}", f"%array{n}", STRIDES, "ptr"),
+            f"  %x{n} = load i64, ptr %strides{n}",
+        ]
+        if n < inputs:
+            lines += field(f"%y{n}", f"%strides{n}", 8, "i64")
+        for word, value in enumerate((f"%data{n}", f"%x{n}", step)):
+            lines.append(f"  %to{n}_{word} = getelementptr i64, ptr %table, i64 {3 * n + word}")
+            lines.append(f"  store i64 {value}, ptr %to{n}_{word}")
+    body = "\n".join(lines)
+    return (
+        f"define i64 @lw_objects(i64 %count, ptr %objects, ptr %scratch) {{\n{body}\n"
+        "  %answer = call i64 @lw_kernel(i64 %count, ptr %table, ptr %scratch)\n  ret i64 %answer\n}\n"
+    )
 
 
 def _move(n: int, offset: int, base: str) -> list[str]:

@@ -1,13 +1,17 @@
-"""A quick way in for one state: a CPython function emitted beside the kernel.
+"""Quick ways in for one state: CPython functions emitted beside the kernel.
 
 ``lw_call(self, args, nargs, kwnames)`` speaks CPython's fast call. Where every argument is a plain, aligned
 float64 NumPy vector of the right length it runs the scalar program on their memory, whatever their strides,
 and returns a new array; in every other case it hands the call to ``self``, the Python function that checks
-and explains. The fields of NumPy's array object are read directly: their order is part of NumPy's public C
-interface; :mod:`.entry` checks it against a live array before this code is used.
+and explains. It does so too where a guard of the program is not positive. The fields of NumPy's array object
+are read directly: their order is part of NumPy's public C interface; :mod:`.entry` checks it against a live
+array before this code is used.
+
+``lw_bound(self, nothing)`` takes no arguments: ``self`` is an int64 array with the addresses of arrays bound to
+it beforehand, {states, scratch, the kernel's table}. It returns whether the result is sound.
 
 ``lw_context`` is filled in when the code is loaded: addresses of the ndarray type, the float64 descriptor,
-``PyArray_New`` and ``PyObject_Vectorcall``.
+``PyArray_New``, ``PyObject_Vectorcall``, ``Py_DecRef``, ``PyBool_FromLong``.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ def entry_ir(program: Program) -> str:
         lines += [
             f"  %argp{k} = getelementptr ptr, ptr %args, i64 {k}",
             f"  %arg{k} = load ptr, ptr %argp{k}",
-            *_field(f"%type{k}", f"%arg{k}", TYPE, "ptr"),
+            *field(f"%type{k}", f"%arg{k}", TYPE, "ptr"),
             f"  %is{k} = icmp eq ptr %type{k}, %ndarray",
             f"  %types{k} = and i1 {ok}, %is{k}",
         ]
@@ -58,11 +62,11 @@ def entry_ir(program: Program) -> str:
     ok = "true"
     for k in range(len(names)):
         lines += [
-            *_field(f"%nd{k}", f"%arg{k}", NDIM, "i32"),
+            *field(f"%nd{k}", f"%arg{k}", NDIM, "i32"),
             f"  %one{k} = icmp eq i32 %nd{k}, 1",
-            *_field(f"%dtype{k}", f"%arg{k}", DESCR, "ptr"),
+            *field(f"%dtype{k}", f"%arg{k}", DESCR, "ptr"),
             f"  %f64{k} = icmp eq ptr %dtype{k}, %float64",
-            *_field(f"%flags{k}", f"%arg{k}", FLAGS, "i32"),
+            *field(f"%flags{k}", f"%arg{k}", FLAGS, "i32"),
             f"  %bits{k} = and i32 %flags{k}, {ALIGNED}",
             f"  %aligned{k} = icmp ne i32 %bits{k}, 0",
             f"  %ok{k}a = and i1 {ok}, %one{k}",
@@ -74,7 +78,7 @@ def entry_ir(program: Program) -> str:
     ok = "true"
     for k, name in enumerate(names):
         lines += [
-            *_field(f"%dims{k}", f"%arg{k}", SHAPE, "ptr"),
+            *field(f"%dims{k}", f"%arg{k}", SHAPE, "ptr"),
             f"  %len{k} = load i64, ptr %dims{k}",
             f"  %fits{k} = icmp eq i64 %len{k}, {program.inputs[name]}",
             f"  %good{k} = and i1 {ok}, %fits{k}",
@@ -95,16 +99,18 @@ def entry_ir(program: Program) -> str:
     body = "\n".join(lines)
     return (
         f"@lw_context = global ptr null\n@lw_dims = internal constant [{len(shape)} x i64] [{dims}]\n"
+        f"{_one_ir(program)}{_bound_ir()}"
         f"define ptr @lw_call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {{\nentry:\n{body}\n}}\n"
     )
 
 
-def _field(name: str, base: str, offset: int, kind: str) -> list[str]:
+def field(name: str, base: str, offset: int, kind: str) -> list[str]:
+    """Read a field of a C structure."""
     return [f"  {name}_p = getelementptr i8, ptr {base}, i64 {offset}", f"  {name} = load {kind}, ptr {name}_p"]
 
 
 def _run(program: Program) -> list[str]:
-    """Make the output array, run the scalar program, return."""
+    """Make the output array, run the program, return."""
     shape = program.shapes[0]
     lines = [
         "  %newp = getelementptr i8, ptr %context, i64 16",
@@ -116,13 +122,37 @@ def _run(program: Program) -> list[str]:
         "error:",
         "  ret ptr null",
         "compute:",
-        *_field("%out", "%array", DATA, "ptr"),
+        *field("%out", "%array", DATA, "ptr"),
+        f"  %table = alloca [{3 * len(program.inputs)} x i64]",
     ]
-    order = {name: k for k, name in enumerate(program.inputs)}
-    for k in order.values():
-        lines += _field(f"%data{k}", f"%arg{k}", DATA, "ptr")
-        lines += _field(f"%strides{k}", f"%arg{k}", STRIDES, "ptr")
+    for k in range(len(program.inputs)):
+        lines += field(f"%data{k}", f"%arg{k}", DATA, "i64")
+        lines += field(f"%strides{k}", f"%arg{k}", STRIDES, "ptr")
         lines.append(f"  %step{k} = load i64, ptr %strides{k}")
+        for word, value in ((0, f"%data{k}"), (2, f"%step{k}")):
+            lines.append(f"  %to{k}_{word} = getelementptr i64, ptr %table, i64 {3 * k + word}")
+            lines.append(f"  store i64 {value}, ptr %to{k}_{word}")
+    return [
+        *lines,
+        "  %bad = call i1 @lw_one(ptr %table, ptr %out)",
+        "  br i1 %bad, label %unsound, label %sound",
+        "unsound:",
+        "  %dropp = getelementptr i8, ptr %context, i64 32",
+        "  %drop = load ptr, ptr %dropp",
+        "  call void %drop(ptr %array)",
+        "  br label %python",
+        "sound:",
+        "  ret ptr %array",
+    ]
+
+
+def _one_ir(program: Program) -> str:
+    """``@lw_one(table, out)``: one state; the table is the kernel's, of which it reads addresses and last strides."""
+    order = {name: k for k, name in enumerate(program.inputs)}
+    lines = []
+    for k in order.values():
+        lines += field(f"%data{k}", "%table", 24 * k, "ptr")
+        lines += field(f"%step{k}", "%table", 24 * k + 16, "i64")
 
     def load(name: str, index: int, to: str) -> list[str]:
         k = order[name]
@@ -135,10 +165,44 @@ def _run(program: Program) -> list[str]:
     writer = ProgramWriter(VectorType("double", 1), load)
     for node in program.nodes:
         writer.node(node)
+    bad = writer.require_positive([writer.value(x) for x in program.guards])
     lines += writer.lines
     for j, root in enumerate(program.roots):
         lines += [
             f"  %o{j} = getelementptr double, ptr %out, i64 {j}",
             f"  store double {writer.value(root)}, ptr %o{j}, align 8",
         ]
-    return [*lines, "  ret ptr %array"]
+    body = "\n".join(lines)
+    return f"define internal i1 @lw_one(ptr %table, ptr %out) {{\n{body}\n  ret i1 {bad}\n}}\n"
+
+
+def _bound_ir() -> str:
+    return f"""define ptr @lw_bound(ptr %self, ptr %nothing) {{
+entry:
+  %words_p = getelementptr i8, ptr %self, i64 {DATA}
+  %words = load ptr, ptr %words_p
+  %count = load i64, ptr %words
+  %scratch_p = getelementptr i64, ptr %words, i64 1
+  %scratch = load ptr, ptr %scratch_p
+  %out_p = getelementptr i64, ptr %words, i64 2
+  %out = load ptr, ptr %out_p
+  %table = getelementptr i64, ptr %words, i64 3
+  %single = icmp eq i64 %count, 0
+  br i1 %single, label %one, label %many
+one:
+  %bad = call i1 @lw_one(ptr %table, ptr %out)
+  %bad_one = zext i1 %bad to i64
+  br label %done
+many:
+  %bad_many = call i64 @lw_kernel(i64 %count, ptr %table, ptr %scratch)
+  br label %done
+done:
+  %any = phi i64 [%bad_one, %one], [%bad_many, %many]
+  %sound = xor i64 %any, 1
+  %context = load ptr, ptr @lw_context
+  %truthp = getelementptr i8, ptr %context, i64 40
+  %truth = load ptr, ptr %truthp
+  %answer = call ptr %truth(i64 %sound)
+  ret ptr %answer
+}}
+"""

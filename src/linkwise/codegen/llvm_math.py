@@ -51,6 +51,11 @@ class VectorType:
         return self.wide(self.scalar)
 
     @property
+    def mask(self) -> str:
+        """One truth value per lane."""
+        return self.wide("i1")
+
+    @property
     def mangled(self) -> str:
         return f"f{self.bits}" if self.lanes == 1 else f"v{self.lanes}f{self.bits}"
 
@@ -233,6 +238,8 @@ def declarations(types: Iterable[VectorType]) -> str:
             lines[f"declare {v} @llvm.masked.load.{t.mangled}.p0(ptr, i32, {b}, {v})"] = None
             lines[f"declare void @llvm.masked.store.{t.mangled}.p0({v}, ptr, i32, {b})"] = None
             lines[f"declare i1 {_all_lanes(t)}({b})"] = None
-        for name in ("sin", "cos"):
-            lines[f"declare {t.scalar} @{name}{suffix}({t.scalar}) nounwind memory(none)"] = None
+            lines[f"declare i1 @llvm.vector.reduce.or.v{t.lanes}i1({b})"] = None
+        for name, count in (("sin", 1), ("cos", 1), ("log", 1), ("atan2", 2)):
+            arguments = ", ".join([t.scalar] * count)
+            lines[f"declare {t.scalar} @{name}{suffix}({arguments}) nounwind memory(none)"] = None
     return "\n".join(lines)

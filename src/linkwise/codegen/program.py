@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import InputError
 from ..model.model import Model
 from .parameters import parameter_sizes, with_symbols
+from .structure import LEAF, flatten, rebuild
 from .scalar import Graph, Operations, Scalar, count, evaluate, reachable
 
 
@@ -23,13 +24,27 @@ class Program:
     name: str
     inputs: dict[str, int]  # name → how many numbers
     shapes: tuple[tuple[int, ...], ...]  # of the outputs
-    single: bool  # whether the function returned one array, not a tuple
+    single: bool  # whether the function returned one array
     roots: tuple[Any, ...]
+    structure: Any = None  # what else it returned: how its arrays stand in tuples, dicts, …; None is a plain tuple
 
     @cached_property
     def nodes(self) -> list[Scalar]:
         """Everything the outputs need, arguments first."""
         return reachable(self.roots)
+
+    @cached_property
+    def guards(self) -> list[Scalar]:
+        """Values that must be positive for the results to mean anything: pivots of matrices that are inverted."""
+        graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
+        wanted = set() if graph is None else {id(x) for x in graph.guards}
+        return [x for x in self.nodes if id(x) in wanted]
+
+    def result(self, arrays: list[Any]) -> Any:
+        """The outputs as the function returned them."""
+        if self.single:
+            return arrays[0]
+        return tuple(arrays) if self.structure is None else rebuild(self.structure, iter(arrays))
 
     @cached_property
     def operations(self) -> Operations:
@@ -50,7 +65,7 @@ class Program:
             size = int(np.prod(shape))
             out.append(np.array(flat[start : start + size]).reshape(shape))
             start += size
-        return out[0] if self.single else tuple(out)
+        return self.result(out)
 
 
 def trace(
@@ -74,13 +89,14 @@ def trace(
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
     result = function(with_symbols(model, extra), *symbols.values())
     lengths = lengths | {k: x.size for k, x in extra.items()}
-    single = not isinstance(result, (tuple, list))
-    arrays = [np.asarray(x) for x in ([result] if single else result)]
+    leaves, structure = flatten(result)
+    arrays = [np.asarray(x) for x in leaves]
     for x in arrays:
         if x.dtype != object and x.dtype.kind not in "fiu":
             raise InputError(f"{name or function.__name__} must return arrays of numbers, got dtype {x.dtype}")
     roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
-    return Program(name or function.__name__, lengths, tuple(x.shape for x in arrays), single, roots)
+    shapes = tuple(x.shape for x in arrays)
+    return Program(name or function.__name__, lengths, shapes, structure is LEAF, roots, structure)
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
+
+from ..errors import UntraceableError
 
 Number = (int, float, np.floating, np.integer)
 
@@ -25,15 +27,16 @@ class Operations:
     multiplications: int = 0
     divisions: int = 0
     roots: int = 0
-    sines: int = 0
+    sines: int = 0  # sines, cosines, logarithms, arctangents
+    comparisons: int = 0  # comparisons and choices
 
     @property
     def total(self) -> int:
-        return self.additions + self.multiplications + self.divisions + self.roots + self.sines
+        return sum(astuple(self))
 
     def __str__(self) -> str:
         parts = [(self.multiplications, "×"), (self.additions, "+"), (self.divisions, "÷"), (self.roots, "√")]
-        parts.append((self.sines, "sin/cos"))
+        parts += [(self.sines, "sin/cos"), (self.comparisons, "<")]
         return ", ".join(f"{n} {symbol}" for n, symbol in parts if n) or "none"
 
 
@@ -42,6 +45,7 @@ class Graph:
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
+        self.guards: list[Scalar] = []  # what must be positive for the program's results to mean anything
 
     def inputs(self, name: str, count: int) -> np.ndarray:
         """An object array (count,) of new inputs."""
@@ -147,6 +151,33 @@ class Scalar:
         square = half if exponent == 1 else half * half
         return square if exponent in (1,) or exponent % 2 == 0 else square * self
 
+    def require_positive(self) -> None:
+        """Have targets that can do so report states where this is not positive (a singular mass matrix)."""
+        self.graph.guards.append(self)
+
+    def less(self, other: Any) -> Scalar:
+        """1 where self < other, otherwise 0; for :meth:`select`."""
+        return self.graph.node("less", self, other if isinstance(other, Scalar) else float(other))
+
+    def select(self, yes: Any, no: Any) -> Any:
+        """``yes`` where self is true, otherwise ``no``."""
+        yes, no = (x if isinstance(x, Scalar) else float(x) for x in (yes, no))
+        return yes if yes is no or yes == no else self.graph.node("select", self, yes, no)
+
+    def __bool__(self) -> bool:
+        raise UntraceableError(
+            "a symbolic value is neither true nor false: this function decides by the values of its arguments and"
+            ' cannot be compiled; call it with target="numpy", or use arrays.where in place of if'
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()  # type: ignore[assignment]
+
+    def log(self) -> Any:
+        return self.graph.node("log", self)
+
+    def arctan2(self, other: Any) -> Any:
+        return self.graph.node("atan2", self, other if isinstance(other, Scalar) else float(other))
+
     def sqrt(self) -> Any:
         return self.graph.node("sqrt", self)
 
@@ -173,6 +204,10 @@ _KINDS = {
     "sqrt": "roots",
     "sin": "sines",
     "cos": "sines",
+    "log": "sines",
+    "atan2": "sines",
+    "less": "comparisons",
+    "select": "comparisons",
 }
 
 
@@ -211,6 +246,10 @@ _FUNCTIONS: dict[str, Any] = {
     "sqrt": math.sqrt,
     "sin": math.sin,
     "cos": math.cos,
+    "log": math.log,
+    "atan2": math.atan2,
+    "less": lambda a, b: float(a < b),
+    "select": lambda c, a, b: a if c else b,
 }
 
 

@@ -39,24 +39,22 @@ def screw_log(pose: Transform) -> Array:
 
 def _translation_series(square: Array) -> tuple[Array, Array]:
     """(1 − cos t)/t² and (t − sin t)/t³ as functions of t²."""
-    xp = namespace(square)
-    small = square < 1e-2
-    safe = xp.where(small, 1.0, square)
-    t = xp.sqrt(safe)
+    small = arrays.less(square, 1e-2)
+    safe = arrays.where(small, 1.0, square)
+    t = arrays.sqrt(safe)
     x = square
     b = 0.5 - x / 24 + x**2 / 720 - x**3 / 40320 + x**4 / 3628800
     c = 1 / 6 - x / 120 + x**2 / 5040 - x**3 / 362880 + x**4 / 39916800
-    half = xp.sin(0.5 * t)
-    return xp.where(small, b, 2.0 * half * half / safe), xp.where(small, c, (t - xp.sin(t)) / (safe * t))
+    half = arrays.sin(0.5 * t)
+    return arrays.where(small, b, 2.0 * half * half / safe), arrays.where(small, c, (t - arrays.sin(t)) / (safe * t))
 
 
 def _inverse_series(square: Array) -> Array:
     """1/t² − (1 + cos t)/(2 t sin t) as a function of t²."""
-    xp = namespace(square)
-    small = square < 1e-2
-    safe = xp.where(small, 1.0, square)
-    t = xp.sqrt(safe)
+    small = arrays.less(square, 1e-2)
+    safe = arrays.where(small, 1.0, square)
+    t = arrays.sqrt(safe)
     x = square
     series = 1 / 12 + x / 720 + x**2 / 30240 + x**3 / 1209600 + x**4 / 47900160
     half = 0.5 * t
-    return xp.where(small, series, (1.0 - half * xp.cos(half) / xp.sin(half)) / safe)
+    return arrays.where(small, series, (1.0 - half * arrays.cos(half) / arrays.sin(half)) / safe)
