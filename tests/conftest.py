@@ -6,6 +6,8 @@ from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # two workers on two cores; matrices are small
+# The algorithms are tested on NumPy; tests of compiled code ask for it. (LINKWISE_TARGET=cpu runs all compiled.)
+os.environ.setdefault("LINKWISE_TARGET", "numpy")
 
 import numpy as np
 import pytest

@@ -32,7 +32,7 @@ def namespace(*arrays: Array) -> Any:
 
 def is_symbolic(x: Array) -> bool:
     """Whether ``x`` holds symbolic scalars, so that every operation counts."""
-    return getattr(x, "dtype", None) == np.dtype(object)
+    return getattr(x, "dtype", None) == np.dtype(object) or hasattr(x, "require_positive")
 
 
 def is_eager(x: Array) -> bool:
@@ -46,19 +46,24 @@ def transpose(x: Array) -> Array:
 
 
 def sin(x: Array) -> Array:
-    return namespace(x).sin(x)
+    return _kept(namespace(x).sin(x))
 
 
 def cos(x: Array) -> Array:
-    return namespace(x).cos(x)
+    return _kept(namespace(x).cos(x))
 
 
 def sqrt(x: Array) -> Array:
-    return namespace(x).sqrt(x)
+    return _kept(namespace(x).sqrt(x))
 
 
 def log(x: Array) -> Array:
-    return namespace(x).log(x)
+    return _kept(namespace(x).log(x))
+
+
+def _kept(x: Array) -> Array:
+    """x as an array: NumPy gives a bare symbol where an object array has one entry and no axes."""
+    return np.asarray(x, dtype=object) if hasattr(x, "require_positive") else x
 
 
 def less(x: Array, bound: Any) -> Array:
@@ -87,12 +92,21 @@ def _by_entry(function: Any, *items: Any) -> np.ndarray:
     return np.asarray(np.frompyfunc(function, len(items), 1)(*items), dtype=object)
 
 
-def require_positive(x: Array) -> None:
-    """On symbols: have the compiled program report states where an entry of x is not positive."""
+def require_positive(x: Array, always: bool = False) -> None:
+    """On symbols: have the compiled program report states where an entry of x is not positive.
+
+    ``always`` says even where no result depends on x.
+    """
     if is_symbolic(x):
-        for entry in x.flat:
+        for entry in np.asarray(x, dtype=object).flat:
             if hasattr(entry, "require_positive"):
-                entry.require_positive()
+                entry.require_positive(always)
+
+
+def square_length(x: Array) -> Array:
+    """x · x over the last axis, (...), an array also where x is one symbolic vector."""
+    total = (x * x).sum(axis=-1)
+    return np.asarray(total, dtype=object) if is_symbolic(total) else total
 
 
 def eye(n: int, like: Array) -> Array:

@@ -52,6 +52,27 @@ def vector(x: Any, length: int, what: str, model: Model) -> Array:
     return out
 
 
+# Arguments by name: how many numbers each has for one state.
+_LENGTHS: dict[str, Any] = {
+    **dict.fromkeys(("q", "q0", "q1"), "nq"),
+    **dict.fromkeys(("v", "a", "tau", "x", "dv", "nu", "eps"), "nv"),
+    "force": 6,
+}
+
+
+def length(model: Model, name: str) -> int:
+    """How many numbers an argument of this name has for one state."""
+    if name == "external":
+        return 6 * len(model.bodies)
+    known = _LENGTHS[name]
+    return known if isinstance(known, int) else getattr(model, known)
+
+
+def knows(name: str) -> bool:
+    """Whether the length of arguments of this name follows from the robot."""
+    return name in _LENGTHS or name == "external"
+
+
 def together(model: Model, **named: Array) -> tuple[tuple[int, ...], list[Array]]:
     """The common batch shape of several arrays (their last axes apart), and all in one precision."""
     arrays_in = list(named.values())

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import arrays, inputs
 from .arrays import Array
+from .dispatch import compiled
 from .dynamics import coriolis, forward, forward_explicit, hybrid, inverse, kinematics, mass, momentum, operational
 from .dynamics.armstrong import armstrong
 from .dynamics.notations import NAMED
@@ -54,12 +55,14 @@ class Robot(Model):
 
     # --- configurations ----------------------------------------------------------------------------
 
+    @compiled("q", "dv")
     def integrate(self, q: Any, dv: Any) -> Array:
         """q ⊕ dv, (..., nq): where the constant velocity dv (..., nv) leads in unit time, on the manifold."""
         q, dv, batch = self._pair(inputs.configuration(self, q), inputs.vector(dv, self.nv, "dv", self), "q", "dv")
         parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
         return self._concatenated(parts, batch, q)
 
+    @compiled("q0", "q1")
     def difference(self, q0: Any, q1: Any) -> Array:
         """q1 ⊖ q0, (..., nv): the velocity that leads from q0 to q1 in unit time."""
         q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
@@ -107,12 +110,14 @@ class Robot(Model):
 
     # --- kinematics ----------------------------------------------------------------------------------
 
+    @compiled("q")
     def pose(self, q: Any, frame: Any) -> tuple[Array, Array]:
         """(R, p) of a frame in the world: R (..., 3, 3) takes frame axes to world axes, p (..., 3) [m]."""
         q = inputs.configuration(self, q)
         X = kinematics.pose(self, q, frame)
         return inputs.fit(X.R, q.shape[:-1], 2), inputs.fit(X.l, q.shape[:-1], 1)
 
+    @compiled("q")
     def poses(self, q: Any) -> dict[str, tuple[Array, Array]]:
         """(R, p) of every named frame."""
         q = inputs.configuration(self, q)
@@ -120,11 +125,13 @@ class Robot(Model):
         found = kinematics.frame_poses(self, q)
         return {name: (inputs.fit(X.R, batch, 2), inputs.fit(X.l, batch, 1)) for name, X in found.items()}
 
+    @compiled("q", "v")
     def velocities(self, q: Any, v: Any) -> dict[str, Array]:
         """[ω; v] of every named frame, each (..., 6), world axes at its origin."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
 
+    @compiled("q", "v", "a")
     def accelerations(self, q: Any, v: Any, a: Any) -> dict[str, Array]:
         """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6), world axes."""
         checked = {"q": inputs.configuration(self, q)}
@@ -132,18 +139,22 @@ class Robot(Model):
         batch, values = inputs.together(self, **checked)
         return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
 
+    @compiled("q", "v")
     def velocity(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
         """[ω; v] of a frame's origin, (..., 6), in world axes or, with axes="local", in its own."""
         return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
 
+    @compiled("q", "v", "a")
     def acceleration(self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world", spatial: bool = False) -> Array:
         """[ω̇; v̇] of a frame's origin, (..., 6): its classical acceleration, or the spatial one."""
         return self._call(kinematics.frame_acceleration, 1, q, frame, axes, spatial, v=v, a=a)
 
+    @compiled("q")
     def jacobian(self, q: Any, frame: Any, axes: str = "world") -> Array:
         """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1))."""
         return self._call(kinematics.jacobian, 2, q, frame, axes)
 
+    @compiled("q", "v")
     def jacobian_dot_v(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
         """J̇ v, (..., 6): the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
 
@@ -152,6 +163,7 @@ class Robot(Model):
 
         return self._call(run, 1, q, v=v)
 
+    @compiled("q", "force")
     def jacobian_force(self, q: Any, frame: Any, force: Any) -> Array:
         """J* f, (..., nv): the joint forces that hold a force f (..., 6) exerted by the tip (OA (2.1))."""
         f = inputs.vector(force, 6, "force", self)
@@ -160,20 +172,24 @@ class Robot(Model):
         J = kinematics.jacobian(self, q, frame)
         return inputs.fit((arrays.transpose(J) @ f[..., None])[..., 0], batch, 1)
 
+    @compiled("q")
     def jacobian_outer(self, q: Any, frame: Any) -> Array:
         """J J*, (..., 6, 6), by an outward recursion (math notes 4)."""
         return self._call(kinematics.jacobian_outer, 2, q, frame)
 
+    @compiled("q")
     def jacobian_inner(self, q: Any, frame: Any) -> Array:
         """J* J, (..., nv, nv), as a mass matrix with all inertia at the tip (math notes 4)."""
         return self._call(kinematics.jacobian_inner, 2, q, frame)
 
+    @compiled("q")
     def jacobian_inner_inverse(self, q: Any, frame: Any) -> Array:
         """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation."""
         return self._call(kinematics.jacobian_inner_inverse, 2, q, frame)
 
     # --- inverse dynamics ----------------------------------------------------------------------------
 
+    @compiled("q", "v", "a", "external")
     def inverse_dynamics(self, q: Any, v: Any, a: Any, external: Any = None, method: str = "newton_euler") -> Array:
         """T = 𝓜a + 𝓒 + gravity, (..., nv) [N m, N]. ``method``: "newton_euler" or "composite_body".
 
@@ -183,6 +199,7 @@ class Robot(Model):
         run = _choose(INVERSE_METHODS, method, "inverse-dynamics method")
         return self._with_forces(run, 1, external, q, v=v, a=a)
 
+    @compiled("q", "v", "external")
     def bias_force(self, q: Any, v: Any, external: Any = None) -> Array:
         """𝓒(q, v) + gravity, (..., nv): the joint forces for which v̇ = 0."""
 
@@ -191,10 +208,12 @@ class Robot(Model):
 
         return self._with_forces(run, 1, external, q, v=v)
 
+    @compiled("q")
     def gravity_force(self, q: Any) -> Array:
         """The joint forces (..., nv) that hold the robot still against gravity."""
         return self._call(lambda m, q: inverse.bias_force(m, q, arrays.zeros((m.nv,), like=q)), 1, q)
 
+    @compiled("q", "v", "a", "external")
     def link_forces(self, q: Any, v: Any, a: Any, external: Any = None) -> Array:
         """f(k), (..., bodies, 6): the force on every body by its inboard neighbour, body axes, at its joint."""
         return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
@@ -216,10 +235,12 @@ class Robot(Model):
 
     # --- mass matrix ---------------------------------------------------------------------------------
 
+    @compiled("q")
     def mass_matrix(self, q: Any, method: str = "composite") -> Array:
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
         return self._call(_choose(mass.METHODS, method, "mass-matrix method"), 2, q)
 
+    @compiled("q")
     def mass_matrix_inverse(self, q: Any, method: str | None = None) -> Array:
         """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3).
 
@@ -229,36 +250,43 @@ class Robot(Model):
         chosen = method or ("paths" if arrays.is_symbolic(q) else "columns")
         return self._call(_choose(mass.INVERSE_METHODS, chosen, "method for the inverse mass matrix"), 2, q)
 
+    @compiled("q", "x")
     def mass_times(self, q: Any, x: Any) -> Array:
         """𝓜 x, (..., nv), in O(n), no matrix formed."""
         return self._call(mass.times, 1, q, x=x)
 
+    @compiled("q", "tau")
     def mass_solve(self, q: Any, tau: Any) -> Array:
         """𝓜⁻¹ τ, (..., nv), in O(n), no matrix formed."""
         return self._call(mass.solve, 1, q, tau=tau)
 
+    @compiled("q")
     def innovations_factors(self, q: Any) -> tuple[Array, Array]:
         """(I + HφK, D), each (..., nv, nv): 𝓜 = (I + HφK) D (I + HφK)* (OA Lemma 4.1)."""
         q = inputs.configuration(self, q)
         factor, D = mass.innovations_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D, q.shape[:-1], 2)
 
+    @compiled("q")
     def inverse_factors(self, q: Any) -> tuple[Array, Array]:
         """(I − HψK, D⁻¹), each (..., nv, nv): 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemmas 4.2, 4.3)."""
         q = inputs.configuration(self, q)
         factor, D_inverse = mass.inverse_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D_inverse, q.shape[:-1], 2)
 
+    @compiled("q")
     def log_det_mass(self, q: Any) -> Array:
         """log det 𝓜 = Σ log det D(k), (...)."""
         return self._call(mass.log_determinant, 0, q)
 
+    @compiled("q", "v")
     def coriolis_matrix(self, q: Any, v: Any) -> Array:
         """C, (..., nv, nv), with C v = bias force without gravity and d𝓜/dt − 2C skew."""
         return self._call(coriolis.coriolis_matrix, 2, q, v=v)
 
     # --- forward dynamics ----------------------------------------------------------------------------
 
+    @compiled("q", "v", "tau", "external")
     def forward_dynamics(
         self, q: Any, v: Any, tau: Any, external: Any = None, method: str = "articulated_body"
     ) -> Array:
@@ -284,6 +312,7 @@ class Robot(Model):
         result = run(self, *values, f)
         return {"beta_dot": result.beta_dot, **result.quantities}
 
+    @compiled("q", "v", "a", "tau", "external")
     def hybrid_dynamics(
         self, q: Any, v: Any, a: Any, tau: Any, prescribed: Iterable[str], external: Any = None
     ) -> tuple[Array, Array]:
@@ -302,24 +331,29 @@ class Robot(Model):
 
     # --- operational space ---------------------------------------------------------------------------
 
+    @compiled("q")
     def operational_inertia(self, q: Any, frame: Any) -> Array:
         """Λ = (J𝓜⁻¹J*)⁻¹ in O(n), (..., 6, 6), world axes; a list of e frames gives (..., 6e, 6e) (OA (5.4))."""
         return self._call(operational.inertia, 2, q, _frames(frame))
 
+    @compiled("q")
     def operational_compliance(self, q: Any, frame: Any) -> Array:
         """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e); exists also where Λ does not."""
         return self._call(operational.compliance, 2, q, _frames(frame))
 
+    @compiled("q", "v")
     def operational_bias(self, q: Any, v: Any, frame: Any) -> tuple[Array, Array]:
         """(μ, p), each (..., 6e): Coriolis and gravity terms of Λ α(0) + μ + p = F (math notes 10.2)."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         mu, p = operational.bias(self, q, v, _frames(frame))
         return inputs.fit(mu, batch, 1), inputs.fit(p, batch, 1)
 
+    @compiled("q")
     def consistent_inverse(self, q: Any, frame: Any) -> Array:
         """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e), the dynamically consistent inverse of J."""
         return self._call(operational.consistent_inverse, 2, q, _frames(frame))
 
+    @compiled("q", "force")
     def tip_force_correction(self, q: Any, frame: Any, force: Any) -> tuple[Array, Array]:
         """(Δa, Δα(0)) due to a force (..., 6) that the tip exerts on its environment (OA (5.2), (5.3))."""
         q, f, batch = self._pair(inputs.configuration(self, q), inputs.vector(force, 6, "force", self), "q", "force")
@@ -328,45 +362,56 @@ class Robot(Model):
 
     # --- energy and momentum -------------------------------------------------------------------------
 
+    @compiled("q", "v")
     def energy(self, q: Any, v: Any) -> tuple[Array, Array]:
         """(kinetic, potential) energies, each (...) [J]."""
-        return self.kinetic_energy(q, v), inputs.fit(*self._shared_batch(self.potential_energy(q), q, v), 0)
+        potential = self.potential_energy(q, target="numpy")
+        return self.kinetic_energy(q, v, target="numpy"), inputs.fit(*self._shared_batch(potential, q, v), 0)
 
     def _shared_batch(self, x: Array, q: Any, v: Any) -> tuple[Array, tuple[int, ...]]:
         return x, np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
 
+    @compiled("q", "v")
     def kinetic_energy(self, q: Any, v: Any) -> Array:
         """½ v*𝓜v, (...) [J]."""
         return self._call(momentum.kinetic_energy, 0, q, v=v)
 
+    @compiled("q")
     def potential_energy(self, q: Any) -> Array:
         """−Σ m g·c, (...) [J]."""
         return self._call(momentum.potential_energy, 0, q)
 
+    @compiled("q")
     def center_of_mass(self, q: Any) -> Array:
         """The centre of mass of all bodies, (..., 3) [m]."""
         return self._call(momentum.center_of_mass, 1, q)
 
+    @compiled("q")
     def center_of_mass_jacobian(self, q: Any) -> Array:
         """(..., 3, nv): times v it is the velocity of the centre of mass."""
         return self._call(momentum.center_of_mass_jacobian, 2, q)
 
+    @compiled("q", "v")
     def momentum(self, q: Any, v: Any) -> Array:
         """[angular about the world's origin; linear], (..., 6), world axes."""
         return self._call(momentum.momentum, 1, q, v=v)
 
+    @compiled("q")
     def momentum_matrix(self, q: Any) -> Array:
         """(..., 6, nv): times v it is the momentum about the world's origin."""
         return self._call(momentum.momentum_matrix, 2, q)
 
+    @compiled("q", "v")
     def centroidal_momentum(self, q: Any, v: Any) -> Array:
         """[angular about the centre of mass; linear], (..., 6), world axes."""
         return self._call(momentum.centroidal_momentum, 1, q, v=v)
 
+    @compiled("q")
     def centroidal_matrix(self, q: Any) -> Array:
         """A_G, (..., 6, nv): times v it is the centroidal momentum."""
         return self._call(momentum.centroidal_matrix, 2, q)
 
+    @compiled("q", "v")
     def centroidal_bias(self, q: Any, v: Any) -> Array:
         """Ȧ_G v, (..., 6): the rate of the centroidal momentum while v̇ = 0."""
         return self._call(momentum.centroidal_bias, 1, q, v=v)

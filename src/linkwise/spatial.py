@@ -82,7 +82,7 @@ def rotation_from_quaternion(q: Array) -> Array:
     """R (..., 3, 3) of a quaternion (..., 4), order (x, y, z, w). Its length divides out."""
     x, y, z, w = (q[..., i] for i in range(4))
     square = x * x + y * y + z * z + w * w
-    arrays.require_positive(np.asarray(square) if is_symbolic(q) else square)
+    arrays.require_positive(square, always=True)
     s = 2.0 / square
     return matrix(
         [
@@ -109,7 +109,7 @@ def quaternion_product(p: Array, q: Array) -> Array:
 
 def quaternion_exp(w: Array) -> Array:
     """The unit quaternion (..., 4) of a rotation vector (..., 3), smooth at zero."""
-    square = (w * w).sum(axis=-1)
+    square = arrays.square_length(w)
     half_sinc, c = _half_angle(square)
     return arrays.concatenate([w[..., None, :] * half_sinc[..., None, None], c[..., None, None]], axis=-1)[..., 0, :]
 
@@ -127,7 +127,7 @@ def quaternion_log(q: Array) -> Array:
     """The rotation vector (..., 3), of length ≤ π, of a quaternion (..., 4)."""
     flip = arrays.where(arrays.less(q[..., 3], 0.0), -1.0, 1.0).astype(q.dtype)
     e, w = q[..., :3] * flip[..., None], q[..., 3] * flip
-    square = (e * e).sum(axis=-1)
+    square = arrays.square_length(e)
     small = arrays.less(square, 1e-8 * w * w)
     n = arrays.sqrt(arrays.where(small, 1.0, square))
     w_safe = arrays.where(small, w, 1.0)
@@ -146,10 +146,10 @@ def quaternion_from_rotation(R: Array) -> Array:
     best, q = squares[0], arrays.stack([squares[0], xy, xz, wx])
     others = ([xy, squares[1], yz, wy], [xz, yz, squares[2], wz], [wx, wy, wz, squares[3]])
     for square, candidate in zip(squares[1:], others):
-        larger = arrays.less(np.asarray(best, dtype=object) if is_symbolic(R) else best, square)
+        larger = arrays.less(best, square)
         best = arrays.where(larger, square, best)
         q = arrays.where(larger[..., None], arrays.stack(candidate), q)
-    return q / arrays.sqrt((q * q).sum(axis=-1))[..., None]
+    return q / arrays.sqrt(arrays.square_length(q))[..., None]
 
 
 def rotation_from_rpy(rpy: Any) -> np.ndarray:
@@ -266,7 +266,7 @@ def constant_turns(R: np.ndarray) -> tuple[Turn, ...] | None:
 
     None where it is neither: its matrix is then as good.
     """
-    if (R == np.eye(3)).all():
+    if (np.eye(3) == R).all():
         return ()
     for i in range(3):
         if R[i, i] == 1.0:

@@ -10,8 +10,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
+class Loop(tuple[int, ...]):
+    """Parents of bodies that stand for many: their sweeps are loops, which a subclass records instead of running."""
+
+    def outward(self, step: Callable[..., Any], start: Any, *data: Sequence[Any]) -> list[Any]:
+        raise NotImplementedError
+
+    def inward(self, step: Callable[..., Any], zero: Any, *data: Sequence[Any]) -> list[Any]:
+        raise NotImplementedError
+
+    def carried(self, values: Sequence[Any]) -> list[Any]:
+        """What the parents hold of values that an outward sweep gave."""
+        raise NotImplementedError
+
+
 def outward(parents: Sequence[int], step: Callable[..., Any], start: Any, *data: Sequence[Any]) -> list[Any]:
     """Base → tips. Body k's value is ``step(value of its parent, *data of k)``; ``start`` is the world's."""
+    if isinstance(parents, Loop):
+        return parents.outward(step, start, *data)
     values: list[Any] = []
     for k, p in enumerate(parents):
         values.append(step(start if p < 0 else values[p], *[x[k] for x in data]))
@@ -23,6 +39,8 @@ def inward(parents: Sequence[int], step: Callable[..., Any], zero: Any, *data: S
 
     ``zero`` is the empty sum (0, or a tuple of zeros where a step passes several things on).
     """
+    if isinstance(parents, Loop):
+        return parents.inward(step, zero, *data)
     gathered: list[Any] = [zero] * len(parents)
     kept: list[Any] = [None] * len(parents)
     for k in range(len(parents) - 1, -1, -1):
@@ -32,6 +50,13 @@ def inward(parents: Sequence[int], step: Callable[..., Any], zero: Any, *data: S
         if p >= 0:
             gathered[p] = _sum(gathered[p], passed)
     return kept
+
+
+def at_parents(parents: Sequence[int], values: Sequence[Any], start: Any) -> list[Any]:
+    """The values of an outward sweep at every body's parent; ``start`` is the world's."""
+    if isinstance(parents, Loop):
+        return parents.carried(values)
+    return [start if p < 0 else values[p] for p in parents]
 
 
 def _sum(a: Any, b: Any) -> Any:

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from test_kernel import FRAMED, arguments, as_tuple
+from test_kernel import FRAMED, SIGNATURES, arguments, as_tuple
 
 import linkwise as lw
-from linkwise.codegen.compile import SIGNATURES
 
 jax = pytest.importorskip("jax")
 

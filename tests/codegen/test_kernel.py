@@ -1,5 +1,6 @@
 """Compiled kernels against the NumPy path and the scalar interpreter."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -7,21 +8,16 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen import engine
-from linkwise.codegen.compile import SIGNATURES
+from linkwise.codegen.compile import catalogue
 from linkwise.codegen.program import trace
 
-FRAMED = {
-    "pose",
-    "velocity",
-    "acceleration",
-    "jacobian",
-    "jacobian_dot_v",
-    "jacobian_outer",
-    "jacobian_inner",
-    "operational_inertia",
-    "operational_compliance",
-    "operational_bias",
-}
+# Functions of a state alone that return arrays; test_default.py has the others.
+APART = ("hybrid_dynamics", "jacobian_inner_inverse", "poses", "velocities", "accelerations")
+SIGNATURES = {k: tuple(n for n in v if n != "external") for k, v in catalogue(lw.Robot).items()}
+SIGNATURES = {k: v for k, v in SIGNATURES.items() if "force" not in v and k not in APART}
+
+
+FRAMED = {k for k in SIGNATURES if "frame" in inspect.signature(getattr(lw.Robot, k)).parameters}
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +28,7 @@ def own_cache(tmp_path, monkeypatch):
 def arguments(robot, names, batch, rng, dtype=float):
     out = []
     for name in names:
-        x = robot.random_configuration(rng, batch) if name == "q" else rng.normal(size=(*batch, robot.nv))
+        x = robot.random_configuration(rng, batch) if name[0] == "q" else rng.normal(size=(*batch, robot.nv))
         out.append(x.astype(dtype))
     return out
 

@@ -2,8 +2,8 @@
 
 ABI: ``void NAME(const T *in1, …, T *out1, …)`` with T double (or float). Inputs come in the order of the
 function, each a plain array of the length given in the header; outputs are row-major. No memory is
-allocated, nothing is static, only ``sin``, ``cos``, ``sqrt`` (rarely ``log`` and ``atan2``) of libm are called; the function is
-re-entrant and its running time does not depend on the data. Inputs and outputs must not overlap.
+allocated, nothing is static, only ``sin``, ``cos``, ``sqrt`` (rarely ``log`` and ``atan2``) of libm are called; the
+function is re-entrant and its running time does not depend on the data. Inputs and outputs must not overlap.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 _MAGIC = b"linkwise-object-1\n"
+ANSWER = "answer"
 
 
 def folder() -> Path | None:
@@ -42,25 +43,25 @@ def key(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def read(name: str) -> bytes | None:
-    """The object code stored under a name, if it is there and whole."""
+def read(name: str, kind: str = "o") -> bytes | None:
+    """What is stored under a name, if it is there and whole: object code ("o") or the answer to a request."""
     where = folder()
     if where is None:
         return None
     try:
-        data = (where / f"{name}.o").read_bytes()
+        data = (where / f"{name}.{kind}").read_bytes()
     except OSError:
         return None
     body = data[len(_MAGIC) + 32 :]
     if not data.startswith(_MAGIC) or hashlib.sha256(body).digest() != data[len(_MAGIC) : len(_MAGIC) + 32]:
         return None
     with contextlib.suppress(OSError):
-        os.utime(where / f"{name}.o")  # the size bound drops what was used longest ago
+        os.utime(where / f"{name}.{kind}")  # the size bound drops what was used longest ago
     return body
 
 
-def write(name: str, body: bytes) -> None:
-    """Store object code; a folder that cannot be written to is no error."""
+def write(name: str, body: bytes, kind: str = "o") -> None:
+    """Store object code or an answer; a folder that cannot be written to is no error."""
     where = folder()
     if where is None:
         return
@@ -69,7 +70,7 @@ def write(name: str, body: bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=where, suffix=".part")
         with os.fdopen(handle, "wb") as f:
             f.write(_MAGIC + hashlib.sha256(body).digest() + body)
-        os.replace(temporary, where / f"{name}.o")
+        os.replace(temporary, where / f"{name}.{kind}")
         _prune(where)
     except OSError:
         with contextlib.suppress(OSError, NameError):
@@ -79,7 +80,7 @@ def write(name: str, body: bytes) -> None:
 def _prune(where: Path) -> None:
     limit = float(os.environ.get("LINKWISE_CACHE_MB", "256")) * 1e6
     files = []
-    for path in where.glob("*.o"):
+    for path in [*where.glob("*.o"), *where.glob(f"*.{ANSWER}")]:
         with contextlib.suppress(OSError):
             stat = path.stat()
             files.append((stat.st_mtime, stat.st_size, path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,44 +12,10 @@ from .c import CSource
 from .jax import jitted
 from .kernel import Kernel
 from .program import Program, trace
+from .requests import request
 
 if TYPE_CHECKING:
     from ..robot import Robot
-
-# The catalogue: what each function takes as arrays; everything else is fixed when it is compiled.
-SIGNATURES: dict[str, tuple[str, ...]] = {
-    "pose": ("q",),
-    "velocity": ("q", "v"),
-    "acceleration": ("q", "v", "a"),
-    "jacobian": ("q",),
-    "jacobian_dot_v": ("q", "v"),
-    "jacobian_outer": ("q",),
-    "jacobian_inner": ("q",),
-    "inverse_dynamics": ("q", "v", "a"),
-    "bias_force": ("q", "v"),
-    "gravity_force": ("q",),
-    "mass_matrix": ("q",),
-    "mass_matrix_inverse": ("q",),
-    "mass_times": ("q", "x"),
-    "mass_solve": ("q", "tau"),
-    "innovations_factors": ("q",),
-    "inverse_factors": ("q",),
-    "coriolis_matrix": ("q", "v"),
-    "forward_dynamics": ("q", "v", "tau"),
-    "operational_inertia": ("q",),
-    "operational_compliance": ("q",),
-    "operational_bias": ("q", "v"),
-    "energy": ("q", "v"),
-    "kinetic_energy": ("q", "v"),
-    "potential_energy": ("q",),
-    "center_of_mass": ("q",),
-    "center_of_mass_jacobian": ("q",),
-    "momentum": ("q", "v"),
-    "momentum_matrix": ("q",),
-    "centroidal_momentum": ("q", "v"),
-    "centroidal_matrix": ("q",),
-    "centroidal_bias": ("q", "v"),
-}
 
 # Functions whose arguments and results are in joint space alone: any frames on the bodies give the same.
 JOINT_SPACE = frozenset(
@@ -65,6 +32,8 @@ JOINT_SPACE = frozenset(
         "forward_dynamics",
     }
 )
+
+MOST_NODES = 40_000  # of a program that is compiled without being asked for: about ten seconds
 
 TARGETS = ("cpu", "numpy", "jax", "c")
 
@@ -103,25 +72,55 @@ def compile_named(
 ) -> Any:
     """A function of the catalogue compiled for one robot; ``fixed`` holds its other arguments (frame=…)."""
     _check_target(target)
-    if name not in SIGNATURES:
-        raise UnknownNameError(f"no function {name!r} to compile; choose from {', '.join(SIGNATURES)}")
-    names = SIGNATURES[name]
-
-    def call(robot: Robot, *arrays: Any) -> Any:
-        return getattr(robot, name)(**dict(zip(names, arrays)), **fixed)
-
+    names = catalogue(type(robot)).get(name)
+    if names is None:
+        raise UnknownNameError(f"no function {name!r} to compile; choose from {', '.join(catalogue(type(robot)))}")
+    names = tuple(n for n in names if n != "external")
+    call = _caller(name, names, fixed)
     if target == "numpy":
         return lambda *arrays: call(robot, *arrays)
     if target == "jax":
         return jitted(call, robot)
-    program = _fewest_operations(robot, call, name, names, parameters)
-    return Kernel(program) if target == "cpu" else CSource(program, robot.name, dtype)
+
+    def make() -> Program:
+        return _fewest_operations(robot, call, name, names, parameters)
+
+    if target == "c":
+        return CSource(make(), robot.name, dtype)
+    return Kernel.remembered(request(robot, name, names, fixed, parameters), make)
+
+
+def catalogue(cls: Any) -> dict[str, tuple[str, ...]]:
+    """The functions of a robot that can be compiled, and what each takes as arrays."""
+    found = inspect.getmembers(cls, lambda x: hasattr(x, "array_names"))
+    return {name: method.array_names for name, method in found}
+
+
+def compile_for_calls(robot: Robot, name: str, arrays: tuple[str, ...], fixed: Mapping[str, Any]) -> Kernel | None:
+    """The kernel behind a method of a robot; None where its program would be too long to be worth the wait."""
+    kernel = Kernel.remembered(
+        request(robot, name, arrays, fixed),
+        lambda: _fewest_operations(robot, _caller(name, arrays, fixed), name, arrays, ()),
+    )
+    return kernel if kernel.is_remembered or len(kernel.program.nodes) <= MOST_NODES else None
+
+
+def _caller(name: str, arrays: tuple[str, ...], fixed: Mapping[str, Any]) -> Callable[..., Any]:
+    """The method as a function of the robot and these arrays."""
+
+    def call(robot: Robot, *values: Any) -> Any:
+        given = dict(zip(arrays, values))
+        if "external" in given:
+            given["external"] = given["external"].reshape((*given["external"].shape[:-1], -1, 6))
+        return getattr(type(robot), name).plain(robot, **given, **fixed)
+
+    return call
 
 
 def _fewest_operations(robot: Robot, call: Any, name: str, names: Sequence[str], parameters: Sequence[str]) -> Program:
     """The program in the frames that make it shortest: the user's, or a normal form where no frame shows."""
     models = [lambda: robot]
-    if name in JOINT_SPACE and not parameters:
+    if name in JOINT_SPACE and not parameters and "external" not in names:
         models += [lambda: normal_form(robot)[0], lambda: normal_form(robot, slide=False)[0]]
     programs = (trace(model(), call, name, names=names, parameters=parameters) for model in models)
     return min(programs, key=lambda program: program.operations.total)

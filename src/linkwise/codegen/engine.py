@@ -12,8 +12,7 @@ import numpy as np
 from .. import errors
 from . import cache
 from .entry import context
-from .llvm import kernel_ir, scratch_size
-from .llvm_entry import has_entry
+from .llvm import kernel_ir
 from .llvm_math import VectorType
 from .program import Program
 
@@ -67,6 +66,7 @@ def _target_machine() -> Any:
 class MachineCode:
     """A kernel in memory: call it with the number of states, the array table and scratch memory."""
 
+    name: str  # of its object code in the cache
     function: Any  # (states, table of {address, strides}, scratch) → whether a guard failed
     on_objects: Any  # (states, table of array objects, scratch) → the same; None where objects cannot be read
     vector: VectorType
@@ -76,6 +76,10 @@ class MachineCode:
     bound: int | None  # address of the entry for bound arrays
     spare: list[Workspace] = field(default_factory=list)  # workspaces not in use
     _engine: Any = None  # owns the code; the function dies with it
+
+    def set_pointer(self, name: str, address: int) -> None:
+        """Tell the code where a table is."""
+        ctypes.c_void_p.from_address(self._engine.get_global_value_address(name)).value = address
 
     def workspace(self, words: int) -> Workspace:
         """Memory for one call; give it back to ``spare``."""
@@ -95,31 +99,44 @@ class Workspace:
 
 def compile_program(program: Program, dtype: Any) -> MachineCode:
     """Machine code for a program at float64 or float32, from the disk cache where it is there."""
-    llvm = _llvm()
     vector = host().vector(dtype)
-    ir = kernel_ir(program, vector)
-    name = cache.key(ir, host().cpu, host().features, str(llvm.llvm_version_info))
+    return compile_ir(kernel_ir(program, vector), vector)
+
+
+def compile_ir(ir: str, vector: VectorType) -> MachineCode:
+    """Machine code for a module's text."""
+    name = cache.key(ir, host().cpu, host().features, str(_llvm().llvm_version_info))
     stored = cache.read(name)
-    code = stored if stored is not None else _object_code(ir)
     if stored is None:
-        cache.write(name, code)
+        stored = _object_code(ir)
+        cache.write(name, stored)
+        return _loaded(name, stored, vector, from_cache=False)
+    return _loaded(name, stored, vector, from_cache=True)
+
+
+def load_object(name: str | None, dtype: Any) -> MachineCode | None:
+    """The machine code stored under a name, if it is there."""
+    stored = None if name is None else cache.read(name)
+    return None if stored is None or name is None else _loaded(name, stored, host().vector(dtype), from_cache=True)
+
+
+def _loaded(name: str, code: bytes, vector: VectorType, from_cache: bool) -> MachineCode:
+    llvm = _llvm()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
     function = prototype(engine.get_function_address("lw_kernel"))
     on_objects = prototype(engine.get_function_address("lw_objects")) if context() is not None else None
-    entries = _entries(engine) if vector.bits == 64 and has_entry(program) else (None, None)
-    scratch = scratch_size(program, vector)
-    return MachineCode(function, on_objects, vector, scratch, stored is not None, *entries, _engine=engine)
+    scratch = ctypes.c_int64.from_address(engine.get_global_value_address("lw_scratch_bytes")).value
+    return MachineCode(name, function, on_objects, vector, scratch, from_cache, *_entries(engine), _engine=engine)
 
 
 def _entries(engine: Any) -> tuple[int | None, int | None]:
     """Where the quick entries are, once they have been told where NumPy and Python are."""
-    known = context()
-    if known is None:
+    known, slot = context(), engine.get_global_value_address("lw_context")
+    if known is None or not slot:
         return None, None
-    slot = engine.get_global_value_address("lw_context")
     ctypes.c_void_p.from_address(slot).value = ctypes.addressof(known)
     return engine.get_function_address("lw_call"), engine.get_function_address("lw_bound")
 

@@ -13,10 +13,13 @@ import numpy as np
 
 from ..errors import InputError
 from . import derivative
-from .engine import MachineCode, compile_program
+from .engine import MachineCode, compile_ir, compile_program, host, load_object
 from .entry import bound_function, quick_function
-from .program import Program
-from .scalar import Operations, Scalar
+from .llvm_rolled import rolled_ir, tables
+from .program import Program, Signature
+from .requests import recall, remember
+from .rolled import RolledProgram
+from .scalar import Operations, Scalar, reachable
 
 # Below this many states a thread costs more than it saves.
 _STATES_PER_THREAD = 1024
@@ -31,10 +34,37 @@ class Kernel:
 
     target = "cpu"
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, request: str | None = None) -> None:
+        self._make: Callable[[], Program] = lambda: program
+        self._start(program.signature, request)
+
+    @classmethod
+    def remembered(cls, request: str | None, make: Callable[[], Program]) -> Kernel:
+        """A kernel for a request that may have been answered before; its program is made only when needed."""
+        answer = recall(request)
+        if answer is None:
+            return cls(make(), request)
+        kernel = cls.__new__(cls)
+        kernel._make = make
+        kernel._start(answer.signature, request, answer.objects)
+        return kernel
+
+    def _start(self, signature: Signature, request: str | None, objects: dict[str, str] | None = None) -> None:
+        self.signature = signature
+        self.__name__ = signature.name
+        self._request, self._objects = request, dict(objects or {})
         self._codes: dict[str, MachineCode] = {}
-        self.__name__ = program.name
+        self._sizes = tuple(signature.inputs.values())
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether its machine code was there before."""
+        return bool(self._objects)
+
+    @cached_property
+    def program(self) -> Program:
+        """The scalar program."""
+        return self._make()
 
     @property
     def operations(self) -> Operations:
@@ -77,7 +107,12 @@ class Kernel:
         """The machine code for a precision."""
         name = np.dtype(dtype).name
         if name not in self._codes:
-            self._codes[name] = compile_program(self.program, dtype)
+            code = load_object(self._objects.get(name), dtype)
+            if code is None:
+                code = compile_program(self.program, dtype)
+                self._objects[name] = code.name
+                remember(self._request, self.signature, self._objects)
+            self._codes[name] = code
         return self._codes[name]
 
     @cached_property
@@ -90,7 +125,7 @@ class Kernel:
         code = self.code(np.float64)
         if code.entry is None:
             return fallback
-        return quick_function(code.entry, self.program.name, fallback, code)
+        return quick_function(code.entry, self.signature.name, fallback, code)
 
     def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
         """A function without arguments that runs on these very arrays and writes into ``out``.
@@ -98,9 +133,9 @@ class Kernel:
         All are float64 arrays, either single states (n,) or batches (states, n) with ``out`` contiguous. Change
         their entries between calls; the quickest way for a control loop. It returns whether the result is sound.
         """
-        inputs = [self._bindable(x, name) for x, name in zip(arrays, self.program.inputs)]
-        if len(arrays) != len(self._sizes) or not self.program.single:
-            raise InputError(f"bind {len(self._sizes)} arrays ({', '.join(self.program.inputs)}) and one output")
+        inputs = [self._bindable(x, name) for x, name in zip(arrays, self.signature.inputs)]
+        if len(arrays) != len(self._sizes) or not self.signature.single:
+            raise InputError(f"bind {len(self._sizes)} arrays ({', '.join(self.signature.inputs)}) and one output")
         batch = inputs[0].shape[:-1] if inputs else ()
         if any(x.shape[:-1] != batch for x in inputs) or len(batch) > 1:
             raise InputError(f"bound arrays are all (n,) or all (states, n), got {[x.shape for x in inputs]}")
@@ -112,10 +147,10 @@ class Kernel:
         words = [batch[0] if batch else 0, work.scratch_address, out.ctypes.data]
         for x in [*inputs, out]:
             words += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
-        return bound_function(code.bound, self.program.name, words, (code, work, inputs, out))
+        return bound_function(code.bound, self.signature.name, words, (code, work, inputs, out))
 
     def _bindable(self, x: Any, name: str) -> np.ndarray:
-        n = self.program.inputs[name]
+        n = self.signature.inputs[name]
         if not isinstance(x, np.ndarray) or x.dtype != np.float64 or not x.flags.aligned or x.shape[-1:] != (n,):
             raise InputError(f"{name} must be an aligned float64 array of shape ({n},) or (states, {n}) to be bound")
         return x
@@ -139,23 +174,19 @@ class Kernel:
         count = math.prod(batch)
         flat_out = outputs
         if len(batch) != 1:
-            flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.program.shapes)]
+            flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.signature.shapes)]
         failed = count > 0 and self._run(self.code(dtype), count, [*flat_in, *flat_out], threads)
-        return self.program.result(list(outputs)), not failed
-
-    @cached_property
-    def _sizes(self) -> tuple[int, ...]:
-        return tuple(self.program.inputs.values())
+        return self.signature.result(list(outputs)), not failed
 
     def _checked(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], Any]:
-        names = list(self.program.inputs)
+        names = list(self.signature.inputs)
         if len(arrays) != len(names):
-            raise InputError(f"{self.program.name} takes {len(names)} arrays ({', '.join(names)}), got {len(arrays)}")
+            raise InputError(f"{self.signature.name} takes {len(names)} arrays ({', '.join(names)}), got {len(arrays)}")
         found = [np.asarray(x) for x in arrays]
         for name, x in zip(names, found):
             if x.dtype.kind not in "fiub":
                 raise InputError(f"{name} must hold real numbers, got dtype {x.dtype}")
-            n = self.program.inputs[name]
+            n = self.signature.inputs[name]
             if x.ndim == 0 or x.shape[-1] != n:
                 raise InputError(f"{name} must have shape (..., {n}), got {x.shape}")
         single = all(x.dtype == np.float32 for x in found)
@@ -169,14 +200,14 @@ class Kernel:
         try:
             return np.broadcast_shapes(*(x.shape[:-1] for x in inputs))
         except ValueError:
-            named = ", ".join(f"{k} {x.shape}" for k, x in zip(self.program.inputs, inputs))
+            named = ", ".join(f"{k} {x.shape}" for k, x in zip(self.signature.inputs, inputs))
             raise InputError(f"the batch dimensions do not fit together: {named}") from None
 
     def _outputs(self, out: Any, batch: tuple[int, ...], dtype: Any) -> list[np.ndarray]:
         if out is None:
-            return [np.empty(batch + s, dtype) for s in self.program.shapes]
-        given = [out] if self.program.single else list(out)
-        for y, s in zip(given, self.program.shapes, strict=True):
+            return [np.empty(batch + s, dtype) for s in self.signature.shapes]
+        given = [out] if self.signature.single else list(out)
+        for y, s in zip(given, self.signature.shapes, strict=True):
             shape = batch + s
             if not isinstance(y, np.ndarray) or y.shape != shape or y.dtype != dtype or not y.flags.c_contiguous:
                 raise InputError(f"out must be a C-contiguous {np.dtype(dtype).name} array of shape {shape}")
@@ -191,6 +222,54 @@ class Kernel:
         share = -(-count // (workers * lanes)) * lanes
         parts = [[x[s : s + share] for x in arrays] for s in range(0, count, share)]
         return any(list(_pool().map(lambda part: _call(code, len(part[-1]), part), parts)))
+
+
+class RolledKernel(Kernel):
+    """A kernel whose code loops over the bodies, for long chains and big trees."""
+
+    def __init__(self, program: RolledProgram, model: Any) -> None:
+        self._rolled = program
+        self._integers, self._numbers = tables(program, model)
+        self._kept: list[np.ndarray] = []
+        self._start(program.signature, None)
+
+    @property
+    def operations(self) -> Operations:
+        return self._rolled.operations
+
+    @cached_property
+    def source(self) -> str:
+        """What each class of bodies does in each phase."""
+        return rolled_listing(self._rolled)
+
+    def explain(self) -> str:
+        """What the kernel takes, gives and costs."""
+        inputs = ", ".join(f"{k} (..., {n})" for k, n in self.signature.inputs.items())
+        bodies = len(self._rolled.parents)
+        return (
+            f"{self.signature.name}: {inputs} -> {self.signature.shapes[0]}\n"
+            f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies in {len(self._rolled.classes)} classes\n"
+            f"  {self.operations} per state, {self.operations.total / bodies:.0f} per body"
+        )
+
+    @property
+    def program(self) -> Any:
+        raise InputError(
+            "rolled code has no scalar program, and so no derivatives of its own; compile with rolled=False, or use"
+            " robot.linearize_forward and the like"
+        )
+
+    def code(self, dtype: Any) -> MachineCode:
+        name = np.dtype(dtype).name
+        if name not in self._codes:
+            vector = host().vector(dtype)
+            code = compile_ir(rolled_ir(self._rolled, vector), vector)
+            numbers = np.ascontiguousarray(self._numbers, dtype=dtype)
+            self._kept += [numbers]
+            code.set_pointer("lw_integers", self._integers.ctypes.data)
+            code.set_pointer("lw_numbers", numbers.ctypes.data)
+            self._codes[name] = code
+        return self._codes[name]
 
 
 _FLOAT64 = np.dtype(np.float64)
@@ -243,6 +322,39 @@ def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> bool:
     return bool(failed)
 
 
+def rolled_listing(program: RolledProgram) -> str:
+    """A rolled program as text: for each phase and class, the loads, the lines and what becomes of them."""
+    lines = []
+    for p, works in enumerate(program.phases):
+        lines.append(f"phase {p}: for each body, {'base to tips' if p % 2 == 0 else 'tips to base'}")
+        for c, work in enumerate(works):
+            lines.append(f"  class {c} ({len(program.classes[c].members)} bodies)")
+            names: dict[int, str] = {}
+            for node in reachable(work.sinks, stop=work.loads):
+                if id(node) in work.loads:
+                    names[id(node)] = f"saved[{work.loads[id(node)]}]"
+                elif node.op == "input":
+                    names[id(node)] = f"{node.args[0]}[{node.args[1]}]"
+                else:
+                    names[id(node)] = f"t{len(names)}"
+                    lines.append(f"    {names[id(node)]} = {_right_side(node, names)}")
+            value = lambda x: names[id(x)] if isinstance(x, Scalar) else repr(x)
+            lines += [f"    hand {s.index}[{i}] = {value(x)}" for s, slots in work.hands for i, x in enumerate(slots)]
+            lines += [f"    out{k}[{j}] = {value(x)}" for k, j, x in work.outputs]
+            lines += [f"    saved[{place}] = {value(x)}" for place, x in work.saves.items()]
+    return "\n".join(lines)
+
+
+def _right_side(node: Scalar, names: dict[int, str]) -> str:
+    arguments = [names[id(x)] if isinstance(x, Scalar) else repr(x) for x in node.args]
+    symbol = {"add": "+", "sub": "-", "mul": "*"}.get(node.op)
+    if symbol:
+        return f"{arguments[0]} {symbol} {arguments[1]}"
+    forms = {"neg": "-{}", "inv": "1 / {}", "less": "{} < {}", "select": "{1} if {0} else {2}"}
+    forms["atan2"] = "atan2({}, {})"
+    return forms.get(node.op, node.op + "({})").format(*arguments)
+
+
 def listing(program: Program) -> str:
     """A program as text: t7 = t3 * t5, and so on."""
     names: dict[int, str] = {}
@@ -255,15 +367,8 @@ def listing(program: Program) -> str:
         if node.op == "input":
             names[id(node)] = f"{node.args[0]}[{node.args[1]}]"
             continue
-        arguments = [value(a) for a in node.args]
+        right = _right_side(node, names)
         name = names[id(node)] = f"t{len(lines)}"
-        symbol = {"add": "+", "sub": "-", "mul": "*"}.get(node.op)
-        if symbol:
-            right = f"{arguments[0]} {symbol} {arguments[1]}"
-        else:
-            forms = {"neg": "-{}", "inv": "1 / {}", "less": "{} < {}", "select": "{1} if {0} else {2}"}
-            forms["atan2"] = "atan2({}, {})"
-            right = forms.get(node.op, node.op + "({})").format(*arguments)
         lines.append(f"{name} = {right}")
     start = 0
     for k, shape in enumerate(program.shapes):

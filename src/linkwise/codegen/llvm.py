@@ -15,7 +15,7 @@ from typing import Any
 from .llvm_entry import DATA, STRIDES, entry_ir, field, has_entry
 from .llvm_math import VectorType, declarations, sincos_ir
 from .llvm_program import ProgramWriter
-from .program import Program
+from .program import Program, Signature
 from .scalar import Scalar
 
 
@@ -24,15 +24,16 @@ def kernel_ir(program: Program, t: VectorType) -> str:
     entry = t.bits == 64 and has_entry(program)
     types = [t, VectorType("double", 1)] if entry else [t]
     parts = [declarations(types), *(sincos_ir(x) for x in types)]
-    parts += [_transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratchsize_of(program, t)}")
+    parts += [transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
     parts += _transposes_out(program, t)
-    parts += [_block_ir(program, t), _driver_ir(program, t), _objects_ir(program, t)]
+    parts += [_block_ir(program, t), driver_ir(program.signature, t), objects_ir(program.signature, t)]
     if entry:
         parts.append(entry_ir(program))
     return "\n".join(parts)
 
 
-def scratch_size(program: Program, t: VectorType) -> int:
+def scratchsize_of(program: Program, t: VectorType) -> int:
     """How many bytes of scratch one run needs."""
     return (sum(program.inputs.values()) + len(set(_slots(program)))) * t.lanes * t.size
 
@@ -44,15 +45,21 @@ def _slots(program: Program) -> list[int]:
     return [places.setdefault(key, len(places)) for key in keys]
 
 
+def identity_places(t: VectorType, size: int, k: int, start: int) -> str:
+    """The table of places of an output whose numbers lie one after another from ``start``."""
+    places = ", ".join(f"i64 {(start + i) * t.lanes}" for i in range(size))
+    return f"@lw_places{k} = internal constant [{size} x i64] [{places}]"
+
+
 def _transposes_out(program: Program, t: VectorType) -> list[str]:
     """One function per output, with the table of its numbers' places."""
     slots, parts, start = _slots(program), [], 0
     for k, shape in enumerate(program.shapes):
-        size = _size(shape)
+        size = size_of(shape)
         if size:
             places = ", ".join(f"i64 {slot * t.lanes}" for slot in slots[start : start + size])
             parts.append(f"@lw_places{k} = internal constant [{size} x i64] [{places}]")
-            parts.append(_transpose_out(t, size, k))
+            parts.append(transpose_out(t, size, k))
         start += size
     return parts
 
@@ -203,7 +210,7 @@ def _tiles(t: VectorType, n: int, tile: Any) -> list[str]:
     return [*lines, "  br label %done"]
 
 
-def _transpose_in(t: VectorType, n: int, k: int) -> str:
+def transpose_in(t: VectorType, n: int, k: int) -> str:
     """``@lw_in{k}(src, between, step, dst, last)``: n numbers of each lane's state, as n vectors."""
     s, width = t.scalar, t.lanes
     rows = _lane_pointers(t, "%src")
@@ -235,7 +242,7 @@ done:
 """
 
 
-def _transpose_out(t: VectorType, n: int, k: int) -> str:
+def transpose_out(t: VectorType, n: int, k: int) -> str:
     """``@lw_out{k}(dst, between, step, src, lanes)``: n vectors to each real lane's state."""
     s, width = t.scalar, t.lanes
     join = "\n".join
@@ -274,10 +281,10 @@ done:
 """
 
 
-def _driver_ir(program: Program, t: VectorType) -> str:
+def driver_ir(signature: Signature, t: VectorType) -> str:
     """The loop over blocks of states."""
-    inputs = list(program.inputs.values())
-    outputs = [_size(shape) for shape in program.shapes]
+    inputs = list(signature.inputs.values())
+    outputs = [size_of(shape) for shape in signature.shapes]
     total_in = sum(inputs)
     header, moves_in, moves_out = [], [], []
     for n in range(len(inputs) + len(outputs)):
@@ -325,12 +332,12 @@ done:
 """
 
 
-def _objects_ir(program: Program, t: VectorType) -> str:
+def objects_ir(signature: Signature, t: VectorType) -> str:
     """``@lw_objects(count, objects, scratch)``: the kernel on NumPy array objects, addresses of which are given.
 
     Inputs have two axes; of outputs, which are contiguous, the first stride is read.
     """
-    inputs, total = len(program.inputs), len(program.inputs) + len(program.shapes)
+    inputs, total = len(signature.inputs), len(signature.inputs) + len(signature.shapes)
     lines = [f"  %table = alloca [{3 * total} x i64]"]
     for n in range(total):
         step = f"%y{n}" if n < inputs else str(t.size)
@@ -361,7 +368,8 @@ def _move(n: int, offset: int, base: str) -> list[str]:
     ]
 
 
-def _size(shape: tuple[int, ...]) -> int:
+def size_of(shape: tuple[int, ...]) -> int:
+    """How many numbers an array of this shape has."""
     out = 1
     for n in shape:
         out *= n

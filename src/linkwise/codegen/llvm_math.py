@@ -50,6 +50,14 @@ class VectorType:
     def name(self) -> str:
         return self.wide(self.scalar)
 
+    def spread(self, scalar: str, name: str) -> list[str]:
+        """The lines that make ``name`` a vector with a scalar in every lane."""
+        if self.lanes == 1:
+            return [f"  {name} = fadd {self.scalar} {scalar}, -0.0"]
+        one = f"insertelement {self.name} poison, {self.scalar} {scalar}, i32 0"
+        all_zero = f"<{self.lanes} x i32> zeroinitializer"
+        return [f"  {name}o = {one}", f"  {name} = shufflevector {self.name} {name}o, {self.name} poison, {all_zero}"]
+
     @property
     def mask(self) -> str:
         """One truth value per lane."""

@@ -16,8 +16,8 @@ from .scalar import Scalar
 class ProgramWriter:
     """Writes nodes in order; ``load(input, index, name)`` gives the lines that bring an input in."""
 
-    def __init__(self, t: VectorType, load: Callable[[str, int, str], list[str]]) -> None:
-        self.t, self.load = t, load
+    def __init__(self, t: VectorType, load: Callable[[str, int, str], list[str]], prefix: str = "") -> None:
+        self.t, self.load, self.prefix = t, load, prefix
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.pairs: dict[int, str] = {}  # angle → its {sin, cos}
@@ -26,7 +26,7 @@ class ProgramWriter:
         return self.names[id(x)] if isinstance(x, Scalar) else self.t.splat(x)
 
     def node(self, node: Scalar) -> None:
-        name = self.names[id(node)] = f"%v{len(self.names)}"
+        name = self.names[id(node)] = f"%{self.prefix}v{len(self.names)}"
         v, a = self.t.name, node.args
         if node.op == "input":
             self.lines += self.load(a[0], a[1], name)
@@ -71,21 +71,21 @@ class ProgramWriter:
         t = self.t
         bad = ""
         for i, x in enumerate(guards):
-            self.lines.append(f"  %guard{i} = fcmp ole {t.name} {x}, {t.splat(0.0)}")
+            self.lines.append(f"  %{self.prefix}guard{i} = fcmp ole {t.name} {x}, {t.splat(0.0)}")
             if bad:
-                self.lines.append(f"  %bad{i} = or {t.mask} {bad}, %guard{i}")
-            bad = f"%bad{i}" if bad else f"%guard{i}"
+                self.lines.append(f"  %{self.prefix}bad{i} = or {t.mask} {bad}, %{self.prefix}guard{i}")
+            bad = f"%{self.prefix}bad{i}" if bad else f"%{self.prefix}guard{i}"
         if not bad:
             return "false"
         if t.lanes > 1:
-            self.lines.append(f"  %bad = call i1 @llvm.vector.reduce.or.v{t.lanes}i1({t.mask} {bad})")
-            return "%bad"
+            self.lines.append(f"  %{self.prefix}bad = call i1 @llvm.vector.reduce.or.v{t.lanes}i1({t.mask} {bad})")
+            return f"%{self.prefix}bad"
         return bad
 
     def sincos(self, angle: Scalar) -> str:
         """One call gives both."""
         if id(angle) not in self.pairs:
-            name = self.pairs[id(angle)] = f"%p{len(self.pairs)}"
+            name = self.pairs[id(angle)] = f"%{self.prefix}p{len(self.pairs)}"
             v = self.t.name
             self.lines.append(f"  {name} = call {{{v}, {v}}} {sincos_name(self.t)}({v} {self.value(angle)})")
         return self.pairs[id(angle)]

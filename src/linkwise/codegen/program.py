@@ -11,10 +11,28 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..inputs import knows, length
 from ..model.model import Model
 from .parameters import parameter_sizes, with_symbols
-from .structure import LEAF, flatten, rebuild
 from .scalar import Graph, Operations, Scalar, count, evaluate, reachable
+from .structure import LEAF, flatten, rebuild
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """What a compiled function takes and gives."""
+
+    name: str
+    inputs: dict[str, int]  # name → how many numbers
+    shapes: tuple[tuple[int, ...], ...]  # of the outputs
+    single: bool  # whether the function returned one array
+    structure: Any = None  # what else it returned: how its arrays stand in tuples, dicts, …; None is a plain tuple
+
+    def result(self, arrays: list[Any]) -> Any:
+        """The outputs as the function returned them."""
+        if self.single:
+            return arrays[0]
+        return tuple(arrays) if self.structure is None else rebuild(self.structure, iter(arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,29 +40,30 @@ class Program:
     """What a function computes, as scalars. ``roots`` lists the outputs' entries, row by row."""
 
     name: str
-    inputs: dict[str, int]  # name → how many numbers
-    shapes: tuple[tuple[int, ...], ...]  # of the outputs
-    single: bool  # whether the function returned one array
+    inputs: dict[str, int]
+    shapes: tuple[tuple[int, ...], ...]
+    single: bool
     roots: tuple[Any, ...]
-    structure: Any = None  # what else it returned: how its arrays stand in tuples, dicts, …; None is a plain tuple
+    structure: Any = None
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.name, self.inputs, self.shapes, self.single, self.structure)
 
     @cached_property
     def nodes(self) -> list[Scalar]:
-        """Everything the outputs need, arguments first."""
-        return reachable(self.roots)
+        """Everything the outputs and the guards need, arguments first."""
+        return reachable([*self.roots, *self.guards])
 
     @cached_property
     def guards(self) -> list[Scalar]:
         """Values that must be positive for the results to mean anything: pivots of matrices that are inverted."""
         graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
-        wanted = set() if graph is None else {id(x) for x in graph.guards}
-        return [x for x in self.nodes if id(x) in wanted]
-
-    def result(self, arrays: list[Any]) -> Any:
-        """The outputs as the function returned them."""
-        if self.single:
-            return arrays[0]
-        return tuple(arrays) if self.structure is None else rebuild(self.structure, iter(arrays))
+        if graph is None:
+            return []
+        used = {id(x) for x in reachable(self.roots)}
+        found = [x for x in graph.guards if id(x) in used] + graph.conditions
+        return list({id(x): x for x in found}.values())
 
     @cached_property
     def operations(self) -> Operations:
@@ -65,7 +84,7 @@ class Program:
             size = int(np.prod(shape))
             out.append(np.array(flat[start : start + size]).reshape(shape))
             start += size
-        return self.result(out)
+        return self.signature.result(out)
 
 
 def trace(
@@ -109,7 +128,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 
 def _lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    known = {"q": model.nq, **dict.fromkeys(("v", "a", "tau", "x", "dv"), model.nv)} | dict(sizes)
+    known = {n: length(model, n) for n in names if knows(n)} | dict(sizes)
     missing = [n for n in names if n not in known]
     if missing:
         raise InputError(

@@ -8,7 +8,7 @@ what no output needs is never counted. Constants are plain floats, so only what 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -45,7 +45,8 @@ class Graph:
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
-        self.guards: list[Scalar] = []  # what must be positive for the program's results to mean anything
+        self.guards: list[Scalar] = []  # what must be positive for the results that depend on it to mean anything
+        self.conditions: list[Scalar] = []  # what must be positive whatever is computed
 
     def inputs(self, name: str, count: int) -> np.ndarray:
         """An object array (count,) of new inputs."""
@@ -151,9 +152,9 @@ class Scalar:
         square = half if exponent == 1 else half * half
         return square if exponent in (1,) or exponent % 2 == 0 else square * self
 
-    def require_positive(self) -> None:
+    def require_positive(self, always: bool = False) -> None:
         """Have targets that can do so report states where this is not positive (a singular mass matrix)."""
-        self.graph.guards.append(self)
+        (self.graph.conditions if always else self.graph.guards).append(self)
 
     def less(self, other: Any) -> Scalar:
         """1 where self < other, otherwise 0; for :meth:`select`."""
@@ -170,7 +171,7 @@ class Scalar:
             ' cannot be compiled; call it with target="numpy", or use arrays.where in place of if'
         )
 
-    __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()
 
     def log(self) -> Any:
         return self.graph.node("log", self)
@@ -211,8 +212,8 @@ _KINDS = {
 }
 
 
-def reachable(outputs: Iterable[Any]) -> list[Scalar]:
-    """Every node that the outputs need, arguments before their users."""
+def reachable(outputs: Iterable[Any], stop: Container[int] = ()) -> list[Scalar]:
+    """Every node that the outputs need, arguments before their users; ``stop`` holds ids of nodes that are known."""
     order: list[Scalar] = []
     seen: set[int] = set()
     stack = [(x, False) for x in outputs if isinstance(x, Scalar)]
@@ -223,14 +224,17 @@ def reachable(outputs: Iterable[Any]) -> list[Scalar]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            stack.extend((a, False) for a in node.args if isinstance(a, Scalar))
+            if id(node) not in stop:
+                stack.extend((a, False) for a in node.args if isinstance(a, Scalar))
     return order
 
 
-def count(outputs: Iterable[Any]) -> Operations:
-    """The operations that computing these outputs takes."""
+def count(outputs: Iterable[Any], stop: Container[int] = ()) -> Operations:
+    """The operations that computing these outputs takes, given the nodes of ``stop``."""
     totals: dict[str, int] = {}
-    for node in reachable(outputs):
+    for node in reachable(outputs, stop):
+        if id(node) in stop:
+            continue
         kind = _KINDS.get(node.op)
         if kind:
             totals[kind] = totals.get(kind, 0) + 1

@@ -75,7 +75,9 @@ def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Arr
     links, art = x.links, articulated(x.links)
     T = [t if s is None else t + s.mT @ a for t, s, a in zip(x.T, links.s, x.a)]
 
-    def correct(gathered: Any, phi: Transform, H: Array, P_plus: Array, D_inverse: Array, G: Array, *rest: Array) -> Any:
+    def correct(
+        gathered: Any, phi: Transform, H: Array, P_plus: Array, D_inverse: Array, G: Array, *rest: Array
+    ) -> Any:
         a, b, T, Gamma = rest
         z = gathered + b
         epsilon = T - H @ z

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..errors import SingularError
+from ..errors import SingularError, UntraceableError
 from ..model.model import Model
 from . import mass
 from .articulated import articulated, colour, pivot_inverse
@@ -57,6 +57,10 @@ def conjugate_gradient(
     xp = arrays.namespace(right)
     precondition = _block_preconditioner(x) if preconditioned else (lambda r: r)
 
+    if arrays.is_symbolic(right):
+        raise UntraceableError(
+            'conjugate gradients go on until they have converged, which depends on the state: use target="numpy"'
+        )
     solution, r, p = right * 0.0, right, right * 0.0
     rho_old: Any = None
     scale = _dot(right, right)

@@ -17,7 +17,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
-from ..sweeps import outward
+from ..sweeps import at_parents, outward
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,13 +184,13 @@ def classical_coriolis(model: Model, links: Links, V: list[Array], beta: list[Ar
     angular  ω × ω_rel,    linear  R*(ω(p) × (ω(p) × l)) + (2ω − ω_rel) × u,    [ω_rel; u] = H*β.
     """
     out = []
+    inboard = at_parents(links.parents, V, at_rest(links.q))
     for k, c in enumerate(model.constants(links.q.dtype)):
         relative = links.H[k].mT @ beta[k]
         turning, sliding = relative[..., :3, :], relative[..., 3:, :]
-        w, p = V[k][..., :3, :], links.parents[k]
-        linear = cross(2.0 * w - turning, sliding)
-        if p >= 0:
-            linear = linear + links.phi[k].rotation.T @ centripetal(V[p][..., :3, :], links.phi[k].l[..., :, None])
+        w, phi = V[k][..., :3, :], links.phi[k]
+        linear = phi.rotation.T @ centripetal(inboard[k][..., :3, :], phi.l[..., :, None])
+        linear = linear + cross(2.0 * w - turning, sliding)
         a = arrays.concatenate([cross(w, turning), linear], axis=-2)
         rate = c.kind.map_rate(links.q[..., model.q_slices[k]], beta[k])
         out.append(a if rate is None else a + rate)

@@ -19,7 +19,7 @@ from ..spatial import (
 def screw_exp(twist: Array) -> Transform:
     """The pose exp([ω; v]) reached by a constant body velocity (..., 6), angular first, in unit time."""
     w, v = twist[..., :3], twist[..., 3:]
-    square = (w * w).sum(axis=-1)
+    square = arrays.square_length(w)
     b, c = _translation_series(square)
     tilde = skew(w)
     V = np.eye(3) + b[..., None, None] * tilde + c[..., None, None] * (tilde @ tilde)
@@ -29,7 +29,7 @@ def screw_exp(twist: Array) -> Transform:
 def screw_log(pose: Transform) -> Array:
     """The constant body velocity (..., 6) that reaches ``pose`` from the identity in unit time."""
     w = quaternion_log(quaternion_from_rotation(pose.R))
-    square = (w * w).sum(axis=-1)
+    square = arrays.square_length(w)
     tilde = skew(w)
     d = _inverse_series(square)
     V_inverse = np.eye(3) - 0.5 * tilde + d[..., None, None] * (tilde @ tilde)

@@ -278,7 +278,7 @@ class Planar(JointKind):
         # The chord (x, y) of an arc that turns by `turn`: its tangent is V⁻¹(turn) (x, y), with
         # V⁻¹ = [[k, turn/2], [−turn/2, k]], k = (turn/2) cot(turn/2).
         half = 0.5 * turn
-        small = arrays.less(np.asarray(half * half) if arrays.is_symbolic(q0) else half * half, 1e-8)
+        small = arrays.less(half * half, 1e-8)
         safe = arrays.where(small, 1.0, half)
         k = arrays.where(small, 1.0 - half * half / 3.0, safe * arrays.cos(safe) / arrays.sin(safe))
         return arrays.stack([k * x + half * y, k * y - half * x, turn])
@@ -413,7 +413,7 @@ def _conjugate(q: Array) -> Array:
 
 
 def _normalised(q: Array) -> Array:
-    return q / arrays.sqrt((q * q).sum(axis=-1))[..., None]
+    return q / arrays.sqrt(arrays.square_length(q))[..., None]
 
 
 def _quaternion_error(q: np.ndarray) -> str | None:

@@ -292,6 +292,13 @@ class Model:
         """The numbers of every body, in the precision of the inputs they will meet."""
         return self._constants32 if dtype == np.float32 else self._constants
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Its fields alone: what was worked out from them (compiled code too) is not copied or pickled."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}>"
 

@@ -1,0 +1,149 @@
+"""Methods of a robot run compiled by default: the same results, the same errors, and NumPy one keyword away."""
+
+import copy
+import pickle
+
+import methods
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+ROBOTS = {
+    "panda": lambda: lw.load("panda"),
+    "tree with every joint kind": lambda: lw.chain(8, joint="mixed", seed=4),
+    "floating tree": lambda: lw.random_tree(5, seed=2).floating(),
+    "rotors": lambda: _with_rotors(),
+}
+
+
+def _with_rotors():
+    kinds = [lw.Revolute("z"), lw.Prismatic("x"), lw.Revolute([0.6, 0, 0.8])]
+    bodies = []
+    for i, kind in enumerate(kinds):
+        rotor = lw.Rotor(0.02, 30.0, axis="y" if i else None)
+        joint = lw.Joint(kind, at=(0.3, 0.1 * i, 0.2), rpy=(0.2 * i, 0.1, 0.4), rotor=rotor)
+        parent = None if i == 0 else f"b{i - 1}"
+        bodies.append(
+            lw.Body(f"b{i}", joint, lw.Inertia(1.0 + i, com=(0.1, 0.05, 0.2), tensor=np.eye(3) * 0.1), parent)
+        )
+    return lw.assemble("geared", bodies)
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("name", [n for n in methods.CALLS if not n.startswith("operators")])
+def test_every_method_agrees_with_its_numpy_path(robot, name, monkeypatch):
+    r = ROBOTS[robot]()
+    call = methods.CALLS[name]
+    x = methods.inputs(r, (5,), seed=1)
+    try:
+        found = call(r, x)
+    except lw.LinkwiseError as e:
+        monkeypatch.setenv("LINKWISE_TARGET", "numpy")
+        with pytest.raises(type(e)):
+            call(r, x)
+        return
+    monkeypatch.setenv("LINKWISE_TARGET", "numpy")
+    expected = call(r, x)
+    conditioned = any(word in name for word in ("operational", "consistent", "jacobian_inner", "gradient", "tip_force"))
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        scale = np.abs(b).max(initial=0.0)
+        assert np.abs(a - b).max(initial=0.0) <= (1e-8 if conditioned else 2e-12) * max(scale, 1e-3)
+
+
+def test_one_state_goes_through_the_quick_entry_and_batches_do_not():
+    r = lw.load("panda")
+    q = r.random_configuration(0)
+    v, tau = np.random.default_rng(0).normal(size=(2, 7))
+    first = r.forward_dynamics(q, v, tau)
+    assert type(r.forward_dynamics).__name__ == "builtin_function_or_method"
+    assert np.allclose(r.forward_dynamics(q, v, tau), first, rtol=1e-13)
+    batch = r.forward_dynamics(q[None].repeat(4, 0), v, tau)
+    assert batch.shape == (4, 7) and np.allclose(batch, first, rtol=1e-13)
+    assert np.allclose(r.forward_dynamics(q, v, tau, method="fd3"), first, rtol=1e-11)
+    assert np.allclose(r.forward_dynamics(q, v, tau=tau), first, rtol=1e-13)
+    assert np.allclose(r.forward_dynamics(list(q), v, tau), first, rtol=1e-13)
+    assert r.forward_dynamics(*(x.astype(np.float32) for x in (q, v, tau))).dtype == np.float32
+
+
+def test_errors_are_those_of_the_numpy_path():
+    r = lw.load("panda")
+    q = r.neutral()
+    r.mass_matrix(q)
+    for target in ("cpu", "numpy"):
+        with pytest.raises(lw.InputError, match="shape"):
+            r.mass_matrix(q[:5], target=target)
+        with pytest.raises(lw.UnknownNameError, match="elbow"):
+            r.jacobian(q, "elbow", target=target)
+        with pytest.raises(TypeError):
+            r.mass_matrix(q, q, q, target=target)
+    with pytest.raises(lw.InputError, match="target"):
+        r.mass_matrix(q, target="gpu")
+
+
+def test_a_singular_mass_matrix_is_named_also_through_the_quick_entry():
+    light = lw.Inertia(0.0)
+    bodies = [
+        lw.Body("arm", lw.Joint(lw.Revolute("z")), lw.Inertia(1.0, com=(0.5, 0, 0), tensor=np.eye(3))),
+        lw.Body("wrist", lw.Joint(lw.Revolute("x"), at=(1, 0, 0)), light, "arm"),
+    ]
+    r = lw.assemble("loose", bodies)
+    for x in (np.zeros(2), np.zeros((3, 2))):
+        for _ in range(2):
+            with pytest.raises(lw.SingularError, match="wrist"):
+                r.forward_dynamics(x, x, x)
+
+
+def test_a_quaternion_of_zero_length_is_named():
+    r = lw.load("satellite")
+    q, v = r.neutral(), np.zeros(r.nv)
+    r.mass_matrix(q)
+    bad = q.copy()
+    bad[3:7] = 0.0
+    with pytest.raises(lw.InputError, match="zero length"):
+        r.mass_matrix(bad)
+    assert np.isfinite(r.bias_force(q, v)).all()
+
+
+def test_other_kinds_of_numbers_take_the_numpy_path():
+    r = lw.load("double_pendulum")
+    q, v = np.array([0.3, -0.2]), np.zeros(2)
+    step = r.inverse_dynamics(q + 1e-20j * np.array([1, 0]), v, v).imag / 1e-20
+    above, below = (r.inverse_dynamics(q + h * np.array([1.0, 0]), v, v) for h in (1e-6, -1e-6))
+    assert np.allclose(step, (above - below) / 2e-6, rtol=1e-7)
+
+
+def test_copies_and_pickles_leave_compiled_code_behind():
+    r = lw.load("panda")
+    q = r.random_configuration(3)
+    M = r.mass_matrix(q)
+    for other in (copy.copy(r), copy.deepcopy(r), pickle.loads(pickle.dumps(r))):
+        assert "mass_matrix" not in vars(other) and "_runners" not in vars(other)
+        assert np.allclose(other.mass_matrix(q), M, rtol=1e-13)
+    heavier = r.with_inertial_parameters(2.0 * r.inertial_parameters)
+    assert np.allclose(heavier.mass_matrix(q), 2.0 * M, rtol=1e-12)
+
+
+def test_bound_arrays(rng):
+    kernel = lw.load("panda").compile("forward_dynamics")
+    q, v, tau, out = rng.normal(size=(4, 7))
+    call = kernel.bind(q, v, tau, out=out)
+    assert call() is True and np.array_equal(out, kernel.quick(q, v, tau))
+    q += 0.1
+    call()
+    assert np.array_equal(out, kernel.quick(q, v, tau))
+    many = [np.array(x) for x in rng.normal(size=(3, 21, 7))]
+    wide = np.empty((21, 7))
+    assert kernel.bind(*many, out=wide)() and np.array_equal(wide, kernel(*many))
+    with pytest.raises(lw.InputError, match="q must be"):
+        kernel.bind(q[:5], v, tau, out=out)
+    with pytest.raises(lw.InputError, match="out"):
+        kernel.bind(q, v, tau, out=np.empty(6))
+    with pytest.raises(lw.InputError, match="float64"):
+        kernel.bind(q.astype(np.float32), v, tau, out=out)
