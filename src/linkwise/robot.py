@@ -434,7 +434,13 @@ class Robot(Model):
         return Operators(self, named["q"], tuple(chosen), named.get("v"), named.get("a"))
 
     def compile(
-        self, name: str, target: str = "cpu", dtype: str = "float64", parameters: Sequence[str] = (), **fixed: Any
+        self,
+        name: str,
+        target: str = "cpu",
+        dtype: str = "float64",
+        parameters: Sequence[str] = (),
+        rolled: bool | None = None,
+        **fixed: Any,
     ) -> Any:
         """A function of the catalogue as machine code for this robot: ``robot.compile("forward_dynamics")``.
 
@@ -442,10 +448,12 @@ class Robot(Model):
         ``frame="hand"``. ``target`` is "cpu", "jax" (a jitted function), "c" (source text, of ``dtype``) or
         "numpy". ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs of
         the kernel. ``kernel.jacobian("q")``, ``kernel.jvp()`` and ``kernel.vjp()`` are its exact derivatives.
+        ``rolled`` says whether the code loops over the bodies or is one straight line; large robots are rolled
+        where the function can be (inverse and forward dynamics, 𝓜x, 𝓜⁻¹τ and others that are sweeps alone).
         """
         from .codegen.compile import compile_named
 
-        return compile_named(self, name, target, dtype, parameters, **fixed)
+        return compile_named(self, name, target, dtype, parameters, rolled, **fixed)
 
     # --- other robots from this one ------------------------------------------------------------------
 

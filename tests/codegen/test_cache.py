@@ -75,3 +75,41 @@ def test_two_processes_fill_one_cache(folder):
     answers = {run.communicate(timeout=120)[0] for run in runs}
     assert len(answers) == 1 and all(run.returncode == 0 for run in runs)
     assert len(list(folder.glob("*.o"))) == 1 and not list(folder.glob("*.part"))
+
+
+def test_a_request_answered_before_needs_no_tracing(folder, monkeypatch):
+    robot = lw.load("ur5")
+    q = robot.random_configuration(1, 3)
+    first = robot.compile("mass_matrix")
+    expected = first(q)
+    monkeypatch.setattr("linkwise.codegen.compile.trace", lambda *a, **k: pytest.fail("traced again"))
+    again = lw.load("ur5").compile("mass_matrix")
+    assert again.is_remembered and np.array_equal(again(q), expected)
+    with pytest.raises(BaseException, match="traced again"):
+        again.operations  # noqa: B018
+    with pytest.raises(BaseException, match="traced again"):
+        lw.load("panda").compile("mass_matrix")
+
+
+def test_requests_differ_by_robot_function_and_arguments(folder):
+    from linkwise.codegen.requests import request
+
+    panda = lw.load("panda")
+    heavier = panda.with_inertial_parameters(1.5 * panda.inertial_parameters)
+    keys = {
+        request(panda, "jacobian", ("q",), {"frame": "hand"}),
+        request(panda, "jacobian", ("q",), {"frame": "elbow"}),
+        request(panda, "mass_matrix", ("q",), {}),
+        request(panda, "mass_matrix", ("q",), {"method": "direct"}),
+        request(heavier, "mass_matrix", ("q",), {}),
+    }
+    assert len(keys) == 5 and None not in keys
+    assert request(panda, "jacobian", ("q",), {"frame": object()}) is None
+
+
+def test_a_damaged_answer_is_ignored(folder):
+    robot = lw.load("double_pendulum")
+    compiled(robot)
+    (answer,) = folder.glob("*.answer")
+    answer.write_bytes(b"{}")
+    assert compiled(robot).from_cache

@@ -13,6 +13,8 @@ from .jax import jitted
 from .kernel import Kernel
 from .program import Program, trace
 from .requests import request
+from .rolled import ROLLABLE, roll
+from .rolled_kernel import RolledKernel
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -33,6 +35,7 @@ JOINT_SPACE = frozenset(
     }
 )
 
+MOST_BODIES = 64  # of a robot whose programs are unrolled without being asked for
 MOST_NODES = 40_000  # of a program that is compiled without being asked for: about ten seconds
 
 TARGETS = ("cpu", "numpy", "jax", "c")
@@ -68,6 +71,7 @@ def compile_named(
     target: str = "cpu",
     dtype: str = "float64",
     parameters: Sequence[str] = (),
+    rolled: bool | None = None,
     **fixed: Any,
 ) -> Any:
     """A function of the catalogue compiled for one robot; ``fixed`` holds its other arguments (frame=…)."""
@@ -87,6 +91,8 @@ def compile_named(
 
     if target == "c":
         return CSource(make(), robot.name, dtype)
+    if rolled or (rolled is None and _wants_rolling(robot, name, names) and not parameters):
+        return _rolled(robot, call, name, names)
     return Kernel.remembered(request(robot, name, names, fixed, parameters), make)
 
 
@@ -98,11 +104,27 @@ def catalogue(cls: Any) -> dict[str, tuple[str, ...]]:
 
 def compile_for_calls(robot: Robot, name: str, arrays: tuple[str, ...], fixed: Mapping[str, Any]) -> Kernel | None:
     """The kernel behind a method of a robot; None where its program would be too long to be worth the wait."""
+    if _wants_rolling(robot, name, arrays):
+        return _rolled(robot, _caller(name, arrays, fixed), name, arrays)
+    if len(robot.bodies) > MOST_BODIES:
+        return None
     kernel = Kernel.remembered(
         request(robot, name, arrays, fixed),
         lambda: _fewest_operations(robot, _caller(name, arrays, fixed), name, arrays, ()),
     )
     return kernel if kernel.is_remembered or len(kernel.program.nodes) <= MOST_NODES else None
+
+
+def _wants_rolling(robot: Robot, name: str, arrays: Sequence[str]) -> bool:
+    """Whether a robot is so large that its sweeps are better left as loops, and they can be."""
+    plain = all(c.spin is None for c in robot.constants())
+    return len(robot.bodies) > MOST_BODIES and name in ROLLABLE and "external" not in arrays and plain
+
+
+def _rolled(robot: Robot, call: Any, name: str, arrays: Sequence[str]) -> Kernel:
+    if name not in ROLLABLE:
+        raise InputError(f"{name} cannot be rolled; these can: {', '.join(sorted(ROLLABLE))}")
+    return RolledKernel(roll(robot, call, name, arrays), robot)
 
 
 def _caller(name: str, arrays: tuple[str, ...], fixed: Mapping[str, Any]) -> Callable[..., Any]:

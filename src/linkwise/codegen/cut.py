@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 from .scalar import Scalar
 
@@ -37,7 +38,7 @@ def fewest(
         if id(x) in numbers:
             _edge(residual, _START, 2 * numbers[id(x)], _ANY)
     while (path := _path(residual)) is not None:
-        for a, b in zip(path, path[1:]):
+        for a, b in pairwise(path):
             residual[a][b] -= 1
             residual[b][a] = residual[b].get(a, 0) + 1
     reached = _reached(residual)

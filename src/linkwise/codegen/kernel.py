@@ -13,13 +13,12 @@ import numpy as np
 
 from ..errors import InputError
 from . import derivative
-from .engine import MachineCode, compile_ir, compile_program, host, load_object
+from .engine import MachineCode, compile_program, load_object
 from .entry import bound_function, quick_function
-from .llvm_rolled import rolled_ir, tables
+from .listing import listing
 from .program import Program, Signature
 from .requests import recall, remember
-from .rolled import RolledProgram
-from .scalar import Operations, Scalar, reachable
+from .scalar import Operations
 
 # Below this many states a thread costs more than it saves.
 _STATES_PER_THREAD = 1024
@@ -224,54 +223,6 @@ class Kernel:
         return any(list(_pool().map(lambda part: _call(code, len(part[-1]), part), parts)))
 
 
-class RolledKernel(Kernel):
-    """A kernel whose code loops over the bodies, for long chains and big trees."""
-
-    def __init__(self, program: RolledProgram, model: Any) -> None:
-        self._rolled = program
-        self._integers, self._numbers = tables(program, model)
-        self._kept: list[np.ndarray] = []
-        self._start(program.signature, None)
-
-    @property
-    def operations(self) -> Operations:
-        return self._rolled.operations
-
-    @cached_property
-    def source(self) -> str:
-        """What each class of bodies does in each phase."""
-        return rolled_listing(self._rolled)
-
-    def explain(self) -> str:
-        """What the kernel takes, gives and costs."""
-        inputs = ", ".join(f"{k} (..., {n})" for k, n in self.signature.inputs.items())
-        bodies = len(self._rolled.parents)
-        return (
-            f"{self.signature.name}: {inputs} -> {self.signature.shapes[0]}\n"
-            f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies in {len(self._rolled.classes)} classes\n"
-            f"  {self.operations} per state, {self.operations.total / bodies:.0f} per body"
-        )
-
-    @property
-    def program(self) -> Any:
-        raise InputError(
-            "rolled code has no scalar program, and so no derivatives of its own; compile with rolled=False, or use"
-            " robot.linearize_forward and the like"
-        )
-
-    def code(self, dtype: Any) -> MachineCode:
-        name = np.dtype(dtype).name
-        if name not in self._codes:
-            vector = host().vector(dtype)
-            code = compile_ir(rolled_ir(self._rolled, vector), vector)
-            numbers = np.ascontiguousarray(self._numbers, dtype=dtype)
-            self._kept += [numbers]
-            code.set_pointer("lw_integers", self._integers.ctypes.data)
-            code.set_pointer("lw_numbers", numbers.ctypes.data)
-            self._codes[name] = code
-        return self._codes[name]
-
-
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -320,60 +271,3 @@ def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> bool:
         failed = code.function(count, work.table_address, work.scratch_address)
     code.spare.append(work)
     return bool(failed)
-
-
-def rolled_listing(program: RolledProgram) -> str:
-    """A rolled program as text: for each phase and class, the loads, the lines and what becomes of them."""
-    lines = []
-    for p, works in enumerate(program.phases):
-        lines.append(f"phase {p}: for each body, {'base to tips' if p % 2 == 0 else 'tips to base'}")
-        for c, work in enumerate(works):
-            lines.append(f"  class {c} ({len(program.classes[c].members)} bodies)")
-            names: dict[int, str] = {}
-            for node in reachable(work.sinks, stop=work.loads):
-                if id(node) in work.loads:
-                    names[id(node)] = f"saved[{work.loads[id(node)]}]"
-                elif node.op == "input":
-                    names[id(node)] = f"{node.args[0]}[{node.args[1]}]"
-                else:
-                    names[id(node)] = f"t{len(names)}"
-                    lines.append(f"    {names[id(node)]} = {_right_side(node, names)}")
-            value = lambda x: names[id(x)] if isinstance(x, Scalar) else repr(x)
-            lines += [f"    hand {s.index}[{i}] = {value(x)}" for s, slots in work.hands for i, x in enumerate(slots)]
-            lines += [f"    out{k}[{j}] = {value(x)}" for k, j, x in work.outputs]
-            lines += [f"    saved[{place}] = {value(x)}" for place, x in work.saves.items()]
-    return "\n".join(lines)
-
-
-def _right_side(node: Scalar, names: dict[int, str]) -> str:
-    arguments = [names[id(x)] if isinstance(x, Scalar) else repr(x) for x in node.args]
-    symbol = {"add": "+", "sub": "-", "mul": "*"}.get(node.op)
-    if symbol:
-        return f"{arguments[0]} {symbol} {arguments[1]}"
-    forms = {"neg": "-{}", "inv": "1 / {}", "less": "{} < {}", "select": "{1} if {0} else {2}"}
-    forms["atan2"] = "atan2({}, {})"
-    return forms.get(node.op, node.op + "({})").format(*arguments)
-
-
-def listing(program: Program) -> str:
-    """A program as text: t7 = t3 * t5, and so on."""
-    names: dict[int, str] = {}
-
-    def value(x: Any) -> str:
-        return names[id(x)] if isinstance(x, Scalar) else repr(x)
-
-    lines: list[str] = []
-    for node in program.nodes:
-        if node.op == "input":
-            names[id(node)] = f"{node.args[0]}[{node.args[1]}]"
-            continue
-        right = _right_side(node, names)
-        name = names[id(node)] = f"t{len(lines)}"
-        lines.append(f"{name} = {right}")
-    start = 0
-    for k, shape in enumerate(program.shapes):
-        size = int(np.prod(shape))
-        label = "out" if program.single else f"out{k}"
-        lines += [f"{label}[{i}] = {value(x)}" for i, x in enumerate(program.roots[start : start + size])]
-        start += size
-    return "\n".join(lines)

@@ -66,7 +66,10 @@ def tables(program: RolledProgram, model: Any) -> tuple[np.ndarray, np.ndarray]:
 def _outward_slots(parents: tuple[int, ...]) -> tuple[list[int], list[int], int]:
     """(own slot, parent's slot, how many slots) of values that children will read."""
     waiting = np.bincount([p for p in parents if p >= 0], minlength=len(parents)).tolist()
-    own, of_parent, free, used = [], [], [], 2
+    own: list[int] = []
+    of_parent: list[int] = []
+    free: list[int] = []
+    used = 2
     for k, p in enumerate(parents):
         of_parent.append(0 if p < 0 else own[p])
         if not waiting[k]:
@@ -262,7 +265,10 @@ class _Body:
             width = _saved(self.program) * step
             return [f"  {name}o = mul i64 %k{p}, {width}", f"  {name} = getelementptr i8, ptr %work, i64 {name}o"]
         if what == "numbers":
-            return [*_integer(f"{name}i", p, NUMBERS), f"  {name} = getelementptr {self.t.scalar}, ptr %numbers, i64 {name}i"]
+            return [
+                *_integer(f"{name}i", p, NUMBERS),
+                f"  {name} = getelementptr {self.t.scalar}, ptr %numbers, i64 {name}i",
+            ]
         if what == "output":
             return [*_integer(f"{name}i", p, OUTPUT), *_offset(name, "%out", step)]
         if what.startswith("input:"):

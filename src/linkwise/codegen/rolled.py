@@ -21,8 +21,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..inputs import length
-from ..model.model import BodyConstants, Model
 from ..model.joints import Revolute
+from ..model.model import BodyConstants, Model
 from ..model.normal_form import Hinge, normal_form
 from ..spatial import RigidInertia, Transform, Turn
 from ..sweeps import Loop
@@ -275,7 +275,7 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
     if c.placement.turns is None:
         place = [*c.placement.R.ravel(), *c.placement.l]
-        key = (pickle.dumps(c.kind), len(rotor), "matrix")
+        key: Any = (pickle.dumps(c.kind), len(rotor), "matrix")
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*c.placement.l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
@@ -287,7 +287,7 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
         kind = c.kind
         if c.placement.turns is None:
             R, rest = np.array(x[:9], dtype=object).reshape(3, 3), x[9:]
-            turns = None
+            turns: Any = None
         else:
             turns, rest = (Turn(2, x[0], x[1]), Turn(0, x[2], x[3])), x[4:]
             if isinstance(c.kind, Revolute):
@@ -332,7 +332,9 @@ def roll(model: Any, function: Callable[..., Any], name: str, arrays: Sequence[s
     leaves, structure = flatten(function(stand_in, *symbols))
     outputs = [np.asarray(x) for x in leaves]
     if any(x.shape != (stand_in.nv,) for x in outputs):
-        raise InputError(f"{name} is not a function from joint-space vectors to joint-space vectors: it cannot be rolled")
+        raise InputError(
+            f"{name} is not a function from joint-space vectors to joint-space vectors: it cannot be rolled"
+        )
     shapes = tuple((model.nv,) for _ in outputs)
     signature = Signature(name, {a: length(model, a) for a in arrays}, shapes, structure is LEAF, structure)
     program = RolledProgram(signature, tuple(model.parents), classes, recorder.sweeps)

@@ -163,21 +163,27 @@ _RIGHT = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 
 
 def _zxz(R: np.ndarray) -> tuple[tuple[float, float], ...]:
-    """(cos, sin) of three angles with R = Rz Rx Rz; the first is zero where the middle one is 0 or π."""
+    """(cos, sin) of three angles with R = Rz Rx Rz; the first is zero where the middle one is 0 or π.
+
+    The first angle is known to rounding divided by the sine of the middle one. Where it may as well be 0 or π it is
+    that; the others follow from what is left, so that their product is R to rounding all the same.
+    """
     across = float(np.hypot(R[0, 2], R[1, 2]))
-    middle = _angle(float(R[2, 2]), across)
-    if across < 1e-12:
-        return (1.0, 0.0), (1.0 if R[2, 2] > 0 else -1.0, 0.0), _angle(float(R[0, 0]), float(-R[0, 1]))
-    first = _angle(-float(R[1, 2]), float(R[0, 2]))
-    return first, middle, _angle(float(R[2, 1]), float(R[2, 0]))
+    first = (1.0, 0.0)
+    if across > 1e-12:
+        first = _angle(-float(R[1, 2]), float(R[0, 2]), 8 * _ROUNDING / across)
+    left = np.asarray(Turn(2, *first).T @ R, dtype=float)
+    middle = _angle(float(left[2, 2]), -float(left[1, 2]))
+    left = np.asarray(Turn(0, *middle).T @ left, dtype=float)
+    return first, middle, _angle(float(left[0, 0]), float(left[1, 0]))
 
 
-def _angle(c: float, s: float) -> tuple[float, float]:
+def _angle(c: float, s: float, rounding: float = _ROUNDING) -> tuple[float, float]:
     size = float(np.hypot(c, s))
     c, s = c / size, s / size
-    if abs(c) < _ROUNDING:
+    if abs(c) < rounding:
         return 0.0, float(np.sign(s))
-    if abs(s) < _ROUNDING:
+    if abs(s) < rounding:
         return float(np.sign(c)), 0.0
     return c, s
 
