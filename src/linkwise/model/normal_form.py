@@ -62,7 +62,8 @@ def _reframed(model: M, moved: list[Transform]) -> tuple[M, list[Transform]]:
         spin = None if c.spin is None else _clean(outer.R.T @ c.spin)
         inertia = _clean_inertia(congruence(own.inverse(), c.M))
         placed = outer.inverse().compose(c.placement).compose(own)
-        constants.append(_joined(placed, replace(c, M=inertia, spin=spin)))
+        lengths = [np.abs(x.l).max() for x in (outer, c.placement, own)]
+        constants.append(_joined(placed, replace(c, M=inertia, spin=spin), max(lengths)))
     if all(p >= 0 or c.kind.kind in _AXIAL for p, c in zip(model.parents, constants)):
         constants = [_at_origin(c) if p < 0 else c for c, p in zip(constants, model.parents)]
     gravity = _clean(world.R.T @ np.asarray(model.gravity))
@@ -137,9 +138,12 @@ def _at_origin(c: BodyConstants) -> BodyConstants:
     return replace(c, placement=Transform(c.placement.R, np.zeros(3), c.placement.turns))
 
 
-def _joined(placed: Transform, c: BodyConstants) -> BodyConstants:
-    """A constant pose and the joint after it: as turns about z, x, z, the last one part of a hinge's angle."""
-    l = _clean(placed.l)
+def _joined(placed: Transform, c: BodyConstants, size: float) -> BodyConstants:
+    """A constant pose and the joint after it: as turns about z, x, z, the last one part of a hinge's angle.
+
+    ``size`` is that of the lengths the pose was made from, to rounding of which its offset is known.
+    """
+    l = _clean(placed.l, size)
     if c.kind.kind not in _AXIAL:
         return replace(c, placement=Transform(_clean(placed.R), l))
     first, middle, last = _zxz(placed.R)
@@ -226,10 +230,10 @@ def _unit(x: np.ndarray) -> np.ndarray:
     return _clean(x / np.linalg.norm(x))
 
 
-def _clean(x: np.ndarray) -> np.ndarray:
+def _clean(x: np.ndarray, size: float = 0.0) -> np.ndarray:
     """Entries that are zero but for rounding made zero, so that they cost nothing."""
     x = np.array(x, dtype=float)
-    x[np.abs(x) <= _ROUNDING * np.abs(x).max(initial=0.0)] = 0.0
+    x[np.abs(x) <= _ROUNDING * np.abs(x).max(initial=size)] = 0.0
     return x
 
 
