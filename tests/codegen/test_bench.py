@@ -17,7 +17,7 @@ from linkwise.bench.machine import machine, one_core
 from linkwise.bench.peak import kernel_rate, measure_peak
 from linkwise.bench.peer import NotHere, Peer, Work, needs
 from linkwise.bench.peers import PEERS
-from linkwise.bench.report import from_json, make_report, markdown, to_json, write_between_markers
+from linkwise.bench.report import from_json, make_report, markdown, short_markdown, to_json, write_between_markers
 from linkwise.bench.suites import DECLARED, Suite, find_suite, read_suites
 
 # What each library needs beside linkwise; those not in the dev extra are tested where they are installed.
@@ -318,14 +318,19 @@ def test_the_table(report):
 
 
 def test_the_table_goes_between_markers(tmp_path, report):
+    """The whole or, where the marker says so, the tables and the machine alone; again gives the same."""
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- bench: tiny -->\nold\n<!-- end bench -->\nafter\n")
-    write_between_markers(page, "tiny", markdown(report))
-    write_between_markers(page, "tiny", markdown(report))
-    text = page.read_text()
-    assert text == f"before\n<!-- bench: tiny -->\n{markdown(report)}<!-- end bench -->\nafter\n"
-    with pytest.raises(lw.LinkwiseError, match="bench: other"):
-        write_between_markers(page, "other", "")
+    empty = "a\n<!-- bench: tiny -->\n{}<!-- end bench -->\nb\n<!-- bench: tiny short -->\n{}<!-- end bench -->\nc\n"
+    page.write_text(empty.format("old\n", ""))
+    for _ in range(2):
+        write_between_markers(page, report)
+        assert page.read_text() == empty.format(markdown(report), short_markdown(report))
+    assert "Results agree" not in short_markdown(report) and "| **linkwise** |" in short_markdown(report)
+
+    other = tmp_path / "other.md"
+    other.write_text("<!-- bench: other -->\n<!-- end bench -->\n")
+    with pytest.raises(lw.LinkwiseError, match="bench: tiny"):
+        write_between_markers(other, report)
 
 
 OPTIONS = ["--robot", "double_pendulum", "--function", "mass_matrix", "--batch", "8", "--repeats", "1"]

@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> None:
 
         save(draw(found), Path(arguments.plot))
     for page in arguments.write or ():
-        reports.write_between_markers(Path(page), found.suite, text)
+        reports.write_between_markers(Path(page), found)
     if arguments.markdown == "-":
         print(text, end="")
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -78,14 +79,8 @@ def from_json(text: str) -> Report:
 
 
 def markdown(report: Report) -> str:
-    """One table per robot, batch and precision: nanoseconds per state, and how many times linkwise's they are."""
-    parts = [
-        f"{report.about or report.suite}, on one core. Nanoseconds per state; in brackets, how often linkwise's fit in."
-    ]
-    for robot, batch, dtype in dict.fromkeys((r.case.robot, r.case.batch, r.case.dtype) for r in report.rows):
-        chosen = [r for r in report.rows if (r.case.robot, r.case.batch, r.case.dtype) == (robot, batch, dtype)]
-        states = "one state per call" if batch == 1 else f"batch of {batch}"
-        parts.append(f"**{robot}**, {states}, {dtype}\n\n{_library_table(chosen)}")
+    """One table per robot, batch and precision, then how near the kernels are to the limit, and what was left out."""
+    parts = _tables(report)
     if report.peaks:
         parts.append(f"**How near to the machine's limit**\n\n{peak_table(report)}")
     worst = max((r.difference for r in report.rows), default=0.0)
@@ -94,6 +89,21 @@ def markdown(report: Report) -> str:
         parts.append("Left out: " + "; ".join(left_out_lines(report.left_out)) + ".")
     parts.append("Made on " + describe(report.machine))
     return "\n\n".join(parts) + "\n"
+
+
+def short_markdown(report: Report) -> str:
+    """The tables and the machine alone."""
+    return "\n\n".join([*_tables(report), "Made on " + describe(report.machine)]) + "\n"
+
+
+def _tables(report: Report) -> list[str]:
+    about = report.about or f"Suite {report.suite!r}"
+    parts = [f"{about}, on one core: nanoseconds per state, and in brackets how many times linkwise's that is."]
+    for robot, batch, dtype in dict.fromkeys((r.case.robot, r.case.batch, r.case.dtype) for r in report.rows):
+        chosen = [r for r in report.rows if (r.case.robot, r.case.batch, r.case.dtype) == (robot, batch, dtype)]
+        states = "one state per call" if batch == 1 else f"batch of {batch}"
+        parts.append(f"**{robot}**, {states}, {dtype}\n\n{_library_table(chosen)}")
+    return parts
 
 
 def _library_table(rows: list[Row]) -> str:
@@ -158,12 +168,16 @@ def _line(*cells: str) -> str:
 # --- into a page -------------------------------------------------------------------------------------
 
 
-def write_between_markers(path: Path, suite: str, text: str) -> None:
-    """Put a text between ``<!-- bench: SUITE -->`` and ``<!-- end bench -->`` of a Markdown file."""
-    begin, end = f"<!-- bench: {suite} -->\n", "<!-- end bench -->"
-    page = path.read_text(encoding="utf-8")
-    head, found, rest = page.partition(begin)
-    _, closed, tail = rest.partition(end)
-    if not found or not closed:
-        raise FileError(f"{path}: has no {begin.strip()!r} … {end!r} to write between")
-    path.write_text(f"{head}{begin}{text}{end}{tail}", encoding="utf-8")
+def write_between_markers(path: Path, report: Report) -> None:
+    """Put the tables between ``<!-- bench: SUITE -->`` (or ``SUITE short``) and ``<!-- end bench -->`` of a page."""
+    try:
+        page = path.read_text(encoding="utf-8")
+    except OSError as e:
+        raise FileError(f"{path}: cannot be read ({e.strerror})") from None
+    texts = {report.suite: markdown(report), f"{report.suite} short": short_markdown(report)}
+    names = "|".join(map(re.escape, texts))
+    marked = re.compile(rf"(<!-- bench: ({names}) -->\n).*?(<!-- end bench -->)", re.DOTALL)
+    changed, count = marked.subn(lambda m: m[1] + texts[m[2]] + m[3], page)
+    if not count:
+        raise FileError(f"{path}: has no '<!-- bench: {report.suite} -->' … '<!-- end bench -->' to write between")
+    path.write_text(changed, encoding="utf-8")
