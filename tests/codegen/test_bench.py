@@ -53,7 +53,7 @@ def test_declared_suites():
     assert reach == {(r, f, 4096, "float64") for r in ("panda", "humanoid") for f in ARGUMENTS}
     assert {c.robot for c in suites["chains"].cases()} == {f"chain-{n}" for n in (7, 30, 100, 1000)}
     assert {c.batch for c in suites["singles"].cases()} == {1}
-    assert set(suites["peers"].libraries) == set(PEERS)
+    assert set(suites["peers"].libraries) == set(PEERS) - FOR_ONE_STATE
 
 
 def test_every_declared_robot_exists():
@@ -278,7 +278,7 @@ def test_one_core_and_back(monkeypatch):
 
 def test_peak_and_rates():
     peak = measure_peak(np.float32, repeats=1)
-    assert 1e8 < peak.fused < 1e13 and 1e8 < peak.unfused < 1e13
+    assert all(1e8 < rate < 1e13 for rate in (peak.fused, peak.unfused, peak.storing))
     rows, _ = runner.run([Case("ur5", "mass_matrix", batch=8)], ["linkwise"], repeats=1)
     count = rows[0].operations
     assert kernel_rate(rows[0]) == (count.additions + count.multiplications) / (rows[0].nanoseconds * 1e-9)

@@ -22,6 +22,7 @@ ONE_THREAD = {
     "NPROC": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
+    "JAX_ENABLE_X64": "1",
 }
 
 

@@ -143,7 +143,8 @@ def peak_table(report: Report) -> str:
         cells = [r.case.robot, TITLES[r.case.function], str(r.operations), f"{rate / 1e9:.1f}"]
         lines.append(_line(*cells, f"{rate / peak.fused:.0%}", _digits(r.nanoseconds), *parts))
     rates = "; ".join(
-        f"{dtype}: {p.fused / 1e9:.1f} G/s fused, {p.unfused / 1e9:.1f} G/s unfused"
+        f"{dtype}: {p.fused / 1e9:.1f} G/s fused, {p.unfused / 1e9:.1f} unfused, {p.storing / 1e9:.1f} fused with every"
+        " third result stored"
         for dtype, p in report.peaks.items()
     )
     return "\n".join(lines) + f"\n\nMeasured peak of additions and multiplications, {rates}. G/s counts × and + alone."
