@@ -12,8 +12,12 @@ from .report import TITLES, Report
 from .runner import Row
 
 _INK, _PALE, _GRID = "#22303c", "#8a97a3", "#dde3e8"
-_OWN = "#d1495b"
-_OTHERS = ("#2e6f95", "#6fa3c2", "#9cc3da", "#c6dcea", "#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f")
+# Ways to run one library share a hue.
+_HUES = {
+    "linkwise": ("#d1495b", "#e58a96", "#f0b9c0", "#8c1c2e"),
+    "Pinocchio": ("#1d4e6b", "#2e6f95", "#6fa3c2", "#b5d2e3"),
+    "": ("#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f"),
+}
 
 
 def draw(report: Report) -> Figure:
@@ -62,14 +66,18 @@ def _draw_panel(axis: Any, rows: list[Row], libraries: list[str]) -> None:
 
 
 def _colour(library: str, libraries: list[str]) -> str:
-    if library == "linkwise":
-        return _OWN
-    others = [x for x in libraries if x != "linkwise"]
-    return _OTHERS[others.index(library) % len(_OTHERS)]
+    family = _family(library)
+    members = [x for x in libraries if _family(x) == family]
+    return _HUES[family][members.index(library) % len(_HUES[family])]
+
+
+def _family(library: str) -> str:
+    return next((f for f in _HUES if f and library.startswith(f)), "")
 
 
 def _short(nanoseconds: float) -> str:
     """Three letters or so, to stand on a thin bar."""
-    if nanoseconds >= 999.5:
-        return f"{nanoseconds / 1000:.3g}k"
-    return f"{nanoseconds:.3g}"
+    if nanoseconds < 999.5:
+        return f"{nanoseconds:.3g}"
+    thousands = nanoseconds / 1000
+    return f"{thousands:.1f}k" if thousands < 9.95 else f"{thousands:.0f}k"
