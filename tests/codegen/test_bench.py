@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import xml.etree.ElementTree as ElementTree
 
@@ -12,11 +13,12 @@ import linkwise as lw
 from linkwise import cli
 from linkwise.bench import files, runner
 from linkwise.bench.cases import ARGUMENTS, Case, robot_of, states
+from linkwise.bench.layout import depth_first
 from linkwise.bench.limits import matrix_of_copies, sines_and_cosines, sum_of_vectors
 from linkwise.bench.machine import machine, one_core
 from linkwise.bench.peak import kernel_rate, measure_peak
 from linkwise.bench.peer import NotHere, Peer, Work, needs
-from linkwise.bench.peers import PEERS
+from linkwise.bench.peers import PEERS, pinocchio_native
 from linkwise.bench.report import from_json, make_report, markdown, short_markdown, to_json, write_between_markers
 from linkwise.bench.suites import DECLARED, Suite, find_suite, read_suites
 
@@ -32,7 +34,7 @@ NEEDS = {
     "JaxSim": ["jaxsim"],
     "adam, CasADi, C": ["adam", "casadi"],
 }
-# Compiling these takes minutes, once: they are tested where that has been done.
+# Compiling these takes minutes.
 COMPILED = {"Pinocchio, C++ loop", "Pinocchio, CasADi, C"}
 FOR_ONE_STATE = {"linkwise, kernel.quick", "linkwise, robot's method"}
 
@@ -118,6 +120,34 @@ def test_libraries_compute_the_same(library, robot):
     assert not [x for x in left_out if x.reason.startswith(("refused", "failed"))]
     assert rows and all(r.difference < 1e-12 and r.nanoseconds > 0 for r in rows)
     assert {r.case for r in rows} | {x.case for x in left_out} == set(cases)
+
+
+@pytest.mark.parametrize("library", sorted(COMPILED))
+def test_compiled_libraries_compute_the_same(library, monkeypatch):
+    folder = os.environ.get("LINKWISE_TEST_BENCH_CACHE")
+    if folder is None:
+        pytest.skip("compiles for minutes; LINKWISE_TEST_BENCH_CACHE=FOLDER runs it and keeps what was compiled there")
+    monkeypatch.setenv("LINKWISE_CACHE", folder)
+    rows, left_out = runner.run(
+        [Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in ARGUMENTS], [library], 1
+    )
+    assert not left_out and all(r.difference < 1e-12 for r in rows)
+
+
+def test_the_robot_handed_to_compiled_code():
+    """Depth first, each with its parent, kind, axis, placement and inertia."""
+    robot = lw.load("quadruped")
+    head, *lines = pinocchio_native.model_text(robot).splitlines()
+    assert [float(x) for x in head.split()] == [13, 0, 0, -9.81]
+    order = depth_first(robot)
+    for i, (k, line) in enumerate(zip(order, lines, strict=True)):
+        parent, kind, *numbers = line.split()
+        body = robot.bodies[k]
+        assert int(parent) == (0 if k == 0 else 1 + order.index(robot.parents[k])) and int(parent) <= i
+        assert kind == "free" if k == 0 else kind in ("RX", "RY", "RZ", "R")
+        placement, inertia = body.joint.placement, body.inertia
+        expected = [*np.ravel(placement.R), *placement.l, inertia.mass, *inertia.com, *np.ravel(inertia.tensor)]
+        assert [float(x) for x in numbers[3:]] == expected
 
 
 def test_no_library_is_forgotten():
@@ -267,8 +297,6 @@ def test_the_machine_is_described():
 
 
 def test_one_core_and_back(monkeypatch):
-    import os
-
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     with one_core():
@@ -317,6 +345,7 @@ def test_the_table(report):
     assert "**double_pendulum**, one state per call, float64" in text
     assert "| library | forward dynamics | inverse dynamics | mass matrix | inverse mass matrix |" in text
     assert text.count("| **linkwise** |") == 2 and report.machine["processor"] in text
+    assert f"- linkwise: {PEERS['linkwise'].timed}" in text
 
 
 def test_the_table_goes_between_markers(tmp_path, report):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import hashlib
 import shutil
@@ -26,13 +27,19 @@ FAST = ["-O3", "-march=native", "-fPIC", "-shared"]
 _PATIENCE = 900  # seconds
 
 
-@lru_cache(maxsize=1)
 def build_folder() -> Path:
-    """Where what is built stays: beside the cached kernels, or until this process ends where that cache is off."""
+    """Where what is built stays: beside the cached kernels, or a folder of this process where that cache is off."""
     kept = cache.folder()
-    folder = kept / "bench" if kept is not None else Path(tempfile.mkdtemp(prefix="linkwise-bench-"))
+    folder = kept / "bench" if kept is not None else _folder_of_this_process()
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@lru_cache(maxsize=1)
+def _folder_of_this_process() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="linkwise-bench-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 def build(compiler: str, source: str, flags: Iterable[str], suffix: str = ".so", depends: Iterable[str] = ()) -> Path:

@@ -83,6 +83,8 @@ def markdown(report: Report) -> str:
     parts = _tables(report)
     if report.peaks:
         parts.append(f"**How near to the machine's limit**\n\n{peak_table(report)}")
+    used = dict.fromkeys(r.library for r in report.rows)
+    parts.append("What is timed:\n\n" + "\n".join(f"- {name}: {PEERS[name].timed}" for name in used))
     worst = max((r.difference for r in report.rows), default=0.0)
     parts.append(f"Results agree with the NumPy sweeps to {worst:.0e} of their largest number.")
     if report.left_out:
