@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from . import __version__
-from .errors import FileError, InputError, LinkwiseError
+from .bench import command as bench_command
+from .errors import FileError, LinkwiseError
 
 PICTURE = "linkwise-demo.png"
 NO_MATPLOTLIB = 'No picture: matplotlib is missing. This brings it: pip install "linkwise[plot]"'
@@ -121,41 +122,13 @@ def _robots(arguments: argparse.Namespace) -> None:
         print(f"{name:<16} {len(r.bodies):>6} {r.nq:>4} {r.nv:>4} {r.total_mass:>10.2f}  {', '.join(r.tips)}")
 
 
-# --- bench -------------------------------------------------------------------------------------------
-
-
-def _bench_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--robot", action="append", metavar="NAME", help="a robot's name or file (panda, humanoid)")
-    parser.add_argument("--function", action="append", metavar="NAME", help="forward_dynamics, mass_matrix, … (all)")
-    parser.add_argument("--batch", action="append", type=int, metavar="N", help="states at once (4096)")
-    parser.add_argument("--dtype", action="append", choices=("float64", "float32"), help="precision (float64)")
-    parser.add_argument("--repeats", type=int, default=7, metavar="N", help="rounds, of which the median counts (7)")
-
-
-def _bench(arguments: argparse.Namespace) -> None:
-    from .bench.cases import ARGUMENTS, cases
-    from .bench.runner import run, table
-
-    functions = tuple(arguments.function or ARGUMENTS)
-    unknown = [f for f in functions if f not in ARGUMENTS]
-    if unknown:
-        raise InputError(f"no benchmark of {unknown[0]!r}; choose from {', '.join(ARGUMENTS)}")
-    if arguments.repeats < 1 or any(n < 1 for n in arguments.batch or ()):
-        raise InputError("--repeats and --batch must be at least 1")
-    chosen = cases(
-        tuple(arguments.robot or ("panda", "humanoid")),
-        functions,
-        tuple(arguments.batch or (4096,)),
-        tuple(arguments.dtype or ("float64",)),
-    )
-    print(table(run(chosen, repeats=arguments.repeats)))
-
-
 # --- the table ---------------------------------------------------------------------------------------
 
 COMMANDS = (
     Command("demo", "show on one robot what linkwise does, and draw it", _demo_arguments, _demo),
-    Command("bench", "time linkwise beside the libraries installed here, on one core", _bench_arguments, _bench),
+    Command(
+        "bench", "time linkwise beside other libraries on one core", bench_command.add_arguments, bench_command.run
+    ),
     Command("robots", "list the built-in robots", lambda parser: None, _robots),
 )
 

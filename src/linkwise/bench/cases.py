@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
+from ..make import chain, load
 from ..robot import Robot
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -20,30 +20,34 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table."""
+    """One group of figures: every library runs it on the same states."""
 
     robot: str
     function: str
     batch: int = 4096
     dtype: str = "float64"
 
+    def __str__(self) -> str:
+        return f"{self.robot}, {self.function}, batch {self.batch}, {self.dtype}"
 
-def cases(
-    robots: tuple[str, ...] = ("panda", "humanoid"),
-    functions: tuple[str, ...] = tuple(ARGUMENTS),
-    batches: tuple[int, ...] = (4096,),
-    dtypes: tuple[str, ...] = ("float64",),
-) -> Iterator[Case]:
-    """All combinations."""
-    for robot, function, batch, dtype in product(robots, functions, batches, dtypes):
-        yield Case(robot, function, batch, dtype)
+
+def robot_of(case: Case) -> Robot:
+    """The robot of a case: "chain-30" is ``lw.chain(30)``, anything else a name or file for ``lw.load``."""
+    links = re.fullmatch(r"chain-(\d+)", case.robot)
+    return chain(int(links[1])) if links else load(case.robot)
 
 
 def states(robot: Robot, case: Case, seed: int = 0) -> list[np.ndarray]:
-    """The arguments of a case, the same in every run."""
+    """The arguments of a case (batch, n), C-contiguous, the same in every run. No motor drives a free base."""
     rng = np.random.default_rng(seed)
     out = []
     for name in ARGUMENTS[case.function]:
         x = robot.random_configuration(rng, case.batch) if name == "q" else rng.normal(size=(case.batch, robot.nv))
+        if name == "tau":
+            x[:, [i for i, driven in enumerate(_driven(robot)) if not driven]] = 0.0
         out.append(x.astype(case.dtype))
     return out
+
+
+def _driven(robot: Robot) -> list[bool]:
+    return [joint.kind.kind != "free" for joint in robot.joints for _ in range(joint.kind.nv)]

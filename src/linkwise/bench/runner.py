@@ -3,72 +3,121 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from ..make import load
-from .cases import Case, states
-from .libraries import LIBRARIES
+from ..codegen.scalar import Operations
+from ..robot import Robot
+from .cases import Case, robot_of, states
+from .peer import NotHere, Peer, Work
+from .peers import PEERS
+
+# The largest difference from the reference, relative to its largest number, with which a library is timed at all.
+TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
+_TURN = 0.01  # seconds a library's turn lasts at least
 
 
 @dataclass(frozen=True)
 class Row:
-    """A library's figures in a case: nanoseconds per state, and how far its results are from linkwise's."""
+    """A library's figures in a case: nanoseconds per state, and how far its results are from the reference."""
 
     case: Case
     library: str
     nanoseconds: float
     difference: float
+    operations: Operations | None = None
 
 
-def run(cases: Iterable[Case], libraries: Iterable[str] | None = None, repeats: int = 7) -> list[Row]:
+@dataclass(frozen=True)
+class LeftOut:
+    """A library that did not run a case, and why."""
+
+    case: Case
+    library: str
+    reason: str
+
+
+def run(
+    cases: Iterable[Case],
+    libraries: Iterable[str] = tuple(PEERS),
+    repeats: int = 7,
+    say: Callable[[str], None] = lambda text: None,
+) -> tuple[list[Row], list[LeftOut]]:
     """Measure. All libraries of a case take turns, so that the machine's moods fall on all alike."""
     rows: list[Row] = []
+    left_out: list[LeftOut] = []
+    peers = [PEERS[name] for name in libraries]
     for case in cases:
-        robot = load(case.robot)
+        say(str(case))
+        robot = robot_of(case)
         arguments = states(robot, case)
-        calls = _calls(robot, case, arguments, libraries)
-        reference = calls["linkwise"]().copy() if "linkwise" in calls else next(iter(calls.values()))().copy()
-        scale = np.abs(reference).max()
-        differences = {name: float(np.abs(call() - reference).max() / scale) for name, call in calls.items()}
-        times: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(repeats):
-            for name, call in calls.items():
-                times[name].append(_seconds(getattr(call, "timed", call)))
-        for name in calls:
-            rows.append(Row(case, name, float(np.median(times[name])) / case.batch * 1e9, differences[name]))
-    return rows
+        reference = _reference(robot, case, arguments)
+        ready: dict[str, tuple[Work, float]] = {}
+        for peer in peers:
+            try:
+                ready[peer.name] = _compared(peer, robot, case, arguments, reference)
+            except NotHere as e:
+                left_out.append(LeftOut(case, peer.name, str(e)))
+        times = _interleaved({name: work.run for name, (work, _) in ready.items()}, repeats)
+        for name, (work, difference) in ready.items():
+            rows.append(Row(case, name, times[name] / case.batch * 1e9, difference, work.operations))
+    return rows, left_out
 
 
-def _calls(robot: Any, case: Case, arguments: list[np.ndarray], libraries: Iterable[str] | None) -> dict[str, Any]:
-    wanted = LIBRARIES if libraries is None else {k: LIBRARIES[k] for k in libraries}
-    made = {name: make(robot, case, arguments) for name, make in wanted.items()}
-    return {name: call for name, call in made.items() if call is not None}
+def _reference(robot: Robot, case: Case, arguments: list[np.ndarray]) -> np.ndarray:
+    """The NumPy sweeps in double precision: what every library, linkwise's kernels included, is compared with."""
+    return np.asarray(robot.compile(case.function, target="numpy")(*(x.astype(np.float64) for x in arguments)))
 
 
-def _seconds(call: Any) -> float:
-    """Per call, over a turn of at least 10 ms: a short call would otherwise pay for the caches its neighbour filled."""
-    call()
-    calls, start = 0, time.perf_counter()
-    while True:
+def _compared(
+    peer: Peer, robot: Robot, case: Case, arguments: list[np.ndarray], reference: np.ndarray
+) -> tuple[Work, float]:
+    """A case made ready in a library and its difference from the reference, or NotHere."""
+    try:
+        work = peer.prepare(robot, case, arguments)
+        found = work.result(work.run())
+    except NotHere:
+        raise
+    except Exception as e:  # a peer that breaks, as some do with others' newer versions, must not stop the rest
+        raise NotHere(f"failed: {type(e).__name__}: {' '.join(str(e).split())[:200]}") from e
+    if found.shape != reference.shape:
+        raise NotHere(f"refused: its results have shape {found.shape}, not {reference.shape}")
+    difference = float(np.abs(found - reference).max() / np.abs(reference).max())
+    if not difference < TOLERANCE[case.dtype]:  # also where it is not a number
+        raise NotHere(f"refused: its results differ by {difference:.0e}")
+    return work, difference
+
+
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Seconds of one call, over a turn."""
+    return _seconds(call, _calls_in_a_turn(call))
+
+
+def _interleaved(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median seconds of a call of each, taken in turns."""
+    counts = {name: _calls_in_a_turn(call) for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            call()  # the caches its neighbour filled
+            times[name].append(_seconds(call, counts[name]))
+    return {name: float(np.median(t)) for name, t in times.items()}
+
+
+def _calls_in_a_turn(call: Callable[[], Any]) -> int:
+    count = 1
+    while (elapsed := _seconds(call, count) * count) < _TURN:
+        count = max(2 * count, int(count * _TURN / max(elapsed, 1e-9)))
+    return count
+
+
+def _seconds(call: Callable[[], Any], count: int) -> float:
+    """Of this process's own time, all its threads together: what others do on the machine does not count."""
+    start = time.process_time()
+    for _ in repeat(None, count):
         call()
-        calls += 1
-        elapsed = time.perf_counter() - start
-        if elapsed > 0.01:
-            return elapsed / calls
-
-
-def table(rows: list[Row]) -> str:
-    """The figures as a Markdown table, with the ratio to linkwise."""
-    own = {r.case: r.nanoseconds for r in rows if r.library == "linkwise"}
-    lines = ["| robot | function | batch | library | ns per state | linkwise is quicker by | results differ by |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    for r in rows:
-        ratio = f"{r.nanoseconds / own[r.case]:.1f}×" if r.library != "linkwise" and r.case in own else ""
-        name = f"{r.case.function} ({r.case.dtype})"
-        cells = [r.case.robot, name, str(r.case.batch), r.library, f"{r.nanoseconds:.1f}", ratio, f"{r.difference:.0e}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return (time.process_time() - start) / count

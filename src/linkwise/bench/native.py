@@ -1,0 +1,106 @@
+"""C and C++ compiled on this machine for peers that have no quick way to run a batch from Python."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..codegen import cache
+from ..robot import Robot
+from .cases import Case
+from .layout import Layout, full
+from .peer import NotHere, Work
+
+FAST = ["-O3", "-march=native", "-fPIC", "-shared"]
+
+_PATIENCE = 900  # seconds
+
+
+def build_folder() -> Path:
+    """Where what is built stays: beside the cached kernels, or a folder of this process where that cache is off."""
+    kept = cache.folder()
+    folder = kept / "bench" if kept is not None else _folder_of_this_process()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@lru_cache(maxsize=1)
+def _folder_of_this_process() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="linkwise-bench-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def build(compiler: str, source: str, flags: Iterable[str], suffix: str = ".so", depends: Iterable[str] = ()) -> Path:
+    """Compile a text, once for each combination of text, flags and what it depends on."""
+    program = shutil.which(compiler)
+    if sys.platform == "win32":
+        raise NotHere("what is compiled for this peer needs a Unix system")
+    if program is None:
+        raise NotHere(f"needs the compiler {compiler}")
+    flags = list(flags)
+    name = hashlib.sha256("\0".join([_version(program), source, *flags, *depends]).encode()).hexdigest()[:32]
+    target = build_folder() / f"{name}{suffix}"
+    if target.exists():
+        return target
+    with tempfile.TemporaryDirectory(dir=build_folder()) as folder:
+        text = Path(folder, "source.cpp" if compiler.endswith("++") else "source.c")
+        text.write_text(source, encoding="utf-8")
+        made = Path(folder, "made")
+        run([program, str(text), "-o", str(made), *flags])
+        made.replace(target)
+    return target
+
+
+def run(command: list[str], **options: Any) -> str:
+    """Run a program; its last words become the reason where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False, **options)
+    if done.returncode != 0:
+        errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["?"]
+        raise NotHere(f"{Path(command[0]).name} failed: {errors[0][:200]}")
+    return done.stdout
+
+
+@lru_cache(maxsize=4)
+def _version(program: str) -> str:
+    """The compiler and the processor, for which -march=native differs."""
+    return run([program, "--version"]) + run([program, "-march=native", "-Q", "--help=target"])
+
+
+def over_states(
+    robot: Robot, case: Case, arguments: list[np.ndarray], layout: Layout, call: Callable[..., Any], *more: np.ndarray
+) -> Work:
+    """A C function of (number of states, addresses of the arguments, of ``more``, of the result).
+
+    Matrices may be filled in the lower triangle of their rows only, as column-major code does with an upper one.
+    """
+    inputs = [*layout.arguments(case.function, arguments), *more]
+    square = case.function.startswith("mass_matrix")
+    out = np.zeros((case.batch, robot.nv, robot.nv) if square else (case.batch, robot.nv))
+    where, n = pointers(*inputs, out), ctypes.c_long(case.batch)
+
+    def run(keep: Any = inputs) -> None:
+        call(n, *where)
+
+    def result(_: None) -> np.ndarray:
+        found = full(np.swapaxes(out, -1, -2)) if square else out
+        return layout.result(case.function, arguments, found)
+
+    return Work(run, result)
+
+
+def pointers(*arrays: np.ndarray) -> list[ctypes.c_void_p]:
+    """The addresses of C-contiguous arrays, which the caller keeps alive."""
+    assert all(x.flags.c_contiguous and x.dtype == np.float64 for x in arrays)
+    return [ctypes.c_void_p(x.ctypes.data) for x in arrays]

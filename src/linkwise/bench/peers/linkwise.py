@@ -1,0 +1,61 @@
+"""linkwise itself: kernels, the calls for one state, and the same functions through JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...robot import Robot
+from ..cases import Case
+from ..peer import NotHere, Peer, Work, needs_float64
+from .jax_calls import prepared
+
+
+def kernel(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    kernel = robot.compile(case.function)
+    if case.batch == 1:
+        single = [x[0] for x in arguments]
+        return Work(lambda: kernel(*single, threads=1), lambda y: y[None], kernel.operations)
+    out = np.empty_like(kernel(*arguments, threads=1))
+    return Work(lambda: kernel(*arguments, out=out, threads=1), operations=kernel.operations)
+
+
+def quick(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    _needs_one_state(case)
+    kernel = robot.compile(case.function)
+    call, single = kernel.quick, [x[0] for x in arguments]
+    return Work(lambda: call(*single), lambda y: y[None], kernel.operations)
+
+
+def method(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    _needs_one_state(case)
+    call, single = getattr(robot, case.function), [x[0] for x in arguments]
+    return Work(lambda: call(*single), lambda y: y[None])
+
+
+def through_jax(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    return prepared(case, lambda: robot.compile(case.function, target="jax"), arguments)
+
+
+def _needs_one_state(case: Case) -> None:
+    needs_float64(case)
+    if case.batch != 1:
+        raise NotHere("for one state only")
+
+
+KERNEL = Peer(
+    "linkwise",
+    ("linkwise", "llvmlite"),
+    "robot.compile(function), one call for the batch with threads=1, into an array that is there already;"
+    " for a batch of 1, one call on one state, giving a new array",
+    kernel,
+)
+QUICK = Peer("linkwise, kernel.quick", ("linkwise",), "kernel.quick on one state, giving a new array", quick)
+METHOD = Peer(
+    "linkwise, robot's method", ("linkwise",), "robot.forward_dynamics(q, v, tau) and so on, one state", method
+)
+JAX = Peer(
+    "linkwise through JAX",
+    ("linkwise", "jax"),
+    "robot.compile(function, target='jax'), jitted over the batch, arrays on the device already, until ready",
+    through_jax,
+)

@@ -1,0 +1,116 @@
+"""Pinocchio compiled here: its algorithms in a C++ loop, and as C generated through CasADi.
+
+The headers of Pinocchio and Boost are in the wheel of Pinocchio, those of CasADi and Eigen in that of CasADi.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...model.model import Model
+from ...robot import Robot
+from ..cases import Case
+from ..layout import depth_first
+from ..native import FAST, build, over_states, run
+from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_joints
+from .casadi_c import compiled
+from .pinocchio import KINDS, joint_letter, layout
+
+_HERE = Path(__file__).parent
+# What Pinocchio's own build files define for those who use it.
+_DEFINES = [
+    "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
+    "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30",
+    "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
+    "-DBOOST_FUSION_INVOKE_MAX_ARITY=12",
+]
+
+
+def model_text(robot: Model) -> str:
+    """The robot as pinocchio_reader.hpp reads it."""
+    needs_joints(robot, *KINDS, free_base_only=False)
+    order = depth_first(robot)
+    place = {k: i + 1 for i, k in enumerate(order)}
+    lines = [f"{len(order)} {_text(robot.gravity)}"]
+    for k in order:
+        body, parent = robot.bodies[k], robot.parents[k]
+        kind, inertia, placement = body.joint.kind, body.inertia, body.joint.placement
+        name = kind.kind if kind.kind in ("free", "spherical") else kind.kind[0].upper() + joint_letter(kind)
+        axis = getattr(kind, "axis", np.zeros(3))
+        numbers = [axis, placement.R, placement.l, inertia.mass, inertia.com, inertia.tensor]
+        lines.append(f"{place.get(parent, 0)} {name} " + " ".join(_text(x) for x in numbers))
+    return "\n".join(lines) + "\n"
+
+
+def _text(numbers: Any) -> str:
+    return " ".join(repr(float(x)) for x in np.ravel(numbers))
+
+
+def _headers() -> tuple[Path, Path]:
+    """(the folder of Pinocchio's headers, that of CasADi's package)."""
+    pin, casadi = needs("pinocchio", "pin"), needs("casadi", "casadi")
+    where = next((p for p in Path(pin.__file__).parents if (p / "include" / "pinocchio").is_dir()), None)
+    package = Path(casadi.__file__).parent
+    if where is None or not (package / "include" / "eigen3").is_dir():
+        raise NotHere("the headers of Pinocchio and Eigen are not where the wheels of pin and casadi have them")
+    return where / "include", package
+
+
+def _cpp(name: str) -> str:
+    """A C++ file of this folder with the reader it includes put in."""
+    reader = (_HERE / "pinocchio_reader.hpp").read_text(encoding="utf-8")
+    return (_HERE / name).read_text(encoding="utf-8").replace('#include "pinocchio_reader.hpp"', reader)
+
+
+# --- a loop in C++ -----------------------------------------------------------------------------------
+
+
+def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    needs_float64(case)
+    own, text = layout(robot), model_text(robot)
+    include, casadi = _headers()
+    flags = [*FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *_DEFINES]
+    flags += [f"-I{include}", f"-I{casadi / 'include' / 'eigen3'}"]
+    library = ctypes.CDLL(str(build("g++", _cpp("pinocchio_loop.cpp"), flags)))
+    library.make_robot.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(library.make_robot(text.encode()))
+    call = getattr(library, case.function)
+    return over_states(robot, case, arguments, own, lambda n, *where: call(handle, n, *where))
+
+
+# --- C through CasADi --------------------------------------------------------------------------------
+
+
+def through_casadi(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    needs_float64(case)
+    return compiled(_generated(robot, case), robot, case, arguments, layout(robot))
+
+
+def _generated(robot: Robot, case: Case) -> str:
+    """The C code of one function of one robot."""
+    include, casadi = _headers()
+    flags = ["-std=c++17", "-O0", *_DEFINES, f"-I{include}", f"-I{casadi / 'include'}"]
+    flags += [f"-I{casadi / 'include' / 'eigen3'}", f"-L{casadi}", "-lcasadi", f"-Wl,-rpath,{casadi}"]
+    generator = build("g++", _cpp("pinocchio_casadi.cpp"), flags, suffix="")
+    with tempfile.TemporaryDirectory() as folder:
+        run([str(generator), case.function, folder], input=model_text(robot))
+        return Path(folder, "evaluate.c").read_text(encoding="utf-8")
+
+
+CASADI = Peer(
+    "Pinocchio, CasADi, C",
+    ("pin", "casadi"),
+    "Pinocchio on CasADi's symbols, generated as C, compiled with gcc -O3 -march=native, called in a C loop",
+    through_casadi,
+)
+LOOP = Peer(
+    "Pinocchio, C++ loop",
+    ("pin",),
+    "its headers compiled with g++ -O3 -march=native, called in a C++ loop, results copied out",
+    in_loop,
+)

@@ -1,0 +1,83 @@
+"""The picture of a report: nanoseconds per state on a logarithmic axis, linkwise beside its peers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from .report import TITLES, Report
+from .runner import Row
+
+_INK, _PALE, _GRID = "#22303c", "#8a97a3", "#dde3e8"
+# Ways to run one library share a hue.
+_HUES = {
+    "linkwise": ("#d1495b", "#e58a96", "#f0b9c0", "#8c1c2e"),
+    "Pinocchio": ("#1d4e6b", "#2e6f95", "#6fa3c2", "#b5d2e3"),
+    "": ("#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f"),
+}
+
+
+def draw(report: Report) -> Figure:
+    """One panel per robot, batch and precision, bars grouped by function."""
+    panels = list(dict.fromkeys((r.case.robot, r.case.batch, r.case.dtype) for r in report.rows))
+    libraries = list(dict.fromkeys(r.library for r in report.rows))
+    figure = Figure(figsize=(12.0, 1.6 + 3.6 * len(panels)), dpi=120, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(f"{report.about or report.suite}, one core", x=0.01, ha="left", weight="bold", color=_INK)
+    axes = np.atleast_1d(figure.subplots(len(panels), 1, squeeze=True))
+    for axis, panel in zip(axes, panels):
+        chosen = [r for r in report.rows if (r.case.robot, r.case.batch, r.case.dtype) == panel]
+        _draw_panel(axis, chosen, libraries)
+        robot, batch, dtype = panel
+        axis.set_title(f"{robot}, batch of {batch}, {dtype}", loc="left", fontsize=11, color=_INK)
+    handles, labels = axes[0].get_legend_handles_labels()
+    for axis in axes[1:]:  # a library may be in some panels only
+        for handle, label in zip(*axis.get_legend_handles_labels()):
+            if label not in labels:
+                handles, labels = [*handles, handle], [*labels, label]
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    figure.text(0.99, 0.992, report.machine["processor"], ha="right", va="top", fontsize=9, color=_PALE)
+    return figure
+
+
+def _draw_panel(axis: Any, rows: list[Row], libraries: list[str]) -> None:
+    functions = [f for f in TITLES if any(r.case.function == f for r in rows)]
+    width = 0.84 / max(sum(r.case.function == f for r in rows) for f in functions)
+    labelled: set[str] = set()
+    for i, function in enumerate(functions):
+        group = sorted((r for r in rows if r.case.function == function), key=lambda r: libraries.index(r.library))
+        for k, r in enumerate(group):
+            x, y = i + (k - 0.5 * (len(group) - 1)) * width, r.nanoseconds
+            label = None if r.library in labelled else r.library
+            labelled.add(r.library)
+            axis.bar(x, y, 0.92 * width, label=label, color=_colour(r.library, libraries))
+            axis.annotate(_short(y), (x, y), (0, 2), textcoords="offset points", ha="center", fontsize=6.5, color=_INK)
+    axis.set_yscale("log")
+    axis.set_ylabel("ns per state", color=_INK)
+    axis.set_xticks(range(len(functions)), [TITLES[f] for f in functions])
+    axis.grid(axis="y", color=_GRID)
+    axis.set_axisbelow(True)
+    axis.margins(y=0.12)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def _colour(library: str, libraries: list[str]) -> str:
+    family = _family(library)
+    members = [x for x in libraries if _family(x) == family]
+    return _HUES[family][members.index(library) % len(_HUES[family])]
+
+
+def _family(library: str) -> str:
+    return next((f for f in _HUES if f and library.startswith(f)), "")
+
+
+def _short(nanoseconds: float) -> str:
+    """Three letters or so, to stand on a thin bar."""
+    if nanoseconds < 999.5:
+        return f"{nanoseconds:.3g}"
+    thousands = nanoseconds / 1000
+    return f"{thousands:.1f}k" if thousands < 9.95 else f"{thousands:.0f}k"
