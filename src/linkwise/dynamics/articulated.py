@@ -82,14 +82,28 @@ def _with_exact_entries(H: Array, G: Array, P_plus: Array) -> tuple[Array, Array
 
     On symbols this spares the operations that would compute them (and all that follow from them).
     """
-    if arrays.is_symbolic(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
+    axes = coordinate_axes(H)
+    if axes is None:
         return G, P_plus
-    G, P_plus = G.copy(), P_plus.copy()
-    for row, axis in enumerate(np.abs(H).argmax(axis=1)):
+    G = G.copy()
+    for row, axis in enumerate(axes):
         G[..., axis, :] = np.eye(len(H))[row] * H[row, axis]
-        P_plus[..., axis, :] = 0.0
-        P_plus[..., :, axis] = 0.0
-    return G, P_plus
+    return G, without_axes(P_plus, axes)
+
+
+def coordinate_axes(H: Array) -> list[int] | None:
+    """The coordinates that the rows of H pick, or None where H is not made of coordinate axes."""
+    if arrays.is_symbolic(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
+        return None
+    return [int(axis) for axis in np.abs(H).argmax(axis=1)]
+
+
+def without_axes(X: Array, axes: list[int]) -> Array:
+    """A symmetric X (..., 6, 6) whose rows and columns at ``axes`` are known to vanish, with exact zeros there."""
+    X = X.copy()
+    X[..., axes, :] = 0.0
+    X[..., :, axes] = 0.0
+    return X
 
 
 def articulated(links: Links) -> Articulated:
