@@ -47,6 +47,17 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "centroidal_momentum": ("q", "v"),
     "centroidal_matrix": ("q",),
     "centroidal_bias": ("q", "v"),
+    "total_rates": ("q", "v"),
+    "joint_rates": ("q", "nu"),
+    "working_forces": ("q", "tau"),
+    "joint_forces": ("q", "eps"),
+    "diagonal_coriolis": ("q", "nu"),
+    "diagonal_dynamics": ("q", "nu", "tau"),
+    "mass_factor": ("q",),
+    "mass_factor_rate": ("q", "v"),
+    "articulated_inertias": ("q",),
+    "articulated_inertia_rates": ("q", "v"),
+    "mass_matrix_sensitivity": ("q",),
 }
 
 TARGETS = ("cpu", "numpy", "jax", "c")

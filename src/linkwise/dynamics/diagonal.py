@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import Transform
