@@ -54,7 +54,7 @@ def riccati_rates(
     """P°, D° and G° by one inward sweep; ``s`` are the gyroscopic couplings that ``art`` was made with."""
 
     def step(P_ring: Array, phi: Transform, H: Array, *rest: Any) -> Any:
-        P, D_inverse, G, P_plus, Gamma, s, Delta, H_ring = rest
+        P, D_inverse, G, P_plus, s, Delta, H_ring = rest
         U_ring = P_ring @ H.mT
         D_ring = arrays.symmetric(H @ U_ring)
         if H_ring is not None:
@@ -65,16 +65,22 @@ def riccati_rates(
             U_ring = U_ring - cross_force(Delta, s)
         half_update = (U_ring - 0.5 * (G @ D_ring)) @ G.mT
         P_plus_ring = arrays.symmetric(P_ring - half_update - half_update.mT)
-        axes = coordinate_axes(H) if arrays.is_symbolic(P_plus) and Gamma is None and H_ring is None else None
-        if axes is not None:  # HP⁺° = 0
-            P_plus_ring = without_axes(P_plus_ring, axes)
+        P_plus_ring = _with_exact_zeros(H, P_plus, P_plus_ring)
         turned = cross_force(Delta, P_plus)
         passed = congruence(phi, P_plus_ring + turned + turned.mT)
         return passed, (P_ring, D_ring, (U_ring - G @ D_ring) @ D_inverse)
 
     zero = arrays.zeros((*links.q.shape[:-1], 6, 6), like=links.q)
-    data = (links.phi, links.H, art.P, art.D_inverse, art.G, art.P_plus, links.Gamma, s, Delta, H_ring)
+    data = (links.phi, links.H, art.P, art.D_inverse, art.G, art.P_plus, s, Delta, H_ring)
     return ArticulatedRates(*unzip(inward(links.parents, step, zero, *data), 3))
+
+
+def _with_exact_zeros(H: Array, P_plus: Array, P_plus_ring: Array) -> Array:
+    """Where symbols hold HP⁺ = 0 as exact zeros, HP⁺° = 0 too."""
+    axes = coordinate_axes(H) if arrays.is_symbolic(P_plus) else None
+    if axes is None or any(not isinstance(x, float) or x != 0.0 for x in P_plus[..., axes, :].flat):
+        return P_plus_ring
+    return without_axes(P_plus_ring, axes)
 
 
 def rates(model: Model, links: Links, art: Articulated, beta: list[Array]) -> ArticulatedRates:

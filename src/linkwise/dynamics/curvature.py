@@ -38,7 +38,10 @@ def _curvature(model: Model, q: Array) -> tuple[np.ndarray, np.ndarray]:
     if not arrays.is_eager(q) or np.iscomplexobj(q):
         raise InputError("the curvature is made of complex-step derivatives and needs real NumPy configurations")
     q = q.astype(np.float64)
-    g, first, second = _metric(model, q)
+    if model.nv == 0:
+        return np.zeros((*q.shape[:-1], 0, 0, 0, 0)), np.zeros((*q.shape[:-1], 0, 0, 0, 0))
+    with np.errstate(invalid="ignore"):  # NaN stays in its state, and is no news
+        g, first, second = _metric(model, q)
 
     # [ij, k] = ½ (∂_j g_ik + ∂_i g_jk − ∂_k g_ij)
     christoffel = 0.5 * (
