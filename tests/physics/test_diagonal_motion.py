@@ -27,6 +27,7 @@ ORDERS = [
     *((c, "runge_kutta_4", 4) for c in COORDINATES),
     *((c, "semi_implicit_euler", 1) for c in COORDINATES),
     ("unnormalized", "two_sweep", 1),
+    *((c, "midpoint", 2) for c in COORDINATES),
     ("total", "rotation_midpoint", 2),
 ]
 

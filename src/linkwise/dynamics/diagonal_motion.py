@@ -84,6 +84,14 @@ def runge_kutta_4(robot: Robot, x: Coordinates, t: float, q: Array, w: Array, fo
     return q, w + h / 6.0 * (a1 + 2.0 * (a2 + a3) + a4)
 
 
+def midpoint(robot: Robot, x: Coordinates, t: float, q: Array, w: Array, force: Force, h: float) -> Any:
+    """The explicit midpoint rule, second order."""
+    v, w_dot = x.derivative(q, w, x.joint_forces(force, t, q, w))
+    q_mid, w_mid = robot.integrate(q, 0.5 * h * v), w + 0.5 * h * w_dot
+    v, w_dot = x.derivative(q_mid, w_mid, x.joint_forces(force, t + 0.5 * h, q_mid, w_mid))
+    return robot.integrate(q, h * v), w + h * w_dot
+
+
 def rotation_midpoint(robot: Robot, x: Coordinates, t: float, q: Array, w: Array, force: Force, h: float) -> Any:
     """Second order, for total rates only: the Coriolis term turns ν, so it is integrated as a turn.
 
@@ -96,7 +104,7 @@ def rotation_midpoint(robot: Robot, x: Coordinates, t: float, q: Array, w: Array
     q_mid, w_mid = robot.integrate(q, 0.5 * h * v), w + 0.5 * h * w_dot
     tau = x.joint_forces(force, t + 0.5 * h, q_mid, w_mid)
     v_mid, w_dot = x.derivative(q_mid, w_mid, tau)
-    push = robot.working_forces(q_mid, tau - robot.gravity_force(q_mid))
+    push = x.derivative(q_mid, np.zeros_like(w), tau)[1]  # at rest there is no C
     w = _turned(w + 0.5 * h * push, push - w_dot, w_mid, h) + 0.5 * h * push
     return robot.integrate(q, h * v_mid), w
 
@@ -119,6 +127,7 @@ def _turned(w: Array, C: Array, nu: Array, h: float) -> Array:
 
 STEPS = {
     "semi_implicit_euler": semi_implicit_euler,
+    "midpoint": midpoint,
     "runge_kutta_4": runge_kutta_4,
     "rotation_midpoint": rotation_midpoint,
 }
