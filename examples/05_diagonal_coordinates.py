@@ -65,7 +65,7 @@ for name, robot in robots.items():
         cost[coordinates] = kernel.operations.total
         print(f"  in {symbol}: {cost[coordinates]:6d} operations, {nanoseconds(kernel, states):5.0f} ns")
 
-    q, v = states[0][:8], states[1][:8]
+    q, v = states[0][:32], states[1][:32]
     print("  energy error / kinetic energy after 0.5 s" + "".join(f"{1e3 * h:>9.0f} ms" for h, _ in STEPS))
     for coordinates, method, evaluations in RUNS:
         errors = [energy_error(robot, q, v, coordinates, method, h, n) for h, n in STEPS]
@@ -87,7 +87,8 @@ else:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(robots), figsize=(4 * len(robots), 3.6), constrained_layout=True)
+    figure, grid = plt.subplots(2, 2, figsize=(10, 7.5), constrained_layout=True)
+    axes = grid.ravel()
     colours = {"joint": "tab:gray", "total": "tab:blue", "unnormalized": "tab:orange"}
     markers = {"semi_implicit_euler": "o", "two_sweep": "x", "midpoint": "v"}
     markers |= {"rotation_midpoint": "^", "runge_kutta_4": "s"}
@@ -98,9 +99,9 @@ else:
             label = f"{SYMBOL[coordinates]}, {method.replace('_', ' ')}"
             shown = [max(e, 1e-16) for e in errors]
             ax.loglog(per_second, shown, markers[method] + "-", color=colours[coordinates], label=label, markersize=4)
-        ax.set(title=name, xlabel="operations per simulated second")
+        ax.set(title=name, xlabel="operations per simulated second", ylabel="energy error / kinetic energy")
+        ax.xaxis.set_minor_formatter(plt.NullFormatter())
         ax.grid(alpha=0.3)
-    axes[0].set_ylabel("energy error / kinetic energy")
     axes[0].legend(fontsize=6)
     figure.savefig("diagonal_coordinates.png", dpi=150)
     print("wrote diagonal_coordinates.png")
