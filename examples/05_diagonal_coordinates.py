@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 import linkwise as lw
-from linkwise.dynamics.diagonal_motion import motion
+from linkwise.dynamics.diagonal_motion import motion, rate_coordinates
 
 SYMBOL = {"joint": "v", "total": "ν", "unnormalized": "ξ"}
 # coordinates, step, evaluations of the state derivative per step
@@ -27,26 +27,26 @@ RUNS = [
 STEPS = [(0.02, 25), (0.01, 50), (0.005, 100)]  # [s], for half a second each
 
 
-def derivative(robot, coordinates):
-    """The compiled state derivative in these coordinates."""
-    if coordinates == "joint":
-        return robot.compile("forward_dynamics")
-    return robot.compile("diagonal_dynamics", normalized=coordinates == "total")
-
-
 def nanoseconds(kernel, arguments):
-    """Per state on one thread, the best of a few runs."""
+    """Per state, the best of a few runs on a batch."""
     best = np.inf
     for _ in range(7):
         start = time.perf_counter()
-        kernel(*arguments, threads=1)
+        kernel(*arguments)
         best = min(best, time.perf_counter() - start)
     return 1e9 * best / len(arguments[0])
 
 
+def operations(robot, coordinates):
+    """Exact counts for one state derivative."""
+    if coordinates == "joint":
+        return robot.compile("forward_dynamics").operations.total
+    return robot.compile("diagonal_dynamics", normalized=coordinates == "total").operations.total
+
+
 def energy_error(robot, q, v, coordinates, method, h, steps):
     """Median over the batch of the largest energy error, relative to the largest kinetic energy."""
-    found = motion(robot, q, v, h, steps, coordinates=coordinates, method=method, compiled=True)
+    found = motion(robot, q, v, h, steps, coordinates=coordinates, method=method)
     kinetic, potential = robot.energy(found.q, found.v)
     total = kinetic + potential
     return np.median(np.abs(total - total[0]).max(axis=0) / kinetic.max(axis=0))
@@ -59,16 +59,17 @@ for name, robot in robots.items():
     rng = np.random.default_rng(0)
     states = (robot.random_configuration(rng, (1024,)), *rng.normal(size=(2, 1024, robot.nv)))
     print(f"\n{name}: {robot.nv} degrees of freedom. One state derivative costs")
-    cost = {}
+    cost, compiled = {}, {}
     for coordinates, symbol in SYMBOL.items():
-        kernel = derivative(robot, coordinates)
-        cost[coordinates] = kernel.operations.total
-        print(f"  in {symbol}: {cost[coordinates]:6d} operations, {nanoseconds(kernel, states):5.0f} ns")
+        compiled[coordinates] = rate_coordinates(robot, coordinates, compiled=True)
+        cost[coordinates] = operations(robot, coordinates)
+        spent = nanoseconds(compiled[coordinates].derivative, states)
+        print(f"  in {symbol}: {cost[coordinates]:6d} operations, {spent:5.0f} ns")
 
     q, v = states[0][:32], states[1][:32]
     print("  energy error / kinetic energy after 0.5 s" + "".join(f"{1e3 * h:>9.0f} ms" for h, _ in STEPS))
     for coordinates, method, evaluations in RUNS:
-        errors = [energy_error(robot, q, v, coordinates, method, h, n) for h, n in STEPS]
+        errors = [energy_error(robot, q, v, compiled[coordinates], method, h, n) for h, n in STEPS]
         results[name, coordinates, method] = (evaluations * cost[coordinates], errors)
         print(f"    {SYMBOL[coordinates]}  {method:<35}" + "".join(f"{e:12.1e}" for e in errors))
 

@@ -153,13 +153,13 @@ def motion(
     step: float,
     steps: int,
     force: Force = None,
-    coordinates: str = "total",
+    coordinates: str | Coordinates = "total",
     method: str = "runge_kutta_4",
-    compiled: bool = False,
 ) -> Motion:
     """The motion from (q, v) in ``steps`` steps of size ``step`` [s].
 
-    ``force(t, q, v)`` gives joint forces (..., nv); without it there are none. ``method`` is one of :data:`STEPS`, or
+    ``force(t, q, v)`` gives joint forces (..., nv); without it there are none. ``coordinates`` is one of
+    :data:`COORDINATES`, or what :func:`rate_coordinates` made, compiled say. ``method`` is one of :data:`STEPS`, or
     "two_sweep": the paper's own order of Algorithm 8.1, for coordinates "unnormalized" (see :func:`two_sweep`).
     """
     if method not in (*STEPS, "two_sweep"):
@@ -169,9 +169,9 @@ def motion(
     checked = {"q": inputs.configuration(robot, q), "v": inputs.vector(v, robot.nv, "v", robot)}
     batch, (q, v) = inputs.together(robot, **checked)
     q, v = np.broadcast_to(q, (*batch, robot.nq)), np.broadcast_to(v, (*batch, robot.nv))
-    x = rate_coordinates(robot, coordinates, compiled)
+    x = rate_coordinates(robot, coordinates) if isinstance(coordinates, str) else coordinates
     if method == "two_sweep":
-        if coordinates != "unnormalized":
+        if x.name != "unnormalized":
             raise InputError('the step "two_sweep" is for coordinates "unnormalized", as in Algorithm 8.1')
         return two_sweep(robot, q, x.from_joint(q, v), step, steps, force)
     w = x.from_joint(q, v)
