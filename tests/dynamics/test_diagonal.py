@@ -275,3 +275,39 @@ def test_cost_grows_linearly():
     counts = [lw.chain(n, seed=1).compile("diagonal_dynamics").operations.total for n in (6, 9, 12, 15)]
     steps = np.diff(counts)
     assert np.ptp(steps) <= 0.05 * steps[0]
+
+
+def test_kernels_with_symbolic_inertias_and_their_derivatives(tmp_path, monkeypatch):
+    """Inertial parameters as inputs; C is quadratic, so ∂C/∂ν ν = 2C."""
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    r = lw.load("ur5")
+    s = state(r, (4,))
+    kernel = r.compile("diagonal_dynamics", parameters=("inertial",))
+    found = kernel(s.q, s.v, s.tau, r.inertial_parameters.ravel())
+    for x, y in zip(found, r.diagonal_dynamics(s.q, s.v, s.tau), strict=True):
+        assert_close(x / np.abs(y).max(), y / np.abs(y).max(), 1e-12)
+    slope = r.compile("diagonal_coriolis").jacobian("nu")(s.q, s.v)
+    assert_close(times(slope, s.v), 2.0 * r.diagonal_coriolis(s.q, s.v), 1e-12)
+
+
+# --- robots that hardly are any ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bodies", [[], [lw.Body("block", lw.Fixed(), lw.Inertia.box(1.0, (1, 1, 1)))]])
+def test_robots_that_cannot_move(bodies):
+    r = lw.assemble("still", bodies)
+    x = np.zeros((2, 0))
+    for name in ("total_rates", "joint_rates", "working_forces", "joint_forces", "diagonal_coriolis"):
+        assert getattr(r, name)(x, x).shape == (2, 0)
+    assert [y.shape for y in r.diagonal_dynamics(x, x, x)] == [(2, 0), (2, 0)]
+    assert r.mass_factor(x).shape == r.mass_factor_rate(x, x).shape == (2, 0, 0)
+    assert r.articulated_inertia_rates(x, x).shape == (2, len(bodies), 6, 6)
+    assert r.mass_matrix_sensitivity(x).shape == (2, 0, 0, 0)
+    assert r.curvature(x).shape == (2, 0, 0, 0, 0)
+    assert r.is_diagonalizable()
+
+
+def test_a_joint_that_nothing_resists():
+    r = lw.assemble("thin", [lw.Body("thread", lw.Revolute())])
+    with pytest.raises(lw.SingularError, match="nothing resists the joint of body 'thread'"):
+        r.total_rates([0.0], [1.0])

@@ -50,13 +50,13 @@ def joint_rates(model: Model, q: Array, nu: Array, normalized: bool = True) -> A
     """β = ℓ*ν, (..., nv), or (I − HψK)*ξ: outward, β(k) = ξ(k) − G*(k)V⁺(k) (Table 2, right)."""
     links = evaluate(model, q)
     art = articulated(links)
-    return links.join(smooth(links, art, _unscaled(links, art, nu, normalized))[0])
-
-
-def _unscaled(links: Links, art: Articulated, nu: Array, normalized: bool) -> list[Array]:
-    """ξ = L⁻*ν of every joint, or the ξ given."""
     given = links.split(nu)
-    return [Li.mT @ x for Li, x in zip(roots(art).L_inverse, given)] if normalized else given
+    return links.join(smooth(links, art, _unscaled(roots(art), given) if normalized else given)[0])
+
+
+def _unscaled(root: Roots, nu: list[Array]) -> list[Array]:
+    """ξ = L⁻*ν of every joint."""
+    return [Li.mT @ x for Li, x in zip(root.L_inverse, nu)]
 
 
 def working_forces(model: Model, q: Array, tau: Array, normalized: bool = True) -> Array:
@@ -100,7 +100,7 @@ def diagonal_state(model: Model, q: Array, nu: Array, normalized: bool) -> tuple
     art = articulated(links)
     root = roots(art)
     given = links.split(nu)
-    xi = [Li.mT @ x for Li, x in zip(root.L_inverse, given)] if normalized else given
+    xi = _unscaled(root, given) if normalized else given
     beta, V = smooth(links, art, xi)
     return DiagonalState(model, links, art, xi, beta, V), root
 
@@ -128,10 +128,10 @@ def driven_rates(
         s, H_ring, V, xi, a, b, a_g, T = rest
         z = z + b
         kappa = T - H @ z
-        rest_velocity = V - H.mT @ xi
-        mu = kappa + (H @ P_ring) @ rest_velocity
+        carried = V - H.mT @ xi
+        mu = kappa + (H @ P_ring) @ carried
         if H_ring is not None:
-            mu = mu + (P @ H_ring).mT @ rest_velocity - H @ (P @ (H_ring @ xi))
+            mu = mu + (P @ H_ring).mT @ carried - H @ (P @ (H_ring @ xi))
         if a_g is not None:
             mu = mu - (H @ P) @ a_g
         return phi @ (z + P_plus @ a + G @ (kappa if s is None else kappa + s.mT @ a)), mu
