@@ -8,6 +8,7 @@ module, so neither is imported here.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -46,24 +47,26 @@ def transpose(x: Array) -> Array:
 
 
 def sin(x: Array) -> Array:
-    return _kept(namespace(x).sin(x))
+    return _function("sin", x)
 
 
 def cos(x: Array) -> Array:
-    return _kept(namespace(x).cos(x))
+    return _function("cos", x)
 
 
 def sqrt(x: Array) -> Array:
-    return _kept(namespace(x).sqrt(x))
+    return _function("sqrt", x)
 
 
 def log(x: Array) -> Array:
-    return _kept(namespace(x).log(x))
+    return _function("log", x)
 
 
-def _kept(x: Array) -> Array:
-    """x as an array: NumPy gives a bare symbol where an object array has one entry and no axes."""
-    return np.asarray(x, dtype=object) if hasattr(x, "require_positive") else x
+def _function(name: str, x: Array) -> Array:
+    """A function of one number, entry by entry; symbols bring their own, and may stand beside plain numbers."""
+    if not is_symbolic(x):
+        return getattr(namespace(x), name)(x)
+    return _by_entry(lambda a: getattr(a, name)() if hasattr(a, name) else getattr(math, name)(a), x)
 
 
 def less(x: Array, bound: Any) -> Array:

@@ -130,6 +130,22 @@ CALLS: dict[str, Call] = {
     "centroidal_momentum": _call("q v", lambda r, x: r.centroidal_momentum(x.q, x.v)),
     "centroidal_matrix": _call("q", lambda r, x: r.centroidal_matrix(x.q)),
     "centroidal_bias": _call("q v", lambda r, x: r.centroidal_bias(x.q, x.v)),
+    "total_rates": _call("q v", lambda r, x: r.total_rates(x.q, x.v)),
+    "total_rates (unnormalized)": _call("q v", lambda r, x: r.total_rates(x.q, x.v, normalized=False)),
+    "joint_rates": _call("q v", lambda r, x: r.joint_rates(x.q, x.v)),
+    "working_forces": _call("q tau", lambda r, x: r.working_forces(x.q, x.tau)),
+    "joint_forces": _call("q tau", lambda r, x: r.joint_forces(x.q, x.tau)),
+    "diagonal_coriolis": _call("q v", lambda r, x: r.diagonal_coriolis(x.q, x.v)),
+    "diagonal_dynamics": _call("q v tau external", lambda r, x: r.diagonal_dynamics(x.q, x.v, x.tau, x.external)),
+    "diagonal_dynamics (unnormalized)": _call(
+        "q v tau external", lambda r, x: r.diagonal_dynamics(x.q, x.v, x.tau, x.external, normalized=False)
+    ),
+    "mass_factor": _call("q", lambda r, x: r.mass_factor(x.q)),
+    "mass_factor_rate": _call("q v", lambda r, x: r.mass_factor_rate(x.q, x.v)),
+    "articulated_inertias": _call("q", lambda r, x: r.articulated_inertias(x.q)),
+    "articulated_inertia_rates": _call("q v", lambda r, x: r.articulated_inertia_rates(x.q, x.v)),
+    "mass_matrix_sensitivity": _call("q", lambda r, x: r.mass_matrix_sensitivity(x.q)),
+    "curvature": _call("q", lambda r, x: r.curvature(x.q)),
     "operators (mass)": _call("q v", lambda r, x: r.operators(x.q).mass @ x.v),
     "operators (mass.inv)": _call("q tau", lambda r, x: r.operators(x.q).mass.inv() @ x.tau),
     "operators (J)": _call("q v", lambda r, x: r.operators(x.q).J @ x.v),
@@ -139,4 +155,4 @@ CALLS: dict[str, Call] = {
 # Results that are lists per body, without a common batch shape, or that need a robot of another sort.
 APART = {"forward_quantities", "jacobian_inner_inverse"}
 # The configuration is theirs alone: no state goes in.
-OTHERS = {"lock"}
+OTHERS = {"lock", "is_diagonalizable"}

@@ -47,7 +47,7 @@ def test_propagation_rate(r):
     assert_close(along(r, s, lambda x: x.phi), (o.phi @ o.E_phi @ o.F @ o.phi).dense(), 1e-11)
 
 
-@pytest.mark.parametrize("r", HINGES, ids=lambda r: r.name)
+@pytest.mark.parametrize("r", ROBOTS, ids=lambda r: r.name)
 def test_articulated_inertia_rate(r):
     """P° of DD Algorithm 6.1 is the derivative of P(k) in its own body's axes."""
     s = state(r, ())

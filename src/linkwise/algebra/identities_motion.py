@@ -45,6 +45,28 @@ def Q(o: O) -> Operator:
     return 2.0 * (o.K_hat - o.J_hat.T @ o.K)
 
 
+def m_dot(o: O) -> Operator:
+    """ṁ = Hφ[Fφ̃P + ½(I + τ̄)Π̇]H*D^{-1/2} (DD Identity 6.1)."""
+    return o.H @ o.phi @ (o.F @ o.phi_tilde @ o.P + 0.5 * (o.I + o.tau_bar) @ o.Pi_dot) @ o.H.T @ o.D_root_inverse
+
+
+def m_dot_nu(o: O) -> Operator:
+    """X with ṁν = XV (DD Identity 6.2)."""
+    local = o.F @ o.P + o.P @ o.F.T + o.E_psi @ o.Pi_dot - o.Pi_dot @ o.E_psi.T
+    return o.H @ o.phi @ (o.F @ o.phi @ o.K @ o.H @ o.P + 0.5 * local)
+
+
+def half_mass_sensitivity(o: O) -> Operator:
+    """X with ½ θ̇*M_θθ̇ = XV (DD Lemma 6.2 (6.16c))."""
+    return o.H @ o.phi @ (o.F @ (o.I + o.phi @ o.K @ o.H) @ o.P + o.V_tilde.T @ o.M)
+
+
+def diagonal_coriolis(o: O) -> Operator:
+    """X with C(θ, ν) = XV (DD Identity 7.1)."""
+    skew = o.E_psi @ o.Pi_dot - o.Pi_dot @ o.E_psi.T - o.F @ o.P + o.P @ o.F.T
+    return 0.5 * o.D_root_inverse @ o.H @ o.psi @ (skew - 2.0 * o.V_tilde.T @ o.M)
+
+
 DIAGONALIZED = (
     _rule("HF", "DD after (6.3)", lambda o: o.H @ o.F, lambda o: Zero(o.joints, o.bodies), *_M),
     _rule("tau_bar_F", "DD Table 4", lambda o: o.tau_bar @ o.F, lambda o: o.F, *_M),
@@ -60,11 +82,18 @@ DIAGONALIZED = (
     _rule("factor_rate", "DD Identity 6.1 (6.11)",
           lambda o: o.H @ o.phi @ (o.F @ o.phi_tilde @ o.P + 0.5 * (o.I + o.tau_bar) @ o.Pi_dot) @ o.H.T,
           lambda o: o.H @ o.phi @ (o.F @ o.phi @ o.P + 0.5 * (o.I + o.tau_bar) @ o.P_ring) @ o.H.T, *_M),
+    _rule("factor_rate_of_total_rates", "DD Identity 6.2 (6.12)", lambda o: m_dot(o) @ o.m.T,
+          lambda o: m_dot_nu(o) @ o.phi.T @ o.H.T, *_M),
+    _rule("mass_rate", "DD Identity 6.3 (6.14)", lambda o: m_dot(o) @ o.m.T + o.m @ m_dot(o).T,
+          lambda o: o.H @ o.phi @ (o.F @ o.phi @ o.M + o.M @ o.phi.T @ o.F.T) @ o.phi.T @ o.H.T, *_M),
     _rule("mass_sensitivity", "DD Lemma 6.2 (6.16a), (6.16b)", lambda o: o.H @ o.V_tilde.T @ o.phi @ o.M,
           lambda o: o.H @ o.phi @ (o.F @ o.phi + o.V_tilde.T) @ o.M, *_M),
     _rule("mass_sensitivity_riccati", "DD Lemma 6.2 (6.16c)",
           lambda o: o.H @ o.phi @ (o.F @ o.phi + o.V_tilde.T) @ o.M @ o.phi.T @ o.H.T,
           lambda o: o.H @ o.phi @ (o.F @ (o.I + o.phi @ o.K @ o.H) @ o.P + o.V_tilde.T @ o.M) @ o.phi.T @ o.H.T, *_M),
+    _rule("diagonal_coriolis", "DD Lemma 3.1 (3.2); DD Identity 7.1 (7.1)",
+          lambda o: o.ell @ (m_dot(o) @ o.m.T - half_mass_sensitivity(o) @ o.phi.T @ o.H.T),
+          lambda o: diagonal_coriolis(o) @ o.phi.T @ o.H.T, *_M),
     _rule("coriolis_forms", "DD Lemma 7.3 (7.9)",
           lambda o: o.H @ o.psi @ (o.Pi_dot @ o.H.T - (o.F @ o.P + o.V_tilde.T @ o.M) @ o.psi.T @ o.H.T),
           lambda o: o.H @ o.psi @ (o.P_ring @ o.H.T - o.F @ o.P_plus @ o.E_phi.T @ o.psi.T @ o.H.T

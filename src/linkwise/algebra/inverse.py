@@ -14,7 +14,7 @@ from .. import arrays
 from ..errors import NoRecursionError, SingularError, SpaceError
 from . import spaces
 from .blocks import dense_block
-from .kinds import BlockDiagonal, Leaf, Propagation, Shift, SmallMatrix, families_of, leaves_of
+from .kinds import BlockDiagonal, Leaf, Propagation, Shift, SmallMatrix, UserBlockDiagonal, families_of, leaves_of
 from .leaves import Operators
 from .operator import Identity, Operator, Product, Sum, product, total
 from .rules import rule
@@ -158,14 +158,16 @@ def _family(owner: Operators, X: Operator, Gamma: Operator | None, coupling: set
 # --- the rest ----------------------------------------------------------------------------------------
 
 
+_PAIRS = {"D": "D_inverse", "D_inverse": "D", "D_root": "D_root_inverse", "D_root_inverse": "D_root"}
+
+
 def _memoryless(op: Operator) -> Operator | None:
     """Block by block."""
     if not op.relations <= spaces.MEMORYLESS or op.rows.kind not in ("body", "joint", "edge"):
         return None
-    if isinstance(op, BlockDiagonal) and op.name == "D":
-        return op.owner.D_inverse
-    if isinstance(op, BlockDiagonal) and op.name == "D_inverse":
-        return op.owner.D
+    if isinstance(op, BlockDiagonal) and op.name in _PAIRS and not isinstance(op, UserBlockDiagonal):
+        out = op.owner.leaf(_PAIRS[op.name])
+        return out.T if op.flipped else out
     leaves = leaves_of(op)
     if not leaves or any(isinstance(x, Shift) for x in leaves):
         return None

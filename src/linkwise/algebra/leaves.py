@@ -243,6 +243,22 @@ class Operators(MotionLeaves):
         return self._diagonal("D_inverse", self.joints, self.joints, lambda: self.articulated.D_inverse)
 
     @cached_property
+    def _roots(self) -> Any:
+        from ..dynamics.articulated_rates import roots
+
+        return roots(self.articulated)
+
+    @cached_property
+    def D_root(self) -> Operator:
+        """D^{1/2}: the lower triangular Cholesky factors L of D = L L* (DD (5.1))."""
+        return self._diagonal("D_root", self.joints, self.joints, lambda: self._roots.L)
+
+    @cached_property
+    def D_root_inverse(self) -> Operator:
+        """D^{-1/2} = L⁻¹."""
+        return self._diagonal("D_root_inverse", self.joints, self.joints, lambda: self._roots.L_inverse)
+
+    @cached_property
     def G(self) -> Operator:
         """The Kalman gain G = PH*D⁻¹."""
         return self._diagonal("G", self.bodies, self.joints, lambda: self.articulated.G)
@@ -369,6 +385,16 @@ class Operators(MotionLeaves):
             coupling = H @ phi @ self.rotor_coupling
             out = out + coupling + coupling.T
         return out + self.rotor_inertia if self.links.has_rotors else out
+
+    @property
+    def m(self) -> Operator:
+        """m = (I + HφK) D^{1/2}: 𝓜 = m m*, ν = m*θ̇, T = mε (DD (5.1))."""
+        return (self.I_joints + self.H @ self.phi @ self.K) @ self.D_root
+
+    @property
+    def ell(self) -> Operator:
+        """ℓ = m⁻¹ = D^{-1/2}(I − HψK): 𝓜⁻¹ = ℓ*ℓ, ε = ℓT, θ̇ = ℓ*ν (DD (5.1))."""
+        return self.D_root_inverse @ (self.I_joints - self.H @ self.psi @ self.K)
 
     @property
     def J(self) -> Operator:

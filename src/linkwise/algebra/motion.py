@@ -11,11 +11,9 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .. import arrays
 from ..arrays import Array
 from ..errors import InputError
-from ..spatial import congruence, cross_force, cross_motion, cross_motion_matrix
-from ..sweeps import inward
+from ..spatial import cross_force, cross_motion, cross_motion_matrix
 from . import spaces
 from .operator import Operator
 
@@ -36,6 +34,8 @@ class MotionLeaves:
         joints: Space
         q: Array
 
+        @property
+        def has_coupling(self) -> bool: ...
         @cached_property
         def articulated(self) -> Articulated: ...
         @cached_property
@@ -94,18 +94,15 @@ class MotionLeaves:
 
     @cached_property
     def _articulated_rates(self) -> tuple[list[Array], list[Array]]:
-        """P° and Π̇ (DD Algorithm 6.1): Π̇ = P° + FP + PF*, P°(p) = Σ ψ Π̇ ψ*, inward."""
+        """P° and Π̇ = P° + FP + PF* (DD Algorithm 6.1, and for every joint and rotor)."""
+        from ..dynamics.articulated_rates import joint_velocities, map_rates, riccati_rates
 
-        def step(P_ring: Any, phi: Any, H: Array, G: Array, P: Array, F: Array) -> Any:
-            X = F @ P
-            Pi_dot = P_ring + X + X.mT
-            tau_bar = arrays.eye(6, like=G) - G @ H
-            return congruence(phi, tau_bar @ Pi_dot @ tau_bar.mT), (P_ring + 0.0 * X, Pi_dot)
-
-        art = self.articulated
-        data = (self.links.phi, self.links.H, art.G, art.P, self._joint_turns())
-        kept = inward(self.model.parents, step, 0, *data)
-        return [x for x, _ in kept], [x for _, x in kept]
+        art, beta = self.articulated, self._rates
+        coupled = self.links.s if self.has_coupling else [None] * len(beta)
+        own_maps = map_rates(self.model, self.links, beta)
+        P_ring = riccati_rates(self.links, art, joint_velocities(self.links, beta), own_maps, coupled).P
+        X = [F @ P for F, P in zip(self._joint_turns(), art.P)]
+        return P_ring, [P + x + x.mT for P, x in zip(P_ring, X)]
 
     @cached_property
     def P_ring(self) -> Operator:

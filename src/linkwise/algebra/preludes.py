@@ -14,7 +14,7 @@ from .operator import Operator, Product, Sum
 from .printing import family_label, latex, text
 from .recursion_text import INWARD, OUTWARD, Block
 
-_ARTICULATED = {"P", "P_plus", "D", "D_inverse", "G", "K", "L", "tau", "tau_bar"}
+_ARTICULATED = {"P", "P_plus", "D", "D_inverse", "D_root", "D_root_inverse", "G", "K", "L", "tau", "tau_bar"}
 _ARTICULATED |= {"psi", "psi_tilde", "E_psi", "Delta_psi"}
 _COMPLIANCE = {"Upsilon", "Upsilon_plus"}
 

@@ -32,6 +32,15 @@ JOINT_SPACE = frozenset(
         "innovations_factors",
         "inverse_factors",
         "forward_dynamics",
+        "total_rates",
+        "joint_rates",
+        "working_forces",
+        "joint_forces",
+        "diagonal_coriolis",
+        "diagonal_dynamics",
+        "mass_factor",
+        "mass_factor_rate",
+        "mass_matrix_sensitivity",
     }
 )
 

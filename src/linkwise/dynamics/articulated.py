@@ -82,27 +82,34 @@ def _with_exact_entries(H: Array, G: Array, P_plus: Array) -> tuple[Array, Array
 
     On symbols this spares the operations that would compute them (and all that follow from them).
     """
-    if not picks_axes(H):
+    axes = coordinate_axes(H)
+    if axes is None:
         return G, P_plus
-    P_plus = with_exact_rows(H, P_plus, np.zeros((len(H), 6)))
-    return with_exact_rows(H, G, np.eye(len(H))), with_exact_rows(H, P_plus.mT, np.zeros((len(H), 6))).mT
+    return with_exact_rows(H, G, np.eye(len(H))), without_axes(P_plus, axes)
 
 
-def picks_axes(H: Array) -> bool:
-    """Whether every row of H is a coordinate axis or its opposite."""
-    return (
-        not arrays.is_symbolic(H)
-        and H.ndim == 2
-        and bool(((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all())
-    )
+def coordinate_axes(H: Array) -> list[int] | None:
+    """The coordinates that the rows of H pick, or None where H is not made of coordinate axes."""
+    if arrays.is_symbolic(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
+        return None
+    return [int(axis) for axis in np.abs(H).argmax(axis=1)]
+
+
+def without_axes(X: Array, axes: list[int]) -> Array:
+    """A symmetric X (..., 6, 6) whose rows and columns at ``axes`` are known to vanish, with exact zeros there."""
+    X = X.copy()
+    X[..., axes, :] = 0.0
+    X[..., :, axes] = 0.0
+    return X
 
 
 def with_exact_rows(H: Array, x: Array, known: Array) -> Array:
     """x (..., 6, m) with those of its rows replaced that Hx = ``known`` (..., r, m) gives; on symbols only."""
-    if not arrays.is_symbolic(x) or not picks_axes(H):
+    axes = coordinate_axes(H) if arrays.is_symbolic(x) else None
+    if axes is None:
         return x
     x = x.copy()
-    for row, axis in enumerate(np.abs(H).argmax(axis=1)):
+    for row, axis in enumerate(axes):
         x[..., axis, :] = known[..., row, :] * H[row, axis]
     return x
 
