@@ -13,8 +13,8 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# π/2 in pieces of 33 bits, so that k times each of the first two is exact for |k| < 2²⁰.
-_PI_HALVES = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+# π/2 in three pieces of 53 bits each.
+_PI_HALVES = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _SIN_64 = (
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
@@ -111,40 +111,34 @@ def sincos_ir(t: VectorType) -> str:
     double = t.bits == 64
     limit = 8.0e5 if double else 4096.0
     v, i, b = t.name, t.wide(f"i{t.bits}"), t.wide("i1")
-    one, two, zero = (t.splat_integer(n) for n in (1, 2, 0))
+    one, zero = (t.splat_integer(n) for n in (1, 0))
+    # x · 2/π with so much added that the nearest integer stands in the last bits: −k is one subtraction away, and
+    # the bits say in which quadrant x is.
+    magic = t.splat(1.5 * 2.0**52 if double else 1.5 * 2.0**23)
     lines = [
-        f"  %scaled = fmul {v} %x, {t.splat(0.6366197723675814)}",
-        f"  %k = call {v} @llvm.rint.{t.mangled}({v} %scaled)",
+        f"  %shifted = {t.fma('%x', t.splat(0.6366197723675814), magic)}",
+        f"  %nk = fsub {v} {magic}, %shifted",
+        f"  %n = bitcast {v} %shifted to {i}",
         *(_reduced_64(t) if double else _reduced_32(t)),
         f"  %r_2 = fmul {v} %r, %r",
     ]
     sin_c, cos_c = (_SIN_64, _COS_64) if double else (_SIN_32, _COS_32)
     ps = _horner(lines, "s", sin_c, "%r_2", t)
     pc = _horner(lines, "c", cos_c, "%r_2", t)
+    top = t.bits - 2
     lines += [
         f"  %r_3 = fmul {v} %r_2, %r",
         f"  %s = {t.fma('%r_3', ps, '%r')}",
-        # cos r = 1 − r²/2 + r⁴ p(r²), with the rounding error of 1 − r²/2 put back
         f"  %half = {t.fma('%r_2', t.splat(-0.5), t.splat(1.0))}",
-        f"  %lost = fsub {v} {t.splat(1.0)}, %half",
-        f"  %kept = {t.fma('%r_2', t.splat(-0.5), '%lost')}",
         f"  %r_4 = fmul {v} %r_2, %r_2",
-        f"  %tail = {t.fma('%r_4', pc, '%kept')}",
-        f"  %c = fadd {v} %half, %tail",
-        f"  %n = fptosi {v} %k to {i}",
+        f"  %c = {t.fma('%r_4', pc, '%half')}",
         f"  %odd = and {i} %n, {one}",
         f"  %swap = icmp ne {i} %odd, {zero}",
         f"  %s0 = select {b} %swap, {v} %c, {v} %s",
         f"  %c0 = select {b} %swap, {v} %s, {v} %c",
-        f"  %bit = and {i} %n, {two}",
-        f"  %negate_s = icmp ne {i} %bit, {zero}",
+        *_signed("sin", "%n", "%s0", t, top),
         f"  %n1 = add {i} %n, {one}",
-        f"  %bit1 = and {i} %n1, {two}",
-        f"  %negate_c = icmp ne {i} %bit1, {zero}",
-        f"  %s0n = fneg {v} %s0",
-        f"  %c0n = fneg {v} %c0",
-        f"  %sin = select {b} %negate_s, {v} %s0n, {v} %s0",
-        f"  %cos = select {b} %negate_c, {v} %c0n, {v} %c0",
+        *_signed("cos", "%n1", "%c0", t, top),
         f"  %size = call {v} @llvm.fabs.{t.mangled}({v} %x)",
         f"  %fits = fcmp olt {v} %size, {t.splat(limit)}",
         "  %all = and i1 %fits, true" if t.lanes == 1 else f"  %all = call i1 {_all_lanes(t)}({b} %fits)",
@@ -172,19 +166,29 @@ def _all_lanes(t: VectorType) -> str:
     return f"@llvm.vector.reduce.and.v{t.lanes}i1"
 
 
+def _signed(name: str, quadrant: str, value: str, t: VectorType, top: int) -> list[str]:
+    """The value with its sign turned where the second bit of the quadrant is set."""
+    i = t.wide(f"i{t.bits}")
+    return [
+        f"  %{name}_up = shl {i} {quadrant}, {t.splat_integer(top)}",
+        f"  %{name}_sign = and {i} %{name}_up, {t.splat_integer(-(1 << (t.bits - 1)))}",
+        f"  %{name}_bits = bitcast {t.name} {value} to {i}",
+        f"  %{name}_turned = xor {i} %{name}_bits, %{name}_sign",
+        f"  %{name} = bitcast {i} %{name}_turned to {t.name}",
+    ]
+
+
 def _reduced_64(t: VectorType) -> list[str]:
-    """r = x − k π/2 with π/2 in three parts."""
-    v = t.name
+    """r = x − k π/2 with π/2 in three parts of 53 bits.
+
+    The first step is exact (both are multiples of 2⁻⁵³ and their difference is below 1). The second is rounded
+    once, to what it gives; the third only matters where that is very small.
+    """
     first, second, third = (t.splat(p) for p in _PI_HALVES)
     return [
-        f"  %nk = fneg {v} %k",
         f"  %r1 = {t.fma('%nk', first, '%x')}",
         f"  %r2 = {t.fma('%nk', second, '%r1')}",
-        # What r2 lost to rounding is carried into the last step, so that r is rounded once.
-        f"  %moved = fsub {v} %r1, %r2",
-        f"  %error = {t.fma('%nk', second, '%moved')}",
-        f"  %rest = {t.fma('%nk', third, '%error')}",
-        f"  %r = fadd {v} %r2, %rest",
+        f"  %r = {t.fma('%nk', third, '%r2')}",
     ]
 
 
@@ -193,8 +197,8 @@ def _reduced_32(t: VectorType) -> list[str]:
     v, d = t.name, VectorType("double", t.lanes)
     return [
         f"  %xd = fpext {v} %x to {d.name}",
-        f"  %kd = fpext {v} %k to {d.name}",
-        f"  %rd = {d.fma('%kd', d.splat(-math.pi / 2), '%xd')}",
+        f"  %kd = fpext {v} %nk to {d.name}",
+        f"  %rd = {d.fma('%kd', d.splat(math.pi / 2), '%xd')}",
         f"  %r = fptrunc {d.name} %rd to {v}",
     ]
 

@@ -15,6 +15,7 @@ from ..inputs import knows, length
 from ..model.model import Model
 from .parameters import parameter_sizes, with_symbols
 from .scalar import Graph, Operations, Scalar, count, evaluate, reachable
+from .schedule import schedule
 from .structure import LEAF, flatten, rebuild
 
 
@@ -52,8 +53,8 @@ class Program:
 
     @cached_property
     def nodes(self) -> list[Scalar]:
-        """Everything the outputs and the guards need, arguments first."""
-        return reachable([*self.roots, *self.guards])
+        """Everything the outputs and the guards need, arguments first, in an order that suits the registers."""
+        return schedule(self.roots, self.guards)
 
     @cached_property
     def guards(self) -> list[Scalar]:

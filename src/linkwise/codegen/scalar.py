@@ -216,7 +216,7 @@ def reachable(outputs: Iterable[Any], stop: Container[int] = ()) -> list[Scalar]
     """Every node that the outputs need, arguments before their users; ``stop`` holds ids of nodes that are known."""
     order: list[Scalar] = []
     seen: set[int] = set()
-    stack = [(x, False) for x in outputs if isinstance(x, Scalar)]
+    stack = [(x, False) for x in outputs if isinstance(x, Scalar)][::-1]
     while stack:
         node, done = stack.pop()
         if done:
