@@ -90,6 +90,10 @@ class JointKind:
         rate = self.map_derivative(q, v)
         return None if rate is None else rate @ v
 
+    def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]] | None:
+        """∂H*/∂q_i and ∂²H*/∂q_i∂q_j, each (..., 6, nv); None where H* is constant."""
+        return None
+
     def neutral(self) -> np.ndarray:
         return np.zeros(self.nq)
 
@@ -210,6 +214,17 @@ class Universal(JointKind):
         H = self.map(q)
         first = -cross_motion(H[..., :, 1:2], H[..., :, 0:1]) * v[..., 1:2, :]
         return arrays.concatenate([first, first * 0.0], axis=-1)
+
+    def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]]:
+        """Only the first column moves, and only with the second angle: ∂h/∂q₂ = −second × h."""
+        H = self.map(q)
+        first, second = H[..., :, 0:1], H[..., :, 1:2]
+        once = -cross_motion(second, first)
+        zero = once * 0.0
+        none = arrays.concatenate([zero, zero], axis=-1)
+        d = arrays.concatenate([once, zero], axis=-1)
+        dd = arrays.concatenate([-cross_motion(second, once), zero], axis=-1)
+        return [none, d], [[none, none], [none, dd]]
 
 
 @dataclass(frozen=True, eq=False)
