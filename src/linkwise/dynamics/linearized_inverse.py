@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import arrays
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, cross_force, cross_motion
 from ..sweeps import ancestors, inward, outward, unzip
 from .inverse import composite_inertias
 from .links import Links
-from .variations import JointVariation, Motion, Rate, joint_variations, turned_forces
+from .variations import JointVariation, Motion, Rate, joint_variation, joint_variations, turned_forces
 
 Blocks = dict[tuple[int, int], Array]
 
@@ -23,47 +25,34 @@ Blocks = dict[tuple[int, int], Array]
 # --- along a direction -------------------------------------------------------------------------------
 
 
-def changed_motion(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | None) -> Any:
-    """(ϑ⁺, ϑ, λ⁺, λ, η) of every body for δq, δβ and δβ̇ (None: none), outward; η = H*δq (LD (3.4))."""
-    r, links = m.rates, m.links
-
-    def own(k: int) -> tuple[Array, Array, Array]:
-        H_star = links.H[k].mT
-        eta, w = H_star @ dq[k], H_star @ dv[k]
-        turned = cross_motion(r.V_plus[k], eta)  # Ψ̇δq
-        theta = w + turned
-        swept = 2.0 * cross_motion(r.V_plus[k], w) if links.sizes[k] == 1 else cross_motion(r.V[k] + r.V_plus[k], w)
-        lam = swept + cross_motion(m.alpha_plus[k], eta) + cross_motion(r.V_plus[k], turned)
-        if r.partials[k] is not None:
-            theta, lam = _with_turning_map(m, k, theta, lam, dq[k], dv[k])
-        return eta, theta, lam if da is None else lam + H_star @ da[k]
-
-    etas, thetas, lams = unzip([own(k) for k in range(len(dq))], 3)
-
-    def step(outer: Any, phi: Transform, theta: Array, lam: Array) -> Any:
-        theta_plus, lam_plus = phi.T @ outer[1], phi.T @ outer[3]
-        return theta_plus, theta_plus + theta, lam_plus, lam_plus + lam
-
-    still = arrays.zeros((6, 1), like=links.q)
-    found = outward(links.parents, step, (None, still, None, still), links.phi, thetas, lams)
-    return (*unzip(found, 4), etas)
+def own_changes(m: Motion, dq: list[Array], dv: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
+    """What δq and δβ of each joint do to its own body: η = H*δq, and its share of ϑ and of λ (LD (3.4))."""
+    return unzip([_own_change(m, k, dq[k], dv[k]) for k in range(len(dq))], 3)  # type: ignore[return-value]
 
 
-def _with_turning_map(m: Motion, k: int, theta: Array, lam: Array, dq: Array, dv: Array) -> tuple[Array, Array]:
-    """What a map that turns in its own body adds to the columns of joint k (universal joints)."""
-    whole, plain = joint_variation_pair(m, k)
-    extra_q, extra_v = whole.lambda_q - plain.lambda_q, whole.lambda_v - plain.lambda_v
-    return theta + (whole.vartheta_q - plain.vartheta_q) @ dq, lam + extra_q @ dq + extra_v @ dv
+def _own_change(m: Motion, k: int, dq: Array, dv: Array) -> tuple[Array, Array, Array]:
+    r, H_star = m.rates, m.links.H[k].mT
+    V, V_plus = r.V[k], r.V_plus[k]
+    eta, w = H_star @ dq, H_star @ dv
+    if r.partials[k] is not None:
+        x = joint_variation(m, k)
+        return eta, w + x.vartheta_q @ dq, x.lambda_v @ dv + x.lambda_q @ dq
+    turned = cross_motion(V_plus, eta)  # Ψ̇δq
+    swept = cross_motion(V_plus, 2.0 * w + turned) if w.shape[-2] == 0 or m.links.sizes[k] == 1 else (
+        cross_motion(V + V_plus, w) + cross_motion(V_plus, turned)
+    )
+    return eta, w + turned, swept + cross_motion(m.alpha_plus[k], eta)
 
 
-def joint_variation_pair(m: Motion, k: int) -> tuple[JointVariation, JointVariation]:
-    """The columns of joint k with and without the derivatives of its map."""
-    from dataclasses import replace
+def carried_out(links: Links, own: list[Array]) -> tuple[list[Array], list[Array]]:
+    """(x⁺, x) with x⁺ = φ*x(p) and x = x⁺ + own, outward."""
 
-    from .variations import _joint_variation
+    def step(outer: Any, phi: Transform, own: Array) -> Any:
+        plus = phi.T @ outer[1]
+        return plus, plus + own
 
-    bare = replace(m.rates, partials=[None] * len(m.alpha))
-    return _joint_variation(m, k), _joint_variation(replace(m, rates=bare), k)
+    start = (None, arrays.zeros((6, 1), like=links.q))
+    return unzip(outward(links.parents, step, start, links.phi, own), 2)  # type: ignore[return-value]
 
 
 def algorithm_1(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | None) -> list[Array]:
@@ -73,7 +62,11 @@ def algorithm_1(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | N
     inward   ξ = Σ φ[ξ + S[H*δq]f] + Mλ + 2M̂ϑ,  δT = Hξ
     """
     links = m.links
-    theta_plus, theta, lam_plus, lam, eta = changed_motion(m, dq, dv, da)
+    eta, own_theta, own_lam = own_changes(m, dq, dv)
+    if da is not None:
+        own_lam = [x + H.mT @ d for x, H, d in zip(own_lam, links.H, da)]
+    theta_plus, theta = carried_out(links, own_theta)
+    lam_plus, lam = carried_out(links, own_lam)
     x = [M @ l + M_hat @ (2.0 * t) for M, l, M_hat, t in zip(links.M, lam, m.rates.M_hat, theta)]
 
     def step(gathered: Any, phi: Transform, H: Array, x: Array, f: Array, eta: Array, rotor: Any) -> Any:
@@ -97,18 +90,27 @@ def _own_terms(
     m: Motion, k: int, dT: Array, dq: list[Array], da: list[Array] | None, theta_plus: Array, lam_plus: Array
 ) -> Array:
     """δT(k) with what its rotor adds, and with (∂H/∂q)f where the map turns in its own body."""
-    links, r = m.links, m.rates
+    links = m.links
     if links.Gamma[k] is not None and da is not None:
         dT = dT + links.Gamma[k] @ da[k]
-    if r.turning[k] is not None:
-        dT = dT + links.s[k].mT @ lam_plus + r.turning[k].mT @ theta_plus
-    if r.partials[k] is not None:
-        dT = dT + arrays.concatenate([d.mT @ m.f[k] for d in r.partials[k][0]], axis=-1) @ dq[k]
-    return dT
+    if m.rates.turning[k] is not None:
+        dT = dT + links.s[k].mT @ lam_plus
+    known = known_joint_force(m, k, dq[k], theta_plus)
+    return dT if known is None else dT + known
+
+
+def known_joint_force(m: Motion, k: int, dq: Array, theta_plus: Array) -> Any:
+    """The part of δT(k) that neither links nor δβ̇ give: u*ϑ⁺ of a spinning rotor, (∂H/∂q)f of a turning map."""
+    u, partials = m.rates.turning[k], m.rates.partials[k]
+    out = None if u is None else u.mT @ theta_plus
+    if partials is None:
+        return out
+    turn = arrays.concatenate([d.mT @ m.f[k] for d in partials[0]], axis=-1) @ dq
+    return turn if out is None else out + turn
 
 
 def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
-    """(B_D*w, A_D*w, 𝓜w) in O(n): the sweeps of Algorithm 1 run backwards.
+    """(B_D*w, A_D*w, 𝓜w) in O(n): the sweeps of Algorithm 1, each the adjoint of the other.
 
     outward  ζ = φ*ζ(p) + H*w
     inward   μ = Σ φμ + Mζ,  κ = Σ φκ + 2M̂*ζ
@@ -116,12 +118,7 @@ def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list
     links, r = m.links, m.rates
     variations = joint_variations(m)
 
-    def lift(outer: Any, phi: Transform, H: Array, w: Array) -> Any:
-        zeta_plus = phi.T @ outer[1]
-        return zeta_plus, zeta_plus + H.mT @ w
-
-    start = (None, arrays.zeros((6, 1), like=links.q))
-    zeta_plus, zeta = unzip(outward(links.parents, lift, start, links.phi, links.H, w), 2)
+    zeta_plus, zeta = carried_out(links, [H.mT @ x for H, x in zip(links.H, w)])
     doubled = [2.0 * z for z in zeta]
 
     def gather(carried: Any, phi: Transform, M: RigidInertia, M_hat: Rate, zeta: Array, twice: Array, rotor: Any) -> Any:
@@ -252,7 +249,5 @@ def like(m: Motion) -> Array:
 
 
 def _wider(q: Array, *others: Array) -> Array:
-    import numpy as np
-
     batch = np.broadcast_shapes(q.shape[:-1], *(x.shape[:-1] for x in others))
     return q if q.shape[:-1] == batch else arrays.namespace(q).broadcast_to(q, batch + q.shape[-1:])

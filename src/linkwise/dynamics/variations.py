@@ -64,7 +64,8 @@ def inertia_rate(M: RigidInertia, V: Array) -> Rate:
     """M̂: A = −ω̃(½Tr(J)I − J) − h̃ũ, p = m u + ω × h (LD Algorithm 1, with the sign corrected)."""
     w, u = V[..., :3, 0], V[..., 3:, 0]
     J, h = M.J, M.h
-    second_moment = 0.5 * (J[..., 0, 0] + J[..., 1, 1] + J[..., 2, 2])[..., None, None] * arrays.eye(3, like=V) - J
+    trace = J[..., 0:1, 0:1] + J[..., 1:2, 1:2] + J[..., 2:3, 2:3]
+    second_moment = 0.5 * trace * arrays.eye(3, like=V) - J
     m = arrays.namespace(V).asarray(M.m)[..., None]
     p = m * u + cross(w[..., None], h[..., None])[..., 0]
     return Rate(-(skew(w) @ second_moment) - skew(h) @ skew(u), p)
@@ -213,10 +214,11 @@ def _gyroscopic(x: Array, momentum: Any, V: Array) -> Array:
 
 def joint_variations(m: Motion) -> list[JointVariation]:
     """Ψ̇, Ḣ* + Ψ̇ and Ψ̈ of every joint (LD Algorithm 1, Step 1; math notes III.4)."""
-    return [_joint_variation(m, k) for k in range(len(m.alpha))]
+    return [joint_variation(m, k) for k in range(len(m.alpha))]
 
 
-def _joint_variation(m: Motion, k: int) -> JointVariation:
+def joint_variation(m: Motion, k: int) -> JointVariation:
+    """The columns of one joint."""
     r, H_star = m.rates, m.links.H[k].mT
     V_plus, V, Psi_dot = r.V_plus[k], r.V[k], r.Psi_dot[k]
     both = 2.0 * Psi_dot if H_star.shape[-1] == 1 else Psi_dot + cross_motion(V, H_star)

@@ -1,0 +1,209 @@
+"""Linearised forward dynamics: δβ̇ = 𝓜⁻¹δT − A_C δβ − B_C δq (Linearized dynamics paper §4).
+
+Algorithms 3 and 4 are the conventional O(n³) routes through the mass matrix, Algorithm 5 gives δβ̇ in O(n) and
+Algorithm 6 the three matrices in O(n²), both without forming or inverting 𝓜. The motion handed in must be the one
+that the joint forces cause (LD Lemma 4.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import NotAdmittedError, SingularError
+from ..spatial import Transform, cross_force
+from ..sweeps import inward, outward, unzip
+from .articulated import Articulated
+from .linearized_inverse import algorithm_1, algorithm_2, carried_out, known_joint_force, like, own_changes
+from .links import Links
+from .mass import composite_of
+from .variations import Motion, Velocities, joint_variations, motion
+
+# --- through the mass matrix ---------------------------------------------------------------------------
+
+
+def joint_space_factors(links: Links, mass: Array) -> tuple[Array, Array]:
+    """(I − HψK, D⁻¹) of 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK), from the entries of 𝓜: (..., nv, nv) and (..., nv).
+
+    𝓜 = U D U* is eliminated from the tips inward, one degree of freedom after the other, so that zeros
+    between unrelated joints stay zeros; U = I + HφK is unit upper triangular (OA Lemma 4.1).
+    """
+    n = mass.shape[-1]
+    owner = [name for name, r in zip(links.names, links.sizes) for _ in range(r)]
+    columns: list[Array] = [None] * n
+    pivots: list[Array] = [None] * n
+    left = mass
+    for i in range(n - 1, -1, -1):
+        w, d = left[..., :i, i : i + 1], left[..., i : i + 1, i : i + 1]
+        _refuse_singular(d, owner[i])
+        pivots[i] = 1.0 / d
+        columns[i] = w * pivots[i]
+        left = left[..., :i, :i] - arrays.symmetric(columns[i] @ w.mT)
+    return _inverse_of_unit_upper(columns, mass), arrays.concatenate(pivots, axis=-2)[..., 0] if n else mass[..., 0]
+
+
+def _refuse_singular(d: Array, name: str) -> None:
+    if arrays.is_eager(d) and (d.real <= 0).any():
+        raise SingularError(
+            f"the mass matrix is singular: nothing resists the joint of body {name!r} (its articulated inertia D is"
+            f" {float(np.nanmin(d.real)):.3g}). Give {name!r} or a body outboard of it inertia, give the joint a rotor,"
+            " or lock it"
+        )
+
+
+def _inverse_of_unit_upper(columns: list[Array], similar: Array) -> Array:
+    """U⁻¹ column by column, from the base out: [[U, u], [0, 1]]⁻¹ = [[U⁻¹, −U⁻¹u], [0, 1]]."""
+    out = similar[..., :0, :0]
+    for i, u in enumerate(columns):
+        one = arrays.eye(1, like=similar)
+        zero = arrays.zeros((1, i), like=similar)
+        out = arrays.block([[out, -(out @ u)], [zero, one]]) if i else arrays.block([[one + 0.0 * u[..., :0, :].sum()]])
+    return out
+
+
+def solve_by_factors(W: Array, D_inverse: Array, X: Array) -> Array:
+    """𝓜⁻¹X = W* D⁻¹ W X for columns X (..., nv, m)."""
+    return arrays.transpose(W) @ (D_inverse[..., :, None] * (W @ X))
+
+
+def accelerations_by_mass(
+    rates: Velocities, tau: list[Array], external: list[Array] | None, base: Array
+) -> tuple[list[Array], tuple[Array, Array]]:
+    """β̇ = 𝓜⁻¹(T − 𝓒), and the factors of 𝓜 that gave it."""
+    links = rates.links
+    W, D_inverse = joint_space_factors(links, composite_of(links))
+    rest = [arrays.zeros((r, 1), like=links.q) for r in links.sizes]
+    bias = motion(rates, rest, external, base).T
+    left = links.join([t - c for t, c in zip(tau, bias)])
+    return links.split(solve_by_factors(W, D_inverse, left[..., None])[..., 0]), (W, D_inverse)
+
+
+def algorithm_3(m: Motion, dq: list[Array], dv: list[Array], dtau: list[Array]) -> list[Array]:
+    """δβ̇ in O(n³): ρ = A_Dδβ + B_Dδq by Algorithm 1, then 𝓜δβ̇ = δT − ρ by elimination (LD Algorithm 3)."""
+    links = m.links
+    rho = algorithm_1(m, dq, dv, None)
+    W, D_inverse = joint_space_factors(links, composite_of(links))
+    left = links.join([t - r for t, r in zip(dtau, rho)])
+    return links.split(solve_by_factors(W, D_inverse, left[..., None])[..., 0])
+
+
+def algorithm_4(m: Motion, factors: tuple[Array, Array] | None = None) -> tuple[Array, Array, Array]:
+    """(𝓜⁻¹, A_C, B_C) in O(n³): Algorithm 2, invert, multiply (LD Lemma 4.1, Algorithm 4)."""
+    mass, A_D, B_D = algorithm_2(m)
+    W, D_inverse = joint_space_factors(m.links, mass) if factors is None else factors
+    weighted = D_inverse[..., :, None] * W
+    mass_inverse = arrays.symmetric(arrays.transpose(W) @ weighted)
+    return mass_inverse, arrays.transpose(weighted) @ (W @ A_D), arrays.transpose(weighted) @ (W @ B_D)
+
+
+# --- along a direction, without the mass matrix --------------------------------------------------------
+
+
+def algorithm_5_ii(
+    m: Motion, art: Articulated, dq: list[Array], dv: list[Array], dtau: list[Array]
+) -> list[Array]:
+    """δβ̇ in O(n) by one pass of the articulated-body algorithm (LD Lemma 4.6; math notes I.4, variant 5-ii).
+
+    outward  ϑ = φ*ϑ(p) + H*δβ + Ψ̇δq,  b = (Ḣ* + Ψ̇)δβ + Ψ̈δq
+    inward   z = Σ φ[z⁺ + S[H*δq]f] + 2M̂ϑ + Pb,  ε = δT − Hz,  z⁺ = z + Gε
+    outward  δβ̇ = D⁻¹ε − G*λ⁺,  λ = λ⁺ + H*δβ̇ + b
+    """
+    links = m.links
+    eta, own_theta, b = own_changes(m, dq, dv)
+    theta_plus, theta = carried_out(links, own_theta)
+    x = [M_hat @ (2.0 * t) + P @ y for M_hat, t, P, y in zip(m.rates.M_hat, theta, art.P, b)]
+    T = [_less(t, known_joint_force(m, k, dq[k], theta_plus[k])) for k, t in enumerate(dtau)]
+    passed = [_passed(m, k, eta[k], dv[k]) for k in range(len(dq))]
+    return _filter_and_smooth(links, art, x, T, passed, b, [None] * len(b))
+
+
+def _less(x: Array, y: Any) -> Array:
+    return x if y is None else x - y
+
+
+def _passed(m: Motion, k: int, eta: Array, dv: Array) -> Array:
+    """What joint k's change puts on its parent past the joint: S[H*δq]f, and uδβ of a spinning rotor."""
+    turned, u = cross_force(eta, m.f[k]), m.rates.turning[k]
+    return turned if u is None else turned + u @ dv
+
+
+def _filter_and_smooth(
+    links: Links, art: Articulated, x: list[Array], T: list[Array], passed: list[Array], b: list[Array], nu_less: Any
+) -> list[Array]:
+    """z = Σ φ[z⁺ + passed] + x inward, then δβ̇ outward; ``nu_less`` is taken off ν = D⁻¹ε."""
+
+    def correct(gathered: Any, phi: Transform, H: Array, G: Array, x: Array, T: Array, passed: Array) -> Any:
+        z = gathered + x
+        epsilon = T - H @ z
+        return phi @ (z + G @ epsilon + passed), epsilon
+
+    epsilon = inward(links.parents, correct, 0, links.phi, links.H, art.G, x, T, passed)
+
+    def back(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, eps: Array, b: Array, less: Any) -> Any:
+        lam_plus = phi.T @ outer[1]
+        change = _less(D_inverse @ eps, less) - G.mT @ lam_plus
+        return change, lam_plus + H.mT @ change + b
+
+    start = (None, arrays.zeros((6, 1), like=links.q))
+    data = (links.phi, links.H, art.G, art.D_inverse, epsilon, b, nu_less)
+    return unzip(outward(links.parents, back, start, *data), 2)[0]
+
+
+def refuse_spinning_rotors(links: Links, what: str, instead: str) -> None:
+    """Algorithms 5 and 6 as printed know nothing of rotors that turn with their parent."""
+    for name, s in zip(links.names, links.s):
+        if s is not None:
+            raise NotAdmittedError(
+                f"{what} does not admit the spinning rotor at the joint of body {name!r} (a rotor with an axis);"
+                f" use method={instead!r}"
+            )
+
+
+def hat_quantities(m: Motion, art: Articulated) -> tuple[list[Array], list[Array]]:
+    """P̂(k) = Σ ψP̂φ* + M̂(k), as its left half (..., 6, 3), and Ĝ* = D⁻¹HP̂, (..., r, 3) (LD (4.12), corrected)."""
+    links = m.links
+
+    def step(gathered: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, M_hat: Any) -> Any:
+        P_hat = gathered + M_hat.columns
+        HP = H @ P_hat
+        return phi @ ((P_hat - G @ HP) @ arrays.transpose(phi.R)), (P_hat, D_inverse @ HP)
+
+    data = (links.phi, links.H, art.G, art.D_inverse, m.rates.M_hat)
+    return unzip(inward(links.parents, step, 0, *data), 2)  # type: ignore[return-value]
+
+
+def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], dtau: list[Array]) -> list[Array]:
+    """δβ̇ in O(n) (LD Lemma 4.7 (4.15), Algorithm 5, corrected).
+
+    inward   z = Σ φ[z⁺ + 𝓕δq] + Y_A δβ + Y_B δq,  ε = δT − Hz,  z⁺ = z + Gε
+    outward  ν = D⁻¹ε − 2Ĝ*ϑ⁺,  δβ̇ = ν − G*λ⁺
+    """
+    links = m.links
+    refuse_spinning_rotors(links, "Algorithm 5", "algorithm_5_ii")
+    P_hat, G_hat = hat_quantities(m, art)
+    variations = joint_variations(m)
+    Y_A, Y_B = articulated_columns(m, art, P_hat, variations)
+    eta, own_theta, b = own_changes(m, dq, dv)
+    theta_plus, _ = carried_out(links, own_theta)
+    x = [A @ v + B @ q for A, B, v, q in zip(Y_A, Y_B, dv, dq)]
+    T = [_less(t, known_joint_force(m, k, dq[k], theta_plus[k])) for k, t in enumerate(dtau)]
+    passed = [_passed(m, k, eta[k], dv[k]) for k in range(len(dq))]
+    less = [G @ (2.0 * t[..., :3, :]) for G, t in zip(G_hat, theta_plus)]
+    return _filter_and_smooth(links, art, x, T, passed, b, less)
+
+
+def articulated_columns(
+    m: Motion, art: Articulated, P_hat: list[Array], variations: list[Any]
+) -> tuple[list[Array], list[Array]]:
+    """Y_A = 2P̂H* + P(Ḣ* + Ψ̇) and Y_B = 2P̂Ψ̇ + PΨ̈, without 𝓕 (LD Lemma 4.7; math notes III.4)."""
+    Y_A, Y_B = [], []
+    for H, P, hat, x in zip(m.links.H, art.P, P_hat, variations):
+        Y_A.append(hat @ (2.0 * H.mT[..., :3, :]) + P @ x.lambda_v)
+        Y_B.append(hat @ (2.0 * x.vartheta_q[..., :3, :]) + P @ x.lambda_q)
+    return Y_A, Y_B
+
+
+__all__ = ["algorithm_3", "algorithm_4", "algorithm_5", "algorithm_5_ii", "hat_quantities", "like"]
