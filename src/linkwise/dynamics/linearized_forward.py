@@ -20,7 +20,7 @@ from .articulated import Articulated
 from .linearized_inverse import algorithm_1, algorithm_2, carried_out, known_joint_force, like, own_changes
 from .links import Links
 from .mass import composite_of
-from .variations import Motion, Velocities, joint_variations, motion
+from .variations import Motion, Velocities, joint_variations, motion, with_free_bases, without_free_bases
 
 # --- through the mass matrix ---------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ def _inverse_of_unit_upper(columns: list[Array], similar: Array) -> Array:
     for i, u in enumerate(columns):
         one = arrays.eye(1, like=similar)
         zero = arrays.zeros((1, i), like=similar)
-        out = arrays.block([[out, -(out @ u)], [zero, one]]) if i else arrays.block([[one + 0.0 * u[..., :0, :].sum()]])
+        out = arrays.block([[out, -(out @ u)], [zero, one]]) if i else one
     return out
 
 
@@ -92,11 +92,13 @@ def algorithm_3(m: Motion, dq: list[Array], dv: list[Array], dtau: list[Array]) 
 
 def algorithm_4(m: Motion, factors: tuple[Array, Array] | None = None) -> tuple[Array, Array, Array]:
     """(𝓜⁻¹, A_C, B_C) in O(n³): Algorithm 2, invert, multiply (LD Lemma 4.1, Algorithm 4)."""
-    mass, A_D, B_D = algorithm_2(m)
+    variations, answers = without_free_bases(m, joint_variations(m))
+    mass, A_D, B_D = algorithm_2(m, variations)
     W, D_inverse = joint_space_factors(m.links, mass) if factors is None else factors
     weighted = D_inverse[..., :, None] * W
     mass_inverse = arrays.symmetric(arrays.transpose(W) @ weighted)
-    return mass_inverse, arrays.transpose(weighted) @ (W @ A_D), arrays.transpose(weighted) @ (W @ B_D)
+    A_C, B_C = (arrays.transpose(weighted) @ (W @ X) for X in (A_D, B_D))
+    return mass_inverse, *with_free_bases(m.links, answers, A_C, B_C)
 
 
 # --- along a direction, without the mass matrix --------------------------------------------------------

@@ -267,3 +267,31 @@ def turned_forces(m: Motion, variations: list[JointVariation]) -> tuple[list[Any
             turn = arrays.concatenate([d.mT @ f for d in partials], axis=-1)  # (∂H/∂q) f
             own[k] = turn if own[k] is None else own[k] + turn
     return script_F, own
+
+
+def without_free_bases(m: Motion, variations: list[JointVariation]) -> tuple[list[JointVariation], dict[int, Any]]:
+    """The variations less what a free base can answer by itself, and those answers (C_v, C_q) by body.
+
+    At a joint that moves its body in all six directions from the world, λ = (Ḣ* + Ψ̇)δβ + Ψ̈δq equals H*(C_vδβ +
+    C_qδq): an acceleration of that joint undoes it, and no other joint notices. What is left there is 2M̂ϑ.
+    """
+    links = m.links
+    left, answers = list(variations), {}
+    for k, (p, H, r) in enumerate(zip(links.parents, links.H, links.sizes)):
+        if p < 0 and r == 6:
+            x = variations[k]
+            H_inverse = arrays.inverse(arrays.transpose(H))
+            answers[k] = (H_inverse @ x.lambda_v, H_inverse @ x.lambda_q)
+            zero = arrays.zeros((6, 6), like=links.q)
+            left[k] = JointVariation(x.vartheta_q, zero, zero, x.partials)
+    return left, answers
+
+
+def with_free_bases(links: Links, answers: dict[int, Any], A: Array, B: Array) -> tuple[Array, Array]:
+    """A_C and B_C with the answers of free bases put back on their diagonal blocks."""
+    if not answers:
+        return A, B
+    sizes = links.sizes
+    C_v = arrays.from_blocks({(k, k): c[0] for k, c in answers.items()}, sizes, sizes, like=links.q)
+    C_q = arrays.from_blocks({(k, k): c[1] for k, c in answers.items()}, sizes, sizes, like=links.q)
+    return A + C_v, B + C_q
