@@ -32,12 +32,14 @@ from .model.joints import (
     Universal,
 )
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
-from .robot import FORWARD_METHODS, Robot
+from .robot import FORWARD_LINEARIZATIONS, FORWARD_METHODS, INVERSE_LINEARIZATIONS, Robot
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FORWARD_LINEARIZATIONS",
     "FORWARD_METHODS",
+    "INVERSE_LINEARIZATIONS",
     "Body",
     "Custom",
     "Cylindrical",

@@ -47,6 +47,20 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "centroidal_momentum": ("q", "v"),
     "centroidal_matrix": ("q",),
     "centroidal_bias": ("q", "v"),
+    "linearize_inverse": ("q", "v", "a"),
+    "linearize_forward": ("q", "v", "tau"),
+    "inverse_dynamics_jvp": ("q", "v", "a", "dq", "dv", "da"),
+    "inverse_dynamics_vjp": ("q", "v", "a", "weights"),
+    "inverse_dynamics_hvp": ("q", "v", "a", "weights", "dq", "dv", "da"),
+    "forward_dynamics_jvp": ("q", "v", "tau", "dq", "dv", "dtau"),
+    "forward_dynamics_vjp": ("q", "v", "tau", "weights"),
+    "forward_dynamics_hvp": ("q", "v", "tau", "weights", "dq", "dv", "dtau"),
+    "linearize_velocity": ("q", "v"),
+    "linearize_acceleration": ("q", "v", "a"),
+    "operational_compliance_derivative": ("q",),
+    "operational_inertia_derivative": ("q",),
+    "inverse_dynamics_regressor": ("q", "v", "a"),
+    "forward_dynamics_sensitivity": ("q", "v", "tau"),
 }
 
 TARGETS = ("cpu", "numpy", "jax", "c")

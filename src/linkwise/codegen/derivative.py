@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from .program import Program
-from .scalar import Scalar
+from .scalar import Scalar, reachable
 
 
 def _partials(node: Scalar) -> list[Any]:
@@ -52,6 +52,25 @@ def tangents(program: Program, seeds: dict[tuple[str, int], Any]) -> list[Any]:
                 total = total + partial * d
         along[id(node)] = total
     return [along[id(x)] if isinstance(x, Scalar) else 0.0 for x in program.roots]
+
+
+def along(outputs: list[Any], variables: list[Any], seeds: list[Any]) -> list[Any]:
+    """Forward mode over any values of a graph: the derivatives of ``outputs`` where ``variables`` move by ``seeds``.
+
+    The variables are taken as independent of each other, whatever they were computed from.
+    """
+    moving: dict[int, Any] = {id(x): d for x, d in zip(variables, seeds) if isinstance(x, Scalar)}
+    for node in reachable(outputs):
+        if id(node) in moving:
+            continue
+        total: Any = 0.0
+        if node.op != "input":
+            for x, partial in zip(node.args, _partials(node)):
+                d = moving.get(id(x), 0.0) if isinstance(x, Scalar) else 0.0
+                if not (isinstance(d, float) and d == 0.0):
+                    total = total + partial * d
+        moving[id(node)] = total
+    return [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in outputs]
 
 
 def cotangents(program: Program, weights: list[Any]) -> dict[tuple[str, int], Any]:

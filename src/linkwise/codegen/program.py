@@ -16,6 +16,10 @@ from .parameters import parameter_sizes, with_symbols
 from .scalar import Graph, Operations, Scalar, count, evaluate, reachable
 
 
+# Arguments known by name to be vectors of nv numbers.
+VECTORS = ("v", "a", "tau", "x", "dv", "dq", "da", "dtau", "weights")
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """What a function computes, as scalars. ``roots`` lists the outputs' entries, row by row."""
@@ -63,7 +67,7 @@ def trace(
 ) -> Program:
     """Run ``function(robot, q, …)`` on symbols.
 
-    Arguments after the robot are vectors. Their lengths follow from their names (q: nq; v, a, tau, x, dv: nv)
+    Arguments after the robot are vectors. Their lengths follow from their names (q: nq; v, a, tau, x, dq, dv, da, dtau, weights: nv)
     unless ``sizes`` gives them; the names are those of the function's parameters unless ``names`` gives them.
     ``parameters`` keeps constants of the robot symbolic, as further inputs: "inertial" (bodies × 10, as
     ``robot.inertial_parameters``) and "offsets" (bodies × 3, the joints' positions in their parents).
@@ -93,7 +97,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 
 def _lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    known = {"q": model.nq, **dict.fromkeys(("v", "a", "tau", "x", "dv"), model.nv)} | dict(sizes)
+    known = {"q": model.nq, **dict.fromkeys(VECTORS, model.nv)} | dict(sizes)
     missing = [n for n in names if n not in known]
     if missing:
         raise InputError(

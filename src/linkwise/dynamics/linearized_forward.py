@@ -17,10 +17,18 @@ from ..errors import NotAdmittedError, SingularError
 from ..spatial import Transform, cross_force
 from ..sweeps import inward, outward, unzip
 from .articulated import Articulated
-from .linearized_inverse import algorithm_1, algorithm_2, carried_out, known_joint_force, like, own_changes
+from .linearized_inverse import algorithm_1, algorithm_2, carried_out, known_joint_force, own_changes
 from .links import Links
 from .mass import composite_of
-from .variations import Motion, Velocities, joint_variations, motion, with_free_bases, without_free_bases
+from .variations import (
+    Motion,
+    Velocities,
+    inertia_forces_of_velocity,
+    joint_variations,
+    motion,
+    with_free_bases,
+    without_free_bases,
+)
 
 # --- through the mass matrix ---------------------------------------------------------------------------
 
@@ -86,8 +94,8 @@ def algorithm_3(m: Motion, dq: list[Array], dv: list[Array], dtau: list[Array]) 
     links = m.links
     rho = algorithm_1(m, dq, dv, None)
     W, D_inverse = joint_space_factors(links, composite_of(links))
-    left = links.join([t - r for t, r in zip(dtau, rho)])
-    return links.split(solve_by_factors(W, D_inverse, left[..., None])[..., 0])
+    left = links.join_rows([t - r for t, r in zip(dtau, rho)], dtau[0].shape[-1] if dtau else 1)
+    return links.split_rows(solve_by_factors(W, D_inverse, left))
 
 
 def algorithm_4(m: Motion, factors: tuple[Array, Array] | None = None) -> tuple[Array, Array, Array]:
@@ -119,7 +127,7 @@ def algorithm_5_ii(
     x = [M_hat @ (2.0 * t) + P @ y for M_hat, t, P, y in zip(m.rates.M_hat, theta, art.P, b)]
     T = [_less(t, known_joint_force(m, k, dq[k], theta_plus[k])) for k, t in enumerate(dtau)]
     passed = [_passed(m, k, eta[k], dv[k]) for k in range(len(dq))]
-    return _filter_and_smooth(links, art, x, T, passed, b, [None] * len(b))
+    return filter_and_smooth(links, art, x, T, b, passed)
 
 
 def _less(x: Array, y: Any) -> Array:
@@ -132,26 +140,47 @@ def _passed(m: Motion, k: int, eta: Array, dv: Array) -> Array:
     return turned if u is None else turned + u @ dv
 
 
-def _filter_and_smooth(
-    links: Links, art: Articulated, x: list[Array], T: list[Array], passed: list[Array], b: list[Array], nu_less: Any
+def filter_and_smooth(
+    links: Links,
+    art: Articulated,
+    x: list[Array],
+    T: list[Array],
+    b: list[Array],
+    passed: list[Any] | None = None,
+    nu_less: list[Any] | None = None,
+    base: Array | None = None,
 ) -> list[Array]:
-    """z = Σ φ[z⁺ + passed] + x inward, then δβ̇ outward; ``nu_less`` is taken off ν = D⁻¹ε."""
+    """z = Σ φ[z⁺ + passed] + x, ε = T − Hz, z⁺ = z + Gε inward; β̇ = D⁻¹ε − nu_less − G*λ⁺, λ = λ⁺ + H*β̇ + b outward.
 
-    def correct(gathered: Any, phi: Transform, H: Array, G: Array, x: Array, T: Array, passed: Array) -> Any:
+    The articulated-body algorithm (UF (56), (60)); λ starts at ``base``.
+    """
+    none = [None] * len(x)
+
+    def correct(gathered: Any, phi: Transform, H: Array, G: Array, x: Array, T: Array, passed: Any) -> Any:
         z = gathered + x
         epsilon = T - H @ z
-        return phi @ (z + G @ epsilon + passed), epsilon
+        z_plus = z + G @ epsilon
+        return phi @ (z_plus if passed is None else z_plus + passed), epsilon
 
-    epsilon = inward(links.parents, correct, 0, links.phi, links.H, art.G, x, T, passed)
+    epsilon = inward(links.parents, correct, 0, links.phi, links.H, art.G, x, T, passed or none)
 
     def back(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, eps: Array, b: Array, less: Any) -> Any:
         lam_plus = phi.T @ outer[1]
         change = _less(D_inverse @ eps, less) - G.mT @ lam_plus
         return change, lam_plus + H.mT @ change + b
 
-    start = (None, arrays.zeros((6, 1), like=links.q))
-    data = (links.phi, links.H, art.G, art.D_inverse, epsilon, b, nu_less)
+    start = (None, arrays.zeros((6, 1), like=links.q) if base is None else base)
+    data = (links.phi, links.H, art.G, art.D_inverse, epsilon, b, nu_less or none)
     return unzip(outward(links.parents, back, start, *data), 2)[0]
+
+
+def accelerations_by_articulation(
+    rates: Velocities, art: Articulated, tau: list[Array], external: list[Array] | None, base: Array
+) -> list[Array]:
+    """β̇ by the articulated-body algorithm, from the velocity terms that the linearisation needs anyway."""
+    b = inertia_forces_of_velocity(rates, external)
+    x = [P @ a + y for P, a, y in zip(art.P, rates.a, b)]
+    return filter_and_smooth(rates.links, art, x, tau, rates.a, base=base)
 
 
 def refuse_spinning_rotors(links: Links, what: str, instead: str) -> None:
@@ -194,7 +223,7 @@ def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], d
     T = [_less(t, known_joint_force(m, k, dq[k], theta_plus[k])) for k, t in enumerate(dtau)]
     passed = [_passed(m, k, eta[k], dv[k]) for k in range(len(dq))]
     less = [G @ (2.0 * t[..., :3, :]) for G, t in zip(G_hat, theta_plus)]
-    return _filter_and_smooth(links, art, x, T, passed, b, less)
+    return filter_and_smooth(links, art, x, T, b, passed, less)
 
 
 def articulated_columns(
@@ -206,6 +235,3 @@ def articulated_columns(
         Y_A.append(hat @ (2.0 * H.mT[..., :3, :]) + P @ x.lambda_v)
         Y_B.append(hat @ (2.0 * x.vartheta_q[..., :3, :]) + P @ x.lambda_q)
     return Y_A, Y_B
-
-
-__all__ = ["algorithm_3", "algorithm_4", "algorithm_5", "algorithm_5_ii", "hat_quantities", "like"]

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
 from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
@@ -126,7 +124,3 @@ def _distance(a: Sequence[int], b: Sequence[int]) -> int:
     shared = sum(1 for x, y in zip(a, b) if x == y)
     return len(a) + len(b) - 2 * shared
 
-
-def columns_of(x: Any) -> int:
-    """How many columns a block has."""
-    return int(x.shape[-1])

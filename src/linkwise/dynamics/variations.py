@@ -191,10 +191,7 @@ def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | Non
 
     data = (links.phi, links.H, beta_dot, rates.a)
     alpha_plus, alpha = unzip(outward(links.parents, accelerate, (None, base), *data), 2)
-    x = [M @ al + M_hat @ V for M, al, M_hat, V in zip(links.M, alpha, rates.M_hat, rates.V)]
-    x = [_gyroscopic(xk, h, V) for xk, h, V in zip(x, rates.momenta, rates.V)]
-    if external is not None:
-        x = [xk - e for xk, e in zip(x, external)]
+    x = [M @ al + b for M, al, b in zip(links.M, alpha, inertia_forces_of_velocity(rates, external))]
 
     def gather(f: Any, phi: Transform, x: Array, s: Any, beta_dot: Array) -> Any:
         f = f + x
@@ -202,6 +199,13 @@ def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | Non
 
     f = inward(links.parents, gather, 0, links.phi, x, links.s, beta_dot)
     return Motion(rates, beta_dot, alpha_plus, alpha, f)
+
+
+def inertia_forces_of_velocity(rates: Velocities, external: list[Array] | None) -> list[Array]:
+    """b = M̂V (LD (2.7)), with the moments of spinning rotors, less external forces."""
+    b = [M_hat @ V for M_hat, V in zip(rates.M_hat, rates.V)]
+    b = [_gyroscopic(x, h, V) for x, h, V in zip(b, rates.momenta, rates.V)]
+    return b if external is None else [x - e for x, e in zip(b, external)]
 
 
 def _gyroscopic(x: Array, momentum: Any, V: Array) -> Array:
