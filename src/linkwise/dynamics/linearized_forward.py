@@ -26,6 +26,7 @@ from .variations import (
     inertia_forces_of_velocity,
     joint_variations,
     motion,
+    turned_forces,
     with_free_bases,
     without_free_bases,
 )
@@ -33,11 +34,11 @@ from .variations import (
 # --- through the mass matrix ---------------------------------------------------------------------------
 
 
-def joint_space_factors(links: Links, mass: Array) -> tuple[Array, Array]:
-    """(I − HψK, D⁻¹) of 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK), from the entries of 𝓜: (..., nv, nv) and (..., nv).
+def eliminate(links: Links, mass: Array) -> tuple[list[Array], list[Array]]:
+    """𝓜 = U D U*, eliminated from the tips inward, one degree of freedom after the other.
 
-    𝓜 = U D U* is eliminated from the tips inward, one degree of freedom after the other, so that zeros
-    between unrelated joints stay zeros; U = I + HφK is unit upper triangular (OA Lemma 4.1).
+    The columns of the unit upper triangular U = I + HφK above its diagonal (OA Lemma 4.1), and D⁻¹, each (..., 1, 1).
+    Zeros between unrelated joints stay zeros.
     """
     n = mass.shape[-1]
     owner = [name for name, r in zip(links.names, links.sizes) for _ in range(r)]
@@ -50,7 +51,29 @@ def joint_space_factors(links: Links, mass: Array) -> tuple[Array, Array]:
         pivots[i] = 1.0 / d
         columns[i] = w * pivots[i]
         left = left[..., :i, :i] - arrays.symmetric(columns[i] @ w.mT)
-    return _inverse_of_unit_upper(columns, mass), arrays.concatenate(pivots, axis=-2)[..., 0] if n else mass[..., 0]
+    return columns, pivots
+
+
+def joint_space_factors(links: Links, mass: Array) -> tuple[Array, Array]:
+    """(I − HψK, D⁻¹) of 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK), from the entries of 𝓜: (..., nv, nv) and (..., nv)."""
+    columns, pivots = eliminate(links, mass)
+    if not pivots:
+        return mass, mass[..., 0, :]
+    return _inverse_of_unit_upper(columns, mass), arrays.concatenate(pivots, axis=-2)[..., 0]
+
+
+def solve_by_elimination(links: Links, mass: Array, X: Array) -> Array:
+    """𝓜⁻¹X for columns X (..., nv, m) by substitution, inward and back outward."""
+    columns, pivots = eliminate(links, mass)
+    left, scaled = X, [None] * len(columns)
+    for i in range(len(columns) - 1, -1, -1):
+        last = left[..., i : i + 1, :]
+        left = left[..., :i, :] - columns[i] @ last
+        scaled[i] = last * pivots[i]
+    found: list[Array] = []
+    for u, x in zip(columns, scaled):
+        found.append(x - u.mT @ arrays.concatenate(found, axis=-2) if found else x)
+    return arrays.concatenate(found, axis=-2) if found else X
 
 
 def _refuse_singular(d: Array, name: str) -> None:
@@ -93,9 +116,8 @@ def algorithm_3(m: Motion, dq: list[Array], dv: list[Array], dtau: list[Array]) 
     """δβ̇ in O(n³): ρ = A_Dδβ + B_Dδq by Algorithm 1, then 𝓜δβ̇ = δT − ρ by elimination (LD Algorithm 3)."""
     links = m.links
     rho = algorithm_1(m, dq, dv, None)
-    W, D_inverse = joint_space_factors(links, composite_of(links))
     left = links.join_rows([t - r for t, r in zip(dtau, rho)], dtau[0].shape[-1] if dtau else 1)
-    return links.split_rows(solve_by_factors(W, D_inverse, left))
+    return links.split_rows(solve_by_elimination(links, composite_of(links), left))
 
 
 def algorithm_4(m: Motion, factors: tuple[Array, Array] | None = None) -> tuple[Array, Array, Array]:
@@ -209,21 +231,22 @@ def hat_quantities(m: Motion, art: Articulated) -> tuple[list[Array], list[Array
 def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], dtau: list[Array]) -> list[Array]:
     """δβ̇ in O(n) (LD Lemma 4.7 (4.15), Algorithm 5, corrected).
 
-    inward   z = Σ φ[z⁺ + 𝓕δq] + Y_A δβ + Y_B δq,  ε = δT − Hz,  z⁺ = z + Gε
+    inward   z = Σ φz⁺ + Y_A δβ + (Y_B + 𝓕)δq,  ε = δT − Hz,  z⁺ = z + Gε
     outward  ν = D⁻¹ε − 2Ĝ*ϑ⁺,  δβ̇ = ν − G*λ⁺
     """
     links = m.links
     refuse_spinning_rotors(links, "Algorithm 5", "algorithm_5_ii")
     P_hat, G_hat = hat_quantities(m, art)
     variations = joint_variations(m)
+    script_F, own = turned_forces(m, variations)
     Y_A, Y_B = articulated_columns(m, art, P_hat, variations)
-    eta, own_theta, b = own_changes(m, dq, dv)
-    theta_plus, _ = carried_out(links, own_theta)
+    Y_B = [Y if F is None else Y + F for Y, F in zip(Y_B, script_F)]
+    theta_plus, _ = carried_out(links, [H.mT @ v + x.vartheta_q @ q for H, x, v, q in zip(links.H, variations, dv, dq)])
+    b = [x.lambda_v @ v + x.lambda_q @ q for x, v, q in zip(variations, dv, dq)]
     x = [A @ v + B @ q for A, B, v, q in zip(Y_A, Y_B, dv, dq)]
-    T = [_less(t, known_joint_force(m, k, dq[k], theta_plus[k])) for k, t in enumerate(dtau)]
-    passed = [_passed(m, k, eta[k], dv[k]) for k in range(len(dq))]
+    T = [t if C is None else t - C @ q for t, C, q in zip(dtau, own, dq)]
     less = [G @ (2.0 * t[..., :3, :]) for G, t in zip(G_hat, theta_plus)]
-    return filter_and_smooth(links, art, x, T, b, passed, less)
+    return filter_and_smooth(links, art, x, T, b, nu_less=less)
 
 
 def articulated_columns(

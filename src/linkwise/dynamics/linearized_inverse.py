@@ -37,10 +37,12 @@ def _own_change(m: Motion, k: int, dq: Array, dv: Array) -> tuple[Array, Array, 
     if r.partials[k] is not None:
         x = joint_variation(m, k)
         return eta, w + x.vartheta_q @ dq, x.lambda_v @ dv + x.lambda_q @ dq
-    turned = cross_motion(V_plus, eta)  # Ψ̇δq
-    swept = cross_motion(V_plus, 2.0 * w + turned) if w.shape[-2] == 0 or m.links.sizes[k] == 1 else (
-        cross_motion(V + V_plus, w) + cross_motion(V_plus, turned)
-    )
+    if m.links.sizes[k] == 1:  # Ḣ* = Ψ̇, so that one column serves both
+        turned = r.Psi_dot[k] @ dq
+        swept = r.Psi_dot[k] @ (2.0 * dv) + cross_motion(V_plus, turned)
+    else:
+        turned = cross_motion(V_plus, eta)
+        swept = cross_motion(V + V_plus, w) + cross_motion(V_plus, turned)
     return eta, w + turned, swept + cross_motion(m.alpha_plus[k], eta)
 
 

@@ -103,6 +103,11 @@ class Velocities:
 
 def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
     """V and everything that follows from it and H."""
+    return velocity_terms_of(placed, v, [_map_partials(model, placed, k) for k in range(len(placed.links.parents))])
+
+
+def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velocities:
+    """The same for links that need no model; ``partials`` are the derivatives of maps that are not constant."""
     links = placed.links
     beta = links.split(v)
 
@@ -113,7 +118,6 @@ def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
     start = (None, at_rest(links.q))
     V_plus, V = unzip(outward(links.parents, step, start, links.phi, links.H, beta), 2)
     Psi_dot = [cross_motion(Vp, H.mT) for Vp, H in zip(V_plus, links.H)]
-    partials = [_map_partials(model, placed, k) for k in range(len(beta))]
     a = [P @ b if d is None else P @ b + _map_rate(d, b) for P, b, d in zip(Psi_dot, beta, partials)]
     momenta, turning = _rotors(links, V_plus, beta)
     M_hat = [_with_rotors(inertia_rate(M, x), h) for M, x, h in zip(links.M, V, momenta)]
