@@ -69,7 +69,8 @@ def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
 
 def _parts(m: Motion, art: Articulated) -> tuple[Parts, list[Any], dict[int, Any]]:
     links = m.links
-    P_hat, G_hat = hat_quantities(m, art)
+    P_hat, HP_hat = hat_quantities(m, art)
+    G_hat = [D_inverse @ HP for D_inverse, HP in zip(art.D_inverse, HP_hat)]  # Ĝ*
     variations, answers = without_free_bases(m, joint_variations(m))
     script_F, own = turned_forces(m, variations)
     Y_A, Y_B = articulated_columns(m, art, P_hat, variations)

@@ -169,12 +169,12 @@ def filter_and_smooth(
     T: list[Array],
     b: list[Array],
     passed: list[Any] | None = None,
-    nu_less: list[Any] | None = None,
+    epsilon_less: list[Any] | None = None,
     base: Array | None = None,
 ) -> list[Array]:
-    """z = Σ φ[z⁺ + passed] + x, ε = T − Hz, z⁺ = z + Gε inward; β̇ = D⁻¹ε − nu_less − G*λ⁺, λ = λ⁺ + H*β̇ + b outward.
+    """z = Σ φ[z⁺ + passed] + x, ε = T − Hz, z⁺ = z + Gε inward; β̇ = D⁻¹ε − G*λ⁺, λ = λ⁺ + H*β̇ + b outward.
 
-    The articulated-body algorithm (UF (56), (60)); λ starts at ``base``.
+    The articulated-body algorithm (UF (56), (60)). λ starts at ``base``; ``epsilon_less`` is taken off ε outward.
     """
     none = [None] * len(x)
 
@@ -188,11 +188,11 @@ def filter_and_smooth(
 
     def back(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, eps: Array, b: Array, less: Any) -> Any:
         lam_plus = phi.T @ outer[1]
-        change = _less(D_inverse @ eps, less) - G.mT @ lam_plus
+        change = D_inverse @ _less(eps, less) - G.mT @ lam_plus
         return change, lam_plus + H.mT @ change + b
 
     start = (None, arrays.zeros((6, 1), like=links.q) if base is None else base)
-    data = (links.phi, links.H, art.G, art.D_inverse, epsilon, b, nu_less or none)
+    data = (links.phi, links.H, art.G, art.D_inverse, epsilon, b, epsilon_less or none)
     return unzip(outward(links.parents, back, start, *data), 2)[0]
 
 
@@ -216,15 +216,15 @@ def refuse_spinning_rotors(links: Links, what: str, instead: str) -> None:
 
 
 def hat_quantities(m: Motion, art: Articulated) -> tuple[list[Array], list[Array]]:
-    """P̂(k) = Σ ψP̂φ* + M̂(k), as its left half (..., 6, 3), and Ĝ* = D⁻¹HP̂, (..., r, 3) (LD (4.12), corrected)."""
+    """P̂(k) = Σ ψP̂φ* + M̂(k), as its left half (..., 6, 3), and HP̂ = DĜ*, (..., r, 3) (LD (4.12), corrected)."""
     links = m.links
 
-    def step(gathered: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, M_hat: Any) -> Any:
+    def step(gathered: Any, phi: Transform, H: Array, G: Array, M_hat: Any) -> Any:
         P_hat = gathered + M_hat.columns
-        HP = H @ P_hat
-        return phi @ ((P_hat - G @ HP) @ arrays.transpose(phi.R)), (P_hat, D_inverse @ HP)
+        HP_hat = H @ P_hat
+        return phi @ ((P_hat - G @ HP_hat) @ arrays.transpose(phi.R)), (P_hat, HP_hat)
 
-    data = (links.phi, links.H, art.G, art.D_inverse, m.rates.M_hat)
+    data = (links.phi, links.H, art.G, m.rates.M_hat)
     return unzip(inward(links.parents, step, 0, *data), 2)  # type: ignore[return-value]
 
 
@@ -232,11 +232,11 @@ def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], d
     """δβ̇ in O(n) (LD Lemma 4.7 (4.15), Algorithm 5, corrected).
 
     inward   z = Σ φz⁺ + Y_A δβ + (Y_B + 𝓕)δq,  ε = δT − Hz,  z⁺ = z + Gε
-    outward  ν = D⁻¹ε − 2Ĝ*ϑ⁺,  δβ̇ = ν − G*λ⁺
+    outward  ν = D⁻¹ε − 2Ĝ*ϑ⁺ = D⁻¹(ε − 2HP̂ϑ⁺),  δβ̇ = ν − G*λ⁺
     """
     links = m.links
     refuse_spinning_rotors(links, "Algorithm 5", "algorithm_5_ii")
-    P_hat, G_hat = hat_quantities(m, art)
+    P_hat, HP_hat = hat_quantities(m, art)
     variations = joint_variations(m)
     script_F, own = turned_forces(m, variations)
     Y_A, Y_B = articulated_columns(m, art, P_hat, variations)
@@ -245,8 +245,8 @@ def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], d
     b = [x.lambda_v @ v + x.lambda_q @ q for x, v, q in zip(variations, dv, dq)]
     x = [A @ v + B @ q for A, B, v, q in zip(Y_A, Y_B, dv, dq)]
     T = [t if C is None else t - C @ q for t, C, q in zip(dtau, own, dq)]
-    less = [G @ (2.0 * t[..., :3, :]) for G, t in zip(G_hat, theta_plus)]
-    return filter_and_smooth(links, art, x, T, b, nu_less=less)
+    less = [HP @ (2.0 * t[..., :3, :]) for HP, t in zip(HP_hat, theta_plus)]
+    return filter_and_smooth(links, art, x, T, b, epsilon_less=less)
 
 
 def articulated_columns(

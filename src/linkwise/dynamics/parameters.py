@@ -110,15 +110,16 @@ def base_parameters(model: Model, states: int = 0, seed: int = 0) -> BaseParamet
     return BaseParameters(independent, projection, projection @ inertial_parameters(model).ravel())
 
 
-def _independent_columns(W: np.ndarray, order: np.ndarray, tolerance: float = 1e-9) -> tuple[np.ndarray, np.ndarray]:
+def _independent_columns(W: np.ndarray, order: np.ndarray, tolerance: float = 1e-10) -> tuple[np.ndarray, np.ndarray]:
     """Columns, sorted, that span W, each taken in turn unless those before it span it already; and the others."""
     basis = np.zeros((W.shape[0], 0))
     kept, rest = [], []
+    floor = tolerance * np.linalg.norm(W, axis=0).max()
     for j in order:
         column = W[:, j]
         left = column - basis @ (basis.T @ column)
         left = left - basis @ (basis.T @ left)  # once more, against rounding
-        if np.linalg.norm(left) > tolerance * max(np.linalg.norm(column), 1e-300):
+        if np.linalg.norm(left) > floor:
             basis = np.column_stack([basis, left / np.linalg.norm(left)])
             kept.append(j)
         else:
