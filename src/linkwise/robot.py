@@ -14,9 +14,20 @@ import numpy as np
 
 from . import arrays, inputs
 from .arrays import Array
-from .dynamics import coriolis, forward, forward_explicit, hybrid, inverse, kinematics, mass, momentum, operational
+from .dynamics import (
+    coriolis,
+    forward,
+    forward_explicit,
+    hybrid,
+    inverse,
+    kinematics,
+    linearized_frames,
+    mass,
+    momentum,
+    operational,
+    parameters,
+)
 from .dynamics import linearized as linear
-from .dynamics import linearized_frames, parameters
 from .dynamics.armstrong import armstrong
 from .dynamics.notations import NAMED
 from .errors import InputError, UnknownNameError
@@ -40,6 +51,7 @@ FORWARD_METHODS: dict[str, Callable[..., forward.Forward]] = {
     "armstrong": armstrong,
     **NAMED,
 }
+
 
 def _inverse_lemma(name: str) -> Callable[..., Any]:
     def run(model: Model, q: Array, v: Array, a: Array, external: Array | None) -> Any:
@@ -421,22 +433,22 @@ class Robot(Model):
         """
         name = linear.quickest_forward(self) if method is None else method
         run = _choose(FORWARD_LINEARIZATIONS, name, "linearisation of forward dynamics")
-        batch, values, f = self._checked_state(external, q=q, v=v, tau=tau)
-        found = linear.linearize_forward(self, *values, f, run)
+        batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
+        found = linear.linearize_forward(self, q, v, tau, f, run)
         out = linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
-        out.origin = (self, values[1])
+        out.origin = (self, v)
         return out
 
-    def inverse_dynamics_jvp(
-        self, q: Any, v: Any, a: Any, dq: Any, dv: Any, da: Any, external: Any = None
-    ) -> Array:
+    def inverse_dynamics_jvp(self, q: Any, v: Any, a: Any, dq: Any, dv: Any, da: Any, external: Any = None) -> Array:
         """δT, (..., nv), along δq (tangent), δv, δa, in O(n) (LD Algorithm 1)."""
         return self._with_forces(linear.inverse_jvp, 1, external, q, v=v, a=a, dq=dq, dv=dv, da=da)
 
-    def inverse_dynamics_vjp(self, q: Any, v: Any, a: Any, weights: Any, external: Any = None) -> linear.InverseGradient:
+    def inverse_dynamics_vjp(
+        self, q: Any, v: Any, a: Any, weights: Any, external: Any = None
+    ) -> linear.InverseGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.da`` of weights · T, each (..., nv), in O(n)."""
-        batch, values, f = self._checked_state(external, q=q, v=v, a=a, weights=weights)
-        return linear.InverseGradient(*(inputs.fit(x, batch, 1) for x in linear.inverse_vjp(self, *values, f)))
+        batch, (q, v, a, w), f = self._checked_state(external, q=q, v=v, a=a, weights=weights)
+        return linear.InverseGradient(*(inputs.fit(x, batch, 1) for x in linear.inverse_vjp(self, q, v, a, w, f)))
 
     def forward_dynamics_jvp(
         self,
@@ -454,15 +466,15 @@ class Robot(Model):
         ``method``: "algorithm_5_ii", "algorithm_5", or "algorithm_3", which solves with the mass matrix.
         """
         run = _choose(linear.FORWARD_DIRECTIONS, method, "directional linearisation of forward dynamics")
-        batch, values, f = self._checked_state(external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau)
-        return inputs.fit(linear.forward_jvp(self, *values, f, run), batch, 1)
+        batch, (q, v, tau, *along), f = self._checked_state(external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau)
+        return inputs.fit(linear.forward_jvp(self, q, v, tau, along, f, run), batch, 1)
 
     def forward_dynamics_vjp(
         self, q: Any, v: Any, tau: Any, weights: Any, external: Any = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a, each (..., nv), in O(n)."""
-        batch, values, f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
-        return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in linear.forward_vjp(self, *values, f)))
+        batch, (q, v, tau, w), f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
+        return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in linear.forward_vjp(self, q, v, tau, w, f)))
 
     def inverse_dynamics_hvp(
         self, q: Any, v: Any, a: Any, weights: Any, dq: Any, dv: Any, da: Any, external: Any = None
@@ -470,9 +482,13 @@ class Robot(Model):
         """How the gradients of weights · T change along (δq, δv, δa): its second derivative times a direction."""
         from .codegen.second import gradient_change
 
-        batch, values, f = self._checked_state(external, q=q, v=v, a=a, weights=weights, dq=dq, dv=dv, da=da)
-        q, v, a, w, dq, dv, da = values
-        found = gradient_change(self, lambda *x: linear.inverse_vjp(self, *x, w, f), q, [v, a], dq, [dv, da])
+        state = {"q": q, "v": v, "a": a, "weights": weights, "dq": dq, "dv": dv, "da": da}
+        batch, (q, v, a, w, dq, dv, da), f = self._checked_state(external, **state)
+
+        def gradient(q: Array, v: Array, a: Array) -> linear.InverseGradient:
+            return linear.inverse_vjp(self, q, v, a, w, f)
+
+        found = gradient_change(self, gradient, q, [v, a], dq, [dv, da])
         return linear.InverseGradient(*(inputs.fit(x, batch, 1) for x in found))
 
     def forward_dynamics_hvp(
@@ -481,25 +497,29 @@ class Robot(Model):
         """How the gradients of weights · a change along (δq, δv, δτ): its second derivative times a direction."""
         from .codegen.second import gradient_change
 
-        batch, values, f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights, dq=dq, dv=dv, dtau=dtau)
-        q, v, tau, w, dq, dv, dtau = values
-        found = gradient_change(self, lambda *x: linear.forward_vjp(self, *x, w, f), q, [v, tau], dq, [dv, dtau])
+        state = {"q": q, "v": v, "tau": tau, "weights": weights, "dq": dq, "dv": dv, "dtau": dtau}
+        batch, (q, v, tau, w, dq, dv, dtau), f = self._checked_state(external, **state)
+
+        def gradient(q: Array, v: Array, tau: Array) -> linear.ForwardGradient:
+            return linear.forward_vjp(self, q, v, tau, w, f)
+
+        found = gradient_change(self, gradient, q, [v, tau], dq, [dv, dtau])
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in found))
 
     def linearize_velocity(
         self, q: Any, v: Any, frame: Any, axes: str = "world"
     ) -> linearized_frames.VelocityLinearization:
         """δV = dv δv + dq δq of a frame's [ω; v]: ``.dv`` (the Jacobian) and ``.dq``, each (..., 6, nv)."""
-        batch, values, _ = self._checked_state(None, q=q, v=v)
-        found = linearized_frames.velocity(self, *values, frame, axes)
+        batch, (q, v), _ = self._checked_state(None, q=q, v=v)
+        found = linearized_frames.velocity(self, q, v, frame, axes)
         return linearized_frames.VelocityLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
     def linearize_acceleration(
         self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world"
     ) -> linearized_frames.AccelerationLinearization:
         """δα = J δa + dv δv + dq δq of a frame's classical acceleration, each (..., 6, nv); at a = 0 that of J̇v."""
-        batch, values, _ = self._checked_state(None, q=q, v=v, a=a)
-        found = linearized_frames.acceleration(self, *values, frame, axes)
+        batch, (q, v, a), _ = self._checked_state(None, q=q, v=v, a=a)
+        found = linearized_frames.acceleration(self, q, v, a, frame, axes)
         return linearized_frames.AccelerationLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
     def operational_compliance_derivative(self, q: Any, frame: Any) -> Array:
@@ -541,8 +561,8 @@ class Robot(Model):
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("tau", tau))}
         if checked["tau"].ndim < 2:
             raise InputError(f"tau must have shape (steps, ..., {self.nv}), got {checked['tau'].shape}")
-        _, values = inputs.together(self, **checked)
-        return parameters.trajectory_sensitivity(self, *values, step, columns)
+        _, (q, v, tau) = inputs.together(self, **checked)
+        return parameters.trajectory_sensitivity(self, q, v, tau, step, columns)
 
     # --- operators -----------------------------------------------------------------------------------
 

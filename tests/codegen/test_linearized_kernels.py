@@ -126,7 +126,7 @@ def test_the_page_is_what_the_tracer_counts(convention):
     for n in (2, 3, 5, 8, 13):
         for name, cell in zip(counts.ALGORITHMS, page[n], strict=True):
             found = counts.count(name, n, counts.PLACES[convention][name])
-            assert (found.M, found.A) == cell, f"Algorithm {name}, n = {n}: run python -m linkwise.bench.counts --write"
+            assert cell == (found.M, found.A), f"Algorithm {name}, n = {n}: python -m linkwise.bench.counts --write"
 
 
 @pytest.mark.parametrize("convention", counts.PLACES)

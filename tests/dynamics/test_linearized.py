@@ -73,7 +73,9 @@ def test_hinges_by_complex_steps(seed):
 
     inverse = r.linearize_inverse(s.q, s.v, s.a)
     forward = r.linearize_forward(s.q, s.v, s.a)
-    for i, (mine, theirs) in enumerate(zip((inverse.dq, inverse.dv, inverse.M), (forward.dq, forward.dv, forward.Minv))):
+    for i, (mine, theirs) in enumerate(
+        zip((inverse.dq, inverse.dv, inverse.M), (forward.dq, forward.dv, forward.Minv))
+    ):
         assert_close(mine, by_complex_steps(r.inverse_dynamics, i), 1e-12)
         assert_close(theirs, by_complex_steps(r.forward_dynamics, i), 1e-10)
 
@@ -175,7 +177,10 @@ def test_unknown_methods_list_the_known_ones():
 
 
 def test_a_robot_without_inertia_is_named():
-    bodies = [lw.Body("arm", lw.Revolute("y"), lw.Inertia.point(1.0, (0, 0, 1))), lw.Body("tip", lw.Revolute("x"), parent="arm")]
+    bodies = [
+        lw.Body("arm", lw.Revolute("y"), lw.Inertia.point(1.0, (0, 0, 1))),
+        lw.Body("tip", lw.Revolute("x"), parent="arm"),
+    ]
     r = lw.assemble("light", bodies)
     for method in ("algorithm_4", "algorithm_6"):
         with pytest.raises(lw.SingularError, match="'tip'"):

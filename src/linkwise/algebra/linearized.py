@@ -132,7 +132,9 @@ def _refuse(model: Model, name: str, external: Array | None) -> None:
     if external is not None:
         raise NotAdmittedError(f"{label} knows no external forces; use one of the algorithms")
     if name == "lemma_4_9" and not model.is_chain:
-        raise NotAdmittedError(f"{label} holds on serial chains only, and robot {model.name!r} is a tree; use lemma_4_7")
+        raise NotAdmittedError(
+            f"{label} holds on serial chains only, and robot {model.name!r} is a tree; use lemma_4_7"
+        )
     for joint, c in zip(model.joints, model.constants()):
         if c.spin is not None:
             raise NotAdmittedError(f"{label} does not admit the spinning rotor of joint {joint.name!r}")

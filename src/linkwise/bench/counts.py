@@ -91,7 +91,7 @@ def in_inertial_axes(graph: Graph, n: int) -> Placed:
 
 
 def with_kinematics(graph: Graph, n: int) -> Placed:
-    """Link frames, from joint angles and constants: a twist (its cosine and sine) about x, an offset, hinges about z."""
+    """Link frames, from joint angles and constants: a twist (cosine and sine) about x, an offset, hinges about z."""
     q = graph.inputs("q", n)
     phi = []
     for k in range(n):

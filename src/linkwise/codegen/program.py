@@ -15,7 +15,6 @@ from ..model.model import Model
 from .parameters import parameter_sizes, with_symbols
 from .scalar import Graph, Operations, Scalar, count, evaluate, reachable
 
-
 # Arguments known by name to be vectors of nv numbers.
 VECTORS = ("v", "a", "tau", "x", "dv", "dq", "da", "dtau", "weights")
 
@@ -67,8 +66,8 @@ def trace(
 ) -> Program:
     """Run ``function(robot, q, …)`` on symbols.
 
-    Arguments after the robot are vectors. Their lengths follow from their names (q: nq; v, a, tau, x, dq, dv, da, dtau, weights: nv)
-    unless ``sizes`` gives them; the names are those of the function's parameters unless ``names`` gives them.
+    Arguments after the robot are vectors. Their lengths follow from their names (q: nq; those in VECTORS: nv) unless
+    ``sizes`` gives them; the names are those of the function's parameters unless ``names`` gives them.
     ``parameters`` keeps constants of the robot symbolic, as further inputs: "inertial" (bodies × 10, as
     ``robot.inertial_parameters``) and "offsets" (bodies × 3, the joints' positions in their parents).
     """

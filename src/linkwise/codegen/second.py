@@ -9,7 +9,6 @@ is made symmetric as that of g is: L_aL_b − ½L_[a,b] (joints with quaternions
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,9 @@ def _by_complex_step(
 def _on_symbols(function: Callable[..., Sequence[Array]], points: list[Array], directions: list[Array]) -> list[Array]:
     outputs = [np.asarray(y, dtype=object) for y in function(*points)]
     variables = [x for p in points for x in np.asarray(p, dtype=object).ravel()]
-    seeds = [x for p, d in zip(points, directions) for x in np.broadcast_to(np.asarray(d, dtype=object), p.shape).ravel()]
+    seeds = [
+        x for p, d in zip(points, directions) for x in np.broadcast_to(np.asarray(d, dtype=object), p.shape).ravel()
+    ]
     flat = along([x for y in outputs for x in y.ravel()], variables, seeds)
     out, start = [], 0
     for y in outputs:

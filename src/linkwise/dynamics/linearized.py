@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .. import arrays
@@ -133,7 +133,7 @@ def _columns(links: Links, run: Callable[..., list[Array]]) -> tuple[Array, Arra
     n = links.nv
     one, none = links.split_rows(arrays.eye(n, like=links.q)), links.split_rows(arrays.zeros((n, n), like=links.q))
     directions = ((none, none, one), (none, one, none), (one, none, none))
-    return tuple(links.join_rows(run(*d), n) for d in directions)  # type: ignore[return-value]
+    return tuple(links.join_rows(run(*d), n) for d in directions)
 
 
 INVERSE_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
@@ -222,16 +222,13 @@ def forward_jvp(
     q: Array,
     v: Array,
     tau: Array,
-    dq: Array,
-    dv: Array,
-    dtau: Array,
+    along: Sequence[Array],
     external: Array | None,
     run: Callable[..., list[Array]],
 ) -> Array:
     """δa along (δq, δv, δτ) in O(n) (LD Algorithm 5)."""
     m, art = forward_motion(model, q, v, tau, external)
-    split = m.links.split
-    return m.links.join(run(m, art, split(dq), split(dv), split(dtau)))
+    return m.links.join(run(m, art, *(m.links.split(d) for d in along)))
 
 
 def forward_vjp(

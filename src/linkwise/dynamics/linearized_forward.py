@@ -134,9 +134,7 @@ def algorithm_4(m: Motion, factors: tuple[Array, Array] | None = None) -> tuple[
 # --- along a direction, without the mass matrix --------------------------------------------------------
 
 
-def algorithm_5_ii(
-    m: Motion, art: Articulated, dq: list[Array], dv: list[Array], dtau: list[Array]
-) -> list[Array]:
+def algorithm_5_ii(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], dtau: list[Array]) -> list[Array]:
     """δβ̇ in O(n) by one pass of the articulated-body algorithm (LD Lemma 4.6; math notes I.4, variant 5-ii).
 
     outward  ϑ = φ*ϑ(p) + H*δβ + Ψ̇δq,  b = (Ḣ* + Ψ̇)δβ + Ψ̈δq

@@ -82,7 +82,7 @@ def _at_the_frame(m: Motion, body: int, tip: Any) -> list[tuple[Array, Array, Ar
     X = tip
     for k in [body, *ancestors(links.parents, body)]:
         x = joint_variation(m, k)
-        out[k] = tuple(X.T @ y for y in (links.H[k].mT, x.vartheta_q, x.lambda_v, x.lambda_q))  # type: ignore[assignment]
+        out[k] = tuple(X.T @ y for y in (links.H[k].mT, x.vartheta_q, x.lambda_v, x.lambda_q))
         X = links.phi[k].compose(X)
     return out
 
@@ -131,5 +131,3 @@ def inertia_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     xp = arrays.namespace(Lambda)
     slices = xp.moveaxis(compliance_derivative(model, q, frames), -1, 0)  # (nv, ..., 6e, 6e)
     return xp.moveaxis(-(Lambda @ slices @ Lambda), 0, -1)
-
-

@@ -123,7 +123,9 @@ def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list
     zeta_plus, zeta = carried_out(links, [H.mT @ x for H, x in zip(links.H, w)])
     doubled = [2.0 * z for z in zeta]
 
-    def gather(carried: Any, phi: Transform, M: RigidInertia, M_hat: Rate, zeta: Array, twice: Array, rotor: Any) -> Any:
+    def gather(
+        carried: Any, phi: Transform, M: RigidInertia, M_hat: Rate, zeta: Array, twice: Array, rotor: Any
+    ) -> Any:
         mu, kappa = carried[0] + M @ zeta, carried[1] + M_hat.adjoint_times(twice)
         if rotor is None:
             return (phi @ mu, phi @ kappa), (mu, kappa)
@@ -187,7 +189,7 @@ def algorithm_2(m: Motion, variations: list[JointVariation] | None = None) -> tu
         _walk_inboard(links, variations, k, columns, mass, A_D, B_D)
     _rotor_terms(m, variations, mass, A_D, B_D)
     sizes = links.sizes
-    return tuple(arrays.from_blocks(b, sizes, sizes, like=like(m)) for b in (mass, A_D, B_D))  # type: ignore[return-value]
+    return tuple(arrays.from_blocks(b, sizes, sizes, like=like(m)) for b in (mass, A_D, B_D))
 
 
 def composite_rates(links: Links, M_hat: list[Rate]) -> list[Rate]:

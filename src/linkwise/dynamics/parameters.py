@@ -169,5 +169,3 @@ def trajectory_sensitivity(
         v, dv = v_new, dv_new
         found.append((q, v, dq, dv))
     return TrajectorySensitivity(*(np.stack(x) for x in zip(*found)))
-
-

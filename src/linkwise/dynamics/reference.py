@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
 from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
@@ -123,4 +124,3 @@ def _reach(model: Model, c: int, tree: Sequence[int]) -> int:
 def _distance(a: Sequence[int], b: Sequence[int]) -> int:
     shared = sum(1 for x, y in zip(a, b) if x == y)
     return len(a) + len(b) - 2 * shared
-
