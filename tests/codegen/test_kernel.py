@@ -21,6 +21,10 @@ FRAMED = {
     "operational_inertia",
     "operational_compliance",
     "operational_bias",
+    "linearize_velocity",
+    "linearize_acceleration",
+    "operational_compliance_derivative",
+    "operational_inertia_derivative",
 }
 
 
