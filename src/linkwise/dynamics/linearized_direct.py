@@ -8,7 +8,8 @@ is carried on outward from a, or the columns of j are carried inward to a and me
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import arrays
@@ -38,7 +39,6 @@ class Parts:
     E_B: list[Array]
     Q: list[Array]  # (..., 3, r), angular half of Q(p, k) before it is carried to p
     children: list[list[int]]
-    carried: dict[tuple[int, int], tuple[Array, Array, Array]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,11 @@ class Rows:
     A_C: Blocks = field(default_factory=dict)
     B_C: Blocks = field(default_factory=dict)
 
+    def set_mass(self, i: int, j: int, block: Array) -> None:
+        """𝓜⁻¹(i,j), and its mirror image."""
+        self.mass_inverse[i, j] = block
+        self.mass_inverse[j, i] = arrays.transpose(block)
+
 
 def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
     """(𝓜⁻¹, A_C, B_C), each (..., nv, nv), in O(n²) (LD Algorithm 6, corrected; trees: math notes III.2)."""
@@ -56,9 +61,7 @@ def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
     refuse_spinning_rotors(links, "Algorithm 6", "algorithm_4")
     x, own, answers = _parts(m, art)
     rows = Rows()
-    for i, r in enumerate(links.sizes):
-        if r:
-            _row(x, rows, i)
+    (_by_columns if _columns_pay(links) else _by_rows)(x, rows)
     sizes, similar = links.sizes, like(m)
     found = [arrays.from_blocks(b, sizes, sizes, like=similar) for b in (rows.mass_inverse, rows.A_C, rows.B_C)]
     if any(block is not None for block in own):
@@ -85,10 +88,7 @@ def _parts(m: Motion, art: Articulated) -> tuple[Parts, list[Any], dict[int, Any
     for k, p in enumerate(links.parents):
         if p >= 0:
             children[p].append(k)
-    x = Parts(links, art, variations, Y_A, Y_B, L, U, Upsilon, E_A, E_B, Q, children)
-    if _columns_pay(links, children):
-        x = replace(x, carried=_carried_inward(x))
-    return x, own, answers
+    return Parts(links, art, variations, Y_A, Y_B, L, U, Upsilon, E_A, E_B, Q, children), own, answers
 
 
 def _compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
@@ -117,58 +117,36 @@ def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[
     return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, G_hat), 2)  # type: ignore[return-value]
 
 
-def _row(x: Parts, rows: Rows, i: int) -> None:
-    """All blocks (i, ·): i itself, what is outboard, what is inboard, and what hangs on that."""
+def _by_rows(x: Parts, rows: Rows) -> None:
+    """Every row i: i itself, then outboard of i, then every ancestor and what hangs on it."""
+    for i, r in enumerate(x.links.sizes):
+        if not r:
+            continue
+        _diagonal(x, rows, i)
+        _descend(x, rows, i, x.U[i], x.children[i])
+        came_from = i
+        for a, W, Q in _inward(x, i, x.art.G[i]):
+            _inboard(x, rows, i, a, W, Q)
+            beside = [c for c in x.children[a] if c != came_from]
+            if beside:
+                _descend(x, rows, i, -(W.mT @ x.Upsilon[a]), beside)
+            came_from = a
+
+
+def _diagonal(x: Parts, rows: Rows, i: int) -> None:
     rows.mass_inverse[i, i] = x.L[i]
     rows.A_C[i, i], rows.B_C[i, i] = x.U[i] @ x.Y_A[i], x.U[i] @ x.Y_B[i]
-    _descend(x, rows, i, x.U[i], x.children[i])
 
-    W, Q, came_from = x.art.G[i], x.Q[i], i
+
+def _inward(x: Parts, i: int, X: Array) -> Iterator[tuple[int, Array, Array]]:
+    """(a, ψ(a,i)-carried columns of X, carried Q) for the ancestors a of i; X starts past its own joint."""
+    Q, came_from = x.Q[i], i
     for a in ancestors(x.links.parents, i):
         phi = x.links.phi[came_from]
-        W, Q = phi @ W, phi.R @ Q
-        if x.links.sizes[a]:
-            v = x.variations[a]
-            rows.A_C[i, a] = W.mT @ x.E_A[a] + Q.mT @ x.links.H[a].mT[..., :3, :]
-            rows.B_C[i, a] = W.mT @ x.E_B[a] + Q.mT @ v.vartheta_q[..., :3, :]
-        beside = [c for c in x.children[a] if c != came_from]
-        if beside:
-            X = -(W.mT @ x.Upsilon[a])
-            if x.carried is None:
-                _descend(x, rows, i, X, beside)
-            else:
-                _meet(x, rows, i, a, X, beside)
-        W = W - x.art.G[a] @ (x.links.H[a] @ W)
+        X, Q = phi @ X, phi.R @ Q
+        yield a, X, Q
+        X = _past(x, a, X)
         came_from = a
-
-
-def _meet(x: Parts, rows: Rows, i: int, a: int, X: Array, bodies: list[int]) -> None:
-    """The blocks (i, j) for every j outboard of ``bodies``, whose columns have been carried to their parent a."""
-    assert x.carried is not None
-    reached = list(bodies)
-    for j in reached:  # grows while it is walked
-        reached += x.children[j]
-        if x.links.sizes[j]:
-            W, Y_A, Y_B = x.carried[j, a]
-            mirrored = rows.mass_inverse.get((j, i))
-            rows.mass_inverse[i, j] = -(X @ W) if mirrored is None else arrays.transpose(mirrored)
-            rows.A_C[i, j], rows.B_C[i, j] = X @ Y_A, X @ Y_B
-
-
-def _carried_inward(x: Parts) -> dict[tuple[int, int], tuple[Array, Array, Array]]:
-    """ψ(a,j)[K(j), Y_A(j), Y_B(j)] at every ancestor a of j with other branches, keyed by (j, a)."""
-    out = {}
-    for j, r in enumerate(x.links.sizes):
-        path = ancestors(x.links.parents, j)
-        last = max((n for n, a in enumerate(path) if len(x.children[a]) > 1), default=-1)
-        X, came_from = arrays.concatenate([x.art.G[j], *(_past(x, j, Y) for Y in (x.Y_A[j], x.Y_B[j]))], axis=-1), j
-        for a in path[: last + 1]:
-            X = x.links.phi[came_from] @ X
-            if len(x.children[a]) > 1:
-                out[j, a] = (X[..., :r], X[..., r : 2 * r], X[..., 2 * r :])
-            X = _past(x, a, X)
-            came_from = a
-    return out
 
 
 def _past(x: Parts, k: int, X: Array) -> Array:
@@ -176,21 +154,11 @@ def _past(x: Parts, k: int, X: Array) -> Array:
     return X - x.art.G[k] @ (x.links.H[k] @ X)
 
 
-def _columns_pay(links: Links, children: list[list[int]]) -> bool:
-    """Whether carrying columns inward to the branchings costs less than carrying rows outward from them.
-
-    A pair of bodies on different branches costs one column step less per row (both triangles), a body and
-    each ancestor it has to pass two column steps more.
-    """
-    paths = [ancestors(links.parents, k) for k in range(len(links.parents))]
-    steps = sum(max((n + 1 for n, a in enumerate(path) if len(children[a]) > 1), default=0) for path in paths)
-    related = sum(2 * len(path) + 1 for path in paths)
-    trees: dict[int, int] = {}
-    for k, path in enumerate(paths):
-        root = path[-1] if path else k
-        trees[root] = trees.get(root, 0) + 1
-    beside = sum(n * n for n in trees.values()) - related
-    return beside > 2 * steps
+def _inboard(x: Parts, rows: Rows, i: int, a: int, W: Array, Q: Array) -> None:
+    """A_C(i,a) = W_i(a)E_A(a) + Q*H*(a) and B_C(i,a) for an ancestor a (LD (4.24), (4.25))."""
+    if x.links.sizes[a]:
+        rows.A_C[i, a] = W.mT @ x.E_A[a] + Q.mT @ x.links.H[a].mT[..., :3, :]
+        rows.B_C[i, a] = W.mT @ x.E_B[a] + Q.mT @ x.variations[a].vartheta_q[..., :3, :]
 
 
 def _descend(x: Parts, rows: Rows, i: int, X: Array, bodies: list[int]) -> None:
@@ -199,12 +167,65 @@ def _descend(x: Parts, rows: Rows, i: int, X: Array, bodies: list[int]) -> None:
     for j, outer in reached:  # grows while it is walked
         carried = arrays.transpose(x.links.phi[j].T @ outer.mT)
         if x.links.sizes[j]:
-            if (j, i) in rows.mass_inverse:
-                rows.mass_inverse[i, j] = arrays.transpose(rows.mass_inverse[j, i])
-            else:
-                rows.mass_inverse[i, j] = -(carried @ x.art.G[j])
-                if i in ancestors(x.links.parents, j):
-                    rows.mass_inverse[j, i] = arrays.transpose(rows.mass_inverse[i, j])
+            if (i, j) not in rows.mass_inverse:
+                rows.set_mass(i, j, -(carried @ x.art.G[j]))
             carried = carried + rows.mass_inverse[i, j] @ x.links.H[j]
             rows.A_C[i, j], rows.B_C[i, j] = carried @ x.Y_A[j], carried @ x.Y_B[j]
         reached += [(c, carried) for c in x.children[j]]
+
+
+# --- by columns, for trees -------------------------------------------------------------------------------
+
+
+def _by_columns(x: Parts, rows: Rows) -> None:
+    """Columns K(j), Y_A(j), Y_B(j) carried inward give the blocks (a, j), and meet the rows of bodies beside j."""
+    carried: dict[tuple[int, int], tuple[Array, Array, Array]] = {}
+    for j, r in enumerate(x.links.sizes):
+        if not r:
+            continue
+        _diagonal(x, rows, j)
+        start = arrays.concatenate([x.art.G[j], *(_past(x, j, Y) for Y in (x.Y_A[j], x.Y_B[j]))], axis=-1)
+        for a, X, Q in _inward(x, j, start):
+            W, Y_A, Y_B = carried[j, a] = (X[..., :r], X[..., r : 2 * r], X[..., 2 * r :])
+            _inboard(x, rows, j, a, W, Q)
+            if x.links.sizes[a]:
+                rows.set_mass(a, j, -(x.U[a] @ W))
+                rows.A_C[a, j], rows.B_C[a, j] = x.U[a] @ Y_A, x.U[a] @ Y_B
+    for i, r in enumerate(x.links.sizes):
+        if r:
+            _meet_beside(x, rows, i, carried)
+
+
+def _meet_beside(x: Parts, rows: Rows, i: int, carried: dict[tuple[int, int], tuple[Array, Array, Array]]) -> None:
+    """The blocks (i, j) for all j beside i: X_i(a) times what was carried from j to the common ancestor a.
+
+    At a free base a, X_i(a) = −W_i(a)Υ(a) need not be formed: Υ(a) times a column is already in the rows of a.
+    """
+    came_from = i
+    for a in ancestors(x.links.parents, i):
+        free = x.links.parents[a] < 0 and x.links.sizes[a] == 6
+        W = carried[i, a][0]
+        X = -(W.mT @ (x.links.H[a].mT if free else x.Upsilon[a]))
+        reached = [c for c in x.children[a] if c != came_from]
+        for j in reached:  # grows while it is walked
+            reached += x.children[j]
+            if not x.links.sizes[j]:
+                continue
+            if (i, j) not in rows.mass_inverse:
+                rows.set_mass(i, j, -(X @ (-rows.mass_inverse[a, j] if free else carried[j, a][0])))
+            Y_A, Y_B = (rows.A_C[a, j], rows.B_C[a, j]) if free else carried[j, a][1:]
+            rows.A_C[i, j], rows.B_C[i, j] = X @ Y_A, X @ Y_B
+        came_from = a
+
+
+def _columns_pay(links: Links) -> bool:
+    """Whether columns cost less than rows: two more columns to carry for a body and each of its ancestors, one
+    row less to carry for each pair of bodies beside each other, in either order."""
+    paths = [ancestors(links.parents, k) for k in range(len(links.parents))]
+    related = sum(len(path) for path in paths)
+    trees: dict[int, int] = {}
+    for k, path in enumerate(paths):
+        root = path[-1] if path else k
+        trees[root] = trees.get(root, 0) + 1
+    beside = sum(n * n - n for n in trees.values()) - 2 * related
+    return beside > related
