@@ -7,11 +7,12 @@ import pytest
 from trees import ALL, ROTORS, State, assert_close, derivative, robot, state
 
 import linkwise as lw
-from linkwise.dynamics.linearized import inverse_motion, placed_motion
+from linkwise.dynamics.linearized import inverse_motion
 from linkwise.dynamics.linearized_inverse import algorithm_1, algorithm_2
-from linkwise.dynamics.links import evaluate
-from linkwise.dynamics.reference import middle_bodies, one_frame, referred
+from linkwise.dynamics.links import base_acceleration, evaluate
+from linkwise.dynamics.reference import referred
 from linkwise.dynamics.state_space import matrix_exponential
+from linkwise.dynamics.variations import motion, velocity_terms
 
 ROBOTS = [*ALL, "arms", "hinges", "panda", "humanoid"]
 NON_HOLONOMIC = {"custom_skate", "custom_four", "tree_rotors", "floating", "big_floating_rotors"}
@@ -131,20 +132,18 @@ def test_frames_of_reference_do_not_matter():
     for name in ("tree", "floating", "arms", "panda"):
         r, s = robot(name), state(robot(name), (), seed=7)
         links = evaluate(r, s.q)
-        halves = [r.path(k)[(len(r.path(k)) - 1) // 2 * 2] for k in range(len(r.bodies))]
+        paths = [r.path(k) for k in range(len(r.bodies))]
+        roots, pairs = [path[0] for path in paths], [path[(len(path) - 1) // 2 * 2] for path in paths]
+        tips = [max(k for k in range(len(paths)) if paths[k][0] == root) for root in roots]
         expected = algorithm_2(inverse_motion(r, s.q, s.v, s.a))
         x, y, z = np.random.default_rng(1).normal(size=(3, r.nv))
-        for placed in (one_frame(r, links), referred(links, halves)):
-            m = placed_motion(r, placed, s.v, s.a)
+        for reference in (roots, pairs, tips):
+            rates = velocity_terms(r, referred(links, reference), s.v)
+            m = motion(rates, links.split(s.a), None, base_acceleration(r, s.q))
             for mine, reference in zip(algorithm_2(m), expected):
                 assert_close(mine, reference, 1e-11)
             along = m.links.join(algorithm_1(m, *(links.split(d) for d in (x, y, z))))
             assert_close(along, expected[2] @ x + expected[1] @ y + expected[0] @ z, 1e-11)
-
-
-def test_the_middle_of_a_tree():
-    assert middle_bodies(lw.chain(5)) == [2] * 5
-    assert set(middle_bodies(lw.load("humanoid"))) == {0}  # the floating base
 
 
 # --- which method --------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from .inverse import split_forces
 from .linearized_direct import algorithm_6
 from .linearized_inverse import adjoint_1, algorithm_1, algorithm_2
 from .links import Links, base_acceleration, evaluate
-from .reference import Placed, own_frames
+from .reference import own_frames
 from .state_space import StateSpace, zero_order_hold
 from .tangent import transport
 from .variations import Motion, Velocities, motion, velocity_terms
@@ -98,12 +98,6 @@ def inverse_motion(model: Model, q: Array, v: Array, a: Array, external: Array |
     """The motion with accelerations a, ready to be linearised."""
     rates, f, base = _started(model, q, v, external)
     return motion(rates, rates.links.split(a), f, base)
-
-
-def placed_motion(model: Model, placed: Placed, v: Array, a: Array) -> Motion:
-    """The same in frames of one's choice, without external forces."""
-    rates = velocity_terms(model, placed, v)
-    return motion(rates, placed.links.split(a), None, base_acceleration(model, placed.links.q))
 
 
 def forward_motion(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Any:
@@ -200,13 +194,30 @@ FORWARD_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
     "algorithm_6": forward_by_algorithm_6,
 }
 
-_LARGE = 18  # from about here Algorithm 6 takes fewer operations than Algorithm 4 (docs/operation_counts.md)
+# Products per degree of freedom from which Algorithm 6 takes fewer operations than Algorithm 4: 80 for chains of
+# simple geometry, 290 for branching robots of general geometry; arms of six or seven joints have about 30.
+_MANY = 140
 
 
 def quickest_forward(model: Model) -> str:
-    """The method with the fewest operations for this robot."""
+    """The method with the fewest operations for this robot, by its structure."""
     spinning = any(c.spin is not None for c in model.constants())
-    return "algorithm_6" if model.nv >= _LARGE and not spinning else "algorithm_4"
+    return "algorithm_4" if spinning or elimination_products(model) < _MANY * model.nv else "algorithm_6"
+
+
+def elimination_products(model: Model) -> int:
+    """How many products (I − HψK)*D⁻¹(I − HψK)X takes for an X with the zeros of A_D.
+
+    For every degree of freedom, those outboard of it times those related to it.
+    """
+    sizes = [j.kind.nv for j in model.joints]
+    inboard, outboard = list(sizes), list(sizes)
+    for k, p in enumerate(model.parents):
+        inboard[k] += inboard[p] if p >= 0 else 0
+    for k in range(len(sizes) - 1, -1, -1):
+        if model.parents[k] >= 0:
+            outboard[model.parents[k]] += outboard[k]
+    return sum(r * out * (out + to_base - r) for r, out, to_base in zip(sizes, outboard, inboard))
 
 
 def linearize_forward(

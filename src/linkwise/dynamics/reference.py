@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from .. import arrays
 from ..arrays import Array
-from ..model.model import Model
 from ..spatial import Transform, congruence, cross
 from .links import Links
 
@@ -44,11 +43,6 @@ def outward_motion(pose: Transform, X: Array) -> Array:
 def own_frames(links: Links) -> Placed:
     """Every body in its own frame."""
     return Placed(links, [None] * len(links.parents))
-
-
-def one_frame(model: Model, links: Links) -> Placed:
-    """All bodies of each tree in the frame of its middle body, so that every inner φ is the identity."""
-    return referred(links, middle_bodies(model))
 
 
 def referred(links: Links, reference: Sequence[int]) -> Placed:
@@ -99,28 +93,3 @@ def _after(outer: Transform, inner: Transform) -> Transform:
     """outer ∘ inner⁻¹, with one product fewer than inverting first."""
     R = outer.R @ arrays.transpose(inner.R)
     return Transform(R, outer.l - (R @ inner.l[..., None])[..., 0])
-
-
-def middle_bodies(model: Model) -> list[int]:
-    """For every body, the middle of its tree: the body from which the farthest body is nearest.
-
-    A floating base is preferred to its neighbours at equal distance: its map H* is the identity there.
-    """
-    roots = [model.path(k)[0] for k in range(len(model.bodies))]
-    return [_centre(model, [k for k, r in enumerate(roots) if r == root]) for root in roots]
-
-
-def _centre(model: Model, tree: Sequence[int]) -> int:
-    free = [k for k in tree if model.joints[k].kind.nv > 1]
-    candidates = free[:1] or tree
-    return min(candidates, key=lambda c: (_reach(model, c, tree), c))
-
-
-def _reach(model: Model, c: int, tree: Sequence[int]) -> int:
-    path = model.path(c)
-    return max(_distance(path, model.path(k)) for k in tree)
-
-
-def _distance(a: Sequence[int], b: Sequence[int]) -> int:
-    shared = sum(1 for x, y in zip(a, b) if x == y)
-    return len(a) + len(b) - 2 * shared
