@@ -145,6 +145,8 @@ def test_below_the_measured_counts_for_every_size():
     bounds = {
         "1": (lambda n: 255 * n - 75, lambda n: 238 * n - 96),
         "2": (lambda n: 18 * n**2 + 279 * n - 120, lambda n: 15.5 * n**2 + 273.5 * n - 149),
+        "3": (lambda n: n**3 / 6 + 5 * n**2 + 1655 / 6 * n - 99, lambda n: n**3 / 6 + 3.5 * n**2 + 787 / 3 * n - 130),
+        "4": (lambda n: 2.5 * n**3 + 18 * n**2 + 279.5 * n - 120, lambda n: 2.5 * n**3 + 12 * n**2 + 274.5 * n - 149),
         "5": (lambda n: 452 * n - 312, lambda n: 442 * n - 363),
         "5-ii": (lambda n: 350 * n - 180, lambda n: 334 * n - 222),
         "6": (lambda n: 27 * n**2 + 598 * n - 492, lambda n: 24 * n**2 + 585 * n - 583),
