@@ -173,8 +173,8 @@ def _first_line(member: object) -> str:
 def name_table() -> str:
     """Every public name of the package."""
     rows = ["| name | what it is |", "|---|---|"]
-    rows += [f"| `lw.{n}` | {_first_line(getattr(lw, n)) or '–'} |" for n in lw.__all__ if n != "FORWARD_METHODS"]
-    rows.append(f"| `lw.FORWARD_METHODS` | the forward-dynamics methods by name: {', '.join(lw.FORWARD_METHODS)} |")
+    rows += [f"| `lw.{n}` | {_first_line(getattr(lw, n)) or '–'} |" for n in lw.__all__ if n not in METHOD_TABLES]
+    rows += [f"| `lw.{n}` | {what} by name: {', '.join(getattr(lw, n))} |" for n, what in METHOD_TABLES.items()]
     return "\n".join(rows) + "\n"
 
 
@@ -196,6 +196,12 @@ def leaf_table(kind: str) -> str:
             rows.append(f"| `op.{name}` | {leaf} | {spaces} | {leaf.structure} | {_first_line(getter)} |")
     return "\n".join(rows) + "\n"
 
+
+METHOD_TABLES = {
+    "FORWARD_METHODS": "the forward-dynamics methods",
+    "INVERSE_LINEARIZATIONS": "the ways to linearise inverse dynamics",
+    "FORWARD_LINEARIZATIONS": "the ways to linearise forward dynamics",
+}
 
 UNSAID = {  # what members without a docstring are
     "body_index": "the index of every body, by name",

@@ -33,11 +33,14 @@ from .model.joints import (
 )
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .robot import FORWARD_METHODS, Robot
+from .robot_linear import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FORWARD_LINEARIZATIONS",
     "FORWARD_METHODS",
+    "INVERSE_LINEARIZATIONS",
     "Body",
     "Custom",
     "Cylindrical",

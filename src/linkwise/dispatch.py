@@ -117,8 +117,13 @@ def _checking(robot: Any, kernel: Any, method: Any, names: tuple[str, ...], fixe
 
     def run(*arrays: np.ndarray) -> Any:
         given = dict(zip(names, arrays))
-        result, sound = kernel.run(_checked(robot, given))
-        return result if sound else method(robot, **given, **fixed)
+        checked = _checked(robot, given)
+        result, sound = kernel.run(checked)
+        if not sound:
+            return method(robot, **given, **fixed)
+        if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
+            result.set_origin(robot, checked[names.index("v")])
+        return result
 
     return kernel.quick_before(run) if kernel.signature.single else run
 

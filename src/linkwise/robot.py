@@ -15,28 +15,16 @@ import numpy as np
 from . import arrays, inputs
 from .arrays import Array
 from .dispatch import compiled
-from .dynamics import (
-    articulated_rates,
-    coriolis,
-    curvature,
-    diagonal,
-    diagonal_printed,
-    forward,
-    forward_explicit,
-    hybrid,
-    inverse,
-    kinematics,
-    mass,
-    momentum,
-    operational,
-    sensitivity,
-)
+from .dynamics import coriolis, forward, forward_explicit, hybrid, inverse, kinematics, mass, momentum, operational
 from .dynamics.armstrong import armstrong
 from .dynamics.notations import NAMED
-from .errors import InputError, UnknownNameError
+from .errors import InputError
 from .model import edit
 from .model.inertia import Inertia
 from .model.model import Model
+from .robot_calls import as_frames, choose
+from .robot_diagonal import Diagonalized
+from .robot_linear import Linearized
 
 if TYPE_CHECKING:
     from .algebra.leaves import Operators
@@ -55,25 +43,12 @@ FORWARD_METHODS: dict[str, Callable[..., forward.Forward]] = {
     **NAMED,
 }
 
+
 INVERSE_METHODS = {"newton_euler": inverse.newton_euler, "composite_body": inverse.composite_body}
-
-DIAGONAL_CORIOLIS_METHODS = {
-    "general": diagonal.coriolis,
-    "closed_form": diagonal_printed.closed_form,
-    "recursive": diagonal_printed.recursive,
-}
-
-DIAGONAL_METHODS = {"general": diagonal.forward, "algorithm_8_1": diagonal_printed.algorithm_8_1}
-
-
-def _choose(methods: Mapping[str, Any], name: str, what: str) -> Any:
-    if name not in methods:
-        raise UnknownNameError(f"no {what} is named {name!r}; choose from {', '.join(methods)}")
-    return methods[name]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Model):
+class Robot(Linearized, Diagonalized):
     """A robot. Make one with :func:`linkwise.load`, ``chain``, ``random_tree`` or ``assemble``."""
 
     # --- configurations ----------------------------------------------------------------------------
@@ -91,45 +66,6 @@ class Robot(Model):
         q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
         parts = [j.kind.difference(q0[..., a], q1[..., a]) for j, a in zip(self.joints, self.q_slices)]
         return self._concatenated(parts, batch, q0)
-
-    def _pair(self, x: Array, y: Array, nx: str, ny: str) -> tuple[Array, Array, tuple[int, ...]]:
-        batch, (x, y) = inputs.together(self, **{nx: x, ny: y})
-        return x, y, batch
-
-    def _concatenated(self, parts: Sequence[Array], batch: tuple[int, ...], like: Array) -> Array:
-        parts = [p for p in parts if p.shape[-1]]
-        if not parts:
-            return arrays.zeros((*batch, 0), like=like)
-        xp = arrays.namespace(*parts)
-        return xp.concatenate([xp.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1)
-
-    # --- running an algorithm ------------------------------------------------------------------------
-
-    def _call(self, function: Callable[..., Array], tail: int, q: Any, *args: Any, **named: Any) -> Array:
-        """Check q and the named joint-space vectors, run ``function(self, q, *vectors, *args)``."""
-        checked = {"q": inputs.configuration(self, q)}
-        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in named.items()}
-        batch, values = inputs.together(self, **checked)
-        return inputs.fit(function(self, *values, *args), batch, tail)
-
-    def _with_forces(
-        self, function: Callable[..., Array], tail: int, external: Any, q: Any, *args: Any, **named: Any
-    ) -> Array:
-        """As _call, for functions that also take external forces; their batch counts too."""
-        f = inputs.forces(self, external)
-        checked = {"q": inputs.configuration(self, q)}
-        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in named.items()}
-        batch, values, f = self._joined_with(f, checked)
-        return inputs.fit(function(self, *values, *args, f), batch, tail)
-
-    def _joined_with(self, f: Array | None, checked: Mapping[str, Array]) -> tuple[tuple[int, ...], list[Array], Any]:
-        """The common batch of the checked inputs and of external forces, and all of them in one precision."""
-        shown = {} if f is None else {"external": f.reshape((*f.shape[:-2], f.shape[-2] * 6))}
-        batch, values = inputs.together(self, **checked, **shown)
-        values = values[: len(checked)]
-        if f is not None and arrays.namespace(f) is np:
-            f = f.astype(values[0].dtype)
-        return batch, values, f
 
     # --- kinematics ----------------------------------------------------------------------------------
 
@@ -219,7 +155,7 @@ class Robot(Model):
         ``external`` (..., bodies, 6) is the [moment; force] on each body, in body axes at its origin;
         :meth:`wrenches` makes it from forces at frames.
         """
-        run = _choose(INVERSE_METHODS, method, "inverse-dynamics method")
+        run = choose(INVERSE_METHODS, method, "inverse-dynamics method")
         return self._with_forces(run, 1, external, q, v=v, a=a)
 
     @compiled("q", "v", "external")
@@ -261,7 +197,7 @@ class Robot(Model):
     @compiled("q")
     def mass_matrix(self, q: Any, method: str = "composite") -> Array:
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
-        return self._call(_choose(mass.METHODS, method, "mass-matrix method"), 2, q)
+        return self._call(choose(mass.METHODS, method, "mass-matrix method"), 2, q)
 
     @compiled("q")
     def mass_matrix_inverse(self, q: Any, method: str | None = None) -> Array:
@@ -271,7 +207,7 @@ class Robot(Model):
         back, which takes fewer operations. The default is what suits: paths where it is compiled.
         """
         chosen = method or ("paths" if arrays.is_symbolic(q) else "columns")
-        return self._call(_choose(mass.INVERSE_METHODS, chosen, "method for the inverse mass matrix"), 2, q)
+        return self._call(choose(mass.INVERSE_METHODS, chosen, "method for the inverse mass matrix"), 2, q)
 
     @compiled("q", "x")
     def mass_times(self, q: Any, x: Any) -> Array:
@@ -317,7 +253,7 @@ class Robot(Model):
 
         ``method`` is any of :data:`linkwise.FORWARD_METHODS`; they agree, and differ in what they cost.
         """
-        run = _choose(FORWARD_METHODS, method, "forward-dynamics method")
+        run = choose(FORWARD_METHODS, method, "forward-dynamics method")
         return self._with_forces(lambda *x: run(*x).acceleration, 1, external, q, v=v, tau=tau)
 
     def forward_quantities(
@@ -328,7 +264,7 @@ class Robot(Model):
         Spatial vectors are columns (..., 6, 1) in link frames; accelerations are spatial ones that include
         gravity as the base's acceleration.
         """
-        run = _choose(FORWARD_METHODS, method, "forward-dynamics method")
+        run = choose(FORWARD_METHODS, method, "forward-dynamics method")
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("tau", tau))}
         _, values, f = self._joined_with(inputs.forces(self, external), checked)
@@ -357,24 +293,24 @@ class Robot(Model):
     @compiled("q")
     def operational_inertia(self, q: Any, frame: Any) -> Array:
         """Λ = (J𝓜⁻¹J*)⁻¹ in O(n), (..., 6, 6), world axes; a list of e frames gives (..., 6e, 6e) (OA (5.4))."""
-        return self._call(operational.inertia, 2, q, _frames(frame))
+        return self._call(operational.inertia, 2, q, as_frames(frame))
 
     @compiled("q")
     def operational_compliance(self, q: Any, frame: Any) -> Array:
         """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e); exists also where Λ does not."""
-        return self._call(operational.compliance, 2, q, _frames(frame))
+        return self._call(operational.compliance, 2, q, as_frames(frame))
 
     @compiled("q", "v")
     def operational_bias(self, q: Any, v: Any, frame: Any) -> tuple[Array, Array]:
         """(μ, p), each (..., 6e): Coriolis and gravity terms of Λ α(0) + μ + p = F (math notes 10.2)."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
-        mu, p = operational.bias(self, q, v, _frames(frame))
+        mu, p = operational.bias(self, q, v, as_frames(frame))
         return inputs.fit(mu, batch, 1), inputs.fit(p, batch, 1)
 
     @compiled("q")
     def consistent_inverse(self, q: Any, frame: Any) -> Array:
         """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e), the dynamically consistent inverse of J."""
-        return self._call(operational.consistent_inverse, 2, q, _frames(frame))
+        return self._call(operational.consistent_inverse, 2, q, as_frames(frame))
 
     @compiled("q", "force")
     def tip_force_correction(self, q: Any, frame: Any, force: Any) -> tuple[Array, Array]:
@@ -439,93 +375,6 @@ class Robot(Model):
         """Ȧ_G v, (..., 6): the rate of the centroidal momentum while v̇ = 0."""
         return self._call(momentum.centroidal_bias, 1, q, v=v)
 
-    # --- diagonalised dynamics -----------------------------------------------------------------------
-
-    @compiled("q", "v")
-    def total_rates(self, q: Any, v: Any, normalized: bool = True) -> Array:
-        """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""
-        return self._call(diagonal.total_rates, 1, q, normalized, v=v)
-
-    @compiled("q", "nu")
-    def joint_rates(self, q: Any, nu: Any, normalized: bool = True) -> Array:
-        """v = ℓ*ν, (..., nv): joint rates from total rates ν, or from ξ (DD Table 2)."""
-        return self._call(diagonal.joint_rates, 1, q, normalized, nu=nu)
-
-    @compiled("q", "tau")
-    def working_forces(self, q: Any, tau: Any, normalized: bool = True) -> Array:
-        """ε = ℓτ, (..., nv): the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
-        return self._call(diagonal.working_forces, 1, q, normalized, tau=tau)
-
-    @compiled("q", "eps")
-    def joint_forces(self, q: Any, eps: Any, normalized: bool = True) -> Array:
-        """τ = mε, (..., nv): joint forces from working forces ε, or from κ (DD Table 3)."""
-        return self._call(diagonal.joint_forces, 1, q, normalized, eps=eps)
-
-    @compiled("q", "nu")
-    def diagonal_coriolis(self, q: Any, nu: Any, method: str = "general", normalized: bool = True) -> Array:
-        """C(θ, ν), (..., nv), of ν̇ + C = ε: it does no work, ν*C = 0; or C(θ, ξ) of Dξ̇ + C = κ.
-
-        ``method``: "general" (every robot), and for one-dof joints without rotors "closed_form" (DD Identity 7.1,
-        Lemma 7.3) and "recursive" (DD Algorithm 7.1, (7.10)).
-        """
-        run = _choose(DIAGONAL_CORIOLIS_METHODS, method, "method for the diagonal Coriolis term")
-        return self._call(run, 1, q, normalized, nu=nu)
-
-    @compiled("q", "nu", "tau", "external")
-    def diagonal_dynamics(
-        self, q: Any, nu: Any, tau: Any, external: Any = None, method: str = "general", normalized: bool = True
-    ) -> tuple[Array, Array]:
-        """(v, ν̇), each (..., nv): how the state (q, ν), or (q, ξ), moves under joint forces τ (DD Algorithm 8.1).
-
-        ν̇ = ε − C(θ, ν), gravity and external forces included. ``method``: "general" (every robot) or
-        "algorithm_8_1" (as printed, for one-dof joints without rotors).
-        """
-        run = _choose(DIAGONAL_METHODS, method, "method of diagonalised forward dynamics")
-        f = inputs.forces(self, external)
-        checked = {"q": inputs.configuration(self, q)}
-        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("nu", nu), ("tau", tau))}
-        batch, values, f = self._joined_with(f, checked)
-        v, rate = run(self, *values, normalized, f)
-        return inputs.fit(v, batch, 1), inputs.fit(rate, batch, 1)
-
-    @compiled("q")
-    def mass_factor(self, q: Any) -> Array:
-        """m = (I + HφK)D^{1/2}, (..., nv, nv), with 𝓜 = m m*; D^{1/2} is the Cholesky factor (DD (5.1))."""
-        return self._call(articulated_rates.mass_factor, 2, q)
-
-    @compiled("q", "v")
-    def mass_factor_rate(self, q: Any, v: Any) -> Array:
-        """ṁ, (..., nv, nv), while the robot moves with v (DD Identity 6.1)."""
-        return self._call(articulated_rates.mass_factor_rate, 2, q, v=v)
-
-    @compiled("q")
-    def articulated_inertias(self, q: Any) -> Array:
-        """P(k), (..., bodies, 6, 6): the inertia of each body with the joints outboard free (DD Algorithm 4.1)."""
-        return self._call(articulated_rates.articulated_inertias, 3, q)
-
-    @compiled("q", "v")
-    def articulated_inertia_rates(self, q: Any, v: Any) -> Array:
-        """P°(k), (..., bodies, 6, 6): the rate of P(k) in body k's own axes (DD Algorithm 6.1)."""
-        return self._call(articulated_rates.articulated_inertia_rates, 3, q, v=v)
-
-    @compiled("q")
-    def mass_matrix_sensitivity(self, q: Any) -> Array:
-        """∂𝓜/∂θ_i, (..., nv, nv, nv), i first: along each direction of the velocity (DD Identity 6.3)."""
-        return self._call(sensitivity.mass_matrix_sensitivity, 3, q)
-
-    def curvature(self, q: Any) -> Array:
-        """R_hijk, (..., nv, nv, nv, nv): the Riemann symbols of the mass metric, in the directions of v (DD (2.5))."""
-        return self._call(curvature.curvature, 4, q)
-
-    def is_diagonalizable(self, q: Any = None, tolerance: float = 1e-8) -> bool:
-        """Whether coordinates exist in which 𝓜 is the unit matrix everywhere (DD Lemma 2.2).
-
-        The curvature must vanish, up to ``tolerance`` of its terms, at all configurations q (..., nq); by default at
-        five random ones.
-        """
-        q = self.random_configuration(0, (5,)) if q is None else inputs.configuration(self, q)
-        return curvature.is_flat(self, q, tolerance)
-
     # --- operators -----------------------------------------------------------------------------------
 
     def operators(self, q: Any, frames: Any = None, v: Any = None, a: Any = None) -> Operators:
@@ -536,7 +385,7 @@ class Robot(Model):
         """
         from .algebra.leaves import Operators
 
-        chosen = self.tips if frames is None else _frames(frames)
+        chosen = self.tips if frames is None else as_frames(frames)
         given = {"q": inputs.configuration(self, q)}
         given |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
         _, values = inputs.together(self, **given)
@@ -609,12 +458,3 @@ class Robot(Model):
     def with_gravity(self, gravity: Any) -> Robot:
         """This robot under another gravity (3,) [m/s²]."""
         return edit.with_gravity(self, gravity)
-
-
-def _frames(frame: Any) -> list[Any]:
-    """One frame or several, as a list."""
-    if isinstance(frame, str) or not isinstance(frame, (list, tuple)):
-        return [frame]
-    if not frame:
-        raise InputError("name at least one frame")
-    return list(frame)

@@ -437,5 +437,19 @@ def _rigid_congruence(phi: Transform, M: RigidInertia) -> RigidInertia:
     h_new = h + np.asarray(M.m)[..., None] * l if namespace(M.m) is np else h + M.m[..., None] * l
     J = R.symmetric(M.J)
     # −l̃h̃ − h̃l̃ − m l̃l̃ = −l̃h̃ − (h + m l)~ l̃
+    if is_symbolic(h_new) or is_symbolic(J):
+        return RigidInertia(M.m, h_new, _moved_tensor(J, l, h, h_new))
     J_new = symmetric(J - skew(l) @ skew(h) - skew(h_new) @ skew(l))
     return RigidInertia(M.m, h_new, J_new)
+
+
+def _moved_tensor(J: Array, l: Array, h: Array, h_new: Array) -> Array:
+    """The same entry by entry, with the fewest products: J + (l·p)I − hl* − lh_new*, p = h + h_new."""
+    t = l * (h + h_new)
+    rows: list[list[Any]] = [[0.0] * 3 for _ in range(3)]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        rows[i][i] = J[..., i, i] + (t[..., j] + t[..., k])
+        for j in range(i):
+            rows[i][j] = rows[j][i] = J[..., i, j] - (h[..., i] * l[..., j] + l[..., i] * h_new[..., j])
+    return matrix(rows)

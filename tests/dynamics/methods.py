@@ -146,6 +146,52 @@ CALLS: dict[str, Call] = {
     "articulated_inertia_rates": _call("q v", lambda r, x: r.articulated_inertia_rates(x.q, x.v)),
     "mass_matrix_sensitivity": _call("q", lambda r, x: r.mass_matrix_sensitivity(x.q)),
     "curvature": _call("q", lambda r, x: r.curvature(x.q)),
+    **{
+        f"linearize_inverse ({m})": _call(
+            "q v a external", lambda r, x, m=m: r.linearize_inverse(x.q, x.v, x.a, x.external, method=m)
+        )
+        for m in ("algorithm_1", "algorithm_2")
+    },
+    **{
+        f"linearize_forward ({m})": _call(
+            "q v tau external", lambda r, x, m=m: r.linearize_forward(x.q, x.v, x.tau, x.external, method=m)
+        )
+        for m in (None, "algorithm_3", "algorithm_4", "algorithm_5_ii")
+    },
+    "inverse_dynamics_jvp": _call(
+        "q v a tau external", lambda r, x: r.inverse_dynamics_jvp(x.q, x.v, x.a, x.tau, x.v, x.tau, x.external)
+    ),
+    "inverse_dynamics_vjp": _call(
+        "q v a tau external", lambda r, x: r.inverse_dynamics_vjp(x.q, x.v, x.a, x.tau, x.external)
+    ),
+    "inverse_dynamics_hvp": _call(
+        "q v a tau external",
+        lambda r, x: r.inverse_dynamics_hvp(x.q, x.v, x.a, x.tau, x.v, x.a, x.tau, x.external),
+    ),
+    **{
+        f"forward_dynamics_jvp ({m})": _call(
+            "q v tau a external",
+            lambda r, x, m=m: r.forward_dynamics_jvp(x.q, x.v, x.tau, x.a, x.v, x.a, x.external, method=m),
+        )
+        for m in ("algorithm_3", "algorithm_5_ii")
+    },
+    "forward_dynamics_vjp": _call(
+        "q v tau a external", lambda r, x: r.forward_dynamics_vjp(x.q, x.v, x.tau, x.a, x.external)
+    ),
+    "forward_dynamics_hvp": _call(
+        "q v tau a external",
+        lambda r, x: r.forward_dynamics_hvp(x.q, x.v, x.tau, x.a, x.v, x.a, x.tau, x.external),
+    ),
+    "linearize_velocity": _call("q v", lambda r, x: r.linearize_velocity(x.q, x.v, _tip(r))),
+    "linearize_acceleration": _call("q v a", lambda r, x: r.linearize_acceleration(x.q, x.v, x.a, _tip(r))),
+    "operational_compliance_derivative": _call(
+        "q", lambda r, x: r.operational_compliance_derivative(x.q, list(r.tips))
+    ),
+    "operational_inertia_derivative": _call("q", lambda r, x: r.operational_inertia_derivative(x.q, _tip(r))),
+    "inverse_dynamics_regressor": _call("q v a", lambda r, x: r.inverse_dynamics_regressor(x.q, x.v, x.a)),
+    "forward_dynamics_sensitivity": _call(
+        "q v tau external", lambda r, x: r.forward_dynamics_sensitivity(x.q, x.v, x.tau, x.external)
+    ),
     "operators (mass)": _call("q v", lambda r, x: r.operators(x.q).mass @ x.v),
     "operators (mass.inv)": _call("q tau", lambda r, x: r.operators(x.q).mass.inv() @ x.tau),
     "operators (J)": _call("q v", lambda r, x: r.operators(x.q).J @ x.v),
@@ -153,6 +199,6 @@ CALLS: dict[str, Call] = {
 }
 
 # Results that are lists per body, without a common batch shape, or that need a robot of another sort.
-APART = {"forward_quantities", "jacobian_inner_inverse"}
+APART = {"forward_quantities", "jacobian_inner_inverse", "trajectory_sensitivity"}
 # The configuration is theirs alone: no state goes in.
 OTHERS = {"lock", "is_diagonalizable"}

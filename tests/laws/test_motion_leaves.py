@@ -13,6 +13,8 @@ MOTION = [
     "F",
     "H_dot",
     "H_ddot",
+    "Psi_dot",
+    "Psi_ddot",
     "M_hat",
     "F_script",
     "P_ring",

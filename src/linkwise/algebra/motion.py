@@ -135,6 +135,34 @@ class MotionLeaves:
         return self._diagonal("H_ddot", self.bodies, self.joints, blocks)
 
     @cached_property
+    def Psi_dot(self) -> Operator:
+        """Ψ̇ = diag{V⁺(k) × H*(k)}, V⁺ the parent's velocity; Ḣ* for one-dof joints."""
+        return self._diagonal("Psi_dot", self.bodies, self.joints, self._parent_rates)
+
+    def _parent_rates(self) -> list[Array]:
+        links, own = self.links, self._velocities
+        carried = [own[k] - links.H[k].mT @ b for k, b in enumerate(self._rates)]
+        return [cross_motion(V, H.mT) for V, H in zip(carried, links.H)]
+
+    @cached_property
+    def Psi_ddot(self) -> Operator:
+        """Ψ̈ = diag{α⁺(k) × H*(k) + V⁺(k) × Ψ̇(k)}, α⁺ the parent's acceleration; Ḧ* for one-dof joints."""
+
+        def blocks() -> list[Array]:
+            from ..dynamics.links import base_acceleration
+
+            links, alpha, own = self.links, self._accelerations, self._velocities
+            base = base_acceleration(self.model, self.q)
+            out = []
+            for k, (p, phi, H, rate) in enumerate(zip(links.parents, links.phi, links.H, self._parent_rates())):
+                V_plus = own[k] - H.mT @ self._rates[k]
+                alpha_plus = phi.T @ (base if p < 0 else alpha[p])
+                out.append(cross_motion(alpha_plus, H.mT) + cross_motion(V_plus, rate))
+            return out
+
+        return self._diagonal("Psi_ddot", self.bodies, self.joints, blocks)
+
+    @cached_property
     def M_hat(self) -> Operator:
         """M̂ = ½ (Ṁ − Q[MV]) (LD (2.8)); not symmetric."""
         from ..dynamics.coriolis import inertia_rate

@@ -41,6 +41,14 @@ JOINT_SPACE = frozenset(
         "mass_factor",
         "mass_factor_rate",
         "mass_matrix_sensitivity",
+        "linearize_inverse",
+        "linearize_forward",
+        "inverse_dynamics_jvp",
+        "inverse_dynamics_vjp",
+        "inverse_dynamics_hvp",
+        "forward_dynamics_jvp",
+        "forward_dynamics_vjp",
+        "forward_dynamics_hvp",
     }
 )
 

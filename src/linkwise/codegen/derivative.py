@@ -7,13 +7,14 @@ numbers, not the tangent space.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from .program import Program
-from .scalar import Scalar
+from .scalar import Scalar, reachable
 
 
 def _partials(node: Scalar) -> list[Any]:
@@ -47,22 +48,33 @@ def _partials(node: Scalar) -> list[Any]:
 
 def tangents(program: Program, seeds: dict[tuple[str, int], Any]) -> list[Any]:
     """Forward mode: the derivatives of all outputs along the direction given by the inputs' seeds."""
-    along: dict[int, Any] = {}
-    for node in program.nodes:
-        if node.op == "input":
-            along[id(node)] = seeds.get((node.args[0], node.args[1]), 0.0)
-            continue
-        if node.op == "select":  # the branch not taken may have no derivative at all
-            condition, *branches = node.args
-            along[id(node)] = condition.select(*(along[id(x)] if isinstance(x, Scalar) else 0.0 for x in branches))
-            continue
-        total: Any = 0.0
-        for x, partial in zip(node.args, _partials(node)):
-            d = along[id(x)] if isinstance(x, Scalar) else 0.0
-            if not (isinstance(d, float) and d == 0.0):
-                total = total + partial * d
-        along[id(node)] = total
-    return [along[id(x)] if isinstance(x, Scalar) else 0.0 for x in program.roots]
+    inputs = [x for x in program.nodes if x.op == "input"]
+    return along(program.roots, inputs, [seeds.get((x.args[0], x.args[1]), 0.0) for x in inputs])
+
+
+def along(outputs: Sequence[Any], variables: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    """Forward mode over any values of a graph: the derivatives of ``outputs`` where ``variables`` move by ``seeds``.
+
+    The variables are taken as independent of each other, whatever they were computed from.
+    """
+    moving: dict[int, Any] = {id(x): d for x, d in zip(variables, seeds) if isinstance(x, Scalar)}
+    for node in reachable(outputs):
+        if id(node) not in moving:
+            moving[id(node)] = _moved(node, [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in node.args])
+    return [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in outputs]
+
+
+def _moved(node: Scalar, changes: list[Any]) -> Any:
+    """How a node changes with its arguments."""
+    if node.op == "input":
+        return 0.0
+    if node.op == "select":  # the branch not taken may have no derivative at all
+        return node.args[0].select(*changes[1:])
+    total: Any = 0.0
+    for partial, change in zip(_partials(node), changes):
+        if not (isinstance(change, float) and change == 0.0):
+            total = total + partial * change
+    return total
 
 
 def cotangents(program: Program, weights: list[Any]) -> dict[tuple[str, int], Any]:

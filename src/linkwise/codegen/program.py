@@ -98,7 +98,7 @@ def trace(
 ) -> Program:
     """Run ``function(robot, q, …)`` on symbols.
 
-    Arguments after the robot are vectors. Their lengths follow from their names (q: nq; v, a, tau, x, dv, nu, eps: nv)
+    Arguments after the robot are vectors. Their lengths follow from their names (q: nq; v, a, tau and others: nv)
     unless ``sizes`` gives them; the names are those of the function's parameters unless ``names`` gives them.
     ``parameters`` keeps constants of the robot symbolic, as further inputs: "inertial" (bodies × 10, as
     ``robot.inertial_parameters``) and "offsets" (bodies × 3, the joints' positions in their parents).

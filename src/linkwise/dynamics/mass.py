@@ -55,7 +55,11 @@ def _subtree_force(model: Model, links: Links, k: int) -> Array:
 
 def composite(model: Model, q: Array) -> Array:
     """From composite bodies R(k): 𝓜(k,k) = HRH*, 𝓜(j,k) = H(j) φ(j,k) R(k) H*(k) (UF (24)–(28))."""
-    links = evaluate(model, q)
+    return composite_of(evaluate(model, q))
+
+
+def composite_of(links: Links) -> Array:
+    """The same from links in any frames."""
     blocks: dict[tuple[int, int], Array] = {}
     for k, R in enumerate(composite_inertias(links)):
         if links.sizes[k]:

@@ -91,6 +91,10 @@ class JointKind:
         rate = self.map_derivative(q, v)
         return None if rate is None else rate @ v
 
+    def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]] | None:
+        """∂H*/∂q_i and ∂²H*/∂q_i∂q_j, each (..., 6, nv); None where H* is constant."""
+        return None
+
     def neutral(self) -> np.ndarray:
         return np.zeros(self.nq)
 
@@ -104,6 +108,10 @@ class JointKind:
     def difference(self, q0: Array, q1: Array) -> Array:
         """q1 ⊖ q0: the dv with q0 ⊕ dv = q1."""
         return q1 - q0
+
+    def rate(self, q: Array, v: Array) -> Array:
+        """q̇ (..., nq) for the velocity v (..., nv): the derivative of q ⊕ tv at t = 0."""
+        return v
 
     def error(self, q: np.ndarray) -> str | None:
         """Why q is no configuration of this joint (a quaternion without length), or None."""
@@ -211,6 +219,17 @@ class Universal(JointKind):
         first = -cross_motion(H[..., :, 1:2], H[..., :, 0:1]) * v[..., 1:2, :]
         return arrays.concatenate([first, first * 0.0], axis=-1)
 
+    def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]]:
+        """Only the first column moves, and only with the second angle: ∂h/∂q₂ = −second × h."""
+        H = self.map(q)
+        first, second = H[..., :, 0:1], H[..., :, 1:2]
+        once = -cross_motion(second, first)
+        zero = once * 0.0
+        none = arrays.concatenate([zero, zero], axis=-1)
+        d = arrays.concatenate([once, zero], axis=-1)
+        dd = arrays.concatenate([-cross_motion(second, once), zero], axis=-1)
+        return [none, d], [[none, none], [none, dd]]
+
 
 @dataclass(frozen=True, eq=False)
 class Spherical(JointKind):
@@ -231,6 +250,9 @@ class Spherical(JointKind):
 
     def integrate(self, q: Array, dv: Array) -> Array:
         return _normalised(quaternion_product(q, quaternion_exp(dv)))
+
+    def rate(self, q: Array, v: Array) -> Array:
+        return _quaternion_rate(q, v)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         return quaternion_log(quaternion_product(_conjugate(q0), q1))
@@ -271,6 +293,10 @@ class Planar(JointKind):
         x, y = step.l[..., 0], step.l[..., 1]
         return arrays.stack([q[..., 0] + c * x - s * y, q[..., 1] + s * x + c * y, q[..., 2] + dv[..., 2]])
 
+    def rate(self, q: Array, v: Array) -> Array:
+        c, s = arrays.cos(q[..., 2]), arrays.sin(q[..., 2])
+        return arrays.stack([c * v[..., 0] - s * v[..., 1], s * v[..., 0] + c * v[..., 1], v[..., 2]])
+
     def difference(self, q0: Array, q1: Array) -> Array:
         c, s = arrays.cos(q0[..., 2]), arrays.sin(q0[..., 2])
         dx, dy, turn = q1[..., 0] - q0[..., 0], q1[..., 1] - q0[..., 1], q1[..., 2] - q0[..., 2]
@@ -302,6 +328,11 @@ class Free(JointKind):
 
     def integrate(self, q: Array, dv: Array) -> Array:
         return _pose_numbers(self.transform(q).compose(screw_exp(dv)), q[..., 3:], dv[..., :3])
+
+    def rate(self, q: Array, v: Array) -> Array:
+        moved = (rotation_from_quaternion(q[..., 3:]) @ v[..., 3:, None])[..., 0]
+        turned = _quaternion_rate(q[..., 3:], v[..., :3])
+        return arrays.stack([moved[..., i] for i in range(3)] + [turned[..., i] for i in range(4)])
 
     def difference(self, q0: Array, q1: Array) -> Array:
         return screw_log(self.transform(q0).inverse().compose(self.transform(q1)))
@@ -369,6 +400,9 @@ class Custom(JointKind):
     def integrate(self, q: Array, dv: Array) -> Array:
         return q + dv if self.commutes else Free().integrate(q, self._twist(dv))
 
+    def rate(self, q: Array, v: Array) -> Array:
+        return v if self.commutes else Free().rate(q, self._twist(v))
+
     def difference(self, q0: Array, q1: Array) -> Array:
         if self.commutes:
             return q1 - q0
@@ -414,6 +448,11 @@ def _conjugate(q: Array) -> Array:
 
 def _normalised(q: Array) -> Array:
     return q / arrays.sqrt(arrays.square_length(q))[..., None]
+
+
+def _quaternion_rate(q: Array, w: Array) -> Array:
+    """q̇ = ½ q ∘ (ω, 0), for a quaternion of any length."""
+    return 0.5 * quaternion_product(q, arrays.stack([w[..., 0], w[..., 1], w[..., 2], 0.0 * w[..., 0]]))
 
 
 def _quaternion_error(q: np.ndarray) -> str | None:

@@ -1,0 +1,95 @@
+"""The same links seen from other frames: which body's axes and origin each body's quantities are referred to.
+
+The papers refer everything to one inertially fixed point 𝓘, where link-to-link transfers are the identity
+(Linearized dynamics paper §2); link frames are the other extreme. Every algorithm that takes :class:`Links`
+runs in either, or in any mixture: the cheapest is the one with the fewest entries that depend on q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .. import arrays
+from ..arrays import Array
+from ..spatial import Transform, congruence, cross
+from .links import Links
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Links in chosen frames, and where each body's own frame lies in its reference frame."""
+
+    links: Links
+    at: list[Transform | None]  # pose of body k in the frame of its reference; None where that is its own
+
+    def motion(self, k: int, X: Array) -> Array:
+        """Columns of motions given in body k's own frame, (..., 6, m), seen from its reference frame."""
+        pose = self.at[k]
+        return X if pose is None else outward_motion(pose, X)
+
+    def force(self, k: int, f: Array) -> Array:
+        """A force on body k, given in its own frame, seen from its reference frame."""
+        pose = self.at[k]
+        return f if pose is None else pose @ f
+
+
+def outward_motion(pose: Transform, X: Array) -> Array:
+    """φ⁻*(c, k) X: a motion of a frame k, seen from the frame c in which k has this pose."""
+    w = pose.R @ X[..., :3, :]
+    return arrays.concatenate([w, pose.R @ X[..., 3:, :] + cross(pose.l[..., :, None], w)], axis=-2)
+
+
+def own_frames(links: Links) -> Placed:
+    """Every body in its own frame."""
+    return Placed(links, [None] * len(links.parents))
+
+
+def referred(links: Links, reference: Sequence[int]) -> Placed:
+    """Body k in the frame of body ``reference[k]``; bodies with one reference must be connected."""
+    at = _poses(links, reference)
+    phi, H, M, s = [], [], [], []
+    for k, (p, pose) in enumerate(zip(links.parents, at)):
+        if p >= 0 and reference[p] == reference[k]:
+            phi.append(_identity(links.q))
+        else:
+            outer = links.phi[k] if p < 0 or at[p] is None else at[p].compose(links.phi[k])  # type: ignore[union-attr]
+            phi.append(outer if pose is None else _after(outer, pose))
+        H.append(links.H[k] if pose is None else arrays.transpose(outward_motion(pose, arrays.transpose(links.H[k]))))
+        M.append(links.M[k] if pose is None else congruence(pose, links.M[k]))
+        s.append(links.s[k] if pose is None or links.s[k] is None else pose @ links.s[k])
+    return Placed(replace(links, phi=phi, H=H, M=M, s=s), at)
+
+
+def _identity(q: Array) -> Transform:
+    return Transform(arrays.eye(3, like=q), arrays.zeros((3,), like=q))
+
+
+def _poses(links: Links, reference: Sequence[int]) -> list[Transform | None]:
+    """The pose of every body in its reference frame, composed along the tree from the references."""
+    found: dict[int, Transform | None] = {k: None for k, c in enumerate(reference) if c == k}
+    neighbours: list[list[tuple[int, bool]]] = [[] for _ in reference]
+    for k, p in enumerate(links.parents):
+        if p >= 0 and reference[p] == reference[k]:
+            neighbours[p].append((k, True))
+            neighbours[k].append((p, False))
+    waiting = list(found)
+    for k in waiting:  # grows while it is walked
+        for other, outboard in neighbours[k]:
+            if other not in found:
+                step = links.phi[other] if outboard else links.phi[k]
+                found[other] = _next(found[k], step, outboard)
+                waiting.append(other)
+    return [found[k] for k in range(len(reference))]
+
+
+def _next(pose: Transform | None, phi: Transform, outboard: bool) -> Transform:
+    if outboard:
+        return phi if pose is None else pose.compose(phi)
+    return phi.inverse() if pose is None else _after(pose, phi)
+
+
+def _after(outer: Transform, inner: Transform) -> Transform:
+    """outer ∘ inner⁻¹, with one product fewer than inverting first."""
+    R = outer.R @ arrays.transpose(inner.R)
+    return Transform(R, outer.l - (R @ inner.l[..., None])[..., 0])

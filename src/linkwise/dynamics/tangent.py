@@ -1,0 +1,80 @@
+"""Tangent vectors of configurations: rates of q, and how small changes δq are carried along a motion.
+
+A change δq(t) of a moving configuration obeys H*δq̇ = H*δβ − (H*β) × (H*δq) at every joint that moves by
+exponentials (spherical, planar, free): two neighbouring motions turn relative to each other. At joints with
+ordinary coordinates δq̇ = δβ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import NotAdmittedError
+from ..model.joints import JointKind
+from ..model.model import Model
+from ..spatial import cross_motion
+
+
+def configuration_rate(model: Model, q: Array, v: Array) -> Array:
+    """q̇ (..., nq) for the velocity v (..., nv)."""
+    parts: list[Array] = []
+    for joint, of_q, of_v in zip(model.joints, model.q_slices, model.v_slices):
+        rate = joint.kind.rate(q[..., of_q], v[..., of_v])
+        parts += [rate[..., i] for i in range(joint.kind.nq)]
+    return arrays.stack(parts) if parts else arrays.zeros(q.shape, like=q)
+
+
+def brackets(kind: JointKind, name: str) -> np.ndarray | None:
+    """(r, r, r): column j of entry i is [h_i, h_j] = h_i × h_j in coordinates of H*; None where all are zero.
+
+    An error where the brackets leave the span of H*: neighbouring motions of a non-holonomic joint do not
+    stay joined by δq of r numbers.
+    """
+    H, r = kind.H_star, kind.nv
+    if r < 2 or kind.map_partials(kind.neutral()) is not None:
+        return None
+    found = np.array([cross_motion(H[:, [i]], H) for i in range(r)])
+    if np.abs(found).max() < 1e-12:
+        return None
+    coordinates = np.linalg.pinv(H) @ found
+    if np.abs(H @ coordinates - found).max() > 1e-9:
+        raise NotAdmittedError(
+            f"the joint {name!r} is non-holonomic: its {r} velocities do not close under brackets, so that changes"
+            f" of its configuration along a motion are not {r} numbers"
+        )
+    coordinates[np.abs(coordinates) < 1e-14] = 0.0
+    return coordinates
+
+
+def transport(model: Model, v: Array) -> Array:
+    """X (..., nv, nv) with δq̇ = δv + Xδq: −(H*β)× in the coordinates of each joint, zero at ordinary ones."""
+    blocks: dict[tuple[int, int], Array] = {}
+    for k, (joint, of_v) in enumerate(zip(model.joints, model.v_slices)):
+        C = brackets(joint.kind, joint.name)
+        if C is not None:
+            beta = v[..., of_v]
+            constants = C.astype(beta.dtype) if beta.dtype == np.float32 else C
+            blocks[k, k] = -sum(beta[..., i : i + 1, None] * constants[i] for i in range(joint.kind.nv))
+    sizes = [j.kind.nv for j in model.joints]
+    return arrays.from_blocks(blocks, sizes, sizes, like=v)
+
+
+def step_maps(model: Model, dv: Array) -> tuple[Array, Array]:
+    """(Y, Z), each (..., nv, nv), with (q ⊕ δq) ⊕ (dv + δ) = (q ⊕ dv) ⊕ (Yδq + Zδ) to first order.
+
+    Y = exp(−ad) and Z = Σ (−ad)ⁱ/(i+1)! of the step dv, as series: steps are of the order of one radian at most.
+    """
+    X = transport(model, dv)
+    identity = arrays.eye(model.nv, like=dv)
+    Y: Any = identity
+    Z: Any = identity
+    power: Any = identity
+    for i in range(1, 24):
+        power = power @ X / float(i)
+        Y = Y + power
+        Z = Z + power / float(i + 1)
+    return Y, Z
