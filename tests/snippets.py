@@ -131,9 +131,11 @@ def _needs(rule: lw.Rule) -> str:
 def method_table() -> str:
     """Every public method and property of a robot, in the order of the source, under its headings."""
     rows: list[str] = []
-    for cls in (lw.Robot, lw.Robot.__mro__[1]):
+    seen: set[str] = set()
+    for cls in lw.Robot.__mro__[:-1]:
         for heading, names in _sections(cls):
-            own = [n for n in names if not n.startswith("_") and (cls is lw.Robot or n not in lw.Robot.__dict__)]
+            own = [n for n in names if not n.startswith("_") and n not in seen]
+            seen.update(own)
             if own:
                 rows += ["", f"**{heading[0].upper()}{heading[1:]}**", "", "| call | what it gives |", "|---|---|"]
                 rows += [f"| `{_call(cls, n)}` | {_first_line(inspect.getattr_static(cls, n))} |" for n in own]
@@ -157,6 +159,8 @@ def _call(cls: type, name: str) -> str:
         return f"robot.{name}"
     shown = []
     for p in list(inspect.signature(member).parameters.values())[1:]:
+        if p.name == "target" and hasattr(member, "array_names"):
+            continue  # said once, above the table
         default = p.default.__name__ if inspect.isclass(p.default) else repr(p.default)
         shown.append(p.name if p.default is p.empty else f"{p.name}={default}")
     return f"robot.{name}({', '.join(shown)})"

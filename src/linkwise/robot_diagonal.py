@@ -24,6 +24,8 @@ DIAGONAL_METHODS = {"general": diagonal.forward, "algorithm_8_1": diagonal_print
 class Diagonalized(Calls):
     """Total rates, working forces, and dynamics in them."""
 
+    # --- diagonalised dynamics ---------------------------------------------------------------------
+
     @compiled("q", "v")
     def total_rates(self, q: Any, v: Any, normalized: bool = True) -> Array:
         """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""

@@ -50,6 +50,8 @@ FORWARD_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
 class Linearized(Calls):
     """Linearised models, products with them both ways, and sensitivities to inertial parameters."""
 
+    # --- linearised models -------------------------------------------------------------------------
+
     @compiled("q", "v", "a", "external")
     def linearize_inverse(
         self, q: Any, v: Any, a: Any, external: Any = None, method: str = "algorithm_2"
