@@ -15,6 +15,7 @@ from typing import Any
 from .llvm_entry import DATA, STRIDES, entry_ir, field, has_entry
 from .llvm_math import VectorType, declarations, sincos_ir
 from .llvm_program import ProgramWriter
+from .llvm_stream import LARGE, NONTEMPORAL, is_streamed, stream_ir
 from .program import Program, Signature
 from .scalar import Scalar
 
@@ -24,7 +25,7 @@ def kernel_ir(program: Program, t: VectorType) -> str:
     entry = t.bits == 64 and has_entry(program)
     types = [t, VectorType("double", 1)] if entry else [t]
     parts = [declarations(types), *(sincos_ir(x) for x in types)]
-    parts.append(f"@lw_scratch_bytes = constant i64 {scratchsize_of(program, t)}")
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_size(program, t)}\n{NONTEMPORAL}")
     parts += [transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
     parts += _transposes_out(program, t)
     parts += [_block_ir(program, t), driver_ir(program.signature, t), objects_ir(program.signature, t)]
@@ -33,7 +34,7 @@ def kernel_ir(program: Program, t: VectorType) -> str:
     return "\n".join(parts)
 
 
-def scratchsize_of(program: Program, t: VectorType) -> int:
+def scratch_size(program: Program, t: VectorType) -> int:
     """How many bytes of scratch one run needs."""
     return (sum(program.inputs.values()) + len(set(_slots(program)))) * t.lanes * t.size
 
@@ -243,18 +244,29 @@ done:
 
 
 def transpose_out(t: VectorType, n: int, k: int) -> str:
-    """``@lw_out{k}(dst, between, step, src, lanes)``: n vectors to each real lane's state."""
+    """``@lw_out{k}(dst, between, step, src, lanes, large)``: n vectors to each real lane's state."""
     s, width = t.scalar, t.lanes
     join = "\n".join
-    return f"""define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes) {{
+    streamed = is_streamed(n, t)
+    stream = f"  call void @lw_stream{k}(ptr %dst, ptr %src)\n" if streamed else ""
+    before = stream_ir(t, n, k, _transposed) if streamed else ""
+    return f"""{before}
+define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {{
 entry:
   %packed = icmp eq i64 %step, {t.size}
   %filled = icmp eq i64 %lanes, {width}
   %quick = and i1 %packed, %filled
+  %dense = icmp eq i64 %between, {n * t.size}
+  %past = and i1 %dense, %large
+  %streamed = and i1 %past, %quick
+  br i1 %streamed, label %stream, label %usual
+stream:
+{stream}  br label %done
+usual:
   br i1 %quick, label %tiles, label %lanes_loop
 {join(_tiles(t, n, partial(_store_tile, k=k)))}
 lanes_loop:
-  %lane = phi i64 [0, %entry], [%lane_next, %lane_end]
+  %lane = phi i64 [0, %usual], [%lane_next, %lane_end]
   %move = mul i64 %lane, %between
   %row = getelementptr i8, ptr %dst, i64 %move
   br label %singles
@@ -302,7 +314,10 @@ def driver_ir(signature: Signature, t: VectorType) -> str:
         n = len(inputs) + i
         moves_out += _move(n, 0, "%results")
         if size:
-            moves_out.append(f"  call void @lw_out{i}(ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %lanes)")
+            header.append(f"  %bytes{i} = mul i64 %count, {size * t.size}")
+            header.append(f"  %large{i} = icmp ugt i64 %bytes{i}, {LARGE if is_streamed(size, t) else -1}")
+            arguments = f"ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %lanes, i1 %large{i}"
+            moves_out.append(f"  call void @lw_out{i}({arguments})")
     join = "\n".join
     return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {{
 entry:
@@ -326,6 +341,7 @@ loop:
   br i1 %more, label %loop, label %done
 done:
   %any = phi i1 [false, %entry], [%bad_next, %loop]
+  fence seq_cst
   %answer = zext i1 %any to i64
   ret i64 %answer
 }}

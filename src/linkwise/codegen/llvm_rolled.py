@@ -18,6 +18,7 @@ import numpy as np
 from .llvm import driver_ir, identity_places, objects_ir, size_of, transpose_in, transpose_out
 from .llvm_math import VectorType, declarations, sincos_ir
 from .llvm_program import ProgramWriter
+from .llvm_stream import NONTEMPORAL
 from .rolled import RolledProgram, Sweep, Work
 from .scalar import Scalar, reachable
 
@@ -29,7 +30,7 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
     signature = program.signature
     parts = [declarations([t]), sincos_ir(t)]
     parts += [f"@{name} = global ptr null" for name in ("lw_integers", "lw_numbers")]
-    parts.append(f"@lw_scratch_bytes = constant i64 {_scratch(program) * t.lanes * t.size}")
+    parts.append(f"@lw_scratch_bytes = constant i64 {_scratch(program) * t.lanes * t.size}\n{NONTEMPORAL}")
     parts += [transpose_in(t, n, k) for k, n in enumerate(signature.inputs.values())]
     start = 0
     for k, shape in enumerate(signature.shapes):
