@@ -12,7 +12,7 @@ import pytest
 import linkwise as lw
 from linkwise import cli
 from linkwise.bench import files, runner
-from linkwise.bench.cases import ARGUMENTS, Case, robot_of, states
+from linkwise.bench.cases import PLAIN, Case, robot_of, states
 from linkwise.bench.layout import depth_first
 from linkwise.bench.limits import matrix_of_copies, sines_and_cosines, sum_of_vectors
 from linkwise.bench.machine import machine, one_core
@@ -52,7 +52,7 @@ def test_declared_suites():
     assert {"reach", "peers", "chains", "singles", "float32"} <= set(suites)
     assert all(s.about for s in suites.values())
     reach = {(c.robot, c.function, c.batch, c.dtype) for c in suites["reach"].cases()}
-    assert reach == {(r, f, 4096, "float64") for r in ("panda", "humanoid") for f in ARGUMENTS}
+    assert reach == {(r, f, 4096, "float64") for r in ("panda", "humanoid") for f in PLAIN}
     assert {c.robot for c in suites["chains"].cases()} == {f"chain-{n}" for n in (7, 30, 100, 1000)}
     assert {c.batch for c in suites["singles"].cases()} == {1}
     assert set(suites["peers"].libraries) == set(PEERS) - FOR_ONE_STATE
@@ -115,7 +115,7 @@ def test_libraries_compute_the_same(library, robot):
         pytest.skip("needs gcc")
     if library == "adam, CasADi, C" and robot == "panda_gripper":
         robot = "ur5"  # it has no sliders
-    cases = [Case(robot, f, batch=3) for f in ARGUMENTS]
+    cases = [Case(robot, f, batch=3) for f in PLAIN]
     rows, left_out = runner.run(cases, [library], repeats=1)
     assert not [x for x in left_out if x.reason.startswith(("refused", "failed"))]
     assert rows and all(r.difference < 1e-12 and r.nanoseconds > 0 for r in rows)
@@ -129,7 +129,7 @@ def test_compiled_libraries_compute_the_same(library, monkeypatch):
         pytest.skip("compiles for minutes; LINKWISE_TEST_BENCH_CACHE=FOLDER runs it and keeps what was compiled there")
     monkeypatch.setenv("LINKWISE_CACHE", folder)
     rows, left_out = runner.run(
-        [Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in ARGUMENTS], [library], 1
+        [Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in PLAIN], [library], 1
     )
     assert not left_out and all(r.difference < 1e-12 for r in rows)
 
@@ -156,7 +156,7 @@ def test_no_library_is_forgotten():
 
 @pytest.mark.parametrize("library", sorted(FOR_ONE_STATE))
 def test_ways_to_run_one_state(library):
-    rows, _ = runner.run([Case("ur5", f, batch=1) for f in ARGUMENTS], ["linkwise", library], repeats=1)
+    rows, _ = runner.run([Case("ur5", f, batch=1) for f in PLAIN], ["linkwise", library], repeats=1)
     assert len(rows) == 8 and all(r.difference < 1e-12 for r in rows)
     _, left_out = runner.run([Case("ur5", "mass_matrix", batch=2)], [library], repeats=1)
     assert left_out[0].reason == "for one state only"

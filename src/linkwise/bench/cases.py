@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,15 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "inverse_dynamics": ("q", "v", "a"),
     "mass_matrix": ("q",),
     "mass_matrix_inverse": ("q",),
+    "linearize_inverse": ("q", "v", "a"),
+    "linearize_forward": ("q", "v", "tau"),
 }
+PLAIN = tuple(ARGUMENTS)[:4]  # what a suite means that names no functions
+
+
+def stacked(x: Any) -> np.ndarray:
+    """A result as one array: the matrices of a linearisation (M or M⁻¹, then by v, then by q) below each other."""
+    return np.concatenate(list(x), axis=-2) if isinstance(x, (tuple, list)) else np.asarray(x)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ TITLES = {
     "inverse_dynamics": "inverse dynamics",
     "mass_matrix": "mass matrix",
     "mass_matrix_inverse": "inverse mass matrix",
+    "linearize_inverse": "linearised inverse",
+    "linearize_forward": "linearised forward",
 }
 
 

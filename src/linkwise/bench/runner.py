@@ -12,7 +12,7 @@ import numpy as np
 
 from ..codegen.scalar import Operations
 from ..robot import Robot
-from .cases import Case, robot_of, states
+from .cases import Case, robot_of, stacked, states
 from .peer import NotHere, Peer, Work
 from .peers import PEERS
 
@@ -70,7 +70,7 @@ def run(
 
 def _reference(robot: Robot, case: Case, arguments: list[np.ndarray]) -> np.ndarray:
     """The NumPy sweeps in double precision: what every library, linkwise's kernels included, is compared with."""
-    return np.asarray(robot.compile(case.function, target="numpy")(*(x.astype(np.float64) for x in arguments)))
+    return stacked(robot.compile(case.function, target="numpy")(*(x.astype(np.float64) for x in arguments)))
 
 
 def _compared(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, InputError, UnknownNameError
-from .cases import ARGUMENTS, Case
+from .cases import ARGUMENTS, PLAIN, Case
 from .peers import PEERS
 
 DECLARED = Path(__file__).with_name("suites.toml")
@@ -23,7 +23,7 @@ class Suite:
     name: str
     about: str = ""
     robots: tuple[str, ...] = ("panda", "humanoid")
-    functions: tuple[str, ...] = tuple(ARGUMENTS)
+    functions: tuple[str, ...] = PLAIN
     batches: tuple[int, ...] = (4096,)
     dtypes: tuple[str, ...] = ("float64",)
     libraries: tuple[str, ...] = field(default_factory=lambda: tuple(PEERS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...robot import Robot
-from ..cases import Case
+from ..cases import Case, stacked
 from ..peer import NotHere, Peer, Work, needs_float64
 from .jax_calls import prepared
 
@@ -14,9 +14,10 @@ def kernel(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     kernel = robot.compile(case.function)
     if case.batch == 1:
         single = [x[0] for x in arguments]
-        return Work(lambda: kernel(*single, threads=1), lambda y: y[None], kernel.operations)
-    out = np.empty_like(kernel(*arguments, threads=1))
-    return Work(lambda: kernel(*arguments, out=out, threads=1), operations=kernel.operations)
+        return Work(lambda: kernel(*single, threads=1), lambda y: stacked(y)[None], kernel.operations)
+    first = kernel(*arguments, threads=1)
+    out = [np.empty_like(x) for x in first] if isinstance(first, tuple) else np.empty_like(first)
+    return Work(lambda: kernel(*arguments, out=out, threads=1), stacked, kernel.operations)
 
 
 def quick(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:

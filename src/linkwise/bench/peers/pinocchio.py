@@ -67,16 +67,27 @@ def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
         "inverse_dynamics": lambda i: pin.rnea(model, data, q[i], rest[0][i], rest[1][i]),
         "mass_matrix": lambda i: pin.crba(model, data, q[i]),
         "mass_matrix_inverse": lambda i: pin.computeMinverse(model, data, q[i]),
+        "linearize_inverse": lambda i: pin.computeRNEADerivatives(model, data, q[i], rest[0][i], rest[1][i]),
+        "linearize_forward": lambda i: pin.computeABADerivatives(model, data, q[i], rest[0][i], rest[1][i]),
     }
     one, rows = calls[case.function], range(case.batch)
 
     def result(_: Any) -> np.ndarray:
+        if case.function.startswith("linearize"):
+            return np.stack([_linearized(one(i), own) for i in rows])
         found = np.stack([np.array(one(i)) for i in rows])  # what the calls give is overwritten by the next
         return own.result(case.function, arguments, full(found) if found.ndim == 3 else found)
 
     if case.batch == 1:
         return Work(_single(pin, model, data, case.function, [q[0], *(x[0] for x in rest)]), result)
     return Work(lambda: [one(i) for i in rows], result)
+
+
+def _linearized(found: Any, own: Layout) -> np.ndarray:
+    """(by q, by v, M or M⁻¹) of Pinocchio as linkwise stacks them."""
+    back = np.argsort(own.of_v)
+    by_q, by_v, matrix = (np.array(x) for x in found)
+    return np.concatenate([x[back][:, back] for x in (full(matrix[None])[0], by_v, by_q)])
 
 
 def _single(pin: Any, model: Any, data: Any, function: str, state: list[np.ndarray]) -> Callable[[], Any]:
@@ -105,6 +116,6 @@ BATCH = Peer("Pinocchio, batch call", ("pin",), "abaInParallel, rneaInParallel o
 LOOP = Peer(
     "Pinocchio, Python loop",
     ("pin",),
-    "aba, rnea, crba or computeMinverse, one call per state from Python; results are not copied out",
+    "aba, rnea, crba, computeMinverse or the derivatives, one call per state from Python; results are not copied out",
     in_loop,
 )
