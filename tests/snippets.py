@@ -62,6 +62,7 @@ def run(path: Path, page: str) -> list[tuple[Snippet, str]]:
     """Every snippet with what it prints; an error names the page and the line."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     out = []
+    os.environ["LINKWISE_TARGET"] = "cpu"  # as a reader has it, whatever the tests run on
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions():
         for s in snippets(page):
             printed = io.StringIO()

@@ -15,6 +15,7 @@ from .errors import (
     SingularError,
     SpaceError,
     UnknownNameError,
+    UntraceableError,
 )
 from .make import assemble, chain, load, random_tree
 from .make import robot_names as robots
@@ -72,6 +73,7 @@ __all__ = [
     "Spherical",
     "Universal",
     "UnknownNameError",
+    "UntraceableError",
     "assemble",
     "chain",
     "check_identity",

@@ -38,7 +38,8 @@ def compiled(*array_names: str) -> Callable[[Any], Any]:
             if target not in (None, "cpu"):
                 raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; robot.compile has others')
             given = dict(zip(names, args)) | named
-            found = _arrays(given, array_names) if len(args) <= len(names) and given.keys() <= set(names) else None
+            proper = len(given) == len(args) + len(named) and given.keys() <= set(names)
+            found = _arrays(given, array_names) if proper else None
             if found is None or not found.keys() >= set(needed):
                 return method(self, *args, **named)
             run = _runner(self, method, given, found, call)
@@ -96,7 +97,7 @@ def _checked(robot: Any, found: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 def _runner(robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any) -> Any:
     """What runs this method with these fixed arguments, made when first asked for; None where NumPy must do."""
-    fixed = {k: _hashable(v) for k, v in given.items() if k not in found and v is not None}
+    fixed = {k: _hashable(v) for k, v in given.items() if k not in call.array_names}
     key = (method.__name__, *found, *fixed.items())
     runners = robot.__dict__.setdefault("_runners", {})
     try:
@@ -104,9 +105,10 @@ def _runner(robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any
     except TypeError:  # an argument that cannot be a key
         return None
     if run is _NOT_YET:
-        kernel = _compiled(robot, method.__name__, tuple(found), fixed)
+        kernel = _compiled(robot, method, tuple(found), fixed)
         run = runners[key] = None if kernel is None else _checking(robot, kernel, method, tuple(found), fixed)
-        if kernel is not None and not fixed and kernel.signature.single:
+        own = getattr(type(robot), method.__name__, None) is call  # not where a subclass has its own
+        if kernel is not None and own and not fixed and kernel.signature.single:
             # From now on the robot's own attribute is the quick entry; what it cannot do comes here again.
             robot.__dict__[method.__name__] = kernel.quick_before(call.__get__(robot))
     return run
@@ -128,11 +130,11 @@ def _checking(robot: Any, kernel: Any, method: Any, names: tuple[str, ...], fixe
     return kernel.quick_before(run) if kernel.signature.single else run
 
 
-def _compiled(robot: Any, name: str, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
+def _compiled(robot: Any, method: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
     from .codegen.compile import compile_for_calls
 
     try:
-        return compile_for_calls(robot, name, arrays, fixed)
+        return compile_for_calls(robot, method, arrays, fixed)
     except UntraceableError:
         return None
 

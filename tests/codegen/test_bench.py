@@ -128,9 +128,7 @@ def test_compiled_libraries_compute_the_same(library, monkeypatch):
     if folder is None:
         pytest.skip("compiles for minutes; LINKWISE_TEST_BENCH_CACHE=FOLDER runs it and keeps what was compiled there")
     monkeypatch.setenv("LINKWISE_CACHE", folder)
-    rows, left_out = runner.run(
-        [Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in PLAIN], [library], 1
-    )
+    rows, left_out = runner.run([Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in PLAIN], [library], 1)
     assert not left_out and all(r.difference < 1e-12 for r in rows)
 
 

@@ -113,3 +113,39 @@ def test_a_damaged_answer_is_ignored(folder):
     (answer,) = folder.glob("*.answer")
     answer.write_bytes(b"{}")
     assert compiled(robot).from_cache
+
+
+def test_answers_are_for_one_processor(folder, monkeypatch):
+    from linkwise.codegen import engine, requests
+
+    robot = lw.load("double_pendulum")
+    here = requests.request(robot, "mass_matrix", ("q",), {})
+    monkeypatch.setattr(requests, "host", lambda: engine.Host("another", "+none", 16))
+    assert requests.request(robot, "mass_matrix", ("q",), {}) != here
+
+
+def test_joints_of_a_users_own_making_are_not_remembered(folder):
+    from linkwise.codegen.requests import request
+
+    class Own(lw.Revolute):
+        pass
+
+    body = lw.Body("b", lw.Joint(Own("z")), lw.Inertia(1.0, tensor=np.eye(3)))
+    assert request(lw.assemble("own", [body]), "mass_matrix", ("q",), {}) is None
+
+
+def test_a_bound_that_is_no_number_is_named(folder, monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE_MB", "lots")
+    with pytest.raises(lw.InputError, match="LINKWISE_CACHE_MB"):
+        compiled(lw.load("double_pendulum"))
+
+
+def test_a_user_without_a_home(monkeypatch):
+    monkeypatch.delenv("LINKWISE_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def nowhere(cls):
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr("pathlib.Path.home", classmethod(nowhere))
+    assert not compiled(lw.load("double_pendulum")).from_cache

@@ -88,3 +88,63 @@ def test_bad_requests_are_explained():
         robot.compile("mass_matrix").jacobian("x")
     with pytest.raises(lw.InputError, match="inertial and offsets"):
         robot.compile("mass_matrix", parameters=("colour",))
+
+
+def test_a_branch_that_is_not_taken_adds_nothing_in_either_mode():
+    from linkwise import arrays
+
+    def smooth(robot, q):
+        x = q[..., 0]
+        small = arrays.less(x * x, 1e-12)
+        return arrays.stack([arrays.where(small, 1.0 - x * x / 6.0, arrays.sin(x) / x)])
+
+    kernel = lw.compile(smooth, lw.chain(1))
+    for x in (0.0, 0.7):
+        expected = 0.0 if x == 0 else np.cos(x) / x - np.sin(x) / x**2
+        q = np.array([x])
+        assert np.allclose(kernel.jacobian("q")(q), [[expected]])
+        assert np.allclose(kernel.jvp()(q, np.ones(1)), [expected])
+        assert np.allclose(kernel.vjp()(q, np.ones(1)), [expected])
+
+
+def test_names_of_directions_and_weights_are_new():
+    def product(robot, q, dq, w0):
+        return q * dq + w0
+
+    kernel = lw.compile(product, lw.chain(2), sizes={"w0": 2})
+    rng = np.random.default_rng(0)
+    q, dq, w, a, b, c = rng.normal(size=(6, 2))
+    assert np.allclose(kernel.jvp()(q, dq, w, a, b, c), a * dq + q * b + c)
+    assert np.allclose(kernel.vjp()(q, dq, w, a)[1], a * q)
+
+
+def test_functions_beyond_the_catalogues():
+    def many(robot, q):
+        x, y = q[..., 0], q[..., 1]
+        return np.stack(
+            [np.tan(x), np.exp(y), abs(y), np.hypot(x, y), x**0.5, x**-2, x**2.0, np.log(x), np.arctan2(y, x)]
+        )
+
+    kernel = lw.compile(many, lw.chain(2))
+    q = np.array([[0.7, -0.4], [1.3, 0.2], [0.1, 2.0]])
+    for found, row in zip(kernel(q), q, strict=True):
+        assert np.allclose(found, many(None, row), rtol=1e-14)
+    steps = 1e-6 * np.eye(2)
+    numeric = np.stack([(many(None, q[0] + h) - many(None, q[0] - h)) / 2e-6 for h in steps], axis=-1)
+    assert np.allclose(kernel.jacobian("q")(q[0]), numeric, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda robot, q: q if q[0] == 0 else 2 * q,
+        lambda robot, q: q if q[0] > 0 else 2 * q,
+        lambda robot, q: q**0.3,
+        lambda robot, q: q / 0.0,
+        lambda robot, q: np.linalg.inv(np.outer(q, q)) @ q,
+        lambda robot, q: np.floor(q),
+    ],
+)
+def test_what_cannot_be_traced_is_said(function):
+    with pytest.raises(lw.UntraceableError):
+        lw.compile(function, lw.chain(2))

@@ -50,11 +50,14 @@ def arguments(robot, kernel, batch, rng, dtype=float):
     return [x.astype(dtype) for x in made]
 
 
-@pytest.mark.parametrize("name", sorted(ROLLABLE))
+WAYS = [(name, method) for name, methods in ROLLABLE.items() for method in methods if method or len(methods) == 1]
+
+
+@pytest.mark.parametrize(("name", "method"), WAYS)
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_rolled_agrees_with_numpy(robot, name, rng):
+def test_rolled_agrees_with_numpy(robot, name, method, rng):
     r = ROBOTS[robot]()
-    kernel = r.compile(name, rolled=True)
+    kernel = r.compile(name, rolled=True, **({"method": method} if method else {}))
     for batch in ((5,), (1,), (17,), (2, 3), ()):
         args = arguments(r, kernel, batch, rng)
         expected = getattr(r, name)(*args, target="numpy")
@@ -114,6 +117,28 @@ def test_singular_robots_are_named(monkeypatch):
     x = np.zeros(80)
     with pytest.raises(lw.SingularError, match="link80"):
         r.forward_dynamics(x, x, x)
+
+
+OTHER_METHODS = [m for m in lw.FORWARD_METHODS if m not in ("armstrong", *ROLLABLE["forward_dynamics"])]
+
+
+@pytest.mark.parametrize("method", OTHER_METHODS)
+def test_methods_that_look_at_all_bodies_are_not_rolled(method, monkeypatch, rng):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    r = lw.chain(66)
+    with pytest.raises(lw.InputError, match="cannot be rolled"):
+        r.compile("forward_dynamics", rolled=True, method=method)
+    q, v, tau = 0.1 * rng.normal(size=(3, 66))
+    expected = r.forward_dynamics(q, v, tau, target="numpy")
+    assert np.allclose(r.forward_dynamics(q, v, tau, method=method), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_rolling_goes_with_neither_parameters_nor_c():
+    r = lw.chain(4)
+    with pytest.raises(lw.InputError, match="parameters"):
+        r.compile("mass_times", rolled=True, parameters=("inertial",))
+    with pytest.raises(lw.InputError, match="straight-line"):
+        r.compile("mass_times", rolled=True, target="c")
 
 
 def test_what_cannot_be_rolled_says_so():

@@ -143,7 +143,10 @@ def test_powers_square_and_multiply(xyz):
     assert count([x**8]).multiplications == 3
     for n in range(1, 12):
         assert value(x**n, [1.3, 0, 0]) == pytest.approx(1.3**n, rel=1e-14)
-    for bad in (0, -1, 0.5):
+    assert x**0 == 1.0
+    for p in (-1, -3, 0.5, 1.5, -0.5):
+        assert value(x**p, [1.3, 0, 0]) == pytest.approx(1.3**p, rel=1e-14)
+    for bad in (0.3, 1 / 3):
         with pytest.raises(TypeError):
             x**bad
 

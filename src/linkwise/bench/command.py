@@ -38,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--list", action="store_true", help="list suites and libraries, and what is installed of them")
     for name, metavar, help in (
         ("robot", "NAME", "a robot's name or file, or chain-N, in place of the suite's"),
-        ("function", "NAME", "forward_dynamics, inverse_dynamics, mass_matrix, mass_matrix_inverse, linearize_forward or linearize_inverse"),
+        (
+            "function",
+            "NAME",
+            "forward_dynamics, inverse_dynamics, mass_matrix, linearize_forward, …",
+        ),
         ("library", "NAME", "a library as --list names it"),
     ):
         what.add_argument(f"--{name}", action="append", metavar=metavar, help=f"{help}; may be repeated")

@@ -4,6 +4,7 @@ ABI: ``void NAME(const T *in1, …, T *out1, …)`` with T double (or float). In
 function, each a plain array of the length given in the header; outputs are row-major. No memory is
 allocated, nothing is static, only ``sin``, ``cos``, ``sqrt`` (rarely ``log`` and ``atan2``) of libm are called; the
 function is re-entrant and its running time does not depend on the data. Inputs and outputs must not overlap.
+A singular mass matrix shows as infinite or NaN results; nothing else reports it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ import numpy as np
 
 from ..errors import InputError
 from .program import Program
-from .scalar import Operations, Scalar
+from .scalar import Operations, Scalar, reachable
+
+_TAKEN = re.compile(r"out\d*|t\d+")  # what the code itself calls its outputs and values
+_KEYWORDS = frozenset(
+    """auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while""".split()  # noqa: SIM905
+)
+
+
+def _argument(name: str) -> str:
+    """An input's name in C: its own, or with an underscore where C or the code has that name for something else."""
+    return f"{name}_" if name in _KEYWORDS or _TAKEN.fullmatch(name) else name
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +49,8 @@ class CSource:
     @property
     def name(self) -> str:
         """The function's name: robot and function, made a C identifier."""
-        return re.sub(r"\W", "_", f"{self.robot}_{self.program.name}", flags=re.ASCII)
+        name = re.sub(r"\W", "_", f"{self.robot}_{self.program.name}", flags=re.ASCII)
+        return f"_{name}" if name[0].isdigit() else name
 
     @property
     def operations(self) -> Operations:
@@ -49,7 +62,7 @@ class CSource:
 
     @property
     def prototype(self) -> str:
-        inputs = [f"const {self._type} *{name}" for name in self.program.inputs]
+        inputs = [f"const {self._type} *{_argument(name)}" for name in self.program.inputs]
         outputs = [f"{self._type} *{name}" for name in self._output_names()]
         return f"void {self.name}({', '.join([*inputs, *outputs])})"
 
@@ -59,7 +72,7 @@ class CSource:
     @cached_property
     def header(self) -> str:
         guard = f"{self.name.upper()}_H"
-        lengths = [f"   {name}: {n} numbers" for name, n in self.program.inputs.items()]
+        lengths = [f"   {_argument(name)}: {n} numbers" for name, n in self.program.inputs.items()]
         for name, shape in zip(self._output_names(), self.program.shapes):
             lengths.append(f"   {name}: {' x '.join(map(str, shape)) or '1'} numbers, row by row, written")
         note = "\n".join(lengths)
@@ -81,12 +94,15 @@ class CSource:
         def value(x: Any) -> str:
             if isinstance(x, Scalar):
                 return names[id(x)]
+            if not np.isfinite(x):
+                return "NAN" if np.isnan(x) else "INFINITY" if x > 0 else "-INFINITY"
             return f"{float(np.float32(x)) if suffix else float(x)!r}{suffix}"
 
         lines: list[str] = []
-        for node in self.program.nodes:
+        nodes = reachable(self.program.roots)
+        for node in nodes:
             if node.op == "input":
-                names[id(node)] = f"{node.args[0]}[{node.args[1]}]"
+                names[id(node)] = f"{_argument(node.args[0])}[{node.args[1]}]"
                 continue
             a = [value(x) for x in node.args]
             right = {
@@ -107,8 +123,8 @@ class CSource:
             roots = self.program.roots[start : start + size]
             lines += [f"    {label}[{i}] = {value(x)};" for i, x in enumerate(roots)]
             start += size
-        used = {n.args[0] for n in self.program.nodes if n.op == "input"}
-        return [f"    (void){k};" for k in self.program.inputs if k not in used] + lines
+        used = {n.args[0] for n in nodes if n.op == "input"}
+        return [f"    (void){_argument(k)};" for k in self.program.inputs if k not in used] + lines
 
     def write(self, folder: str | Path = ".") -> tuple[Path, Path]:
         """Write NAME.c and NAME.h; gives their paths."""

@@ -12,7 +12,10 @@ import hashlib
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
+
+from ..errors import InputError
 
 _MAGIC = b"linkwise-object-1\n"
 ANSWER = "answer"
@@ -25,13 +28,18 @@ def folder() -> Path | None:
         return None
     if chosen:
         return Path(chosen)
+    try:
+        return _users_caches() / "linkwise"
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def _users_caches() -> Path:
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "linkwise"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def key(*parts: str) -> str:
@@ -77,9 +85,27 @@ def write(name: str, body: bytes, kind: str = "o") -> None:
             os.unlink(temporary)
 
 
+def _limit() -> float:
+    """How many bytes the folder may hold."""
+    text = os.environ.get("LINKWISE_CACHE_MB", "256")
+    try:
+        return float(text) * 1e6
+    except ValueError:
+        raise InputError(f"LINKWISE_CACHE_MB must be a number of megabytes, got {text!r}") from None
+
+
+def _drop_abandoned(where: Path) -> None:
+    """Half-written files of processes that are long gone."""
+    for path in where.glob("*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > 3600:
+                path.unlink()
+
+
 def _prune(where: Path) -> None:
-    limit = float(os.environ.get("LINKWISE_CACHE_MB", "256")) * 1e6
+    limit = _limit()
     files = []
+    _drop_abandoned(where)
     for path in [*where.glob("*.o"), *where.glob(f"*.{ANSWER}")]:
         with contextlib.suppress(OSError):
             stat = path.stat()

@@ -6,14 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError, UnknownNameError, UntraceableError
 from ..model.normal_form import normal_form
 from .c import CSource
 from .jax import jitted
 from .kernel import Kernel
 from .program import Program, trace
 from .requests import request
-from .rolled import ROLLABLE, roll
+from .rolled import ROLLABLE, is_rollable, roll
 from .rolled_kernel import RolledKernel
 
 if TYPE_CHECKING:
@@ -78,8 +78,24 @@ def compile_function(
         return lambda *arrays: function(robot, *arrays)
     if target == "jax":
         return jitted(function, robot)
-    program = trace(robot, function, sizes=sizes, parameters=parameters)
+    program = _traced(function, robot, sizes, parameters)
     return Kernel(program) if target == "cpu" else CSource(program, robot.name, dtype)
+
+
+def _traced(
+    function: Callable[..., Any], robot: Robot, sizes: Mapping[str, int] | None, parameters: Sequence[str]
+) -> Program:
+    """A user's function traced; what symbols cannot do is named."""
+    try:
+        return trace(robot, function, sizes=sizes, parameters=parameters)
+    except (TypeError, AttributeError) as e:
+        if isinstance(e, UntraceableError):
+            raise
+        name = getattr(function, "__name__", "the function")
+        raise UntraceableError(
+            f"{name} does something that symbols cannot: {e}. Arithmetic, sqrt, sin, cos, tan, exp, log, arctan2, abs,"
+            " whole and half powers, matrix products and everything of linkwise can be traced"
+        ) from e
 
 
 def compile_named(
@@ -97,7 +113,7 @@ def compile_named(
     if names is None:
         raise UnknownNameError(f"no function {name!r} to compile; choose from {', '.join(catalogue(type(robot)))}")
     names = tuple(n for n in names if n != "external")
-    call = _caller(name, names, fixed)
+    call = _caller(getattr(type(robot), name).plain, names, fixed)
     if target == "numpy":
         return lambda *arrays: call(robot, *arrays)
     if target == "jax":
@@ -107,9 +123,13 @@ def compile_named(
         return _fewest_operations(robot, call, name, names, parameters)
 
     if target == "c":
+        if rolled:
+            raise InputError('target="c" gives straight-line code; leave rolled= out')
         return CSource(make(), robot.name, dtype)
-    if rolled or (rolled is None and _wants_rolling(robot, name, names) and not parameters):
-        return _rolled(robot, call, name, names)
+    if rolled or (rolled is None and _wants_rolling(robot, name, names, fixed) and not parameters):
+        if parameters:
+            raise InputError("rolled code has the robot's numbers in tables: leave parameters= or rolled= out")
+        return _rolled(robot, call, name, names, fixed)
     return Kernel.remembered(request(robot, name, names, fixed, parameters), make)
 
 
@@ -119,39 +139,47 @@ def catalogue(cls: Any) -> dict[str, tuple[str, ...]]:
     return {name: method.array_names for name, method in found}
 
 
-def compile_for_calls(robot: Robot, name: str, arrays: tuple[str, ...], fixed: Mapping[str, Any]) -> Kernel | None:
+def compile_for_calls(
+    robot: Robot, method: Callable[..., Any], arrays: tuple[str, ...], fixed: Mapping[str, Any]
+) -> Kernel | None:
     """The kernel behind a method of a robot; None where its program would be too long to be worth the wait."""
-    if _wants_rolling(robot, name, arrays):
-        return _rolled(robot, _caller(name, arrays, fixed), name, arrays)
+    name = method.__name__
+    call = _caller(method, arrays, fixed)
+    if _wants_rolling(robot, name, arrays, fixed):
+        return _rolled(robot, call, name, arrays, fixed)
     if len(robot.bodies) > MOST_BODIES:
         return None
     kernel = Kernel.remembered(
         request(robot, name, arrays, fixed),
-        lambda: _fewest_operations(robot, _caller(name, arrays, fixed), name, arrays, ()),
+        lambda: _fewest_operations(robot, call, name, arrays, ()),
     )
     return kernel if kernel.is_remembered or len(kernel.program.nodes) <= MOST_NODES else None
 
 
-def _wants_rolling(robot: Robot, name: str, arrays: Sequence[str]) -> bool:
+def _wants_rolling(robot: Robot, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> bool:
     """Whether a robot is so large that its sweeps are better left as loops, and they can be."""
-    plain = all(c.spin is None for c in robot.constants())
-    return len(robot.bodies) > MOST_BODIES and name in ROLLABLE and "external" not in arrays and plain
+    if len(robot.bodies) <= MOST_BODIES or not is_rollable(name, fixed) or "external" in arrays:
+        return False
+    return all(c.spin is None for c in robot.constants())
 
 
-def _rolled(robot: Robot, call: Any, name: str, arrays: Sequence[str]) -> Kernel:
-    if name not in ROLLABLE:
-        raise InputError(f"{name} cannot be rolled; these can: {', '.join(sorted(ROLLABLE))}")
+def _rolled(robot: Robot, call: Any, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> Kernel:
+    if not is_rollable(name, fixed):
+        ways = ", ".join(f"{k} ({m})" if m else k for k, methods in ROLLABLE.items() for m in methods)
+        raise InputError(f"{name} cannot be rolled with these arguments; these can: {ways}")
+    if not robot.bodies:
+        raise InputError("a robot without bodies has nothing to loop over")
     return RolledKernel(roll(robot, call, name, arrays), robot)
 
 
-def _caller(name: str, arrays: tuple[str, ...], fixed: Mapping[str, Any]) -> Callable[..., Any]:
+def _caller(method: Callable[..., Any], arrays: tuple[str, ...], fixed: Mapping[str, Any]) -> Callable[..., Any]:
     """The method as a function of the robot and these arrays."""
 
     def call(robot: Robot, *values: Any) -> Any:
         given = dict(zip(arrays, values))
         if "external" in given:
             given["external"] = given["external"].reshape((*given["external"].shape[:-1], -1, 6))
-        return getattr(type(robot), name).plain(robot, **given, **fixed)
+        return method(robot, **given, **fixed)
 
     return call
 

@@ -38,6 +38,8 @@ def _partials(node: Scalar) -> list[Any]:
         return [-a[0].sin()]
     if node.op == "log":
         return [1.0 / a[0]]
+    if node.op == "exp":
+        return [node]
     if node.op == "atan2":
         inverse = 1.0 / (a[0] * a[0] + a[1] * a[1])
         return [a[1] * inverse, -(a[0] * inverse)]
@@ -91,23 +93,56 @@ def cotangents(program: Program, weights: list[Any]) -> dict[tuple[str, int], An
             continue
         if isinstance(weight, float) and weight == 0.0:
             continue
-        if node.op == "select":
-            condition, yes, no = node.args
-            for x, share in ((yes, condition.select(weight, 0.0)), (no, condition.select(0.0, weight))):
-                if isinstance(x, Scalar):
-                    back[id(x)] = back.get(id(x), 0.0) + share
-            continue
-        for x, partial in zip(node.args, _partials(node)):
+        for x, share in zip(node.args, _shares(node, weight)):
             if isinstance(x, Scalar):
-                back[id(x)] = back.get(id(x), 0.0) + weight * partial
+                back[id(x)] = _sum(back.get(id(x), 0.0), share)
     return out
 
 
+def _shares(node: Scalar, weight: Any) -> list[Any]:
+    """A node's weight handed to its arguments."""
+    if node.op == "select":
+        return [0.0, node.args[0].select(weight, 0.0), node.args[0].select(0.0, weight)]
+    return [_product(weight, partial) for partial in _partials(node)]
+
+
+# A weight that a choice has made zero stays zero whatever it is multiplied with: the branch that is not taken may have
+# an infinite derivative. Products and sums of such weights are therefore taken inside the choice.
+
+
+def _branches(x: Any) -> tuple[Any, Any, Any] | None:
+    """(condition, yes, no) of a choice between a value and zero."""
+    if isinstance(x, Scalar) and x.op == "select" and any(isinstance(b, float) and b == 0.0 for b in x.args[1:]):
+        return x.args
+    return None
+
+
+def _product(weight: Any, partial: Any) -> Any:
+    if isinstance(weight, float) and weight == 0.0:
+        return 0.0
+    chosen = _branches(weight)
+    if chosen is None:
+        return weight * partial
+    condition, yes, no = chosen
+    return condition.select(_product(yes, partial), _product(no, partial))
+
+
+def _sum(a: Any, b: Any) -> Any:
+    first, second = _branches(a), _branches(b)
+    if first is None or second is None or first[0] is not second[0]:
+        return a + b
+    return first[0].select(_sum(first[1], second[1]), _sum(first[2], second[2]))
+
+
 def jvp(program: Program) -> Program:
-    """(inputs, directions) → derivatives along the directions, one per output; directions are named d‹input›."""
+    """(inputs, directions) → derivatives along the directions, one per output; directions are named d‹input›.
+
+    (With more d's in front where the function has an input of that name.)
+    """
     graph = _graph(program)
-    directions = {f"d{k}": n for k, n in program.inputs.items()}
-    seeds = {(k, i): x for k, n in program.inputs.items() for i, x in enumerate(graph.inputs(f"d{k}", n))}
+    names = _fresh([f"d{k}" for k in program.inputs], program)
+    directions = dict(zip(names, program.inputs.values()))
+    seeds = {(k, i): x for k, d in zip(program.inputs, names) for i, x in enumerate(graph.inputs(d, directions[d]))}
     roots = tuple(tangents(program, seeds))
     return Program(f"{program.name}_jvp", {**program.inputs, **directions}, program.shapes, program.single, roots)
 
@@ -115,7 +150,8 @@ def jvp(program: Program) -> Program:
 def vjp(program: Program) -> Program:
     """(inputs, weights) → Σ weight · ∂output/∂input, one array per input; weights are named w0, w1, …"""
     graph = _graph(program)
-    sizes = {f"w{i}": int(np.prod(s)) for i, s in enumerate(program.shapes)}
+    names = _fresh([f"w{i}" for i in range(len(program.shapes))], program)
+    sizes = {name: int(np.prod(s)) for name, s in zip(names, program.shapes)}
     weights = [x for name, n in sizes.items() for x in graph.inputs(name, n)]
     found = cotangents(program, weights)
     roots = tuple(found.get((k, i), 0.0) for k, n in program.inputs.items() for i in range(n))
@@ -138,6 +174,18 @@ def jacobian(program: Program, wrt: str) -> Program:
             columns[j] = [found.get((wrt, i), 0.0) for i in range(n)]
     shapes = tuple((*s, n) for s in program.shapes)
     return Program(f"{program.name}_d{wrt}", program.inputs, shapes, program.single, tuple(columns.ravel()))
+
+
+def _fresh(wanted: list[str], program: Program) -> list[str]:
+    """These names, lengthened at the front until no input or other of them has the same."""
+    taken = set(program.inputs)
+    out = []
+    for name in wanted:
+        while name in taken:
+            name = name[0] + name
+        taken.add(name)
+        out.append(name)
+    return out
 
 
 def _graph(program: Program) -> Any:

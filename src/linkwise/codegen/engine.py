@@ -55,6 +55,11 @@ def host() -> Host:
     return Host(llvm.get_host_cpu_name(), features.flatten(), width)
 
 
+def llvm_version() -> str:
+    """The version of LLVM that makes the code."""
+    return str(_llvm().llvm_version_info)
+
+
 def _target_machine() -> Any:
     """A new one each time: an execution engine takes over the one it is given."""
     llvm = _llvm()
@@ -83,7 +88,10 @@ class MachineCode:
 
     def workspace(self, words: int) -> Workspace:
         """Memory for one call; give it back to ``spare``."""
-        return self.spare.pop() if self.spare else Workspace(words, self.scratch_bytes, self.vector.alignment)
+        try:
+            return self.spare.pop()
+        except IndexError:
+            return Workspace(words, self.scratch_bytes, self.vector.alignment)
 
 
 class Workspace:
@@ -105,7 +113,7 @@ def compile_program(program: Program, dtype: Any) -> MachineCode:
 
 def compile_ir(ir: str, vector: VectorType) -> MachineCode:
     """Machine code for a module's text."""
-    name = cache.key(ir, host().cpu, host().features, str(_llvm().llvm_version_info))
+    name = cache.key(ir, host().cpu, host().features, llvm_version())
     stored = cache.read(name)
     if stored is None:
         stored = _object_code(ir)

@@ -143,7 +143,7 @@ class Kernel:
         if code.bound is None:
             return lambda: self.run(inputs, out, threads=1)[1]
         work = code.workspace(3 * len(inputs) + 3)
-        words = [batch[0] if batch else 0, work.scratch_address, out.ctypes.data]
+        words = [batch[0] if batch else -1, work.scratch_address, out.ctypes.data]
         for x in [*inputs, out]:
             words += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
         return bound_function(code.bound, self.signature.name, words, (code, work, inputs, out))
@@ -156,6 +156,8 @@ class Kernel:
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Run on arrays in the order of :attr:`Program.inputs`; ``out`` receives the result in place.
+
+        ``out`` may be one of the inputs, but must not overlap one otherwise.
 
         ``threads`` splits large batches; the default is one thread per core for batches that deserve it.
         """
@@ -206,10 +208,13 @@ class Kernel:
         if out is None:
             return [np.empty(batch + s, dtype) for s in self.signature.shapes]
         given = [out] if self.signature.single else list(out)
+        if len(given) != len(self.signature.shapes):
+            raise InputError(f"out must hold {len(self.signature.shapes)} arrays, got {len(given)}")
         for y, s in zip(given, self.signature.shapes, strict=True):
             shape = batch + s
-            if not isinstance(y, np.ndarray) or y.shape != shape or y.dtype != dtype or not y.flags.c_contiguous:
-                raise InputError(f"out must be a C-contiguous {np.dtype(dtype).name} array of shape {shape}")
+            fits = isinstance(y, np.ndarray) and y.shape == shape and y.dtype == dtype
+            if not fits or not (y.flags.c_contiguous and y.flags.writeable and y.flags.aligned):
+                raise InputError(f"out must be a writeable, C-contiguous {np.dtype(dtype).name} array of shape {shape}")
         return given
 
     def _run(self, code: MachineCode, count: int, arrays: list[np.ndarray], threads: int | None) -> bool:
@@ -252,11 +257,15 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="linkwise")
 
 
+if hasattr(os, "register_at_fork"):  # a forked child has the pool but none of its threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 def _flattened(x: np.ndarray, batch: tuple[int, ...], n: int) -> np.ndarray:
     """(states, n) without copying where strides allow; an input without a batch is read again for each state."""
     if x.ndim == 1:
         return np.broadcast_to(x, (math.prod(batch), n))
-    return np.broadcast_to(x, (*batch, n)).reshape(-1, n)
+    return np.broadcast_to(x, (*batch, n)).reshape(math.prod(batch), n)
 
 
 def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> bool:

@@ -8,7 +8,7 @@ are read directly: their order is part of NumPy's public C interface; :mod:`.ent
 array before this code is used.
 
 ``lw_bound(self, nothing)`` takes no arguments: ``self`` is an int64 array with the addresses of arrays bound to
-it beforehand, {states, scratch, the kernel's table}. It returns whether the result is sound.
+it beforehand, {states (−1: a single one), scratch, output, the kernel's table}. It returns whether the result is sound.
 
 ``lw_context`` is filled in when the code is loaded: addresses of the ndarray type, the float64 descriptor,
 ``PyArray_New``, ``PyObject_Vectorcall``, ``Py_DecRef``, ``PyBool_FromLong``.
@@ -187,7 +187,7 @@ entry:
   %out_p = getelementptr i64, ptr %words, i64 2
   %out = load ptr, ptr %out_p
   %table = getelementptr i64, ptr %words, i64 3
-  %single = icmp eq i64 %count, 0
+  %single = icmp eq i64 %count, -1
   br i1 %single, label %one, label %many
 one:
   %bad = call i1 @lw_one(ptr %table, ptr %out)

@@ -251,7 +251,7 @@ def declarations(types: Iterable[VectorType]) -> str:
             lines[f"declare void @llvm.masked.store.{t.mangled}.p0({v}, ptr, i32, {b})"] = None
             lines[f"declare i1 {_all_lanes(t)}({b})"] = None
             lines[f"declare i1 @llvm.vector.reduce.or.v{t.lanes}i1({b})"] = None
-        for name, count in (("sin", 1), ("cos", 1), ("log", 1), ("atan2", 2)):
+        for name, count in (("sin", 1), ("cos", 1), ("log", 1), ("exp", 1), ("atan2", 2)):
             arguments = ", ".join([t.scalar] * count)
             lines[f"declare {t.scalar} @{name}{suffix}({arguments}) nounwind memory(none)"] = None
     return "\n".join(lines)

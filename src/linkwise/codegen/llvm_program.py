@@ -43,7 +43,7 @@ class ProgramWriter:
         elif node.op == "select":
             chosen = f"{self.t.mask} {self.value(a[0])}, {v} {self.value(a[1])}, {v} {self.value(a[2])}"
             self.lines.append(f"  {name} = select {chosen}")
-        elif node.op in ("log", "atan2"):
+        elif node.op in ("log", "exp", "atan2"):
             self._by_lane(name, node.op, [self.value(x) for x in a])
         else:
             index = 0 if node.op == "sin" else 1

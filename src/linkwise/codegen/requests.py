@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import cache
+from .engine import host, llvm_version
 from .program import Signature
 
 
@@ -40,12 +41,12 @@ def request(
         isinstance(x, str) for v in plain.values() if isinstance(v, tuple) for x in v
     ):
         return None
-    try:
-        body = pickle.dumps(robot.__getstate__(), protocol=5)
-    except Exception:  # joint kinds of a user's own making may not pickle; any error means: no key
-        return None
+    ours = [type(robot), *(type(j.kind) for j in robot.joints)]
+    if not all(kind.__module__.partition(".")[0] == "linkwise" for kind in ours):
+        return None  # what a user's own class does is not in the key
+    body = pickle.dumps(robot.__getstate__(), protocol=5)
     text = repr((name, tuple(arrays), sorted(fixed.items()), tuple(parameters)))
-    return cache.key(hashlib.sha256(body).hexdigest(), text, library_fingerprint())
+    return cache.key(hashlib.sha256(body).hexdigest(), text, library_fingerprint(), repr(host()))
 
 
 def _is_plain(x: Any) -> bool:
@@ -54,10 +55,10 @@ def _is_plain(x: Any) -> bool:
 
 @lru_cache(maxsize=1)
 def library_fingerprint() -> str:
-    """Changes with any source file of linkwise and with NumPy's version."""
+    """Changes with any source file of linkwise, and with the versions of NumPy and LLVM."""
     root = Path(__file__).parent.parent
     stats = sorted((str(p), s.st_mtime_ns, s.st_size) for p, s in _files(root))
-    return cache.key(repr(stats), np.__version__)
+    return cache.key(repr(stats), np.__version__, llvm_version())
 
 
 def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:

@@ -12,7 +12,7 @@ graph the one with the fewest saved values is taken (:mod:`.cut`); the rest is c
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -31,10 +31,24 @@ from .program import Signature
 from .scalar import Graph, Operations, Scalar, count, reachable
 from .structure import LEAF, flatten, rebuild
 
-# Functions that are sweeps from joint-space vectors to joint-space vectors, and nothing besides.
-ROLLABLE = frozenset(
-    {"inverse_dynamics", "bias_force", "gravity_force", "forward_dynamics", "mass_times", "mass_solve"}
-)
+# Functions that are sweeps from joint-space vectors to joint-space vectors and nothing besides, and by which methods.
+# (Others look at all bodies at once, which here are only one per class.)
+ROLLABLE: dict[str, tuple[str | None, ...]] = {
+    "inverse_dynamics": (None, "newton_euler"),
+    "bias_force": (None,),
+    "gravity_force": (None,),
+    "forward_dynamics": (None, "articulated_body", "fd1", "fd4"),
+    "mass_times": (None,),
+    "mass_solve": (None,),
+}
+
+
+def is_rollable(name: str, fixed: Mapping[str, Any]) -> bool:
+    """Whether a function with these fixed arguments can be rolled."""
+    return name in ROLLABLE and fixed.get("method") in ROLLABLE[name] and not set(fixed) - {"method"}
+
+
+_RECORDED = 10_000  # carries of recorded sweeps are numbered from here; those of trials from 0
 
 
 @dataclass(eq=False)
@@ -195,8 +209,8 @@ class Recorder(Loop):
         return result, handed
 
     def _name(self) -> int:
-        self._names = getattr(self, "_names", 10_000) + 1
-        return self._names
+        """A number that no trial uses."""
+        return _RECORDED + len(self.sweeps)
 
 
 @dataclass(frozen=True, eq=False)

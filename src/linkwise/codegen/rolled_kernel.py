@@ -39,7 +39,7 @@ class RolledKernel(Kernel):
         inputs = ", ".join(f"{k} (..., {n})" for k, n in self.signature.inputs.items())
         bodies = len(self._rolled.parents)
         return (
-            f"{self.signature.name}: {inputs} -> {self.signature.shapes[0]}\n"
+            f"{self.signature.name}: {inputs} -> (..., {self.signature.shapes[0][0]})\n"
             f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies in {len(self._rolled.classes)} classes\n"
             f"  {self.operations} per state, {self.operations.total / bodies:.0f} per body"
         )

@@ -27,7 +27,7 @@ class Operations:
     multiplications: int = 0
     divisions: int = 0
     roots: int = 0
-    sines: int = 0  # sines, cosines, logarithms, arctangents
+    sines: int = 0  # sines, cosines, logarithms, exponentials, arctangents
     comparisons: int = 0  # comparisons and choices
 
     @property
@@ -136,6 +136,8 @@ class Scalar:
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, Number):
+            if other == 0:
+                raise UntraceableError("a symbolic value is divided by the number zero")
             return self._scaled(1.0 / float(other))
         return self * other._reciprocal() if isinstance(other, Scalar) else NotImplemented
 
@@ -145,12 +147,34 @@ class Scalar:
     def _reciprocal(self) -> Any:
         return -self.args[0]._reciprocal() if self.op == "neg" else self.graph.node("inv", self)
 
-    def __pow__(self, exponent: int) -> Any:
-        if not isinstance(exponent, int) or exponent < 1:
-            return NotImplemented
-        half = self if exponent == 1 else self ** (exponent // 2)
-        square = half if exponent == 1 else half * half
-        return square if exponent in (1,) or exponent % 2 == 0 else square * self
+    def __pow__(self, exponent: Any) -> Any:
+        """Whole and half powers, by multiplications, a root and a division."""
+        doubled = 2 * exponent
+        if not isinstance(exponent, Number) or doubled != int(doubled):
+            raise UntraceableError(f"only whole and half powers can be traced, got {exponent!r}")
+        if exponent < 0:
+            return 1.0 / self**-exponent
+        if int(doubled) % 2:
+            return self.sqrt() * self ** int(exponent)
+        return self._power(int(exponent))
+
+    def _power(self, exponent: int) -> Any:
+        if exponent <= 1:
+            return self if exponent else 1.0
+        half = self._power(exponent // 2)
+        return half * half if exponent % 2 == 0 else half * half * self
+
+    def __abs__(self) -> Any:
+        return self.less(0.0).select(-self, self)
+
+    def tan(self) -> Any:
+        return self.sin() / self.cos()
+
+    def hypot(self, other: Any) -> Any:
+        return (self * self + other * other).sqrt()
+
+    def exp(self) -> Any:
+        return self.graph.node("exp", self)
 
     def require_positive(self, always: bool = False) -> None:
         """Have targets that can do so report states where this is not positive (a singular mass matrix)."""
@@ -163,7 +187,8 @@ class Scalar:
     def select(self, yes: Any, no: Any) -> Any:
         """``yes`` where self is true, otherwise ``no``."""
         yes, no = (x if isinstance(x, Scalar) else float(x) for x in (yes, no))
-        return yes if yes is no or yes == no else self.graph.node("select", self, yes, no)
+        same = yes is no or (isinstance(yes, float) and isinstance(no, float) and yes == no)
+        return yes if same else self.graph.node("select", self, yes, no)
 
     def __bool__(self) -> bool:
         raise UntraceableError(
@@ -172,6 +197,14 @@ class Scalar:
         )
 
     __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self.__bool__()
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other and self.__bool__()
+
+    __hash__ = object.__hash__
 
     def log(self) -> Any:
         return self.graph.node("log", self)
@@ -206,6 +239,7 @@ _KINDS = {
     "sin": "sines",
     "cos": "sines",
     "log": "sines",
+    "exp": "sines",
     "atan2": "sines",
     "less": "comparisons",
     "select": "comparisons",
@@ -251,6 +285,7 @@ _FUNCTIONS: dict[str, Any] = {
     "sin": math.sin,
     "cos": math.cos,
     "log": math.log,
+    "exp": math.exp,
     "atan2": math.atan2,
     "less": lambda a, b: float(a < b),
     "select": lambda c, a, b: a if c else b,

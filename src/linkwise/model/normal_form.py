@@ -28,6 +28,8 @@ from .model import BodyConstants, Model
 M = TypeVar("M", bound=Model)
 
 _ROUNDING = 2e-15
+_PARALLEL = 1e-3  # axes that meet at less [rad] count as parallel
+_FAR = 4.0  # how far an origin may move along its axis, in lengths of the link before it
 _AXIAL = ("revolute", "prismatic", "helical", "cylindrical")
 _Z = np.array([0.0, 0.0, 1.0])
 
@@ -97,7 +99,7 @@ def _first_normal(axis: np.ndarray, model: Model, k: int, constants: Any) -> np.
         c = constants[child]
         if c.kind.kind in _AXIAL:
             normal = np.cross(axis, c.placement.R @ c.kind.axis)
-            if np.linalg.norm(normal) > 1e-9:
+            if np.linalg.norm(normal) > _PARALLEL:
                 return _unit(normal)
             return _across(axis, c.placement.l)
     return _across(axis, constants[k].M.h)
@@ -116,14 +118,16 @@ def _slide(c: BodyConstants, axis: np.ndarray, parent: Any) -> float:
     """How far along its axis the new origin lies: at the foot of the normal from the parent's axis."""
     d, point = c.placement.R @ axis, c.placement.l
     if parent is None or parent[1].kind.kind not in _AXIAL:
-        i = int(np.abs(d).argmax())  # no axis to stay close to: make the offset's largest entry along d zero
+        i = int(np.abs(d).argmax())  # no axis to stay close to: make the offset's entry along d zero
         return float(-point[i] / d[i])
     own, line = parent[0].R[:, 2], point - parent[0].l
     across = np.cross(own, d)
     square = float(across @ across)
-    if square < 1e-18:
+    if square < _PARALLEL**2:
         return float(-line @ d)
-    return float(np.cross(own, line) @ across) / -square
+    slide = float(np.cross(own, line) @ across) / -square
+    # The foot of the normal between axes that are nearly parallel lies far off, where inertias would cancel.
+    return slide if abs(slide) <= _FAR * float(np.linalg.norm(line)) else 0.0
 
 
 def _world(model: Model, moved: list[Transform]) -> Transform:
