@@ -177,11 +177,12 @@ def test_a_read_only_folder(capsys, tmp_path, monkeypatch, linearizes, writer):
     assert not list(closed.iterdir())
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_folder_that_is_really_read_only(capsys, tmp_path, linearizes, writer):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
+    if os.access(closed, os.W_OK):
+        pytest.skip("whoever runs this may write anywhere")
     code, _, err = write_into(capsys, writer, closed)
     assert code == 2
     assert ONE_LINE.fullmatch(err)

@@ -14,6 +14,7 @@ from ..bench.peers import mujoco as mujoco_peer
 from ..bench.peers import pinocchio as pinocchio_peer
 from ..model import xml
 from ..model.joints import Free, Planar, Revolute
+from ..model.mjcf import compile_mjcf
 from ..model.mujoco_states import MujocoStates
 from ..robot import Robot
 from .findings import SKIPPED, Finding, States, compared
@@ -106,7 +107,7 @@ def same_file(robot: Robot, source: str | None, x: States) -> Iterator[Finding]:
 
 def _mujoco_file(label: str, robot: Robot, source: str, x: States) -> Iterator[Finding]:
     module = needs("mujoco", "mujoco")
-    model = module.MjModel.from_xml_path(source)
+    model, _ = compile_mjcf(source)
     if model.nq != robot.nq:
         raise NotHere("the base was made to float here")
     states = MujocoStates(robot, model.qpos0)

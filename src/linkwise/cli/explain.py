@@ -63,7 +63,8 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         out.give(difference=difference)
         if not arguments.latex:
             out.say()
-            out.say(f"Applied by sweeps to a random vector, it differs from its matrix by {difference:.1e}")
+            agrees = "it agrees with its matrix to rounding" if difference < 1e-12 else f"it is off by {difference:.1e}"
+            out.say(f"Applied by sweeps to a random vector, {agrees}")
 
 
 def _difference(op: object) -> float:

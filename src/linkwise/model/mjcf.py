@@ -47,14 +47,15 @@ def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
     """
     mujoco = _package()
     label = "XML text" if _is_text(source) else os.fspath(source)
-    file = MjcfFile(mujoco, _compiled(mujoco, source, label))
+    compiled, left_out = compile_mjcf(source)
+    file = MjcfFile(mujoco, compiled)
     try:
         model = _model(file, _name(file, source), cls)
         if floating and not any(isinstance(j.kind, Free) for j in model.joints):
             model = float_base(model, _unused("root_joint", {j.name for j in model.joints}))
     except ModelError as e:
         raise FileError(f"{label}: {e}") from None
-    moving = [*file.renamed, *in_the_motion(file)]
+    moving = [*left_out, *file.renamed, *in_the_motion(file)]
     model = replace(model, notes=(*moving, *not_in_the_motion(file)))
     if moving:
         # Two levels up: whoever called lw.load.
@@ -77,17 +78,47 @@ def _is_text(source: Any) -> bool:
     return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
 
 
-def _compiled(mujoco: Any, source: Any, label: str) -> Any:
+def compile_mjcf(source: str | os.PathLike[str]) -> tuple[Any, list[str]]:
+    """The ``mujoco.MjModel`` of a file or text, and what had to be left out of it, in words."""
+    mujoco = _package()
+    label = "XML text" if _is_text(source) else os.fspath(source)
     try:
         if _is_text(source):
-            return mujoco.MjModel.from_xml_string(source)
-        return mujoco.MjModel.from_xml_path(os.fspath(source))
+            return mujoco.MjModel.from_xml_string(source), []
+        return mujoco.MjModel.from_xml_path(os.fspath(source)), []
     except (ValueError, TypeError) as e:
         said = " ".join(str(e).split())
-        hint = "; meshes and textures must lie where the file says" if "opening file" in said else ""
+        missing = "opening file" in said
+        if missing and (found := _without_shapes(mujoco, source)):
+            return found, [f"shapes from files that are not there were left out: {xml.shortened(said, 200)}"]
+        hint = "; meshes and textures must lie where the file says" if missing else ""
         raise FileError(
             f"{xml.shortened(label, 300)}: MuJoCo cannot read it: {xml.shortened(said, 400)}{hint}"
         ) from None
+
+
+def _without_shapes(mujoco: Any, source: Any) -> Any:
+    """The model without its meshes and textures; None where inertias come of them."""
+    try:
+        spec = mujoco.MjSpec.from_string(source) if _is_text(source) else mujoco.MjSpec.from_file(os.fspath(source))
+        shaped = [g for g in spec.geoms if g.meshname or g.hfieldname]
+        if any(_weighs(mujoco, spec, g) for g in shaped):
+            return None
+        for part in (*spec.geoms, *spec.sites, *spec.tendons):
+            part.material = ""
+        for part in (*shaped, *spec.skins, *spec.meshes, *spec.hfields, *spec.materials, *spec.textures):
+            spec.delete(part)
+        return spec.compile()
+    except (ValueError, TypeError):
+        return None
+
+
+def _weighs(mujoco: Any, spec: Any, geom: Any) -> bool:
+    """Whether a geom's shape decides its body's inertia."""
+    from_geoms = spec.compiler.inertiafromgeom
+    automatic = from_geoms == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_AUTO
+    given = geom.parent.explicitinertial or geom.parent is spec.worldbody
+    return not given if automatic else from_geoms == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
 
 
 def _name(file: MjcfFile, source: Any) -> str:
