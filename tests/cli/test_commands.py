@@ -371,17 +371,25 @@ def test_plot(capsys, simulates, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
-    def joints(trajectory):
+    def joints(trajectory, robot=None) -> Figure:
         """Angles over time."""
         figure = Figure()
         figure.add_subplot().plot(trajectory.time, trajectory.q)
         return figure
 
-    monkeypatch.setattr(lw, "plots", types.SimpleNamespace(joints=joints), raising=False)
+    def pose(robot, q=None, frame=None) -> "Figure":
+        """A frame."""
+        assert (robot.name, q.shape, frame) == ("panda", (7,), "tcp")
+        return Figure()
+
+    plots = types.SimpleNamespace(joints=joints, pose=pose, helper=lambda: None)
+    monkeypatch.setattr(lw, "plots", plots, raising=False)
     path = tmp_path / "p.png"
     assert run(capsys, "plot", "panda", "joints", "-o", path)[0] == 0
     assert path.read_bytes().startswith(b"\x89PNG")
-    assert data(capsys, "plot", "panda", "--list")["pictures"] == {"joints": "Angles over time."}
+    assert run(capsys, "plot", "panda", "pose", "--frame", "tcp", "-o", path)[0] == 0
+    listed = data(capsys, "plot", "panda", "--list")["pictures"]
+    assert listed == {"joints": "Angles over time.", "pose": "A frame."}
     for argv, words in ((["nope"], "choose from joints"), ([], "name a picture"), (["joints", "-o", "x.txt"], ".svg")):
         code, _, err = run(capsys, "plot", "panda", *argv)
         assert code == 2

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, UnknownNameError
 from ..files import refuse_unwritable
 from .arguments import STATES, add_robot, configuration, robot_of, velocity
 from .command import Command, Output
 from .later import part
+
+if TYPE_CHECKING:
+    from ..robot import Robot
 
 EXAMPLES = """examples:
   linkwise plot panda joints --output joints.png
@@ -25,17 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("picture", nargs="?", metavar="PICTURE", help="which picture; --list names them")
     parser.add_argument("--trajectory", metavar="FILE", help="what linkwise simulate wrote; otherwise simulated now")
-    parser.add_argument("--q", default="middle", metavar="STATE", help="where it starts (middle)")
+    parser.add_argument("--q", default="middle", metavar="STATE", help="where it is, or starts (middle)")
     parser.add_argument("--v", default="zero", metavar="STATE", help="how fast it starts (zero)")
     parser.add_argument("--duration", type=float, default=1.0, metavar="SECONDS", help="for how long (1)")
     parser.add_argument("--step", type=float, default=0.001, metavar="SECONDS", help="step of the integrator (0.001)")
     parser.add_argument("--output", "-o", default="linkwise-plot.png", metavar="FILE.png", help="where it goes")
+    parser.add_argument("--frame", metavar="NAME", help="the frame that a picture is about")
     parser.add_argument("--list", action="store_true", help="list the pictures")
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    plots = part("", "plots", "a picture")
-    known = {name: f for name, f in vars(plots).items() if inspect.isfunction(f) and not name.startswith("_")}
+    known = _pictures(part("", "plots", "a picture"))
     if arguments.list:
         rows = [("picture", "shows"), *((n, (inspect.getdoc(f) or "").split("\n")[0]) for n, f in known.items())]
         out.table(rows)
@@ -48,13 +52,35 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     if Path(arguments.output).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError(f"cannot write {arguments.output}: a picture is a .png, .svg or .pdf file")
     refuse_unwritable(arguments.output)
-    robot = robot_of(arguments)
-    figure = known[arguments.picture](motion_of(robot, arguments))
+    figure = _drawn(known[arguments.picture], robot_of(arguments), arguments)
     from ..view.demo_picture import save
 
     save(figure, Path(arguments.output))
     out.say(f"Picture: {arguments.output}")
     out.give(picture=arguments.output)
+
+
+def _pictures(plots: Any) -> dict[str, Callable[..., Any]]:
+    """The functions that give a figure."""
+
+    def gives_figure(f: Any) -> bool:
+        found = inspect.isfunction(f) and f.__annotations__.get("return")
+        return getattr(found, "__name__", found) == "Figure"
+
+    return {name: f for name, f in sorted(vars(plots).items()) if gives_figure(f)}
+
+
+def _drawn(picture: Callable[..., Any], robot: Robot, arguments: argparse.Namespace) -> Any:
+    """The figure, from those of its arguments that the command line knows."""
+    values: dict[str, Callable[[], Any]] = {
+        "trajectory": lambda: motion_of(robot, arguments),
+        "robot": lambda: robot,
+        "q": lambda: configuration(robot, arguments.q),
+    }
+    if arguments.frame:
+        values["frame"] = lambda: arguments.frame
+    takes = inspect.signature(picture).parameters
+    return picture(**{name: value() for name, value in values.items() if name in takes})
 
 
 def motion_of(robot: Any, arguments: argparse.Namespace) -> Any:
