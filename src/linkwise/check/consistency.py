@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -111,6 +111,6 @@ def _shifted(robot: Robot, x: States, t: float) -> np.ndarray:
     return robot.integrate(x.q, t * x.v, target="numpy")
 
 
-def _slope(robot: Robot, x: States, function: object) -> np.ndarray:
-    ahead, behind = (function(_shifted(robot, x, t)) for t in (_STEP, -_STEP))  # type: ignore[operator]
+def _slope(robot: Robot, x: States, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    ahead, behind = (function(_shifted(robot, x, t)) for t in (_STEP, -_STEP))
     return (ahead - behind) / (2 * _STEP)

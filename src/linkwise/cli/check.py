@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,8 +44,6 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     is_file = Path(arguments.robot).is_file()
     found: list[Finding] = []
     try:
-        import warnings
-
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the robot's notes are among the findings
             robot = robot_of(arguments)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
 from .arguments import STATES, add_robot, configuration, robot_of
 from .command import Command, Output
+
+if TYPE_CHECKING:
+    from ..algebra.operator import Operator
 
 _MOST_DENSE = 100  # degrees of freedom up to which the matrix itself is made for comparison
 
@@ -67,12 +71,12 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
             out.say(f"Applied by sweeps to a random vector, {agrees}")
 
 
-def _difference(op: object) -> float:
+def _difference(op: Operator) -> float:
     """The largest difference between sweeps and matrix on a random vector, relative to the result."""
-    x = np.random.default_rng(1).normal(size=op.shape[1])  # type: ignore[attr-defined]
-    expected = op.dense() @ x  # type: ignore[attr-defined]
+    x = np.random.default_rng(1).normal(size=op.shape[1])
+    expected = op.dense() @ x
     scale = float(np.abs(expected).max(initial=0.0)) or 1.0
-    return float(np.abs(op @ x - expected).max(initial=0.0)) / scale  # type: ignore[operator]
+    return float(np.abs(op @ x - expected).max(initial=0.0)) / scale
 
 
 def _list_names(names: list[str], operators: type, out: Output) -> None:
