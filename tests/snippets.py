@@ -4,7 +4,8 @@
     python tests/snippets.py --write    put what is printed, and the tables, into them
 
 The ```python blocks of a file run in order in one namespace and an empty folder. What a block prints must
-stand in a ```text block right after it. Tables between ``<!-- table: NAME -->`` and ``<!-- end -->`` are made
+stand in a ```text block right after it. A ```console block is one command line, ``$ linkwise …``, and what it prints.
+Tables between ``<!-- table: NAME -->`` and ``<!-- end -->`` are made
 by the function of that name in :data:`TABLES`.
 """
 
@@ -15,6 +16,7 @@ import inspect
 import io
 import os
 import re
+import shlex
 import sys
 import tempfile
 import traceback
@@ -25,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 import linkwise as lw
+from linkwise.cli import main as main_of_linkwise
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -83,6 +86,8 @@ def mismatches(path: Path) -> list[str]:
     for s, printed in run(path, page):
         if printed != (s.expected or ""):
             wrong.append(f"{path.name}, line {s.line}: it prints\n{printed}\nbut the page shows\n{s.expected}")
+    if page != with_consoles(path, page):
+        wrong.append(f"{path.name}: what a command prints differs; run python tests/snippets.py --write")
     if page != with_tables(page):
         wrong.append(f"{path.name}: a table is out of date; run python tests/snippets.py --write")
     return wrong
@@ -97,7 +102,26 @@ def rewritten(path: Path) -> str:
             page = page[: s.expected_span[0]] + block + page[s.expected_span[1] :]
         elif block:
             page = page[: s.end] + "\n\n" + block + page[s.end :]
-    return with_tables(page)
+    return with_tables(with_consoles(path, page))
+
+
+def with_consoles(path: Path, page: str) -> str:
+    """The page with every ```console block made anew; the commands run in order in one empty folder."""
+
+    def fill(m: re.Match[str]) -> str:
+        if m[1] != "console":
+            return m[0]
+        command, printed = m[2].partition("\n")[0], io.StringIO()
+        program, *argv = shlex.split(command.removeprefix("$ "))
+        assert program == "linkwise", f"{path.name}: {command!r} is no linkwise command"
+        with contextlib.redirect_stdout(printed):
+            code = main_of_linkwise(argv)
+        assert code in (0, 1), f"{path.name}: {command!r} ends with {code}"
+        shown = "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
+        return f"```console\n{command}\n{shown}```"
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return FENCE.sub(fill, page)
 
 
 # --- tables made from the code -----------------------------------------------------------------------

@@ -8,6 +8,7 @@ from .errors import (
     FileError,
     InputError,
     LinkwiseError,
+    MissingExtraError,
     ModelError,
     ModelWarning,
     NoRecursionError,
@@ -17,7 +18,7 @@ from .errors import (
     UnknownNameError,
     UntraceableError,
 )
-from .make import assemble, chain, load, random_tree
+from .make import assemble, chain, load, random_tree, save_urdf
 from .make import robot_names as robots
 from .model.inertia import Inertia
 from .model.joints import (
@@ -57,6 +58,7 @@ __all__ = [
     "Limits",
     "LinkwiseError",
     "Mimic",
+    "MissingExtraError",
     "ModelError",
     "ModelWarning",
     "NoRecursionError",
@@ -82,4 +84,5 @@ __all__ = [
     "load",
     "random_tree",
     "robots",
+    "save_urdf",
 ]

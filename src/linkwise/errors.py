@@ -44,5 +44,9 @@ class UntraceableError(LinkwiseError, TypeError):
     """A function that decides by the values of its arguments, so that it is no one program."""
 
 
+class MissingExtraError(LinkwiseError, ImportError):
+    """Something that needs a package which is not installed; says which command brings it."""
+
+
 class ModelWarning(UserWarning):
     """A robot file that looks odd but can be used."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .errors import FileError, InputError, UnknownNameError
+from .errors import InputError, UnknownNameError
+from .files import write_text
 from .model import builders, edit, robots
 from .model.inertia import Inertia
 from .model.joints import Free
@@ -17,7 +18,7 @@ from .robot import Robot
 
 
 def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
-    """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF file.
+    """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF or MJCF file.
 
     ``floating`` puts the base link on a free joint. What is odd about a file is in ``robot.notes``.
     """
@@ -32,11 +33,20 @@ def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
         raise UnknownNameError(
             f"no built-in robot is named {name!r}, and no such file exists; built in are {', '.join(robots.names())}"
         )
+    from .model import xml
+
+    if xml.root_tag(name) == "mujoco":
+        from .model.mjcf import read_mjcf
+
+        return read_mjcf(name, floating=floating, cls=Robot)
     from .model.urdf import read_urdf
 
-    if Path(name).suffix.lower() in (".xml", ".mjcf", ".sdf", ".xacro"):
-        raise FileError(f"{name}: only URDF files are read so far; convert the file to .urdf")
     return read_urdf(name, floating=floating, cls=Robot)
+
+
+def save_urdf(robot: Robot, path: str | os.PathLike[str], *, floating_root: bool = False) -> None:
+    """Write a robot as a URDF file that loads as the same robot; see :meth:`Robot.to_urdf`."""
+    write_text(path, robot.to_urdf(floating_root=floating_root))
 
 
 def robot_names() -> list[str]:

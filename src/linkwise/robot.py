@@ -414,6 +414,18 @@ class Robot(Linearized, Diagonalized):
 
         return compile_named(self, name, target, dtype, parameters, rolled, **fixed)
 
+    # --- files -----------------------------------------------------------------------------------------
+
+    def to_urdf(self, *, floating_root: bool = False) -> str:
+        """The text of a URDF file that loads as this robot; :func:`linkwise.save_urdf` writes it.
+
+        Cylindrical and universal joints are written as two; joints that the format cannot say are refused by name.
+        ``floating_root`` leaves out a free joint at the root, for programs that add one of their own.
+        """
+        from .model.urdf_writer import to_urdf
+
+        return to_urdf(self, floating_root=floating_root)
+
     # --- other robots from this one ------------------------------------------------------------------
 
     def lock(self, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> Robot:

@@ -21,6 +21,7 @@ from linkwise.bench.peer import NotHere, Peer, Work, needs
 from linkwise.bench.peers import PEERS, pinocchio_native
 from linkwise.bench.report import from_json, make_report, markdown, short_markdown, to_json, write_between_markers
 from linkwise.bench.suites import DECLARED, Suite, find_suite, read_suites
+from linkwise.model.urdf_writer import rpy
 
 # What each library needs beside linkwise; those not in the dev extra are tested where they are installed.
 NEEDS = {
@@ -229,7 +230,7 @@ ODD_ANGLES = [(0.3, -1.2, 2.5), (0.0, np.pi / 2, 0.0), (0.7, -np.pi / 2, 0.0), (
 @pytest.mark.parametrize("angles", ODD_ANGLES)
 def test_roll_pitch_yaw(angles):
     R = lw.Frame("f", rpy=angles).pose.R
-    assert np.abs(lw.Frame("f", rpy=files.rpy(R)).pose.R - R).max() < 1e-15
+    assert np.abs(lw.Frame("f", rpy=rpy(R)).pose.R - R).max() < 1e-15
 
 
 @pytest.mark.parametrize("floating", [False, True])

@@ -124,12 +124,12 @@ def _family(leaf: Leaf, as_latex: bool = False) -> str:
     return family_label(leaf.owner, as_latex)
 
 
-_STARRED = {"H_dot", "H_ddot"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
+STARRED = {"H_dot", "H_ddot"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
 
 
 def starred(leaf: Leaf) -> bool:
     """Whether the leaf is printed with a star."""
-    return leaf.flipped != (leaf.name in _STARRED)
+    return leaf.flipped != (leaf.name in STARRED)
 
 
 def _text_leaf(leaf: Leaf) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FileError, InputError
+from ..files import refuse_unwritable, write_text
 
 if TYPE_CHECKING:
     from .limits import Limit
@@ -30,8 +31,6 @@ _MOST_PARTS = 64  # robots with more velocities have no kernels made for their p
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EXAMPLES
     what = parser.add_argument_group("what to run")
     what.add_argument("--suite", metavar="NAME", help=f"a declared suite ({_DEFAULT}); --list names them")
     what.add_argument("--suites", metavar="FILE.toml", help="a file of suites of your own")
@@ -52,7 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--peak", action="store_true", help="measure the core's peak too, and the parts of the kernels")
     what.add_argument("--from", dest="source", metavar="FILE.json", help="run nothing: take the figures of this file")
     where = parser.add_argument_group("where the figures go (a Markdown table is printed unless --markdown is given)")
-    where.add_argument("--json", metavar="FILE", help="everything, to be read by programs and by --from")
+    where.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="everything, for programs and for --from; alone, it is printed",
+    )
     where.add_argument("--plot", metavar="FILE.png", help='a picture; needs pip install "linkwise[plot]"')
     where.add_argument("--markdown", nargs="?", const="-", default="-", metavar="FILE", help="the table; - prints it")
     where.add_argument("--write", action="append", metavar="PAGE.md", help="put the table between a page's markers")
@@ -64,14 +69,17 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.list:
         _list(arguments)
         return
-    for path in (arguments.json, arguments.plot, None if arguments.markdown == "-" else arguments.markdown):
-        _refuse_missing_folder(path)
+    for path in (arguments.json, arguments.plot, arguments.markdown):
+        if path not in (None, "-"):
+            refuse_unwritable(path)
     if arguments.plot:
         _needs_matplotlib()
     found = _read(Path(arguments.source)) if arguments.source else _measured(arguments)
     text = reports.markdown(found)
-    if arguments.json:
-        Path(arguments.json).write_text(reports.to_json(found), encoding="utf-8")
+    if arguments.json == "-":
+        print(reports.to_json(found).rstrip("\n"))
+    elif arguments.json:
+        write_text(arguments.json, reports.to_json(found))
     if arguments.plot:
         from ..view.demo_picture import save
         from .plot import draw
@@ -79,10 +87,10 @@ def run(arguments: argparse.Namespace) -> None:
         save(draw(found), Path(arguments.plot))
     for page in arguments.write or ():
         reports.write_between_markers(Path(page), found)
-    if arguments.markdown == "-":
+    if arguments.markdown != "-":
+        write_text(arguments.markdown, text)
+    elif arguments.json != "-":
         print(text, end="")
-    else:
-        Path(arguments.markdown).write_text(text, encoding="utf-8")
 
 
 # --- what to run -------------------------------------------------------------------------------------
@@ -139,10 +147,15 @@ def _list(arguments: argparse.Namespace) -> None:
     from .peers import PEERS
     from .suites import DECLARED, read_suites
 
-    print("suites")
-    for suite in read_suites(Path(arguments.suites) if arguments.suites else DECLARED).values():
-        print(f"  {suite.name:<26} {suite.about}")
+    suites = read_suites(Path(arguments.suites) if arguments.suites else DECLARED)
     versions = machine(d for p in PEERS.values() for d in p.distributions)["versions"]
+    if arguments.json == "-":
+        installed = {p.name: {d: versions.get(d) for d in p.distributions} for p in PEERS.values()}
+        print(json.dumps({"suites": {s.name: s.about for s in suites.values()}, "libraries": installed}, indent=2))
+        return
+    print("suites")
+    for suite in suites.values():
+        print(f"  {suite.name:<26} {suite.about}")
     print("libraries")
     for peer in PEERS.values():
         found = [f"{d} {versions[d]}" if d in versions else f"{d} is not installed" for d in peer.distributions]
@@ -161,15 +174,6 @@ def _read(path: Path) -> Report:
         raise FileError(f"{path}: cannot be read ({e.strerror})") from None
     except (ValueError, KeyError, TypeError) as e:
         raise FileError(f"{path}: not what --json writes ({type(e).__name__}: {e})") from None
-
-
-def _refuse_missing_folder(path: str | None) -> None:
-    """Before any work is done."""
-    if path is None:
-        return
-    folder = Path(path).parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise FileError(f"cannot write {path}: the folder {folder} does not exist or is not writable")
 
 
 def _needs_matplotlib() -> None:

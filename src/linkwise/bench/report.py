@@ -11,6 +11,7 @@ from typing import Any
 
 from ..codegen.scalar import Operations
 from ..errors import FileError
+from ..files import write_text
 from .cases import ARGUMENTS, Case
 from .limits import Limit
 from .machine import describe, machine
@@ -185,4 +186,4 @@ def write_between_markers(path: Path, report: Report) -> None:
     changed, count = marked.subn(lambda m: m[1] + texts[m[2]] + m[3], page)
     if not count:
         raise FileError(f"{path}: has no '<!-- bench: {report.suite} -->' … '<!-- end bench -->' to write between")
-    path.write_text(changed, encoding="utf-8")
+    write_text(path, changed)

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import FileError, InputError
+from ..files import cannot_write, write_text
 from .program import Program
 from .scalar import Operations, Scalar, reachable
 
@@ -129,8 +130,11 @@ class CSource:
     def write(self, folder: str | Path = ".") -> tuple[Path, Path]:
         """Write NAME.c and NAME.h; gives their paths."""
         where = Path(folder)
-        where.mkdir(parents=True, exist_ok=True)
+        try:
+            where.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise FileError(cannot_write(where, e)) from e
         paths = where / f"{self.name}.c", where / f"{self.name}.h"
-        paths[0].write_text(self.source)
-        paths[1].write_text(self.header)
+        write_text(paths[0], self.source)
+        write_text(paths[1], self.header)
         return paths

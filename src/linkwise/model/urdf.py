@@ -8,9 +8,11 @@ tags are passed over. What is done where the format leaves room:
 * **Order.** Depth-first from the root, the children of a link in the order their joints have in the file.
 * **Mimic joints** keep their data in ``Joint.mimic`` but move independently, each with its own entry in q.
 * **Limits** count for revolute and prismatic joints, velocity and effort for continuous ones too. A limit
-  with neither lower nor upper bounds nothing, although the format's default would pin the joint at zero.
+  with neither lower nor upper bounds nothing, although the format's default would pin the joint at zero;
+  nor does one of :data:`UNLIMITED` or more.
 * **Planar** joints move in the plane normal to their axis. (Pinocchio takes z, whatever the axis.)
 * **Masses** must be finite and not negative. A link without an inertial has none.
+* **Rotors and gravity** are read from an element <linkwise>, as :mod:`linkwise.model.urdf_writer` writes it.
 * **Inertia tensors** of a real body have non-negative principal moments, none larger than the sum of the
   others. A link that fails this is only warned about as long as the *moving* body it ends up in, after
   merging, passes. Where that body fails as well, the file is refused, except where its excess is at most
@@ -24,7 +26,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,16 +36,20 @@ from . import xml
 from .edit import float_base, merge_fixed
 from .inertia import Inertia
 from .joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute
-from .model import Model
-from .parts import Body, Frame, Joint, Limits, Mimic, make_pose
+from .model import STANDARD_GRAVITY, Model
+from .parts import Body, Frame, Joint, Limits, Mimic, Rotor, make_pose
 from .xml import Element, Notes, meant, shortened
 
 M = TypeVar("M", bound=Model)
 
+EXTENSION = "linkwise"  # the element for what the format cannot say
+UNLIMITED = 1e9  # a limit so large bounds nothing [rad, m, rad/s, m/s, N m, N]
+
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 CHILDREN = {
-    "robot": ("link", "joint", "material", "transmission", "gazebo"),
+    "robot": ("link", "joint", "material", "transmission", "gazebo", EXTENSION),
+    EXTENSION: ("gravity", "rotor"),
     "link": ("inertial", "visual", "collision"),
     "inertial": ("origin", "mass", "inertia"),
     "joint": (
@@ -64,6 +70,8 @@ ATTRIBUTES = {
     "limit": ("lower", "upper", "velocity", "effort"),
     "dynamics": ("damping", "friction"),
     "mimic": ("joint", "multiplier", "offset"),
+    "gravity": ("xyz",),
+    "rotor": ("joint", "inertia", "gear_ratio", "axis"),
 }
 
 NO_REAL_BODY = "its inertia tensor breaks the triangle inequality, which that of a real body does not"
@@ -85,12 +93,13 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
     links, joints = _named(robot, "link"), _named(robot, "joint")
     if not links:
         raise robot.error("has no <link>, so it holds no robot; a file made by xacro may have lost its parts there")
-    edges = [_read_joint(e, odd) for e in joints.values()]
+    rotors, gravity = _read_extension(robot, joints)
+    edges = [_read_joint(e, odd, rotors.get(name)) for name, e in joints.items()]
     root, edges = _tree(links, edges)
     inertias = {name: _read_inertia(e, odd) for name, e in links.items()}
     xml.look_for_misspellings(robot, CHILDREN, ATTRIBUTES, odd)
 
-    model = _assemble(robot, root, edges, inertias, floating, cls)
+    model = replace(_assemble(robot, root, edges, inertias, floating, cls), gravity=gravity)
     judged = Notes()
     _mention_mimics(edges, judged)
     _mention_loose_joints(model, links, judged)
@@ -109,7 +118,7 @@ def _refuse_other_formats(robot: Element) -> None:
     if robot.tag == "sdf":
         raise robot.error("is an SDF file, which linkwise does not read; convert it to URDF")
     if robot.tag == "mujoco":
-        raise robot.error("is a MuJoCo (MJCF) file; give it the ending .xml and use lw.load")
+        raise robot.error("is a MuJoCo (MJCF) file, not a URDF; lw.load reads both")
     if robot.tag != "robot":
         raise robot.error("is not the root of a URDF file; that is <robot>")
     for parent in (robot, *robot.all("link"), *robot.all("joint")):
@@ -193,7 +202,7 @@ class Edge:
         return self.joint.kind.nv > 0
 
 
-def _read_joint(element: Element, odd: Notes) -> Edge:
+def _read_joint(element: Element, odd: Notes, rotor: Rotor | None = None) -> Edge:
     kind = _kind(element, odd)
     dynamics, pose = element.only("dynamics"), _pose(element)
     damping = friction = 0.0
@@ -209,6 +218,7 @@ def _read_joint(element: Element, odd: Notes) -> Edge:
             limits=limits,
             damping=damping,
             friction=friction,
+            rotor=rotor,
             mimic=mimic,
         )
     except ModelError as e:
@@ -267,6 +277,7 @@ def _limits(element: Element, odd: Notes) -> Limits:
         return Limits()
     if any(x is not None and x <= 0 for x in most.values()):
         odd.add(limit, "a velocity or effort limit is not positive; kept as given")
+    most = {n: None if x is not None and x >= UNLIMITED else x for n, x in most.items()}
     if not bounded:
         return Limits(**most)
     if "lower" not in limit.attributes and "upper" not in limit.attributes:
@@ -276,7 +287,7 @@ def _limits(element: Element, odd: Notes) -> Limits:
         raise limit.error(f"the lower limit {lower:g} exceeds the upper {upper:g} (0 where left out); swap them")
     if lower == upper:
         odd.add(limit, "lower equals upper, so the joint could not move; kept as given")
-    return Limits(lower, upper, **most)
+    return Limits(None if lower <= -UNLIMITED else lower, None if upper >= UNLIMITED else upper, **most)
 
 
 def _mimic(element: Element) -> Mimic | None:
@@ -285,6 +296,28 @@ def _mimic(element: Element) -> Mimic | None:
         return None
     multiplier, offset = given.number("multiplier", default=1.0), given.number("offset", default=0.0)
     return Mimic(given.text("joint"), multiplier, offset)
+
+
+# --- what the format cannot say --------------------------------------------------------------------
+
+
+def _read_extension(robot: Element, joints: dict[str, Element]) -> tuple[dict[str, Rotor], Any]:
+    """The rotors by joint, and gravity, of the element <linkwise>."""
+    extension = robot.only(EXTENSION)
+    rotors: dict[str, Rotor] = {}
+    if extension is None:
+        return rotors, STANDARD_GRAVITY
+    for e in extension.all("rotor"):
+        name = e.text("joint")
+        if name not in joints:
+            raise e.error(f"its joint {shortened(name)!r} does not exist; correct it")
+        axis = e.numbers("axis", 3) if "axis" in e.attributes else None
+        try:
+            rotors[name] = Rotor(e.number("inertia"), e.number("gear_ratio", default=1.0), axis)
+        except ModelError as reason:
+            raise e.error(str(reason)) from None
+    gravity = extension.only("gravity")
+    return rotors, STANDARD_GRAVITY if gravity is None else gravity.numbers("xyz", 3)
 
 
 # --- the tree --------------------------------------------------------------------------------------

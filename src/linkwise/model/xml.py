@@ -6,6 +6,7 @@ between tags is dropped, and a DOCTYPE is refused, so no entity is ever expanded
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -150,9 +151,9 @@ class Notes:
         return out
 
 
-def summary(source: str, notes: Sequence[str], most: int = 5) -> str:
+def summary(source: str, notes: Sequence[str], most: int = 5, heading: str = "loaded, but this looks odd:") -> str:
     """The text of the one warning a file gets."""
-    shown = [f"{source}: loaded, but this looks odd:", *(shortened(n, 300) for n in notes[:most])]
+    shown = [f"{source}: {heading}", *(shortened(n, 300) for n in notes[:most])]
     if len(notes) > most:
         shown.append(f"… and {len(notes) - most} more; the robot's .notes has them all")
     return "\n  ".join(shown)
@@ -204,19 +205,42 @@ def _one_slip(a: str, b: str) -> bool:
 
 def read(source: str | os.PathLike[str]) -> Element:
     """The root element of a file, or of XML text (a string whose first visible character is ``<``)."""
+    return parse(*_data(source))
+
+
+def _data(source: str | os.PathLike[str]) -> tuple[str | bytes, str]:
+    """What a file holds, or the text itself, and what to call it."""
     if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
-        return parse(source, "XML text")
+        return source, "XML text"
     if not isinstance(source, (str, os.PathLike)):
         raise FileError(f"a robot file is given by its path or as XML text, got {type(source).__name__}")
     name = os.fspath(source)
     if not name:
         raise FileError("the path of the robot file is empty; give a path or XML text")
     try:
-        data = Path(name).read_bytes()
+        return Path(name).read_bytes(), str(name)
     except (OSError, ValueError, TypeError) as e:  # a path with a null character; a path of bytes
         reason = getattr(e, "strerror", None) or str(e)
         raise FileError(f"{shortened(str(name), 300)}: cannot be read ({reason}); check the path") from None
-    return parse(data, str(name))
+
+
+def root_tag(source: str | os.PathLike[str]) -> str | None:
+    """The tag of a file's (or a text's) root element, which tells its format; None where there is none to read."""
+    found: list[str] = []
+
+    def start(tag: str, _: Any) -> None:
+        found.append(tag)
+        raise _FoundError
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    with contextlib.suppress(_FoundError, expat.ExpatError, LookupError, ValueError):
+        parser.Parse(_without_leading_blanks(_data(source)[0])[0], True)
+    return found[0] if found else None
+
+
+class _FoundError(Exception):
+    """Ends a parse that has seen enough."""
 
 
 def parse(data: str | bytes, source: str) -> Element:

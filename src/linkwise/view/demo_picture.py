@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from matplotlib.colors import Normalize, SymLogNorm
 from matplotlib.figure import Figure
 
 from ..demo import Fall, floats
-from ..errors import FileError
+from ..files import write_bytes
 from ..robot import Robot
 
 INK, PALE, GRID = "#22303c", "#8a97a3", "#dde3e8"
@@ -45,16 +44,10 @@ def draw(fall: Fall) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the figure whole or not at all: into a file beside ``path``, then under its name."""
+    """Write the figure whole or not at all."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format=path.suffix[1:].lower())
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(buffer.getvalue())
-        os.replace(part, path)
-    except OSError as e:
-        part.unlink(missing_ok=True)
-        raise FileError(f"cannot write {path}: {e.strerror}; choose another place with --output") from e
+    write_bytes(path, buffer.getvalue())
 
 
 # --- the motion in space -----------------------------------------------------------------------------

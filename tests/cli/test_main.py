@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and how it fails."""
+"""The command line as a whole: what it prints, what it writes, how it fails; and ``linkwise demo``."""
 
 import os
 import re

@@ -1,0 +1,102 @@
+"""Arguments that several commands share: which robot, in which state."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+STATE_OPTIONS = ("--q", "--v", "--tau")  # their values may start with a minus
+_CHAIN = re.compile(r"chain-(\d{1,5})")
+
+STATES = """a state is numbers ("0,-0.5,0.1" or "0 -0.5 0.1"), joints by name ("elbow=0.3,wrist=1", the others at zero),
+"neutral", "middle" (of every joint's range) or "random" ("random:7" for another)"""
+
+
+def add_robot(parser: argparse.ArgumentParser, what: str = "ROBOT") -> None:
+    parser.add_argument("robot", metavar=what, help="a built-in robot, a URDF or MJCF file, or chain-N")
+    parser.add_argument("--floating", action="store_true", help="the base moves freely")
+
+
+def load_robot(name: str, floating: bool = False) -> Robot:
+    """The robot an argument names."""
+    from ..make import chain, load
+
+    numbered = _CHAIN.fullmatch(name)
+    if numbered is None:
+        return load(name, floating=floating)
+    robot = chain(int(numbered[1]))
+    return robot.floating() if floating else robot
+
+
+def robot_of(arguments: argparse.Namespace) -> Robot:
+    return load_robot(arguments.robot, arguments.floating)
+
+
+def configuration(robot: Robot, text: str) -> np.ndarray:
+    """q (nq,) as an argument says it."""
+    word, _, seed = text.partition(":")
+    if word == "neutral":
+        return robot.neutral()
+    if word == "random" and (not seed or seed.isdigit()):
+        return robot.random_configuration(int(seed or 0))
+    if word == "middle":
+        from ..demo import start_state
+
+        return start_state(robot)[0]
+    return _numbers(robot, text, "--q", robot.nq, robot.neutral(), robot.q_slices)
+
+
+def velocity(robot: Robot, text: str, option: str = "--v") -> np.ndarray:
+    """(nv,) as an argument says it: zero where it says "zero"."""
+    word, _, seed = text.partition(":")
+    if word == "zero":
+        return np.zeros(robot.nv)
+    if word == "random" and (not seed or seed.isdigit()):
+        return np.random.default_rng(int(seed or 0)).normal(size=robot.nv)
+    return _numbers(robot, text, option, robot.nv, np.zeros(robot.nv), robot.v_slices)
+
+
+def joint_forces(robot: Robot, text: str, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """τ (nv,) as an argument says it; "hold" is what keeps v constant."""
+    return robot.bias_force(q, v, target="numpy") if text == "hold" else velocity(robot, text, "--tau")
+
+
+def _numbers(robot: Robot, text: str, option: str, count: int, start: np.ndarray, slices: Any) -> np.ndarray:
+    words = text.replace(",", " ").split()
+    if any("=" in w for w in words):
+        return _by_name(robot, words, option, start, slices)
+    try:
+        values = np.array([float(w) for w in words])
+    except ValueError as e:
+        raise InputError(f"{option} {text!r}: {e}; give numbers, or joint=number") from None
+    if values.shape != (count,):
+        raise InputError(f"{option} has {len(words)} numbers; robot {robot.name!r} takes {count}")
+    return _finite(values, option)
+
+
+def _by_name(robot: Robot, words: list[str], option: str, start: np.ndarray, slices: Any) -> np.ndarray:
+    out = start.copy()
+    for w in words:
+        name, _, value = w.partition("=")
+        where = slices[robot.joint(name)]
+        if where.stop - where.start != 1:
+            raise InputError(f"{option} {w!r}: joint {name!r} has {where.stop - where.start} numbers; give all of them")
+        try:
+            out[where] = float(value)
+        except ValueError:
+            raise InputError(f"{option} {w!r}: {value!r} is no number") from None
+    return _finite(out, option)
+
+
+def _finite(values: np.ndarray, option: str) -> np.ndarray:
+    if not np.isfinite(values).all():
+        raise InputError(f"{option} must be finite numbers")
+    return values

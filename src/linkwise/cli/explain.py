@@ -1,0 +1,101 @@
+"""``linkwise explain``: a formula of operators, as recursions, with the identities used and what it costs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from .arguments import STATES, add_robot, configuration, robot_of
+from .command import Command, Output
+
+if TYPE_CHECKING:
+    from ..algebra.operator import Operator
+
+_MOST_DENSE = 100  # degrees of freedom up to which the matrix itself is made for comparison
+
+EXAMPLES = """examples:
+  linkwise explain panda "H phi M phi* H*"
+  linkwise explain panda "(H φ M φ* H*)⁻¹"
+  linkwise explain ur5 "H @ phi @ M @ phi.T @ H.T" --latex
+  linkwise explain quadruped "I + H phi K" --names
+
+factors stand side by side or with @ between them; a star right behind a factor is its adjoint (also .T);
+.inv() or ^-1 is the inverse, .simplify() applies the papers' identities, I fits the space of its sum.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    parser.add_argument("formula", nargs="?", metavar="FORMULA", help='such as "H phi M phi* H*"; quote it')
+    parser.add_argument("--q", default="random", metavar="STATE", help="where the numbers are compared (random)")
+    parser.add_argument("--frame", action="append", metavar="NAME", help="a tip that B picks; may be repeated")
+    parser.add_argument("--latex", action="store_true", help="print LaTeX")
+    parser.add_argument("--names", action="store_true", help="list the operators a formula may name")
+
+
+def run(arguments: argparse.Namespace, out: Output) -> None:
+    from ..algebra.formula import needs_motion, operator_names, parse_formula
+    from ..algebra.leaves import Operators
+
+    if arguments.names:
+        _list_names(operator_names(), Operators, out)
+        return
+    if arguments.formula is None:
+        raise InputError('give a formula after the robot, such as "H phi M phi* H*"; --names lists the operators')
+    robot = robot_of(arguments)
+    q = configuration(robot, arguments.q)
+    moving = needs_motion(arguments.formula)
+    v, a = np.random.default_rng(0).normal(size=(2, robot.nv)) if moving else (None, None)
+    op = parse_formula(arguments.formula, robot.operators(q, frames=arguments.frame, v=v, a=a))
+    found = op.explain()
+    out.give(
+        robot=robot.name,
+        formula=found.formula,
+        latex=op.latex(),
+        shape=list(op.shape),
+        structure=op.structure,
+        recursion=found.recursion,
+        identities=[{"name": r.name, "formula": r.formula, "cites": list(r.cites)} for r in found.rules],
+        operations=None if found.operations is None else str(found.operations),
+    )
+    out.say(found.latex if arguments.latex else str(found))
+    if robot.nv <= _MOST_DENSE:
+        difference = _difference(op)
+        out.give(difference=difference)
+        if not arguments.latex:
+            out.say()
+            agrees = "it agrees with its matrix to rounding" if difference < 1e-12 else f"it is off by {difference:.1e}"
+            out.say(f"Applied by sweeps to a random vector, {agrees}")
+
+
+def _difference(op: Operator) -> float:
+    """The largest difference between sweeps and matrix on a random vector, relative to the result."""
+    x = np.random.default_rng(1).normal(size=op.shape[1])
+    expected = op.dense() @ x
+    scale = float(np.abs(expected).max(initial=0.0)) or 1.0
+    return float(np.abs(op @ x - expected).max(initial=0.0)) / scale
+
+
+def _list_names(names: list[str], operators: type, out: Output) -> None:
+    from ..algebra.printing import TEXT
+
+    rows = [("name", "prints as", "what it is")]
+    for name in names:
+        getter = getattr(operators, name, None)
+        getter = getattr(getter, "func", None) or getattr(getter, "fget", None)
+        said = (getter.__doc__ or "").split("\n")[0] if getter else "the identity of that space"
+        rows.append((name, TEXT.get(name, name), said))
+    out.table(rows)
+    out.give(operators=[dict(zip(("name", "letter", "meaning"), row)) for row in rows[1:]])
+
+
+COMMAND = Command(
+    "explain",
+    "explain a formula of operators: recursions, identities, cost",
+    add_arguments,
+    run,
+    f"{EXAMPLES}\n{STATES}",
+)

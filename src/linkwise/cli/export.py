@@ -1,0 +1,114 @@
+"""``linkwise export``: a function of a robot as C source, or the robot itself as a URDF file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..files import refuse_unwritable, write_text
+from .arguments import add_robot, robot_of
+from .command import Command, Output
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+EXAMPLES = """examples:
+  linkwise export panda forward_dynamics
+  linkwise export panda jacobian --set frame=tcp --dtype float32 --output generated/
+  linkwise export ur5 mass_matrix --output -
+  linkwise export arm.xml --target urdf --output arm.urdf
+  linkwise export panda --list
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    parser.add_argument("function", nargs="?", metavar="FUNCTION", help="what to export; --list names all there is")
+    parser.add_argument(
+        "--target", choices=("c", "cuda", "urdf"), default="c", help="language (c), or the robot's file"
+    )
+    parser.add_argument("--output", "-o", metavar="PLACE", help="folder for NAME.c and NAME.h, or file; - prints")
+    parser.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="precision (float64)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="another argument, as frame=tcp"
+    )
+    parser.add_argument("--list", action="store_true", help="list the functions and what each takes")
+
+
+def run(arguments: argparse.Namespace, out: Output) -> None:
+    from ..codegen.compile import TARGETS, catalogue
+
+    if arguments.target not in (*TARGETS, "urdf"):
+        raise InputError(f"source for {arguments.target.upper()} comes in a later version; --target c works today")
+    robot = robot_of(arguments)
+    if arguments.list:
+        listed = catalogue(type(robot))
+        out.table([("function", "takes"), *((name, ", ".join(takes)) for name, takes in listed.items())])
+        out.give(functions={name: list(takes) for name, takes in listed.items()})
+        return
+    if arguments.target == "urdf":
+        _export_robot(robot, arguments, out)
+    elif arguments.function is None:
+        raise InputError("name the function to export, such as forward_dynamics; --list names all there is")
+    else:
+        _export_function(robot, arguments, out)
+
+
+def _export_robot(robot: Robot, arguments: argparse.Namespace, out: Output) -> None:
+    if arguments.function is not None:
+        raise InputError(f"--target urdf writes the robot, so no function ({arguments.function}) can be given")
+    text = robot.to_urdf()
+    if arguments.output == "-":
+        out.say(text.rstrip("\n"))
+        out.give(urdf=text)
+        return
+    path = arguments.output or f"{Path(robot.name).name or 'robot'}.urdf"
+    write_text(path, text)
+    out.say(f"Written: {path}")
+    out.give(files=[str(path)])
+
+
+def _export_function(robot: Robot, arguments: argparse.Namespace, out: Output) -> None:
+    folder = None if arguments.output == "-" else Path(arguments.output or ".")
+    if folder is not None:
+        _refuse_no_folder(folder)
+    fixed = dict(_setting(text) for text in arguments.set)
+    try:
+        found = robot.compile(arguments.function, target=arguments.target, dtype=arguments.dtype, **fixed)
+    except TypeError as e:  # an argument that the function lacks, or does not have
+        raise InputError(f"{arguments.function}: {e}; give its other arguments as --set NAME=VALUE") from e
+    out.give(robot=robot.name, function=arguments.function, name=found.name, prototype=found.prototype)
+    out.give(inputs=dict(found.program.inputs), operations=str(found.operations))
+    if folder is None:
+        out.say(f"/* {found.name}.h */\n{found.header}\n/* {found.name}.c */\n{found.source}".rstrip("\n"))
+        out.give(header=found.header, source=found.source)
+        return
+    paths = found.write(folder)
+    for path in paths:
+        out.say(f"Written: {path}")
+    out.say(f"{found.prototype};  {found.operations} per call")
+    out.give(files=[str(path) for path in paths])
+
+
+def _refuse_no_folder(folder: Path) -> None:
+    """Folders are made where missing, so the nearest that exists must be writable."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--output {folder} is a file; name a folder, or - to print")
+    nearest = next(p for p in (folder, *folder.absolute().parents) if p.is_dir())
+    refuse_unwritable(nearest / "x.c")
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"--set takes NAME=VALUE, as in --set frame=tcp, got {text!r}")
+    if value in ("true", "false"):
+        return name, value == "true"
+    return name, value
+
+
+COMMAND = Command(
+    "export", "write a function of a robot as C source, or the robot as URDF", add_arguments, run, EXAMPLES
+)

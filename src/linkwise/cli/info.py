@@ -1,0 +1,149 @@
+"""``linkwise info``: what a robot is made of."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .arguments import add_robot, robot_of
+from .command import Command, Output, number
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+EXAMPLES = """examples:
+  linkwise info panda
+  linkwise info my_arm.urdf --floating
+  linkwise info humanoid.xml --json | jq '.joints[].name'
+"""
+
+
+def run(arguments: argparse.Namespace, out: Output) -> None:
+    robot = robot_of(arguments)
+    out.give(**describe(robot))
+    gravity = ", ".join(f"{x:g}" for x in robot.gravity)
+    out.say(
+        f"{robot.name}: {len(robot.bodies)} bodies, {robot.nv} degrees of freedom (nq = {robot.nq}),"
+        f" {robot.total_mass:.4g} kg, gravity ({gravity}) m/s²"
+    )
+    out.say()
+    for line in tree(robot):
+        out.say(line)
+    out.say()
+    out.table(joint_rows(robot), right=range(2, 11))
+    if robot.notes:
+        out.say()
+        out.say("Notes")
+        for note in robot.notes:
+            out.say(f"  {note}")
+
+
+# --- for people --------------------------------------------------------------------------------------
+
+
+def tree(robot: Robot) -> list[str]:
+    """The tree of bodies, one line each, with the frames added on them."""
+    frames: dict[str | None, list[str]] = {}
+    for f in robot.extra_frames:
+        frames.setdefault(f.body, []).append(f.name)
+    base = f", base {robot.base_name!r} of {robot.base.mass:.4g} kg" if robot.base.mass else ""
+    lines = [f"world{base}{_frames(frames.get(None))}"]
+    roots = [i for i, p in enumerate(robot.parents) if p < 0]
+    waiting = [(i, "", i == roots[-1]) for i in reversed(roots)]
+    while waiting:
+        i, indent, last = waiting.pop()
+        body = robot.bodies[i]
+        branch = "└─ " if last else "├─ "
+        held = f"({body.joint.name}, {body.joint.kind.kind})"
+        lines.append(f"{indent}{branch}{body.name} {held} {body.inertia.mass:.4g} kg{_frames(frames.get(body.name))}")
+        children = robot.children[i]
+        inner = indent + ("   " if last else "│  ")
+        waiting += [(c, inner, c == children[-1]) for c in reversed(children)]
+    return lines
+
+
+def _frames(names: list[str] | None) -> str:
+    return f"  [{', '.join(names)}]" if names else ""
+
+
+def joint_rows(robot: Robot) -> list[tuple[str, ...]]:
+    """The joints as a table; one row per degree of freedom."""
+    heading = ("joint", "kind", "q", "v", "lower", "upper", "speed", "effort", "damping", "friction", "rotor")
+    rows: list[tuple[str, ...]] = [heading]
+    for joint, a, b in zip(robot.joints, robot.q_slices, robot.v_slices):
+        reflected = "–" if joint.rotor is None else number(joint.rotor.reflected)
+        for k in range(joint.kind.nv):
+            first = k == 0
+            rows.append(
+                (
+                    joint.name if first else "",
+                    joint.kind.kind if first else "",
+                    _span(a) if first else "",
+                    str(b.start + k),
+                    *(number(x[b][k]) for x in _bounds(robot)),
+                    *(number(x[b][k]) for x in (robot.damping, robot.friction)),
+                    reflected,
+                )
+            )
+    return rows
+
+
+def _bounds(robot: Robot) -> tuple[np.ndarray, ...]:
+    return robot.lower_limits, robot.upper_limits, robot.velocity_limits, robot.effort_limits
+
+
+def _span(where: slice) -> str:
+    return str(where.start) if where.stop - where.start == 1 else f"{where.start}–{where.stop - 1}"
+
+
+# --- for programs ------------------------------------------------------------------------------------
+
+
+def describe(robot: Robot) -> dict[str, Any]:
+    """The robot as plain data; a limit of null is none."""
+    return {
+        "name": robot.name,
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "mass": robot.total_mass,
+        "gravity": robot.gravity,
+        "base": {"name": robot.base_name, "mass": robot.base.mass},
+        "bodies": [
+            {
+                "name": b.name,
+                "parent": b.parent,
+                "joint": b.joint.name,
+                "mass": b.inertia.mass,
+                "center_of_mass": b.inertia.com,
+                "inertia": b.inertia.tensor,
+            }
+            for b in robot.bodies
+        ],
+        "joints": [_joint(robot, i) for i in range(len(robot.joints))],
+        "frames": [{"name": f.name, "body": f.body} for f in robot.frames],
+        "tips": list(robot.tips),
+        "notes": list(robot.notes),
+    }
+
+
+def _joint(robot: Robot, i: int) -> dict[str, Any]:
+    joint, a, b = robot.joints[i], robot.q_slices[i], robot.v_slices[i]
+    mimic = joint.mimic and {k: getattr(joint.mimic, k) for k in ("joint", "multiplier", "offset")}
+    bounds = dict(zip(("lower", "upper", "velocity", "effort"), (x[b] for x in _bounds(robot))))
+    return {
+        "name": joint.name,
+        "kind": joint.kind.kind,
+        "axis": getattr(joint.kind, "axis", None),
+        "q": [a.start, a.stop],
+        "v": [b.start, b.stop],
+        **bounds,
+        "damping": robot.damping[b],
+        "friction": robot.friction[b],
+        "rotor": None if joint.rotor is None else joint.rotor.reflected,
+        "mimic": mimic,
+    }
+
+
+COMMAND = Command("info", "show what a robot is made of: tree, masses, joints, notes", add_robot, run, EXAMPLES)

@@ -1,0 +1,71 @@
+"""Files written whole or not at all: into one beside the target, then under its name."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from pathlib import Path
+
+from .errors import FileError
+
+_HINTS = {
+    errno.ENOSPC: "the disk is full: free some space, or choose another place",
+    errno.EDQUOT: "free some space, or choose another place",
+    errno.EACCES: "the place is not writable: choose another",
+    errno.EPERM: "the place is not writable: choose another",
+    errno.EROFS: "the place is not writable: choose another",
+    errno.EISDIR: "it is a folder: name a file in it",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text as UTF-8, whole or not at all; raises :class:`FileError` saying why not, and what to do."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file whole or not at all; raises :class:`FileError` saying why not, and what to do."""
+    try:
+        target = Path(os.path.realpath(path))  # a link stays a link
+        if target.exists() and not target.is_file():  # a device or a pipe; a folder fails here
+            target.write_bytes(data)
+        else:
+            _replace(target, data)
+    except OSError as e:
+        raise FileError(cannot_write(path, e)) from e
+
+
+def _replace(target: Path, data: bytes) -> None:
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        if target.exists():
+            shutil.copymode(target, part)
+        os.replace(part, target)
+    except BaseException:  # Ctrl-C too leaves nothing behind
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def refuse_unwritable(path: str | os.PathLike[str]) -> None:
+    """Raise :class:`FileError` where a file could not be written, before any work is done for it."""
+    target = Path(path)
+    if target.is_dir():
+        raise FileError(cannot_write(path, IsADirectoryError(errno.EISDIR, "is a folder")))
+    if not target.parent.is_dir():
+        raise FileError(f"cannot write {path}: the folder {target.parent} does not exist; make it first")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise FileError(cannot_write(path, PermissionError(errno.EACCES, "permission denied")))
+
+
+def cannot_write(path: object, e: OSError) -> str:
+    """Why writing failed and what to do, in one line."""
+    if isinstance(e, FileNotFoundError):
+        return f"cannot write {path}: the folder does not exist; make it first"
+    hint = _HINTS.get(e.errno or 0)
+    return f"cannot write {path}: {e.strerror or e}" + (f"; {hint}" if hint else "")

@@ -1,0 +1,151 @@
+"""What an MJCF file holds that a :class:`Model` does not: one line each, so that nothing is dropped unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .mjcf import MjcfFile
+
+_MOST_NAMES = 6
+
+# Things that only watch, or only look: (how many, what).
+_IDLE = (
+    ("nsensor", "sensor"),
+    ("ncam", "camera"),
+    ("nlight", "light"),
+    ("nkey", "keyframe"),
+    ("nmesh", "mesh"),
+    ("nhfield", "height field"),
+    ("nskin", "skin"),
+    ("nmat", "material"),
+    ("ntex", "texture"),
+    ("nnumeric", "custom number"),
+    ("ntext", "custom text"),
+    ("ntuple", "custom tuple"),
+)
+_STEPPING = ("timestep", "integrator", "solver", "iterations", "tolerance", "cone", "impratio")
+
+
+def in_the_motion(file: MjcfFile) -> Iterator[str]:
+    """What makes MuJoCo's motion differ from that of the model, or its numbers mean something else."""
+    yield from _contacts(file)
+    yield from _couplings(file)
+    yield from _joints(file)
+    yield from _surroundings(file)
+
+
+def not_in_the_motion(file: MjcfFile) -> Iterator[str]:
+    """What plays no part in the motion, as one line, and options of the solver, as another."""
+    m = file.model
+    shown = [_count(getattr(m, size), what) for size, what in _IDLE if getattr(m, size)]
+    if m.ngeom:
+        shown.insert(0, f"the shapes of {_count(m.ngeom, 'geom')}")
+    if shown:
+        yield f"not read, without effect on the motion: {', '.join(shown)}"
+    usual = file.mujoco.MjOption()
+    changed = [name for name in _STEPPING if getattr(m.opt, name) != getattr(usual, name)]
+    if changed:
+        yield f"not read, options of MuJoCo's own stepping: {', '.join(changed)}"
+
+
+def _contacts(file: MjcfFile) -> Iterator[str]:
+    m = file.model
+    off = m.opt.disableflags & (file.mujoco.mjtDisableBit.mjDSBL_CONTACT | file.mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    touching = int(((m.geom_contype != 0) | (m.geom_conaffinity != 0)).sum())
+    if not off and (touching > 1 or m.npair):
+        pairs = f" and {_count(m.npair, 'contact pair')}" if m.npair else ""
+        yield f"no contacts: {_count(touching, 'geom')} that may touch{pairs} exert no forces"
+    if m.nflex:
+        yield f"not modelled: {_named(file, 'flex', range(m.nflex))}"
+
+
+def _couplings(file: MjcfFile) -> Iterator[str]:
+    m = file.model
+    if m.neq:
+        kinds = {file.mujoco.mjtEq(t).name.removeprefix("mjEQ_").lower() for t in m.eq_type}
+        listed = _named(file, "equality constraint", range(m.neq), "equality")
+        yield f"not imposed: {listed} ({', '.join(sorted(kinds))})"
+    if m.ntendon:
+        yield f"without effect: {_named(file, 'tendon', range(m.ntendon))}"
+    if m.nactuator:
+        listed = _named(file, "actuator", range(m.nactuator))
+        yield f"not modelled: {listed}; joint forces are given directly"
+    odd = [j for j in range(m.njnt) if file.driven_by(j) and file.joint_type(j) in ("ball", "free") and _adds(file, j)]
+    if odd:
+        yield f"left out: armature and damping that actuators add to {_joint_names(file, odd)}"
+    if m.nplugin:
+        yield f"not run: {_count(m.nplugin, 'plugin')}"
+
+
+def _adds(file: MjcfFile, joint: int) -> bool:
+    m, (actuator, _) = file.model, file.driven_by(joint) or (0, 0.0)
+    return bool(m.actuator_armature[actuator] or m.actuator_damping[actuator])
+
+
+def _joints(file: MjcfFile) -> Iterator[str]:
+    m, joints = file.model, range(file.model.njnt)
+    types = [file.joint_type(j) for j in joints]
+
+    springs = [j for j in joints if m.jnt_stiffness[j] or np.any(m.jnt_stiffnesspoly[j])]
+    if springs:
+        yield f"no springs: the stiffness of {_joint_names(file, springs)} has no effect"
+    curved = [j for j in joints if np.any(m.dof_dampingpoly[file.dofs(j)])]
+    curved += [j for j in joints if (by := file.driven_by(j)) and np.any(m.actuator_dampingpoly[by[0]])]
+    if curved:
+        yield f"only linear damping is kept: {_joint_names(file, sorted(set(curved)))} also has terms of higher order"
+    cones = [j for j in joints if types[j] == "ball" and m.jnt_limited[j]]
+    if cones:
+        yield f"not kept: the limits of {_joint_names(file, cones)}"
+    uneven = [j for j in joints if m.jnt_actfrclimited[j] and -m.jnt_actfrcrange[j, 0] != m.jnt_actfrcrange[j, 1]]
+    if uneven:
+        yield f"the effort limit of {_joint_names(file, uneven)} is the larger of two that differ by direction"
+    heavy = [j for j in joints if types[j] == "free" and m.dof_armature[file.dofs(j)].any()]
+    if heavy:
+        yield (
+            f"the armature of {_joint_names(file, heavy)} resists the velocity's change in body axes, in MuJoCo in"
+            " world axes: the forces differ by armature · ω × v"
+        )
+    shifted = [j for j in joints if types[j] in ("hinge", "slide") and file.reference(j)]
+    if shifted:
+        yield f"zero is the pose of the file: q = qpos - ref for {_joint_names(file, shifted)}"
+
+
+def _surroundings(file: MjcfFile) -> Iterator[str]:
+    m = file.model
+    if m.ngravcomp:
+        lifted = [b for b in range(m.nbody) if m.body_gravcomp[b]]
+        yield f"gravity acts in full: gravcomp of {_listed(file.bodies[b] for b in lifted)} has no effect"
+    if m.opt.density or m.opt.viscosity:
+        yield "no forces of the air or water around (density, viscosity, wind)"
+    if m.nmocap:
+        moved = [b for b in range(m.nbody) if m.body_mocapid[b] >= 0]
+        yield f"bolted where the file has them: mocap bodies {_listed(file.bodies[b] for b in moved)}"
+
+
+# --- words -----------------------------------------------------------------------------------------
+
+
+def _count(n: Any, what: str) -> str:
+    plural = {"mesh": "meshes"}.get(what, f"{what}s")
+    return f"{int(n)} {what if n == 1 else plural}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def _joint_names(file: MjcfFile, joints: Iterable[int]) -> str:
+    names = [file.joints[j] for j in joints]
+    return f"joint{'s' * (len(names) > 1)} {_listed(names)}"
+
+
+def _named(file: MjcfFile, what: str, indices: Iterable[int], sort: str | None = None) -> str:
+    names = [file.given_name(sort or what, i) for i in indices]
+    called = _listed(n for n in names if n)
+    return _count(len(names), what) + (f" ({called})" if called else "")

@@ -1,0 +1,553 @@
+"""Every command: what it says to people, what it gives to programs, what it writes."""
+
+import argparse
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import types
+import warnings
+
+import numpy as np
+import pytest
+from command_line import data, process, run, without
+
+import linkwise as lw
+from linkwise import cli
+
+ARM = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0 0 -0.2"/><mass value="1"/>
+  <inertia ixx="0.02" iyy="0.02" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="lower"><inertial><origin xyz="0 0 -0.2"/><mass value="0.5"/>
+  <inertia ixx="0.01" iyy="0.01" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+  <limit lower="-2" upper="2" velocity="3" effort="10"/><dynamics damping="0.1"/></joint>
+<joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/><axis xyz="1 0 0"/>
+  <origin xyz="0 0 -0.4"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def arm(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM, encoding="utf-8")
+    return path
+
+
+# --- robots, info ------------------------------------------------------------------------------------
+
+
+def test_robots_as_data(capsys):
+    listed = data(capsys, "robots")["robots"]
+    assert [r["name"] for r in listed] == lw.robots()
+    assert listed[-1]["nv"] == lw.load(listed[-1]["name"]).nv
+
+
+def test_info_draws_the_tree(capsys):
+    code, out, err = run(capsys, "info", "quadruped")
+    assert (code, err) == (0, "")
+    robot = lw.load("quadruped")
+    assert all(b.name in out for b in robot.bodies)
+    assert all(j.name in out for j in robot.joints)
+    assert "├─" in out
+    assert "└─" in out
+    assert out.startswith("quadruped: 13 bodies, 18 degrees of freedom (nq = 19)")
+
+
+def test_info_as_data(capsys, arm):
+    found = data(capsys, "info", arm)
+    assert (found["name"], found["nq"], found["nv"], found["mass"]) == ("arm", 2, 2, 1.5)
+    shoulder, elbow = found["joints"]
+    assert (shoulder["lower"], shoulder["effort"], shoulder["damping"]) == ([-2.0], [10.0], [0.1])
+    assert elbow["upper"] == [None]  # unlimited
+    assert found["bodies"][1]["parent"] == "upper"
+    assert data(capsys, "info", arm, "--floating")["nv"] == 8
+
+
+def test_info_of_every_joint_kind_and_of_nothing(capsys, tmp_path):
+    assert run(capsys, "info", "chain-3")[0] == 0
+    stone = tmp_path / "stone.urdf"
+    stone.write_text('<robot name="stone"><link name="base"/></robot>', encoding="utf-8")
+    code, out, _ = run(capsys, "info", stone)
+    assert code == 0
+    assert "0 degrees of freedom" in out
+
+
+def test_info_of_an_mjcf_file(capsys, tmp_path):
+    pytest.importorskip("mujoco")
+    path = tmp_path / "m.xml"
+    path.write_text(
+        '<mujoco model="m"><worldbody><body name="b"><joint name="j" stiffness="2"/><geom size=".1"/></body>'
+        "</worldbody></mujoco>",
+        encoding="utf-8",
+    )
+    code, out, err = run(capsys, "info", path)
+    assert code == 0
+    assert "no springs" in err
+    assert "Notes" in out
+    assert "no springs" in out
+
+
+# --- check -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["panda", "quadruped", "chain-4"])
+def test_check_passes(capsys, name):
+    code, out, err = run(capsys, "check", name)
+    assert (code, err) == (0, ""), out
+    assert "✗" not in out
+    assert "passed" in out.splitlines()[-1]
+
+
+def test_check_of_a_file_compares_with_pinocchio_and_mujoco(capsys, arm):
+    found = data(capsys, "check", arm)
+    status = {c["name"]: c["status"] for c in found["checks"]}
+    assert found["ok"]
+    assert found["failed"] == 0
+    for library, name in (("pinocchio", "the file in Pinocchio, mass matrix"), ("mujoco", "MuJoCo, mass matrix")):
+        if importlib.util.find_spec(library):
+            assert status[name] == "passed"
+
+
+def test_check_of_an_mjcf_file(capsys, tmp_path):
+    pytest.importorskip("mujoco")
+    path = tmp_path / "m.xml"
+    path.write_text(
+        '<mujoco><worldbody><body name="b" pos="0 0 1"><joint name="j" ref="20" pos=".1 0 0"/><joint type="ball"/>'
+        '<geom size=".1" pos="0 .2 0"/></body></worldbody></mujoco>',
+        encoding="utf-8",
+    )
+    found = data(capsys, "check", path)
+    status = {c["name"]: c["status"] for c in found["checks"]}
+    assert status["the file in MuJoCo, inverse dynamics"] == "passed"
+    assert found["warned"] > 0  # the reference is mentioned
+    assert run(capsys, "check", path, "--strict")[0] == 1
+
+
+def test_check_fails_where_numbers_are_wrong(capsys, monkeypatch):
+    right = lw.Robot.bias_force.plain
+    wrong = lambda self, q, v, external=None, target=None: 1.001 * right(self, q, v)
+    monkeypatch.setattr(lw.Robot, "bias_force", wrong)
+    code, out, _ = run(capsys, "check", "panda")
+    assert code == 1
+    assert "✗ inverse dynamics" in out
+    assert "failed" in out.splitlines()[-1]
+
+
+def test_check_of_a_refused_file_fails(capsys, tmp_path):
+    path = tmp_path / "bad.urdf"
+    path.write_text(ARM.replace('mass value="1"', 'mass value="-1"'), encoding="utf-8")
+    code, out, err = run(capsys, "check", path)
+    assert (code, err) == (1, "")
+    assert "✗ file" in out
+    assert "negative" in out
+    assert not data(capsys, "check", path, code=1)["ok"]
+
+
+def test_check_of_no_file_is_bad_input(capsys):
+    assert run(capsys, "check", "nope.urdf")[0] == 2
+
+
+def test_check_warns_of_odd_inertias(capsys, tmp_path):
+    path = tmp_path / "odd.urdf"
+    placeholder = ARM.replace('ixx="0.01" iyy="0.01" izz="0.001"', 'ixx="20" iyy="20" izz="20"')
+    path.write_text(placeholder.replace('<mass value="0.5"/>', '<mass value="0.01"/>'), encoding="utf-8")
+    found = data(capsys, "check", path)
+    said = [c["detail"] for c in found["checks"] if c["status"] == "warned"]
+    assert any("spread over" in x and "'lower'" in x for x in said)
+
+
+def test_check_of_loose_joints(capsys, tmp_path):
+    path = tmp_path / "loose.urdf"
+    path.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous"><parent link="a"/>'
+        '<child link="b"/></joint></robot>',
+        encoding="utf-8",
+    )
+    found = data(capsys, "check", path)
+    assert any("no inertia resists joint 'j'" in c["detail"] for c in found["checks"])
+
+
+def test_check_without_other_libraries(arm):
+    done = without(["pinocchio", "mujoco"], "check", arm)
+    assert done.returncode == 0, done.stderr
+    assert "not installed; pip install pin" in done.stdout
+    assert "not installed; pip install mujoco" in done.stdout
+
+
+# --- explain -----------------------------------------------------------------------------------------
+
+
+def test_explain(capsys):
+    code, out, err = run(capsys, "explain", "panda", "(H phi M phi* H*)^-1")
+    assert (code, err) == (0, "")
+    assert out.startswith("(I - H ψ K)* D⁻¹ (I - H ψ K)")
+    assert "OA" in out  # the lemma it rests on
+    found = data(capsys, "explain", "panda", "H @ phi @ M @ phi.T @ H.T")
+    assert found["formula"] == "H φ M φ* H*"
+    assert found["shape"] == [7, 7]
+    assert found["difference"] < 1e-12
+
+
+def test_explain_latex_motion_and_names(capsys):
+    assert r"\phi" in run(capsys, "explain", "panda", "H phi", "--latex")[1]
+    assert data(capsys, "explain", "panda", "H phi M_hat")["shape"] == [7, 42]
+    assert data(capsys, "explain", "panda", "J", "--frame", "flange", "--q", "neutral")["shape"] == [6, 7]
+    listed = data(capsys, "explain", "panda", "--names")["operators"]
+    assert {"phi", "psi", "mass"} <= {x["name"] for x in listed}
+
+
+# --- linearize ---------------------------------------------------------------------------------------
+
+
+def by_differences(self, q, v, tau):
+    """A linearisation by central differences, in place of the robot's own."""
+    n, h = self.nv, 1e-6
+    f = lambda q, v, tau: self.forward_dynamics(q, v, tau, target="numpy")
+    columns = [np.zeros((n, n)) for _ in range(3)]
+    for i, d in enumerate(np.eye(n) * h):
+        columns[0][:, i] = (f(self.integrate(q, d), v, tau) - f(self.integrate(q, -d), v, tau)) / (2 * h)
+        columns[1][:, i] = (f(q, v + d, tau) - f(q, v - d, tau)) / (2 * h)
+        columns[2][:, i] = (f(q, v, tau + d) - f(q, v, tau - d)) / (2 * h)
+    A = np.block([[np.zeros((n, n)), np.eye(n)], columns[:2]])
+    B = np.vstack([np.zeros((n, n)), columns[2]])
+
+    def state_space(step=None):
+        return (A, B) if step is None else (np.eye(2 * n) + step * A, step * B)
+
+    return types.SimpleNamespace(state_space=state_space)
+
+
+@pytest.fixture
+def linearizes(monkeypatch):
+    if not hasattr(lw.Robot, "linearize_forward"):
+        monkeypatch.setattr(lw.Robot, "linearize_forward", by_differences, raising=False)
+
+
+def test_linearize_a_pendulum(capsys, linearizes, tmp_path):
+    """A rod hanging from its end swings with ω² = 3g/2l."""
+    robot = lw.assemble(
+        "rod", [lw.Body("rod", lw.Revolute("y"), lw.Inertia.cylinder(1.0, 0.01, (0, 0, 0), (0, 0, -1)))]
+    )
+    lw.save_urdf(robot, tmp_path / "rod.urdf")
+    found = data(capsys, "linearize", tmp_path / "rod.urdf")
+    (mode,) = found["modes"]
+    assert 2 * np.pi * mode["frequency"] == pytest.approx(np.sqrt(1.5 * 9.81), rel=1e-3)
+    assert abs(mode["damping_ratio"]) < 1e-6
+    code, out, _ = run(capsys, "linearize", tmp_path / "rod.urdf", "--q", "3.141592653589793")
+    assert code == 0
+    assert "1 of 2 modes grow" in out
+
+
+@pytest.mark.parametrize("ending", ["npz", "json"])
+def test_linearize_writes_files(capsys, linearizes, tmp_path, ending):
+    path = tmp_path / f"model.{ending}"
+    code, out, err = run(capsys, "linearize", "cartpole", "--q", "-0.1 0.2", "--v", "-1,.5", "--output", path)
+    assert (code, err) == (0, "")
+    assert "modes" in out
+    found = np.load(path) if ending == "npz" else json.loads(path.read_text(encoding="utf-8"))
+    assert np.asarray(found["A"]).shape == (4, 4)
+    np.testing.assert_allclose(found["q"], [-0.1, 0.2])
+    np.testing.assert_allclose(found["v"], [-1, 0.5])
+
+
+def test_linearize_in_steps(capsys, linearizes):
+    exact = data(capsys, "linearize", "double_pendulum")["modes"]
+    stepped = data(capsys, "linearize", "double_pendulum", "--step", "0.00001")["modes"]
+    frequencies = [sorted(m["frequency"] for m in modes) for modes in (exact, stepped)]
+    np.testing.assert_allclose(*frequencies, rtol=1e-3)
+
+
+def test_linearize_says_when_it_is_not_there(capsys, monkeypatch):
+    if hasattr(lw.Robot, "linearize_forward"):
+        monkeypatch.delattr(lw.Robot, "linearize_forward")
+    code, _, err = run(capsys, "linearize", "panda")
+    assert code == 2
+    assert "linearize_forward" in err
+
+
+# --- export ------------------------------------------------------------------------------------------
+
+
+def test_export_c(capsys, tmp_path):
+    code, out, err = run(capsys, "export", "double_pendulum", "mass_matrix", "--output", tmp_path / "new")
+    assert (code, err) == (0, "")
+    names = sorted(p.name for p in (tmp_path / "new").iterdir())
+    assert names == ["double_pendulum_mass_matrix.c", "double_pendulum_mass_matrix.h"]
+    assert "void double_pendulum_mass_matrix(const double *q, double *out)" in out
+    if shutil.which("gcc"):
+        source = tmp_path / "new" / names[0]
+        subprocess.run(["gcc", "-Werror", "-c", str(source), "-o", str(tmp_path / "x.o")], check=True)
+
+
+def test_export_to_stdout_and_with_settings(capsys):
+    found = data(capsys, "export", "panda", "jacobian", "--set", "frame=tcp", "--dtype", "float32", "-o", "-")
+    assert "const float *q" in found["source"]
+    code, out, _ = run(capsys, "export", "panda", "jacobian", "--set", "frame=tcp", "-o", "-")
+    assert code == 0
+    assert "#include <math.h>" in out
+
+
+def test_export_urdf(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "export", "ur5", "--target", "urdf")[0] == 0
+    assert lw.load("ur5.urdf").nv == 6
+    assert lw.load(data(capsys, "export", "ur5", "--target", "urdf", "-o", "-")["urdf"]).nv == 6
+
+
+def test_export_lists(capsys):
+    assert data(capsys, "export", "panda", "--list")["functions"]["forward_dynamics"][:3] == ["q", "v", "tau"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["panda"], "name the function"),
+        (["panda", "nope"], "no function 'nope'"),
+        (["panda", "jacobian"], "--set NAME=VALUE"),
+        (["panda", "jacobian", "--set", "frame"], "--set takes NAME=VALUE"),
+        (["panda", "mass_matrix", "--target", "cuda"], "--target c works today"),
+        (["panda", "mass_matrix", "--target", "urdf"], "no function"),
+    ],
+)
+def test_export_refuses(capsys, argv, words):
+    from linkwise.codegen.compile import TARGETS
+
+    if "cuda" in argv and "cuda" in TARGETS:
+        pytest.skip("CUDA is there")
+    code, _, err = run(capsys, "export", *argv)
+    assert code == 2
+    assert words in err
+
+
+# --- simulate, plot, view: a skin over what may not be there yet --------------------------------------
+
+
+class Fake:
+    """A trajectory as lw.simulate gives it: a robot at rest without gravity."""
+
+    def __init__(self, robot, q, v):
+        self.time = np.array([0.0, 0.5, 1.0])
+        self.q, self.v = np.tile(q, (3, 1)), np.tile(v, (3, 1))
+
+    def save(self, path):
+        np.savez(path, q=self.q)
+
+
+@pytest.fixture
+def simulates(monkeypatch):
+    asked = {}
+
+    def simulate(robot, q, v, **options):
+        asked.update(options)
+        return Fake(robot, q, v)
+
+    monkeypatch.setattr(lw, "simulate", simulate, raising=False)
+    return asked
+
+
+def test_simulate(capsys, simulates, tmp_path):
+    path = tmp_path / "t.npz"
+    argv = ["simulate", "panda", "--q", "neutral", "--duration", "1", "--method", "rk4", "--output", path]
+    code, out, err = run(capsys, *argv)
+    assert (code, err) == (0, "")
+    assert simulates == {"duration": 1.0, "step": 0.001, "method": "rk4"}
+    assert "3 samples" in out
+    assert path.exists()
+    assert data(capsys, "simulate", "panda")["drift"] == 0
+
+
+@pytest.mark.parametrize(
+    "argv", [["--duration", "0"], ["--step", "-1"], ["--q", "1,2"], ["--v", "nope"], ["--q", "j=1"]]
+)
+def test_simulate_refuses(capsys, simulates, argv):
+    code, out, err = run(capsys, "simulate", "panda", *argv)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+def test_plot(capsys, simulates, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    def joints(trajectory, robot=None) -> Figure:
+        """Angles over time."""
+        figure = Figure()
+        figure.add_subplot().plot(trajectory.time, trajectory.q)
+        return figure
+
+    def pose(robot, q=None, frame=None) -> "Figure":
+        """A frame."""
+        assert (robot.name, q.shape, frame) == ("panda", (7,), "tcp")
+        return Figure()
+
+    plots = types.SimpleNamespace(joints=joints, pose=pose, helper=lambda: None)
+    monkeypatch.setattr(lw, "plots", plots, raising=False)
+    path = tmp_path / "p.png"
+    assert run(capsys, "plot", "panda", "joints", "-o", path)[0] == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert run(capsys, "plot", "panda", "pose", "--frame", "tcp", "-o", path)[0] == 0
+    listed = data(capsys, "plot", "panda", "--list")["pictures"]
+    assert listed == {"joints": "Angles over time.", "pose": "A frame."}
+    for argv, words in ((["nope"], "choose from joints"), ([], "name a picture"), (["joints", "-o", "x.txt"], ".svg")):
+        code, _, err = run(capsys, "plot", "panda", *argv)
+        assert code == 2
+        assert words in err
+
+
+def test_view(capsys, simulates, monkeypatch, tmp_path):
+    from linkwise import view
+
+    seen = {}
+
+    def show(shown, robot, **options):
+        seen.update(options, shown=shown)
+        return types.SimpleNamespace(wait=lambda: None)
+
+    monkeypatch.setattr(view, "open", show, raising=False)
+    monkeypatch.setattr(view, "save", lambda path, shown, robot: path and seen.update(saved=path), raising=False)
+    assert run(capsys, "view", "panda", "--port", "9000", "--no-browser")[0] == 0
+    assert (seen["port"], seen["browser"], seen["shown"].shape) == (9000, False, (7,))
+    assert run(capsys, "view", "panda", "--play", "-o", tmp_path / "x.html")[0] == 0
+    assert seen["saved"].endswith("x.html")
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [(["simulate", "panda"], "simulate"), (["plot", "panda", "joints"], "plots"), (["view", "panda"], "view.open")],
+)
+def test_what_a_version_lacks_is_said(capsys, monkeypatch, argv, name):
+    module = sys.modules["linkwise"] if "." not in name else __import__("linkwise.view").view
+    monkeypatch.delattr(module, name.partition(".")[2] or name, raising=False)
+    code, out, err = run(capsys, *argv)
+    assert (code, out) == (2, "")
+    assert f"no linkwise.{name} yet" in err
+
+
+# --- bench, demo -------------------------------------------------------------------------------------
+
+
+def test_bench_prints_json(capsys):
+    argv = ["--robot", "double_pendulum", "--function", "mass_matrix", "--batch", "4", "--repeats", "1"]
+    code, out, _ = run(capsys, "bench", *argv, "--library", "linkwise", "--json")
+    assert code == 0
+    assert json.loads(out)["rows"]
+    code, out, _ = run(capsys, "bench", "--list", "--json")
+    assert code == 0
+    assert "reach" in json.loads(out)["suites"]
+
+
+def test_demo_as_data(capsys):
+    found = data(capsys, "demo", "--robot", "double_pendulum", "--no-picture")
+    assert found["robot"] == "double_pendulum"
+    assert found["drift"] < 1e-3
+
+
+# --- completion --------------------------------------------------------------------------------------
+
+COMPLETED = [
+    (["info"[:3]], "info"),
+    (["info", "panda_g"], "panda_gripper"),
+    (["check", "--str"], "--strict"),
+    (["export", "panda", "--target", "ur"], "urdf"),
+    (["demo", "--robot", "ur"], "ur5"),
+    (["completion", "zs"], "zsh"),
+    (["info", "ro"], "robot.urdf"),
+]
+
+
+@pytest.mark.parametrize(("words", "expected"), COMPLETED)
+def test_bash_completes(capsys, tmp_path, words, expected):
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash here")
+    (tmp_path / "robot.urdf").write_text("", encoding="utf-8")
+    script = run(capsys, "completion", "bash")[1]
+    line = ["linkwise", *words]
+    quoted = " ".join(f"'{w}'" for w in line)
+    script += f'\nCOMP_WORDS=({quoted}); COMP_CWORD={len(line) - 1}; _linkwise; echo "${{COMPREPLY[@]}}"\n'
+    done = subprocess.run([bash], input=script, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.split() == [expected], done.stderr
+
+
+@pytest.mark.parametrize(("words", "expected"), COMPLETED)
+def test_fish_completes(capsys, tmp_path, words, expected):
+    fish = shutil.which("fish")
+    if fish is None:
+        pytest.skip("no fish here")
+    (tmp_path / "robot.urdf").write_text("", encoding="utf-8")
+    (tmp_path / "linkwise.fish").write_text(run(capsys, "completion", "fish")[1], encoding="utf-8")
+    line = " ".join(["linkwise", *words])
+    done = subprocess.run(
+        [fish, "-c", f'source linkwise.fish; complete -C "{line}"'], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert expected in [x.split("\t")[0] for x in done.stdout.splitlines()], done.stderr
+
+
+def test_zsh_reads_the_script(capsys, tmp_path):
+    zsh = shutil.which("zsh")
+    if zsh is None:
+        pytest.skip("no zsh here")
+    script = tmp_path / "linkwise.zsh"
+    script.write_text(run(capsys, "completion", "zsh")[1], encoding="utf-8")
+    done = subprocess.run(
+        [zsh, "-f", "-c", f"source {script} && print $_comps[linkwise]"], capture_output=True, text=True
+    )
+    assert "_linkwise" in done.stdout, done.stderr
+
+
+def test_every_command_and_option_is_completed(capsys):
+    scripts = {shell: data(capsys, "completion", shell)["script"] for shell in ("bash", "zsh", "fish")}
+    subparsers = next(a for a in cli.build_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    for name, sub in subparsers.choices.items():
+        for option in (s for a in sub._actions for s in a.option_strings if s.startswith("--")):
+            assert option in scripts["bash"]
+            assert f"-l {option[2:]}" in scripts["fish"]
+        assert name in scripts["zsh"]
+
+
+# --- help --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda c: c.name)
+def test_help_has_examples_that_parse(capsys, command):
+    import shlex
+
+    code, out, _ = run(capsys, command.name, "--help")
+    assert code == 0
+    assert "examples:" in out
+    assert "--json" in out
+    parser = cli.build_parser()
+    shown = [line.strip() for line in command.examples.splitlines() if line.strip().startswith("linkwise ")]
+    assert shown
+    for line in shown:
+        argv = shlex.split(line.split(" | ")[0].split(" > ")[0])[1:]
+        assert parser.parse_args(argv).command == command.name
+
+
+def test_help_is_quick():
+    """Nothing heavy is imported for it."""
+    code = (
+        "import sys, linkwise.cli\n"
+        "try: linkwise.cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'matplotlib', 'scipy', 'jax', 'mujoco', 'pinocchio', 'viser'} & set(sys.modules)\n"
+        "sys.exit(bool(heavy))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_python_m_linkwise():
+    done = process("--version")
+    assert (done.returncode, done.stdout) == (0, f"linkwise {lw.__version__}\n")
+
+
+def test_warnings_stay_off_stdout(capsys, tmp_path):
+    path = tmp_path / "odd.urdf"
+    path.write_text(ARM.replace('<limit lower="-2" upper="2" velocity="3" effort="10"/>', ""), encoding="utf-8")
+    with warnings.catch_warnings():
+        code, out, err = run(capsys, "info", path, "--json")
+    assert code == 0
+    assert json.loads(out)["notes"]
+    assert err.startswith("linkwise: warning: ")
