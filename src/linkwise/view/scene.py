@@ -149,11 +149,11 @@ class Scene:
         )
 
     def axis_arrows(self, q: Any, lengths: Any = None) -> Arrows:
-        """Along every axis, centred at its joint; ``lengths`` (..., n) default to a tenth of the robot."""
+        """Along every axis, centred at its joint; ``lengths`` (..., n) default to a sixth of the robot."""
         R, p = self.poses(q)
         bodies, directions = self.axes
         along = np.einsum("...nij,nj->...ni", R[..., bodies, :, :], directions)
-        length = 0.1 * self.size if lengths is None else np.asarray(lengths)[..., None]
+        length = self.size / 6.0 if lengths is None else np.asarray(lengths)[..., None]
         start = p[..., bodies, :] - (0.5 * length * along if lengths is None else 0.0)
         return Arrows(start, start + length * along)
 
