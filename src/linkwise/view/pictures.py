@@ -54,11 +54,12 @@ class Studio:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "show", checked_layers(self.show))
-        low, high = self._bounds()
+        low, high = self.bounds
         object.__setattr__(self, "camera", raster.around(low, high))
         object.__setattr__(self, "floor", float(low[2]))
 
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+    @cached_property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """A box around everything fixed on bodies, over the whole motion."""
         steps = np.unique(np.linspace(0, len(self.motion) - 1, 40).astype(int))
         R, p = self.scene.poses(self.motion.q[steps])
@@ -105,26 +106,26 @@ class Studio:
     def _sign_list(self, step: int) -> list[tuple[Triangles, Any]]:
         """What is shown besides the bodies: frames, arrows, points, paths."""
         motion, scene, out = self.motion, self.scene, []
-        q, thin = motion.q[step], 0.005 * scene.size
+        at, thin = scene.poses(motion.q[step]), 0.005 * scene.size
         if "frames" in self.show:
-            for R, p in zip(*scene.frames(q)):
+            for R, p in zip(*scene.frames(at)):
                 for column, colour in zip(R.T, (RED, GREEN, BLUE)):
                     out.append((solids.arrow(p, p + 0.07 * scene.size * column, 0.6 * thin), colour))
         if "center_of_mass" in self.show:
-            c = motion.center_of_mass[step]
+            c = scene.center_of_mass(at)
             out.append((solids.ball(4 * thin).placed(Transform(np.eye(3), c)), YELLOW))
         if "axes" in self.show:
-            out += _arrows(scene.axis_arrows(q), thin, TEAL)
+            out += _arrows(scene.axis_arrows(at), thin, TEAL)
         if "joint_forces" in self.show and motion.tau is not None:
             largest = float(np.abs(motion.tau).max())
-            out += _arrows(scene.force_arrows(q, motion.tau[step], largest), 1.2 * thin, PURPLE)
+            out += _arrows(scene.force_arrows(at, motion.tau[step], largest), 1.2 * thin, PURPLE)
         for name, wrenches, colour in (("external", motion.external, RED), ("reactions", motion.reactions, GREEN)):
             if name in self.show and wrenches is not None:
                 largest = float(np.linalg.norm(wrenches[..., 3:], axis=-1).max())
-                out += _arrows(scene.wrench_arrows(q, wrenches[step], largest), 1.2 * thin, colour)
+                out += _arrows(scene.wrench_arrows(at, wrenches[step], largest), 1.2 * thin, colour)
         if "trace" in self.show and step > 0:
             steps = np.unique(np.linspace(0, step, min(step + 1, 200)).astype(int))
-            paths = np.moveaxis(scene.tips(motion.q[steps]), 0, 1)
+            paths = np.moveaxis(scene.tips(scene.poses(motion.q[steps])), 0, 1)
             for path in paths:
                 out += [(solids.segment(a, b, 0.5 * thin), RED) for a, b in zip(path, path[1:]) if (a != b).any()]
         return out

@@ -41,6 +41,13 @@ class Piece(NamedTuple):
     colour: tuple[float, float, float, float]
 
 
+class Poses(NamedTuple):
+    """R (..., bodies, 3, 3) and p (..., bodies, 3) [m] of all bodies in the world."""
+
+    R: np.ndarray
+    p: np.ndarray
+
+
 class Arrows(NamedTuple):
     """Arrows from ``start`` to ``end``, each (..., n, 3) [m], world axes."""
 
@@ -91,18 +98,16 @@ class Scene:
     @cached_property
     def size(self) -> float:
         """A length [m] that everything drawn is scaled by: the diagonal of the neutral robot's joints and masses."""
-        _, origins = self.poses(self.robot.neutral())
-        points = [np.zeros(3), *origins, *self.tips(self.robot.neutral())]
-        for i, b in enumerate(self.robot.bodies):
-            if b.inertia.mass > 0:
-                points.append(origins[i] + self.poses(self.robot.neutral())[0][i] @ b.inertia.com)
+        at = self.poses(self.robot.neutral())
+        points = [np.zeros(3), *at.p, *self.tips(at)]
+        points += [at.p[i] + at.R[i] @ b.inertia.com for i, b in enumerate(self.robot.bodies) if b.inertia.mass > 0]
         low, high = np.min(points, axis=0), np.max(points, axis=0)
         return max(float(np.linalg.norm(high - low)), 1e-3)
 
     # --- where things are ------------------------------------------------------------------------------
 
-    def poses(self, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(R, p) of all bodies in the world: (..., bodies, 3, 3) and (..., bodies, 3)."""
+    def poses(self, q: Any) -> Poses:
+        """Where the bodies are at configurations q (..., nq)."""
         q = np.asarray(q, float)
         found = body_poses(evaluate(self.robot, q))
         batch = q.shape[:-1]
@@ -110,17 +115,23 @@ class Scene:
         R, p = np.empty((*batch, n, 3, 3)), np.empty((*batch, n, 3))
         for i, X in enumerate(found):
             R[..., i, :, :], p[..., i, :] = X.R, X.l
-        return R, p
+        return Poses(R, p)
 
-    def frames(self, q: Any) -> tuple[np.ndarray, np.ndarray]:
+    def frames(self, at: Poses) -> tuple[np.ndarray, np.ndarray]:
         """(R, p) of all frames but the world's: (..., frames, 3, 3), (..., frames, 3)."""
-        R, p = self.poses(q)
-        return _on_bodies(R, p, [self.robot.frame(f) for f in self.robot.frames if f.name != "world"])
+        return _on_bodies(at, [self.robot.frame(f) for f in self.robot.frames if f.name != "world"])
 
-    def tips(self, q: Any) -> np.ndarray:
+    def tips(self, at: Poses) -> np.ndarray:
         """Where the tips are, (..., tips, 3)."""
-        R, p = self.poses(q)
-        return _on_bodies(R, p, [self.robot.frame(t) for t in self.robot.tips])[1]
+        return _on_bodies(at, [self.robot.frame(t) for t in self.robot.tips])[1]
+
+    def center_of_mass(self, at: Poses) -> np.ndarray:
+        """(..., 3); the world's origin for a robot without mass."""
+        masses = np.array([b.inertia.mass for b in self.robot.bodies])
+        if not masses.sum() > 0:
+            return np.zeros((*at.p.shape[:-2], 3))
+        own = np.array([b.inertia.com for b in self.robot.bodies])
+        return np.einsum("n,...ni->...i", masses / masses.sum(), at.p + np.einsum("...nij,nj->...ni", at.R, own))
 
     # --- arrows ----------------------------------------------------------------------------------------
 
@@ -148,40 +159,39 @@ class Scene:
             int,
         )
 
-    def axis_arrows(self, q: Any, lengths: Any = None) -> Arrows:
+    def axis_arrows(self, at: Poses, lengths: Any = None) -> Arrows:
         """Along every axis, centred at its joint; ``lengths`` (..., n) default to a sixth of the robot."""
-        R, p = self.poses(q)
         bodies, directions = self.axes
-        along = np.einsum("...nij,nj->...ni", R[..., bodies, :, :], directions)
+        along = np.einsum("...nij,nj->...ni", at.R[..., bodies, :, :], directions)
         length = self.size / 6.0 if lengths is None else np.asarray(lengths)[..., None]
-        start = p[..., bodies, :] - (0.5 * length * along if lengths is None else 0.0)
+        start = at.p[..., bodies, :] - (0.5 * length * along if lengths is None else 0.0)
         return Arrows(start, start + length * along)
 
-    def force_arrows(self, q: Any, tau: Any, largest: float) -> Arrows:
+    def force_arrows(self, at: Poses, tau: Any, largest: float) -> Arrows:
         """The joint forces τ (..., nv) along their axes, one that is ``largest`` a quarter of the robot long."""
         tau = np.asarray(tau, float)[..., self._axis_dofs]
-        return self.axis_arrows(q, 0.25 * self.size * tau / largest if largest > 0 else 0 * tau)
+        return self.axis_arrows(at, 0.25 * self.size * tau / largest if largest > 0 else 0 * tau)
 
-    def wrench_arrows(self, q: Any, wrenches: Any, largest: float) -> Arrows:
+    def wrench_arrows(self, at: Poses, wrenches: Any, largest: float) -> Arrows:
         """The force parts of [moment; force] per body (..., bodies, 6), body axes, at the bodies' origins."""
-        R, p = self.poses(q)
-        force = np.einsum("...nij,...nj->...ni", R, np.asarray(wrenches, float)[..., 3:])
-        return Arrows(p, p + (0.25 * self.size / largest if largest > 0 else 0.0) * force)
+        force = np.einsum("...nij,...nj->...ni", at.R, np.asarray(wrenches, float)[..., 3:])
+        return Arrows(at.p, at.p + (0.25 * self.size / largest if largest > 0 else 0.0) * force)
 
 
-def _on_bodies(R: np.ndarray, p: np.ndarray, places: list[tuple[int, Transform]]) -> tuple[np.ndarray, np.ndarray]:
+def _on_bodies(at: Poses, places: list[tuple[int, Transform]]) -> tuple[np.ndarray, np.ndarray]:
     """Poses fixed on bodies (−1: the world), in the world."""
-    turned, at = [], []
+    R, p = at
+    turned, points = [], []
     for body, pose in places:
         if body < 0:
             turned.append(np.broadcast_to(pose.R, (*p.shape[:-2], 3, 3)))
-            at.append(np.broadcast_to(pose.l, (*p.shape[:-2], 3)))
+            points.append(np.broadcast_to(pose.l, (*p.shape[:-2], 3)))
         else:
             turned.append(R[..., body, :, :] @ pose.R)
-            at.append(p[..., body, :] + R[..., body, :, :] @ pose.l)
+            points.append(p[..., body, :] + R[..., body, :, :] @ pose.l)
     if not places:
         return np.zeros((*p.shape[:-2], 0, 3, 3)), np.zeros((*p.shape[:-2], 0, 3))
-    return np.stack(turned, axis=-3), np.stack(at, axis=-2)
+    return np.stack(turned, axis=-3), np.stack(points, axis=-2)
 
 
 # --- looks -------------------------------------------------------------------------------------------
