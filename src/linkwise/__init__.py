@@ -1,5 +1,6 @@
 """linkwise: rigid-multibody dynamics as an algebra of spatial operators."""
 
+from . import view
 from .algebra.check import IdentityReport, check_identity
 from .algebra.operator import Operator
 from .algebra.rules import Rule, identities
@@ -32,13 +33,17 @@ from .model.joints import (
     Universal,
 )
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
+from .model.visuals import Ball, Box, Mesh, Rod, Visual
 from .robot import FORWARD_METHODS, Robot
+from .view import plots
 
 __version__ = "0.1.0"
 
 __all__ = [
     "FORWARD_METHODS",
+    "Ball",
     "Body",
+    "Box",
     "Custom",
     "Cylindrical",
     "FileError",
@@ -52,6 +57,7 @@ __all__ = [
     "Joint",
     "Limits",
     "LinkwiseError",
+    "Mesh",
     "Mimic",
     "ModelError",
     "ModelWarning",
@@ -62,6 +68,7 @@ __all__ = [
     "Prismatic",
     "Revolute",
     "Robot",
+    "Rod",
     "Rotor",
     "Rule",
     "SingularError",
@@ -69,12 +76,15 @@ __all__ = [
     "Spherical",
     "Universal",
     "UnknownNameError",
+    "Visual",
     "assemble",
     "chain",
     "check_identity",
     "compile",
     "identities",
     "load",
+    "plots",
     "random_tree",
     "robots",
+    "view",
 ]

@@ -64,7 +64,7 @@ def save(
 ) -> Path:
     """Write a picture (.png), an animation (.gif, .webp, .mp4) or a page that plays offline (.html) of a trajectory.
 
-    ``show`` lists what is drawn, from :data:`linkwise.view.pictures.LAYERS`; ``size`` is in pixels; ``rate`` is pictures
+    ``show`` lists what is drawn, from ``linkwise.view.pictures.LAYERS``; ``size`` is in pixels; ``rate`` is pictures
     a second; ``time`` [s] is the instant of a still. The other arguments are those of :func:`open`.
     """
     from . import files

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .motion import Motion
+from .style import COLOURS, INK
 
-COLOURS = ("#2e6f95", "#d1495b", "#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f")
 MOST_POINTS, MOST_CURVES = 600, 12
 
 
@@ -25,8 +25,7 @@ class Chart:
             self._group = server.gui.add_dropdown("What", groups, initial_value=groups[0])
             self._channel = server.gui.add_dropdown("Of", self._choices(), initial_value="all")
             self._plot = server.gui.add_uplot(**self._content(), aspect=1.25, legend={"show": True})
-        panel.dock_left()
-        panel.set_width(380)
+        panel.dock_below(server.gui.main_panel)
         self._group.on_update(lambda _: self._regroup())
         self._channel.on_update(lambda _: self._redraw())
 
@@ -53,20 +52,17 @@ class Chart:
         """
         x = self._motion.time[self._steps] - self._motion.time[0]
         mark = np.full(len(x), np.nan)
-        finite = [c[np.isfinite(c)] for c in curves.values()]
-        values = np.concatenate([*finite, np.zeros(0)])
-        low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
         first = min(self._now, len(x) - 2)
-        mark[first : first + 2] = low, high
+        mark[first : first + 2] = _range(curves)
         return (x, *curves.values(), mark)
 
     def _content(self) -> dict[str, Any]:
         curves = self._curves()
-        series = [{"label": "t [s]"}]
+        series: list[dict[str, Any]] = [{"label": "t [s]"}]
         for i, name in enumerate(curves):
             series.append({"label": name, "stroke": COLOURS[i % len(COLOURS)], "width": 1.5})
-        series.append({"label": "now", "stroke": "#22303c", "width": 2, "points": {"show": False}})
-        return {"data": self._data(curves), "series": tuple(series), "scales": {"x": {"time": False}}}
+        series.append({"label": "now", "stroke": INK, "width": 2, "points": {"show": False}})
+        return {"data": self._data(curves), "series": tuple(series), "scales": self._scales(curves)}
 
     def _regroup(self) -> None:
         self._channel.options = self._choices()
@@ -75,4 +71,16 @@ class Chart:
 
     def _redraw(self) -> None:
         content = self._content()
-        self._plot.series, self._plot.data = content["series"], content["data"]
+        self._plot.series, self._plot.scales, self._plot.data = content["series"], content["scales"], content["data"]
+
+    def _scales(self, curves: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Fixed, so that the mark's empty places do not count."""
+        return {"x": {"time": False}, "y": {"auto": False, "range": _range(curves)}}
+
+
+def _range(curves: dict[str, np.ndarray]) -> tuple[float, float]:
+    """From the lowest value of all curves to the highest, and a little room."""
+    values = np.concatenate([*(c[np.isfinite(c)] for c in curves.values()), np.zeros(0)])
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    room = 0.05 * (high - low) or 1e-3 + 0.05 * abs(low)
+    return low - room, high + room

@@ -47,7 +47,9 @@ class Motion:
         for name in ("v", "a", "tau"):
             given = getattr(self, name)
             if given is not None:
-                object.__setattr__(self, name, self._checked(inputs.vector(given, self.robot.nv, name, self.robot), name))
+                object.__setattr__(
+                    self, name, self._checked(inputs.vector(given, self.robot.nv, name, self.robot), name)
+                )
         if self.external is not None:
             forces = np.asarray(inputs.forces(self.robot, self.external), float)
             object.__setattr__(self, "external", np.broadcast_to(forces, (len(time), *forces.shape[-2:])))
@@ -98,21 +100,21 @@ class Motion:
         """(kinetic, potential), each (n,) [J]."""
         if self.v is None:
             raise InputError("this motion has no velocities v, which the kinetic energy needs")
-        return self.robot.energy(self.q, self.v, target="numpy")  # type: ignore[call-arg]
+        return self.robot.energy(self.q, self.v, target="numpy")
 
     @cached_property
     def center_of_mass(self) -> np.ndarray:
         """(n, 3) [m]; the origin for a robot without mass."""
         if self.robot.total_mass == 0:
             return np.zeros((len(self), 3))
-        return self.robot.center_of_mass(self.q, target="numpy")  # type: ignore[call-arg]
+        return self.robot.center_of_mass(self.q, target="numpy")
 
     @cached_property
     def reactions(self) -> np.ndarray | None:
         """(n, bodies, 6): the force on every body by its inboard neighbour, where v and a are known."""
         if self.v is None or self.a is None:
             return None
-        return self.robot.link_forces(self.q, self.v, self.a, self.external, target="numpy")  # type: ignore[call-arg]
+        return self.robot.link_forces(self.q, self.v, self.a, self.external, target="numpy")
 
 
 def as_motion(trajectory: Any, robot: Robot | None = None, external: Any = None) -> Motion:

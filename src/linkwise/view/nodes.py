@@ -36,7 +36,11 @@ class Nodes:
     @property
     def available(self) -> list[str]:
         """The layers there is something to show of."""
-        missing = {"joint_forces": self.motion.tau, "external": self.motion.external, "reactions": self.motion.reactions}
+        missing = {
+            "joint_forces": self.motion.tau,
+            "external": self.motion.external,
+            "reactions": self.motion.reactions,
+        }
         return [n for n in LAYERS if missing.get(n, 0) is not None and not (n == "trace" and len(self.motion) < 2)]
 
     def is_shown(self, layer: str) -> bool:
@@ -63,6 +67,9 @@ class Nodes:
             height=20 * cell,
             cell_size=0.5 * cell,
             section_size=cell,
+            cell_color=(232, 235, 238),
+            section_color=(205, 210, 215),
+            fade_distance=8 * reach,
             position=(round(middle[0] / cell) * cell, round(middle[1] / cell) * cell, studio.floor),
             shadow_opacity=0.12,
         )
@@ -70,7 +77,7 @@ class Nodes:
         camera.position = tuple(float(x) for x in studio.camera.eye)
         camera.look_at = tuple(float(x) for x in studio.camera.target)
         camera.up = (0.0, 0.0, 1.0)
-        camera.fov = 0.9
+        camera.fov = 0.7
         camera.near = 1e-3 * reach
         self._server.scene.configure_default_lights(enabled=True, cast_shadow=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from .extras import require
 from .motion import Motion
@@ -20,7 +21,7 @@ def page(scene: Scene, motion: Motion, show: Sequence[str], rate: float) -> str:
         steps = motion.every(rate)
         nodes.place(motion.q[steps[0]], int(steps[0]))
         recording = server.get_scene_serializer()
-        for before, step in zip(steps, steps[1:]):
+        for before, step in pairwise(steps):
             recording.insert_sleep(float(motion.time[step] - motion.time[before]))
             nodes.place(motion.q[step], int(step))
         return recording.as_html().replace("<title>Viser</title>", f"<title>{scene.robot.name} – linkwise</title>")

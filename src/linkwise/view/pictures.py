@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ class Studio:
             steps = np.unique(np.linspace(0, step, min(step + 1, 200)).astype(int))
             paths = np.moveaxis(scene.tips(scene.poses(motion.q[steps])), 0, 1)
             for path in paths:
-                out += [(solids.segment(a, b, 0.5 * thin), RED) for a, b in zip(path, path[1:]) if (a != b).any()]
+                out += [(solids.segment(a, b, 0.5 * thin), RED) for a, b in pairwise(path) if (a != b).any()]
         return out
 
 

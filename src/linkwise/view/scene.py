@@ -155,7 +155,12 @@ class Scene:
     def _axis_dofs(self) -> np.ndarray:
         """The entry of v that each of the axes belongs to."""
         return np.array(
-            [k for j, s in zip(self.robot.joints, self.robot.v_slices) if j.kind.nv <= 3 for k in range(s.start, s.stop)],
+            [
+                k
+                for j, s in zip(self.robot.joints, self.robot.v_slices)
+                if j.kind.nv <= 3
+                for k in range(s.start, s.stop)
+            ],
             int,
         )
 
@@ -227,8 +232,7 @@ def sketch(robot: Robot, size: float) -> list[Piece]:
     typical = float(np.median(lengths)) if lengths else size
     radius = min(0.022 * size, 0.16 * typical)
     pieces = [
-        Piece(body, LOOKS, solids.segment(start, end, radius), BASE if body < 0 else LINK)
-        for body, start, end in spans
+        Piece(body, LOOKS, solids.segment(start, end, radius), BASE if body < 0 else LINK) for body, start, end in spans
     ]
     for i, joint in enumerate(robot.joints):
         mark = _joint_mark(joint.kind, 1.6 * radius)

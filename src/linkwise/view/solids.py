@@ -41,7 +41,8 @@ def joined(*parts: Triangles) -> Triangles:
 
 def box(size: np.ndarray) -> Triangles:
     """A box with sides ``size`` (3,)."""
-    vertices, faces = [], []
+    vertices: list[np.ndarray] = []
+    faces: list[tuple[int, int, int]] = []
     for axis in range(3):
         for sign in (1.0, -1.0):
             u, v = np.roll(np.eye(3)[[1, 2]], axis, axis=1)  # u × v is the axis

@@ -205,6 +205,7 @@ class Viewer:
     def _build_panel(self) -> None:
         gui = self.server.gui
         gui.set_panel_label(self.robot.name)
+        gui.main_panel.dock_right()
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(46, 111, 149))
         self._time_slider: Any = None
         self._chart: Chart | None = None
