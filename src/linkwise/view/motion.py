@@ -35,7 +35,7 @@ class Motion:
         if q.ndim != 2 or time.shape != q.shape[:1] or not len(time):
             raise InputError(
                 f"a motion has time (n,) and q (n, {self.robot.nq}), n ≥ 1; got {time.shape} and {q.shape};"
-                " of a batch, take one: trajectory[i]"
+                " of a batch, take one: trajectory.state(i)"
             )
         if not np.isfinite(time).all() or (np.diff(time) <= 0).any():
             raise InputError("the times of a motion must be finite and increase")

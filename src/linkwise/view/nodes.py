@@ -74,7 +74,7 @@ class Nodes:
             shadow_opacity=0.12,
         )
         camera = self._server.initial_camera
-        camera.position = tuple(float(x) for x in studio.camera.eye)
+        camera.position = tuple(float(x) for x in 0.8 * studio.camera.eye + 0.2 * studio.camera.target)
         camera.look_at = tuple(float(x) for x in studio.camera.target)
         camera.up = (0.0, 0.0, 1.0)
         camera.fov = 0.7
@@ -142,7 +142,11 @@ class Nodes:
         paths = np.moveaxis(self.scene.tips(self.scene.poses(self.motion.q[steps])), 0, 1)
         points = np.stack([paths[:, :-1], paths[:, 1:]], axis=2).reshape(-1, 2, 3)
         return self._server.scene.add_line_segments(
-            "/signs/trace", points, colors=np.array(_bytes(RED)), visible=self._visible["trace"]
+            "/signs/trace",
+            points,
+            colors=np.array(_bytes(RED)),
+            thickness=0.004 * self.scene.size,
+            visible=self._visible["trace"],
         )
 
     # --- moving ----------------------------------------------------------------------------------------

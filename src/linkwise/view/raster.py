@@ -104,7 +104,7 @@ def _backdrop(camera: Camera, w: int, h: int, floor: float) -> np.ndarray:
     spacing = 10.0 ** np.floor(np.log10(0.45 * reach))
     spacing *= 5.0 if 0.45 * reach / spacing >= 5 else 2.0 if 0.45 * reach / spacing >= 2 else 1.0
     off = np.abs((point[..., :2] / spacing + 0.5) % 1.0 - 0.5) * spacing
-    pixel = distance * 2.0 * np.tan(0.5 * camera.angle) / h
+    pixel = np.maximum(distance, 1e-9 * reach) * 2.0 * np.tan(0.5 * camera.angle) / h
     slant = np.maximum(np.abs((camera.eye[2] - floor) / np.maximum(distance, 1e-9)), 1e-3)
     line = np.clip(1.6 - off.min(axis=-1) / (pixel / np.sqrt(slant)), 0, 1)
     near = np.exp(-np.maximum(distance / reach - 1.0, 0.0) / 0.9)[..., None]

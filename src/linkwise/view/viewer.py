@@ -13,7 +13,7 @@ import numpy as np
 from .. import inputs
 from ..errors import InputError
 from .charts import Chart
-from .knobs import from_knobs, knobs, to_knobs
+from .knobs import Knob, from_knobs, knobs, to_knobs
 from .motion import Motion
 from .nodes import Nodes
 from .pictures import LAYERS
@@ -215,7 +215,7 @@ class Viewer:
         with gui.add_folder("Show", expand_by_default=not moves):
             self._boxes = {name: self._add_box(name) for name in self._nodes.available}
         with gui.add_folder("Joints", expand_by_default=not moves):
-            self._sliders = [self._add_slider(k) for k in knobs(self.robot, self.scene.size)]
+            self._sliders = [self._add_slider(i, k) for i, k in enumerate(knobs(self.robot, self.scene.size))]
             gui.add_button("Neutral pose").on_click(lambda _: self.pose(self.robot.neutral()))
         if moves:
             self._chart = Chart(self.server, self.motion)
@@ -258,7 +258,7 @@ class Viewer:
         box.on_update(changed)
         return box
 
-    def _add_slider(self, knob: Any) -> Any:
+    def _add_slider(self, i: int, knob: Knob) -> Any:
         start = float(np.clip(0.0, knob.low, knob.high))
         step = (knob.high - knob.low) / 1000.0
         slider = self.server.gui.add_slider(knob.name, knob.low, knob.high, step, start)
@@ -267,7 +267,9 @@ class Viewer:
             if event.client is not None:
                 self._playing.clear()
                 self._say_playing(False)
-                self._show(from_knobs(self.robot, np.array([s.value for s in self._sliders])), None)
+                x = to_knobs(self.robot, self._q)  # the others stay, even where beyond their limits
+                x[i] = event.target.value
+                self._show(from_knobs(self.robot, x), None)
 
         slider.on_update(moved)
         return slider
