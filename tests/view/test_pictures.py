@@ -80,7 +80,7 @@ def test_half_transparent_things_mix():
 
 
 def test_there_is_a_shadow_under_what_stands_on_the_floor():
-    camera = raster.around(np.array([-1.0, -1, 0]), np.array([1.0, 1, 1]))
+    camera = raster.around(np.array([[-1.0, -1, 0], [1.0, 1, 1]]))
     above = raster.Stage(camera, 160, 120, floor=0.0)
     empty = above.render(NOTHING, NOTHING).astype(int)
     image = above.render(soup((ball(0.2, (0, 0, 0.6)), RED)), NOTHING).astype(int)

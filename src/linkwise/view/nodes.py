@@ -55,7 +55,7 @@ class Nodes:
 
     def _set_up_world(self) -> None:
         studio = Studio(self.scene, self.motion)
-        low, high = studio.bounds
+        low, high = studio.extent.min(axis=0), studio.extent.max(axis=0)
         reach = float(np.linalg.norm(high - low))
         cell = 10.0 ** np.floor(np.log10(max(reach, 1e-3)))
         scene = self._server.scene
@@ -74,10 +74,10 @@ class Nodes:
             shadow_opacity=0.12,
         )
         camera = self._server.initial_camera
-        camera.position = tuple(float(x) for x in 0.8 * studio.camera.eye + 0.2 * studio.camera.target)
+        camera.position = tuple(float(x) for x in studio.camera.eye)
         camera.look_at = tuple(float(x) for x in studio.camera.target)
         camera.up = (0.0, 0.0, 1.0)
-        camera.fov = 0.7
+        camera.fov = studio.camera.angle
         camera.near = 1e-3 * reach
         self._server.scene.configure_default_lights(enabled=True, cast_shadow=True)
 

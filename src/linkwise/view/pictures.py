@@ -55,28 +55,24 @@ class Studio:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "show", checked_layers(self.show))
-        low, high = self.bounds
-        object.__setattr__(self, "camera", raster.around(low, high))
-        object.__setattr__(self, "floor", float(low[2]))
+        object.__setattr__(self, "camera", raster.around(self.extent))
+        object.__setattr__(self, "floor", float(self.extent[:, 2].min()))
 
     @cached_property
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """A box around everything fixed on bodies, over the whole motion."""
+    def extent(self) -> np.ndarray:
+        """(n, 3): the corners of boxes around everything fixed on bodies, over the whole motion."""
         steps = np.unique(np.linspace(0, len(self.motion) - 1, 40).astype(int))
         R, p = self.scene.poses(self.motion.q[steps])
-        low, high = np.full(3, np.inf), np.full(3, -np.inf)
+        found = []
         for piece in self.scene.pieces:
             if piece.layer not in self.show and piece.layer != LOOKS:
                 continue
-            own_low, own_high = piece.triangles.vertices.min(axis=0), piece.triangles.vertices.max(axis=0)
-            corners = np.array(np.meshgrid(*zip(own_low, own_high))).reshape(3, -1).T
+            low, high = piece.triangles.vertices.min(axis=0), piece.triangles.vertices.max(axis=0)
+            corners = np.array(np.meshgrid(*zip(low, high))).reshape(3, -1).T
             if piece.body >= 0:
                 corners = np.einsum("sij,kj->ski", R[:, piece.body], corners) + p[:, piece.body, None, :]
-            low = np.minimum(low, corners.reshape(-1, 3).min(axis=0))
-            high = np.maximum(high, corners.reshape(-1, 3).max(axis=0))
-        if not np.isfinite(low).all():
-            return -0.5 * np.ones(3), 0.5 * np.ones(3)
-        return low, high
+            found.append(corners.reshape(-1, 3))
+        return np.concatenate(found) if found else np.array([[-0.5, -0.5, -0.5], [0.5, 0.5, 0.5]])
 
     def pictures(self, steps: Iterable[int], width: int, height: int) -> Iterator[np.ndarray]:
         """(height, width, 3), uint8, for each of these steps of the motion."""

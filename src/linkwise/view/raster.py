@@ -41,14 +41,17 @@ class Camera:
         return np.stack([column, row], axis=-1), x[..., 2]
 
 
-def around(low: np.ndarray, high: np.ndarray, azimuth: float = -0.95, elevation: float = 0.32) -> Camera:
-    """A camera that has the box between two corners in view; angles [rad] say from where it looks."""
-    middle, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
-    angle = 0.6
-    distance = 1.02 * max(radius, 1e-3) / np.sin(0.5 * angle)
+def around(points: np.ndarray, azimuth: float = -0.95, elevation: float = 0.32, angle: float = 0.6) -> Camera:
+    """A camera as near as it can be with all points (n, 3) in view; azimuth and elevation [rad] say from where."""
     flat = np.cos(elevation)
     way = np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
-    return Camera(middle + distance * way, middle, angle)
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    right, up, forward = Camera(middle + way, middle).axes()
+    x = points - middle
+    aside = np.maximum(np.abs(x @ right), np.abs(x @ up))
+    # A point is in view where it is no farther aside than its depth times the tangent; a tenth is left free.
+    distance = float((aside / (0.9 * np.tan(0.5 * angle)) - x @ forward).max())
+    return Camera(middle + max(distance, 1e-2) * way, middle, angle)
 
 
 @dataclass(frozen=True, eq=False)
