@@ -211,3 +211,20 @@ def test_a_missing_package_says_what_brings_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(LinkwiseError, match=r'needs viser.*pip install "linkwise\[view\]"'):
         lw.view.open(lw.load("ur5"), browser=False)
+
+
+def test_nothing_is_left_listening_where_it_cannot_start(monkeypatch):
+    stopped = []
+    monkeypatch.setattr("linkwise.view.viewer.stop_quietly", stopped.append)
+    with pytest.raises(InputError, match="'ghosts' can be shown"):
+        lw.view.open(lw.load("ur5"), browser=False, port=0, show=("ghosts",))
+    assert not stopped  # it had not begun to listen
+
+    def broken(*_):
+        raise LinkwiseError("no panel")
+
+    monkeypatch.setattr(Viewer, "_build_panel", broken)
+    with pytest.raises(LinkwiseError, match="no panel"):
+        lw.view.open(lw.load("ur5"), browser=False, port=0)
+    (server,) = stopped
+    server.stop()

@@ -16,7 +16,7 @@ from .charts import Chart
 from .knobs import Knob, from_knobs, knobs, to_knobs
 from .motion import Motion
 from .nodes import Nodes
-from .pictures import LAYERS
+from .pictures import LAYERS, checked_layers
 from .scene import Scene
 from .server import quiet_server, stop_quietly
 
@@ -38,6 +38,7 @@ class Viewer:
         port: int = 8080,
     ) -> None:
         self.scene, self.motion, self.robot = scene, motion, scene.robot
+        checked_layers(show)
         self.server = quiet_server(host, port)
         self._lock = threading.RLock()
         self._playing, self._stopped = threading.Event(), threading.Event()
@@ -45,9 +46,13 @@ class Viewer:
         self._q: np.ndarray = motion.q[0]
         self._followed = 0.0
         self._frames_shown = 0
-        self._nodes = Nodes(self.server, scene, motion, show)
-        self._build_panel()
-        self.seek(0.0)
+        try:
+            self._nodes = Nodes(self.server, scene, motion, show)
+            self._build_panel()
+            self.seek(0.0)
+        except BaseException:
+            stop_quietly(self.server)
+            raise
         self._thread = threading.Thread(target=self._run, name="linkwise viewer", daemon=True)
         if len(motion) > 1:
             self._thread.start()
