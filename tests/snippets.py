@@ -207,6 +207,14 @@ def name_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def module_table(name: str) -> str:
+    """The public names of a module of the package, such as ``plots``."""
+    module = getattr(lw, name)
+    rows = ["| name | what it is |", "|---|---|"]
+    rows += [f"| `lw.{name}.{n}` | {_first_line(getattr(module, n))} |" for n in module.__all__]
+    return "\n".join(rows) + "\n"
+
+
 def leaf_table(kind: str) -> str:
     """The operators of a robot: its own ("still") or those that also need velocities ("moving")."""
     robot = lw.chain(2)
@@ -245,6 +253,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "identities": identity_table,
     "methods": method_table,
     "names": name_table,
+    "module": module_table,
 }
 
 

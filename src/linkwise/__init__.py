@@ -1,5 +1,6 @@
 """linkwise: rigid-multibody dynamics as an algebra of spatial operators."""
 
+from . import view
 from .algebra.check import IdentityReport, check_identity
 from .algebra.operator import Operator
 from .algebra.rules import Rule, identities
@@ -34,8 +35,10 @@ from .model.joints import (
     Universal,
 )
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
+from .model.visuals import Ball, Box, Mesh, Rod, Visual
 from .robot import FORWARD_METHODS, Robot
 from .robot_linear import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
+from .view import plots
 
 __version__ = "0.1.0"
 
@@ -43,7 +46,9 @@ __all__ = [
     "FORWARD_LINEARIZATIONS",
     "FORWARD_METHODS",
     "INVERSE_LINEARIZATIONS",
+    "Ball",
     "Body",
+    "Box",
     "Custom",
     "Cylindrical",
     "FileError",
@@ -57,6 +62,7 @@ __all__ = [
     "Joint",
     "Limits",
     "LinkwiseError",
+    "Mesh",
     "Mimic",
     "MissingExtraError",
     "ModelError",
@@ -68,6 +74,7 @@ __all__ = [
     "Prismatic",
     "Revolute",
     "Robot",
+    "Rod",
     "Rotor",
     "Rule",
     "SingularError",
@@ -76,13 +83,16 @@ __all__ = [
     "Universal",
     "UnknownNameError",
     "UntraceableError",
+    "Visual",
     "assemble",
     "chain",
     "check_identity",
     "compile",
     "identities",
     "load",
+    "plots",
     "random_tree",
     "robots",
     "save_urdf",
+    "view",
 ]

@@ -271,7 +271,7 @@ def cholesky(x: Array) -> Array:
         return sqrt(x)
     if is_symbolic(x) or (namespace(x) is np and np.iscomplexobj(x)):
         lower, pivots = _ldl(x)
-        roots = stack([np.sqrt(np.asarray(d, dtype=x.dtype)) for d in pivots])
+        roots = stack([sqrt(np.asarray(d, dtype=x.dtype)) for d in pivots])
         return lower * roots[..., None, :]
     return namespace(x).linalg.cholesky(x)
 

@@ -14,6 +14,7 @@ from .model.inertia import Inertia
 from .model.joints import Free
 from .model.model import STANDARD_GRAVITY
 from .model.parts import Body, Frame
+from .model.visuals import Visual
 from .robot import Robot
 
 
@@ -70,6 +71,7 @@ def assemble(
     frames: Iterable[Frame] = (),
     gravity: Any = STANDARD_GRAVITY,
     base: Inertia | None = None,
+    visuals: Iterable[Visual] = (),
 ) -> Robot:
-    """A robot from bodies, each with its joint and its parent's name, in any order."""
-    return builders.assemble(name, bodies, frames, gravity, base or Inertia(), cls=Robot)
+    """A robot from bodies, each with its joint and its parent's name, in any order; ``visuals`` say how it looks."""
+    return builders.assemble(name, bodies, frames, gravity, base or Inertia(), visuals=visuals, cls=Robot)

@@ -416,7 +416,7 @@ def test_unknown_tags_are_passed_over_in_silence() -> None:
             '<material name="m"/><gazebo><joint name="j" type="nonsense"/></gazebo>',
             '<transmission name="t"><joint name="j"/><actuator name="a"/></transmission>',
             '<ros2_control><joint name="x"/></ros2_control><gz:odd/>',
-            link("base", INERTIAL + '<visual><origin xyz="not read"/></visual><surface/><kinematic/>'),
+            link("base", INERTIAL + '<collision><origin xyz="not read"/></collision><surface/><kinematic/>'),
             link("arm"),
             joint("j", "base", "arm", '<axis xyz="0 0 1"/><safety_controller k_velocity="1"/>'),
         ).replace("<robot", '<robot xmlns="http://x" version="1.0"')

@@ -26,6 +26,7 @@ from .joints import (
 )
 from .model import STANDARD_GRAVITY, Model
 from .parts import WORLD, Body, Frame, Joint, Limits, Rotor
+from .visuals import Visual
 
 M = TypeVar("M", bound=Model)
 
@@ -42,6 +43,7 @@ def assemble(
     gravity: Any = STANDARD_GRAVITY,
     base: Inertia | None = None,
     base_name: str = "base",
+    visuals: Iterable[Visual] = (),
     cls: type[M] = Model,  # type: ignore[assignment]
 ) -> M:
     """A robot from its bodies, strictly: inertias that no real body has are refused.
@@ -58,7 +60,7 @@ def assemble(
     for f in frames:
         _must_exist(name, f"frame {f.name!r} sits on", f.body, names)
     base.check(f"robot {name!r}: the inertia tensor of the base {base_name!r}")
-    return cls(name, tuple(bodies), tuple(frames), gravity, base, base_name)
+    return cls(name, tuple(bodies), tuple(frames), gravity, base, base_name, visuals=tuple(visuals))
 
 
 def _listed(robot: str, what: str, items: Any, kind: type) -> list[Any]:

@@ -42,7 +42,8 @@ def merge_fixed(model: M) -> M:
         carrier, pose = home[f.body]
         frames.append(Frame.from_pose(f.name, carrier, pose.compose(f.pose)))
     bodies = tuple(replace(b, inertia=gathered[b.name]) for b in kept)
-    return replace(model, bodies=bodies, extra_frames=tuple(frames), base=gathered[None])
+    visuals = tuple(x.moved(*home[x.body]) for x in model.visuals)
+    return replace(model, bodies=bodies, extra_frames=tuple(frames), base=gathered[None], visuals=visuals)
 
 
 def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> M:
@@ -92,7 +93,9 @@ def subtree(model: M, root: str, floating: bool = False) -> M:
     bodies[0] = replace(first, parent=None, joint=joint)
     names = {b.name for b in bodies}
     frames = tuple(f for f in model.extra_frames if f.body in names)
-    return replace(model, name=f"{model.name}/{root}", bodies=tuple(bodies), extra_frames=frames, base=Inertia())
+    looks = tuple(x for x in model.visuals if x.body in names)
+    name = f"{model.name}/{root}"
+    return replace(model, name=name, bodies=tuple(bodies), extra_frames=frames, base=Inertia(), visuals=looks)
 
 
 def weld(model: M, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None) -> M:
@@ -129,7 +132,9 @@ def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0
     for f in other.extra_frames:
         if prefix + f.name != base.name:
             frames.append(replace(f, name=prefix + f.name, body=base.name if f.body is None else prefix + f.body))
-    return merge_fixed(replace(model, bodies=tuple(bodies), extra_frames=tuple(frames)))
+    looks = [replace(x, body=base.name if x.body is None else prefix + x.body) for x in other.visuals]
+    visuals = (*model.visuals, *looks)
+    return merge_fixed(replace(model, bodies=tuple(bodies), extra_frames=tuple(frames), visuals=visuals))
 
 
 def float_base(model: M, joint_name: str = "root_joint") -> M:
@@ -143,7 +148,8 @@ def float_base(model: M, joint_name: str = "root_joint") -> M:
     frames = tuple(
         replace(f, body=base.name) if f.body is None else f for f in model.extra_frames if f.name != base.name
     )
-    return replace(model, bodies=bodies, extra_frames=frames, base=Inertia())
+    visuals = tuple(replace(x, body=base.name) if x.body is None else x for x in model.visuals)
+    return replace(model, bodies=bodies, extra_frames=frames, base=Inertia(), visuals=visuals)
 
 
 def with_inertias(model: M, inertias: Mapping[str, Inertia]) -> M:

@@ -14,6 +14,7 @@ from ..spatial import RigidInertia, Transform
 from .inertia import Inertia, as_vector
 from .joints import JointKind
 from .parts import WORLD, Body, Frame, Joint
+from .visuals import Visual
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -53,6 +54,7 @@ class Model:
     base: Inertia = field(default_factory=Inertia)
     base_name: str = "base"
     notes: tuple[str, ...] = ()  # what was odd about the file the robot came from
+    visuals: tuple[Visual, ...] = ()  # what the bodies look like, where that is known
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", as_vector(self.gravity, "gravity"))
@@ -67,6 +69,12 @@ class Model:
         for f in self.extra_frames:
             if f.body is not None and f.body not in names:
                 raise ModelError(f"robot {self.name!r}: frame {f.name!r} sits on body {f.body!r}, which does not exist")
+        object.__setattr__(self, "visuals", tuple(self.visuals))
+        for x in self.visuals:
+            if not isinstance(x, Visual):
+                raise InputError(f"robot {self.name!r}: visuals must be lw.Visual objects, got {x!r}")
+            if x.body is not None and x.body not in names:
+                raise ModelError(f"robot {self.name!r}: a visual sits on body {x.body!r}, which does not exist")
         self._refuse_heavy_rotors()
 
     def _refuse_heavy_rotors(self) -> None:

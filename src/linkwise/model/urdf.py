@@ -1,7 +1,8 @@
 """URDF files → :class:`Model`. What cannot be right is refused; what merely looks odd loads with a warning.
 
-Only what moves is read: links with their inertials, and joints. Meshes, transmissions, sensors and unknown
-tags are passed over. What is done where the format leaves room:
+What moves is read: links with their inertials, and joints; and what links look like (:mod:`.urdf_visuals`).
+Collision shapes, transmissions, sensors and unknown tags are passed over. What is done where the format leaves
+room:
 
 * **Fixed joints** are merged into the body that carries them; every link keeps its frame, under its name.
   The root link is the world's (``Model.base``); with ``floating=True``, a body on a free "root_joint".
@@ -38,6 +39,8 @@ from .inertia import Inertia
 from .joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute
 from .model import STANDARD_GRAVITY, Model
 from .parts import Body, Frame, Joint, Limits, Mimic, Rotor, make_pose
+from .urdf_visuals import read_visuals
+from .visuals import Visual
 from .xml import Element, Notes, meant, shortened
 
 M = TypeVar("M", bound=Model)
@@ -99,7 +102,8 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
     inertias = {name: _read_inertia(e, odd) for name, e in links.items()}
     xml.look_for_misspellings(robot, CHILDREN, ATTRIBUTES, odd)
 
-    model = replace(_assemble(robot, root, edges, inertias, floating, cls), gravity=gravity)
+    visuals = read_visuals(robot, links, root, _pose, odd)
+    model = replace(_assemble(robot, root, edges, inertias, visuals, floating, cls), gravity=gravity)
     judged = Notes()
     _mention_mimics(edges, judged)
     _mention_loose_joints(model, links, judged)
@@ -373,14 +377,21 @@ def _cycle(lost: Edge, holder: dict[str, Edge]) -> list[Edge]:
 
 
 def _assemble(
-    robot: Element, root: str, edges: list[Edge], inertias: dict[str, Inertia], floating: bool, cls: type[M]
+    robot: Element,
+    root: str,
+    edges: list[Edge],
+    inertias: dict[str, Inertia],
+    visuals: list[Visual],
+    floating: bool,
+    cls: type[M],
 ) -> M:
     def parent(e: Edge) -> str | None:
         return None if e.parent == root else e.parent
 
     bodies = [Body(e.child, e.joint, inertias[e.child], parent(e)) for e in edges]
     name = robot.attributes.get("name", "").strip() or "robot"
-    model = cls(name, tuple(bodies), (Frame(root),), base=inertias[root], base_name=root)
+    looks = tuple(visuals)
+    model = cls(name, tuple(bodies), (Frame(root),), base=inertias[root], base_name=root, visuals=looks)
     try:
         model = merge_fixed(model)
         if not floating:

@@ -138,6 +138,8 @@ def _lost(model: Model, parts: list[Body]) -> Iterator[str]:
         yield f"other programs will not see the rotors of {', '.join(rotors)}"
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         yield f"other programs will not see that gravity is {model.gravity.tolist()}"
+    if model.visuals:
+        yield f"the looks of {len({v.body for v in model.visuals})} links are not written"
     for body in parts:
         joint = body.joint
         if joint.kind.nv <= 1:

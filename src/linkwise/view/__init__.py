@@ -1,1 +1,80 @@
-"""Pictures. Everything here needs the extra ``plot`` and loads matplotlib when used."""
+"""Looking at robots: a viewer in the browser, stills, animations and pages, and plots (``lw.plots``).
+
+The viewer needs the extra ``view``, pictures and plots the extra ``plot``; they are loaded when used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..robot import Robot
+from .motion import Motion, as_motion
+from .scene import Scene
+
+if TYPE_CHECKING:
+    from .viewer import Viewer
+
+__all__ = ["Motion", "Scene", "open", "save"]
+
+
+def open(
+    trajectory: Any = None,
+    robot: Robot | None = None,
+    *,
+    external: Any = None,
+    show: Sequence[str] = ("looks",),
+    mesh_folders: Sequence[str | os.PathLike[str]] = (),
+    meshes: bool = True,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    browser: bool = True,
+) -> Viewer:
+    """Show a trajectory, or a robot to pose, in the browser; gives the running :class:`Viewer`.
+
+    ``trajectory`` is what ``lw.simulate`` gives, a :class:`Motion`, one configuration (nq,), or a robot. ``external``
+    (n, bodies, 6) are forces to draw; ``show`` lists what is visible at first; ``mesh_folders`` are where
+    ``package://`` names are looked for. With ``host="0.0.0.0"`` other machines see it too. A taken ``port`` gives the
+    next free one. ``viewer.wait()`` keeps a script alive.
+    """
+    from .viewer import Viewer
+
+    motion = _motion(trajectory, robot, external)
+    scene = Scene(motion.robot, tuple(mesh_folders), meshes)
+    viewer = Viewer(scene, motion, show=show, host=host, port=port)
+    if browser:
+        viewer.open_browser()
+    return viewer
+
+
+def save(
+    path: str | os.PathLike[str],
+    trajectory: Any = None,
+    robot: Robot | None = None,
+    *,
+    external: Any = None,
+    show: Sequence[str] = ("looks",),
+    mesh_folders: Sequence[str | os.PathLike[str]] = (),
+    meshes: bool = True,
+    size: tuple[int, int] = (640, 480),
+    rate: float = 20.0,
+    time: float = 0.0,
+) -> Path:
+    """Write a picture (.png), an animation (.gif, .webp, .mp4) or a page that plays offline (.html) of a trajectory.
+
+    ``show`` lists what is drawn, from ``linkwise.view.pictures.LAYERS``; ``size`` is in pixels; ``rate`` is pictures
+    a second; ``time`` [s] is the instant of a still. The other arguments are those of :func:`open`.
+    """
+    from . import files
+
+    files.checked(path)
+    motion = _motion(trajectory, robot, external)
+    return files.save(path, motion, Scene(motion.robot, tuple(mesh_folders), meshes), show, size, rate, time)
+
+
+def _motion(trajectory: Any, robot: Robot | None, external: Any) -> Motion:
+    if isinstance(trajectory, Robot):
+        trajectory, robot = None, trajectory
+    return as_motion(trajectory, robot, external)

@@ -14,10 +14,8 @@ from matplotlib.figure import Figure
 from ..demo import Fall, floats
 from ..files import write_bytes
 from ..robot import Robot
+from .style import COLOURS, GRID, INK, KINETIC, PALE, POTENTIAL, TOTAL
 
-INK, PALE, GRID = "#22303c", "#8a97a3", "#dde3e8"
-KINETIC, POTENTIAL, TOTAL = "#d1495b", "#2e6f95", "#22303c"
-JOINT_COLOURS = ("#2e6f95", "#d1495b", "#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f")
 SHOWN_INSTANTS = 7
 MOST_NUMBERS = 8  # matrices up to this size show their entries
 MOST_LABELLED = 8  # curves up to this many are named
@@ -146,12 +144,10 @@ def _draw_joints(ax: Any, fall: Fall) -> None:
     _plain(ax, "Joint positions", "angle [rad], displacement [m]" if slides else "angle [rad]")
     labelled = len(curves) <= MOST_LABELLED
     for i, (_, values, _) in enumerate(curves):
-        ax.plot(fall.times, values, color=JOINT_COLOURS[i % 8], linewidth=2.0 if labelled else 1.1)
+        ax.plot(fall.times, values, color=COLOURS[i % len(COLOURS)], linewidth=2.0 if labelled else 1.1)
     ax.set_xlim(0, fall.times[-1])
     if labelled:
-        _name_ends(
-            ax, fall.times[-1], [(name, float(x[-1]), JOINT_COLOURS[i]) for i, (name, x, _) in enumerate(curves)]
-        )
+        _name_ends(ax, fall.times[-1], [(name, float(x[-1]), COLOURS[i]) for i, (name, x, _) in enumerate(curves)])
     elif curves:
         ax.text(0.99, 0.02, f"{len(curves)} joints", transform=ax.transAxes, ha="right", color=PALE)
     else:

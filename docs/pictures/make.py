@@ -1,0 +1,107 @@
+"""Make the pictures of docs/view.md anew: python docs/pictures/make.py [NAME ...]
+
+Needs the extras plot and view; the picture of the viewer also playwright and a chromium, and is left as it is without.
+The costs are measured on the machine this runs on.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+import linkwise as lw
+
+HERE = Path(__file__).parent
+ALL = ("looks", "axes", "center_of_mass", "joint_forces", "trace")
+
+
+def fall(robot: lw.Robot, duration: float = 3.0, step: float = 0.004, damping: float = 0.5) -> lw.view.Motion:
+    """The arm, released with its motors off, against some damping; classical Runge–Kutta."""
+    n = robot.nv
+    x = np.concatenate([[0.3, -0.6, 0.2, -1.6, 0.1, 1.4, 0.5], np.zeros(n)])
+    states = [x]
+
+    def rate(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([x[n:], robot.forward_dynamics(x[:n], x[n:], -damping * x[n:])])
+
+    for _ in range(round(duration / step)):
+        k1 = rate(x)
+        k2 = rate(x + 0.5 * step * k1)
+        k3 = rate(x + 0.5 * step * k2)
+        k4 = rate(x + step * k3)
+        x = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        states.append(x)
+    x = np.array(states)
+    q, v, tau = x[:, :n], x[:, n:], -damping * x[:, n:]
+    return lw.view.Motion(robot, step * np.arange(len(x)), q, v, robot.forward_dynamics(q, v, tau), tau)
+
+
+def put(name: str, figure: Any) -> None:
+    """A figure as a small PNG."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=90)
+    shrink(name, buffer.getvalue())
+
+
+def shrink(name: str, png: bytes) -> None:
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(HERE / name, optimize=True)
+
+
+def screenshot(motion: lw.view.Motion) -> None:
+    """The viewer in a browser, with a motion held in its middle."""
+    browser = os.environ.get("LINKWISE_BROWSER") or shutil.which("chromium")
+    if browser is None:
+        print("viewer.png: no chromium here; left as it is")
+        return
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with lw.view.open(motion, browser=False, port=0, show=ALL) as viewer, sync_playwright() as p:
+        chromium = p.chromium.launch(executable_path=browser, args=flags)
+        page = chromium.new_page(viewport={"width": 1100, "height": 680})
+        page.goto(viewer.url)
+        page.wait_for_timeout(8000)
+        for close in page.locator("button.mantine-Notification-closeButton").all():
+            close.click()
+        page.get_by_text("Show", exact=True).click()
+        viewer.seek(0.6)
+        page.wait_for_timeout(4000)
+        shrink("viewer.png", page.screenshot())
+        chromium.close()
+
+
+def main() -> None:
+    chosen = sys.argv[1:]
+    panda = lw.load("panda")
+    motion = fall(panda)
+    made = {
+        "joints.png": lambda name: put(name, lw.plots.joints(motion)),
+        "energy.png": lambda name: put(name, lw.plots.energy(motion)),
+        "phase.png": lambda name: put(name, lw.plots.phase(motion)),
+        "manipulability.png": lambda name: put(name, lw.plots.manipulability(motion, frame="tcp")),
+        "operators.png": lambda name: put(name, lw.plots.operators(lw.load("quadruped"))),
+        "costs.png": lambda name: put(name, lw.plots.costs()),
+        "still.png": lambda name: lw.view.save(HERE / name, motion, show=ALL, size=(480, 360), time=0.6),
+        "humanoid.png": lambda name: lw.view.save(
+            HERE / name, lw.load("humanoid"), show=("looks", "inertias", "center_of_mass"), size=(360, 360)
+        ),
+        "fall.gif": lambda name: lw.view.save(
+            HERE / name, motion, show=("looks", "trace", "center_of_mass"), size=(320, 240), rate=12.0
+        ),
+        "viewer.png": lambda name: screenshot(motion),
+    }
+    for name, make in made.items():
+        if not chosen or name in chosen:
+            make(name)
+            print(f"{name}: {(HERE / name).stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""A motion to look at: times and configurations of a robot, and what else is known along it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import inputs
+from ..errors import InputError
+from ..robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """``time`` (n,) [s] and ``q`` (n, nq) of a robot; ``v``, ``a``, ``tau`` (n, nv) and ``external`` where known.
+
+    ``external`` (n, bodies, 6) is the [moment; force] on each body, in body axes at its origin.
+    """
+
+    robot: Robot
+    time: Any
+    q: Any
+    v: Any = None
+    a: Any = None
+    tau: Any = None
+    external: Any = None
+
+    def __post_init__(self) -> None:
+        q = np.asarray(inputs.configuration(self.robot, self.q), float)
+        time = np.asarray(inputs.as_array(self.time, "time"), float)
+        if q.ndim != 2 or time.shape != q.shape[:1] or not len(time):
+            raise InputError(
+                f"a motion has time (n,) and q (n, {self.robot.nq}), n ≥ 1; got {time.shape} and {q.shape};"
+                " of a batch, take one: trajectory.state(i)"
+            )
+        if not np.isfinite(time).all() or (np.diff(time) <= 0).any():
+            raise InputError("the times of a motion must be finite and increase")
+        bad = np.flatnonzero(~np.isfinite(q).all(axis=1))
+        if len(bad):
+            raise InputError(f"q is not finite at step {bad[0]} (t = {time[bad[0]]:g} s); cut the motion before it")
+        object.__setattr__(self, "time", time)
+        object.__setattr__(self, "q", q)
+        for name in ("v", "a", "tau"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(
+                    self, name, self._checked(inputs.vector(given, self.robot.nv, name, self.robot), name)
+                )
+        if self.external is not None:
+            forces = np.asarray(inputs.forces(self.robot, self.external), float)
+            object.__setattr__(self, "external", np.broadcast_to(forces, (len(time), *forces.shape[-2:])))
+
+    def _checked(self, x: Any, name: str) -> np.ndarray:
+        x = np.asarray(x, float)
+        if x.ndim > 2 or (x.ndim == 2 and len(x) not in (1, len(self.time))):
+            raise InputError(f"{name} must have one row for each of the {len(self.time)} times, got shape {x.shape}")
+        return np.broadcast_to(x, (len(self.time), x.shape[-1]))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def duration(self) -> float:
+        """From the first time to the last [s]."""
+        return float(self.time[-1] - self.time[0])
+
+    def index(self, t: float) -> int:
+        """The step nearest to a time, counted from the motion's start."""
+        at = self.time[0] + t
+        right = int(np.clip(np.searchsorted(self.time, at), 1, max(len(self) - 1, 1)))
+        return min(right - (at - self.time[right - 1] < self.time[min(right, len(self) - 1)] - at), len(self) - 1)
+
+    def every(self, rate: float) -> np.ndarray:
+        """The steps (k,) nearest to ``rate`` pictures a second, first and last included, each at most once."""
+        wanted = np.arange(0.0, self.duration + 0.5 / rate, 1.0 / rate)
+        return np.unique([self.index(t) for t in wanted])
+
+    # --- channels ------------------------------------------------------------------------------------
+
+    @cached_property
+    def channels(self) -> dict[str, dict[str, np.ndarray]]:
+        """What can be plotted against time: group → name → (n,) values."""
+        robot, out = self.robot, {}
+        out["position q"] = _named(_position_names(robot), self.q)
+        for group, values in (("velocity v", self.v), ("acceleration a", self.a), ("force τ", self.tau)):
+            if values is not None:
+                out[group] = _named(velocity_names(robot), values)
+        if self.v is not None:
+            kinetic, potential = self.energies
+            out["energy [J]"] = {"kinetic": kinetic, "potential": potential, "total": kinetic + potential}
+        out["centre of mass [m]"] = _named(("x", "y", "z"), self.center_of_mass)
+        return out
+
+    @cached_property
+    def energies(self) -> tuple[np.ndarray, np.ndarray]:
+        """(kinetic, potential), each (n,) [J]."""
+        if self.v is None:
+            raise InputError("this motion has no velocities v, which the kinetic energy needs")
+        return self.robot.energy(self.q, self.v, target="numpy")
+
+    @cached_property
+    def center_of_mass(self) -> np.ndarray:
+        """(n, 3) [m]; the origin for a robot without mass."""
+        if self.robot.total_mass == 0:
+            return np.zeros((len(self), 3))
+        return self.robot.center_of_mass(self.q, target="numpy")
+
+    @cached_property
+    def reactions(self) -> np.ndarray | None:
+        """(n, bodies, 6): the force on every body by its inboard neighbour, where v and a are known."""
+        if self.v is None or self.a is None:
+            return None
+        return self.robot.link_forces(self.q, self.v, self.a, self.external, target="numpy")
+
+
+def as_motion(trajectory: Any, robot: Robot | None = None, external: Any = None) -> Motion:
+    """A motion from a trajectory (anything with ``time`` and ``q``), a mapping of them, or one configuration (nq,)."""
+    if isinstance(trajectory, Motion):
+        return trajectory
+    values = trajectory if isinstance(trajectory, Mapping) else None
+
+    def get(name: str) -> Any:
+        return values.get(name) if values is not None else getattr(trajectory, name, None)
+
+    robot = robot if robot is not None else get("robot")
+    if not isinstance(robot, Robot):
+        raise InputError("which robot moves? Give robot=, as the trajectory does not say")
+    if get("q") is None or get("time") is None:
+        if trajectory is None or (values is None and np.ndim(trajectory) == 1):
+            return Motion(robot, np.zeros(1), [robot.neutral() if trajectory is None else trajectory])
+        raise InputError(
+            f"a trajectory has time (n,) and q (n, nq), as lw.simulate gives; got {type(trajectory).__name__};"
+            " lw.view.Motion(robot, time, q) makes one of arrays"
+        )
+    known = {name: get(name) for name in ("v", "a", "tau")}
+    return Motion(robot, get("time"), get("q"), external=external if external is not None else get("external"), **known)
+
+
+def velocity_names(robot: Robot) -> list[str]:
+    """A name for each entry of v: the joint's, numbered where it has several."""
+    return [n for j in robot.joints for n in _numbered(j.name, j.kind.nv)]
+
+
+def _position_names(robot: Robot) -> list[str]:
+    return [n for j in robot.joints for n in _numbered(j.name, j.kind.nq)]
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
+
+
+def _named(names: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: values[:, i] for i, name in enumerate(names)}

@@ -1,0 +1,29 @@
+"""A motion as one HTML file that plays it in any browser, offline: the viewer's client with the scene inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from .extras import require
+from .motion import Motion
+from .nodes import Nodes
+from .scene import Scene
+from .server import quiet_server, stop_quietly
+
+
+def page(scene: Scene, motion: Motion, show: Sequence[str], rate: float) -> str:
+    """The text of the file; ``rate`` pictures a second are recorded."""
+    require("viser", "view", "a page that plays a motion")
+    server = quiet_server("127.0.0.1", 0)
+    try:
+        nodes = Nodes(server, scene, motion, show)
+        steps = motion.every(rate)
+        nodes.place(motion.q[steps[0]], int(steps[0]))
+        recording = server.get_scene_serializer()
+        for before, step in pairwise(steps):
+            recording.insert_sleep(float(motion.time[step] - motion.time[before]))
+            nodes.place(motion.q[step], int(step))
+        return recording.as_html().replace("<title>Viser</title>", f"<title>{scene.robot.name} – linkwise</title>")
+    finally:
+        stop_quietly(server)

@@ -1,0 +1,146 @@
+"""Pictures of a robot in space: a still, an animation, written by the renderer of :mod:`.raster`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..spatial import Transform
+from . import raster, solids
+from .motion import Motion
+from .scene import LOOKS, Arrows, Piece, Scene
+from .solids import Triangles
+
+RED, GREEN, BLUE = (0.84, 0.22, 0.22, 1.0), (0.27, 0.63, 0.30, 1.0), (0.22, 0.40, 0.82, 1.0)
+YELLOW, PURPLE, TEAL = (0.95, 0.72, 0.10, 1.0), (0.56, 0.29, 0.65, 1.0), (0.10, 0.58, 0.60, 1.0)
+
+#: What can be shown, and in which words.
+LAYERS = {
+    "looks": "the robot's looks, or its sketch",
+    "inertias": "boxes of uniform density with the bodies' inertias",
+    "frames": "the axes of all frames",
+    "center_of_mass": "the centre of mass of all bodies",
+    "axes": "the axes of the joints",
+    "joint_forces": "joint forces τ along their axes",
+    "external": "external forces on bodies",
+    "reactions": "forces on bodies by their inboard neighbours",
+    "trace": "the paths of the tips",
+}
+
+
+def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
+    """The names, or an error that lists those there are."""
+    names = (show,) if isinstance(show, str) else tuple(show)
+    for name in names:
+        if name not in LAYERS:
+            raise InputError(f"nothing called {name!r} can be shown; choose from {', '.join(LAYERS)}")
+    return names
+
+
+@dataclass(frozen=True, eq=False)
+class Studio:
+    """A motion, what of it is shown, and a camera that has all of it in view."""
+
+    scene: Scene
+    motion: Motion
+    show: tuple[str, ...] = ("looks",)
+    camera: raster.Camera = field(init=False)
+    floor: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "show", checked_layers(self.show))
+        object.__setattr__(self, "camera", raster.around(self.extent))
+        object.__setattr__(self, "floor", float(self.extent[:, 2].min()))
+
+    @cached_property
+    def extent(self) -> np.ndarray:
+        """(n, 3): the corners of boxes around everything fixed on bodies, over the whole motion."""
+        steps = np.unique(np.linspace(0, len(self.motion) - 1, 40).astype(int))
+        R, p = self.scene.poses(self.motion.q[steps])
+        found = []
+        for piece in self.scene.pieces:
+            if piece.layer not in self.show and piece.layer != LOOKS:
+                continue
+            low, high = piece.triangles.vertices.min(axis=0), piece.triangles.vertices.max(axis=0)
+            corners = np.array(np.meshgrid(*zip(low, high))).reshape(3, -1).T
+            if piece.body >= 0:
+                corners = np.einsum("sij,kj->ski", R[:, piece.body], corners) + p[:, piece.body, None, :]
+            found.append(corners.reshape(-1, 3))
+        return np.concatenate(found) if found else np.array([[-0.5, -0.5, -0.5], [0.5, 0.5, 0.5]])
+
+    def pictures(self, steps: Iterable[int], width: int, height: int) -> Iterator[np.ndarray]:
+        """(height, width, 3), uint8, for each of these steps of the motion."""
+        stage = raster.Stage(self.camera, width, height, self.floor)
+        for step in steps:
+            yield stage.render(self._bodies(step), self._signs(step))
+
+    # --- triangles -------------------------------------------------------------------------------------
+
+    @cached_property
+    def _pieces(self) -> list[tuple[Piece, np.ndarray, np.ndarray]]:
+        """What is fixed on bodies, with positions and normals at the corners of its faces."""
+        return [(x, *_at_corners(x.triangles)) for x in self.scene.pieces if x.layer in self.show]
+
+    def _bodies(self, step: int) -> raster.Soup:
+        R, p = self.scene.poses(self.motion.q[step])
+        parts: list[tuple[np.ndarray, np.ndarray, Any]] = []
+        for piece, corners, normals in self._pieces:
+            if piece.body >= 0:
+                turn, at = R[piece.body], p[piece.body]
+                corners, normals = corners @ turn.T + at, normals @ turn.T
+            parts.append((corners, normals, piece.colour))
+        return _soup(parts)
+
+    def _signs(self, step: int) -> raster.Soup:
+        return _soup([(*_at_corners(triangles), colour) for triangles, colour in self._sign_list(step)])
+
+    def _sign_list(self, step: int) -> list[tuple[Triangles, Any]]:
+        """What is shown besides the bodies: frames, arrows, points, paths."""
+        motion, scene, out = self.motion, self.scene, []
+        at, thin = scene.poses(motion.q[step]), 0.005 * scene.size
+        if "frames" in self.show:
+            for R, p in zip(*scene.frames(at)):
+                for column, colour in zip(R.T, (RED, GREEN, BLUE)):
+                    out.append((solids.arrow(p, p + 0.07 * scene.size * column, 0.6 * thin), colour))
+        if "center_of_mass" in self.show:
+            c = scene.center_of_mass(at)
+            out.append((solids.ball(4 * thin).placed(Transform(np.eye(3), c)), YELLOW))
+        if "axes" in self.show:
+            out += _arrows(scene.axis_arrows(at), thin, TEAL)
+        if "joint_forces" in self.show and motion.tau is not None:
+            largest = float(np.abs(motion.tau).max())
+            out += _arrows(scene.force_arrows(at, motion.tau[step], largest), 1.2 * thin, PURPLE)
+        for name, wrenches, colour in (("external", motion.external, RED), ("reactions", motion.reactions, GREEN)):
+            if name in self.show and wrenches is not None:
+                largest = float(np.linalg.norm(wrenches[..., 3:], axis=-1).max())
+                out += _arrows(scene.wrench_arrows(at, wrenches[step], largest), 1.2 * thin, colour)
+        if "trace" in self.show and step > 0:
+            steps = np.unique(np.linspace(0, step, min(step + 1, 200)).astype(int))
+            paths = np.moveaxis(scene.tips(scene.poses(motion.q[steps])), 0, 1)
+            for path in paths:
+                out += [(solids.segment(a, b, 0.5 * thin), RED) for a, b in pairwise(path) if (a != b).any()]
+        return out
+
+
+def _arrows(arrows: Arrows, radius: float, colour: Any) -> list[tuple[Triangles, Any]]:
+    long = np.linalg.norm(arrows.end - arrows.start, axis=-1) > radius
+    return [(solids.arrow(s, e, radius), colour) for s, e in zip(arrows.start[long], arrows.end[long])]
+
+
+def _soup(parts: list[tuple[np.ndarray, np.ndarray, Any]]) -> raster.Soup:
+    """Corners, normals and a colour of several things as one soup."""
+    if not parts:
+        return raster.Soup(np.zeros((0, 3, 3)), np.zeros((0, 3, 3)), np.zeros((0, 4)))
+    colours = np.concatenate([np.broadcast_to(np.array(c), (len(v), 4)) for v, _, c in parts])
+    return raster.Soup(np.concatenate([v for v, _, _ in parts]), np.concatenate([n for _, n, _ in parts]), colours)
+
+
+def _at_corners(triangles: Triangles) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and normals at the corners of all faces, each (F, 3, 3)."""
+    return triangles.vertices[triangles.faces], triangles.normals()[triangles.faces]

@@ -1,0 +1,139 @@
+"""What forward dynamics costs as robots grow: O(N), O(N²) and O(N³) methods, counted and timed (UF §3 to §6)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import make
+from ...errors import InputError
+from ...robot import FORWARD_METHODS, Robot
+from .. import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+METHODS = {
+    "articulated_body": ("O(N): articulated bodies", style.COLOURS[0]),
+    "triangular": ("O(N²): triangular factors", style.COLOURS[2]),
+    "composite_cholesky": (r"O(N³): Cholesky of $\mathcal{M}$", style.COLOURS[1]),
+}
+SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
+BATCH = 512
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Operations and nanoseconds a state: method → one number for each of ``sizes``."""
+
+    sizes: tuple[int, ...]
+    operations: Mapping[str, tuple[int, ...]]
+    nanoseconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def crossover(self, table: Mapping[str, Sequence[float]], fast: str, slow: str) -> float | None:
+        """The size at which ``fast`` becomes and stays cheaper, between two sizes by a straight line; None if never."""
+        gap = np.array(table[fast], float) - np.array(table[slow], float)
+        later = [k for k in range(len(gap)) if (gap[k:] < 0).all()]
+        if not later:
+            return None
+        k = later[0]
+        if k == 0:
+            return float(self.sizes[0])
+        return float(np.interp(0.0, [gap[k], gap[k - 1]], [self.sizes[k], self.sizes[k - 1]]))
+
+
+def measure_costs(
+    sizes: Sequence[int] = SIZES,
+    methods: Sequence[str] = tuple(METHODS),
+    robot: Callable[[int], Robot] = make.chain,
+    timed: bool = True,
+) -> Costs:
+    """Count, and time on one core, the compiled forward dynamics of ``robot(n)`` for each size n.
+
+    Operations are those of the compiled program, constants folded. Times are the best of several runs over a batch of
+    512 states. The default sizes take about a minute the first time, seconds once the code is in the cache.
+    """
+    unknown = [m for m in methods if m not in FORWARD_METHODS]
+    if unknown or not len(sizes) or sorted(set(sizes)) != list(sizes) or min(sizes) < 1:
+        raise InputError(
+            f"sizes must be increasing numbers from 1, methods among {', '.join(FORWARD_METHODS)};"
+            f" got {list(sizes)} and {list(methods)}"
+        )
+    operations: dict[str, list[int]] = {m: [] for m in methods}
+    nanoseconds: dict[str, list[float]] = {m: [] for m in methods}
+    for n in sizes:
+        built = robot(n)
+        for m in methods:
+            kernel = built.compile("forward_dynamics", method=m, rolled=False)
+            operations[m].append(int(kernel.operations.total))
+            if timed:
+                nanoseconds[m].append(_best_time(kernel, built))
+    timings = {m: tuple(x) for m, x in nanoseconds.items()} if timed else {}
+    return Costs(tuple(sizes), {m: tuple(x) for m, x in operations.items()}, timings)
+
+
+def _best_time(kernel: Any, robot: Robot, runs: int = 40) -> float:
+    rng = np.random.default_rng(0)
+    q = robot.random_configuration(rng, (BATCH,))
+    v, tau = rng.normal(size=(2, BATCH, robot.nv))
+    best = np.inf
+    for _ in range(runs):
+        begun = time.perf_counter()
+        kernel(q, v, tau)
+        best = min(best, time.perf_counter() - begun)
+    return 1e9 * best / BATCH
+
+
+def costs(measured: Costs | None = None) -> Figure:
+    """Operations, and nanoseconds a state, against the number of joints, with the crossover marked.
+
+    ``measured`` is what :func:`measure_costs` gave; without it, it is measured now.
+    """
+    found = measure_costs() if measured is None else measured
+    panels: list[tuple[str, str, Mapping[str, Sequence[float]]]] = [
+        ("operations of the compiled program", "operations", found.operations)
+    ]
+    if found.nanoseconds:
+        panels.append((f"time, one core, batch of {BATCH}", "nanoseconds a state", found.nanoseconds))
+    figure = style.new_figure(5.4 * len(panels) + 0.2, 4.9, "Forward dynamics of a chain of N hinges")
+    for ax, (title, ylabel, table) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels):
+        style.plain(ax, title, ylabel, "joints N")
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("log")
+        for k, (method, values) in enumerate(table.items()):
+            label, colour = METHODS.get(method, (method, style.COLOURS[(k + 3) % len(style.COLOURS)]))
+            slope = _slope(found.sizes, values)
+            named = f"{label}, ends as $N^{{{slope:.1f}}}$"
+            ax.plot(found.sizes, values, "o-", color=colour, markersize=3.5, linewidth=1.8, label=named)
+        _mark_crossovers(ax, found, table)
+        ax.set_xticks([n for n in (1, 2, 4, 8, 16, 32, 64, 128) if found.sizes[0] <= n <= found.sizes[-1]])
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        style.named(ax)
+    return figure
+
+
+def _slope(sizes: Sequence[int], values: Sequence[float]) -> float:
+    """The exponent of growth between the last size and the one at half of it."""
+    x, y = np.log(np.array(sizes, float)), np.log(np.array(values, float))
+    if len(x) < 2:
+        return float("nan")
+    half = x[-1] - np.log(2.0)
+    return float((y[-1] - np.interp(half, x, y)) / np.log(2.0))
+
+
+def _mark_crossovers(ax: Any, found: Costs, table: Mapping[str, Sequence[float]]) -> None:
+    """A line where the O(N) method becomes the cheaper one, beside the O(N³) method."""
+    if not {"articulated_body", "composite_cholesky"} <= set(table):
+        return
+    at = found.crossover(table, "articulated_body", "composite_cholesky")
+    if at is None or at <= found.sizes[0]:
+        return
+    height = float(np.interp(at, found.sizes, table["articulated_body"]))
+    ax.axvline(at, color=style.PALE, linewidth=1.0, linestyle="--")
+    ax.plot(at, height, "o", markersize=10, markerfacecolor="none", markeredgecolor=style.INK, markeredgewidth=1.3)
+    note = {"textcoords": "offset points", "fontsize": 9, "color": style.INK}
+    ax.annotate(f"from N = {int(np.floor(at)) + 1} on\nO(N) is cheaper than O(N³)", (at, height), (14, -30), **note)

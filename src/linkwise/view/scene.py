@@ -1,0 +1,297 @@
+"""What to draw for a robot, as data: triangles fixed on its bodies, and arrows that follow its motion.
+
+The looks of a robot come from its file (:mod:`.meshes`). A robot without them, or whose mesh files are not found, is
+sketched: rods between the joints, a drum for each hinge, a block for each slider. The inertia of every body can be
+shown as the box of uniform density that has it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dynamics.kinematics import body_poses
+from ..dynamics.links import evaluate
+from ..errors import FileError
+from ..model.inertia import Inertia
+from ..model.visuals import Ball, Box, Mesh, Rod, Visual
+from ..robot import Robot
+from ..spatial import Transform
+from . import meshes, solids
+from .solids import Triangles
+
+LOOKS, INERTIAS = "looks", "inertias"
+
+LINK, JOINT = (0.24, 0.48, 0.67, 1.0), (0.87, 0.44, 0.24, 1.0)
+BASE, WEIGHT = (0.25, 0.29, 0.33, 1.0), (0.55, 0.36, 0.65, 0.45)
+PLAIN = (0.75, 0.77, 0.79, 1.0)  # looks without a colour of their own
+
+
+class Piece(NamedTuple):
+    """Triangles of one colour (r, g, b, a), in the axes of the body they are fixed on (−1: the world's)."""
+
+    body: int
+    layer: str
+    triangles: Triangles
+    colour: tuple[float, float, float, float]
+
+
+class Poses(NamedTuple):
+    """R (..., bodies, 3, 3) and p (..., bodies, 3) [m] of all bodies in the world."""
+
+    R: np.ndarray
+    p: np.ndarray
+
+
+class Arrows(NamedTuple):
+    """Arrows from ``start`` to ``end``, each (..., n, 3) [m], world axes."""
+
+    start: np.ndarray
+    end: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A robot to draw. ``mesh_folders`` are further places to look for ``package://`` names."""
+
+    robot: Robot
+    mesh_folders: tuple[str | os.PathLike[str], ...] = ()
+    meshes: bool = True
+
+    # --- what is fixed on bodies -------------------------------------------------------------------
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Everything that moves with a body: its looks, or its sketch, and its inertia box."""
+        looks = self._looks[0] if self.meshes else []
+        drawn = looks or sketch(self.robot, self.size)
+        return (*drawn, *inertia_boxes(self.robot, 0.02 * self.size))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The mesh files that were named but not found or not readable."""
+        return tuple(self._looks[1]) if self.meshes else ()
+
+    @cached_property
+    def _looks(self) -> tuple[list[Piece], list[str]]:
+        pieces, missing = [], []
+        for visual in self.robot.visuals:
+            body = -1 if visual.body is None else self.robot.body(visual.body)
+            try:
+                parts = _parts(visual, self.mesh_folders)
+            except FileError as e:
+                missing.append(str(e))
+                continue
+            for triangles, colour in parts:
+                shown = visual.colour if visual.colour is not None else colour
+                pieces.append(Piece(body, LOOKS, triangles.placed(visual.pose), _rgba(shown)))
+        # A robot of which only a few scraps are found is better sketched whole.
+        return (pieces if len(missing) <= 0.5 * len(self.robot.visuals) else []), missing
+
+    # --- how large it is -----------------------------------------------------------------------------
+
+    @cached_property
+    def size(self) -> float:
+        """A length [m] that everything drawn is scaled by: the diagonal of the neutral robot's joints and masses."""
+        at = self.poses(self.robot.neutral())
+        points = [np.zeros(3), *at.p, *self.tips(at)]
+        points += [at.p[i] + at.R[i] @ b.inertia.com for i, b in enumerate(self.robot.bodies) if b.inertia.mass > 0]
+        low, high = np.min(points, axis=0), np.max(points, axis=0)
+        return max(float(np.linalg.norm(high - low)), 1e-3)
+
+    # --- where things are ------------------------------------------------------------------------------
+
+    def poses(self, q: Any) -> Poses:
+        """Where the bodies are at configurations q (..., nq)."""
+        q = np.asarray(q, float)
+        found = body_poses(evaluate(self.robot, q))
+        batch = q.shape[:-1]
+        n = len(self.robot.bodies)
+        R, p = np.empty((*batch, n, 3, 3)), np.empty((*batch, n, 3))
+        for i, X in enumerate(found):
+            R[..., i, :, :], p[..., i, :] = X.R, X.l
+        return Poses(R, p)
+
+    def frames(self, at: Poses) -> tuple[np.ndarray, np.ndarray]:
+        """(R, p) of all frames but the world's: (..., frames, 3, 3), (..., frames, 3)."""
+        return _on_bodies(at, [self.robot.frame(f) for f in self.robot.frames if f.name != "world"])
+
+    def tips(self, at: Poses) -> np.ndarray:
+        """Where the tips are, (..., tips, 3)."""
+        return _on_bodies(at, [self.robot.frame(t) for t in self.robot.tips])[1]
+
+    def center_of_mass(self, at: Poses) -> np.ndarray:
+        """(..., 3); the world's origin for a robot without mass."""
+        masses = np.array([b.inertia.mass for b in self.robot.bodies])
+        if not masses.sum() > 0:
+            return np.zeros((*at.p.shape[:-2], 3))
+        own = np.array([b.inertia.com for b in self.robot.bodies])
+        return np.einsum("n,...ni->...i", masses / masses.sum(), at.p + np.einsum("...nij,nj->...ni", at.R, own))
+
+    # --- arrows ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def axes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of every joint's degrees of freedom: the body (n,) and the direction (n, 3) in its axes, at neutral.
+
+        The direction of turning, or of sliding where nothing turns. Free joints have none worth an arrow.
+        """
+        bodies, directions = [], []
+        for i, joint in enumerate(self.robot.joints):
+            if joint.kind.nv > 3:
+                continue
+            for column in joint.kind.map(joint.kind.neutral()).T:
+                turning = column[:3] if np.linalg.norm(column[:3]) > 0 else column[3:]
+                bodies.append(i)
+                directions.append(turning / np.linalg.norm(turning))
+        return np.array(bodies, int), np.array(directions).reshape(-1, 3)
+
+    @cached_property
+    def _axis_dofs(self) -> np.ndarray:
+        """The entry of v that each of the axes belongs to."""
+        return np.array(
+            [
+                k
+                for j, s in zip(self.robot.joints, self.robot.v_slices)
+                if j.kind.nv <= 3
+                for k in range(s.start, s.stop)
+            ],
+            int,
+        )
+
+    def axis_arrows(self, at: Poses, lengths: Any = None) -> Arrows:
+        """Along every axis, centred at its joint; ``lengths`` (..., n) default to a sixth of the robot."""
+        bodies, directions = self.axes
+        along = np.einsum("...nij,nj->...ni", at.R[..., bodies, :, :], directions)
+        length = self.size / 6.0 if lengths is None else np.asarray(lengths)[..., None]
+        start = at.p[..., bodies, :] - (0.5 * length * along if lengths is None else 0.0)
+        return Arrows(start, start + length * along)
+
+    def force_arrows(self, at: Poses, tau: Any, largest: float) -> Arrows:
+        """The joint forces τ (..., nv) along their axes, one that is ``largest`` a quarter of the robot long."""
+        tau = np.asarray(tau, float)[..., self._axis_dofs]
+        return self.axis_arrows(at, 0.25 * self.size * tau / largest if largest > 0 else 0 * tau)
+
+    def wrench_arrows(self, at: Poses, wrenches: Any, largest: float) -> Arrows:
+        """The force parts of [moment; force] per body (..., bodies, 6), body axes, at the bodies' origins."""
+        force = np.einsum("...nij,...nj->...ni", at.R, np.asarray(wrenches, float)[..., 3:])
+        return Arrows(at.p, at.p + (0.25 * self.size / largest if largest > 0 else 0.0) * force)
+
+
+def _on_bodies(at: Poses, places: list[tuple[int, Transform]]) -> tuple[np.ndarray, np.ndarray]:
+    """Poses fixed on bodies (−1: the world), in the world."""
+    R, p = at
+    turned, points = [], []
+    for body, pose in places:
+        if body < 0:
+            turned.append(np.broadcast_to(pose.R, (*p.shape[:-2], 3, 3)))
+            points.append(np.broadcast_to(pose.l, (*p.shape[:-2], 3)))
+        else:
+            turned.append(R[..., body, :, :] @ pose.R)
+            points.append(p[..., body, :] + R[..., body, :, :] @ pose.l)
+    if not places:
+        return np.zeros((*p.shape[:-2], 0, 3, 3)), np.zeros((*p.shape[:-2], 0, 3))
+    return np.stack(turned, axis=-3), np.stack(points, axis=-2)
+
+
+# --- looks -------------------------------------------------------------------------------------------
+
+
+def _parts(visual: Visual, folders: Sequence[str | os.PathLike[str]]) -> tuple[meshes.Part, ...]:
+    shape = visual.shape
+    if isinstance(shape, Box):
+        return ((solids.box(shape.size), None),)
+    if isinstance(shape, Ball):
+        return ((solids.ball(shape.radius), None),)
+    if isinstance(shape, Rod):
+        return ((solids.rod(shape.radius, shape.length, shape.rounded), None),)
+    assert isinstance(shape, Mesh)
+    path = meshes.find(shape, folders)
+    if path is None:
+        raise FileError(f"{shape.file}: the mesh is not found; mesh_folders= names where packages lie")
+    return tuple((Triangles(t.vertices * shape.scale, t.faces), c) for t, c in meshes.load(path))
+
+
+def _rgba(colour: Any) -> tuple[float, float, float, float]:
+    r, g, b, a = PLAIN if colour is None else (float(x) for x in colour)
+    return r, g, b, a if a > 0 else 1.0
+
+
+# --- sketches ----------------------------------------------------------------------------------------
+
+
+def sketch(robot: Robot, size: float) -> list[Piece]:
+    """Rods from every joint to the next ones outward, and to tips and centres of mass; a mark for each joint."""
+    spans = _spans(robot)
+    lengths = [np.linalg.norm(e - s) for _, s, e in spans]
+    typical = float(np.median(lengths)) if lengths else size
+    radius = min(0.022 * size, 0.16 * typical)
+    pieces = [
+        Piece(body, LOOKS, solids.segment(start, end, radius), BASE if body < 0 else LINK) for body, start, end in spans
+    ]
+    for i, joint in enumerate(robot.joints):
+        mark = _joint_mark(joint.kind, 1.6 * radius)
+        if mark is not None:
+            pieces.append(Piece(i, LOOKS, mark, JOINT))
+    if any(p < 0 and j.kind.nv < 6 for p, j in zip(robot.parents, robot.joints)):
+        foot = solids.rod(2.4 * radius, 0.6 * radius).placed(Transform(np.eye(3), np.array([0, 0, -0.3 * radius])))
+        pieces.append(Piece(-1, LOOKS, foot, BASE))
+    return pieces
+
+
+def _spans(robot: Robot) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """(body, start, end) of the rods of a sketch, in body axes."""
+    origin = np.zeros(3)
+    wanted: list[tuple[int, np.ndarray]] = []
+    for i, (p, joint) in enumerate(zip(robot.parents, robot.joints)):
+        if p >= 0 or joint.kind.nv < 6:  # nothing ties a floating body to the world
+            wanted.append((p, joint.placement.l))
+        if not robot.children[i]:
+            tips = [pose.l for body, pose in map(robot.frame, robot.tips) if body == i]
+            ends = [x for x in tips if np.linalg.norm(x) > 1e-6] or [1.6 * robot.bodies[i].inertia.com]
+            wanted += [(i, e) for e in ends]
+    return [(body, origin, end) for body, end in wanted if np.linalg.norm(end) > 1e-6]
+
+
+def _joint_mark(kind: Any, radius: float) -> Triangles | None:
+    """A drum along a hinge's axis, a block on a slider, a ball for what turns about several axes."""
+    if kind.nv == 0:
+        return None
+    if kind.nv == 1:
+        column = kind.map(kind.neutral())[:, 0]
+        if np.linalg.norm(column[:3]) > 0:
+            pose = Transform(solids.rotation_onto(column[:3]), np.zeros(3))
+            return solids.rod(radius, 2.2 * radius).placed(pose)
+        return solids.box(1.9 * radius * np.ones(3)).placed(Transform(solids.rotation_onto(column[3:]), np.zeros(3)))
+    return solids.ball(1.2 * radius)
+
+
+# --- inertias ----------------------------------------------------------------------------------------
+
+
+def inertia_boxes(robot: Robot, thinnest: float) -> list[Piece]:
+    """For every body with mass the box of uniform density that has its inertia, at its centre of mass."""
+    out = []
+    for i, body in enumerate(robot.bodies):
+        if body.inertia.mass > 0:
+            sides, R = box_of_inertia(body.inertia)
+            triangles = solids.box(np.maximum(sides, thinnest)).placed(Transform(R, body.inertia.com))
+            out.append(Piece(i, INERTIAS, triangles, WEIGHT))
+    return out
+
+
+def box_of_inertia(inertia: Inertia) -> tuple[np.ndarray, np.ndarray]:
+    """The sides (3,) of the uniform box with this mass and tensor, and the rotation (3, 3) of its axes.
+
+    Its moments are m (b² + c²)/12 and so on, hence a² = 6 (I_b + I_c − I_a)/m.
+    """
+    moments, axes = np.linalg.eigh(inertia.tensor)
+    squares = 6.0 * (moments.sum() - 2.0 * moments) / inertia.mass
+    if np.linalg.det(axes) < 0:
+        axes = axes * np.array([1.0, 1.0, -1.0])
+    return np.sqrt(np.maximum(squares, 0.0)), axes

@@ -1,0 +1,174 @@
+"""Plots: what the curves hold, against numbers worked out by other means."""
+
+import sys
+
+import numpy as np
+import pytest
+from motions import fall, swing
+from numpy.testing import assert_allclose
+
+import linkwise as lw
+from linkwise.errors import InputError, LinkwiseError, UnknownNameError
+from linkwise.view import Motion
+from linkwise.view.plots import Costs
+
+pytest.importorskip("matplotlib")
+
+
+def lines(ax):
+    return {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+
+
+@pytest.fixture(scope="module")
+def falling():
+    robot = lw.load("double_pendulum")
+    return fall(robot, np.array([1.0, 0.5]), np.zeros(2), 1.0, 2e-3, damping=0.3)
+
+
+def saved(figure, tmp_path):
+    figure.savefig(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 5000
+
+
+def test_joints(falling, tmp_path):
+    figure = lw.plots.joints(falling)
+    assert len(figure.axes) == 3
+    for ax, values in zip(figure.axes, (falling.q, falling.v, falling.tau)):
+        drawn = [y for y in lines(ax).values() if len(y) == len(falling)]
+        assert_allclose(drawn, values.T)
+    saved(figure, tmp_path)
+
+
+def test_joints_that_are_asked_for():
+    motion = swing(lw.load("panda"))
+    figure = lw.plots.joints(motion, joints=["panda_joint2", "panda_joint4"])
+    found = lines(figure.axes[1])
+    assert_allclose(found["joint4"], motion.v[:, 3])
+    assert len(found) == 2
+    with pytest.raises(UnknownNameError, match="no joint is named 'elbow'"):
+        lw.plots.joints(motion, joints=["elbow"])
+
+
+def test_limits_that_are_passed_are_drawn():
+    robot = lw.load("panda")
+    q = robot.neutral() + np.zeros((3, 7))
+    q[:, 3] = [-1.0, robot.lower_limits[3] - 0.1, -1.0]
+    drawn = [line.get_ydata()[0] for line in lw.plots.joints(Motion(robot, [0, 1, 2], q)).axes[0].get_lines()[7:]]
+    assert robot.lower_limits[3] in drawn
+
+
+@pytest.mark.parametrize("name", ["quadruped", "humanoid", "cartpole", "satellite"])
+def test_joints_of_every_kind_of_robot(name, tmp_path):
+    saved(lw.plots.joints(swing(lw.load(name))), tmp_path)
+
+
+def test_energy_book_balances(falling, tmp_path):
+    figure = lw.plots.energy(falling)
+    found = lines(figure.axes[0])
+    kinetic, potential = falling.robot.energy(falling.q, falling.v)
+    assert_allclose(found["kinetic"], kinetic)
+    assert_allclose(found["total"], kinetic + potential - potential[0])
+    # Damping takes energy, all of which the work of the joint forces accounts for.
+    left_over = figure.axes[1].get_lines()[0].get_ydata()
+    assert found["total"][-1] < found["total"][0] - 1.0
+    assert np.abs(left_over).max() < 1e-7
+    saved(figure, tmp_path)
+
+
+def test_energy_needs_velocities():
+    robot = lw.load("ur5")
+    with pytest.raises(InputError, match="velocities"):
+        lw.plots.energy(Motion(robot, [0.0, 1.0], np.zeros((2, 6))))
+
+
+def test_phase_portraits(falling, tmp_path):
+    figure = lw.plots.phase(falling)
+    for i, ax in enumerate(figure.axes):
+        path = np.array([s[0] for s in ax.collections[0].get_segments()])
+        assert_allclose(path, np.stack([falling.q[:-1, i], falling.v[:-1, i]], axis=1))
+    saved(figure, tmp_path)
+    free = lw.load("quadruped")
+    assert len(lw.plots.phase(swing(free)).axes) >= 12
+    ball = lw.chain(2, joint="spherical")
+    with pytest.raises(InputError, match="no joint of one position"):
+        lw.plots.phase(swing(ball))
+
+
+def test_manipulability_is_what_the_jacobian_says(tmp_path):
+    motion = swing(lw.load("panda"))
+    figure = lw.plots.manipulability(motion, frame="tcp")
+    J = motion.robot.jacobian(motion.q, "tcp")
+    w = np.sqrt(np.linalg.det(J @ np.swapaxes(J, -1, -2)))
+    assert_allclose(figure.axes[2].get_lines()[0].get_ydata(), w, atol=1e-12)
+    squares = np.linalg.eigvalsh(J[:, 3:] @ np.swapaxes(J[:, 3:], -1, -2))
+    assert_allclose(lines(figure.axes[0])["σ₁"] ** 2, squares[:, 2])
+    assert_allclose(lines(figure.axes[0])["σ₃"] ** 2, squares[:, 0], atol=1e-12)
+    saved(figure, tmp_path)
+
+
+def test_operators_show_the_structure(tmp_path):
+    robot = lw.load("quadruped")
+    figure = lw.plots.operators(robot)
+    shown = {ax.get_title(loc="left").split()[0]: ax.get_images()[0].get_array().filled(np.nan) for ax in figure.axes}
+    q = robot.random_configuration(0)
+    for name in ("phi", "psi"):
+        dense = getattr(robot.operators(q), name).dense()
+        drawn = ~np.isnan(shown["φ" if name == "phi" else "ψ"])
+        assert (drawn == (np.abs(dense) > 1e-12 * np.abs(dense).max())).all()
+        assert not np.tril(drawn, -6).any()
+    saved(figure, tmp_path)
+    with pytest.raises(InputError, match="one configuration"):
+        lw.plots.operators(robot, robot.random_configuration(0, (2,)))
+    with pytest.raises(InputError, match="1 to 60 bodies"):
+        lw.plots.operators(lw.chain(80))
+
+
+# --- costs ---------------------------------------------------------------------------------------------
+
+
+def test_costs_grow_as_the_orders_say():
+    sizes = (4, 8, 16, 24)
+    found = lw.plots.measure_costs(sizes, timed=False)
+    n1, n2, n3 = (
+        np.array(found.operations[m], float) for m in ("articulated_body", "triangular", "composite_cholesky")
+    )
+    assert_allclose(n1[3] - n1[2], n1[2] - n1[1], rtol=0.02)  # a straight line
+    assert n1[3] < n2[3] < n3[3]
+    per_joint = n3 / np.array(sizes)
+    assert per_joint[3] - per_joint[2] > per_joint[2] - per_joint[1]  # steeper than a parabola
+    assert 4 < found.crossover(found.operations, "articulated_body", "composite_cholesky") < 10
+
+
+def test_crossover_is_where_the_lines_meet():
+    found = Costs((2, 4, 8), {"a": (10, 20, 40), "b": (4, 16, 64)})
+    assert_allclose(found.crossover(found.operations, "a", "b"), 4 + 4 * 4 / 28)
+    assert found.crossover(found.operations, "b", "a") is None
+
+
+def test_the_picture_of_costs(tmp_path):
+    sizes = (2, 4, 8)
+    table = {"articulated_body": (10, 20, 40), "triangular": (9, 21, 50), "composite_cholesky": (4, 16, 64)}
+    figure = lw.plots.costs(Costs(sizes, table, table))
+    assert len(figure.axes) == 2
+    assert any("from N = 5 on" in t.get_text() for t in figure.axes[0].texts)
+    saved(figure, tmp_path)
+
+
+@pytest.mark.parametrize("sizes, methods", [((4, 2), ("triangular",)), ((), ("triangular",)), ((2,), ("best",))])
+def test_costs_of_what_is_not_there(sizes, methods):
+    with pytest.raises(InputError, match="sizes must be increasing"):
+        lw.plots.measure_costs(sizes, methods)
+
+
+def test_compiled_cholesky_where_a_pivot_is_a_plain_number():
+    """In two hinges the tip's pivot does not depend on q, so it folds into a number before its root is taken."""
+    robot = lw.chain(2)
+    kernel = robot.compile("forward_dynamics", method="composite_cholesky")
+    q, v, tau = np.array([[0.3, -0.7], [1.0, 0.2], [0.1, -0.4]])
+    assert_allclose(kernel(q, v, tau), robot.forward_dynamics(q, v, tau), rtol=1e-12)
+
+
+def test_a_missing_package_says_what_brings_it(falling, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(LinkwiseError, match=r'pip install "linkwise\[plot\]"'):
+        lw.plots.joints(falling)
