@@ -1,10 +1,9 @@
 """linkwise: rigid-multibody dynamics as an algebra of spatial operators."""
 
-from . import view
-from .algebra.check import IdentityReport, check_identity
-from .algebra.operator import Operator
-from .algebra.rules import Rule, identities
-from .codegen.compile import compile_function as compile
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from .errors import (
     FileError,
     InputError,
@@ -38,9 +37,43 @@ from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .model.visuals import Ball, Box, Mesh, Rod, Visual
 from .robot import FORWARD_METHODS, Robot
 from .robot_linear import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
-from .view import plots
+
+if _TYPE_CHECKING:
+    from . import view
+    from .algebra.check import IdentityReport, check_identity
+    from .algebra.operator import Operator
+    from .algebra.rules import Rule, identities
+    from .codegen.compile import compile_function as compile
+    from .view import plots
 
 __version__ = "0.1.0"
+
+# Imported when first used, as loading a robot and asking it something does without: name → (module, its name there).
+_LATER = {
+    "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Operator": ("algebra.operator", "Operator"),
+    "Rule": ("algebra.rules", "Rule"),
+    "check_identity": ("algebra.check", "check_identity"),
+    "compile": ("codegen.compile", "compile_function"),
+    "identities": ("algebra.rules", "identities"),
+    "plots": ("view.plots", None),
+    "view": ("view", None),
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
+    module, attribute = _LATER[name]
+    found = _import_module(f"linkwise.{module}")
+    value = found if attribute is None else getattr(found, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "FORWARD_LINEARIZATIONS",
