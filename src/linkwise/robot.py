@@ -92,6 +92,13 @@ class Robot(Model):
         parts = [j.kind.difference(q0[..., a], q1[..., a]) for j, a in zip(self.joints, self.q_slices)]
         return self._concatenated(parts, batch, q0)
 
+    @compiled("q", "v")
+    def configuration_rate(self, q: Any, v: Any) -> Array:
+        """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
+        return self._concatenated(parts, batch, q)
+
     def _pair(self, x: Array, y: Array, nx: str, ny: str) -> tuple[Array, Array, tuple[int, ...]]:
         batch, (x, y) = inputs.together(self, **{nx: x, ny: y})
         return x, y, batch

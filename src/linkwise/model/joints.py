@@ -105,6 +105,10 @@ class JointKind:
         """q1 ⊖ q0: the dv with q0 ⊕ dv = q1."""
         return q1 - q0
 
+    def rate(self, q: Array, v: Array) -> Array:
+        """dq/dt at the velocity v: how q ⊕ tv leaves q."""
+        return v
+
     def error(self, q: np.ndarray) -> str | None:
         """Why q is no configuration of this joint (a quaternion without length), or None."""
         return None
@@ -235,6 +239,9 @@ class Spherical(JointKind):
     def difference(self, q0: Array, q1: Array) -> Array:
         return quaternion_log(quaternion_product(_conjugate(q0), q1))
 
+    def rate(self, q: Array, v: Array) -> Array:
+        return _quaternion_rate(q, v)
+
     def error(self, q: np.ndarray) -> str | None:
         return _quaternion_error(q)
 
@@ -283,6 +290,10 @@ class Planar(JointKind):
         k = arrays.where(small, 1.0 - half * half / 3.0, safe * arrays.cos(safe) / arrays.sin(safe))
         return arrays.stack([k * x + half * y, k * y - half * x, turn])
 
+    def rate(self, q: Array, v: Array) -> Array:
+        c, s = arrays.cos(q[..., 2]), arrays.sin(q[..., 2])
+        return arrays.stack([c * v[..., 0] - s * v[..., 1], s * v[..., 0] + c * v[..., 1], v[..., 2]])
+
 
 @dataclass(frozen=True, eq=False)
 class Free(JointKind):
@@ -305,6 +316,10 @@ class Free(JointKind):
 
     def difference(self, q0: Array, q1: Array) -> Array:
         return screw_log(self.transform(q0).inverse().compose(self.transform(q1)))
+
+    def rate(self, q: Array, v: Array) -> Array:
+        moved = (rotation_from_quaternion(q[..., 3:]) @ v[..., 3:, None])[..., 0]
+        return arrays.namespace(moved).concatenate([moved, _quaternion_rate(q[..., 3:], v[..., :3])], axis=-1)
 
     def error(self, q: np.ndarray) -> str | None:
         return _quaternion_error(q[..., 3:])
@@ -376,6 +391,9 @@ class Custom(JointKind):
         inverse = np.linalg.pinv(self.H).astype(_precision(q0))
         return (inverse @ Free().difference(q0, q1)[..., None])[..., 0]
 
+    def rate(self, q: Array, v: Array) -> Array:
+        return v if self.commutes else Free().rate(q, self._twist(v))
+
     def _twist(self, dv: Array) -> Array:
         return (self.H.astype(_precision(dv)) @ dv[..., None])[..., 0]
 
@@ -410,6 +428,12 @@ def _precision(q: Array) -> Any:
 
 def _conjugate(q: Array) -> Array:
     return q * np.array([-1.0, -1.0, -1.0, 1.0], dtype=_precision(q))
+
+
+def _quaternion_rate(q: Array, w: Array) -> Array:
+    """½ q ω, of the length of q: a quaternion of any length keeps it."""
+    pure = arrays.namespace(w).concatenate([w, w[..., :1] * 0.0], axis=-1)
+    return 0.5 * quaternion_product(q, pure)
 
 
 def _normalised(q: Array) -> Array:
