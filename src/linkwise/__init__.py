@@ -8,10 +8,12 @@ from .errors import (
     FileError,
     InputError,
     LinkwiseError,
+    MissingExtraError,
     ModelError,
     ModelWarning,
     NoRecursionError,
     NotAdmittedError,
+    SimulationError,
     SingularError,
     SpaceError,
     UnknownNameError,
@@ -33,14 +35,20 @@ from .model.joints import (
 )
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .robot import FORWARD_METHODS, Robot
+from .simulate.events import Crossing, Event
+from .simulate.rollout import rollout, simulate
+from .simulate.trajectory import EnergyBooks, Trajectory
 
 __version__ = "0.1.0"
 
 __all__ = [
     "FORWARD_METHODS",
     "Body",
+    "Crossing",
     "Custom",
     "Cylindrical",
+    "EnergyBooks",
+    "Event",
     "FileError",
     "Fixed",
     "Frame",
@@ -53,6 +61,7 @@ __all__ = [
     "Limits",
     "LinkwiseError",
     "Mimic",
+    "MissingExtraError",
     "ModelError",
     "ModelWarning",
     "NoRecursionError",
@@ -64,9 +73,11 @@ __all__ = [
     "Robot",
     "Rotor",
     "Rule",
+    "SimulationError",
     "SingularError",
     "SpaceError",
     "Spherical",
+    "Trajectory",
     "Universal",
     "UnknownNameError",
     "assemble",
@@ -77,4 +88,6 @@ __all__ = [
     "load",
     "random_tree",
     "robots",
+    "rollout",
+    "simulate",
 ]

@@ -17,6 +17,7 @@ from .arrays import Array
 from .dispatch import compiled
 from .dynamics import (
     articulated_rates,
+    canonical,
     coriolis,
     curvature,
     diagonal,
@@ -91,13 +92,6 @@ class Robot(Model):
         q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
         parts = [j.kind.difference(q0[..., a], q1[..., a]) for j, a in zip(self.joints, self.q_slices)]
         return self._concatenated(parts, batch, q0)
-
-    @compiled("q", "v")
-    def configuration_rate(self, q: Any, v: Any) -> Array:
-        """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
-        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
-        parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
-        return self._concatenated(parts, batch, q)
 
     def _pair(self, x: Array, y: Array, nx: str, ny: str) -> tuple[Array, Array, tuple[int, ...]]:
         batch, (x, y) = inputs.together(self, **{nx: x, ny: y})
@@ -532,6 +526,20 @@ class Robot(Model):
         """
         q = self.random_configuration(0, (5,)) if q is None else inputs.configuration(self, q)
         return curvature.is_flat(self, q, tolerance)
+
+    # --- motion ----------------------------------------------------------------------------------------
+
+    @compiled("q", "v")
+    def configuration_rate(self, q: Any, v: Any) -> Array:
+        """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
+        return self._concatenated(parts, batch, q)
+
+    @compiled("q", "v")
+    def momentum_force(self, q: Any, v: Any) -> Array:
+        """d(𝓜v)/dt − τ, (..., nv): how fast the momenta p = 𝓜v change where no joint forces act; 𝓜̇v − bias force."""
+        return self._call(canonical.momentum_force, 1, q, v=v)
 
     # --- operators -----------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ JOINT_SPACE = frozenset(
         "mass_factor",
         "mass_factor_rate",
         "mass_matrix_sensitivity",
+        "momentum_force",
     }
 )
 

@@ -36,7 +36,9 @@ def _driver(program: Program, t: VectorType, carried: Mapping[str, int], stepped
     total = len(sizes) + len(outputs)
     header = [line for n in range(total) for line in _words(n)]
     places = [line for n in range(total) for line in _place(n)]
-    reads, rereads, writes = [], [], []
+    reads: list[str] = []
+    rereads: list[str] = []
+    writes: list[str] = []
     for n, (name, size, start) in enumerate(zip(names, sizes, starts)):
         if size:
             reads.append(f"  %b{n} = getelementptr i8, ptr %scratch, i64 {start * vector}")

@@ -23,7 +23,11 @@ class Repeated:
     """
 
     def __init__(
-        self, make: Callable[[], Program], carried: Mapping[str, int], stepped: Sequence[str], request: str | None = None
+        self,
+        make: Callable[[], Program],
+        carried: Mapping[str, int],
+        stepped: Sequence[str],
+        request: str | None = None,
     ) -> None:
         self.carried, self.stepped = dict(carried), frozenset(stepped)
         self._code = _LoopingKernel.remembered(request, make)
@@ -35,13 +39,23 @@ class Repeated:
         """Exact operation counts for one step of one state."""
         return self._code.operations
 
+    def is_shorter_than(self, nodes: int) -> bool:
+        """Whether its program is no longer than this; what is compiled already counts as short."""
+        return self._code.is_remembered or len(self._code.program.nodes) <= nodes
+
     def run(
-        self, inputs: Mapping[str, np.ndarray], steps: int, every: int = 1, threads: int | None = None
+        self,
+        inputs: Mapping[str, np.ndarray],
+        steps: int,
+        every: int = 1,
+        threads: int | None = None,
+        out: Sequence[np.ndarray] | None = None,
     ) -> tuple[list[np.ndarray], bool]:
         """(outputs (states, steps // every, …) after every ``every``-th step, whether all steps were sound).
 
         Inputs are (states, n), or (n,) for all states; stepped ones (states, steps, n) or (steps, n). All have one
-        precision. Where a matrix that is inverted was singular the steps are not sound.
+        precision. Where a matrix that is inverted was singular the steps are not sound. ``out`` receives the outputs;
+        its rows may have any strides.
         """
         if steps < 0 or every < 1:
             raise InputError(f"steps must not be negative and every at least 1, got {steps} and {every}")
@@ -49,7 +63,7 @@ class Repeated:
         dtype = arrays[0].dtype
         count = self._states(arrays)
         wide = [self._wide(name, x, count, steps, dtype) for name, x in zip(self.signature.inputs, arrays)]
-        outputs = [np.empty((count, steps // every, *s), dtype) for s in self.signature.shapes]
+        outputs = self._outputs(out, (count, steps // every), dtype)
         code = self._code.code(dtype)
         workers = workers_for(count * max(1, steps // 64), threads) if count > code.vector.lanes else 1
         share = -(-count // (workers * code.vector.lanes)) * code.vector.lanes
@@ -58,13 +72,24 @@ class Repeated:
         failed = [f() for f in work] if len(work) < 2 else list(thread_pool().map(lambda f: f(), work))
         return outputs, not any(failed)
 
+    def _outputs(self, out: Sequence[np.ndarray] | None, rows: tuple[int, int], dtype: Any) -> list[np.ndarray]:
+        shapes = [(*rows, *s) for s in self.signature.shapes]
+        if out is None:
+            return [np.empty(shape, dtype) for shape in shapes]
+        for x, shape in zip(out, shapes, strict=True):
+            if x.shape != shape or x.dtype != dtype or (x.size and x.strides[-1] != x.itemsize):
+                raise InputError(f"out must hold {np.dtype(dtype).name} arrays of shapes {shapes}, numbers packed")
+        return list(out)
+
     def _states(self, arrays: Sequence[np.ndarray]) -> int:
         """How many states the inputs are for."""
         plain = [x.ndim - (name in self.stepped) for name, x in zip(self.signature.inputs, arrays)]
         counts = {len(x) for x, axes in zip(arrays, plain) if axes == 2}
         if len(counts) > 1 or any(axes not in (1, 2) for axes in plain):
             shown = ", ".join(f"{name} {x.shape}" for name, x in zip(self.signature.inputs, arrays))
-            raise InputError(f"inputs of repeated steps are (n,) or (states, n), stepped ones have steps before n: {shown}")
+            raise InputError(
+                f"inputs of repeated steps are (n,) or (states, n), stepped ones have steps before n: {shown}"
+            )
         return counts.pop() if counts else 1
 
     def _wide(self, name: str, x: np.ndarray, count: int, steps: int, dtype: Any) -> np.ndarray:

@@ -1,9 +1,9 @@
 """Motion in momenta: p = 𝓜β, and how it changes.
 
-    ṗ = 𝓜̇β − 𝓒 − gravity + T = 𝓒atᵀβ − gravity + T        (𝓜̇ = Cat + Cat*, with the Coriolis matrix Cat)
+    ṗ = 𝓜̇β − 𝓒 − gravity + T
 
-In the papers' terms p = Hh, where h = φMV holds the momenta of what is outboard of each joint. The inertial rate of h(k)
-is the force across joint k plus the weight outboard; seen from body k it is less S[V]h. So, without T,
+In the papers' terms p = Hh, where h = φMV holds the momenta of what is outboard of each joint. The inertial rate of
+h(k) is the force across joint k plus the weight outboard; seen from body k it is less S[V]h. So, without T,
 
     ṗ = −H [S[V]h + φM a_g] + (dH/dt) h,      a_g the acceleration of gravity as the base's (math notes 3),
 

@@ -77,7 +77,8 @@ class Passive:
 
     @staticmethod
     def from_plain(found: Mapping[str, Any]) -> Passive:
-        return Passive(**{k: x if k == "friction_speed" else np.asarray(x, dtype=float) for k, x in found.items()})
+        known: dict[str, Any] = {k: np.asarray(x, dtype=float) for k, x in found.items()}
+        return Passive(**known | {"friction_speed": float(found["friction_speed"])})
 
 
 def passive(

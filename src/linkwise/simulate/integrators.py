@@ -14,7 +14,6 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..dynamics.canonical import momentum_force
 from ..dynamics.diagonal_motion import Coordinates, runge_kutta_4, semi_implicit_euler
 from ..errors import NotAdmittedError
 from ..robot import Robot
@@ -33,6 +32,7 @@ class System:
     dynamics: Robot
     force: Callable[[Any, Array, Array], Array] | None  # τ(t, q, v), (..., nv)
     passive: Passive
+    target: str | None = None  # of the robot's methods, where the step runs on arrays
 
     @property
     def keeps_books(self) -> bool:
@@ -54,7 +54,7 @@ class System:
         """(v, ẇ) of w = [v; books]."""
         v = self.velocity(q, w)
         total, powers = self.forces(tau, q, v)
-        a = self.dynamics.forward_dynamics(q, v, total)
+        a = self.dynamics.forward_dynamics(q, v, total, target=self.target)
         return v, a if powers is None else np.concatenate([a, powers], axis=-1)
 
     def velocity(self, q: Array, w: Array) -> Array:
@@ -88,37 +88,37 @@ def variational(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Array, A
 
         p + ½h ṗ = c(hξ)*μ + ½h tanh(¼ ad(hξ))*f,        p' = p + h ṗ,
 
-    c(x) = ½ad(x) coth ½ad(x), f = ṗ − ad(ξ)*μ, where ad is that of each joint's group: zero for all joints but those with
-    quaternions and planar ones, for which this is the implicit midpoint rule in (q, p). ξ is found by a fixed
-    number of iterations ξ ← 𝓜(q̄)⁻¹[…].
+    c(x) = ½ad(x) coth ½ad(x), f = ṗ − ad(ξ)*μ, where ad is that of each joint's group. It is zero for all joints but
+    those with quaternions and planar ones: for the others this is the implicit midpoint rule in (q, p). ξ is found by
+    a fixed number of iterations ξ ← 𝓜(q̄)⁻¹[…].
     """
     v = s.velocity(q, w)
-    p = mass_times(s, q, v)
+    p = _mass_times(s, q, v)
     xi = v
     for _ in range(ITERATIONS):
         middle = s.robot.integrate(q, 0.5 * h * xi)
         rate, _ = _momentum_rate(s, t, middle, xi, h)
         mean = p + 0.5 * h * rate - _turning(s, middle, xi, rate, h)
-        xi = mass_solve(s, middle, mean)
+        xi = _mass_solve(s, middle, mean)
     rate, powers = _momentum_rate(s, t, s.robot.integrate(q, 0.5 * h * xi), xi, h)
     q = s.robot.integrate(q, h * xi)
-    v = mass_solve(s, q, p + h * rate)
+    v = _mass_solve(s, q, p + h * rate)
     if powers is None:
         return q, v
     return q, np.concatenate([v, w[..., s.robot.nv :] + h * powers], axis=-1)
 
 
-def mass_times(s: System, q: Array, v: Array) -> Array:
-    return s.dynamics.mass_times(q, v)
+def _mass_times(s: System, q: Array, v: Array) -> Array:
+    return s.dynamics.mass_times(q, v, target=s.target)
 
 
-def mass_solve(s: System, q: Array, p: Array) -> Array:
-    return s.dynamics.mass_solve(q, p)
+def _mass_solve(s: System, q: Array, p: Array) -> Array:
+    return s.dynamics.mass_solve(q, p, target=s.target)
 
 
 def _momentum_rate(s: System, t: Any, q: Array, xi: Array, h: Any) -> tuple[Array, Array | None]:
     total, powers = s.forces(s.applied(t + 0.5 * h, q, xi), q, xi)
-    return momentum_force(s.dynamics, q, xi) + total, powers
+    return s.dynamics.momentum_force(q, xi, target=s.target) + total, powers
 
 
 _COTH = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)  # ½x coth ½x − 1, powers x², x⁴, …
@@ -129,7 +129,7 @@ def _turning(s: System, q: Array, xi: Array, rate: Array, h: Any) -> Any:
     """(c(hξ) − 1)*μ + ½h tanh(¼ ad(hξ))*f, (..., nv): what joints that do not commute add, to 1e-15 for h|ω| < 0.3."""
     if all(_commutes(joint.kind) for joint in s.robot.joints):
         return 0.0
-    mu = mass_times(s, q, xi)
+    mu = _mass_times(s, q, xi)
     parts = []
     for joint, where in zip(s.robot.joints, s.robot.v_slices):
         kind = joint.kind
