@@ -33,7 +33,15 @@ from .structure import LEAF, flatten, rebuild
 
 # Functions that are sweeps from joint-space vectors to joint-space vectors, and nothing besides.
 ROLLABLE = frozenset(
-    {"inverse_dynamics", "bias_force", "gravity_force", "forward_dynamics", "mass_times", "mass_solve"}
+    {
+        "inverse_dynamics",
+        "bias_force",
+        "gravity_force",
+        "forward_dynamics",
+        "mass_times",
+        "mass_solve",
+        "momentum_force",
+    }
 )
 
 

@@ -24,7 +24,6 @@ from .controllers import Law
 from .forces import Passive
 from .integrators import BOOKS, METHODS, System
 
-
 _CARRIED = {"q": 0, "w": 1}
 
 
