@@ -151,9 +151,12 @@ def raise_singular(task: Task, q: Array, w: Array) -> None:
     """Say which joint has no inertia, as forward dynamics does; or at least when."""
     v = w[..., : task.robot.nv]
     task.robot.forward_dynamics(q, v, 0.0 * v, target="numpy")
-    raise SimulationError(
-        "the mass matrix became singular on the way; take a smaller step, or look at the robot's inertias"
-    )
+    if task.method == "variational":
+        raise SimulationError(
+            "the iterations of the variational step did not settle: forces change too fast for this step; take a smaller"
+            ' one, hold the controller (hold=True), or use method="rk4"'
+        )
+    raise SimulationError("the mass matrix became singular on the way; look at the robot's inertias")
 
 
 # --- on arrays ---------------------------------------------------------------------------------------
