@@ -1,6 +1,5 @@
 """Momenta p = 𝓜v and their rate, and rates of configurations."""
 
-import numpy as np
 import pytest
 from trees import ALL, assert_close, robot, state
 

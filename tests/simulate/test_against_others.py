@@ -12,13 +12,13 @@ mujoco = pytest.importorskip("mujoco")
 
 def test_arm_against_scipy_on_the_dense_equations():
     """𝓜v̇ = τ − bias with a dense solve, from NumPy sweeps: nothing of the compiled path."""
-    r = lw.load("ur5")
+    r = lw.chain(4, seed=3)
     rng = np.random.default_rng(0)
-    q, v = r.random_configuration(rng), rng.normal(size=6)
+    q, v = r.random_configuration(rng), rng.normal(size=4)
 
     def rate(t, y):
-        q, v = y[:6], y[6:]
-        tau = -3.0 * v - 2.0 * np.sin(q) + np.sin(3 * t)
+        q, v = y[:4], y[4:]
+        tau = -0.1 * v - 0.5 * np.sin(q) + 0.2 * np.sin(3 * t)
         bias = r.bias_force(q, v, target="numpy")
         return np.concatenate([v, np.linalg.solve(r.mass_matrix(q, target="numpy"), tau - bias)])
 
@@ -26,12 +26,12 @@ def test_arm_against_scipy_on_the_dense_equations():
         from linkwise import arrays
 
         wave = np.sin(3 * t) if isinstance(t, float) else (3 * t).sin()
-        return -2.0 * arrays.sin(q) + wave
+        return -0.5 * arrays.sin(q) + 0.2 * wave
 
     exact = solve_ivp(rate, (0, 0.5), np.concatenate([q, v]), "DOP853", rtol=1e-13, atol=1e-13, t_eval=[0.25, 0.5])
-    for method, step in (("rk4", 2.5e-4), ("dop853", 0.25), ("radau", 0.25)):
+    for method, step in (("rk4", 2.5e-4), ("dop853", 0.25), ("lsoda", 0.25)):
         tight = {"rtol": 1e-12, "atol": 1e-13}
-        t = lw.simulate(r, q, v, controller, duration=0.5, step=step, method=method, damping=3.0, **tight)
+        t = lw.simulate(r, q, v, controller, duration=0.5, step=step, method=method, damping=0.1, **tight)
         here = np.concatenate([t.q, t.v], axis=-1)[[len(t) // 2, -1]]
         assert np.abs(here - exact.y.T).max() < 1e-10
 

@@ -120,7 +120,14 @@ def test_quaternions_keep_unit_length(method):
 def test_compiled_steps_are_the_steps_on_arrays(name, method):
     r = robot(name)
     q, v = r.random_configuration(1, (2, 3)), np.random.default_rng(1).normal(size=(2, 3, r.nv))
-    options = {"duration": 0.05, "step": 0.005, "method": method, "damping": 0.02, "friction": 0.01, "friction_speed": 0.2}
+    options = {
+        "duration": 0.05,
+        "step": 0.005,
+        "method": method,
+        "damping": 0.02,
+        "friction": 0.01,
+        "friction_speed": 0.2,
+    }
     a = lw.simulate(r, q, v, pushed, **options)
     b = lw.simulate(r, q, v, pushed, target="numpy", **options)
     assert a.q.shape == (2, 3, 11, r.nq)

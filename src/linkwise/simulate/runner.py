@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -63,17 +64,21 @@ class Run:
         """Fill the rows after the first of ``part``; where an event stops, (steps made, time, q, w) there."""
         if not watches:
             rows = [x[:, 1:] for x in part]
-            self.stepper.advance(part[0][:, 0], part[1][:, 0], first, n, every, tau, rows)
+            self._advance(part[0][:, 0], part[1][:, 0], first, n, every, tau, rows)
             self._check(part, first, every, tau)
             return None
         fine = [np.empty((len(x), n + 1, x.shape[-1]), x.dtype) for x in part]
         for x, y in zip(fine, part):
             x[:, 0] = y[:, 0]
-        self.stepper.advance(fine[0][:, 0], fine[1][:, 0], first, n, 1, tau, [x[:, 1:] for x in fine])
+        self._advance(fine[0][:, 0], fine[1][:, 0], first, n, 1, tau, [x[:, 1:] for x in fine])
         self._check(fine, first, 1, tau)
         for x, y in zip(fine, part):
             y[:, 1:] = x[:, every::every]
         return self._watch(fine, first, tau, watches)
+
+    def _advance(self, *arguments: Any) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # the check says it with step and joint
+            self.stepper.advance(*arguments)
 
     # --- events --------------------------------------------------------------------------------------
 
@@ -141,27 +146,28 @@ class Run:
         bad = ~(np.isfinite(part[0]).all(axis=-1) & np.isfinite(part[1]).all(axis=-1))
         row = int(np.argmax(bad.any(axis=0)))
         state = int(np.argmax(bad[:, row]))
-        number, q, v = self._first_bad(part, first, row, every, tau, state)
-        raise SimulationError(self._lost(number, state, len(part[0]), q, v))
+        number, lost, before = self._first_bad(part, first, row, every, tau, state)
+        raise SimulationError(self._lost(number, state, len(part[0]), lost, before))
 
     def _first_bad(
         self, part: list[Array], first: int, row: int, every: int, tau: Array | None, state: int
     ) -> tuple[int, Array, Array]:
-        """The very step, found by going again over those between two rows."""
+        """(the very step, w after it, w before it), found by going again over those between two rows."""
         at = first + row * every
         if every > 1 and row and not getattr(self.stepper, "applied", None):
             fine = [np.empty((len(x), every, x.shape[-1]), x.dtype) for x in part]
             table = None if tau is None else tau[..., (row - 1) * every : row * every, :]
-            self.stepper.advance(part[0][:, row - 1], part[1][:, row - 1], at - every, every, 1, table, fine)
+            self._advance(part[0][:, row - 1], part[1][:, row - 1], at - every, every, 1, table, fine)
             lost = [~np.isfinite(x[state]).all(axis=-1) for x in fine]
             k = int(np.argmax(lost[0] | lost[1]))
-            return at - every + k + 1, fine[0][state, k], fine[1][state, k]
-        return at, part[0][state, row], part[1][state, row]
+            return at - every + k + 1, fine[1][state, k], (fine if k else part)[1][state, k - 1 if k else row - 1]
+        return at, part[1][state, row], part[1][state, max(row - 1, 0)]
 
-    def _lost(self, number: int, state: int, states: int, q: Array, w: Array) -> str:
-        names_q, names_v = labels(self.task.robot)
-        values = [*zip(names_q, q), *zip(names_v, w)]
-        joint = next((name for name, x in values if not np.isfinite(x)), "the energy books")
+    def _lost(self, number: int, state: int, states: int, w: Array, before: Array) -> str:
+        """Of the joints that are lost, usually all at once, the one that was fastest before is named."""
+        nv = self.task.robot.nv
+        speeds = np.where(np.isfinite(w[:nv]), -1.0, np.abs(before[:nv]))
+        joint = labels(self.task.robot)[1][int(np.argmax(speeds))]
         which = f" of state {state} in the batch" if states > 1 else ""
         return (
             f"step {number} (t = {self.task.time(number):g} s): joint {joint!r}{which} is no longer finite; take a"

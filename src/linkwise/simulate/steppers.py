@@ -153,8 +153,8 @@ def raise_singular(task: Task, q: Array, w: Array) -> None:
     task.robot.forward_dynamics(q, v, 0.0 * v, target="numpy")
     if task.method == "variational":
         raise SimulationError(
-            "the iterations of the variational step did not settle: forces change too fast for this step; take a smaller"
-            ' one, hold the controller (hold=True), or use method="rk4"'
+            "the iterations of the variational step did not settle: forces change too fast for this step; take a"
+            ' smaller one, hold the controller (hold=True), or use method="rk4"'
         )
     raise SimulationError("the mass matrix became singular on the way; look at the robot's inertias")
 
