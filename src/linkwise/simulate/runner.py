@@ -164,9 +164,13 @@ class Run:
         return at, part[1][state, row], part[1][state, max(row - 1, 0)]
 
     def _lost(self, number: int, state: int, states: int, w: Array, before: Array) -> str:
-        """Of the joints that are lost, usually all at once, the one that was fastest before is named."""
+        """Of the joints that are lost, usually all at once, the one that was fastest before is named.
+
+        Where speeds are finite still and their energy is not, it is the fastest of all.
+        """
         nv = self.task.robot.nv
-        speeds = np.where(np.isfinite(w[:nv]), -1.0, np.abs(before[:nv]))
+        lost = ~np.isfinite(w[:nv])
+        speeds = np.where(lost, np.abs(before[:nv]), -1.0) if lost.any() else np.abs(w[:nv])
         joint = labels(self.task.robot)[1][int(np.argmax(speeds))]
         which = f" of state {state} in the batch" if states > 1 else ""
         return (
