@@ -12,7 +12,6 @@ import numpy as np
 from .. import inputs
 from ..arrays import Array
 from ..codegen.parameters import parameter_sizes
-from ..dispatch import default_target
 from ..errors import InputError, UnknownNameError
 from ..robot import Robot
 from . import adaptive
@@ -71,6 +70,7 @@ def simulate(
     dampers (``stop_damping``) that never pull. ``events`` are functions of (robot, t, q, v) or :class:`Event` objects.
     ``parameters`` ({"inertial": (..., bodies, 10), "offsets": (..., bodies, 3)}) replace numbers of the robot.
     ``check`` refuses states that are no longer finite; ``progress`` shows a bar (default: on terminals, for long work).
+    ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
     """
     forces = passive(robot, damping, friction, limits, friction_speed, stop_stiffness, stop_damping)
     settings = Settings(_method(robot, method), _positive(step, "step"), every, 0, bool(hold), forces)
@@ -201,7 +201,7 @@ def _simulated(
     task = Task(
         robot, settings.method, settings.step, settings.passive, law, settings.hold, tau is not None, own, threads
     )
-    chosen = target or default_target()
+    chosen = target or "cpu"
     if chosen not in ("cpu", "numpy"):
         raise InputError(f'target is "cpu" or "numpy" here, got {target!r}')
 
