@@ -60,8 +60,8 @@ def test_the_quickest_way_is_chosen():
         return -v if float(t) < 1 else v
 
     def chosen(function=None, target="cpu", callback=False, **named):
-        law = None if function is None else Law(r, function)
-        return type(_stepper(Task(r, "rk4", 1e-3, Passive(), law, **named), (), target, callback))
+        law = None if function is None else Law(r, function, callback)
+        return type(_stepper(Task(r, "rk4", 1e-3, Passive(), law, **named), (), target))
 
     assert chosen() is CompiledStepper
     assert chosen(pd) is CompiledStepper

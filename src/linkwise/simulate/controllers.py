@@ -26,6 +26,7 @@ class Law:
 
     robot: Robot
     function: Controller
+    callback: bool = False  # whether it is to be called, and not compiled
 
     def __call__(self, t: Any, q: Array, v: Array) -> Array:
         """τ in the batch and precision of v."""
@@ -33,7 +34,7 @@ class Law:
 
     def on(self, robot: Robot) -> Law:
         """The same law for the robot of a trace, whose numbers may be symbols."""
-        return Law(robot, self.function)
+        return Law(robot, self.function, self.callback)
 
     def at_flat(self, t: float, q: Array, v: Array, batch: tuple[int, ...]) -> Array:
         """τ (states, nv) at flat states, asked in the user's batch shape where these are all of its states."""
@@ -43,6 +44,8 @@ class Law:
     @cached_property
     def kernel(self) -> Kernel | None:
         """The law as machine code of (t, q, v); None where it does not run on symbols, for whatever reason."""
+        if self.callback:
+            return None
         try:
             return Kernel(trace(self.robot, self._traced, "controller", sizes={"t": 1}))
         except Exception:  # the function is the user's: where it is wrong, calling it back will say so

@@ -147,13 +147,13 @@ def _turning(s: System, q: Array, xi: Array, rate: Array, h: Any) -> Any:
         f = r - dual @ m
         step = h * dual
         quarter = 0.25 * step
-        first = _even_series(step, m, _COTH, start=step @ (step @ m))
-        second = _even_series(quarter, f, _TANH, start=quarter @ f)
+        first = _even_series(step, _COTH, step @ (step @ m))
+        second = _even_series(quarter, _TANH, quarter @ f)
         parts.append((first + 0.5 * h * second)[..., 0])
     return np.concatenate(parts, axis=-1)
 
 
-def _even_series(A: Array, x: Array, coefficients: tuple[float, ...], start: Array) -> Array:
+def _even_series(A: Array, coefficients: tuple[float, ...], start: Array) -> Array:
     """Σ c_k A^{2k} start."""
     total, term = coefficients[0] * start, start
     for c in coefficients[1:]:

@@ -195,7 +195,7 @@ def _simulated(
     watched = as_events(events)
     if batch and any(e.stop for e in watched):
         raise InputError("events that stop are for one state; a batch has no common end (use stop=False)")
-    law = None if controller is None else Law(robot, controller)
+    law = None if controller is None else Law(robot, controller, callback)
     table = None if tau is None else _table(robot, tau, batch, steps, q.dtype)
     own = _parameters(robot, parameters, batch, q.dtype)
     task = Task(
@@ -208,14 +208,12 @@ def _simulated(
     if settings.method in adaptive.SOLVERS:
         if tau is not None or settings.hold or own:
             raise InputError(f"{settings.method} chooses its own steps: tau, hold and parameters are for fixed steps")
-        times = settings.step * (settings.first + settings.every * np.arange(steps // settings.every + 1))
+        times = task.times(settings.first, steps // settings.every + 1, settings.every)
         assert settings.tolerances is not None
-        if callback and law is not None:
-            law.__dict__["kernel"] = None
         times, Q, W, found = adaptive.solve(task, q, w, times, settings.tolerances, watched, chosen, progress)
         stepper: Any = None
     else:
-        stepper = _stepper(task, batch, chosen, callback)
+        stepper = _stepper(task, batch, chosen)
         run = Run(task, stepper, watched, check, progress)
         times, Q, W = run(q, w, settings.first, steps, settings.every, table)
         found = run.found
@@ -223,10 +221,8 @@ def _simulated(
                        found)  # fmt: skip
 
 
-def _stepper(task: Task, batch: tuple[int, ...], target: str, callback: bool) -> Stepper:
+def _stepper(task: Task, batch: tuple[int, ...], target: str) -> Stepper:
     """The quickest way to make these steps."""
-    if callback and task.law is not None:
-        task.law.__dict__["kernel"] = None
     if target == "numpy":
         if task.parameters:
             raise InputError('parameters per state need compiled code: target="cpu"')

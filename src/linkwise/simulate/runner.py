@@ -53,10 +53,7 @@ class Run:
                 done += n
                 chunk = _next_chunk(chunk, every, time.perf_counter() - began)
                 bar.advance(n)
-        return self._times(first, rows, every), out[0], out[1]
-
-    def _times(self, first: int, rows: int, every: int) -> np.ndarray:
-        return np.array([self.task.time(first + i * every) for i in range(rows)])
+        return self.task.times(first, rows, every), out[0], out[1]
 
     def _chunk(
         self, part: list[Array], first: int, n: int, every: int, tau: Array | None, watches: Sequence[Watch]
@@ -88,7 +85,7 @@ class Run:
         """Record what crossed zero; the earliest event that stops ends the chunk."""
         nv = self.task.robot.nv
         q, v = fine[0], fine[1][..., :nv]
-        times = self._times(first, q.shape[1], 1)
+        times = self.task.times(first, q.shape[1], 1)
         found: list[tuple[float, int, int, Event, Array, Array]] = []
         for watch in watches:
             values = watch.values(times, q, v)
@@ -131,7 +128,7 @@ class Run:
     ) -> tuple[np.ndarray, Array, Array]:
         """The rows before the event, and the state at it."""
         rows = (done + k) // every + 1
-        times = self._times(first, rows, every)
+        times = self.task.times(first, rows, every)
         if when <= times[-1]:  # the event is where a step began
             rows, times = rows - 1, times[:-1]
         ends = [np.concatenate([x[:, :rows], y[:, None]], axis=1) for x, y in zip(out, (q, w))]

@@ -49,6 +49,10 @@ class Task:
         """The time at the start of a step."""
         return index * self.step
 
+    def times(self, first: int, count: int, every: int = 1) -> np.ndarray:
+        """The times at the start of every ``every``-th step, (count,)."""
+        return np.arange(first, first + count * every, every) * self.step
+
 
 class Stepper(Protocol):
     """Makes ``steps`` steps from the step ``first`` on, and writes every ``every``-th state into rows of q and w."""
@@ -121,8 +125,7 @@ class CompiledStepper:
     def advance(
         self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None, out: Sequence[Array]
     ) -> None:
-        times = np.array([self.task.time(first + i) for i in range(steps)])[:, None] if "t" in self.names else None
-        self._run(q, w, times, steps, every, tau, self.task.step, out)
+        self._run(q, w, self.task.times(first, steps)[:, None], steps, every, tau, self.task.step, out)
 
     def fraction(self, q: Array, w: Array, index: int, part: float, tau: Array | None) -> tuple[Array, Array]:
         times = np.array([[self.task.time(index)]])
