@@ -13,6 +13,7 @@ from .errors import (
     ModelWarning,
     NoRecursionError,
     NotAdmittedError,
+    SimulationError,
     SingularError,
     SpaceError,
     UnknownNameError,
@@ -44,6 +45,9 @@ if _TYPE_CHECKING:
     from .algebra.operator import Operator
     from .algebra.rules import Rule, identities
     from .codegen.compile import compile_function as compile
+    from .simulation.events import Crossing, Event
+    from .simulation.rollout import rollout, simulate
+    from .simulation.trajectory import EnergyBooks, Trajectory
     from .view import plots
 
 __version__ = "0.1.0"
@@ -51,12 +55,18 @@ __version__ = "0.1.0"
 # Imported when first used, as loading a robot and asking it something does without: name → (module, its name there).
 _LATER = {
     "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Crossing": ("simulation.events", "Crossing"),
+    "EnergyBooks": ("simulation.trajectory", "EnergyBooks"),
+    "Event": ("simulation.events", "Event"),
     "Operator": ("algebra.operator", "Operator"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.compile", "compile_function"),
+    "Trajectory": ("simulation.trajectory", "Trajectory"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),
+    "rollout": ("simulation.rollout", "rollout"),
+    "simulate": ("simulation.rollout", "simulate"),
     "view": ("view", None),
 }
 
@@ -82,8 +92,11 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "Crossing",
     "Custom",
     "Cylindrical",
+    "EnergyBooks",
+    "Event",
     "FileError",
     "Fixed",
     "Frame",
@@ -110,9 +123,11 @@ __all__ = [
     "Rod",
     "Rotor",
     "Rule",
+    "SimulationError",
     "SingularError",
     "SpaceError",
     "Spherical",
+    "Trajectory",
     "Universal",
     "UnknownNameError",
     "UntraceableError",
@@ -126,6 +141,8 @@ __all__ = [
     "plots",
     "random_tree",
     "robots",
+    "rollout",
     "save_urdf",
+    "simulate",
     "view",
 ]

@@ -44,8 +44,12 @@ class UntraceableError(LinkwiseError, TypeError):
     """A function that decides by the values of its arguments, so that it is no one program."""
 
 
+class SimulationError(LinkwiseError, ArithmeticError):
+    """A motion that cannot go on: its state is no longer finite, or a solver gave up; says when and where."""
+
+
 class MissingExtraError(LinkwiseError, ImportError):
-    """Something that needs a package which is not installed; says which command brings it."""
+    """A package that an extra brings is not installed; names the command that installs it."""
 
 
 class ModelWarning(UserWarning):

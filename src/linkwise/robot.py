@@ -15,7 +15,18 @@ import numpy as np
 from . import arrays, inputs
 from .arrays import Array
 from .dispatch import compiled
-from .dynamics import coriolis, forward, forward_explicit, hybrid, inverse, kinematics, mass, momentum, operational
+from .dynamics import (
+    canonical,
+    coriolis,
+    forward,
+    forward_explicit,
+    hybrid,
+    inverse,
+    kinematics,
+    mass,
+    momentum,
+    operational,
+)
 from .dynamics.armstrong import armstrong
 from .dynamics.notations import NAMED
 from .errors import InputError
@@ -374,6 +385,20 @@ class Robot(Linearized, Diagonalized):
     def centroidal_bias(self, q: Any, v: Any) -> Array:
         """Ȧ_G v, (..., 6): the rate of the centroidal momentum while v̇ = 0."""
         return self._call(momentum.centroidal_bias, 1, q, v=v)
+
+    # --- motion ----------------------------------------------------------------------------------------
+
+    @compiled("q", "v")
+    def configuration_rate(self, q: Any, v: Any) -> Array:
+        """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
+        return self._concatenated(parts, batch, q)
+
+    @compiled("q", "v")
+    def momentum_force(self, q: Any, v: Any) -> Array:
+        """d(𝓜v)/dt − τ, (..., nv): how fast the momenta p = 𝓜v change where no joint forces act; 𝓜̇v − bias force."""
+        return self._call(canonical.momentum_force, 1, q, v=v)
 
     # --- operators -----------------------------------------------------------------------------------
 

@@ -71,6 +71,8 @@ def _call(reads: str, function: Callable[[lw.Robot, Inputs], Any]) -> Call:
 
 CALLS: dict[str, Call] = {
     "integrate": _call("q v", lambda r, x: r.integrate(x.q, x.v)),
+    "configuration_rate": _call("v", lambda r, x: r.configuration_rate(x.q, x.v)),  # of hinges it is v, whatever q
+    "momentum_force": _call("q v", lambda r, x: r.momentum_force(x.q, x.v)),
     "difference": _call("q", lambda r, x: r.difference(x.q, x.q)),
     "pose": _call("q", lambda r, x: r.pose(x.q, _tip(r))),
     "poses": _call("q", lambda r, x: r.poses(x.q)),

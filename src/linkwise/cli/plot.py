@@ -86,7 +86,7 @@ def _drawn(picture: Callable[..., Any], robot: Robot, arguments: argparse.Namesp
 def motion_of(robot: Any, arguments: argparse.Namespace) -> Any:
     """The trajectory in the file given, or one simulated now."""
     if arguments.trajectory:
-        return part("simulate.trajectory", "Trajectory", "a trajectory").load(arguments.trajectory, robot)
+        return part("simulation.trajectory", "Trajectory", "a trajectory").load(arguments.trajectory, robot)
     simulate = part("", "simulate", "simulation")
     q, v = configuration(robot, arguments.q), velocity(robot, arguments.v)
     return simulate(robot, q, v, duration=arguments.duration, step=arguments.step)

@@ -49,6 +49,7 @@ JOINT_SPACE = frozenset(
         "forward_dynamics_jvp",
         "forward_dynamics_vjp",
         "forward_dynamics_hvp",
+        "momentum_force",
     }
 )
 

@@ -135,7 +135,8 @@ def _loaded(name: str, code: bytes, vector: VectorType, from_cache: bool) -> Mac
     engine.finalize_object()
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
     function = prototype(engine.get_function_address("lw_kernel"))
-    on_objects = prototype(engine.get_function_address("lw_objects")) if context() is not None else None
+    objects = engine.get_function_address("lw_objects")
+    on_objects = prototype(objects) if objects and context() is not None else None
     scratch = ctypes.c_int64.from_address(engine.get_global_value_address("lw_scratch_bytes")).value
     return MachineCode(name, function, on_objects, vector, scratch, from_cache, *_entries(engine), _engine=engine)
 

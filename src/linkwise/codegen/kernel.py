@@ -108,11 +108,14 @@ class Kernel:
         if name not in self._codes:
             code = load_object(self._objects.get(name), dtype)
             if code is None:
-                code = compile_program(self.program, dtype)
+                code = self._compile(dtype)
                 self._objects[name] = code.name
                 remember(self._request, self.signature, self._objects)
             self._codes[name] = code
         return self._codes[name]
+
+    def _compile(self, dtype: Any) -> MachineCode:
+        return compile_program(self.program, dtype)
 
     @cached_property
     def quick(self) -> Any:
@@ -219,13 +222,13 @@ class Kernel:
 
     def _run(self, code: MachineCode, count: int, arrays: list[np.ndarray], threads: int | None) -> bool:
         """Whether a guard failed."""
-        workers = _workers(count, threads)
+        workers = workers_for(count, threads)
         if workers == 1:
             return _call(code, count, arrays)
         lanes = code.vector.lanes
         share = -(-count // (workers * lanes)) * lanes
         parts = [[x[s : s + share] for x in arrays] for s in range(0, count, share)]
-        return any(list(_pool().map(lambda part: _call(code, len(part[-1]), part), parts)))
+        return any(list(thread_pool().map(lambda part: _call(code, len(part[-1]), part), parts)))
 
 
 _FLOAT64 = np.dtype(np.float64)
@@ -243,7 +246,7 @@ def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
     return True
 
 
-def _workers(count: int, threads: int | None) -> int:
+def workers_for(count: int, threads: int | None) -> int:
     if threads is not None:
         if threads < 1:
             raise InputError(f"threads must be at least 1, got {threads}")
@@ -252,13 +255,13 @@ def _workers(count: int, threads: int | None) -> int:
 
 
 @lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
+def thread_pool() -> ThreadPoolExecutor:
     """Threads that wait for work; made when a large batch first comes."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="linkwise")
 
 
 if hasattr(os, "register_at_fork"):  # a forked child has the pool but none of its threads
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=thread_pool.cache_clear)
 
 
 def _flattened(x: np.ndarray, batch: tuple[int, ...], n: int) -> np.ndarray:

@@ -24,22 +24,26 @@ def kernel_ir(program: Program, t: VectorType) -> str:
     """The module's text: the batch kernel and, in double precision, the quick entry for one state."""
     entry = t.bits == 64 and has_entry(program)
     types = [t, VectorType("double", 1)] if entry else [t]
-    parts = [declarations(types), *(sincos_ir(x) for x in types)]
-    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_size(program, t)}\n{NONTEMPORAL}")
-    parts += [transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
-    parts += _transposes_out(program, t)
-    parts += [_block_ir(program, t), driver_ir(program.signature, t), objects_ir(program.signature, t)]
+    parts = [*block_parts(program, t, types), driver_ir(program.signature, t), objects_ir(program.signature, t)]
     if entry:
         parts.append(entry_ir(program))
     return "\n".join(parts)
 
 
+def block_parts(program: Program, t: VectorType, types: list[VectorType]) -> list[str]:
+    """What any driver needs: the program on one block of states, and how states get in and out of it."""
+    parts = [declarations(types), *(sincos_ir(x) for x in types)]
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_size(program, t)}\n{NONTEMPORAL}")
+    parts += [transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
+    return [*parts, *_transposes_out(program, t), _block_ir(program, t)]
+
+
 def scratch_size(program: Program, t: VectorType) -> int:
     """How many bytes of scratch one run needs."""
-    return (sum(program.inputs.values()) + len(set(_slots(program)))) * t.lanes * t.size
+    return (sum(program.inputs.values()) + len(set(output_slots(program)))) * t.lanes * t.size
 
 
-def _slots(program: Program) -> list[int]:
+def output_slots(program: Program) -> list[int]:
     """Where in scratch each number of the outputs is: numbers that are the same (symmetric matrices) share a place."""
     places: dict[Any, int] = {}
     keys = [("node", x.serial) if isinstance(x, Scalar) else ("number", x) for x in program.roots]
@@ -54,7 +58,7 @@ def identity_places(t: VectorType, size: int, k: int, start: int) -> str:
 
 def _transposes_out(program: Program, t: VectorType) -> list[str]:
     """One function per output, with the table of its numbers' places."""
-    slots, parts, start = _slots(program), [], 0
+    slots, parts, start = output_slots(program), [], 0
     for k, shape in enumerate(program.shapes):
         size = size_of(shape)
         if size:
@@ -82,7 +86,7 @@ def _block_ir(program: Program, t: VectorType) -> str:
 
     writer = ProgramWriter(t, load)
     places: dict[int, int] = {}
-    for slot, root in dict(zip(_slots(program), program.roots)).items():
+    for slot, root in dict(zip(output_slots(program), program.roots)).items():
         if isinstance(root, Scalar):
             places[id(root)] = slot
         else:

@@ -40,6 +40,7 @@ ROLLABLE: dict[str, tuple[str | None, ...]] = {
     "forward_dynamics": (None, "articulated_body", "fd1", "fd4"),
     "mass_times": (None,),
     "mass_solve": (None,),
+    "momentum_force": (None,),
 }
 
 

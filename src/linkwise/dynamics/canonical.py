@@ -1,0 +1,51 @@
+"""Motion in momenta: p = 𝓜β, and how it changes.
+
+    ṗ = 𝓜̇β − 𝓒 − gravity + T
+
+In the papers' terms p = Hh, where h = φMV holds the momenta of what is outboard of each joint. The inertial rate of
+h(k) is the force across joint k plus the weight outboard; seen from body k it is less S[V]h. So, without T,
+
+    ṗ = −H [S[V]h + φM a_g] + (dH/dt) h,      a_g the acceleration of gravity as the base's (math notes 3),
+
+which takes one sweep outward and one inward, and no accelerations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import arrays
+from ..arrays import Array
+from ..model.model import Model
+from ..spatial import RigidInertia, Transform, cross_force
+from ..sweeps import inward, outward
+from .links import Links, base_acceleration, evaluate, velocities
+
+
+def momentum_force(model: Model, q: Array, v: Array) -> Array:
+    """ṗ − T, (..., nv): how fast 𝓜v changes where no joint forces act."""
+    links = evaluate(model, q)
+    beta = links.split(v)
+    V = velocities(links, beta)
+    gravity = outward(links.parents, lambda above, phi: phi.T @ above, base_acceleration(model, q), links.phi)
+
+    outboard = _outboard(links, V, beta, gravity)
+    rates = []
+    for k, c in enumerate(model.constants(q.dtype)):
+        h, weight = outboard[k]
+        rate = -(links.H[k] @ (cross_force(V[k], h) + weight))
+        turning = c.kind.map_derivative(q[..., model.q_slices[k]], beta[k])
+        rates.append(rate if turning is None else rate + turning.mT @ h)
+    return links.join(rates)
+
+
+def _outboard(links: Links, V: list[Array], beta: list[Array], gravity: list[Array]) -> list[tuple[Array, Array]]:
+    """h(k) = Σ φ(h + sβ) + MV with the rotors' momenta sβ, and Σ φM a_g, over all that is outboard of each joint."""
+
+    def step(inner: Any, phi: Transform, M: RigidInertia, V: Array, a: Array, spun: Any) -> Any:
+        h, z = inner[0] + M @ V, inner[1] + M @ a
+        return (phi @ (h if spun is None else h + spun), phi @ z), (h, z)
+
+    spinning = [None if s is None else s @ b for s, b in zip(links.s, beta)]
+    nothing = arrays.zeros((6, 1), like=links.q)
+    return inward(links.parents, step, (nothing, nothing), links.phi, links.M, V, gravity, spinning)

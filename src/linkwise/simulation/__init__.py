@@ -1,0 +1,1 @@
+"""Simulation: integrators on the configuration manifold, rollouts of many states, trajectories and their books."""

@@ -1,0 +1,146 @@
+"""High accuracy with steps of their own choosing, through SciPy's solvers of ordinary differential equations.
+
+The state is y = [q; v; books] with the quaternions of q as they are: their flow q̇ = ½ q ω keeps their length, and
+nothing in the dynamics depends on it, so what a solver lets it drift (its tolerance) does no harm; samples are given
+with unit length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..codegen.kernel import Kernel
+from ..codegen.program import trace
+from ..errors import MissingExtraError, SimulationError
+from ..robot import Robot
+from .events import Crossing, Event, Watch
+from .integrators import System
+from .progress import Progress
+from .steppers import Task, shortest
+
+SOLVERS = {"rk23": "RK23", "rk45": "RK45", "dop853": "DOP853", "radau": "Radau", "bdf": "BDF", "lsoda": "LSODA"}
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """ẏ of y = [q; v; books], compiled where the law runs on symbols."""
+
+    task: Task
+    target: str | None
+
+    @cached_property
+    def kernel(self) -> Kernel | None:
+        law = self.task.law
+        if self.target == "numpy" or (law is not None and law.kernel is None):
+            return None
+        dynamics = shortest(self.task.robot)
+        with_law = lambda robot, t, q, w: self._derivative(robot, dynamics, t[0], q, w)
+        return Kernel(trace(self.task.robot, with_law, "equations", {"t": 1, "w": self.width}, ("t", "q", "w")))
+
+    @property
+    def width(self) -> int:
+        return self.task.robot.nv + (3 if self.task.keeps_books else 0)
+
+    def _derivative(self, robot: Robot, dynamics: Robot, t: Any, q: Array, w: Array) -> tuple[Array, Array]:
+        law = None if self.task.law is None else self.task.law.on(robot)
+        system = System(robot, dynamics, law, self.task.passive, self.target)
+        v, w_dot = system.derivative(q, w, system.applied(t, q, w[..., : robot.nv]))
+        return robot.configuration_rate(q, v), w_dot
+
+    def __call__(self, t: float, y: np.ndarray) -> np.ndarray:
+        nq = self.task.robot.nq
+        q, w = y[:nq], y[nq:]
+        if self.kernel is not None:
+            return np.concatenate(self.kernel(np.array([t]), q, w))
+        return np.concatenate(self._derivative(self.task.robot, self.task.robot, t, q, w))
+
+
+def solve(
+    task: Task,
+    q: Array,
+    w: Array,
+    times: np.ndarray,
+    tolerances: tuple[float, float],
+    events: Sequence[Event],
+    target: str | None,
+    show: bool | None,
+) -> tuple[np.ndarray, Array, Array, list[tuple[int, Crossing]]]:
+    """(times, q (states, samples, nq), w, crossings with their state) of flat states, one after another."""
+    equations = Equations(task, target)
+    parts, found = [], []
+    with Progress(len(q), "states", show) as bar:
+        for i in range(len(q)):
+            end, y, crossings = _solve_one(equations, np.concatenate([q[i], w[i]]), times, tolerances, events)
+            parts.append(y)
+            found += [(i, c) for c in crossings]
+            bar.advance(1)
+    nq = task.robot.nq
+    y = np.stack(parts)
+    return end, unit(task.robot, y[..., :nq]), y[..., nq:], found
+
+
+def _solve_one(
+    equations: Equations, y0: np.ndarray, times: np.ndarray, tolerances: tuple[float, float], events: Sequence[Event]
+) -> tuple[np.ndarray, np.ndarray, list[Crossing]]:
+    try:
+        from scipy.integrate import solve_ivp
+    except ImportError:
+        raise MissingExtraError('adaptive methods need SciPy: pip install "linkwise[adaptive]"') from None
+    task = equations.task
+    nq, nv = task.robot.nq, task.robot.nv
+    watches = [_for_scipy(Watch(e, task.robot), nq, nv) for e in events]
+    done = solve_ivp(
+        equations,
+        (times[0], times[-1]),
+        y0,
+        SOLVERS[task.method],
+        t_eval=times,
+        events=watches or None,
+        rtol=tolerances[0],
+        atol=tolerances[1],
+    )
+    if done.status < 0 or not np.isfinite(done.y).all():
+        at = done.t[-1] if len(done.t) else times[0]
+        raise SimulationError(
+            f"{task.method} gave up after t = {at:g} s: {done.message} Look at the forces there, or try another method"
+        )
+    crossings = []
+    for event, t, y in zip(events, done.t_events or [], done.y_events or []):
+        for when, state in zip(t, y):
+            crossings.append(Crossing(event.name, float(when), (), unit(task.robot, state[:nq]), state[nq : nq + nv]))
+    crossings.sort(key=lambda c: c.time)
+    t, y = done.t, done.y.T
+    if done.status == 1:  # an event ended it: its state is the last sample
+        last = np.argmax([x[-1] if len(x) else -np.inf for x in done.t_events])
+        when, state = done.t_events[last][-1], done.y_events[last][-1]
+        kept = t < when
+        t, y = np.append(t[kept], when), np.concatenate([y[kept], state[None]])
+    return t, y, crossings
+
+
+def _for_scipy(watch: Watch, nq: int, nv: int) -> Any:
+    def value(t: float, y: np.ndarray) -> float:
+        return float(watch.value(t, y[None, :nq], y[None, nq : nq + nv])[0])
+
+    value.terminal = watch.event.stop  # type: ignore[attr-defined]
+    value.direction = watch.event.direction  # type: ignore[attr-defined]
+    return value
+
+
+def unit(robot: Robot, q: Array) -> Array:
+    """q with quaternions of unit length."""
+    if robot.nq == robot.nv:
+        return q
+    parts = [q[..., a] for a in robot.q_slices]
+    for k, joint in enumerate(robot.joints):
+        turn = parts[k][..., -4:]
+        if joint.kind.nq != joint.kind.nv:
+            length = np.sqrt((turn * turn).sum(axis=-1, keepdims=True))
+            parts[k] = np.concatenate([parts[k][..., :-4], turn / length], axis=-1)
+    return np.concatenate(parts, axis=-1)

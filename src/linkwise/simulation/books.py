@@ -1,0 +1,44 @@
+"""The energy books of a motion: what the robot holds, what was put in, what was taken out, and what is left over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyBooks:
+    """Energies [J] along a trajectory, each (..., samples).
+
+    ``work`` is what the joint forces of controller or table have put in since the start, ``dissipated`` what damping
+    and friction have taken out, ``stops`` what the stops at the limits hold or have taken. They are integrated with
+    the state, by the same method.
+    """
+
+    kinetic: np.ndarray
+    potential: np.ndarray
+    work: np.ndarray
+    dissipated: np.ndarray
+    stops: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """Kinetic and potential energy."""
+        return self.kinetic + self.potential
+
+    @property
+    def drift(self) -> np.ndarray:
+        """total − total at the start − work + dissipated + stops: zero for an exact solution."""
+        gone = self.dissipated - self.dissipated[..., :1] + self.stops - self.stops[..., :1]
+        return self.total - self.total[..., :1] - (self.work - self.work[..., :1]) + gone
+
+    def __str__(self) -> str:
+        def span(x: np.ndarray) -> str:
+            return f"{float(np.mean(x[..., 0])):12.5g} {float(np.mean(x[..., -1])):12.5g}"
+
+        rows = [f"{'[J]':<12}{'start':>13}{'end':>13}"]
+        names = ("kinetic", "potential", "total", "work", "dissipated", "stops")
+        rows += [f"{name:<12} {span(getattr(self, name))}" for name in names]
+        rows.append(f"{'drift':<12} largest {np.abs(self.drift).max():.3g}")
+        return "\n".join(rows)

@@ -1,0 +1,74 @@
+"""Where joint forces come from: a table, a function that is compiled in, or one that is called back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..codegen.kernel import Kernel
+from ..codegen.program import trace
+from ..errors import InputError
+from ..robot import Robot
+
+Controller = Callable[..., Any]  # controller(robot, t, q, v) → τ (..., nv)
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """A controller and what is known of it."""
+
+    robot: Robot
+    function: Controller
+    callback: bool = False  # whether it is to be called, and not compiled
+
+    def __call__(self, t: Any, q: Array, v: Array) -> Array:
+        """τ in the batch and precision of v."""
+        return checked(self.function(self.robot, t, q, v), self.robot, v)
+
+    def on(self, robot: Robot) -> Law:
+        """The same law for the robot of a trace, whose numbers may be symbols."""
+        return Law(robot, self.function, self.callback)
+
+    def at_flat(self, t: float, q: Array, v: Array, batch: tuple[int, ...]) -> Array:
+        """τ (states, nv) at flat states, asked in the user's batch shape where these are all of its states."""
+        shape = batch if len(q) == math.prod(batch) else q.shape[:-1]
+        return self(t, q.reshape(*shape, q.shape[-1]), v.reshape(*shape, v.shape[-1])).reshape(v.shape)
+
+    @cached_property
+    def kernel(self) -> Kernel | None:
+        """The law as machine code of (t, q, v); None where it does not run on symbols, for whatever reason."""
+        if self.callback:
+            return None
+        try:
+            return Kernel(trace(self.robot, self._traced, "controller", sizes={"t": 1}))
+        except Exception:  # the function is the user's: where it is wrong, calling it back will say so
+            return None
+
+    def _traced(self, robot: Robot, t: Array, q: Array, v: Array) -> Array:
+        return self.on(robot)(t[0], q, v)
+
+
+def checked(tau: Any, robot: Robot, v: Array) -> Array:
+    """What a controller gave, as joint forces (..., nv) of the batch of v."""
+    try:
+        out = np.asarray(tau)
+        out = np.broadcast_to(out, np.broadcast_shapes(out.shape, v.shape))
+    except ValueError:
+        raise InputError(
+            f"the controller must give joint forces of shape {v.shape} (or that broadcast to it), got {np.shape(tau)}"
+        ) from None
+    if out.shape != v.shape:
+        raise InputError(f"the controller must give joint forces of shape {v.shape}, got {np.shape(tau)}")
+    if not arrays.is_symbolic(out):
+        if out.dtype.kind not in "fiub":
+            raise InputError(f"the controller must give real numbers, got dtype {out.dtype}")
+        if not arrays.is_symbolic(v):
+            out = out.astype(v.dtype, copy=False)
+    return out

@@ -1,0 +1,132 @@
+"""Events: functions of the state whose zeros are found, recorded, and may end a motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..codegen.kernel import Kernel
+from ..codegen.program import trace
+from ..errors import InputError
+from ..robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Where ``function(robot, t, q, v)``, a number per state, goes through zero.
+
+    ``direction`` > 0 counts only zeros on the way up, < 0 on the way down. ``stop`` ends the motion there. Zeros are
+    located to ``tolerance`` [s], but two within one step cancel and are not seen.
+    """
+
+    function: Callable[..., Any]
+    name: str = ""
+    stop: bool = False
+    direction: float = 0.0
+    tolerance: float = 1e-12
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(f"an event needs a function of (robot, t, q, v), got {self.function!r}")
+        if not self.tolerance > 0:
+            raise InputError(f"the tolerance of an event must be positive, got {self.tolerance}")
+        if not self.name:
+            object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
+
+    def crosses(self, before: Array, after: Array) -> Array:
+        """Whether values before and after have a zero of the right direction between them, the end included."""
+        up, down = (before < 0) & (after >= 0), (before > 0) & (after <= 0)
+        return up if self.direction > 0 else down if self.direction < 0 else up | down
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """A zero that was found: when, of which state of the batch, and where the robot was."""
+
+    event: str
+    time: float
+    state: tuple[int, ...]
+    q: np.ndarray
+    v: np.ndarray
+
+
+def as_events(events: Any) -> tuple[Event, ...]:
+    """One event or function, or several, as events with names of their own."""
+    given = (events,) if isinstance(events, Event) or callable(events) else tuple(events or ())
+    found = tuple(e if isinstance(e, Event) else Event(e) for e in given)
+    names = [e.name for e in found]
+    for name in names:
+        if names.count(name) > 1 and name != "<lambda>":
+            raise InputError(f"two events are named {name!r}; give them names of their own")
+    if names.count("<lambda>") > 1:
+        raise InputError('several events are lambdas; name them, as in lw.Event(f, name="touch down")')
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """An event's function on many states, compiled where it runs on symbols."""
+
+    event: Event
+    robot: Robot
+
+    @cached_property
+    def kernel(self) -> Kernel | None:
+        def value(robot: Robot, t: Array, q: Array, v: Array) -> Array:
+            return _one_number(self.event.function(robot, t[0], q, v), ())
+
+        try:
+            return Kernel(trace(self.robot, value, self.event.name, sizes={"t": 1}))
+        except Exception:  # the function is the user's: where it is wrong, calling it will say so
+            return None
+
+    def values(self, times: np.ndarray, q: Array, v: Array) -> Array:
+        """(states, rows) at flat states (states, rows, n)."""
+        if self.kernel is not None:
+            return self.kernel(np.asarray(times, dtype=q.dtype)[:, None], q, v)
+        columns = [self.value(t, q[:, i], v[:, i]) for i, t in enumerate(times)]
+        return np.stack(columns, axis=1) if columns else np.empty((len(q), 0))
+
+    def value(self, t: float, q: Array, v: Array) -> Array:
+        """(states,) at flat states (states, n)."""
+        if self.kernel is not None:
+            return self.kernel(np.array([t], dtype=q.dtype), q, v)
+        return _one_number(self.event.function(self.robot, float(t), q, v), q.shape[:-1])
+
+
+def _one_number(x: Any, shape: tuple[int, ...]) -> Array:
+    out = np.asarray(x)
+    if out.shape != shape:
+        raise InputError(f"an event must give one number per state, shape {shape}, got {out.shape}")
+    return out
+
+
+def located(at: Callable[[float], tuple[float, Any]], before: float, after: float, width: float) -> tuple[float, Any]:
+    """(part, what ``at`` gave there) of the zero between 0 and 1 of a function that changes sign.
+
+    ``at(part)`` gives the value and anything else. By regula falsi in the Illinois form, with a bisection where that is
+    slow; the result is on the far side of the zero, within ``width``.
+    """
+    low, high, f_low, f_high = 0.0, 1.0, before, after
+    found, last = at(1.0)[1], 0
+    for i in range(200):
+        if high - low <= width or f_high == 0.0:
+            break
+        part = (low * f_high - high * f_low) / (f_high - f_low)
+        if i % 3 == 2 or not low < part < high:
+            part = 0.5 * (low + high)
+        value, what = at(part)
+        side = 1 if value == 0.0 or (value > 0) == (after > 0) else -1
+        if side > 0:
+            high, f_high, found = part, value, what
+            f_low *= 0.5 if last == side else 1.0
+        else:
+            low, f_low = part, value
+            f_high *= 0.5 if last == side else 1.0
+        last = side
+    return high, found

@@ -1,0 +1,182 @@
+"""Fixed steps, chunk by chunk: progress, checks and events between the chunks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..errors import SimulationError
+from .events import Crossing, Event, Watch, located
+from .progress import Progress
+from .steppers import Stepper, Task
+from .trajectory import labels
+
+_CHUNK_SECONDS = 0.1  # of work between looks at the clock
+_FIRST_CHUNK = 20_000  # states × steps
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Fixed steps of flat states q (states, nq), w (states, nv or nv + 3)."""
+
+    task: Task
+    stepper: Stepper
+    events: Sequence[Event] = ()
+    check: bool = True
+    show: bool | None = None
+    found: list[tuple[int, Crossing]] = field(default_factory=list)
+
+    def __call__(
+        self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None
+    ) -> tuple[np.ndarray, Array, Array]:
+        """(times, q, w) with rows after every ``every``-th step, the start included; shorter where an event stops."""
+        rows = steps // every + 1
+        out = [np.empty((len(x), rows, x.shape[-1]), x.dtype) for x in (q, w)]
+        out[0][:, 0], out[1][:, 0] = q, w
+        watches = [Watch(e, self.task.robot) for e in self.events]
+        chunk = max(1, _FIRST_CHUNK // max(1, len(q)) // every) * every
+        done = 0
+        with Progress(steps, "steps", self.show) as bar:
+            while done < steps:
+                n = min(chunk, steps - done)
+                began = time.perf_counter()
+                part = [x[:, done // every : (done + n) // every + 1] for x in out]
+                table = None if tau is None else tau[..., done : done + n, :]
+                stopped = self._chunk(part, first + done, n, every, table, watches)
+                if stopped is not None:
+                    return self._ended(out, first, done, every, *stopped)
+                done += n
+                chunk = _next_chunk(chunk, every, time.perf_counter() - began)
+                bar.advance(n)
+        return self.task.times(first, rows, every), out[0], out[1]
+
+    def _chunk(
+        self, part: list[Array], first: int, n: int, every: int, tau: Array | None, watches: Sequence[Watch]
+    ) -> tuple[int, float, Array, Array] | None:
+        """Fill the rows after the first of ``part``; where an event stops, (steps made, time, q, w) there."""
+        if not watches:
+            rows = [x[:, 1:] for x in part]
+            self._advance(part[0][:, 0], part[1][:, 0], first, n, every, tau, rows)
+            self._check(part, first, every, tau)
+            return None
+        fine = [np.empty((len(x), n + 1, x.shape[-1]), x.dtype) for x in part]
+        for x, y in zip(fine, part):
+            x[:, 0] = y[:, 0]
+        self._advance(fine[0][:, 0], fine[1][:, 0], first, n, 1, tau, [x[:, 1:] for x in fine])
+        self._check(fine, first, 1, tau)
+        for x, y in zip(fine, part):
+            y[:, 1:] = x[:, every::every]
+        return self._watch(fine, first, tau, watches)
+
+    def _advance(self, *arguments: Any) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # the check says it with step and joint
+            self.stepper.advance(*arguments)
+
+    # --- events --------------------------------------------------------------------------------------
+
+    def _watch(
+        self, fine: list[Array], first: int, tau: Array | None, watches: Sequence[Watch]
+    ) -> tuple[int, float, Array, Array] | None:
+        """Record what crossed zero; the earliest event that stops ends the chunk."""
+        nv = self.task.robot.nv
+        q, v = fine[0], fine[1][..., :nv]
+        times = self.task.times(first, q.shape[1], 1)
+        found: list[tuple[float, int, int, Event, Array, Array]] = []
+        for watch in watches:
+            values = watch.values(times, q, v)
+            for i, k in zip(*np.nonzero(watch.event.crosses(values[:, :-1], values[:, 1:]))):
+                when, where, w = self._locate(watch, fine, int(i), int(k), first, tau, values)
+                found.append((when, int(i), int(k), watch.event, where, w))
+        found.sort(key=lambda x: x[0])
+        for when, i, k, event, where, w in found:
+            self.found.append((i, Crossing(event.name, when, (), where[0], w[0, :nv])))
+            if event.stop:
+                return k, when, where, w
+        return None
+
+    def _locate(
+        self, watch: Watch, fine: list[Array], i: int, k: int, first: int, tau: Array | None, values: Array
+    ) -> tuple[float, Array, Array]:
+        """(time, q, w) of the zero of an event within step k of state i, by taking parts of that step."""
+        task, nv = self.task, self.task.robot.nv
+        stepper = self.stepper
+        q, w = (x[i : i + 1, k] for x in fine)
+        row = None if tau is None else (tau if tau.ndim == 2 else tau[i : i + 1])[..., k : k + 1, :]
+        applied = getattr(stepper, "applied", None)
+        if applied:  # of a law that is called once a step: what it gave in this one
+            row = applied[len(applied) - (fine[0].shape[1] - 1) + k][i : i + 1, None]
+        if task.parameters:
+            own = {name: x if x.ndim == 1 else x[i : i + 1] for name, x in task.parameters.items()}
+            stepper = replace(stepper, task=replace(task, parameters=own))  # type: ignore[type-var]
+
+        def at(part: float) -> tuple[float, tuple[Array, Array]]:
+            where, there = stepper.fraction(q, w, first + k, part, row)
+            value = watch.value(task.time(first + k) + part * task.step, where, there[:, :nv])
+            return float(value[0]), (where, there)
+
+        width = max(watch.event.tolerance / task.step, 4e-16)
+        part, (where, there) = located(at, float(values[i, k]), float(values[i, k + 1]), width)
+        return task.time(first + k) + part * task.step, where, there
+
+    def _ended(
+        self, out: list[Array], first: int, done: int, every: int, k: int, when: float, q: Array, w: Array
+    ) -> tuple[np.ndarray, Array, Array]:
+        """The rows before the event, and the state at it."""
+        rows = (done + k) // every + 1
+        times = self.task.times(first, rows, every)
+        if when <= times[-1]:  # the event is where a step began
+            rows, times = rows - 1, times[:-1]
+        ends = [np.concatenate([x[:, :rows], y[:, None]], axis=1) for x, y in zip(out, (q, w))]
+        return np.append(times, when), ends[0], ends[1]
+
+    # --- checks --------------------------------------------------------------------------------------
+
+    def _check(self, part: list[Array], first: int, every: int, tau: Array | None) -> None:
+        """Refuse a state that is no longer finite; names the step, the joint and the state."""
+        if not self.check or all(np.isfinite(x[:, -1]).all() for x in part):  # what is lost stays lost
+            return
+        bad = ~(np.isfinite(part[0]).all(axis=-1) & np.isfinite(part[1]).all(axis=-1))
+        row = int(np.argmax(bad.any(axis=0)))
+        state = int(np.argmax(bad[:, row]))
+        number, lost, before = self._first_bad(part, first, row, every, tau, state)
+        raise SimulationError(self._lost(number, state, len(part[0]), lost, before))
+
+    def _first_bad(
+        self, part: list[Array], first: int, row: int, every: int, tau: Array | None, state: int
+    ) -> tuple[int, Array, Array]:
+        """(the very step, w after it, w before it), found by going again over those between two rows."""
+        at = first + row * every
+        if every > 1 and row and not getattr(self.stepper, "applied", None):
+            fine = [np.empty((len(x), every, x.shape[-1]), x.dtype) for x in part]
+            table = None if tau is None else tau[..., (row - 1) * every : row * every, :]
+            self._advance(part[0][:, row - 1], part[1][:, row - 1], at - every, every, 1, table, fine)
+            lost = [~np.isfinite(x[state]).all(axis=-1) for x in fine]
+            k = int(np.argmax(lost[0] | lost[1]))
+            return at - every + k + 1, fine[1][state, k], (fine if k else part)[1][state, k - 1 if k else row - 1]
+        return at, part[1][state, row], part[1][state, max(row - 1, 0)]
+
+    def _lost(self, number: int, state: int, states: int, w: Array, before: Array) -> str:
+        """Of the joints that are lost, usually all at once, the one that was fastest before is named.
+
+        Where speeds are finite still and their energy is not, it is the fastest of all.
+        """
+        nv = self.task.robot.nv
+        lost = ~np.isfinite(w[:nv])
+        speeds = np.where(lost, np.abs(before[:nv]), -1.0) if lost.any() else np.abs(w[:nv])
+        joint = labels(self.task.robot)[1][int(np.argmax(speeds))]
+        which = f" of state {state} in the batch" if states > 1 else ""
+        return (
+            f"step {number} (t = {self.task.time(number):g} s): joint {joint!r}{which} is no longer finite; take a"
+            " smaller step, look at the forces on it, or keep such states with check=False"
+        )
+
+
+def _next_chunk(chunk: int, every: int, spent: float) -> int:
+    """Longer chunks while they take no time, shorter ones where they take long."""
+    factor = min(4.0, max(0.25, _CHUNK_SECONDS / max(spent, 1e-9)))
+    return max(1, int(chunk * factor) // every) * every

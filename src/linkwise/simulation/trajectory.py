@@ -1,0 +1,251 @@
+"""Trajectories: what a simulation gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+from ..robot import Robot
+from .books import EnergyBooks
+from .controllers import Law
+from .events import Crossing
+from .forces import Passive
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How a trajectory was made: what is needed to go on with it."""
+
+    method: str
+    step: float
+    every: int = 1
+    first: int = 0  # the number of the step at its first sample, counted from time 0
+    hold: bool = False
+    passive: Passive = field(default_factory=Passive)
+    tolerances: tuple[float, float] | None = None  # rtol, atol of adaptive methods
+
+
+class Sample(NamedTuple):
+    """One sample of a trajectory."""
+
+    time: float
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Samples of a motion: ``time`` (samples,) [s], ``q`` (..., samples, nq), ``v`` (..., samples, nv).
+
+    The batch comes first, time before the numbers of a sample. Accelerations, joint forces, energies and poses are
+    worked out when asked for. ``len``, slices and numbers go along time; :meth:`state` picks one of the batch.
+    """
+
+    robot: Robot | None
+    time: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    settings: Settings
+    events: tuple[Crossing, ...] = ()
+    forces: Any = None  # τ: an array (..., samples, nv), the law it follows, or None
+    exchanged: np.ndarray | None = None  # (..., samples, 3): work, dissipated, stops; None where nothing was
+    parameters: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the robot, (..., n), as given to rollout
+    labels: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # names of the numbers of q and of v
+
+    # --- size and parts ------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The batch dimensions."""
+        return self.q.shape[:-2]
+
+    @property
+    def duration(self) -> float:
+        """From the first sample to the last [s]."""
+        return float(self.time[-1] - self.time[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        """A sample, or the trajectory of a slice of the samples."""
+        if isinstance(index, slice):
+            return self._cut(index)
+        try:
+            i = int(index.__index__())
+        except (AttributeError, TypeError):
+            raise InputError(f"trajectories are indexed by a number or a slice along time, got {index!r}") from None
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"sample {i} of a trajectory with {len(self)}")
+        return Sample(float(self.time[i]), self.q[..., i, :], self.v[..., i, :], self.a[..., i, :], self.tau[..., i, :])
+
+    def _cut(self, index: slice) -> Trajectory:
+        chosen = range(len(self))[index]
+        if not chosen or chosen.step < 0:
+            raise InputError(f"a slice of a trajectory must hold samples, forward in time; got {index}")
+        settings = self.settings
+        first = settings.first + chosen.start * settings.every
+        settings = replace(settings, first=first, every=settings.every * chosen.step)
+        time = self.time[index]
+        part = replace(
+            self,
+            time=time,
+            q=self.q[..., index, :],
+            v=self.v[..., index, :],
+            settings=settings,
+            events=tuple(e for e in self.events if time[0] <= e.time <= time[-1]),
+            forces=self.forces[..., index, :] if isinstance(self.forces, np.ndarray) else self.forces,
+            exchanged=None if self.exchanged is None else self.exchanged[..., index, :],
+        )
+        return part._with_known(self, lambda x, axes: x[..., index, :] if axes else x[..., index])
+
+    def state(self, *index: int) -> Trajectory:
+        """The trajectory of one state of the batch."""
+        if len(index) != len(self.batch):
+            raise InputError(f"a batch of shape {self.batch} needs {len(self.batch)} numbers, got {len(index)}")
+        part = replace(
+            self,
+            q=self.q[index],
+            v=self.v[index],
+            events=tuple(replace(e, state=()) for e in self.events if e.state == index),
+            forces=self.forces[index] if isinstance(self.forces, np.ndarray) else self.forces,
+            exchanged=None if self.exchanged is None else self.exchanged[index],
+            parameters={k: x[index] if x.ndim > 1 else x for k, x in self.parameters.items()},
+        )
+        return part._with_known(self, lambda x, axes: x[index])
+
+    def _with_known(self, whole: Trajectory, pick: Callable[[np.ndarray, int], np.ndarray]) -> Trajectory:
+        """This part of a trajectory, with its share of what was worked out there or came from a file."""
+        for name in ("a", "tau"):
+            if name in whole.__dict__:
+                self.__dict__[name] = pick(whole.__dict__[name], 1)
+        if "_energies" in whole.__dict__:
+            self.__dict__["_energies"] = tuple(pick(x, 0) for x in whole.__dict__["_energies"])
+        return self
+
+    # --- what follows from the states ------------------------------------------------------------------
+
+    @cached_property
+    def tau(self) -> np.ndarray:
+        """Joint forces of controller or table at the samples, (..., samples, nv) [N m, N]."""
+        if self.forces is None:
+            return np.zeros_like(self.v)
+        if isinstance(self.forces, Law):
+            assert self.forces.kernel is not None
+            return self.forces.kernel(self.time.astype(self.q.dtype)[:, None], self.q, self.v)
+        return self.forces
+
+    @cached_property
+    def a(self) -> np.ndarray:
+        """Joint accelerations at the samples, (..., samples, nv), all forces included."""
+        robot, passive = self._robot("accelerations"), self.settings.passive
+        total = self.tau
+        if passive.active:
+            total = total + passive.resistance(self.v) + passive.stops(robot, self.q, self.v)
+        return self._evaluate("forward_dynamics", self.q, self.v, total)
+
+    @cached_property
+    def _energies(self) -> tuple[np.ndarray, np.ndarray]:
+        self._robot("energies")
+        return self._evaluate("energy", self.q, self.v)
+
+    @property
+    def energy(self) -> EnergyBooks:
+        """The energy books."""
+        none = np.zeros(self.q.shape[:-1])
+        exchanged = (none, none, none) if self.exchanged is None else np.moveaxis(self.exchanged, -1, 0)
+        return EnergyBooks(*self._energies, *exchanged)
+
+    @cached_property
+    def momentum(self) -> np.ndarray:
+        """[angular about the world's origin; linear], (..., samples, 6), world axes."""
+        self._robot("momenta")
+        return self._evaluate("momentum", self.q, self.v)
+
+    def pose(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(R, p) of a frame in the world at the samples, (..., samples, 3, 3) and (..., samples, 3) [m]."""
+        return self._robot("poses").pose(self.q, frame)
+
+    def velocity(self, frame: Any) -> np.ndarray:
+        """[ω; v] of a frame's origin at the samples, (..., samples, 6), world axes."""
+        return self._robot("velocities").velocity(self.q, self.v, frame)
+
+    def _evaluate(self, name: str, *arrays: np.ndarray) -> Any:
+        assert self.robot is not None
+        if not self.parameters:
+            return getattr(self.robot, name)(*arrays)
+        kernel = self.robot.compile(name, parameters=tuple(self.parameters))
+        own = [np.asarray(x, dtype=self.q.dtype)[..., None, :] for x in self.parameters.values()]
+        return kernel(*arrays, *own)
+
+    def _robot(self, what: str) -> Robot:
+        if self.robot is None:
+            raise InputError(f"{what} need the robot, which files do not hold: lw.Trajectory.load(path, robot=robot)")
+        return self.robot
+
+    # --- names, files, going on ------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the numbers of q and of v: the joints', numbered where a joint has several."""
+        if self.robot is None:
+            assert self.labels is not None
+            return self.labels
+        return labels(self.robot)
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset: time, q, v, a, tau and the energies, with the joints' names as coordinates."""
+        from .storage import to_xarray
+
+        return to_xarray(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz, .nc (NetCDF) or .parquet file, whole or not at all. The robot is not part of it."""
+        from .storage import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
+        """Read a file that :meth:`save` wrote; with the robot, poses can be asked for and the motion resumed."""
+        from .storage import load
+
+        return load(path, robot)
+
+    def resume(self, duration: float, controller: Any = None, tau: Any = None, **options: Any) -> Trajectory:
+        """This motion continued for ``duration`` [s] in the same way, from its last sample; gives both parts as one.
+
+        Controllers and tables of joint forces are not kept: give them again. ``options`` are those of
+        :func:`linkwise.simulate` that may change (events, progress, threads, target, check, callback).
+        """
+        from .rollout import resume
+
+        return resume(self, duration, controller, tau, **options)
+
+    def __repr__(self) -> str:
+        name = "a robot" if self.robot is None else repr(self.robot.name)
+        batch = f", batch {self.batch}" if self.batch else ""
+        return (
+            f"<Trajectory of {name}: {len(self)} samples, {self.time[0]:g} to {self.time[-1]:g} s,"
+            f" {self.settings.method}{batch}>"
+        )
+
+
+def labels(robot: Robot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the numbers of q and of v."""
+
+    def named(sizes: list[int]) -> tuple[str, ...]:
+        out = []
+        for joint, n in zip(robot.joints, sizes):
+            out += [joint.name] if n == 1 else [f"{joint.name}[{i}]" for i in range(n)]
+        return tuple(out)
+
+    return named([j.kind.nq for j in robot.joints]), named([j.kind.nv for j in robot.joints])

@@ -1,0 +1,125 @@
+"""What is refused, and how it is said."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+UR5 = lw.load("ur5")
+Q = np.zeros(6)
+
+
+@pytest.mark.parametrize(
+    "named, message",
+    [
+        ({"q0": np.zeros(5)}, r"\(\.\.\., 6\)"),
+        ({"v0": np.zeros(7)}, r"v0 must have shape \(\.\.\., 6\)"),
+        ({"q0": np.zeros((2, 6)), "v0": np.zeros((3, 6))}, "do not fit together"),
+        ({"q0": [0, 0, np.nan, 0, 0, 0]}, "not finite at joint 'elbow_joint'"),
+        ({"v0": [0, 0, 0, 0, 0, np.inf]}, "not finite at joint 'wrist_3_joint'"),
+        ({"q0": np.zeros(6) * 1j}, "real numbers"),
+        ({"step": -1e-3}, "step must be positive"),
+        ({"step": 0}, "step must be positive"),
+        ({"step": "fast"}, "step must be a number"),
+        ({"duration": 0}, "duration must be positive"),
+        ({"duration": -1.0}, "duration must be positive"),
+        ({"duration": np.inf}, "duration must be positive and finite"),
+        ({"duration": 0.0105, "step": 0.001}, "10.5 steps"),
+        ({"duration": 1e-5}, "whole number"),
+        ({"every": 0}, "every must be"),
+        ({"every": 7}, "every 7"),
+        ({"controller": 3.0}, "function of"),
+        ({"controller": lambda r, t, q, v: np.zeros(3)}, "joint forces of shape"),
+        ({"controller": lambda r, t, q, v: np.zeros((4, 6))}, "joint forces of shape"),
+        ({"controller": lambda r, t, q, v: v, "tau": np.zeros((1000, 6))}, "not both"),
+        ({"tau": np.zeros((999, 6))}, "one row per step"),
+        ({"tau": np.zeros((2, 1000, 6))}, "does not fit the batch"),
+        ({"damping": -1.0}, "damping must be finite and not negative"),
+        ({"damping": np.zeros(3)}, "6 numbers"),
+        ({"friction": True, "friction_speed": 0.0}, "friction_speed"),
+        ({"limits": (1.0, 0.0)}, "exceed"),
+        ({"limits": 3}, "lower, upper"),
+        ({"limits": True, "stop_stiffness": -1.0}, "stop_stiffness"),
+        ({"target": "gpu"}, '"cpu" or "numpy"'),
+        ({"method": "dop853", "rtol": 0.0}, "rtol"),
+        ({"method": "dop853", "tau": np.zeros((1000, 6))}, "its own steps"),
+        ({"parameters": {"masses": np.zeros(3)}}, "parameters are"),
+        ({"parameters": {"inertial": np.zeros((6, 9))}}, r"\(\.\.\., 6, 10\)"),
+    ],
+)
+def test_bad_arguments(named, message):
+    arguments = {"q0": Q, "v0": None} | named
+    with pytest.raises(lw.InputError, match=message):
+        lw.simulate(UR5, **arguments)
+
+
+def test_unknown_methods_are_listed():
+    with pytest.raises(lw.UnknownNameError, match="semi_implicit, rk4, variational, rk23"):
+        lw.simulate(UR5, Q, method="euler")
+    with pytest.raises(lw.InputError, match="fixed steps"):
+        lw.rollout(UR5, Q, steps=3, method="dop853")
+
+
+def test_rollouts_need_steps():
+    with pytest.raises(lw.InputError, match="needs steps="):
+        lw.rollout(UR5, Q)
+    with pytest.raises(lw.InputError, match="at least 1"):
+        lw.rollout(UR5, Q, steps=0)
+    with pytest.raises(lw.InputError, match="steps, 6"):
+        lw.rollout(UR5, Q, tau=np.zeros(6))
+
+
+def explodes(robot, t, q, v):
+    return robot.mass_times(q, 1e3 * v * v * v)
+
+
+@pytest.mark.parametrize("every", [1, 50])
+@pytest.mark.parametrize("callback", [False, True])
+def test_a_state_that_is_lost_names_step_and_joint(every, callback):
+    names = ("left", "middle", "right")  # three blocks side by side
+    still = lw.assemble(
+        "blocks", [lw.Body(n, lw.Joint(lw.Prismatic("x"), name=n), lw.Inertia.point(1.0)) for n in names]
+    )
+    v = np.zeros((3, 3))
+    v[1] = 0.1, 1.0, 0.2
+    found = set()
+    for chosen in {1, every}:
+        with pytest.raises(lw.SimulationError, match=r"step \d+ \(t = [\d.]+ s\): joint 'middle' of state 1") as e:
+            lw.simulate(still, np.zeros((3, 3)), v, explodes, duration=0.1, every=chosen, callback=callback)
+        found.add(str(e.value))
+    assert len(found) == 1  # the step itself, however few are kept
+    kept = lw.simulate(still, np.zeros((3, 3)), v, explodes, duration=0.1, every=every, check=False)
+    assert np.isnan(kept.q[1, -1]).any() and np.isfinite(kept.q[[0, 2]]).all()
+
+
+def test_adaptive_methods_say_when_they_gave_up():
+    with pytest.raises(lw.SimulationError, match="rk45 gave up"), np.errstate(all="ignore"):
+        lw.simulate(UR5, Q, np.ones(6), explodes, duration=1.0, step=0.1, method="rk45")
+
+
+def test_singular_robots_are_named():
+    bodies = [lw.Body("arm", lw.Revolute("x")), lw.Body("end", lw.Revolute("x"), parent="arm")]
+    empty = lw.assemble("empty", bodies)
+    with pytest.raises(lw.SingularError):
+        lw.simulate(empty, [0.0, 0.0])
+
+
+def test_forces_too_quick_for_the_variational_step():
+    with pytest.raises(lw.SimulationError, match="did not settle"):
+        lw.simulate(UR5, Q, np.ones(6), method="variational", friction=1.0)
+
+
+def test_limits_of_joints_without_positions():
+    joint = lw.Joint(lw.Spherical(), name="ball", limits=lw.Limits(-1.0, 1.0))
+    r = lw.assemble("ball", [lw.Body("b", joint, lw.Inertia.sphere(1.0, 0.1))])
+    with pytest.raises(lw.NotAdmittedError, match="'ball'"):
+        lw.simulate(r, r.neutral(), limits=True)
+    lw.simulate(r, r.neutral(), duration=0.01)
+
+
+def test_errors_of_a_controller_come_through():
+    def broken(robot, t, q, v):
+        raise ZeroDivisionError("gain")
+
+    with pytest.raises(ZeroDivisionError, match="gain"):
+        lw.simulate(UR5, Q, controller=broken, duration=0.01)

@@ -1,0 +1,276 @@
+"""Trajectories: parts, quantities on demand, files, and going on from them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from linkwise.simulate import storage
+
+import linkwise as lw
+from linkwise.simulation.progress import Progress
+
+
+def law(robot, t, q, v):
+    return -robot.mass_times(q, 3.0 * v)
+
+
+def example(batch=(), controller=law, **options):
+    r = lw.load("ur5")
+    rng = np.random.default_rng(0)
+    q, v = r.random_configuration(rng, batch), rng.normal(size=(*batch, 6))
+    return lw.simulate(r, q, v, controller, **({"duration": 0.1, "every": 5} | options))
+
+
+def test_sizes_and_parts():
+    t = example((2,))
+    assert len(t) == 21 and t.batch == (2,) and t.duration == pytest.approx(0.1)
+    assert t.q.shape == t.v.shape == t.a.shape == t.tau.shape == (2, 21, 6)
+    sample = t[-1]
+    assert sample.time == pytest.approx(0.1) and sample.q.shape == (2, 6)
+    assert np.array_equal(sample.a, t.a[:, -1])
+    part = t[4:15:2]
+    assert len(part) == 6 and np.array_equal(part.time, t.time[4:15:2])
+    for name in ("q", "v", "a", "tau"):
+        assert np.array_equal(getattr(part, name), getattr(t, name)[:, 4:15:2])
+    assert np.allclose(part.energy.drift, t.energy.drift[:, 4:15:2] - t.energy.drift[:, 4:5])
+    one = t.state(1)
+    assert one.batch == () and np.array_equal(one.a, t.a[1])
+    for bad in (slice(3, 3), slice(None, None, -1), "x"):
+        with pytest.raises(lw.InputError):
+            t[bad]
+    with pytest.raises(IndexError):
+        t[21]
+    with pytest.raises(lw.InputError, match="needs 1 number"):
+        t.state()
+    assert "21 samples" in repr(t) and "batch (2,)" in repr(t)
+
+
+def test_what_follows_from_the_states():
+    t = example()
+    r = t.robot
+    assert np.allclose(t.tau, -(r.mass_matrix(t.q) @ (3.0 * t.v)[..., None])[..., 0])
+    assert np.allclose(t.a, r.forward_dynamics(t.q, t.v, t.tau))
+    for x, y in zip(t.pose("tool0" if "tool0" in [f.name for f in r.frames] else r.tips[0]), r.pose(t.q, r.tips[0])):
+        assert np.array_equal(x, y)
+    assert np.array_equal(t.velocity(r.tips[0]), r.velocity(t.q, t.v, r.tips[0]))
+    assert np.allclose(t.momentum, r.momentum(t.q, t.v))
+    books = t.energy
+    assert np.array_equal(books.total, sum(r.energy(t.q, t.v)))
+    assert books.work[-1] < 0 and np.abs(books.drift).max() < 1e-6
+    assert "drift" in str(books)
+
+
+@pytest.mark.parametrize("ending", ["npz", "nc", "parquet"])
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_saved_and_loaded(ending, batch, dtype, tmp_path):
+    if ending != "npz":
+        pytest.importorskip({"nc": "h5netcdf", "parquet": "pyarrow"}[ending])
+    r = lw.load("quadruped")
+    q = r.random_configuration(0, batch).astype(dtype)
+    t = lw.simulate(
+        r, q, np.ones(r.nv, dtype), duration=0.02, damping=0.1, events=lambda r, t, q, v: q[..., 2] - q[..., 0]
+    )
+    path = tmp_path / f"run.{ending}"
+    t.save(path)
+    for found in (lw.Trajectory.load(path, r), lw.Trajectory.load(path)):
+        for name in ("time", "q", "v", "a", "tau"):
+            x, y = getattr(found, name), getattr(t, name)
+            assert x.dtype == y.dtype and np.array_equal(x, y)
+        assert np.array_equal(found.energy.drift, t.energy.drift)
+        assert found.names == t.names and found.settings.method == "rk4"
+        assert [(e.event, e.time, e.state) for e in found.events] == [(e.event, e.time, e.state) for e in t.events]
+        assert all(np.array_equal(a.q, b.q) for a, b in zip(found.events, t.events))
+    with pytest.raises(lw.InputError, match="robot=robot"):
+        lw.Trajectory.load(path).pose("world")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_dataset():
+    pytest.importorskip("xarray")
+    t = example((2,))
+    d = t.to_xarray()
+    assert d["q"].dims == ("batch_0", "time", "position") and d["kinetic"].dims == ("batch_0", "time")
+    first = d["v"].sel(dof="shoulder_pan_joint").isel(batch_0=1)
+    assert np.array_equal(first.values, t.v[1, :, 0])
+    assert d["time"].attrs["units"] == "s"
+
+
+@pytest.mark.parametrize("method", ["semi_implicit", "rk4", "variational"])
+@pytest.mark.parametrize("through_file", [False, True])
+def test_resumed_is_uninterrupted(method, through_file, tmp_path):
+    whole = example((3,), duration=0.2, method=method, damping=0.01)
+    half = example((3,), duration=0.1, method=method, damping=0.01)
+    if through_file:
+        half.save(tmp_path / "half.npz")
+        half = lw.Trajectory.load(tmp_path / "half.npz", half.robot)
+    both = half.resume(0.1, law)
+    assert np.array_equal(both.time, whole.time)
+    for name in ("q", "v", "exchanged"):
+        assert np.array_equal(getattr(both, name), getattr(whole, name))
+    assert np.allclose(both.tau, whole.tau, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(both.resume(0.05, law).q[:, : len(both)], both.q)
+
+
+def test_resumed_with_a_table_and_adaptive():
+    r = lw.load("double_pendulum")
+    tau = np.random.default_rng(0).normal(size=(40, 2))
+    whole = lw.rollout(r, [1.0, 0.5], tau=tau)
+    both = lw.rollout(r, [1.0, 0.5], tau=tau[:30]).resume(0.01, tau=tau[30:])
+    assert np.array_equal(whole.q, both.q) and np.array_equal(whole.tau[:-1], both.tau[:-1])
+    t = lw.simulate(r, [1.0, 0.5], duration=1.0, step=0.1, method="dop853").resume(0.5)
+    exact = lw.simulate(r, [1.0, 0.5], duration=1.5, step=0.1, method="dop853")
+    assert np.abs(t.q - exact.q).max() < 1e-8 and np.allclose(t.time, exact.time)
+    with pytest.raises(lw.InputError, match="not step"):
+        t.resume(1.0, step=0.5)
+
+
+# --- broken files, missing packages, folders that cannot be written ------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["npz", "nc", "parquet"])
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.98])
+def test_cut_files_are_refused(ending, kept, tmp_path):
+    if ending != "npz":
+        pytest.importorskip({"nc": "h5netcdf", "parquet": "pyarrow"}[ending])
+    path = tmp_path / f"run.{ending}"
+    example(duration=1.0, every=1).save(path)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(kept * len(data))])
+    with pytest.raises(lw.FileError, match=f"cannot read .*run.{ending}"):
+        lw.Trajectory.load(path)
+
+
+def test_foreign_files_are_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    (tmp_path / "text.npz").write_text("time,q\n")
+    for name in ("other.npz", "text.npz"):
+        with pytest.raises(lw.FileError, match=name):
+            lw.Trajectory.load(tmp_path / name)
+    with pytest.raises(lw.FileError, match="no such file"):
+        lw.Trajectory.load(tmp_path / "none.npz")
+    with pytest.raises(lw.FileError, match=r"\.npz, \.nc, \.parquet"):
+        lw.Trajectory.load(tmp_path / "run.csv")
+    example().save(tmp_path / "run.npz")
+    with pytest.raises(lw.FileError, match="its joints are"):
+        lw.Trajectory.load(tmp_path / "run.npz", lw.load("panda"))
+
+
+def test_foreign_netcdf_and_parquet(tmp_path):
+    xarray, pyarrow = pytest.importorskip("xarray"), pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("h5netcdf")
+    xarray.Dataset({"x": ("n", np.zeros(3))}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    parquet.write_table(pyarrow.table({"x": [1.0]}), tmp_path / "other.parquet")
+    for name in ("other.nc", "other.parquet"):
+        with pytest.raises(lw.FileError, match="no trajectory of linkwise"):
+            lw.Trajectory.load(tmp_path / name)
+
+
+def test_old_netcdf_through_scipy(tmp_path, monkeypatch):
+    pytest.importorskip("xarray")
+    monkeypatch.setattr(storage, "_netcdf_engine", lambda: "scipy")
+    t = example()
+    t.save(tmp_path / "old.nc")
+    assert (tmp_path / "old.nc").read_bytes()[:3] == b"CDF"
+    assert np.array_equal(lw.Trajectory.load(tmp_path / "old.nc").q, t.q)
+
+
+@pytest.mark.parametrize("module, ending", [("xarray", "nc"), ("pyarrow", "parquet")])
+def test_a_missing_package_is_named_with_the_command_that_brings_it(module, ending, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    t = example()
+    with pytest.raises(lw.MissingExtraError, match=r'pip install "linkwise\[data\]"'):
+        t.save(tmp_path / f"run.{ending}")
+    assert not list(tmp_path.iterdir())
+    if module == "xarray":
+        with pytest.raises(lw.MissingExtraError, match=r"linkwise\[data\]"):
+            t.to_xarray()
+
+
+def test_adaptive_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.integrate", None)
+    with pytest.raises(lw.MissingExtraError, match=r"linkwise\[adaptive\]"):
+        example(method="dop853")
+
+
+def test_places_that_cannot_be_written(tmp_path, monkeypatch):
+    t = example()
+    with pytest.raises(lw.FileError, match="does not exist"):
+        t.save(tmp_path / "no" / "run.npz")
+
+    def full(found, path):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "run.npz").write_bytes(b"before")
+    monkeypatch.setitem(storage.FORMATS, ".npz", storage._Format(full, storage._read_npz))
+    with pytest.raises(lw.FileError, match="No space left"):
+        t.save(tmp_path / "run.npz")
+    assert (tmp_path / "run.npz").read_bytes() == b"before"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_killed_process_leaves_whole_files(tmp_path):
+    """Saves over and over while it is killed: what is under the name can always be read."""
+    path = tmp_path / "run.npz"
+    script = f"""
+import numpy as np, linkwise as lw
+t = lw.simulate(lw.load("double_pendulum"), [1.0, 1.0], duration=20.0, target="cpu")
+t.save({str(path)!r})
+print("saved", flush=True)
+while True:
+    t.save({str(path)!r})
+"""
+    for delay in (0.005, 0.02, 0.05):
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+            assert process.stdout.readline().strip() == b"saved"
+            time.sleep(delay)
+            os.kill(process.pid, signal.SIGKILL)
+        assert len(lw.Trajectory.load(path)) == 20_001
+
+
+# --- progress -----------------------------------------------------------------------------------------
+
+
+class Terminal:
+    def __init__(self, terminal):
+        self.text, self._terminal = "", terminal
+
+    def isatty(self):
+        return self._terminal
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+def test_progress_is_quiet_unless_on_a_terminal():
+    for terminal, show, expected in (
+        (False, None, False),
+        (True, True, True),
+        (True, None, False),
+        (True, False, False),
+    ):
+        stream = Terminal(terminal)
+        with Progress(100, "steps", show, stream) as bar:
+            for _ in range(10):
+                bar.advance(10)
+        assert bool(stream.text) == expected
+    assert "100 %" not in stream.text
+    stream = Terminal(True)
+    with Progress(4, "steps", True, stream) as bar:
+        bar.advance(4)
+    assert "100 %" in stream.text and "4/4 steps" in stream.text and stream.text.endswith("\n")
+
+
+def test_simulation_writes_nothing_by_itself(capsys):
+    example()
+    assert capsys.readouterr() == ("", "")
+    example(progress=True)
+    assert "steps" in capsys.readouterr().err
