@@ -18,6 +18,7 @@ from .dispatch import compiled
 from .dynamics import coriolis, forward, forward_explicit, hybrid, inverse, kinematics, mass, momentum, operational
 from .dynamics.armstrong import armstrong
 from .dynamics.notations import NAMED
+from .dynamics.two_velocities import newton_euler_with_reference
 from .errors import InputError
 from .model import edit
 from .model.inertia import Inertia
@@ -374,6 +375,16 @@ class Robot(Linearized, Diagonalized):
     def centroidal_bias(self, q: Any, v: Any) -> Array:
         """Ȧ_G v, (..., 6): the rate of the centroidal momentum while v̇ = 0."""
         return self._call(momentum.centroidal_bias, 1, q, v=v)
+
+    # --- for controllers -----------------------------------------------------------------------------
+
+    @compiled("q", "v", "v_ref", "a_ref", "external")
+    def inverse_dynamics_with_reference(self, q: Any, v: Any, v_ref: Any, a_ref: Any, external: Any = None) -> Array:
+        """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv), in O(n): actual and reference velocities kept apart.
+
+        C is that of :meth:`coriolis_matrix`, for which d𝓜/dt − 2C is skew; passivity-based laws rest on it.
+        """
+        return self._with_forces(newton_euler_with_reference, 1, external, q, v=v, v_ref=v_ref, a_ref=a_ref)
 
     # --- operators -----------------------------------------------------------------------------------
 
