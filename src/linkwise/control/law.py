@@ -115,4 +115,4 @@ def require_full_actuation(robot: Robot, law: Law, base_forces: bool) -> None:
 def state(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
     """q and v as arrays of one precision, checked."""
     checked = {"q": inputs.configuration(robot, q), "v": inputs.vector(v, robot.nv, "v", robot)}
-    return tuple(inputs.together(robot, **checked)[1])  # type: ignore[return-value]
+    return tuple(inputs.together(robot, **checked)[1])
