@@ -76,8 +76,8 @@ class ILQR:
     """Minimises a cost over inputs u (N, m): Gauss–Newton in the dynamics, one Riccati sweep per iteration.
 
     ``cost`` is a :class:`QuadraticCost` or has its two methods; ``step`` [s] and ``method`` ("semi_implicit" or "rk4")
-    are the dynamics; ``actuated`` names the driven joints; ``limits`` (lower, upper) bound the inputs, each a number or m.
-    It ends when the largest gradient is below ``tolerance``, or when an iteration lowers the cost by less than a
+    are the dynamics; ``actuated`` names the driven joints; ``limits`` (lower, upper) bound the inputs, each a number or
+    m. It ends when the largest gradient is below ``tolerance``, or when an iteration lowers the cost by less than a
     thousandth of ``tolerance`` of it.
     """
 
@@ -117,7 +117,10 @@ class ILQR:
 
 @dataclass(frozen=True, eq=False)
 class DDP(ILQR):
-    """ILQR with the second derivatives of the dynamics, so that it converges quadratically (semi-implicit steps)."""
+    """ILQR with the second derivatives of the dynamics, so that it converges quadratically (semi-implicit steps).
+
+    Far from the optimum, where they leave the model not convex, an iteration does without them.
+    """
 
     second_order = True
 
@@ -189,11 +192,14 @@ class _Search:
         A, B = self.steps.linearize(q[:-1], v[:-1], u)
         cost = self.problem.cost.expand(q, v, u, self.steps, exact=self.problem.second_order)
         while True:
-            found = self._sweep(q, v, u, A, B, cost)
-            if found is not None or not self._stiffer():
-                return found
+            for exact in (True, False) if self.problem.second_order else (False,):
+                found = self._sweep(q, v, u, A, B, cost, exact)
+                if found is not None:
+                    return found
+            if not self._stiffer():
+                return None
 
-    def _sweep(self, q: Array, v: Array, u: Array, A: Array, B: Array, cost: Any) -> _Sweep | None:
+    def _sweep(self, q: Array, v: Array, u: Array, A: Array, B: Array, cost: Any, exact: bool) -> _Sweep | None:
         n = A.shape[-1]
         p, P = cost.x[-1], cost.xx[-1]
         adjoint = cost.x[-1]
@@ -204,7 +210,7 @@ class _Search:
             a, b = A[i], B[i]
             Qx, Qu = cost.x[i] + a.T @ p, cost.u[i] + b.T @ p
             Qxx, Quu, Qux = cost.xx[i] + a.T @ P @ a, cost.uu[i] + b.T @ P @ b, cost.ux[i] + b.T @ P @ a
-            if self.problem.second_order:
+            if exact:
                 bent = self.steps.curvature(q[i], v[i], u[i], p)
                 Qxx, Quu, Qux = Qxx + bent[:n, :n], Quu + bent[n:, n:], Qux + bent[n:, :n]
             stiff_uu, stiff_ux = Quu + self.mu * (b.T @ b), Qux + self.mu * (b.T @ a)

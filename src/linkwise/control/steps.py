@@ -83,7 +83,12 @@ class Steps:
 
     def error(self, q: Array, v: Array, q_nominal: Array, v_nominal: Array) -> Array:
         """δx = [q ⊖ q̄; v − v̄], (..., 2nv)."""
-        return np.concatenate([self.robot.difference(q_nominal, q), v - v_nominal], axis=-1)
+        e = q - q_nominal if self._commutes else self.robot.difference(q_nominal, q)
+        return np.concatenate([e, v - v_nominal], axis=-1)
+
+    @cached_property
+    def _commutes(self) -> bool:
+        return commutes(self.robot)
 
     # --- derivatives -----------------------------------------------------------------------------------
 
@@ -124,7 +129,7 @@ class Steps:
     def _moved(self, q: _Varied, d: _Varied) -> _Varied:
         """q ⊕ d; where joints do not commute, δ(q ⊕ d) = Yδq + Zδd."""
         value = self.robot.integrate(q.value, d.value)
-        if commutes(self.robot):
+        if self._commutes:
             return _Varied(value, q.change + d.change)
         Y, Z = step_maps(self.robot, d.value)
         return _Varied(value, Y @ q.change + Z @ d.change)
@@ -139,7 +144,7 @@ class Steps:
             raise NotAdmittedError('second derivatives are those of "semi_implicit" steps; "rk4" is for ILQR')
         n, h, D = self.robot.nv, self.step, 2 * self.robot.nv + self.inputs
         w_q, w_v = weights[..., :n], weights[..., n:]
-        group = not commutes(self.robot)
+        group = not self._commutes
         tau, eye = self.forces(u), np.eye(D)
         if group:
             dv_after = np.concatenate(self.linearize(q, v, u), axis=-1)[..., n:, :]
