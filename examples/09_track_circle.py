@@ -11,7 +11,7 @@ robot = lw.load("panda")
 tip = robot.tips[0]
 home = np.array([0.0, -0.3, 0.0, -2.2, 0.0, 2.0, 0.8])
 R, p = robot.pose(home, tip)
-radius, rate, step, duration = 0.1, 3.0, 2.5e-3, 4.2  # two turns
+radius, rate, step, duration = 0.1, 4.0, 3e-3, 3.15  # two turns
 
 
 def circle(t):

@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import linkwise as lw
+from linkwise import control
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -178,6 +179,13 @@ def name_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def control_table() -> str:
+    """Every public name of linkwise.control."""
+    rows = ["| name | what it is |", "|---|---|"]
+    rows += [f"| `control.{n}` | {_first_line(getattr(control, n))} |" for n in control.__all__]
+    return "\n".join(rows) + "\n"
+
+
 def leaf_table(kind: str) -> str:
     """The operators of a robot: its own ("still") or those that also need velocities ("moving")."""
     robot = lw.chain(2)
@@ -212,6 +220,7 @@ UNSAID = {  # what members without a docstring are
 }
 
 TABLES: dict[str, Callable[..., str]] = {
+    "control": control_table,
     "leaves": leaf_table,
     "identities": identity_table,
     "methods": method_table,
