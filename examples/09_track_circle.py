@@ -44,7 +44,7 @@ def joints(t):
     return q, (1 - s) * v0 + s * v1, (1 - s) * a[i] + s * a[i + 1]
 
 
-# The force gains of the passive laws are bounded by the lightest joint and the step: a quarter of the others' stiffness.
+# The lightest joint and the step bound the force gains of passive laws: a quarter of the others' stiffness.
 inertia = np.diag(robot.mass_matrix(home))
 laws = {
     "operational space": hand,

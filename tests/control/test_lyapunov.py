@@ -71,8 +71,7 @@ def test_working_forces_are_those_of_the_paper():
     s = state(r, ())
     law = laws(r)["ConfigurationControl"]
     op = r.operators(s.q, frames=[r.tips[-1]])
-    pull = op.D.dense() ** 0.5 @ np.zeros(r.nv)  # D is diagonal for hinges
-    pull = pull + np.diag(op.D.dense()) ** -0.5 * (op.H @ op.psi @ op.B @ law.force(s.q))
+    pull = np.diag(op.D.dense()) ** -0.5 * (op.H @ op.psi @ op.B @ law.force(s.q))  # D is diagonal for hinges
     expected = pull - law.damping * r.total_rates(s.q, s.v)
     assert_close(law.working_forces(0.0, s.q, s.v), expected, 1e-11)
     tau = law(0.0, s.q, s.v) - r.gravity_force(s.q)
