@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-for folder in ("dynamics", "laws", "view"):  # helper modules that several folders share
+for folder in ("dynamics", "laws", "view", "control"):  # helper modules that several folders share
     sys.path.append(str(Path(__file__).parent / folder))
 
 settings.register_profile("linkwise", deadline=None, derandomize=True)

@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 import linkwise as lw
+from linkwise import control
 from linkwise.cli import main as main_of_linkwise
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -215,6 +216,13 @@ def module_table(name: str) -> str:
     return "\n".join(rows) + "\n"
 
 
+def control_table() -> str:
+    """Every public name of linkwise.control."""
+    rows = ["| name | what it is |", "|---|---|"]
+    rows += [f"| `control.{n}` | {_first_line(getattr(control, n))} |" for n in control.__all__]
+    return "\n".join(rows) + "\n"
+
+
 def leaf_table(kind: str) -> str:
     """The operators of a robot: its own ("still") or those that also need velocities ("moving")."""
     robot = lw.chain(2)
@@ -249,6 +257,7 @@ UNSAID = {  # what members without a docstring are
 }
 
 TABLES: dict[str, Callable[..., str]] = {
+    "control": control_table,
     "leaves": leaf_table,
     "identities": identity_table,
     "methods": method_table,

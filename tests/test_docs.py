@@ -6,6 +6,7 @@ import re
 import pytest
 
 import linkwise as lw
+from linkwise import control
 from snippets import PAGES, ROOT, mismatches
 
 DOCS = [p for p in PAGES if p.parent.name == "docs"]
@@ -82,3 +83,8 @@ def test_method_keys_in_notations_are_those_returned():
     for method in ("vereshchagin", "featherstone", "brandl_johanni_otter", "bae_haug", "rosenthal", "armstrong"):
         for key in robot.forward_quantities(q, x, x, method=method):
             assert re.search(rf'"{key}"|`{key}`', page), f"{method}: {key} is not in docs/notations.md"
+
+
+@pytest.mark.parametrize("name", control.__all__)
+def test_name_of_control_is_mentioned(name):
+    assert mentioned(f"control.{name}")

@@ -86,6 +86,8 @@ def where(condition: Array, yes: Any, no: Any) -> Array:
 def arctan2(y: Array, x: Array) -> Array:
     """The angle of the point (x, y)."""
     if not is_symbolic(y):
+        if np.iscomplexobj(y) or np.iscomplexobj(x):  # complex steps: the imaginary part is the derivative
+            return np.arctan2(y.real, x.real) + 1j * (x.real * y.imag - y.real * x.imag) / (x.real**2 + y.real**2)
         return namespace(y).arctan2(y, x)
     return _by_entry(lambda a, b: a.arctan2(b), y, x)
 

@@ -55,7 +55,7 @@ def vector(x: Any, length: int, what: str, model: Model) -> Array:
 # Arguments by name: how many numbers each has for one state.
 _LENGTHS: dict[str, Any] = {
     **dict.fromkeys(("q", "q0", "q1"), "nq"),
-    **dict.fromkeys(("v", "a", "tau", "x", "nu", "eps", "weights", "dq", "dv", "da", "dtau"), "nv"),
+    **dict.fromkeys(("v", "a", "v_ref", "a_ref", "tau", "x", "nu", "eps", "weights", "dq", "dv", "da", "dtau"), "nv"),
     "force": 6,
 }
 

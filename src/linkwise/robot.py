@@ -29,6 +29,7 @@ from .dynamics import (
 )
 from .dynamics.armstrong import armstrong
 from .dynamics.notations import NAMED
+from .dynamics.two_velocities import newton_euler_with_reference
 from .errors import InputError
 from .model import edit
 from .model.inertia import Inertia
@@ -399,6 +400,16 @@ class Robot(Linearized, Diagonalized):
     def momentum_force(self, q: Any, v: Any) -> Array:
         """d(𝓜v)/dt − τ, (..., nv): how fast the momenta p = 𝓜v change where no joint forces act; 𝓜̇v − bias force."""
         return self._call(canonical.momentum_force, 1, q, v=v)
+
+    # --- for controllers -----------------------------------------------------------------------------
+
+    @compiled("q", "v", "v_ref", "a_ref", "external")
+    def inverse_dynamics_with_reference(self, q: Any, v: Any, v_ref: Any, a_ref: Any, external: Any = None) -> Array:
+        """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv), in O(n): actual and reference velocities kept apart.
+
+        C is that of :meth:`coriolis_matrix`, for which d𝓜/dt − 2C is skew; passivity-based laws rest on it.
+        """
+        return self._with_forces(newton_euler_with_reference, 1, external, q, v=v, v_ref=v_ref, a_ref=a_ref)
 
     # --- operators -----------------------------------------------------------------------------------
 

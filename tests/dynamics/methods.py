@@ -92,6 +92,10 @@ CALLS: dict[str, Call] = {
     "inverse_dynamics (composite_body)": _call(
         "q v a external", lambda r, x: r.inverse_dynamics(x.q, x.v, x.a, x.external, method="composite_body")
     ),
+    "inverse_dynamics_with_reference": _call(
+        "q v a tau external",
+        lambda r, x: r.inverse_dynamics_with_reference(x.q, x.v, x.tau, x.a, x.external),
+    ),
     "bias_force": _call("q v external", lambda r, x: r.bias_force(x.q, x.v, x.external)),
     "gravity_force": _call("q", lambda r, x: r.gravity_force(x.q)),
     "link_forces": _call("q v a external", lambda r, x: r.link_forces(x.q, x.v, x.a, x.external)),

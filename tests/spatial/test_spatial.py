@@ -324,3 +324,11 @@ def test_float32_stays_float32(rng):
         cross_motion_matrix(twist[..., None]),
     ]
     assert [x.dtype for x in results] == [np.dtype(f32)] * len(results)
+
+
+def test_quaternion_log_takes_complex_steps(rng):
+    """Its derivative along a quaternion's change, against central differences."""
+    q, d = rng.normal(size=(2, 5, 4))
+    h = 1e-5
+    differences = (quaternion_log(q + h * d) - quaternion_log(q - h * d)) / (2 * h)
+    close(quaternion_log(q + 1e-30j * d).imag / 1e-30, differences, 1e-7)

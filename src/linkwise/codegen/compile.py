@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 JOINT_SPACE = frozenset(
     {
         "inverse_dynamics",
+        "inverse_dynamics_with_reference",
         "bias_force",
         "gravity_force",
         "mass_matrix",

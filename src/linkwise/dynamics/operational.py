@@ -60,11 +60,11 @@ def _carried_inboard(model: Model, links: Links, art: Articulated, frame: Any) -
 def inertia(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     """Λ = (J𝓜⁻¹J*)⁻¹, (..., 6e, 6e); an error where J has not the rank for it to exist."""
     inverse = compliance(model, q, frames)
-    _refuse_singular(model, inverse, frames)
+    refuse_singular(model, inverse, frames)
     return arrays.inverse_spd(inverse)
 
 
-def _refuse_singular(model: Model, inverse: Array, frames: Sequence[Any]) -> None:
+def refuse_singular(model: Model, inverse: Array, frames: Sequence[Any]) -> None:
     if not arrays.is_eager(inverse):
         return
     real = inverse.real if np.iscomplexobj(inverse) else inverse

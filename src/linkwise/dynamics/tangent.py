@@ -7,6 +7,7 @@ ordinary coordinates δq̇ = δβ.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def configuration_rate(model: Model, q: Array, v: Array) -> Array:
     return arrays.stack(parts) if parts else arrays.zeros(q.shape, like=q)
 
 
+@lru_cache(maxsize=1024)
 def brackets(kind: JointKind, name: str) -> np.ndarray | None:
     """(r, r, r): column j of entry i is [h_i, h_j] = h_i × h_j in coordinates of H*; None where all are zero.
 
@@ -66,15 +68,19 @@ def transport(model: Model, v: Array) -> Array:
 def step_maps(model: Model, dv: Array) -> tuple[Array, Array]:
     """(Y, Z), each (..., nv, nv), with (q ⊕ δq) ⊕ (dv + δ) = (q ⊕ dv) ⊕ (Yδq + Zδ) to first order.
 
-    Y = exp(−ad) and Z = Σ (−ad)ⁱ/(i+1)! of the step dv, as series: steps are of the order of one radian at most.
+    Y = exp(−ad) and Z = Σ (−ad)ⁱ/(i+1)! of the step dv: series of an eighth of it, doubled three times by
+    Y(2x) = Y(x)², Z(2x) = ½(1 + Y(x))Z(x). To rounding for turns of up to 2π.
     """
-    X = transport(model, dv)
+    X = transport(model, dv) / 8.0
     identity = arrays.eye(model.nv, like=dv)
     Y: Any = identity
     Z: Any = identity
     power: Any = identity
-    for i in range(1, 24):
+    for i in range(1, 15):
         power = power @ X / float(i)
         Y = Y + power
         Z = Z + power / float(i + 1)
+    for _ in range(3):
+        Z = 0.5 * (Z + Y @ Z)
+        Y = Y @ Y
     return Y, Z

@@ -1,0 +1,41 @@
+"""Computed torque: feedback linearisation, the law that the others are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from .law import state
+from .tracking import TrackingLaw
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedTorque(TrackingLaw):
+    """τ = 𝓜(q)(a_r − Kp e − Kd ε̇) + C(q, v)v + g(q): all dynamics cancelled, one Newton–Euler run.
+
+    Errors obey ε̈ + Kd ε̇ + Kp e = 0, each on its own; gains are Kp [1/s²] and Kd [1/s], and Kd = 2√Kp is critically
+    damped. ½ε̇*ε̇ + ½e*Kp e falls at the rate ε̇*Kd ε̇ (feedback linearisation; not part of the passive family).
+    """
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+        q, v = state(self.robot, q, v)
+        x = self.errors(t, q, v)
+        return self.robot.inverse_dynamics(q, v, x.a_ref - x.pull(self.Kp) - self.Kd * x.rate)
+
+    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+        """½ε̇*ε̇ + ½e*Kp e, (...)."""
+        x = self.errors(t, *state(self.robot, q, v))
+        return 0.5 * (x.rate * x.rate).sum(axis=-1) + x.potential(self.Kp)
+
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+        """−ε̇*Kd ε̇, (...)."""
+        x = self.errors(t, *state(self.robot, q, v))
+        return -(self.Kd * x.rate * x.rate).sum(axis=-1)
+
+
+def critical_damping(Kp: Any) -> np.ndarray:
+    """Kd = 2√Kp."""
+    return 2.0 * np.sqrt(np.asarray(Kp, dtype=float))

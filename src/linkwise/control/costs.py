@@ -1,0 +1,107 @@
+"""What a trajectory costs: ∫ ½(δx*Qδx + δu*Rδu) dt + ½δx*Q_f δx, with δx = [q ⊖ q_d; v − v_d].
+
+Any object with the two methods of :class:`QuadraticCost`, ``value`` and ``expand``, can stand in its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import arrays, inputs
+from ..arrays import Array
+from ..dynamics.tangent import step_maps
+from ..errors import InputError
+from ..robot import Robot
+from .law import weight_matrix
+from .steps import Steps, weighted_derivative
+from .tracking import commutes, times
+
+
+class Expansion(NamedTuple):
+    """Derivatives of a cost along a trajectory, the last row that of the end: x (N+1, 2nv), xx, u (N, m), uu, ux."""
+
+    x: Array
+    xx: Array
+    u: Array
+    uu: Array
+    ux: Array
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticCost:
+    """Distance from a target state, and effort.
+
+    ``q`` (nq,) and ``v`` (nv,; default at rest) are the target, or one per sample (N+1, ·) along a trajectory; ``u``
+    likewise the inputs that cost nothing (default 0). Weights are numbers, diagonals or matrices: ``state`` Q
+    (2nv) and ``control`` R (m) per second, ``terminal`` Q_f (2nv).
+    """
+
+    robot: Robot
+    q: Any
+    v: Any = None
+    u: Any = 0.0
+    state: Any = 0.0
+    control: Any = 1.0
+    terminal: Any = 1.0
+
+    def __post_init__(self) -> None:
+        n = self.robot.nv
+        checked = {
+            "q": inputs.configuration(self.robot, self.q),
+            "v": inputs.vector(np.zeros(n) if self.v is None else self.v, n, "v", self.robot),
+            "u": np.asarray(self.u, dtype=float),
+            "state": weight_matrix(self.state, 2 * n, "state", definite=False),
+            "terminal": weight_matrix(self.terminal, 2 * n, "terminal", definite=False),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def value(self, q: Array, v: Array, u: Array, steps: Steps) -> Array:
+        """The cost (...) of q (N+1, ..., nq), v (N+1, ..., nv) under u (N, ..., m)."""
+        x = self._errors(q, v)
+        du = u - self._along(self.u, u)
+        R = weight_matrix(self.control, steps.inputs, "control", definite=True)
+        running = (x[:-1] @ self.state * x[:-1]).sum(axis=(0, -1)) + (du @ R * du).sum(axis=(0, -1))
+        return 0.5 * steps.step * running + 0.5 * (x[-1] @ self.terminal * x[-1]).sum(axis=-1)
+
+    def expand(self, q: Array, v: Array, u: Array, steps: Steps, exact: bool = False) -> Expansion:
+        """Derivatives at one trajectory; on quaternions the second ones are Gauss and Newton's unless ``exact``."""
+        h, n, x = steps.step, self.robot.nv, self._errors(q, v)
+        W = np.concatenate([np.broadcast_to(h * self.state, (len(u), 2 * n, 2 * n)), self.terminal[None]])
+        J = np.broadcast_to(np.eye(2 * n), W.shape)
+        slope = times(W, x)
+        bent = np.zeros_like(W)
+        if not commutes(self.robot):  # δ(q ⊖ q_d) = Z⁻¹δq
+            e = x[..., :n]
+            Z_inverse = np.linalg.inv(step_maps(self.robot, e)[1])
+            J = J.copy()
+            J[..., :n, :n] = Z_inverse
+            if exact:  # ë = ∂Z⁻¹[ė]ξ = −Z⁻¹∂Z[ė]ė
+                turned = weighted_derivative(self.robot, e, times(arrays.transpose(Z_inverse), slope[..., :n]))
+                bent[..., :n, :n] = -arrays.transpose(Z_inverse) @ turned @ Z_inverse
+        R = h * weight_matrix(self.control, steps.inputs, "control", definite=True)
+        J_star = arrays.transpose(J)
+        return Expansion(
+            x=times(J_star, slope),
+            xx=J_star @ W @ J + bent,
+            u=(u - self._along(self.u, u)) @ R,
+            uu=np.broadcast_to(R, (len(u), *R.shape)),
+            ux=np.zeros((len(u), steps.inputs, 2 * n)),
+        )
+
+    def _errors(self, q: Array, v: Array) -> Array:
+        e = self.robot.difference(self._along(self.q, q), q)
+        return np.concatenate([e, v - self._along(self.v, v)], axis=-1)
+
+    def _along(self, target: Array, x: Array) -> Array:
+        """A target beside samples x (N, ..., n): as it is, or one per sample."""
+        if target.ndim < 2:
+            return target
+        if len(target) != len(x):
+            raise InputError(
+                f"a target along a trajectory needs one row per sample: {len(target)} rows, {len(x)} samples"
+            )
+        return target.reshape(len(x), *[1] * (x.ndim - 2), target.shape[-1])

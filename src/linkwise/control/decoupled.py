@@ -1,0 +1,136 @@
+"""Control in diagonal coordinates: each working force ε(k) answers its own total rate ν(k).
+
+Diagonalized dynamics paper (DD) §8.
+
+ν̇ + C(θ, ν) = ε with ν*C = 0, so that d/dt ½ν*ν = ν*ε whatever the Coriolis term does: a gain per ν(k) damps, and no
+model of C is needed. The papers leave gravity out; here it is compensated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import InputError
+from ..spatial import cross
+from .law import Law, require_full_actuation, state, vector_gain
+
+
+@dataclass(frozen=True, eq=False)
+class RateFeedback(Law):
+    """ε = −c ν: brings a robot to rest, wherever (DD Control 8.1, (8.4)).
+
+    τ = −m c m*v + gravity, in O(n). The Lyapunov function ½ν*ν, the kinetic energy, falls at the rate ν*cν; with one
+    number c it is ½|ν|² e^(−2ct), for every robot and every motion. ``gain`` c is one number or nv [1/s].
+    """
+
+    gain: Any
+    base_forces: bool = False
+
+    def __post_init__(self) -> None:
+        require_full_actuation(self.robot, self, self.base_forces)
+        self._set(gain=vector_gain(self.gain, self.robot.nv, "gain"))
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+        q, v = state(self.robot, q, v)
+        nu = self.robot.total_rates(q, v)
+        return self.robot.joint_forces(q, -self.gain * nu) + self.robot.gravity_force(q)
+
+    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+        """½ν*ν, (...) [J]."""
+        nu = self.robot.total_rates(q, v)
+        return 0.5 * (nu * nu).sum(axis=-1)
+
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+        """−ν*cν, (...)."""
+        nu = self.robot.total_rates(q, v)
+        return -(self.gain * nu * nu).sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigurationControl(Law):
+    """ε = −c₁ν + D^{−½}HψBWe: brings a frame to a pose (DD Control 8.2, (8.6), corrected as E18 in the errata).
+
+    The output Y = [p; x; y; z] are the frame's origin and axes in the world, e = Ŷ − Y, W weighs positions with
+    ``position_gain`` [N/m] and axes with ``orientation_gain`` [N m] (0: any orientation). In joint space
+    τ = −m c₁m*v + J*f + gravity. ν*ν + e*We falls at the rate 2ν*c₁ν; by LaSalle the robot comes to rest where
+    J*f = 0, which is the target if it can be reached and no other critical point attracts.
+    """
+
+    frame: Any
+    position: Any
+    rotation: Any = None
+    damping: Any = 1.0
+    position_gain: float = 1.0
+    orientation_gain: float = 0.0
+    base_forces: bool = False
+
+    def __post_init__(self) -> None:
+        require_full_actuation(self.robot, self, self.base_forces)
+        self.robot.frame(self.frame)
+        gains = vector_gain([self.position_gain, self.orientation_gain], 2, "position_gain, orientation_gain", False)
+        if gains[1] > 0 and self.rotation is None:
+            raise InputError("an orientation_gain needs the rotation (3, 3) that the frame is to have")
+        self._set(
+            damping=vector_gain(self.damping, self.robot.nv, "damping"),
+            position=target_position(self.position),
+            rotation=None if self.rotation is None else target_rotation(self.rotation),
+        )
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+        q, v = state(self.robot, q, v)
+        damping = self.robot.joint_forces(q, -self.damping * self.robot.total_rates(q, v))
+        force = self.robot.jacobian_force(q, self.frame, self.force(q))
+        return damping + force + self.robot.gravity_force(q)
+
+    def working_forces(self, t: Any, q: Any, v: Any) -> Array:
+        """ε as (8.6) has it, (..., nv), without gravity's compensation."""
+        pull = self.robot.working_forces(q, self.robot.jacobian_force(q, self.frame, self.force(q)))
+        return pull - self.damping * self.robot.total_rates(q, v)
+
+    def force(self, q: Any) -> Array:
+        """BWe as a [moment; force] (..., 6) on the frame's origin, world axes: Ẏ = [u; ω × y_i] (DD (8.5))."""
+        p_error, axes, axis_errors = self._errors(q)
+        moment = 0.0 * p_error[..., :, None]
+        for y, e in zip(axes, axis_errors):
+            moment = moment + self.orientation_gain * cross(y[..., :, None], e[..., :, None])
+        return arrays.namespace(p_error).concatenate([moment[..., 0], self.position_gain * p_error], axis=-1)
+
+    def _errors(self, q: Any) -> tuple[Array, list[Array], list[Array]]:
+        R, p = self.robot.pose(q, self.frame)
+        if self.orientation_gain == 0:
+            return self.position - p, [], []
+        axes = [R[..., :, i] for i in range(3)]
+        return self.position - p, axes, [self.rotation[:, i] - y for i, y in enumerate(axes)]
+
+    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+        """ν*ν + e*We, (...) [J]."""
+        nu = self.robot.total_rates(q, v)
+        p_error, _, axis_errors = self._errors(q)
+        total = (nu * nu).sum(axis=-1) + self.position_gain * (p_error * p_error).sum(axis=-1)
+        return total + sum(self.orientation_gain * (e * e).sum(axis=-1) for e in axis_errors)
+
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+        """−2ν*c₁ν, (...)."""
+        nu = self.robot.total_rates(q, v)
+        return -2.0 * (self.damping * nu * nu).sum(axis=-1)
+
+
+def target_position(p: Any) -> np.ndarray:
+    """A point (..., 3) [m]."""
+    out = np.asarray(p, dtype=float)
+    if out.shape[-1:] != (3,) or not np.isfinite(out).all():
+        raise InputError(f"a position must be finite numbers of shape (..., 3) [m], got {p!r}")
+    return out
+
+
+def target_rotation(R: Any) -> np.ndarray:
+    """A rotation (3, 3), frame axes to world axes."""
+    out = np.asarray(R, dtype=float)
+    if out.shape != (3, 3) or np.abs(out.T @ out - np.eye(3)).max() > 1e-6 or np.linalg.det(out) < 0:
+        raise InputError("a rotation must be a (3, 3) matrix with orthonormal columns and determinant 1")
+    return out

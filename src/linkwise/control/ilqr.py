@@ -1,0 +1,285 @@
+"""Trajectory optimisation by sweeps: iLQR and DDP, feasible at every iteration.
+
+Backward, the cost to go is expanded to second order about the trajectory, and its minimiser over δu is δu = αk + Kδx;
+forward, the robot itself is rolled out under it, for several α at once, and the first α that lowers the cost enough is
+taken. Mayne's DDP (Int. J. Control 3, 1966) keeps the second derivatives of the dynamics and converges quadratically;
+iLQR (Li and Todorov 2004) leaves them out. Regularisation and limits follow Tassa, Erez and Todorov (IROS 2012) and
+Tassa, Mansard and Todorov (ICRA 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import inputs
+from ..arrays import Array
+from ..errors import InputError
+from ..robot import Robot
+from .box import BoxMinimum, minimise_in_box
+from .lqr import TVLQR
+from .steps import Steps
+
+ALPHAS = 0.5 ** np.arange(12)  # tried at once
+ENOUGH = 1e-4  # of the expected decrease, for a step to be taken
+LOWEST, HIGHEST, FACTOR = 1e-8, 1e10, 4.0  # regularisation: below LOWEST it is zero, above HIGHEST nothing helps
+
+
+@dataclass(frozen=True, eq=False)
+class OptimizedMotion:
+    """A trajectory that ILQR or DDP found, and how.
+
+    t (N+1,), q (N+1, nq), v (N+1, nv), u (N, m), tau (N, nv), feedback gains K (N, m, 2nv) with u + K δx. ``costs`` and
+    ``gradients`` (largest |∂cost/∂u| that limits leave free) have one entry per iteration, the start first.
+    """
+
+    robot: Robot
+    t: Array
+    q: Array
+    v: Array
+    u: Array
+    tau: Array
+    K: Array
+    costs: list[float]
+    gradients: list[float]
+    converged: bool
+    reason: str
+    steps: Steps = field(repr=False)
+
+    @property
+    def cost(self) -> float:
+        return self.costs[-1]
+
+    @property
+    def iterations(self) -> int:
+        return len(self.costs) - 1
+
+    def report(self) -> str:
+        """What happened, in a line."""
+        verdict = "converged" if self.converged else "stopped"
+        return (
+            f"{verdict} after {self.iterations} iterations ({self.reason}): cost {self.costs[0]:.6g} → {self.cost:.6g},"
+            f" largest gradient {self.gradients[-1]:.2g}"
+        )
+
+    def controller(self, then: Any = None) -> TVLQR:
+        """The motion as a law, with the gains of the last backward sweep; ``then`` is the law after its end."""
+        S = self.steps.selection
+        return TVLQR(self.robot, self.q, self.v, self.u, -self.K, None, S, self.steps.step, then)
+
+
+@dataclass(frozen=True, eq=False)
+class ILQR:
+    """Minimises a cost over inputs u (N, m): Gauss–Newton in the dynamics, one Riccati sweep per iteration.
+
+    ``cost`` is a :class:`QuadraticCost` or has its two methods; ``step`` [s] and ``method`` ("semi_implicit" or "rk4")
+    are the dynamics; ``actuated`` names the driven joints; ``limits`` (lower, upper) bound the inputs, each a number or
+    m. It ends when the largest gradient is below ``tolerance``, or when an iteration lowers the cost by less than a
+    thousandth of ``tolerance`` of it.
+    """
+
+    robot: Robot
+    cost: Any
+    step: float
+    method: str = "semi_implicit"
+    actuated: Iterable[str] | None = None
+    limits: Any = None
+    iterations: int = 200
+    tolerance: float = 1e-7
+    second_order = False
+
+    def solve(self, q0: Any, v0: Any = None, u0: Any = None) -> OptimizedMotion:
+        """The best motion from (q0, v0), started from inputs ``u0`` (N, m)."""
+        robot = self.robot
+        steps = Steps(robot, self.step, self.method, self.actuated)
+        q0 = inputs.configuration(robot, q0)
+        v0 = inputs.vector(np.zeros(robot.nv) if v0 is None else v0, robot.nv, "v0", robot)
+        u = np.array(u0, dtype=float)
+        if q0.ndim != 1 or v0.ndim != 1:
+            raise InputError(f"a motion starts from one state, got q0 {q0.shape} and v0 {v0.shape}")
+        if u.ndim != 2 or u.shape[1] != steps.inputs or not len(u):
+            raise InputError(f"u0 must have shape (steps, {steps.inputs}), the start for the inputs, got {u.shape}")
+        return _Search(self, steps, q0, v0, self._bounds(steps.inputs)).run(u)
+
+    def _bounds(self, m: int) -> tuple[Array, Array]:
+        lower, upper = (-np.inf, np.inf) if self.limits is None else self.limits
+        try:
+            lower, upper = (np.broadcast_to(np.asarray(x, dtype=float), (m,)) for x in (lower, upper))
+        except ValueError:
+            raise InputError(f"limits must be (lower, upper), each one number or {m}") from None
+        if not (lower < upper).all():
+            raise InputError(f"limits must have lower < upper, got {self.limits}")
+        return lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class DDP(ILQR):
+    """ILQR with the second derivatives of the dynamics, so that it converges quadratically (semi-implicit steps).
+
+    Far from the optimum, where they leave the model not convex, an iteration does without them.
+    """
+
+    second_order = True
+
+
+@dataclass(eq=False)
+class _Sweep:
+    """What a backward sweep found: δu = αk + Kδx, and the decrease α·slope + α²·bend/2 that it promises."""
+
+    k: Array
+    K: Array
+    slope: float
+    bend: float
+    gradient: float
+
+
+class _Search:
+    """One solve: the trajectory as it stands, and the regularisation."""
+
+    def __init__(self, problem: ILQR, steps: Steps, q0: Array, v0: Array, bounds: tuple[Array, Array]) -> None:
+        self.problem, self.steps, self.q0, self.v0, self.bounds = problem, steps, q0, v0, bounds
+        self.mu, self.growth = 0.0, 1.0
+
+    def run(self, u: Array) -> OptimizedMotion:
+        problem = self.problem
+        u = np.clip(u, *self.bounds)
+        q, v = self.steps.rollout(self.q0, self.v0, u)
+        costs, gradients = [float(problem.cost.value(q, v, u, self.steps))], []
+        if not np.isfinite(costs[0]):
+            raise InputError("the inputs u0 lead to a motion without bounds; start from smaller ones or smaller steps")
+        reason, converged = "as many as allowed", False
+        while True:
+            sweep = self._backward(q, v, u)
+            if sweep is None:
+                reason = "no regularisation makes the model convex"
+                break
+            gradients.append(sweep.gradient)
+            if sweep.gradient < problem.tolerance:
+                reason, converged = "the gradient vanishes", True
+                break
+            if len(costs) > problem.iterations:
+                break
+            found = self._forward(q, v, u, sweep, costs[-1])
+            if found is None:
+                if self._stiffer():
+                    gradients.pop()
+                    continue
+                reason = "no step lowers the cost"
+                break
+            fell = costs[-1] - found[3]
+            q, v, u = found[:3]
+            costs.append(found[3])
+            self._softer()
+            if fell < problem.tolerance * 1e-3 * abs(costs[-1]):
+                last = self._backward(q, v, u)
+                sweep = sweep if last is None else last
+                gradients.append(sweep.gradient)
+                reason, converged = "the cost no longer falls", True
+                break
+        K = np.zeros((len(u), u.shape[1], 2 * problem.robot.nv)) if sweep is None else sweep.K
+        gradients = gradients or [float("nan")]
+        tau = self.steps.forces(u)
+        t = self.steps.step * np.arange(len(q))
+        return OptimizedMotion(problem.robot, t, q, v, u, tau, K, costs, gradients, converged, reason, self.steps)
+
+    # --- backward ------------------------------------------------------------------------------------
+
+    def _backward(self, q: Array, v: Array, u: Array) -> _Sweep | None:
+        """First derivatives along the whole trajectory at once, then the sweep, stiffer until it goes through."""
+        A, B = self.steps.linearize(q[:-1], v[:-1], u)
+        cost = self.problem.cost.expand(q, v, u, self.steps, exact=self.problem.second_order)
+        while True:
+            for exact in (True, False) if self.problem.second_order else (False,):
+                found = self._sweep(q, v, u, A, B, cost, exact)
+                if found is not None:
+                    return found
+            if not self._stiffer():
+                return None
+
+    def _sweep(self, q: Array, v: Array, u: Array, A: Array, B: Array, cost: Any, exact: bool) -> _Sweep | None:
+        n = A.shape[-1]
+        p, P = cost.x[-1], cost.xx[-1]
+        adjoint = cost.x[-1]
+        k, K = np.zeros_like(u), np.zeros((*u.shape, n))
+        slope = bend = gradient = 0.0
+        lower, upper = self.bounds
+        for i in range(len(u) - 1, -1, -1):
+            a, b = A[i], B[i]
+            Qx, Qu = cost.x[i] + a.T @ p, cost.u[i] + b.T @ p
+            Qxx, Quu, Qux = cost.xx[i] + a.T @ P @ a, cost.uu[i] + b.T @ P @ b, cost.ux[i] + b.T @ P @ a
+            if exact:
+                bent = self.steps.curvature(q[i], v[i], u[i], p)
+                Qxx, Quu, Qux = Qxx + bent[:n, :n], Quu + bent[n:, n:], Qux + bent[n:, :n]
+            stiff_uu, stiff_ux = Quu + self.mu * (b.T @ b), Qux + self.mu * (b.T @ a)
+            stiff_uu = stiff_uu + self.mu * 1e-6 * np.eye(len(stiff_uu))
+            best = minimise_in_box(stiff_uu, Qu, lower - u[i], upper - u[i])
+            if best is None:
+                return None
+            k[i], K[i] = best.x, _gain(best, stiff_uu, stiff_ux)
+            free = cost.u[i] + b.T @ adjoint
+            gradient = max(gradient, float(np.abs(_free_part(free, u[i], lower, upper)).max()))
+            adjoint = cost.x[i] + a.T @ adjoint
+            slope += float(k[i] @ Qu)
+            bend += float(k[i] @ Quu @ k[i])
+            p = Qx + K[i].T @ (Quu @ k[i] + Qu) + Qux.T @ k[i]
+            P = Qxx + K[i].T @ Quu @ K[i] + K[i].T @ Qux + Qux.T @ K[i]
+            P = 0.5 * (P + P.T)
+        return _Sweep(k, K, slope, bend, gradient)
+
+    # --- forward -------------------------------------------------------------------------------------
+
+    def _forward(self, q: Array, v: Array, u: Array, sweep: _Sweep, cost: float) -> Any:
+        """The rollout with the largest α that lowers the cost enough, all α at once; None where there is none."""
+        count = len(ALPHAS)
+        Q, V = np.empty((len(q), count, q.shape[1])), np.empty((len(v), count, v.shape[1]))
+        U = np.empty((len(u), count, u.shape[1]))
+        Q[0], V[0] = q[0], v[0]
+        with np.errstate(all="ignore"):
+            for i in range(len(u)):
+                x = self.steps.error(Q[i], V[i], q[i], v[i])
+                U[i] = np.clip(u[i] + ALPHAS[:, None] * sweep.k[i] + x @ sweep.K[i].T, *self.bounds)
+                Q[i + 1], V[i + 1] = _finite(*self.steps(Q[i], V[i], U[i]), Q[i], V[i])
+            costs = self.problem.cost.value(Q, V, U, self.steps)
+        promised = -(ALPHAS * sweep.slope + 0.5 * ALPHAS**2 * sweep.bend)
+        good = np.isfinite(costs) & (costs < cost) & (cost - costs >= ENOUGH * np.abs(promised))
+        if not good.any():
+            return None
+        j = int(good.argmax())
+        return Q[:, j], V[:, j], U[:, j], float(costs[j])
+
+    # --- regularisation ------------------------------------------------------------------------------
+
+    def _stiffer(self) -> bool:
+        self.growth = max(FACTOR, self.growth * FACTOR)
+        self.mu = max(LOWEST * 100, self.mu * self.growth)
+        return self.mu <= HIGHEST
+
+    def _softer(self) -> None:
+        self.growth = min(1.0 / FACTOR, self.growth / FACTOR)
+        self.mu = self.mu * self.growth if self.mu * self.growth > LOWEST else 0.0
+
+
+def _gain(best: BoxMinimum, Quu: Array, Qux: Array) -> Array:
+    """K = −Quu⁻¹Qux of the inputs that no limit holds; those held do not answer."""
+    K = np.zeros_like(Qux)
+    free = best.free
+    if free.any():
+        K[free] = -np.linalg.solve(Quu[np.ix_(free, free)], Qux[free])
+    return K
+
+
+def _free_part(gradient: Array, u: Array, lower: Array, upper: Array) -> Array:
+    """The gradient without what pushes against a limit."""
+    held = ((u <= lower) & (gradient > 0)) | ((u >= upper) & (gradient < 0))
+    return np.where(held, 0.0, gradient)
+
+
+def _finite(q: Array, v: Array, q_before: Array, v_before: Array) -> tuple[Array, Array]:
+    """States that left all bounds stay where they were, with a velocity no cost can like."""
+    lost = ~(np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1) & (np.abs(v) < 1e8).all(axis=-1))
+    if not lost.any():
+        return q, v
+    return np.where(lost[..., None], q_before, q), np.where(lost[..., None], np.nan, v)

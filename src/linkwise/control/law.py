@@ -1,0 +1,118 @@
+"""What control laws share: being called and compiled, gains, and which joints are driven.
+
+A law is a frozen object, ``law(t, q, v) → τ``, for any leading batch dimensions. Laws are pure functions of arrays, so
+that ``law.compile()`` gives machine code of (t, q, v), with exact operation counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import inputs
+from ..arrays import Array
+from ..errors import InputError, NotAdmittedError
+from ..model.joints import Free
+from ..robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Joint forces (..., nv) from the time t [s], the configuration q (..., nq) and the velocity v (..., nv)."""
+
+    robot: Robot
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+        raise NotImplementedError
+
+    def compile(self, target: str = "cpu") -> Any:
+        """The law as a kernel of (t, q, v), t of shape (..., 1); targets are those of :func:`linkwise.compile`."""
+        from ..codegen.compile import compile_function
+
+        def law(robot: Robot, t: Array, q: Array, v: Array) -> Array:
+            return self(t[..., 0] if t.ndim == 1 else t, q, v)
+
+        return compile_function(law, self.robot, target=target, sizes={"t": 1})
+
+    def _set(self, **values: Any) -> None:
+        """Fields as checked arrays, in a frozen object."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def vector_gain(gain: Any, n: int, what: str, positive: bool = True) -> np.ndarray:
+    """A gain as (n,) numbers from one number or n, positive (or not negative)."""
+    try:
+        out = np.broadcast_to(np.asarray(gain, dtype=float), (n,))
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be one number or {n}, got shape {np.shape(gain)}") from None
+    if not np.isfinite(out).all() or (out < 0).any() or (positive and (out == 0).any()):
+        raise InputError(f"{what} must be {'positive' if positive else 'zero or more'}, got {gain}")
+    return out
+
+
+def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
+    """A symmetric weight (n, n) from one number, n numbers or a matrix; positive definite, or semidefinite."""
+    out = np.asarray(weight, dtype=float)
+    if out.ndim == 0:
+        out = np.full(n, float(out))
+    if out.ndim == 1 and out.shape == (n,):
+        out = np.diag(out)
+    if out.shape != (n, n):
+        raise InputError(f"{what} must be one number, {n} numbers or a {n}×{n} matrix, got shape {np.shape(weight)}")
+    scale = np.abs(out).max(initial=0.0)
+    if not np.isfinite(out).all() or np.abs(out - out.T).max(initial=0.0) > 1e-9 * scale:
+        raise InputError(f"{what} must be a finite symmetric matrix")
+    out = 0.5 * (out + out.T)
+    lowest = np.linalg.eigvalsh(out).min(initial=np.inf)
+    if lowest < -1e-12 * scale or (definite and lowest <= 0):
+        raise InputError(f"{what} must be positive {'definite' if definite else 'semidefinite'}; eigenvalue {lowest:g}")
+    return out
+
+
+# --- which joints are driven -------------------------------------------------------------------------
+
+
+def driven_joints(robot: Robot) -> list[str]:
+    """Joints that a motor can drive: all that move, but free joints and those whose effort limit is zero."""
+    out = []
+    for joint in robot.joints:
+        effort = joint.limits.arrays(joint.kind.nv)[3]
+        if joint.kind.nv and not isinstance(joint.kind, Free) and not (effort == 0).all():
+            out.append(joint.name)
+    return out
+
+
+def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
+    """S (nv, m) with τ = S u for the inputs u of the ``actuated`` joints; default: :func:`driven_joints`."""
+    if isinstance(actuated, str):
+        raise InputError(f"actuated must be a list of joint names, got the string {actuated!r}")
+    names = driven_joints(robot) if actuated is None else list(actuated)
+    columns = [i for name in names for i in range(*robot.v_slices[robot.joint(name)].indices(robot.nv))]
+    if not columns:
+        raise InputError(f"no joint of robot {robot.name!r} is driven; name some in actuated=[…]")
+    if len(set(columns)) != len(columns):
+        raise InputError(f"actuated names a joint twice: {', '.join(names)}")
+    return np.eye(robot.nv)[:, columns]
+
+
+def require_full_actuation(robot: Robot, law: Law, base_forces: bool) -> None:
+    """Refuse robots with joints that nothing drives. ``base_forces`` says that a floating base has thrusters."""
+    driven = set(driven_joints(robot))
+    idle = [j.name for j in robot.joints if j.kind.nv and j.name not in driven]
+    if base_forces:
+        idle = [name for name in idle if not isinstance(robot.joints[robot.joint(name)].kind, Free)]
+    if idle:
+        raise NotAdmittedError(
+            f"{type(law).__name__} needs forces at every joint, and nothing drives {idle[0]!r} of robot {robot.name!r}."
+            " LQR, TVLQR and ILQR take actuated=[…]; for a free base with thrusters set base_forces=True"
+        )
+
+
+def state(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
+    """q and v as arrays of one precision, checked."""
+    checked = {"q": inputs.configuration(robot, q), "v": inputs.vector(v, robot.nv, "v", robot)}
+    return tuple(inputs.together(robot, **checked)[1])

@@ -1,0 +1,213 @@
+"""Linear-quadratic regulators on the linearised models: about a state, and along a trajectory.
+
+δẋ = Aδx + Bδu of ``robot.linearize_forward(…).state_space()`` (Linearized dynamics paper §4), δx = [q ⊖ q̄; v − v̄], so
+that floating bases and ball joints need no coordinates of their own. Robots with joints that nothing drives are
+handled with a selection matrix S, τ = τ̄ + S δu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import arrays, inputs
+from ..arrays import Array
+from ..errors import InputError, LinkwiseError, NotAdmittedError
+from ..robot import Robot
+from .law import Law, selection, state, weight_matrix
+from .steps import Steps
+from .tracking import times
+
+
+def _riccati_solvers() -> Any:
+    try:
+        from scipy import linalg
+    except ImportError:
+        raise LinkwiseError("LQR solves Riccati equations with SciPy: pip install 'linkwise[control]'") from None
+    return linalg
+
+
+@dataclass(frozen=True, eq=False)
+class LQR(Law):
+    """τ = τ̄ − S K [q ⊖ q̄; v − v̄]. Make one with :meth:`about`.
+
+    K (m, 2nv) is the gain, P (2nv, 2nv) the cost to go δx*Pδx, A and B the model, ``step`` [s] or None (continuous).
+    """
+
+    q: Array
+    v: Array
+    tau: Array
+    K: Array
+    P: Array
+    A: Array
+    B: Array
+    S: Array
+    step: float | None = None
+
+    @staticmethod
+    def about(
+        robot: Robot,
+        q: Any,
+        v: Any = None,
+        tau: Any = None,
+        state: Any = 1.0,
+        control: Any = 1.0,
+        step: float | None = None,
+        actuated: Iterable[str] | None = None,
+    ) -> LQR:
+        """The regulator that minimises ∫ δx*Qδx + δu*Rδu about a state (or the sum over steps, with ``step``).
+
+        ``v`` is zero and ``tau`` what keeps v̇ = 0 unless given, as at a point of a trajectory. ``state`` Q (2nv) and
+        ``control`` R (m) are numbers, diagonals or matrices; ``actuated`` names the driven joints (default:
+        :func:`driven_joints`).
+        """
+        q = inputs.configuration(robot, q)
+        v = inputs.vector(np.zeros(robot.nv) if v is None else v, robot.nv, "v", robot)
+        if q.ndim != 1 or v.ndim != 1:
+            raise InputError(f"LQR is about one state, got q {q.shape} and v {v.shape}")
+        S = selection(robot, actuated)
+        tau = _holding(robot, q, v, S) if tau is None else inputs.vector(tau, robot.nv, "tau", robot)
+        model = robot.linearize_forward(q, v, tau).state_space(step)
+        A, B = model.A, model.B @ S
+        Q = weight_matrix(state, 2 * robot.nv, "state", definite=False)
+        R = weight_matrix(control, S.shape[1], "control", definite=True)
+        P, K = _solved(robot, A, B, Q, R, step)
+        return LQR(robot, q, v, tau, K, P, A, B, S, step)
+
+    def error(self, q: Any, v: Any) -> Array:
+        """δx, (..., 2nv)."""
+        q, v = state(self.robot, q, v)
+        e = self.robot.difference(self.q, q)
+        return arrays.namespace(e).concatenate([e, v - self.v + 0.0 * e], axis=-1)
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+        return self.tau - times(self.S @ self.K, self.error(q, v))
+
+    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+        """δx*Pδx, (...): falls near the state, as far as the linear model holds."""
+        x = self.error(q, v)
+        return (times(self.P, x) * x).sum(axis=-1)
+
+    @property
+    def poles(self) -> Array:
+        """Eigenvalues of A − BK."""
+        return np.linalg.eigvals(self.A - self.B @ self.K)
+
+
+def _holding(robot: Robot, q: Array, v: Array, S: Array) -> Array:
+    """The forces for which v̇ = 0; an error where they are asked of a joint that nothing drives."""
+    tau = robot.bias_force(q, v)
+    left = tau - S @ (S.T @ tau)
+    worst = int(np.abs(left).argmax())
+    if np.abs(left[worst]) > 1e-8 * max(1.0, np.abs(tau).max()):
+        joint = next(j.name for j, where in zip(robot.joints, robot.v_slices) if where.start <= worst < where.stop)
+        raise InputError(
+            f"nothing drives joint {joint!r}, and it needs {left[worst]:.3g} to hold this state: it is no equilibrium."
+            " Choose another state, drive the joint (actuated=[…]), or pass the tau of a motion"
+        )
+    return tau
+
+
+def _solved(robot: Robot, A: Array, B: Array, Q: Array, R: Array, step: float | None) -> tuple[Array, Array]:
+    """P of the algebraic Riccati equation, and the gain."""
+    linalg = _riccati_solvers()
+    try:
+        if step is None:
+            P = linalg.solve_continuous_are(A, B, Q, R)
+            K = np.linalg.solve(R, B.T @ P)
+        else:
+            P = linalg.solve_discrete_are(A, B, Q, R)
+            K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+        poles = np.linalg.eigvals(A - B @ K)
+        stable = bool((poles.real < 0).all() if step is None else (np.abs(poles) < 1).all())
+    except (np.linalg.LinAlgError, ValueError):
+        stable = False
+    if not stable:
+        raise NotAdmittedError(
+            f"no gain stabilises robot {robot.name!r} here: the driven joints do not reach a motion that grows or stays"
+            " (drive more joints), or the state weight does not see it (make it positive)"
+        )
+    return P, K
+
+
+def riccati_sweep(A: Array, B: Array, Q: Array, R: Array, terminal: Array) -> tuple[Array, Array]:
+    """K (N, ..., m, n) and P (N+1, ..., n, n) that minimise Σ x*Qx + u*Ru + x_N*Q_f x_N under x' = Ax + Bu.
+
+    P ← Q + A*P(A − BK),  K = (R + B*PB)⁻¹B*PA, from the end to the start; A (N, ..., n, n), B (N, ..., n, m).
+    """
+    P = [np.broadcast_to(terminal, A.shape[1:])]
+    K = []
+    for a, b in zip(A[::-1], B[::-1]):
+        PB = P[-1] @ b
+        K.append(np.linalg.solve(R + arrays.transpose(b) @ PB, arrays.transpose(PB) @ a))
+        P.append(arrays.symmetric(Q + arrays.transpose(a) @ P[-1] @ (a - b @ K[-1])))
+    return np.stack(K[::-1]), np.stack(P[::-1])
+
+
+@dataclass(frozen=True, eq=False)
+class TVLQR(Law):
+    """τ = S(ū_k − K_k δx) along a trajectory of steps, δx from states interpolated between samples.
+
+    q (N+1, nq), v (N+1, nv), u (N, m), K (N, m, 2nv), P (N+1, 2nv, 2nv). Make one with :meth:`along`. After the end it
+    goes on as ``then``, a law, or with the last gain about the last state. It looks up the time, so it runs as NumPy.
+    """
+
+    q: Array
+    v: Array
+    u: Array
+    K: Array
+    P: Array | None
+    S: Array
+    step: float
+    then: Any = None
+
+    @staticmethod
+    def along(
+        robot: Robot,
+        q: Any,
+        v: Any,
+        u: Any,
+        step: float,
+        state: Any = 1.0,
+        control: Any = 1.0,
+        terminal: Any = 1.0,
+        method: str = "semi_implicit",
+        actuated: Iterable[str] | None = None,
+        then: Any = None,
+    ) -> TVLQR:
+        """The regulator that minimises Σ δx*Qδx + δu*Rδu + δx_N*Q_f δx_N along a trajectory.
+
+        ``u`` (N, m) are the inputs of the ``actuated`` joints that made it, with steps of ``method``.
+        """
+        steps = Steps(robot, step, method, actuated)
+        q, v = inputs.configuration(robot, q), inputs.vector(v, robot.nv, "v", robot)
+        u = np.asarray(u, dtype=float)
+        if u.ndim != 2 or u.shape[1] != steps.inputs or len(u) < 1:
+            raise InputError(f"u must have shape (N, {steps.inputs}), one row per step, got {u.shape}")
+        if q.shape != (len(u) + 1, robot.nq) or v.shape != (len(u) + 1, robot.nv):
+            raise InputError(f"{len(u)} steps need q and v of {len(u) + 1} rows, got {q.shape} and {v.shape}")
+        A, B = steps.linearize(q[:-1], v[:-1], u)
+        Q = weight_matrix(state, 2 * robot.nv, "state", definite=False)
+        R = weight_matrix(control, steps.inputs, "control", definite=True)
+        K, P = riccati_sweep(A, B, Q, R, weight_matrix(terminal, 2 * robot.nv, "terminal", definite=False))
+        return TVLQR(robot, q, v, u, K, P, steps.selection, step, then)
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+        k = int(np.floor(t / self.step + 1e-9))
+        if k >= len(self.u) and self.then is not None:
+            return self.then(t, q, v)
+        x = self._error(t, k, *state(self.robot, q, v))
+        k = min(max(k, 0), len(self.u) - 1)
+        return times(self.S, self.u[k] - times(self.K[k], x))
+
+    def _error(self, t: float, k: int, q: Array, v: Array) -> Array:
+        if k >= len(self.u):
+            q_nominal, v_nominal = self.q[-1], self.v[-1]
+        else:
+            part = t / self.step - k
+            q_nominal = self.robot.integrate(self.q[k], part * self.robot.difference(self.q[k], self.q[k + 1]))
+            v_nominal = self.v[k] + part * (self.v[k + 1] - self.v[k])
+        return np.concatenate([self.robot.difference(q_nominal, q), v - v_nominal], axis=-1)

@@ -1,0 +1,196 @@
+"""One step of a robot as a map x → x', with exact first and second derivatives in tangent coordinates.
+
+States are (q, v), changes of states δx = [δq; δv] (2nv), inputs u (m) with τ = S u. Derivatives along a whole
+trajectory come from one batched call of the linearised forward dynamics (Linearized dynamics paper §4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..dispatch import default_target
+from ..dynamics.diagonal_motion import Coordinates, runge_kutta_4, semi_implicit_euler
+from ..dynamics.tangent import step_maps, transport
+from ..errors import InputError, NotAdmittedError, UnknownNameError
+from ..robot import Robot
+from .law import selection
+from .tracking import commutes, times
+
+METHODS = {"semi_implicit": semi_implicit_euler, "rk4": runge_kutta_4}
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps of ``step`` [s] by "semi_implicit" Euler or "rk4", inputs held, for the ``actuated`` joints."""
+
+    robot: Robot
+    step: float
+    method: str = "semi_implicit"
+    actuated: Iterable[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.step) and self.step > 0):
+            raise InputError(f"the step must be positive, got {self.step}")
+        if self.method not in METHODS:
+            raise UnknownNameError(f"no step is named {self.method!r}; choose from {', '.join(METHODS)}")
+        object.__setattr__(self, "selection", selection(self.robot, self.actuated))
+
+    selection: Any = None  # S (nv, m)
+
+    @property
+    def inputs(self) -> int:
+        """m, how many inputs there are."""
+        return self.selection.shape[1]
+
+    def forces(self, u: Array) -> Array:
+        """τ = S u, (..., nv)."""
+        return u @ self.selection.T
+
+    @cached_property
+    def _run(self) -> Any:
+        S, h, move = self.selection, self.step, METHODS[self.method]
+
+        def step(robot: Robot, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
+            tau = times(S, u)
+            rates = Coordinates(
+                "joint", lambda q, v: v, lambda q, v: v, lambda q, v, tau: (v, robot.forward_dynamics(q, v, tau))
+            )
+            return move(robot, rates, 0.0, q, v, lambda t, q, v: tau, h)
+
+        from ..codegen.compile import compile_function
+
+        return compile_function(step, self.robot, target=default_target(), sizes={"u": self.inputs})
+
+    def __call__(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
+        """(q', v') after one step."""
+        return self._run(q, v, u)
+
+    def rollout(self, q0: Array, v0: Array, u: Array) -> tuple[Array, Array]:
+        """q (N+1, ..., nq) and v (N+1, ..., nv) under inputs u (N, ..., m)."""
+        q, v = [q0], [v0]
+        for x in u:
+            after = self(q[-1], v[-1], x)
+            q.append(after[0])
+            v.append(after[1])
+        return np.stack(q), np.stack(v)
+
+    def error(self, q: Array, v: Array, q_nominal: Array, v_nominal: Array) -> Array:
+        """δx = [q ⊖ q̄; v − v̄], (..., 2nv)."""
+        e = q - q_nominal if self._commutes else self.robot.difference(q_nominal, q)
+        return np.concatenate([e, v - v_nominal], axis=-1)
+
+    @cached_property
+    def _commutes(self) -> bool:
+        return commutes(self.robot)
+
+    # --- derivatives -----------------------------------------------------------------------------------
+
+    def linearize(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
+        """A (..., 2nv, 2nv) and B (..., 2nv, m) with δx' = A δx + B δu."""
+        n = self.robot.nv
+        eye = np.broadcast_to(np.eye(2 * n + self.inputs), (*q.shape[:-1], 2 * n + self.inputs, 2 * n + self.inputs))
+        start = _Varied(q, eye[..., :n, :]), _Varied(v, eye[..., n : 2 * n, :])
+        tau = _Varied(self.forces(u), self.selection @ eye[..., 2 * n :, :])
+        q_after, v_after = (self._semi_implicit if self.method == "semi_implicit" else self._rk4)(*start, tau)
+        both = np.concatenate([q_after.change, v_after.change], axis=-2)
+        return both[..., : 2 * n], both[..., 2 * n :]
+
+    def _semi_implicit(self, q: _Varied, v: _Varied, tau: _Varied) -> tuple[_Varied, _Varied]:
+        v = v + self.step * self._acceleration(q, v, tau)
+        return self._moved(q, self.step * v), v
+
+    def _rk4(self, q: _Varied, v1: _Varied, tau: _Varied) -> tuple[_Varied, _Varied]:
+        """As :func:`linkwise.dynamics.diagonal_motion.runge_kutta_4`."""
+        h = self.step
+        a1 = self._acceleration(q, v1, tau)
+        q2, v2 = self._moved(q, 0.5 * h * v1), v1 + 0.5 * h * a1
+        a2 = self._acceleration(q2, v2, tau)
+        q3, v3 = self._moved(q, 0.5 * h * v2), v1 + 0.5 * h * a2
+        a3 = self._acceleration(q3, v3, tau)
+        q4, v4 = self._moved(q2, h * (v3 + -0.5 * v1)), v1 + h * a3
+        a4 = self._acceleration(q4, v4, tau)
+        middle = 2.0 * (v2 + v3)
+        q = self._moved(q, h / 12.0 * (3.0 * v1 + middle + -1.0 * v4))
+        q = self._moved(q, h / 12.0 * (3.0 * v4 + middle + -1.0 * v1))
+        return q, v1 + h / 6.0 * (a1 + 2.0 * (a2 + a3) + a4)
+
+    def _acceleration(self, q: _Varied, v: _Varied, tau: _Varied) -> _Varied:
+        model = self.robot.linearize_forward(q.value, v.value, tau.value)
+        value = self.robot.forward_dynamics(q.value, v.value, tau.value)
+        return _Varied(value, model.dq @ q.change + model.dv @ v.change + model.Minv @ tau.change)
+
+    def _moved(self, q: _Varied, d: _Varied) -> _Varied:
+        """q ⊕ d; where joints do not commute, δ(q ⊕ d) = Yδq + Zδd."""
+        value = self.robot.integrate(q.value, d.value)
+        if self._commutes:
+            return _Varied(value, q.change + d.change)
+        Y, Z = step_maps(self.robot, d.value)
+        return _Varied(value, Y @ q.change + Z @ d.change)
+
+    def curvature(self, q: Array, v: Array, u: Array, weights: Array) -> Array:
+        """The second derivative of weights · δx' in (δx, δu), (..., 2nv + m, 2nv + m), for semi-implicit steps.
+
+        That of the acceleration comes from ``robot.forward_dynamics_hvp`` along all directions at once; joints with
+        quaternions add what the composition q ⊕ hv' curves.
+        """
+        if self.method != "semi_implicit":
+            raise NotAdmittedError('second derivatives are those of "semi_implicit" steps; "rk4" is for ILQR')
+        n, h, D = self.robot.nv, self.step, 2 * self.robot.nv + self.inputs
+        w_q, w_v = weights[..., :n], weights[..., n:]
+        group = not self._commutes
+        tau, eye = self.forces(u), np.eye(D)
+        if group:
+            dv_after = np.concatenate(self.linearize(q, v, u), axis=-1)[..., n:, :]
+            hv = h * (v + h * self.robot.forward_dynamics(q, v, tau))
+            Y, Z = step_maps(self.robot, hv)
+            on_a = h * (w_v + h * times(arrays.transpose(Z), w_q))
+        else:
+            on_a = h * (w_v + h * w_q)
+        along = [eye[:, :n], eye[:, n : 2 * n], eye[:, 2 * n :] @ self.selection.T]
+        found = self.robot.forward_dynamics_hvp(*(x[..., None, :] for x in (q, v, tau, on_a)), *along)
+        H = np.concatenate([found.dq, found.dv, found.dtau @ self.selection], axis=-1)
+        if group:
+            H = H + self._composed(w_q, hv, Y, Z, h * dv_after)
+        return 0.5 * (H + arrays.transpose(H))
+
+    def _composed(self, w: Array, hv: Array, Y: Array, Z: Array, change: Array) -> Array:
+        """The curvature of log(exp(Yξ) exp(Zδ + ½∂Z[δ]δ)) = Yξ + Zδ + ½[Yξ, Zδ] + ½∂Z[δ]δ + …, weighed by w.
+
+        ``change`` (..., nv, D) is δ as it depends on (δx, δu); ξ is the first part of δx.
+        """
+        n, D = self.robot.nv, change.shape[-1]
+        basis = np.eye(n)
+        bracket = -(w[..., None, None, :] @ transport(self.robot, basis))[..., 0, :]  # (a, b): w · [e_a, e_b]
+        xi = np.broadcast_to(np.eye(n, D), change.shape)
+        mixed = arrays.transpose(Y @ xi) @ bracket @ (Z @ change)
+        turned = weighted_derivative(self.robot, hv, w)
+        return 0.5 * (mixed + arrays.transpose(mixed)) + arrays.transpose(change) @ turned @ change
+
+
+def weighted_derivative(robot: Robot, d: Array, w: Array) -> Array:
+    """The symmetric part of (a, b): w · ∂Z(d)[e_a]e_b, (..., nv, nv), by complex steps."""
+    basis = 1e-30j * np.eye(robot.nv)
+    dZ = step_maps(robot, d[..., None, :] + basis)[1].imag / 1e-30  # (..., a, nv, b)
+    out = (w[..., None, None, :] @ dZ)[..., 0, :]
+    return 0.5 * (out + arrays.transpose(out))
+
+
+@dataclass(frozen=True, eq=False)
+class _Varied:
+    """A vector (..., n) and how it changes with (δx, δu), (..., n, 2nv + m)."""
+
+    value: Array
+    change: Array
+
+    def __add__(self, other: _Varied) -> _Varied:
+        return _Varied(self.value + other.value, self.change + other.change)
+
+    def __rmul__(self, factor: float) -> _Varied:
+        return _Varied(factor * self.value, factor * self.change)

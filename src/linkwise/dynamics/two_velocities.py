@@ -1,0 +1,94 @@
+"""Inverse dynamics that keeps actual and reference velocities apart, for passivity-based control.
+
+    T = 𝓜 a_r + C(q, v) v_r + gravity,      C = Hφ [M̂ φ*H* + M φ*Ḣ*]     (see :mod:`.coriolis`)
+
+Laws that prove stability through 𝓜̇ − 2C being skew need just this product (Wen and Bayard, "New class of control laws
+for robotic manipulators", Int. J. Control 47 (1988)). The recursive Newton–Euler algorithm cannot give it, for its
+Coriolis terms see one velocity. Here two velocities go outward, in O(n), and the matrix is never formed:
+
+    V = φ*H*v,  V_r = φ*H*v_r,  α = φ*(H*a_r + a),  f = φ(Mα + b),  T = Hf
+
+With α = A + [0; ω_r × u], A the spatial acceleration φ*(H*a_r + Ḣ*v_r) and u the linear velocity, all linear velocities
+drop out of a and b, as they do from the Newton–Euler algorithm in classical accelerations.
+"""
+
+from __future__ import annotations
+
+from .. import arrays
+from ..arrays import Array
+from ..model.model import Model
+from ..spatial import RigidInertia, cross
+from ..sweeps import at_parents
+from .inverse import inertia_forces, split_forces
+from .links import Links, at_rest, base_acceleration, evaluate, velocities
+
+Moving = tuple[list[Array], list[Array]]  # velocities of the bodies (..., 6, 1) and of the joints (..., r, 1)
+
+
+def newton_euler_with_reference(
+    model: Model, q: Array, v: Array, v_ref: Array, a_ref: Array, external: Array | None = None
+) -> Array:
+    """T = 𝓜 a_r + C(q, v) v_r + gravity, less external forces, (..., nv), by one outward and one inward sweep."""
+    links = evaluate(model, q)
+    beta, beta_r = links.split(v), links.split(v_ref)
+    V, V_r = velocities(links, beta), velocities(links, beta_r)
+    a = _bias_accelerations(model, links, (V, beta), (V_r, beta_r))
+    b = [_bias_force(M, x[..., :3, :], y[..., :3, :]) for M, x, y in zip(links.M, V, V_r)]
+    b = _with_rotors(model, links, b, (V, beta), (V_r, beta_r))
+    if external is not None:
+        b = [x - f for x, f in zip(b, split_forces(external) or [])]
+    T, _ = inertia_forces(links, links.split(a_ref), a, b, base_acceleration(model, q))
+    return links.join(_with_rotor_rows(model, links, T, V, V_r))
+
+
+def _bias_accelerations(model: Model, links: Links, actual: Moving, reference: Moving) -> list[Array]:
+    """a(k) = Ḣ*v_r + [0; ω_r × u] − φ*[0; ω_r(p) × u(p)], in which no linear velocity is left.
+
+    angular  ω × ω̂_r,    linear  R*(ω_r(p) × (ω(p) × l)) + (ω_r − ω̂_r) × û + ω × û_r,
+    where [ω̂; û] = H*β and [ω̂_r; û_r] = H*β_r are the joint's own. (LD (2.13): Ḣ* = V × H*.)
+    """
+    (V, beta), (V_r, beta_r) = actual, reference
+    inboard, inboard_r = (at_parents(links.parents, x, at_rest(links.q)) for x in (V, V_r))
+    out = []
+    for k, c in enumerate(model.constants(links.q.dtype)):
+        own, own_r = links.H[k].mT @ beta[k], links.H[k].mT @ beta_r[k]
+        w, w_r, phi = V[k][..., :3, :], V_r[k][..., :3, :], links.phi[k]
+        l = phi.l[..., :, None] + 0.0 * inboard[k][..., :3, :]
+        linear = phi.rotation.T @ cross(inboard_r[k][..., :3, :], cross(inboard[k][..., :3, :], l))
+        linear = linear + cross(w_r - own_r[..., :3, :], own[..., 3:, :]) + cross(w, own_r[..., 3:, :])
+        a = arrays.concatenate([cross(w, own_r[..., :3, :]), linear], axis=-2)
+        rate = c.kind.map_derivative(links.q[..., model.q_slices[k]], beta[k])  # the map turns in its body
+        out.append(a if rate is None else a + rate @ beta_r[k])
+    return out
+
+
+def _bias_force(M: RigidInertia, w: Array, w_r: Array) -> Array:
+    """b(k) = M̂V_r − M[0; ω_r × u] = [ω × (J − ½ tr J)ω_r; ω_r × (ω × h)] (LD (2.8), block form in the math notes)."""
+    half_trace = 0.5 * (M.J[..., 0:1, 0:1] + M.J[..., 1:2, 1:2] + M.J[..., 2:3, 2:3])
+    spread = M.J - half_trace * arrays.eye(3, like=M.J)
+    h = M.h[..., :, None] + 0.0 * w
+    return arrays.concatenate([cross(w, spread @ w_r), cross(w_r, cross(w, h))], axis=-2)
+
+
+def _with_rotors(model: Model, links: Links, b: list[Array], actual: Moving, reference: Moving) -> list[Array]:
+    """A rotor of momentum sβ asks the body p that carries it for ½(ω × sβ_r + ω_r × sβ): halves as in C."""
+    out = list(b)
+    (V, beta), (V_r, beta_r) = actual, reference
+    for k, c in enumerate(model.constants(links.q.dtype)):
+        p = links.parents[k]
+        if c.spin is not None and p >= 0:
+            spin = c.spin[..., :, None]
+            moment = 0.5 * (cross(V[p][..., :3, :], spin * beta_r[k]) + cross(V_r[p][..., :3, :], spin * beta[k]))
+            out[p] = out[p] + arrays.concatenate([moment, moment * 0.0], axis=-2)
+    return out
+
+
+def _with_rotor_rows(model: Model, links: Links, T: list[Array], V: list[Array], V_r: list[Array]) -> list[Array]:
+    """The rotor's own joint feels ½(ω × s)·ω_r; nothing where the two velocities are one."""
+    out = list(T)
+    for k, c in enumerate(model.constants(links.q.dtype)):
+        p = links.parents[k]
+        if c.spin is not None and p >= 0:
+            turning = cross(V[p][..., :3, :], c.spin[..., :, None] + 0.0 * V[p][..., :3, :])
+            out[k] = out[k] + 0.5 * arrays.transpose(turning) @ V_r[p][..., :3, :]
+    return out
