@@ -26,7 +26,7 @@ from .tracking import as_reference, times, tracking
 
 
 class FrameGoal(NamedTuple):
-    """Where a frame is to be: position (3,) [m], rotation (3, 3) or None, [ω; v] and [ω̇; v̇] (6,), all in world axes."""
+    """Where a frame is to be: position (..., 3) [m], rotation (3, 3) or None, [ω; v] and [ω̇; v̇] (6,), world axes."""
 
     position: Any
     rotation: Any = None
