@@ -125,3 +125,17 @@ def test_a_changed_controller_is_seen():
     gain[0] = 50.0
     second = lw.simulate(r, [1.0, 1.0], controller=law, duration=0.1)
     assert np.abs(first.q - second.q).max() > 1e-3
+
+
+def test_laws_of_the_control_room_are_controllers():
+    from linkwise import control
+
+    robot = lw.load("ur5")
+    goal = np.full(6, 0.3)
+    law = control.ComputedTorque(robot, control.hold(robot, goal), 40.0, 12.0)
+    by_law = lw.simulate(robot, np.zeros(6), controller=law, duration=0.1, step=0.002, method="rk4")
+    wrapped = lw.simulate(
+        robot, np.zeros(6), controller=lambda r, t, q, v: law(t, q, v), duration=0.1, step=0.002, method="rk4"
+    )
+    assert np.allclose(by_law.q, wrapped.q, rtol=1e-12)
+    assert np.abs(by_law.q[-1] - goal).max() < np.abs(by_law.q[0] - goal).max()

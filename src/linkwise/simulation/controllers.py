@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from ..codegen.program import trace
 from ..errors import InputError
 from ..robot import Robot
 
-Controller = Callable[..., Any]  # controller(robot, t, q, v) → τ (..., nv)
+Controller = Callable[..., Any]  # controller(robot, t, q, v) → τ (..., nv); or law(t, q, v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,16 @@ class Law:
 
     def __call__(self, t: Any, q: Array, v: Array) -> Array:
         """τ in the batch and precision of v."""
-        return checked(self.function(self.robot, t, q, v), self.robot, v)
+        given = (t, q, v) if self._knows_its_robot else (self.robot, t, q, v)
+        return checked(self.function(*given), self.robot, v)
+
+    @cached_property
+    def _knows_its_robot(self) -> bool:
+        """Whether it is called as law(t, q, v), as those of linkwise.control are."""
+        try:
+            return len(inspect.signature(self.function).parameters) == 3
+        except (TypeError, ValueError):  # a function that does not tell
+            return False
 
     def on(self, robot: Robot) -> Law:
         """The same law for the robot of a trace, whose numbers may be symbols."""

@@ -60,10 +60,10 @@ def simulate(
     "variational" (symplectic; fixed steps in machine code), or one of SciPy's adaptive "rk23", "rk45", "dop853",
     "radau", "bdf", "lsoda" with ``rtol`` and ``atol``, for which ``step`` is the distance of the samples.
 
-    ``controller(robot, t, q, v)`` gives joint forces (..., nv). It becomes part of the machine code where it runs on
-    symbols, and is otherwise (or with ``callback``) called back with the whole batch; both ask it at every stage of a
-    step, or with ``hold`` once at the start of each step. ``tau`` (steps, nv) or (..., steps, nv) is instead a table,
-    one row per step.
+    ``controller(robot, t, q, v)``, or a law(t, q, v) of linkwise.control, gives joint forces (..., nv). It becomes part
+    of the machine code where it runs on symbols, and is otherwise (or with ``callback``) called back with the whole
+    batch; both ask it at every stage of a step, or with ``hold`` once at the start of each step. ``tau`` (steps, nv) or
+    (..., steps, nv) is instead a table, one row per step.
 
     ``damping``, ``friction`` and ``limits`` are True for the robot's own numbers, or numbers of your own (limits: a
     pair lower, upper); friction is smoothed below ``friction_speed``, and stops are springs (``stop_stiffness``) with
