@@ -29,8 +29,9 @@ def quick(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
 
 def method(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     _needs_one_state(case)
-    call, single = getattr(robot, case.function), [x[0] for x in arguments]
-    return Work(lambda: call(*single), lambda y: y[None])
+    single = [x[0] for x in arguments]
+    # The look-up of the attribute is part of a call: the first one puts the quick entry there.
+    return Work(lambda: getattr(robot, case.function)(*single), lambda y: stacked(y)[None])
 
 
 def through_jax(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:

@@ -11,7 +11,7 @@ from ...model.model import Model
 from ...robot import Robot
 from ..cases import Case
 from ..layout import Layout, depth_first, full
-from ..peer import Peer, Work, needs, needs_float64, needs_function, needs_joints
+from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_function, needs_joints
 
 _ALIGNED = {(1, 0, 0): "X", (0, 1, 0): "Y", (0, 0, 1): "Z"}
 KINDS = ("revolute", "prismatic", "free", "spherical")
@@ -22,6 +22,7 @@ def to_pinocchio(pin: Any, robot: Model) -> Any:
 
     Its bodies are numbered depth first, without which some of Pinocchio's algorithms give wrong results.
     """
+    needs_memory(robot)
     needs_joints(robot, *KINDS, free_base_only=False)
     model = pin.Model()
     model.gravity.linear = np.array(robot.gravity)
@@ -35,6 +36,12 @@ def to_pinocchio(pin: Any, robot: Model) -> Any:
         model.appendBodyToJoint(index, inertia, pin.SE3.Identity())
         indices[k] = index
     return model
+
+
+def needs_memory(robot: Model) -> None:
+    """Refuse robots for which Pinocchio's data, of more than 4 nv³ numbers, would not fit into most memories."""
+    if 32 * robot.nv**3 > 8e9:
+        raise NotHere(f"its data for {robot.nv} joints take {32e-9 * robot.nv**3:.0f} GB")
 
 
 def joint_letter(kind: Any) -> str:

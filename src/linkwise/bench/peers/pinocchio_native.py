@@ -19,7 +19,7 @@ from ..layout import depth_first
 from ..native import FAST, build, over_states, run
 from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_joints
 from .casadi_c import compiled
-from .pinocchio import KINDS, joint_letter, layout
+from .pinocchio import KINDS, joint_letter, layout, needs_memory
 
 _HERE = Path(__file__).parent
 # What Pinocchio's own build files define for those who use it.
@@ -33,6 +33,7 @@ _DEFINES = [
 
 def model_text(robot: Model) -> str:
     """The robot as pinocchio_reader.hpp reads it."""
+    needs_memory(robot)
     needs_joints(robot, *KINDS, free_base_only=False)
     order = depth_first(robot)
     place = {k: i + 1 for i, k in enumerate(order)}
