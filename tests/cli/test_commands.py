@@ -259,14 +259,6 @@ def test_linearize_in_steps(capsys, linearizes):
     np.testing.assert_allclose(*frequencies, rtol=1e-3)
 
 
-def test_linearize_says_when_it_is_not_there(capsys, monkeypatch):
-    if hasattr(lw.Robot, "linearize_forward"):
-        monkeypatch.delattr(lw.Robot, "linearize_forward")
-    code, _, err = run(capsys, "linearize", "panda")
-    assert code == 2
-    assert "linearize_forward" in err
-
-
 # --- export ------------------------------------------------------------------------------------------
 
 
@@ -411,18 +403,6 @@ def test_view(capsys, simulates, monkeypatch, tmp_path):
     assert (seen["port"], seen["browser"], seen["shown"].shape) == (9000, False, (7,))
     assert run(capsys, "view", "panda", "--play", "-o", tmp_path / "x.html")[0] == 0
     assert seen["saved"].endswith("x.html")
-
-
-@pytest.mark.parametrize(
-    ("argv", "name"),
-    [(["simulate", "panda"], "simulate"), (["plot", "panda", "joints"], "plots"), (["view", "panda"], "view.open")],
-)
-def test_what_a_version_lacks_is_said(capsys, monkeypatch, argv, name):
-    module = sys.modules["linkwise"] if "." not in name else __import__("linkwise.view").view
-    monkeypatch.delattr(module, name.partition(".")[2] or name, raising=False)
-    code, out, err = run(capsys, *argv)
-    assert (code, out) == (2, "")
-    assert f"no linkwise.{name} yet" in err
 
 
 # --- bench, demo -------------------------------------------------------------------------------------

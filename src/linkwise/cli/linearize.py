@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, LinkwiseError
+from ..errors import InputError
 from ..files import refuse_unwritable, write_bytes, write_text
 from .arguments import STATES, add_robot, configuration, joint_forces, robot_of, velocity
 from .command import Command, Output, number, to_json
@@ -58,8 +58,6 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
 
 
 def _state_space(robot: Robot, q: Any, v: Any, tau: Any, step: float | None) -> tuple[np.ndarray, np.ndarray]:
-    if not hasattr(robot, "linearize_forward"):
-        raise LinkwiseError("this version of linkwise has no robot.linearize_forward yet; update it")
     found = robot.linearize_forward(q, v, tau).state_space(*(() if step is None else (step,)))
     return np.asarray(found[0]), np.asarray(found[1])
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import linkwise as lw
+
 from ..errors import InputError, UnknownNameError
 from ..files import refuse_unwritable
 from .arguments import STATES, add_robot, configuration, robot_of, velocity
 from .command import Command, Output
-from .later import part
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    known = _pictures(part("", "plots", "a picture"))
+    known = _pictures(lw.plots)
     if arguments.list:
         rows = [("picture", "shows"), *((n, (inspect.getdoc(f) or "").split("\n")[0]) for n, f in known.items())]
         out.table(rows)
@@ -86,8 +87,8 @@ def _drawn(picture: Callable[..., Any], robot: Robot, arguments: argparse.Namesp
 def motion_of(robot: Any, arguments: argparse.Namespace) -> Any:
     """The trajectory in the file given, or one simulated now."""
     if arguments.trajectory:
-        return part("simulation.trajectory", "Trajectory", "a trajectory").load(arguments.trajectory, robot)
-    simulate = part("", "simulate", "simulation")
+        return lw.Trajectory.load(arguments.trajectory, robot)
+    simulate = lw.simulate
     q, v = configuration(robot, arguments.q), velocity(robot, arguments.v)
     return simulate(robot, q, v, duration=arguments.duration, step=arguments.step)
 

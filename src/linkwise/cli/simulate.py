@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+import linkwise as lw
+
 from ..errors import InputError
 from ..files import refuse_unwritable
 from .arguments import STATES, add_robot, configuration, robot_of, velocity
 from .command import Command, Output, number
-from .later import part
 
 EXAMPLES = """examples:
   linkwise simulate double_pendulum --duration 5
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    simulate = part("", "simulate", "simulation")
+    simulate = lw.simulate
     for name in ("duration", "step"):
         if not getattr(arguments, name) > 0:
             raise InputError(f"--{name} must be positive, got {getattr(arguments, name):g}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
+import linkwise as lw
+
 from ..files import refuse_unwritable
 from .arguments import STATES, add_robot, configuration, robot_of
 from .command import Command, Output
-from .later import part
 from .plot import motion_of
 
 EXAMPLES = """examples:
@@ -34,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
     if arguments.output:
-        save = part("view", "save", "a picture")
+        save = lw.view.save
         refuse_unwritable(arguments.output)
     else:
-        show = part("view", "open", "the viewer")
+        show = lw.view.open
     robot = robot_of(arguments)
     moves = arguments.play or arguments.trajectory
     shown = motion_of(robot, arguments) if moves else configuration(robot, arguments.q)
