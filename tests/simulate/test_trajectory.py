@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from linkwise.simulate import storage
 
 import linkwise as lw
+from linkwise.simulation import storage
 from linkwise.simulation.progress import Progress
 
 
