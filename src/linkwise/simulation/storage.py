@@ -226,9 +226,10 @@ def _write_netcdf(found: Contents, path: Path) -> None:
 
 def _netcdf_engine() -> str:
     """HDF5 where h5netcdf is there, else the old format that SciPy writes."""
-    for module, engine in (("h5py", "h5netcdf"), ("scipy.io", "scipy")):  # h5netcdf does not bring h5py itself
+    for modules, engine in ((("h5netcdf", "h5py"), "h5netcdf"), (("scipy.io",), "scipy")):
         try:
-            importlib.import_module(module)
+            for module in modules:  # h5netcdf does not bring h5py itself
+                importlib.import_module(module)
             return engine
         except ImportError:
             continue
