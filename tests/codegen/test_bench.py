@@ -54,7 +54,7 @@ def test_declared_suites():
     assert all(s.about for s in suites.values())
     reach = {(c.robot, c.function, c.batch, c.dtype) for c in suites["reach"].cases()}
     assert reach == {(r, f, 4096, "float64") for r in ("panda", "humanoid") for f in PLAIN}
-    assert {c.robot for c in suites["chains"].cases()} == {f"chain-{n}" for n in (7, 30, 100, 1000)}
+    assert {c.robot for c in suites["chains"].cases()} == {f"chain-{n}" for n in (7, 30, 100, 300, 1000)}
     assert {c.batch for c in suites["singles"].cases()} == {1}
     assert set(suites["peers"].libraries) == set(PEERS) - FOR_ONE_STATE
 
