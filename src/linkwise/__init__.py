@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from .dynamics.methods import FORWARD_METHODS
 from .errors import (
     FileError,
     InputError,
@@ -36,7 +37,7 @@ from .model.joints import (
 )
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .model.visuals import Ball, Box, Mesh, Rod, Visual
-from .robot import FORWARD_METHODS, Robot
+from .robot import Robot
 from .robot_linear import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
 
 if _TYPE_CHECKING:

@@ -15,9 +15,10 @@ import numpy as np
 
 from .codegen.compile import compile_function
 from .codegen.scalar import Graph, count
+from .dynamics.methods import FORWARD_METHODS
 from .errors import InputError, NotAdmittedError
 from .make import chain
-from .robot import FORWARD_METHODS, Robot
+from .robot import Robot
 
 INDENT = "   "
 MOST_SHOWN = 8  # joints and matrix rows printed in full

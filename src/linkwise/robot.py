@@ -6,7 +6,7 @@ batch dimensions, which broadcast. Frames are given by name. Results keep the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,6 @@ from .dispatch import compiled
 from .dynamics import (
     canonical,
     coriolis,
-    forward,
-    forward_explicit,
     hybrid,
     inverse,
     kinematics,
@@ -27,8 +25,7 @@ from .dynamics import (
     momentum,
     operational,
 )
-from .dynamics.armstrong import armstrong
-from .dynamics.notations import NAMED
+from .dynamics.methods import FORWARD_METHODS, INVERSE_METHODS
 from .dynamics.two_velocities import newton_euler_with_reference
 from .errors import InputError
 from .model import edit
@@ -40,23 +37,6 @@ from .robot_linear import Linearized
 
 if TYPE_CHECKING:
     from .algebra.leaves import Operators
-
-FORWARD_METHODS: dict[str, Callable[..., forward.Forward]] = {
-    "articulated_body": forward.articulated_body,
-    "fd1": forward.fd1,
-    "fd2": forward.fd2,
-    "fd3": forward.fd3,
-    "fd4": forward.fd4,
-    "composite_cholesky": forward_explicit.composite_cholesky,
-    "conjugate_gradient": forward_explicit.conjugate_gradient,
-    "preconditioned_conjugate_gradient": forward_explicit.preconditioned_conjugate_gradient,
-    "triangular": forward_explicit.triangular,
-    "armstrong": armstrong,
-    **NAMED,
-}
-
-
-INVERSE_METHODS = {"newton_euler": inverse.newton_euler, "composite_body": inverse.composite_body}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -128,32 +128,28 @@ class Linearized(Calls):
         self, q: Any, v: Any, a: Any, weights: Any, dq: Any, dv: Any, da: Any, external: Any = None
     ) -> linear.InverseGradient:
         """How the gradients of weights · T change along (δq, δv, δa): its second derivative times a direction."""
-        from .codegen.second import gradient_change
-
         state = {"q": q, "v": v, "a": a, "weights": weights, "dq": dq, "dv": dv, "da": da}
-        batch, (q, v, a, w, dq, dv, da), f = self._checked_state(external, **state)
-
-        def gradient(q: Array, v: Array, a: Array) -> linear.InverseGradient:
-            return linear.inverse_vjp(self, q, v, a, w, f)
-
-        found = gradient_change(self, gradient, q, [v, a], dq, [dv, da])
-        return linear.InverseGradient(*(inputs.fit(x, batch, 1) for x in found))
+        return linear.InverseGradient(*self._gradient_change(linear.inverse_vjp, external, state))
 
     @compiled("q", "v", "tau", "weights", "dq", "dv", "dtau", "external")
     def forward_dynamics_hvp(
         self, q: Any, v: Any, tau: Any, weights: Any, dq: Any, dv: Any, dtau: Any, external: Any = None
     ) -> linear.ForwardGradient:
         """How the gradients of weights · a change along (δq, δv, δτ): its second derivative times a direction."""
+        state = {"q": q, "v": v, "tau": tau, "weights": weights, "dq": dq, "dv": dv, "dtau": dtau}
+        return linear.ForwardGradient(*self._gradient_change(linear.forward_vjp, external, state))
+
+    def _gradient_change(self, vjp: Callable[..., Any], external: Any, state: dict[str, Any]) -> list[Array]:
+        """The derivative of a gradient along a direction; ``state`` is the point, the weights and the direction."""
         from .codegen.second import gradient_change
 
-        state = {"q": q, "v": v, "tau": tau, "weights": weights, "dq": dq, "dv": dv, "dtau": dtau}
-        batch, (q, v, tau, w, dq, dv, dtau), f = self._checked_state(external, **state)
+        batch, (q, v, third, w, dq, dv, dthird), f = self._checked_state(external, **state)
 
-        def gradient(q: Array, v: Array, tau: Array) -> linear.ForwardGradient:
-            return linear.forward_vjp(self, q, v, tau, w, f)
+        def gradient(q: Array, v: Array, third: Array) -> Any:
+            return vjp(self, q, v, third, w, f)
 
-        found = gradient_change(self, gradient, q, [v, tau], dq, [dv, dtau])
-        return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in found))
+        found = gradient_change(self, gradient, q, [v, third], dq, [dv, dthird])
+        return [inputs.fit(x, batch, 1) for x in found]
 
     @compiled("q", "v")
     def linearize_velocity(

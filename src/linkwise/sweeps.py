@@ -73,6 +73,6 @@ def ancestors(parents: Sequence[int], k: int) -> list[int]:
     return out
 
 
-def unzip(items: Sequence[tuple[Any, ...]], count: int) -> tuple[list[Any], ...]:
+def unzip(items: Sequence[tuple[Any, ...]], count: int) -> Any:
     """A list of ``count``-tuples as ``count`` lists (also where the list is empty)."""
     return tuple([item[i] for item in items] for i in range(count))

@@ -184,3 +184,26 @@ def test_dense_methods_grow_faster():
     """The test above can fail: the mass matrix is O(n²), Cholesky O(n³)."""
     totals = [counted(lw.chain(n), lambda r, q, x: r.mass_matrix(q)).total for n in (6, 8, 10)]
     assert np.diff(totals)[1] > np.diff(totals)[0]
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5", "humanoid"])
+def test_a_typed_formula_compiles_to_what_the_catalogues_function_does(name):
+    """Both in the frames that suit them best, as users compile them."""
+    r = lw.load(name)
+    pairs = {
+        "mass_solve": lambda robot, q, x: robot.operators(q).mass.inv() @ x,
+        "mass_times": lambda robot, q, x: robot.operators(q).mass @ x,
+    }
+    for function, formula in pairs.items():
+        assert lw.compile(formula, r).operations.total <= 1.05 * r.compile(function).operations.total
+
+
+def test_functions_that_show_frames_keep_the_users(rng):
+    r = lw.load("panda")
+    q = r.random_configuration(rng)
+    for function in (
+        lambda robot, q: robot.operators(q).P.dense(),
+        lambda robot, q: robot.jacobian(q, "panda_hand_tcp"),
+        lambda robot, q: np.stack([robot.potential_energy(q)]),
+    ):
+        assert np.allclose(lw.compile(function, r)(q), function(r, q), rtol=1e-11, atol=1e-11)

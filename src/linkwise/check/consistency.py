@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ..dynamics.methods import FORWARD_METHODS
 from ..errors import NotAdmittedError
-from ..robot import FORWARD_METHODS, Robot
+from ..robot import Robot
 from .findings import FAILED, PASSED, Finding, States, compared
 
 _STEP = 1e-6  # of central differences [s]

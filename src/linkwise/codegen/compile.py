@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, UnknownNameError, UntraceableError
 from ..model.normal_form import normal_form
 from .c import CSource
+from .frame_free import computes_the_same
 from .jax import jitted
 from .kernel import Kernel
 from .program import Program, trace
@@ -87,9 +88,15 @@ def compile_function(
 def _traced(
     function: Callable[..., Any], robot: Robot, sizes: Mapping[str, int] | None, parameters: Sequence[str]
 ) -> Program:
-    """A user's function traced; what symbols cannot do is named."""
+    """A user's function traced, in the frames that make it shortest; what symbols cannot do is named."""
     try:
-        return trace(robot, function, sizes=sizes, parameters=parameters)
+        program = trace(robot, function, sizes=sizes, parameters=parameters)
+        if parameters:
+            return program
+        forms = (normal_form(robot)[0], normal_form(robot, slide=False)[0])
+        others = (trace(form, function, sizes=sizes) for form in forms)
+        same = [other for other in others if computes_the_same(program, other, robot)]
+        return min([program, *same], key=lambda p: p.operations.total)
     except (TypeError, AttributeError) as e:
         if isinstance(e, UntraceableError):
             raise

@@ -16,6 +16,7 @@ from .llvm_entry import DATA, STRIDES, entry_ir, field, has_entry
 from .llvm_math import VectorType, declarations, sincos_ir
 from .llvm_program import ProgramWriter
 from .llvm_stream import LARGE, NONTEMPORAL, is_streamed, stream_ir
+from .llvm_tiles import tile_of_places, transposed
 from .program import Program, Signature
 from .scalar import Scalar
 
@@ -109,28 +110,6 @@ def _store(t: VectorType, value: str, slot: int) -> list[str]:
 # --- moving states in and out ------------------------------------------------------------------------
 
 
-def _transposed(names: list[str], t: VectorType, tag: str) -> tuple[list[str], list[str]]:
-    """lanes × lanes transpose of vectors by log₂(lanes) rounds of shuffles."""
-    lines: list[str] = []
-    v, step, n = t.name, t.lanes // 2, 0
-    while step:
-        out = list(names)
-        for i in range(t.lanes):
-            if i & step:
-                continue
-            a, b = names[i], names[i + step]
-            low = [lane if not lane & step else t.lanes + lane - step for lane in range(t.lanes)]
-            high = [lane + step if not lane & step else t.lanes + lane for lane in range(t.lanes)]
-            for target, mask in ((i, low), (i + step, high)):
-                name = f"%{tag}{n}"
-                n += 1
-                picks = ", ".join(f"i32 {m}" for m in mask)
-                lines.append(f"  {name} = shufflevector {v} {a}, {v} {b}, <{t.lanes} x i32> <{picks}>")
-                out[target] = name
-        names, step = out, step // 2
-    return names, lines
-
-
 def _lane_pointers(t: VectorType, base: str) -> list[str]:
     """Pointers to each lane's state; lanes past the last real state point to that state."""
     lines = []
@@ -160,7 +139,7 @@ def _load_tile(t: VectorType, columns: int, tag: str) -> list[str]:
         else:
             call = f"(ptr %{tag}at{i}, i32 {t.size}, {_mask(t, columns)}, {v} zeroinitializer)"
             lines.append(f"  %{tag}x{i} = call {v} @llvm.masked.load.{t.mangled}.p0{call}")
-    names, shuffles = _transposed([f"%{tag}x{i}" for i in range(t.lanes)], t, f"{tag}t")
+    names, shuffles = transposed([f"%{tag}x{i}" for i in range(t.lanes)], t, f"{tag}t")
     lines += shuffles
     for i, name in enumerate(names[:columns]):
         lines += [
@@ -175,18 +154,7 @@ def _load_tile(t: VectorType, columns: int, tag: str) -> list[str]:
 def _store_tile(t: VectorType, columns: int, tag: str, k: int = 0) -> list[str]:
     """The vectors of columns %c… of %src, transposed, stored to the rows of %dst."""
     v, s = t.name, t.scalar
-    lines = []
-    for i in range(columns):
-        lines += [
-            f"  %{tag}c{i} = add i64 %{tag}c, {i}",
-            f"  %{tag}q{i} = getelementptr i64, ptr @lw_places{k}, i64 %{tag}c{i}",
-            f"  %{tag}d{i} = load i64, ptr %{tag}q{i}",
-            f"  %{tag}from{i} = getelementptr {s}, ptr %src, i64 %{tag}d{i}",
-            f"  %{tag}x{i} = load {v}, ptr %{tag}from{i}, align {t.alignment}",
-        ]
-    rows = [f"%{tag}x{i}" if i < columns else "zeroinitializer" for i in range(t.lanes)]
-    names, shuffles = _transposed(rows, t, f"{tag}t")
-    lines += shuffles
+    names, lines = tile_of_places(t, k, tag, f"%{tag}c", columns)
     for i, name in enumerate(names):
         lines += [
             f"  %{tag}m{i} = mul i64 %between, {i}",
@@ -247,13 +215,18 @@ done:
 """
 
 
+def call_out(k: int, to: str, between: str, step: str, results: str, large: str = "false") -> str:
+    """The line that writes output k of a block. (LLVM takes any call of it, right or wrong: so in one place.)"""
+    return f"  call void @lw_out{k}(ptr {to}, i64 {between}, i64 {step}, ptr {results}, i64 %lanes, i1 {large})"
+
+
 def transpose_out(t: VectorType, n: int, k: int) -> str:
     """``@lw_out{k}(dst, between, step, src, lanes, large)``: n vectors to each real lane's state."""
     s, width = t.scalar, t.lanes
     join = "\n".join
     streamed = is_streamed(n, t)
     stream = f"  call void @lw_stream{k}(ptr %dst, ptr %src)\n" if streamed else ""
-    before = stream_ir(t, n, k, _transposed) if streamed else ""
+    before = stream_ir(t, n, k) if streamed else ""
     return f"""{before}
 define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {{
 entry:
@@ -320,8 +293,7 @@ def driver_ir(signature: Signature, t: VectorType) -> str:
         if size:
             header.append(f"  %bytes{i} = mul i64 %count, {size * t.size}")
             header.append(f"  %large{i} = icmp ugt i64 %bytes{i}, {LARGE if is_streamed(size, t) else -1}")
-            arguments = f"ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %lanes, i1 %large{i}"
-            moves_out.append(f"  call void @lw_out{i}({arguments})")
+            moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
     join = "\n".join
     return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {{
 entry:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .llvm import block_parts, output_slots, size_of
+from .llvm import block_parts, call_out, output_slots, size_of
 from .llvm_math import VectorType
 from .program import Program
 
@@ -128,7 +128,7 @@ def _write(output: int, n: int) -> list[str]:
     return [
         f"  %r{n} = mul i64 %row, %w{n}_3",
         f"  %ra{n} = getelementptr i8, ptr %a{n}, i64 %r{n}",
-        f"  call void @lw_out{output}(ptr %ra{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %results, i64 %lanes)",
+        call_out(output, f"%ra{n}", f"%w{n}_1", f"%w{n}_2", "%results"),
     ]
 
 

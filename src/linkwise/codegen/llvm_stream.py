@@ -10,14 +10,11 @@ usual way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from .llvm_math import VectorType
+from .llvm_tiles import tile_of_places
 
 LARGE = 1 << 24  # bytes; an output beyond this does not stay in the caches anyway
 NONTEMPORAL = "!0 = !{i32 1}"
-
-Transposed = Callable[[list[str], VectorType, str], tuple[list[str], list[str]]]
 
 
 def is_streamed(n: int, t: VectorType) -> bool:
@@ -25,9 +22,9 @@ def is_streamed(n: int, t: VectorType) -> bool:
     return t.lanes > 1 and n >= 4 * t.lanes
 
 
-def stream_ir(t: VectorType, n: int, k: int, transposed: Transposed) -> str:
+def stream_ir(t: VectorType, n: int, k: int) -> str:
     """``@lw_stream{k}(dst, src)``: a full block of states to contiguous memory."""
-    versions = "\n".join(_version(t, n, k, b, transposed) for b in range(t.lanes))
+    versions = "\n".join(_version(t, n, k, b) for b in range(t.lanes))
     shift = {8: 3, 4: 2}[t.size]
     cases = " ".join(f"i64 {b}, label %b{b}" for b in range(1, t.lanes))
     calls = "\n".join(f"b{b}:\n  call void @lw_stream{k}_{b}(ptr %dst, ptr %src)\n  ret void" for b in range(t.lanes))
@@ -43,12 +40,12 @@ entry:
 """
 
 
-def _version(t: VectorType, n: int, k: int, b: int, transposed: Transposed) -> str:
+def _version(t: VectorType, n: int, k: int, b: int) -> str:
     """The code for a block that begins b numbers past a line's beginning."""
     tiles, rest = divmod(n, t.lanes)
     leads = [-(b + s * n) % t.lanes for s in range(t.lanes)]  # numbers before each row's first line
     lines = [f"  %row{s} = getelementptr {t.scalar}, ptr %dst, i64 {s * n}" for s in range(t.lanes)]
-    first, made = _tile(t, k, "f", "0", t.lanes, transposed)
+    first, made = tile_of_places(t, k, "f", "0", t.lanes)
     lines += made
     for s, lead in enumerate(leads):
         if lead:
@@ -56,7 +53,7 @@ def _version(t: VectorType, n: int, k: int, b: int, transposed: Transposed) -> s
     lines += ["  br label %loop", "loop:"]
     lines.append(f"  %c = phi i64 [{t.lanes}, %entry], [%c_next, %loop]")
     lines += [f"  %prev{s} = phi {t.name} [{first[s]}, %entry], [%cur{s}, %loop]" for s in range(t.lanes)]
-    current, made = _tile(t, k, "l", "%c", t.lanes, transposed)
+    current, made = tile_of_places(t, k, "l", "%c", t.lanes)
     lines += made
     lines += [f"  %cur{s} = {_same(t, x)}" for s, x in enumerate(current)]
     for s, lead in enumerate(leads):
@@ -64,17 +61,17 @@ def _version(t: VectorType, n: int, k: int, b: int, transposed: Transposed) -> s
         lines += _line(t, f"%prev{s}", f"%cur{s}", lead, s, f"%c_{s}", f"i{s}")
     lines += [f"  %c_next = add i64 %c, {t.lanes}", f"  %more = icmp ult i64 %c_next, {tiles * t.lanes}"]
     lines += ["  br i1 %more, label %loop, label %tail", "tail:"]
-    lines += _tail(t, k, tiles, rest, leads, transposed)
+    lines += _tail(t, k, tiles, rest, leads)
     body = "\n".join(lines)
     return f"define internal void @lw_stream{k}_{b}(ptr %dst, ptr %src) {{\nentry:\n{body}\n  ret void\n}}"
 
 
-def _tail(t: VectorType, k: int, tiles: int, rest: int, leads: list[int], transposed: Transposed) -> list[str]:
+def _tail(t: VectorType, k: int, tiles: int, rest: int, leads: list[int]) -> list[str]:
     """The last whole line of each row, where there is one, and what is left of it."""
     lines: list[str] = []
     values = ["zeroinitializer"] * t.lanes
     if rest:
-        values, lines = _tile(t, k, "t", str(tiles * t.lanes), rest, transposed)
+        values, lines = tile_of_places(t, k, "t", str(tiles * t.lanes), rest)
     for s, lead in enumerate(leads):
         start = lead + (tiles - 1) * t.lanes
         if lead <= rest:
@@ -86,24 +83,6 @@ def _tail(t: VectorType, k: int, tiles: int, rest: int, leads: list[int], transp
             lines += _shifted(t, f"%cur{s}", values[s], lead, f"%z{s}")
             lines += _masked(t, f"%z{s}", f"%row{s}", str(start), t.lanes + rest - lead, f"z{s}")
     return lines
-
-
-def _tile(
-    t: VectorType, k: int, tag: str, column: str, columns: int, transposed: Transposed
-) -> tuple[list[str], list[str]]:
-    """(the rows of each lane, the lines that make them) of ``columns`` numbers from ``column`` on."""
-    lines = []
-    for i in range(columns):
-        lines += [
-            f"  %{tag}c{i} = add i64 {column}, {i}",
-            f"  %{tag}q{i} = getelementptr i64, ptr @lw_places{k}, i64 %{tag}c{i}",
-            f"  %{tag}d{i} = load i64, ptr %{tag}q{i}",
-            f"  %{tag}from{i} = getelementptr {t.scalar}, ptr %src, i64 %{tag}d{i}",
-            f"  %{tag}x{i} = load {t.name}, ptr %{tag}from{i}, align {t.alignment}",
-        ]
-    names = [f"%{tag}x{i}" if i < columns else "zeroinitializer" for i in range(t.lanes)]
-    rows, shuffles = transposed(names, t, f"{tag}t")
-    return rows, lines + shuffles
 
 
 def _same(t: VectorType, x: str) -> str:

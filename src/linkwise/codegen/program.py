@@ -79,13 +79,17 @@ class Program:
 
     def interpret(self, **values: Any) -> Any:
         """Run the program on one state with plain floats: the oracle of the compiled targets."""
-        flat = evaluate(self.roots, values)
+        return self.signature.result(self.interpreted(values))
+
+    def interpreted(self, values: Mapping[str, Any]) -> list[np.ndarray]:
+        """The outputs as a flat list of arrays."""
+        flat = evaluate(self.roots, dict(values))
         out, start = [], 0
         for shape in self.shapes:
             size = int(np.prod(shape))
             out.append(np.array(flat[start : start + size]).reshape(shape))
             start += size
-        return self.signature.result(out)
+        return out
 
 
 def trace(

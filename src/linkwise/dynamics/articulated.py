@@ -184,7 +184,7 @@ def smooth(links: Links, art: Articulated, nu: list[Array]) -> tuple[list[Array]
     width = nu[0].shape[-1] if nu else 1
     start = (None, arrays.zeros((6, width), like=links.q))
     values = outward(links.parents, step, start, links.phi, links.H, art.G, nu)
-    return unzip(values, 2)  # type: ignore[return-value]
+    return unzip(values, 2)
 
 
 def _plus(x: Array, H: Array, z: Any) -> Array:

@@ -43,7 +43,7 @@ def total_rates_of(links: Links, art: Articulated, beta: list[Array]) -> tuple[l
         return beta + G.mT @ V_plus, V_plus + H.mT @ beta
 
     values = outward(links.parents, step, (None, at_rest(links.q)), links.phi, links.H, art.G, beta)
-    return unzip(values, 2)  # type: ignore[return-value]
+    return unzip(values, 2)
 
 
 def joint_rates(model: Model, q: Array, nu: Array, normalized: bool = True) -> Array:

@@ -63,7 +63,7 @@ def inertia_rates(links: Links, art: Articulated, Delta: list[Array]) -> tuple[l
 
     zero = arrays.zeros((6, 6), like=links.q)
     kept = inward(links.parents, step, zero, links.phi, links.H, art.G, art.P, Delta)
-    return unzip(kept, 2)  # type: ignore[return-value]
+    return unzip(kept, 2)
 
 
 # --- closed forms --------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def inertia_forces(
 
     pairs = list(zip(beta_dot, alpha_plus))
     kept = inward(links.parents, step, 0, links.phi, links.H, links.M, links.Gamma, links.s, pairs, alpha, b)
-    return unzip(kept, 2)  # type: ignore[return-value]
+    return unzip(kept, 2)
 
 
 def _carried(links: Links, alpha: list[Array], base: Array) -> list[Any]:

@@ -102,7 +102,7 @@ def _compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Arra
         return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)
 
     start = (None, None, arrays.zeros((6, 6), like=links.q))
-    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, art.D_inverse), 3)  # type: ignore[return-value]
+    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, art.D_inverse), 3)
 
 
 def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[Array], list[Array]]:
@@ -114,7 +114,7 @@ def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[
         return J_plus + H.mT @ left, 2.0 * arrays.transpose(left)
 
     start = (arrays.zeros((6, 3), like=links.q), None)
-    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, G_hat), 2)  # type: ignore[return-value]
+    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, G_hat), 2)
 
 
 def _by_rows(x: Parts, rows: Rows) -> None:

@@ -223,7 +223,7 @@ def hat_quantities(m: Motion, art: Articulated) -> tuple[list[Array], list[Array
         return phi @ ((P_hat - G @ HP_hat) @ arrays.transpose(phi.R)), (P_hat, HP_hat)
 
     data = (links.phi, links.H, art.G, m.rates.M_hat)
-    return unzip(inward(links.parents, step, 0, *data), 2)  # type: ignore[return-value]
+    return unzip(inward(links.parents, step, 0, *data), 2)
 
 
 def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], dtau: list[Array]) -> list[Array]:

@@ -27,7 +27,7 @@ Blocks = dict[tuple[int, int], Array]
 
 def own_changes(m: Motion, dq: list[Array], dv: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
     """What δq and δβ of each joint do to its own body: η = H*δq, and its share of ϑ and of λ (LD (3.4))."""
-    return unzip([_own_change(m, k, dq[k], dv[k]) for k in range(len(dq))], 3)  # type: ignore[return-value]
+    return unzip([_own_change(m, k, dq[k], dv[k]) for k in range(len(dq))], 3)
 
 
 def _own_change(m: Motion, k: int, dq: Array, dv: Array) -> tuple[Array, Array, Array]:
@@ -54,7 +54,7 @@ def carried_out(links: Links, own: list[Array]) -> tuple[list[Array], list[Array
         return plus, plus + own
 
     start = (None, arrays.zeros((6, 1), like=links.q))
-    return unzip(outward(links.parents, step, start, links.phi, own), 2)  # type: ignore[return-value]
+    return unzip(outward(links.parents, step, start, links.phi, own), 2)
 
 
 def algorithm_1(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | None) -> list[Array]:

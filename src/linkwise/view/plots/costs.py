@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import make
+from ...dynamics.methods import FORWARD_METHODS
 from ...errors import InputError
-from ...robot import FORWARD_METHODS, Robot
+from ...robot import Robot
 from .. import style
 
 if TYPE_CHECKING:
