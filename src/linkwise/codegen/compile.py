@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, UnknownNameError, UntraceableError
+from ..errors import InputError, LinkwiseError, UnknownNameError, UntraceableError
+from ..model.model import Model
 from ..model.normal_form import normal_form
 from .c import CSource
 from .frame_free import computes_the_same
@@ -94,8 +95,8 @@ def _traced(
         if parameters:
             return program
         forms = (normal_form(robot)[0], normal_form(robot, slide=False)[0])
-        others = (trace(form, function, sizes=sizes) for form in forms)
-        same = [other for other in others if computes_the_same(program, other, robot)]
+        others = (_traced_if_possible(form, function, sizes) for form in forms)
+        same = [other for other in others if other is not None and computes_the_same(program, other, robot)]
         return min([program, *same], key=lambda p: p.operations.total)
     except (TypeError, AttributeError) as e:
         if isinstance(e, UntraceableError):
@@ -105,6 +106,15 @@ def _traced(
             f"{name} does something that symbols cannot: {e}. Arithmetic, sqrt, sin, cos, tan, exp, log, arctan2, abs,"
             " whole and half powers, matrix products and everything of linkwise can be traced"
         ) from e
+
+
+def _traced_if_possible(form: Model, function: Callable[..., Any], sizes: Mapping[str, int] | None) -> Program | None:
+    """A function traced in other frames, or None where it does not exist there: a formula with the inverse of each
+    body's inertia has none once a parent has taken over all of its child's mass."""
+    try:
+        return trace(form, function, sizes=sizes)
+    except (LinkwiseError, ArithmeticError):
+        return None
 
 
 def compile_named(
