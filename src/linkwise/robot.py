@@ -22,6 +22,7 @@ from .dynamics import (
     inverse,
     kinematics,
     mass,
+    mass_inverse,
     momentum,
     operational,
 )
@@ -195,11 +196,12 @@ class Robot(Linearized, Diagonalized):
     def mass_matrix_inverse(self, q: Any, method: str | None = None) -> Array:
         """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3).
 
-        ``method``: "columns" sweeps over all columns at once, "paths" walks each column's path to the base and
-        back, which takes fewer operations. The default is what suits: paths where it is compiled.
+        ``method``: "columns" sweeps over all columns at once; "paths" walks each column's path to the base and back,
+        and "rows" carries each row outward, which take fewer operations. The default is what suits: where it is
+        compiled, one of the latter two.
         """
-        chosen = method or ("paths" if arrays.is_symbolic(q) else "columns")
-        return self._call(choose(mass.INVERSE_METHODS, chosen, "method for the inverse mass matrix"), 2, q)
+        chosen = method or (mass_inverse.quickest(self) if arrays.is_symbolic(q) else "columns")
+        return self._call(choose(mass_inverse.METHODS, chosen, "method for the inverse mass matrix"), 2, q)
 
     @compiled("q", "x")
     def mass_times(self, q: Any, x: Any) -> Array:

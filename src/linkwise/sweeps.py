@@ -1,4 +1,4 @@
-"""The one primitive: run a step over the bodies of a tree, outward or inward.
+"""The one primitive: run a step over the bodies of a tree, outward or inward; or from each body by itself.
 
 A step is a pure function of what its neighbour passes on and of the body's own data, so that it can be
 run on numbers, traced on symbols, or traced once and looped over.
@@ -8,6 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+
+class Pairs(dict[tuple[int, int], Any]):
+    """What walks have kept for pairs of bodies."""
+
+    walk: Any = None  # which walk it was, where walks are recorded
+
+    def unzip(self, count: int) -> list[Pairs]:
+        """Pairs of ``count``-tuples as ``count`` pairs."""
+        out = [Pairs({key: x[i] for key, x in self.items()}) for i in range(count)]
+        for pairs in out:
+            pairs.walk = self.walk
+        return out
 
 
 class Loop(tuple[int, ...]):
@@ -21,6 +34,22 @@ class Loop(tuple[int, ...]):
 
     def carried(self, values: Sequence[Any]) -> list[Any]:
         """What the parents hold of values that an outward sweep gave."""
+        raise NotImplementedError
+
+    def inward_from_each(self, step: Callable[..., Any], starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
+        raise NotImplementedError
+
+    def outward_from_each(
+        self, step: Callable[..., Any], starts: Sequence[Any], at_fork: Callable[[int, int], Any], *data: Sequence[Any]
+    ) -> Pairs:
+        raise NotImplementedError
+
+    def joint_matrix(self, diagonal: Sequence[Any], kept: Sequence[Pairs], flipped: Pairs | None) -> Any:
+        """A matrix of such blocks; see :mod:`.dynamics.joint_matrix`."""
+        raise NotImplementedError
+
+    def at_base(self, k: int) -> bool:
+        """Whether all bodies for which k stands hang on the world."""
         raise NotImplementedError
 
 
@@ -50,6 +79,57 @@ def inward(parents: Sequence[int], step: Callable[..., Any], zero: Any, *data: S
         if p >= 0:
             gathered[p] = _sum(gathered[p], passed)
     return kept
+
+
+def inward_from_each(
+    parents: Sequence[int], step: Callable[..., Any], starts: Sequence[Any], *data: Sequence[Any]
+) -> Pairs:
+    """Along the path of every body k to the base, each by itself.
+
+    What k sends, ``starts[k]``, arrives at its parent j, where ``step(what arrives, *data of j)`` gives (what j sends
+    on, what is kept for (j, k)); and so on from j. Bodies that send None are left out.
+    """
+    if isinstance(parents, Loop):
+        return parents.inward_from_each(step, starts, *data)
+    kept = Pairs()
+    for k, x in enumerate(starts):
+        if x is not None:
+            for j in ancestors(parents, k):
+                x, kept[j, k] = step(x, *[d[j] for d in data])
+    return kept
+
+
+def outward_from_each(
+    parents: Sequence[int],
+    step: Callable[..., Any],
+    starts: Sequence[Any],
+    at_fork: Callable[[int, int], Any],
+    *data: Sequence[Any],
+) -> Pairs:
+    """From every body i to all bodies j that are not inboard of it, each by itself.
+
+    The value is ``starts[i]`` at i, and ``at_fork(a, i)`` at a body a inboard of i from which other branches leave; at
+    j, ``step(value of its parent, *data of j)`` gives (its value, what is kept for (i, j)). Bodies that start with None
+    are left out.
+    """
+    if isinstance(parents, Loop):
+        return parents.outward_from_each(step, starts, at_fork, *data)
+    kept = Pairs()
+    forks = [p for p in parents if p >= 0]
+    for i, x in enumerate(starts):
+        if x is None:
+            continue
+        inboard = ancestors(parents, i)
+        values = {i: x} | {a: at_fork(a, i) for a in inboard if forks.count(a) > 1}
+        for j, p in enumerate(parents):
+            if p in values and j != i and j not in inboard:
+                values[j], kept[i, j] = step(values[p], *[d[j] for d in data])
+    return kept
+
+
+def at_base(parents: Sequence[int], k: int) -> bool:
+    """Whether body k hangs on the world."""
+    return parents.at_base(k) if isinstance(parents, Loop) else parents[k] < 0
 
 
 def at_parents(parents: Sequence[int], values: Sequence[Any], start: Any) -> list[Any]:

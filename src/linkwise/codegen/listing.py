@@ -8,6 +8,7 @@ import numpy as np
 
 from .program import Program
 from .rolled import RolledProgram
+from .rolled_plan import Work
 from .scalar import Scalar, reachable
 
 
@@ -36,26 +37,41 @@ def listing(program: Program) -> str:
 
 
 def rolled_listing(program: RolledProgram) -> str:
-    """A rolled program as text: for each phase and class, the loads, the lines and what becomes of them."""
+    """A rolled program as text: for each loop and class, the loads, the lines and what becomes of them."""
     lines = []
     for p, works in enumerate(program.phases):
         lines.append(f"phase {p}: for each body, {'base to tips' if p % 2 == 0 else 'tips to base'}")
         for c, work in enumerate(works):
-            lines.append(f"  class {c} ({len(program.classes[c].members)} bodies)")
-            names: dict[int, str] = {}
-            for node in reachable(work.sinks, stop=work.loads):
-                if id(node) in work.loads:
-                    names[id(node)] = f"saved[{work.loads[id(node)]}]"
-                elif node.op == "input":
-                    names[id(node)] = f"{node.args[0]}[{node.args[1]}]"
-                else:
-                    names[id(node)] = f"t{len(names)}"
-                    lines.append(f"    {names[id(node)]} = {_right_side(node, names)}")
-            sinks = {f"hand {s.index}[{i}]": x for s, slots in work.hands for i, x in enumerate(slots)}
-            sinks |= {f"out{k}[{j}]": x for k, j, x in work.outputs}
-            sinks |= {f"saved[{place}]": x for place, x in work.saves.items()}
-            lines += [f"    {to} = {names[id(x)] if isinstance(x, Scalar) else x!r}" for to, x in sinks.items()]
+            lines += [f"  class {c} ({len(program.classes[c].members)} bodies)", *_work_lines(work, "    ")]
+    for loop in program.loops:
+        lines.append(f"for each body of class {', '.join(map(str, loop.origins))}")
+        for c, work in loop.begin.items():
+            lines += [f"  class {c} begins", *_work_lines(work, "    ")]
+        for walk, works in zip(loop.walks, loop.steps):
+            reached = "that is not inboard of it, base to tips" if walk.outward else "inboard of it, tip to base"
+            lines.append(f"  walk {walk.index}: to each body {reached}")
+            for c, work in enumerate(works):
+                lines += [f"    class {c}", *_work_lines(work, "      ")]
     return "\n".join(lines)
+
+
+def _work_lines(work: Work, indent: str) -> list[str]:
+    lines: list[str] = []
+    names: dict[int, str] = {}
+    for node in reachable(work.sinks, stop=work.loads):
+        if id(node) in work.loads:
+            names[id(node)] = f"saved[{work.loads[id(node)]}]"
+        elif node.op == "input":
+            names[id(node)] = f"{node.args[0]}[{node.args[1]}]"
+        else:
+            names[id(node)] = f"t{len(names)}"
+            lines.append(f"{indent}{names[id(node)]} = {_right_side(node, names)}")
+    sinks = {f"hand {s.index}[{i}]": x for s, slots in work.hands for i, x in enumerate(slots)}
+    sinks |= {f"pair:{w}[{i}]": x for w, slots in work.carries.items() for i, x in enumerate(slots)}
+    sinks |= {f"fork:{w}[{i}]": x for w, slots in work.forks.items() for i, x in enumerate(slots)}
+    sinks |= {f"{where}[{j}]": x for where, j, x in work.outputs}
+    sinks |= {f"saved[{place}]": x for place, x in work.saves.items()}
+    return lines + [f"{indent}{to} = {names[id(x)] if isinstance(x, Scalar) else x!r}" for to, x in sinks.items()]
 
 
 def _right_side(node: Scalar, names: dict[int, str]) -> str:

@@ -6,7 +6,8 @@ What differs from body to body stands in two tables that are handed over when th
 
 * carries: what a body hands to its children or its parent. A slot is free again once it has been read, so that a
   chain needs two of them however long it is. Slot 0 is the world (or the empty sum), slot 1 is for nobody;
-* saved values, per body, from one phase to later ones.
+* saved values, per body, from one phase to later ones;
+* on trees, what a walk outward has at every body (:mod:`.llvm_pairs`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,28 @@ from typing import Any
 import numpy as np
 
 from .llvm import driver_ir, identity_places, objects_ir, size_of, transpose_in, transpose_out
+from .llvm_body import (
+    CLASS,
+    FIRST,
+    IN_OWN,
+    IN_PARENT,
+    INPUTS,
+    LAST_OUTBOARD,
+    NUMBER_FROM_BASE,
+    NUMBERS,
+    OUT_OWN,
+    OUT_PARENT,
+    OUTPUT,
+    PARENT,
+    BodyCode,
+    columns,
+    row_lines,
+    saved,
+)
 from .llvm_math import VectorType, declarations, sincos_ir
-from .llvm_program import ProgramWriter
+from .llvm_pairs import pair_loop, pair_slots
 from .llvm_stream import NONTEMPORAL
-from .rolled import RolledProgram, Sweep, Work
-from .scalar import Scalar, reachable
-
-CLASS, OUT_OWN, OUT_PARENT, IN_OWN, IN_PARENT, FIRST, NUMBERS, OUTPUT, INPUTS = range(9)
+from .rolled import RolledProgram
 
 
 def rolled_ir(program: RolledProgram, t: VectorType) -> str:
@@ -47,7 +63,7 @@ def tables(program: RolledProgram, model: Any) -> tuple[np.ndarray, np.ndarray]:
     """(integers (bodies, columns), numbers) of a robot."""
     names = list(program.signature.inputs)
     starts = np.concatenate(([0], np.cumsum(list(program.signature.inputs.values()))))
-    out = np.zeros((len(program.parents), INPUTS + len(names)), dtype=np.int64)
+    out = np.zeros((len(program.parents), columns(program)), dtype=np.int64)
     numbers: list[np.ndarray] = []
     position = 0
     for c, kind in enumerate(program.classes):
@@ -61,7 +77,29 @@ def tables(program: RolledProgram, model: Any) -> tuple[np.ndarray, np.ndarray]:
             out[k, INPUTS + j] = starts[j] + (q.start if name == "q" else v.start)
     out[:, OUT_OWN], out[:, OUT_PARENT] = _outward_slots(program.parents)[:2]
     out[:, IN_OWN], out[:, IN_PARENT], out[:, FIRST] = _inward_slots(program.parents)[:3]
+    out[:, PARENT] = program.parents
+    out[:, NUMBER_FROM_BASE], out[:, LAST_OUTBOARD] = _branch_by_branch(program.parents)
     return out, np.concatenate(numbers) if numbers else np.zeros(0)
+
+
+def _branch_by_branch(parents: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """Numbers of the bodies such that those outboard of a body follow it, and the last of them: a body is inboard of
+    another, or is it, where the other's number lies between the two."""
+    n = len(parents)
+    outboard = [1] * n  # itself and all outboard
+    for k in range(n - 1, -1, -1):
+        if parents[k] >= 0:
+            outboard[parents[k]] += outboard[k]
+    number, free = [0] * n, [0] * n
+    roots = 0
+    for k, p in enumerate(parents):
+        number[k] = roots if p < 0 else free[p]
+        if p < 0:
+            roots += outboard[k]
+        else:
+            free[p] += outboard[k]
+        free[k] = number[k] + 1
+    return number, [first + size - 1 for first, size in zip(number, outboard)]
 
 
 def _outward_slots(parents: tuple[int, ...]) -> tuple[list[int], list[int], int]:
@@ -111,19 +149,18 @@ def _inward_slots(parents: tuple[int, ...]) -> tuple[list[int], list[int], list[
 # --- memory ------------------------------------------------------------------------------------------
 
 
-def _saved(program: RolledProgram) -> int:
-    """How many values a body saves."""
-    return max((1 + place for works in program.phases for w in works for place in w.saves), default=0)
-
-
-def _areas(program: RolledProgram) -> tuple[dict[int, int], int]:
-    """(where each sweep's carries begin, where all end), in vectors from the start of the work area."""
-    position = _saved(program) * len(program.parents)
+def _areas(program: RolledProgram) -> tuple[dict[str, int], int]:
+    """(where the carries of each sweep and walk begin, where all end), in vectors from the start of the work area."""
+    position = saved(program) * len(program.parents)
     outward, inward = _outward_slots(program.parents)[2], _inward_slots(program.parents)[3]
     areas = {}
     for sweep in program.sweeps:
-        areas[sweep.index] = position
+        areas[f"%area{sweep.index}"] = position
         position += (outward if sweep.outward else inward) * len(sweep.start)
+    for loop in program.loops:
+        for walk in loop.walks:
+            areas[f"%walk{walk.index}"] = position
+            position += pair_slots(program, walk)
     return areas, position
 
 
@@ -148,42 +185,44 @@ def _block_ir(program: RolledProgram, t: VectorType) -> str:
         "  %numbers = load ptr, ptr @lw_numbers",
         f"  %work = getelementptr i8, ptr %out, i64 {outputs * step}",
     ]
+    lines += [f"  {name} = getelementptr i8, ptr %work, i64 {place * step}" for name, place in areas.items()]
     for sweep in program.sweeps:
-        lines.append(f"  %area{sweep.index} = getelementptr i8, ptr %work, i64 {areas[sweep.index] * step}")
         for i, value in enumerate(sweep.start):
             place = f"%start{sweep.index}_{i}"
             lines.append(f"  {place} = getelementptr i8, ptr %area{sweep.index}, i64 {i * step}")
             lines.append(f"  store {t.name} {t.splat(value)}, ptr {place}, align {t.alignment}")
+    if program.loops and not program.is_chain:  # bodies of which neither is inboard of the other may have no block
+        lines.append(f"  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 {outputs * step}, i1 false)")
     lines.append("  br label %phase0")
     for p in range(len(program.phases)):
         lines += _phase(program, p, t)
-    lines += [f"phase{len(program.phases)}:", "  %bad = load i1, ptr %flag", "  ret i1 %bad"]
+    lines.append(f"phase{len(program.phases)}:")
+    for i, loop in enumerate(program.loops):
+        lines += pair_loop(program, i, loop, t)
+    lines += ["  %bad = load i1, ptr %flag", "  ret i1 %bad"]
     body = "\n".join(lines)
-    return f"define internal i1 @lw_block(ptr noalias %in, ptr noalias %out) {{\nentry:\n{body}\n}}\n"
+    memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+    return f"{memset}define internal i1 @lw_block(ptr noalias %in, ptr noalias %out) {{\nentry:\n{body}\n}}\n"
 
 
 def _phase(program: RolledProgram, p: int, t: VectorType) -> list[str]:
     """One loop over the bodies, with a branch for each class."""
-    n, columns = len(program.parents), INPUTS + len(program.signature.inputs)
-    outward = p % 2 == 0
-    first, last, by = (0, n - 1, 1) if outward else (n - 1, 0, -1)
+    n = len(program.parents)
+    first, last, by = (0, n - 1, 1) if p % 2 == 0 else (n - 1, 0, -1)
     works = program.phases[p]
     if not any(w.sinks for w in works):
         return [f"phase{p}:", f"  br label %phase{p + 1}"]
-    before = f"phase{p}"
     lines = [
         f"phase{p}:",
         f"  br label %loop{p}",
         f"loop{p}:",
-        f"  %k{p} = phi i64 [{first}, %{before}], [%next{p}, %latch{p}]",
-        f"  %rowi{p} = mul i64 %k{p}, {columns}",
-        f"  %row{p} = getelementptr i64, ptr %integers, i64 %rowi{p}",
-        *_integer(f"%class{p}", p, CLASS),
+        f"  %k{p} = phi i64 [{first}, %phase{p}], [%next{p}, %latch{p}]",
+        *row_lines(program, str(p)),
     ]
     targets = " ".join(f"i64 {c}, label %p{p}c{c}" for c in range(1, len(works)))
     lines.append(f"  switch i64 %class{p}, label %p{p}c0 [{targets}]")
     for c, work in enumerate(works):
-        lines += [f"p{p}c{c}:", *_Body(program, p, c, work, t).lines(), f"  br label %latch{p}"]
+        lines += [f"p{p}c{c}:", *BodyCode(program, str(p), c, work, t).lines(), f"  br label %latch{p}"]
     return [
         *lines,
         f"latch{p}:",
@@ -191,133 +230,3 @@ def _phase(program: RolledProgram, p: int, t: VectorType) -> list[str]:
         f"  %end{p} = icmp eq i64 %k{p}, {last}",
         f"  br i1 %end{p}, label %phase{p + 1}, label %loop{p}",
     ]
-
-
-def _integer(name: str, p: int, column: int) -> list[str]:
-    return [f"  {name}p = getelementptr i64, ptr %row{p}, i64 {column}", f"  {name} = load i64, ptr {name}p"]
-
-
-class _Body:
-    """The code of one class in one phase."""
-
-    def __init__(self, program: RolledProgram, p: int, c: int, work: Work, t: VectorType) -> None:
-        self.program, self.p, self.c, self.work, self.t = program, p, c, work, t
-        self.step = t.lanes * t.size
-        self.tag = f"b{p}_{c}_"
-        self.head: list[str] = []
-        self.pointers: dict[str, str] = {}
-        self.writer = ProgramWriter(t, self._load, prefix=self.tag)
-
-    def lines(self) -> list[str]:
-        work, writer = self.work, self.writer
-        stores = self._stores()
-        for node in reachable(work.sinks, stop=work.loads):
-            if id(node) in work.loads:
-                name = writer.names[id(node)] = f"%{self.tag}saved{work.loads[id(node)]}"
-                writer.lines += self._read("saved", work.loads[id(node)], name)
-            else:
-                writer.node(node)
-            for pointer, index, adds in stores.get(id(node), []):
-                self._write(pointer, index, writer.value(node), adds)
-        for pointer, index, adds, value in self._constants():
-            self._write(pointer, index, self.t.splat(value), adds)
-        if work.guards:
-            bad = writer.require_positive([writer.value(x) for x in work.guards])
-            writer.lines += [
-                f"  %{self.tag}before = load i1, ptr %flag",
-                f"  %{self.tag}after = or i1 %{self.tag}before, {bad}",
-                f"  store i1 %{self.tag}after, ptr %flag",
-            ]
-        return [*self.head, *writer.lines]
-
-    def _sinks(self) -> list[tuple[Any, str, int, bool]]:
-        """(value, pointer, vectors from there, whether it is added) of everything this body writes."""
-        out: list[tuple[Any, str, int, bool]] = []
-        for sweep, slots in self.work.hands:
-            pointer = f"to{sweep.index}"
-            out += [(x, pointer, i, not sweep.outward) for i, x in enumerate(slots)]
-        total = 0
-        for i, shape in enumerate(self.program.signature.shapes):
-            out += [(x, "output", total + j, False) for k, j, x in self.work.outputs if k == i]
-            total += size_of(shape)
-        return out + [(x, "saved", place, False) for place, x in self.work.saves.items()]
-
-    def _stores(self) -> dict[int, list[tuple[str, int, bool]]]:
-        found: dict[int, list[tuple[str, int, bool]]] = {}
-        for value, pointer, index, adds in self._sinks():
-            if isinstance(value, Scalar):
-                found.setdefault(id(value), []).append((pointer, index, adds))
-        return found
-
-    def _constants(self) -> list[tuple[str, int, bool, float]]:
-        return [(p, i, adds, float(x)) for x, p, i, adds in self._sinks() if not isinstance(x, Scalar)]
-
-    # Memory: pointers are made at the head of the block when first asked for.
-
-    def _pointer(self, what: str) -> str:
-        if what not in self.pointers:
-            name = self.pointers[what] = f"%{self.tag}{what.replace(':', '_')}"
-            self.head += self._pointer_lines(what, name)
-        return self.pointers[what]
-
-    def _pointer_lines(self, what: str, name: str) -> list[str]:
-        p, step = self.p, self.step
-        if what == "saved":
-            width = _saved(self.program) * step
-            return [f"  {name}o = mul i64 %k{p}, {width}", f"  {name} = getelementptr i8, ptr %work, i64 {name}o"]
-        if what == "numbers":
-            return [
-                *_integer(f"{name}i", p, NUMBERS),
-                f"  {name} = getelementptr {self.t.scalar}, ptr %numbers, i64 {name}i",
-            ]
-        if what == "output":
-            return [*_integer(f"{name}i", p, OUTPUT), *_offset(name, "%out", step)]
-        if what.startswith("input:"):
-            column = INPUTS + list(self.program.signature.inputs).index(what[6:])
-            return [*_integer(f"{name}i", p, column), *_offset(name, "%in", step)]
-        sweep = self._sweep(what)
-        reads = what.startswith("from")
-        column = (OUT_PARENT if reads else OUT_OWN) if sweep.outward else (IN_OWN if reads else IN_PARENT)
-        return [*_integer(f"{name}i", p, column), *_offset(name, f"%area{sweep.index}", len(sweep.start) * step)]
-
-    def _sweep(self, what: str) -> Sweep:
-        index = int(what.removeprefix("from").removeprefix("to"))
-        return next(s for s in self.program.sweeps if s.index == index)
-
-    def _load(self, source: str, index: int, name: str) -> list[str]:
-        if source.startswith("table:"):
-            s = self.t.scalar
-            pointer = self._pointer("numbers")
-            lines = [f"  {name}p = getelementptr {s}, ptr {pointer}, i64 {index}", f"  {name}s = load {s}, ptr {name}p"]
-            return lines + self.t.spread(f"{name}s", name)
-        if source.startswith("carry:"):
-            return self._read("from" + source[6:], index, name)
-        return self._read(f"input:{source}", index - self.program.classes[self.c].starts[source], name)
-
-    def _read(self, what: str, index: int, name: str) -> list[str]:
-        place = f"  {name}p = getelementptr i8, ptr {self._pointer(what)}, i64 {index * self.step}"
-        return [place, f"  {name} = load {self.t.name}, ptr {name}p, align {self.t.alignment}"]
-
-    def _write(self, what: str, index: int, value: str, adds: bool) -> None:
-        t, lines = self.t, self.writer.lines
-        name = f"%{self.tag}{what}_{index}w"
-        lines.append(f"  {name} = getelementptr i8, ptr {self._pointer(what)}, i64 {index * self.step}")
-        if adds and not self.program.is_chain:
-            lines += [
-                f"  {name}old = load {t.name}, ptr {name}, align {t.alignment}",
-                f"  {name}sum = fadd {t.name} {name}old, {value}",
-                f"  {name}new = select i1 {self._first()}, {t.name} {value}, {t.name} {name}sum",
-            ]
-            value = f"{name}new"
-        lines.append(f"  store {t.name} {value}, ptr {name}, align {t.alignment}")
-
-    def _first(self) -> str:
-        name = f"%{self.tag}first"
-        if "first" not in self.pointers:
-            self.pointers["first"] = name
-            self.head += [*_integer(f"{name}i", self.p, FIRST), f"  {name} = icmp ne i64 {name}i, 0"]
-        return name
-
-
-def _offset(name: str, base: str, width: int) -> list[str]:
-    return [f"  {name}o = mul i64 {name}i, {width}", f"  {name} = getelementptr i8, ptr {base}, i64 {name}o"]

@@ -15,6 +15,7 @@ from .. import arrays
 from ..arrays import Array
 from ..errors import InputError
 from ..model.model import Model
+from ..sweeps import Loop
 from . import linearized_forward as forward
 from .articulated import articulated
 from .inverse import split_forces
@@ -204,7 +205,9 @@ _MANY = 140
 
 
 def quickest_forward(model: Model) -> str:
-    """The method with the fewest operations for this robot, by its structure."""
+    """The method with the fewest operations for this robot, by its structure; loops know Algorithm 6 alone."""
+    if isinstance(model.parents, Loop):
+        return "algorithm_6"
     spinning = any(c.spin is not None for c in model.constants())
     return "algorithm_4" if spinning or elimination_products(model) < _MANY * model.nv else "algorithm_6"
 

@@ -14,12 +14,14 @@ from typing import Any
 
 from .. import arrays
 from ..arrays import Array
-from ..spatial import Transform, adjoint_congruence
-from ..sweeps import ancestors, outward, unzip
+from ..spatial import Transform
+from ..sweeps import Loop, ancestors, inward_from_each, outward, outward_from_each, unzip
 from .articulated import Articulated
+from .joint_matrix import joint_matrix
 from .linearized_forward import articulated_columns, hat_quantities, refuse_spinning_rotors
 from .linearized_inverse import Blocks, like
 from .links import Links
+from .mass_inverse import compliances
 from .variations import JointVariation, Motion, joint_variations, turned_forces, with_free_bases, without_free_bases
 
 
@@ -60,9 +62,11 @@ def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
     links = m.links
     refuse_spinning_rotors(links, "Algorithm 6", "algorithm_4")
     x, own, answers = _parts(m, art)
-    rows = Rows()
-    (_by_columns if _columns_pay(links) else _by_rows)(x, rows)
     sizes, similar = links.sizes, like(m)
+    if isinstance(links.parents, Loop) or not _columns_pay(links):
+        return _by_rows(x, own, answers, similar)
+    rows = Rows()
+    _by_columns(x, rows)
     found = [arrays.from_blocks(b, sizes, sizes, like=similar) for b in (rows.mass_inverse, rows.A_C, rows.B_C)]
     if any(block is not None for block in own):
         diagonal = {(k, k): block for k, block in enumerate(own) if block is not None}
@@ -78,7 +82,7 @@ def _parts(m: Motion, art: Articulated) -> tuple[Parts, list[Any], dict[int, Any
     script_F, own = turned_forces(m, variations)
     Y_A, Y_B = articulated_columns(m, art, P_hat, variations)
     Y_B = [Y if F is None else Y + F for Y, F in zip(Y_B, script_F)]
-    L, U, Upsilon = _compliances(links, art)
+    L, U, Upsilon = compliances(links, art)
     J_hat, Q = _hat_sums(links, art, G_hat)
     E_A, E_B = [], []
     for H, Up, J, A, B, v in zip(links.H, Upsilon, J_hat, Y_A, Y_B, variations):
@@ -89,20 +93,6 @@ def _parts(m: Motion, art: Articulated) -> tuple[Parts, list[Any], dict[int, Any
         if p >= 0:
             children[p].append(k)
     return Parts(links, art, variations, Y_A, Y_B, L, U, Upsilon, E_A, E_B, Q, children), own, answers
-
-
-def _compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
-    """L = D⁻¹ + G*Υ⁺G, U = LH − G*Υ⁺ and Υ = Υ⁺ + H*U − Υ⁺GH, outward (LD (4.19), Lemma 4.9)."""
-
-    def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
-        Upsilon_plus = adjoint_congruence(phi, outer[2])
-        Z = Upsilon_plus @ G
-        L = arrays.symmetric(D_inverse + G.mT @ Z)
-        U = L @ H - Z.mT
-        return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)
-
-    start = (None, None, arrays.zeros((6, 6), like=links.q))
-    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, art.D_inverse), 3)
 
 
 def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[Array], list[Array]]:
@@ -117,20 +107,60 @@ def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[
     return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, G_hat), 2)
 
 
-def _by_rows(x: Parts, rows: Rows) -> None:
-    """Every row i: i itself, then outboard of i, then every ancestor and what hangs on it."""
-    for i, r in enumerate(x.links.sizes):
-        if not r:
-            continue
-        _diagonal(x, rows, i)
-        _descend(x, rows, i, x.U[i], x.children[i])
-        came_from = i
-        for a, W, Q in _inward(x, i, x.art.G[i]):
-            _inboard(x, rows, i, a, W, Q)
-            beside = [c for c in x.children[a] if c != came_from]
-            if beside:
-                _descend(x, rows, i, -(W.mT @ x.Upsilon[a]), beside)
-            came_from = a
+def _by_rows(x: Parts, own: list[Any], answers: dict[int, Any], similar: Array) -> tuple[Array, Array, Array]:
+    """Every row i: inboard along its path to the base, then outward from i and from the forks on that path."""
+    links, art = x.links, x.art
+    rows = [k if r else None for k, r in enumerate(links.sizes)]
+    inner = [None if k is None else (links.phi[k] @ art.G[k], links.phi[k].R @ x.Q[k]) for k in rows]
+    data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, [v.vartheta_q for v in x.variations], own)
+    A_inner, B_inner, W = inward_from_each(links.parents, _step_inboard, inner, *data).unzip(3)
+
+    def at_fork(a: int, i: int) -> Array:
+        return -(W[a, i].mT @ x.Upsilon[a])
+
+    outer = [None if k is None else x.U[k] for k in rows]
+    found = outward_from_each(
+        links.parents, _step_outboard, outer, at_fork, links.phi, links.H, art.G, x.Y_A, x.Y_B, own
+    )
+    mass, A, B = found.unzip(3)
+    A_own, B_own = unzip([_own_blocks(x, k, own[k], answers.get(k)) for k in range(len(rows))], 2)
+    return (
+        joint_matrix(links, x.L, [mass], None, like=similar),
+        joint_matrix(links, A_own, [A], A_inner, like=similar),
+        joint_matrix(links, B_own, [B], B_inner, like=similar),
+    )
+
+
+def _step_inboard(
+    carried: Any, phi: Transform, H: Array, G: Array, U: Array, E_A: Array, E_B: Array, vartheta: Array, own: Any
+) -> Any:
+    """A_C(i,a) = W_i(a)E_A(a) + Q*H*(a) and B_C(i,a) at an ancestor a (LD (4.24), (4.25)); W goes on past its joint."""
+    W, Q = carried
+    A = W.mT @ E_A + Q.mT @ H.mT[..., :3, :]
+    B = W.mT @ E_B + Q.mT @ vartheta[..., :3, :]
+    if own is not None:  # 𝓜⁻¹(i,a) = −(U(a)W_i(a))*
+        B = B - arrays.transpose(U @ W) @ own
+    return (phi @ (W - G @ (H @ W)), phi.R @ Q), (A, B, W)
+
+
+def _step_outboard(X: Array, phi: Transform, H: Array, G: Array, Y_A: Array, Y_B: Array, own: Any) -> Any:
+    """𝓜⁻¹(i,j) = −X_i(p)K(p,j), X_i(j) = X_i(p)ψ(p,j), A_C(i,j) = X_i(j)Y_A(j) and B_C(i,j)."""
+    carried = arrays.transpose(phi.T @ X.mT)
+    mass = -(carried @ G)
+    carried = carried + mass @ H
+    B = carried @ Y_B
+    return carried, (mass, carried @ Y_A, B if own is None else B + mass @ own)
+
+
+def _own_blocks(x: Parts, k: int, own: Any, answer: Any) -> tuple[Array, Array]:
+    """A_C(k,k) and B_C(k,k), with what a free base answers by itself."""
+    A, B = x.U[k] @ x.Y_A[k], x.U[k] @ x.Y_B[k]
+    if own is not None:
+        B = B + x.L[k] @ own
+    return (A, B) if answer is None else (A + answer[0], B + answer[1])
+
+
+# --- by columns, for trees -------------------------------------------------------------------------------
 
 
 def _diagonal(x: Parts, rows: Rows, i: int) -> None:
@@ -159,22 +189,6 @@ def _inboard(x: Parts, rows: Rows, i: int, a: int, W: Array, Q: Array) -> None:
     if x.links.sizes[a]:
         rows.A_C[i, a] = W.mT @ x.E_A[a] + Q.mT @ x.links.H[a].mT[..., :3, :]
         rows.B_C[i, a] = W.mT @ x.E_B[a] + Q.mT @ x.variations[a].vartheta_q[..., :3, :]
-
-
-def _descend(x: Parts, rows: Rows, i: int, X: Array, bodies: list[int]) -> None:
-    """𝓜⁻¹(i,j) = −X_i(p)K(p,j), X_i(j) = X_i(p)ψ(p,j), A_C(i,j) = X_i(j)Y_A(j), from ``bodies`` outward."""
-    reached = [(j, X) for j in bodies]
-    for j, outer in reached:  # grows while it is walked
-        carried = arrays.transpose(x.links.phi[j].T @ outer.mT)
-        if x.links.sizes[j]:
-            if (i, j) not in rows.mass_inverse:
-                rows.set_mass(i, j, -(carried @ x.art.G[j]))
-            carried = carried + rows.mass_inverse[i, j] @ x.links.H[j]
-            rows.A_C[i, j], rows.B_C[i, j] = carried @ x.Y_A[j], carried @ x.Y_B[j]
-        reached += [(c, carried) for c in x.children[j]]
-
-
-# --- by columns, for trees -------------------------------------------------------------------------------
 
 
 def _by_columns(x: Parts, rows: Rows) -> None:

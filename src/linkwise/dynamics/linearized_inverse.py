@@ -14,8 +14,9 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, cross_force, cross_motion
-from ..sweeps import ancestors, inward, outward, unzip
+from ..sweeps import inward, inward_from_each, outward, unzip
 from .inverse import composite_inertias
+from .joint_matrix import joint_matrix
 from .links import Links
 from .variations import JointVariation, Motion, Rate, joint_variation, joint_variations, turned_forces
 
@@ -168,28 +169,54 @@ def algorithm_2(m: Motion, variations: list[JointVariation] | None = None) -> tu
     R, R_hat = composite_inertias(links), composite_rates(links, m.rates.M_hat)
     variations = joint_variations(m) if variations is None else variations
     script_F, _ = turned_forces(m, variations)
-    mass: Blocks = {}
-    A_D: Blocks = {}
-    B_D: Blocks = {}
+    diagonal, starts = [], []
     for k, x in enumerate(variations):
-        if not links.sizes[k]:
-            continue
-        H_star = links.H[k].mT
-        X = R[k] @ H_star
-        X_hat = R_hat[k].adjoint_times(2.0 * H_star)
-        X_A = R_hat[k] @ (2.0 * H_star) + R[k] @ x.lambda_v
-        X_B = R_hat[k] @ (2.0 * x.vartheta_q) + R[k] @ x.lambda_q
-        mass[k, k] = arrays.symmetric(links.H[k] @ X)
-        A_D[k, k], B_D[k, k] = links.H[k] @ X_A, links.H[k] @ X_B
-        if x.partials is not None:
-            B_D[k, k] = B_D[k, k] + arrays.concatenate([d.mT @ m.f[k] for d in x.partials], axis=-1)
-        if script_F[k] is not None:
-            X_B = X_B + script_F[k]
-        columns = arrays.concatenate([X, X_hat, X_A, X_B], axis=-1)
-        _walk_inboard(links, variations, k, columns, mass, A_D, B_D)
-    _rotor_terms(m, variations, mass, A_D, B_D)
-    sizes = links.sizes
-    return tuple(arrays.from_blocks(b, sizes, sizes, like=like(m)) for b in (mass, A_D, B_D))
+        if links.sizes[k]:
+            diagonal.append(_own_blocks(m, k, x, R[k], R_hat[k]))
+            starts.append(links.phi[k] @ _sent_inward(m, k, x, R[k], R_hat[k], script_F[k]))
+        else:
+            diagonal.append((None, None, None))
+            starts.append(None)
+    kept = inward_from_each(links.parents, _step_inboard, starts, links.phi, links.H, variations).unzip(5)
+    mass, A_D, B_D = unzip(diagonal, 3)
+    return (
+        joint_matrix(links, mass, kept[:1], None, like=like(m)),
+        joint_matrix(links, A_D, kept[1:2], kept[3], like=like(m)),
+        joint_matrix(links, B_D, kept[2:3], kept[4], like=like(m)),
+    )
+
+
+def _own_blocks(m: Motion, k: int, x: JointVariation, R: RigidInertia, R_hat: Rate) -> tuple[Array, Array, Array]:
+    """𝓜(k,k), A_D(k,k) and B_D(k,k)."""
+    H, Gamma = m.links.H[k], m.links.Gamma[k]
+    mass = arrays.symmetric(H @ (R @ H.mT))
+    A = H @ (R_hat @ (2.0 * H.mT) + R @ x.lambda_v)
+    B = H @ (R_hat @ (2.0 * x.vartheta_q) + R @ x.lambda_q)
+    if x.partials is not None:
+        B = B + arrays.concatenate([d.mT @ m.f[k] for d in x.partials], axis=-1)
+    return (mass if Gamma is None else mass + Gamma), A, B
+
+
+def _sent_inward(m: Motion, k: int, x: JointVariation, R: RigidInertia, R_hat: Rate, script_F: Any) -> Array:
+    """[X, X̂, X_A, X_B], (..., 6, 4r): what joint k asks of those inboard; a spinning rotor asks s and u more."""
+    H_star, s, u = m.links.H[k].mT, m.links.s[k], m.rates.turning[k]
+    X, X_hat = R @ H_star, R_hat.adjoint_times(2.0 * H_star)
+    X_A = R_hat @ (2.0 * H_star) + R @ x.lambda_v
+    X_B = R_hat @ (2.0 * x.vartheta_q) + R @ x.lambda_q
+    if script_F is not None:
+        X_B = X_B + script_F
+    if u is not None:
+        X, X_hat, X_A = X + s, X_hat + u, X_A + u
+    return arrays.concatenate([X, X_hat, X_A, X_B], axis=-1)
+
+
+def _step_inboard(columns: Array, phi: Transform, H: Array, x: JointVariation) -> Any:
+    """𝓜(j,k), A_D(j,k), B_D(j,k), A_D(k,j) and B_D(k,j) at a joint j inboard of k (LD (3.8))."""
+    r = columns.shape[-1] // 4
+    X, X_hat, X_A, X_B = (columns[..., i * r : (i + 1) * r] for i in range(4))
+    A_flipped = X.mT @ x.lambda_v + X_hat.mT @ H.mT
+    B_flipped = X.mT @ x.lambda_q + X_hat.mT @ x.vartheta_q
+    return phi @ columns, (H @ X, H @ X_A, H @ X_B, A_flipped, B_flipped)
 
 
 def composite_rates(links: Links, M_hat: list[Rate]) -> list[Rate]:
@@ -200,51 +227,6 @@ def composite_rates(links: Links, M_hat: list[Rate]) -> list[Rate]:
         return total.moved(phi), total
 
     return inward(links.parents, step, 0, links.phi, M_hat)
-
-
-def _walk_inboard(
-    links: Links,
-    variations: list[JointVariation],
-    k: int,
-    columns: Array,
-    mass: Blocks,
-    A_D: Blocks,
-    B_D: Blocks,
-) -> None:
-    """The blocks (j, k) and (k, j) for every joint j inboard of k (LD (3.8))."""
-    outer, r = k, links.sizes[k]
-    for j in ancestors(links.parents, k):
-        columns = links.phi[outer] @ columns
-        outer = j
-        if not links.sizes[j]:
-            continue
-        X, X_hat, X_A, X_B = (columns[..., i * r : (i + 1) * r] for i in range(4))
-        H, x = links.H[j], variations[j]
-        mass[j, k], A_D[j, k], B_D[j, k] = H @ X, H @ X_A, H @ X_B
-        mass[k, j] = arrays.transpose(mass[j, k])
-        A_D[k, j] = X.mT @ x.lambda_v + X_hat.mT @ H.mT
-        B_D[k, j] = X.mT @ x.lambda_q + X_hat.mT @ x.vartheta_q
-
-
-def _rotor_terms(m: Motion, variations: list[JointVariation], mass: Blocks, A_D: Blocks, B_D: Blocks) -> None:
-    """Reflected inertia on the diagonal; a spinning rotor couples its joint with those inboard through s and u."""
-    links = m.links
-    for k, (Gamma, u) in enumerate(zip(links.Gamma, m.rates.turning)):
-        if Gamma is not None:
-            mass[k, k] = mass[k, k] + Gamma
-        if u is None:
-            continue
-        outer, s = k, links.s[k]
-        for j in ancestors(links.parents, k):
-            s, u = links.phi[outer] @ s, links.phi[outer] @ u
-            outer = j
-            if links.sizes[j]:
-                H, x = links.H[j], variations[j]
-                mass[j, k] = mass[j, k] + H @ s
-                mass[k, j] = arrays.transpose(mass[j, k])
-                A_D[j, k] = A_D[j, k] + H @ u
-                A_D[k, j] = A_D[k, j] + s.mT @ x.lambda_v + u.mT @ H.mT
-                B_D[k, j] = B_D[k, j] + s.mT @ x.lambda_q + u.mT @ x.vartheta_q
 
 
 def like(m: Motion) -> Array:

@@ -21,7 +21,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion, skew
-from ..sweeps import inward, outward, unzip
+from ..sweeps import at_base, inward, outward, unzip
 from .links import Links, at_rest
 from .reference import Placed
 
@@ -266,7 +266,7 @@ def turned_forces(m: Motion, variations: list[JointVariation]) -> tuple[list[Any
     script_F: list[Any] = [None] * len(m.f)
     own: list[Any] = [None] * len(m.f)
     for k, (H, f, r) in enumerate(zip(links.H, m.f, links.sizes)):
-        if links.parents[k] >= 0 and r:
+        if r and not at_base(links.parents, k):
             script_F[k] = cross_force(H.mT, f)
             if r > 1:
                 own[k] = -(H @ script_F[k])
@@ -285,8 +285,8 @@ def without_free_bases(m: Motion, variations: list[JointVariation]) -> tuple[lis
     """
     links = m.links
     left, answers = list(variations), {}
-    for k, (p, H, r) in enumerate(zip(links.parents, links.H, links.sizes)):
-        if p < 0 and r == 6:
+    for k, (H, r) in enumerate(zip(links.H, links.sizes)):
+        if r == 6 and at_base(links.parents, k):
             x = variations[k]
             H_inverse = arrays.inverse(arrays.transpose(H))
             answers[k] = (H_inverse @ x.lambda_v, H_inverse @ x.lambda_q)

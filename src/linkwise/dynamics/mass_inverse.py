@@ -1,0 +1,143 @@
+"""The inverse of the mass matrix without forming or inverting 𝓜, three ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..model.model import Model
+from ..spatial import Transform, adjoint_congruence
+from ..sweeps import Loop, ancestors, inward_from_each, outward, outward_from_each, unzip
+from .articulated import Articulated, articulated, with_exact_rows
+from .joint_matrix import joint_matrix
+from .links import Links, evaluate
+
+
+def inverse(model: Model, q: Array) -> Array:
+    """𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK), by two sweeps over the columns of I (OA Lemma 4.3 (4.6))."""
+    links = evaluate(model, q)
+    return arrays.symmetric(articulated(links).solve(links, arrays.eye(links.nv, like=q)))
+
+
+def inverse_by_paths(model: Model, q: Array) -> Array:
+    """𝓜⁻¹ from what each column needs: the path from its joint to the base, inward and out again.
+
+    Column k is whitened inward, x(j) = ψ(j,k)K (math notes 7), and smoothed outward along the same path. A joint i
+    off the path is reached through the nearest body c that both paths share: β̇(i) = −x_i(c)* λ_k(c), a product of
+    two columns instead of a walk from c to i.
+    """
+    links = evaluate(model, q)
+    art = articulated(links)
+    arriving: list[dict[int, Array]] = []  # x_k(j) of every column k, at every body j inboard of it
+    blocks: dict[tuple[int, int], Array] = {}
+    for k, r in enumerate(links.sizes):
+        x, nu = _whitened_path(links, art, k)
+        arriving.append(x)
+        if not r:
+            continue
+        column, lam = _smoothed_path(links, art, k, nu)
+        for i in range(k):
+            if links.sizes[i] and i not in column:
+                shared = _shared(links.parents, i, lam)
+                if shared >= 0:
+                    column[i] = -arrays.transpose(arriving[i][shared]) @ lam[shared]
+        for i, block in column.items():
+            blocks[i, k] = block
+            blocks[k, i] = arrays.transpose(block)
+        blocks[k, k] = arrays.symmetric(column[k])
+    return arrays.from_blocks(blocks, links.sizes, links.sizes, like=links.q)
+
+
+def _whitened_path(links: Links, art: Articulated, k: int) -> tuple[dict[int, Array], dict[int, Array]]:
+    """x(j) = z arriving at the bodies j inboard of k for ε(k) = I, and ν = D⁻¹ε there and at k."""
+    nu, x = {k: art.D_inverse[k]}, {}
+    z_plus, outer = art.G[k], k
+    for j in ancestors(links.parents, k):
+        x[j] = links.phi[outer] @ z_plus
+        epsilon = -links.H[j] @ x[j]
+        nu[j] = art.D_inverse[j] @ epsilon
+        z_plus, outer = x[j] + art.G[j] @ epsilon, j
+        if links.Gamma[j] is None:
+            z_plus = with_exact_rows(links.H[j], z_plus, np.zeros(epsilon.shape))
+    return x, nu
+
+
+def _smoothed_path(
+    links: Links, art: Articulated, k: int, nu: dict[int, Array]
+) -> tuple[dict[int, Array], dict[int, Array]]:
+    """β̇ and λ from the base to k."""
+    column: dict[int, Array] = {}
+    lam: dict[int, Array] = {}
+    for j in reversed([k, *ancestors(links.parents, k)]):
+        p = links.parents[j]
+        if p < 0:
+            column[j] = nu[j]
+            lam[j] = links.H[j].mT @ nu[j]
+        else:
+            carried = links.phi[j].T @ lam[p]
+            column[j] = nu[j] - art.G[j].mT @ carried
+            lam[j] = carried + links.H[j].mT @ column[j]
+    return column, lam
+
+
+def _shared(parents: Sequence[int], i: int, path: Mapping[int, Any]) -> int:
+    """The nearest body inboard of i that lies on a path; −1 where there is none."""
+    while i >= 0 and i not in path:
+        i = parents[i]
+    return i
+
+
+def inverse_by_rows(model: Model, q: Array) -> Array:
+    """𝓜⁻¹ row by row: 𝓜⁻¹(i,i) = L(i) and X_i(i) = U(i), carried outward (LD Lemma 4.9, math notes III.2).
+
+    On a chain a row needs nothing else, half of what a path takes. The compliances L and U cost more at each body, so
+    that this pays where paths are long.
+    """
+    links = evaluate(model, q)
+    art = articulated(links)
+    L, U, Upsilon = compliances(links, art)
+
+    def inboard(W: Array, phi: Transform, H: Array, G: Array) -> Any:
+        return phi @ (W - G @ (H @ W)), W
+
+    def outboard(X: Array, phi: Transform, H: Array, G: Array) -> Any:
+        carried = arrays.transpose(phi.T @ X.mT)
+        block = -(carried @ G)
+        return carried + block @ H, block
+
+    data = (links.phi, links.H, art.G)
+    W = inward_from_each(links.parents, inboard, [phi @ G if G.shape[-1] else None for phi, _, G in zip(*data)], *data)
+    starts = [u if r else None for u, r in zip(U, links.sizes)]
+    kept = outward_from_each(links.parents, outboard, starts, lambda a, i: -(W[a, i].mT @ Upsilon[a]), *data)
+    return joint_matrix(links, L, [kept], None, like=q)
+
+
+def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
+    """L = D⁻¹ + G*Υ⁺G, U = LH − G*Υ⁺ and Υ = Υ⁺ + H*U − Υ⁺GH, outward (LD (4.19), Lemma 4.9)."""
+
+    def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
+        Upsilon_plus = adjoint_congruence(phi, outer[2])
+        Z = Upsilon_plus @ G
+        L = arrays.symmetric(D_inverse + G.mT @ Z)
+        U = L @ H - Z.mT
+        return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)
+
+    start = (None, None, arrays.zeros((6, 6), like=links.q))
+    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, art.D_inverse), 3)
+
+
+METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_rows}
+
+
+_LONG = 14  # links of a chain from which rows take fewer operations than paths
+
+
+def quickest(model: Model) -> str:
+    """The method with the fewest operations for this robot, by its structure; loops know rows alone."""
+    parents = model.parents
+    is_chain = len(set(parents)) == len(parents)
+    return "rows" if isinstance(parents, Loop) or (is_chain and len(parents) >= _LONG) else "paths"
