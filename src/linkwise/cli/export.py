@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", choices=("c", "cuda", "urdf"), default="c", help="language (c), or the robot's file"
     )
-    parser.add_argument("--output", "-o", metavar="PLACE", help="folder for the source and its header, or file; - prints")
+    parser.add_argument(
+        "--output", "-o", metavar="PLACE", help="folder for the source and its header, or file; - prints"
+    )
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="precision (float64)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="another argument, as frame=tcp"

@@ -12,8 +12,8 @@ state s lies at ``[i * batch + s]``, so that the threads of a warp read and writ
 C++. Nothing is allocated, copied or waited for, nothing but the CUDA runtime is needed. NVRTC leaves this one out and
 needs no file beside the source.
 
-Comparisons, choices and functions are those of the C target; a sine and a cosine of one angle are one ``sincos``. Inputs
-and outputs must not overlap. A singular mass matrix shows as infinite or NaN results of that state.
+Comparisons, choices and functions are those of the C target; a sine and a cosine of one angle are one ``sincos``.
+Inputs and outputs must not overlap. A singular mass matrix shows as infinite or NaN results of that state.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from .scalar import Scalar, reachable
+from .scalar import Scalar
+from .schedule import schedule_for_threads
 from .source import Expressions, Source, argument
 
-THREADS = 128  # per block: every thread may then use all the registers that a thread can have
+THREADS = 128  # per block: every thread may then use all the 255 registers that a thread can have
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
+_REGISTERS = {"float64": 110, "float32": 220}  # for values, two words or one; the others hold addresses and temporaries
 
 _OWN_NAMES = frozenset(
     """stride batch state step blocks arguments stream size_t dim3 threadIdx blockIdx blockDim gridDim warpSize
@@ -85,9 +87,10 @@ class CudaSource(Source):
    Nothing is allocated. A singular mass matrix shows as infinite or NaN results of that state.
 
    For kernels of your own, {self.name}.cu also has
-     {self.kernel}: the __global__ function behind it, (batch, arrays), at most {THREADS} threads per block,
-       any number of blocks;
-     {self.state}: the __device__ function for one state, (stride, arrays), element i at [i * stride].
+     {self.kernel}(batch, arrays): the __global__ function behind it,
+       at most {THREADS} threads per block, any number of blocks;
+     {self.state}(stride, arrays): the __device__ function for one state,
+       element i at [i * stride].
    NVRTC compiles the file as it is, without this header."""
         return self._header(note, "#include <stddef.h>\n#include <cuda_runtime_api.h>\n")
 
@@ -103,6 +106,7 @@ class CudaSource(Source):
         body = "\n".join(self._statements())
         constants = _NOT_FINITE if "INFINITY" in body or "NAN" in body else ""
         return (
+            f"/* {self.name}.h says what is here. */\n"
             f'#ifndef __CUDACC_RTC__\n#include "{self.name}.h"\n#endif\n{constants}\n'
             f"__device__ __forceinline__ void {self.state}(size_t stride, {self._parameters('__restrict__ ')})\n"
             f"{{\n{body}\n}}\n\n{self._kernel()}\n{self._launcher()}"
@@ -110,7 +114,8 @@ class CudaSource(Source):
 
     def _kernel(self) -> str:
         arrays = ", ".join(f"{name} + state" for name in self._all_arguments())
-        return f"""extern "C" __global__ void __launch_bounds__({THREADS})
+        # "1" block per multiprocessor suffices: without it ptxas gives long programs 32 registers and spills the rest.
+        return f"""extern "C" __global__ void __launch_bounds__({THREADS}, 1)
 {self.kernel}(size_t batch, {self._parameters("__restrict__ ")})
 {{
     const size_t step = (size_t)gridDim.x * blockDim.x;
@@ -150,7 +155,7 @@ extern "C" {self.prototype}
         """One state. A result is written as soon as it is known, which frees its register."""
         names = self._arguments()
         values = Expressions(self.dtype)
-        nodes = reachable(self.program.roots)
+        nodes = schedule_for_threads(self.program.roots, _REGISTERS[self.dtype])
         angles = _angles_with_both(nodes)
         places: dict[int, list[str]] = {}
         constants: list[str] = []
