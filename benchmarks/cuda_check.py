@@ -181,7 +181,7 @@ def _built(cupy: Any, nvcc: str, folder: Path, name: str) -> Any:
 
 
 class Batch:
-    """So many states on the device, element i of state s at [i, s]; behind each output is room that must stay as it is."""
+    """States on the device, element i of state s at [i, s]; the room behind each output must stay as it is."""
 
     def __init__(self, cupy: Any, inputs: list[Any], expected: list[Any], batch: int, dtype: str) -> None:
         self.cupy, self.batch = cupy, batch
