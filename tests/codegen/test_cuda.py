@@ -106,14 +106,15 @@ def test_a_formula_of_the_user(tmp_path, blocks):
 @needs_compiler
 @pytest.mark.filterwarnings("ignore:invalid value")  # inf - inf, where frames are compared
 def test_names_that_are_taken_and_numbers_that_are_not_finite(tmp_path):
-    def odd(robot, batch, state, t1, t1_, new, stride_, out, sin):
-        return np.array([np.sin(batch[0]), state[0], t1[0], t1_[0], new[0], np.inf, np.nan, -np.inf])
+    def odd(robot, batch, state, t1, t1_, new, stride_, θ, sin):
+        return np.array([np.sin(batch[0]), state[0], t1[0], t1_[0], new[0] + θ[0], np.inf, np.nan, -np.inf])
 
-    sizes = dict.fromkeys(["batch", "state", "t1", "t1_", "new", "stride_", "out", "sin"], 1)
+    sizes = dict.fromkeys(["batch", "state", "t1", "t1_", "new", "stride_", "θ", "sin"], 1)
     source = lw.compile(odd, lw.load("double_pendulum"), target="cuda", dtype="float32", sizes=sizes)
+    assert source.source.isascii()
     inputs = [np.full((3, 1), k) for k in range(8)]
     (found,) = run(source, built(source, tmp_path), *inputs)
-    assert np.array_equal(found, [[0, 1, 2, 3, 4, np.inf, np.nan, -np.inf]] * 3, equal_nan=True)
+    assert np.array_equal(found, [[0, 1, 2, 3, 10, np.inf, np.nan, -np.inf]] * 3, equal_nan=True)
 
 
 @needs_compiler
