@@ -29,7 +29,7 @@ _KEYWORDS = frozenset(
 def argument(name: str, more: frozenset[str] = frozenset()) -> str:
     """An input's name: its own, or with one more underscore where C, C++ or the code has that name for something else.
 
-    ``more`` holds what else the code calls something. Letters beyond ASCII, which NVRTC and older compilers refuse, become
+    ``more`` holds what else the code calls something. Letters beyond ASCII, which NVRTC and others refuse, become
     their numbers: θ is u3b8.
     """
     name = re.sub(r"[^\x00-\x7f]", lambda letter: f"u{ord(letter[0]):x}", name)
