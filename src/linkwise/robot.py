@@ -422,9 +422,9 @@ class Robot(Linearized, Diagonalized):
         """A function of the catalogue as machine code for this robot: ``robot.compile("forward_dynamics")``.
 
         The kernel takes arrays in the order of the method, batched. ``fixed`` holds other arguments, such as
-        ``frame="hand"``. ``target`` is "cpu", "jax" (a jitted function), "c" (source text, of ``dtype``) or
-        "numpy". ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs of
-        the kernel. ``kernel.jacobian("q")``, ``kernel.jvp()`` and ``kernel.vjp()`` are its exact derivatives.
+        ``frame="hand"``. ``target`` is "cpu", "jax" (a jitted function), "c" or "cuda" (source text, of
+        ``dtype``) or "numpy". ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further
+        inputs of the kernel. ``kernel.jacobian("q")``, ``kernel.jvp()`` and ``kernel.vjp()`` are its exact derivatives.
         ``rolled`` says whether the code loops over the bodies or is one straight line; large robots are rolled
         where the function can be (inverse and forward dynamics, 𝓜x, 𝓜⁻¹τ and others that are sweeps alone).
         """

@@ -1,4 +1,4 @@
-"""``linkwise export``: a function of a robot as C source, or the robot itself as a URDF file."""
+"""``linkwise export``: a function of a robot as C or CUDA source, or the robot itself as a URDF file."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   linkwise export panda forward_dynamics
   linkwise export panda jacobian --set frame=tcp --dtype float32 --output generated/
+  linkwise export panda forward_dynamics --target cuda --output generated/
   linkwise export ur5 mass_matrix --output -
   linkwise export arm.xml --target urdf --output arm.urdf
   linkwise export panda --list
@@ -29,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", choices=("c", "cuda", "urdf"), default="c", help="language (c), or the robot's file"
     )
-    parser.add_argument("--output", "-o", metavar="PLACE", help="folder for NAME.c and NAME.h, or file; - prints")
+    parser.add_argument(
+        "--output", "-o", metavar="PLACE", help="folder for the source and its header, or file; - prints"
+    )
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="precision (float64)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="another argument, as frame=tcp"
@@ -38,10 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    from ..codegen.compile import TARGETS, catalogue
+    from ..codegen.compile import catalogue
 
-    if arguments.target not in (*TARGETS, "urdf"):
-        raise InputError(f"source for {arguments.target.upper()} comes in a later version; --target c works today")
     robot = robot_of(arguments)
     if arguments.list:
         listed = catalogue(type(robot))
@@ -82,13 +83,13 @@ def _export_function(robot: Robot, arguments: argparse.Namespace, out: Output) -
     out.give(robot=robot.name, function=arguments.function, name=found.name, prototype=found.prototype)
     out.give(inputs=dict(found.program.inputs), operations=str(found.operations))
     if folder is None:
-        out.say(f"/* {found.name}.h */\n{found.header}\n/* {found.name}.c */\n{found.source}".rstrip("\n"))
+        out.say(f"/* {found.name}.h */\n{found.header}\n/* {found.name}{found.ending} */\n{found.source}".rstrip("\n"))
         out.give(header=found.header, source=found.source)
         return
     paths = found.write(folder)
     for path in paths:
         out.say(f"Written: {path}")
-    out.say(f"{found.prototype};  {found.operations} per call")
+    out.say(f"{found.prototype};  {found.operations} per {'state' if found.target == 'cuda' else 'call'}")
     out.give(files=[str(path) for path in paths])
 
 
@@ -110,5 +111,5 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 COMMAND = Command(
-    "export", "write a function of a robot as C source, or the robot as URDF", add_arguments, run, EXAMPLES
+    "export", "write a function of a robot as C or CUDA source, or the robot as URDF", add_arguments, run, EXAMPLES
 )

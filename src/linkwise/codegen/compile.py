@@ -10,6 +10,7 @@ from ..errors import InputError, LinkwiseError, UnknownNameError, UntraceableErr
 from ..model.model import Model
 from ..model.normal_form import normal_form
 from .c import CSource
+from .cuda import CudaSource
 from .frame_free import computes_the_same
 from .jax import jitted
 from .kernel import Kernel
@@ -59,7 +60,8 @@ JOINT_SPACE = frozenset(
 MOST_BODIES = 64  # of a robot whose programs are unrolled without being asked for
 MOST_NODES = 40_000  # of a program that is compiled without being asked for: about ten seconds
 
-TARGETS = ("cpu", "numpy", "jax", "c")
+SOURCES = {"c": CSource, "cuda": CudaSource}
+TARGETS = ("cpu", "numpy", "jax", *SOURCES)
 
 
 def compile_function(
@@ -74,7 +76,8 @@ def compile_function(
 
     It may use any method of the robot and any operator expression. Its arguments after the robot are
     vectors, of lengths known by name (q; v, a, tau, x, dv) or given in ``sizes``. ``target`` is "cpu" (a
-    :class:`Kernel`), "jax" (a jitted function), "c" (a :class:`CSource`, of ``dtype``) or "numpy".
+    :class:`Kernel`), "jax" (a jitted function), "c" or "cuda" (a :class:`CSource` or :class:`CudaSource`, of
+    ``dtype``) or "numpy".
     ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs.
     """
     _check_target(target)
@@ -83,7 +86,7 @@ def compile_function(
     if target == "jax":
         return jitted(function, robot)
     program = _traced(function, robot, sizes, parameters)
-    return Kernel(program) if target == "cpu" else CSource(program, robot.name, dtype)
+    return Kernel(program) if target == "cpu" else SOURCES[target](program, robot.name, dtype)
 
 
 def _traced(
@@ -141,10 +144,10 @@ def compile_named(
     def make() -> Program:
         return _fewest_operations(robot, call, name, names, parameters)
 
-    if target == "c":
+    if target in SOURCES:
         if rolled:
-            raise InputError('target="c" gives straight-line code; leave rolled= out')
-        return CSource(make(), robot.name, dtype)
+            raise InputError(f'target="{target}" gives straight-line code; leave rolled= out')
+        return SOURCES[target](make(), robot.name, dtype)
     if rolled or (rolled is None and _wants_rolling(robot, name, names, fixed) and not parameters):
         if parameters:
             raise InputError("rolled code has the robot's numbers in tables: leave parameters= or rolled= out")

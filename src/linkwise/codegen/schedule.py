@@ -34,12 +34,22 @@ def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
     return min(orders, key=traffic)
 
 
+def schedule_for_threads(roots: Sequence[Any], registers: int) -> list[Scalar]:
+    """Everything the roots need, arguments first, for one state in a thread that has this many registers.
+
+    Sines and cosines stand where they are needed: there they are no calls that empty the registers.
+    """
+    needed = reachable(roots)
+    orders = [needed, reachable(list(reversed(roots))), sorted(needed, key=lambda x: x.serial)]
+    return min(orders, key=lambda order: traffic(order, registers))
+
+
 def _is_simple(x: Scalar) -> bool:
     """Whether a value is an input, or an input and a constant: not the result of a computation."""
     return x.op == "input" or all(not isinstance(a, Scalar) or a.op == "input" for a in x.args)
 
 
-def traffic(order: Sequence[Scalar]) -> int:
+def traffic(order: Sequence[Scalar], registers: int = _REGISTERS) -> int:
     """How often a value is written to memory for want of a register, or read from there.
 
     Registers are managed as well as can be: what is used again latest makes room. Outputs are stored in any case.
@@ -65,7 +75,7 @@ def traffic(order: Sequence[Scalar]) -> int:
                     held.discard(id(a))
         if uses.get(id(x)) and x.op != "input":
             held.add(id(x))
-        while len(held) > _REGISTERS:
+        while len(held) > registers:
             latest = max(held, key=lambda key: uses[key][-1])
             held.discard(latest)
             if latest not in stored:
