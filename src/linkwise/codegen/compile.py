@@ -16,7 +16,7 @@ from .jax import jitted
 from .kernel import Kernel
 from .program import Program, trace
 from .requests import request
-from .rolled import ROLLABLE, is_rollable, roll
+from .rolled import PER_PAIR, ROLLABLE, is_rollable, roll
 from .rolled_kernel import RolledKernel
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ JOINT_SPACE = frozenset(
 
 MOST_BODIES = 64  # of a robot whose programs are unrolled without being asked for
 MOST_NODES = 40_000  # of a program that is compiled without being asked for: about ten seconds
+MOST_KINDS = 4  # of joints in a robot whose matrices are rolled: there is code for every two of them
+LONG_CHAIN = 20_000  # operations of a chain's matrix from which loops are quicker than straight-line code
 
 SOURCES = {"c": CSource, "cuda": CudaSource}
 TARGETS = ("cpu", "numpy", "jax", *SOURCES)
@@ -167,8 +169,13 @@ def compile_for_calls(
     """The kernel behind a method of a robot; None where its program would be too long to be worth the wait."""
     name = method.__name__
     call = _caller(method, arrays, fixed)
-    if _wants_rolling(robot, name, arrays, fixed):
-        return _rolled(robot, call, name, arrays, fixed)
+    rollable = _can_be_rolled(robot, name, arrays, fixed)
+    if rollable and (_wants_rolling(robot, name, arrays, fixed) or _matrix_operations(robot, name) > MOST_NODES):
+        rolled = _rolled(robot, call, name, arrays, fixed)
+        if rolled.length <= MOST_NODES and (
+            _wants_rolling(robot, name, arrays, fixed) or rolled.operations.total > 2 * MOST_NODES
+        ):
+            return rolled
     if len(robot.bodies) > MOST_BODIES:
         return None
     kernel = Kernel.remembered(
@@ -178,14 +185,32 @@ def compile_for_calls(
     return kernel if kernel.is_remembered or len(kernel.program.nodes) <= MOST_NODES else None
 
 
+def _can_be_rolled(robot: Robot, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> bool:
+    if not is_rollable(name, fixed) or "external" in arrays or any(c.spin is not None for c in robot.constants()):
+        return False
+    return name not in PER_PAIR or len({type(j.kind) for j in robot.joints}) <= MOST_KINDS
+
+
 def _wants_rolling(robot: Robot, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> bool:
     """Whether a robot is so large that its sweeps are better left as loops, and they can be."""
-    if len(robot.bodies) <= MOST_BODIES or not is_rollable(name, fixed) or "external" in arrays:
+    if not _can_be_rolled(robot, name, arrays, fixed):
         return False
-    return all(c.spin is None for c in robot.constants())
+    is_chain = all(p == k - 1 for k, p in enumerate(robot.parents))
+    return len(robot.bodies) > MOST_BODIES or (is_chain and _matrix_operations(robot, name) > LONG_CHAIN)
 
 
-def _rolled(robot: Robot, call: Any, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> Kernel:
+def _matrix_operations(robot: Robot, name: str) -> int:
+    """About how many operations a matrix takes; 0 of what is no matrix."""
+    inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
+    pairs = 0
+    for joint, p in zip(robot.joints, robot.parents):
+        before, own = (inboard[p] if p >= 0 else 0), joint.kind.nv
+        pairs += own * before + own * (own - 1) // 2
+        inboard.append(before + own)
+    return PER_PAIR.get(name, 0) * pairs
+
+
+def _rolled(robot: Robot, call: Any, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> RolledKernel:
     if not is_rollable(name, fixed):
         ways = ", ".join(f"{k} ({m})" if m else k for k, methods in ROLLABLE.items() for m in methods)
         raise InputError(f"{name} cannot be rolled with these arguments; these can: {ways}")

@@ -32,7 +32,7 @@ from .program import Signature
 from .recorder import Recorder, Sweep
 from .recorder_pairs import PairRecorder, RecordedMatrix
 from .rolled_plan import PlannedLoop, Work, plan
-from .scalar import Graph, Operations, count
+from .scalar import Graph, Operations, count, reachable
 from .structure import LEAF, flatten
 
 # Functions of joint-space vectors that are sweeps and walks and nothing besides, and by which methods.
@@ -50,6 +50,10 @@ ROLLABLE: dict[str, tuple[str | None, ...]] = {
     "linearize_inverse": (None, "algorithm_2"),
     "linearize_forward": (None, "algorithm_6"),
 }
+
+
+# About how many operations a matrix takes for each two degrees of freedom of general geometry of which one is inboard.
+PER_PAIR = {"mass_matrix": 33, "mass_matrix_inverse": 70, "linearize_inverse": 150, "linearize_forward": 170}
 
 
 def is_rollable(name: str, fixed: Mapping[str, Any]) -> bool:
@@ -88,6 +92,14 @@ class RolledProgram:
     def is_chain(self) -> bool:
         """Whether every body hangs on the one before it."""
         return all(p == k - 1 for k, p in enumerate(self.parents))
+
+    @cached_property
+    def length(self) -> int:
+        """How many values its code computes, each once, however often it runs: how long compiling it will take."""
+        works = [w for phase in self.phases for w in phase]
+        for loop in self.loops:
+            works += [*loop.begin.values(), *(w for steps in loop.steps for w in steps)]
+        return sum(len(reachable(w.sinks, stop=w.loads)) for w in works)
 
     @cached_property
     def operations(self) -> Operations:

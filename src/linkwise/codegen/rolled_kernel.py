@@ -29,6 +29,11 @@ class RolledKernel(Kernel):
     def operations(self) -> Operations:
         return self._rolled.operations
 
+    @property
+    def length(self) -> int:
+        """How many values its code computes, each once."""
+        return self._rolled.length
+
     @cached_property
     def source(self) -> str:
         """What each class of bodies does in each phase."""
@@ -37,10 +42,13 @@ class RolledKernel(Kernel):
     def explain(self) -> str:
         """What the kernel takes, gives and costs."""
         inputs = ", ".join(f"{k} (..., {n})" for k, n in self.signature.inputs.items())
-        bodies = len(self._rolled.parents)
+        outputs = ", ".join(f"(..., {', '.join(map(str, shape))})" for shape in self.signature.shapes)
+        bodies, walks = len(self._rolled.parents), [w for loop in self._rolled.loops for w in loop.walks]
+        walked = f", then {len(walks)} walks from body to body" if walks else ""
         return (
-            f"{self.signature.name}: {inputs} -> (..., {self.signature.shapes[0][0]})\n"
-            f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies in {len(self._rolled.classes)} classes\n"
+            f"{self.signature.name}: {inputs} -> {outputs}\n"
+            f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies in {len(self._rolled.classes)} classes"
+            f"{walked}\n"
             f"  {self.operations} per state, {self.operations.total / bodies:.0f} per body"
         )
 
