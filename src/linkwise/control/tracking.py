@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arrays import Array
-from ..dynamics.tangent import brackets, step_maps, transport
+from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError
 from ..robot import Robot
 from .law import Law, require_full_actuation, state, vector_gain
@@ -84,11 +84,6 @@ def _at(robot: Robot, reference: Reference, t: Any) -> tuple[Array, Array, Array
     q = inputs.configuration(robot, q)
     v, a = (inputs.vector(x, robot.nv, f"the reference's {what}", robot) for x, what in ((v, "v"), (a, "a")))
     return q, v, a
-
-
-def commutes(robot: Robot) -> bool:
-    """Whether all joints have ordinary coordinates, whose changes add up."""
-    return all(brackets(j.kind, j.name) is None for j in robot.joints)
 
 
 def times(X: Array, x: Array) -> Array:
