@@ -1,7 +1,8 @@
 """Make the pictures of the docs anew: python docs/pictures/make.py [NAME ...]
 
-Those of docs/view.md are made here; the others are what the scripts in examples/ draw. Needs the extras plot and view; the picture of the viewer also playwright and a chromium, and is left as it is without.
-The costs are measured on the machine this runs on.
+Those of docs/view.md are made here; the others are what the scripts in examples/ draw. Needs the extras plot and view;
+the picture of the viewer also playwright and a chromium, and is left as it is without. The costs are measured on the
+machine this runs on.
 """
 
 from __future__ import annotations

@@ -202,8 +202,8 @@ class Linearized(Calls):
     ) -> parameters.TrajectorySensitivity:
         """A motion from (q, v) under joint forces ``tau`` (steps, ..., nv) and its derivatives in the parameters.
 
-        Steps of ``step`` [s] as :func:`linkwise.simulate` makes them by ``method`` "semi_implicit" or "rk4"; ``columns``
-        picks entries of inertial_parameters.ravel().
+        Steps of ``step`` [s] as :func:`linkwise.simulate` makes them by ``method`` "semi_implicit" or "rk4";
+        ``columns`` picks entries of inertial_parameters.ravel().
         """
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("tau", tau))}

@@ -221,8 +221,9 @@ def test_discrete_models():
         both = expm(0.01 * np.block([[A[i], B[i]], [np.zeros((7, 21))]]))
         assert_close(Ad[i], both[:14, :14], 1e-12)
         assert_close(Bd[i], both[:14, 14:], 1e-12)
-    with pytest.raises(lw.InputError, match="positive"):
-        x.state_space(step=0.0)
+    for step in (0.0, -0.1, np.nan, np.inf):
+        with pytest.raises(lw.InputError, match="positive"):
+            x.state_space(step=step)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-8, 0.3, 5.0, 80.0])
@@ -275,6 +276,10 @@ def test_python_control_with_outputs_of_ones_own():
     assert theirs.D.shape == (n, n) and not theirs.D.any()
     felt = model.to_control(C=model.A[n:], D=model.B[n:])  # accelerations
     assert_close(felt.D, model.B[n:], 0.0)
+    with pytest.raises(lw.InputError, match=rf"C must have shape \(outputs, {2 * n}\)"):
+        model.to_control(C=np.eye(n))
+    with pytest.raises(lw.InputError, match="D must have shape"):
+        model.to_control(C=only_positions, D=np.eye(n + 1))
 
 
 def test_python_control_takes_one_system():

@@ -21,7 +21,7 @@ from ..arrays import Array
 from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError
 from ..robot import Robot
-from .law import Law, require_full_actuation, state, vector_gain
+from .law import Law, require_full_actuation, vector_gain
 
 Reference = Callable[[Any], tuple[Any, Any, Any]]  # t → (q_d, v_d, a_d)
 
@@ -118,8 +118,7 @@ class TrackingLaw(Law):
         """e, ε̇ and the reference as seen from here."""
         return tracking(self.robot, self.reference, t, q, v)
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        q, v = state(self.robot, q, v)
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         x = self.errors(t, q, v)
         return self.feedforward(q, v, x) - x.pull(self.Kp) - self.Kd * x.rate
 

@@ -7,7 +7,7 @@ external forces add.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from .linearized import forward_motion, inverse_motion
 from .linearized_inverse import like
 from .step_derivatives import STEPS, Accelerate, Varied
 from .variations import Motion
-
-if TYPE_CHECKING:
-    from ..robot import Robot
 
 
 def body_regressor(V: Array, alpha: Array) -> Array:
@@ -147,7 +144,7 @@ class TrajectorySensitivity(NamedTuple):
 
 
 def trajectory_sensitivity(
-    robot: Robot, q: Array, v: Array, tau: Array, step: float, columns: Any = None, method: str = "semi_implicit"
+    robot: Any, q: Array, v: Array, tau: Array, step: float, columns: Any = None, method: str = "semi_implicit"
 ) -> TrajectorySensitivity:
     """The explicit steps of :func:`linkwise.simulate` and their exact derivatives, carried from step to step.
 
@@ -169,7 +166,7 @@ def trajectory_sensitivity(
     return TrajectorySensitivity(*(np.stack(part) for part in zip(*kept)))
 
 
-def _accelerate(robot: Robot, tau: Array, picked: np.ndarray) -> Accelerate:
+def _accelerate(robot: Any, tau: Array, picked: np.ndarray) -> Accelerate:
     """a(q, v) under fixed joint forces: δa = dq δq + dv δv + ∂a/∂π δπ."""
 
     def accelerate(q: Varied, v: Varied) -> Varied:
