@@ -328,6 +328,23 @@ def test_bias_acceleration_is_the_acceleration_at_rest_of_a():
     assert_close(found.dq @ x + found.dv @ y, moved, 1e-9)
 
 
+@pytest.mark.parametrize("name", ["panda", "humanoid", "arms", "tree"])
+def test_tips_under_joint_and_external_forces(name):
+    """The chain of both linearisations, for a batch."""
+    r, s = robot(name), state(robot(name), (2,), seed=6)
+    x, y, z = np.random.default_rng(3).normal(size=(3, r.nv))
+    frame = r.tips[-1]
+
+    def felt(t):
+        q, v = r.integrate(s.q, t * x), s.v + t * y
+        return r.acceleration(q, v, r.forward_dynamics(q, v, s.tau + t * z, s.external), frame)
+
+    under = r.linearize_forward(s.q, s.v, s.tau, s.external)
+    tip = r.linearize_acceleration(s.q, s.v, r.forward_dynamics(s.q, s.v, s.tau, s.external), frame)
+    found = (tip.dq + tip.J @ under.dq) @ x + (tip.dv + tip.J @ under.dv) @ y + tip.J @ under.Minv @ z
+    assert_close(found, derivative(felt), 1e-8)
+
+
 def test_the_world_does_not_move():
     r, s = robot("panda"), state(robot("panda"), (2,))
     for part in (*r.linearize_velocity(s.q, s.v, "world"), *r.linearize_acceleration(s.q, s.v, s.a, "world")):
