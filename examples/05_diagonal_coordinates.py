@@ -65,21 +65,23 @@ robots["ur5 without gravity"] = robots["ur5"].with_gravity((0, 0, 0))
 results = {}
 for name, robot in robots.items():
     rng = np.random.default_rng(0)
-    states = (robot.random_configuration(rng, (1024,)), *rng.normal(size=(2, 1024, robot.nv)))
+    states = (robot.random_configuration(rng, (8192,)), *rng.normal(size=(2, 8192, robot.nv)))
     print(f"\n{name}: {robot.nv} degrees of freedom. One state derivative costs")
-    cost, compiled = {}, {}
+    cost, spent, compiled = {}, {}, {}
     for coordinates, symbol in SYMBOL.items():
         compiled[coordinates] = rate_coordinates(robot, coordinates, compiled=True)
         cost[coordinates] = operations(robot, coordinates)
-        spent = nanoseconds(compiled[coordinates].derivative, states)
-        print(f"  in {symbol}: {cost[coordinates]:6d} operations, {spent:5.0f} ns")
+        spent[coordinates] = nanoseconds(compiled[coordinates].derivative, states)
+        print(f"  in {symbol}: {cost[coordinates]:6d} operations, {spent[coordinates]:5.0f} ns")
 
     q, v = states[0][:32], states[1][:32]
-    print("  energy error / kinetic energy in 0.24 s  " + "".join(f"{1e3 * h:>9.0f} ms" for h, _ in STEPS))
+    print(f"  {'':<26}{'per step':^22}" + "energy error / kinetic energy in 0.24 s".rjust(14 * len(STEPS)))
+    print(f"  {'':<26}{'operations':>12}{'ns':>10}" + "".join(f"{1e3 * h:>9.0f} ms" for h, _ in STEPS))
     for coordinates, method, evaluations in RUNS:
         errors = [energy_error(robot, q, v, compiled[coordinates], method, h, n) for h, n in STEPS]
         results[name, coordinates, method] = (evaluations * cost[coordinates], errors)
-        print(f"    {SYMBOL[coordinates]}  {method:<35}" + "".join(f"{e:12.1e}" for e in errors))
+        price = f"{evaluations * cost[coordinates]:12d}{evaluations * spent[coordinates]:10.0f}"
+        print(f"    {SYMBOL[coordinates]}  {method:<21}{price}" + "".join(f"{e:12.1e}" for e in errors))
 
 # ½ν*ν is the kinetic energy, so a step that only turns ν keeps it exactly, whatever the step.
 robot = robots["ur5 without gravity"]
