@@ -42,25 +42,39 @@ for name, unit, true, found, sigma in zip(names, units, truth, estimate, deviati
 off = np.abs(estimate - truth) / deviation
 print(f"\nlargest error: {off.max():.1f} standard deviations; mass off by {abs(estimate[0] - truth[0]) * 1e3:.1f} g")
 
+# Are the error bars right? The same experiment five hundred times: how often is the truth within one and two of them?
+forces = (loaded.inverse_dynamics(q, v, a) - arm.inverse_dynamics(q, v, a)).ravel()[:, None]
+again = forces + noise * rng.normal(size=(len(left), 500))
+found, squares, *_ = np.linalg.lstsq(Y, again, rcond=None)
+spread = np.sqrt(squares / (len(left) - 10) * np.diag(np.linalg.inv(Y.T @ Y))[:, None])
+scores = (found - truth[:, None]) / spread
+within = [(np.abs(scores) < width).mean() for width in (1, 2)]
+print(f"repeated 500 times: within 1 σ in {within[0]:.1%}, within 2 σ in {within[1]:.1%} (68.3 %, 95.4 % expected)")
+assert np.allclose(within, [0.683, 0.954], atol=0.02)
+
 # Which parameters of the arm itself could be found in this way: base parameters.
 base = arm.base_parameters()
 print(f"of the arm's {arm.inertial_parameters.size} parameters, motion can tell {len(base.columns)} combinations apart")
 
 # How much does the payload matter for where the arm goes? Sensitivity of a free fall to its mass.
-fall = arm.trajectory_sensitivity(q[0], np.zeros(7), np.zeros((50, 7)), step=0.002, columns=[60])
+fall = arm.trajectory_sensitivity(q[0], np.zeros(7), np.zeros((20, 7)), step=0.005, columns=[60], method="rk4")
 print(f"after 0.1 s of free fall, 1 kg at the last joint's origin changes q by {np.abs(fall.dq[-1]).max():.2e} rad")
 
-figure = Figure(figsize=(7, 3.4), layout="constrained")
+figure = Figure(figsize=(10, 3.6), layout="constrained")
 FigureCanvasAgg(figure)
-axes = figure.subplots()
-axes.axhspan(-2, 2, color="0.92", label="± 2 σ")
-axes.errorbar(
+axes = figure.subplots(1, 2, width_ratios=(3, 2))
+axes[0].axhspan(-2, 2, color="0.92", label="± 2 σ")
+axes[0].errorbar(
     range(10), (estimate - truth) / deviation, yerr=1.0, fmt="o", color="C0", capsize=3, label="estimate ± 1 σ"
 )
-axes.axhline(0, color="0.3", lw=0.8)
-axes.set_xticks(range(10), names)
-axes.set_ylabel("error in standard deviations")
-axes.set_title("A payload identified from joint torques")
-axes.legend(loc="upper right")
+axes[0].axhline(0, color="0.3", lw=0.8)
+axes[0].set_xticks(range(10), names)
+axes[0].set(ylabel="error in standard deviations", ylim=(-5, 5), title="A payload identified from joint torques")
+axes[0].legend(loc="upper left", ncols=2)
+x = np.linspace(-4, 4, 200)
+axes[1].hist(scores.ravel(), bins=40, range=(-4, 4), density=True, color="C0", alpha=0.5, label="found")
+axes[1].plot(x, np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi), "k", lw=1, label="expected")
+axes[1].set(xlabel="error in standard deviations", yticks=[], title="500 repetitions, all ten numbers")
+axes[1].legend(loc="upper left")
 figure.savefig("payload.png", dpi=120)
 print("payload.png written")

@@ -5,13 +5,22 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import linkwise as lw
-from linkwise.control import ComputedTorque, FrameGoal, OperationalSpace, PDPlus, SlidingTracking, closed_loop
+from linkwise.control import (
+    ComputedTorque,
+    FrameGoal,
+    OperationalSpace,
+    PDPlus,
+    ReferenceCoriolis,
+    ReferenceFeedforward,
+    SlidingTracking,
+    closed_loop,
+)
 
 robot = lw.load("panda")
 tip = robot.tips[0]
 home = np.array([0.0, -0.3, 0.0, -2.2, 0.0, 2.0, 0.8])
 R, p = robot.pose(home, tip)
-radius, rate, step, duration = 0.1, 4.0, 3e-3, 3.15  # two turns
+radius, rate, step, duration = 0.1, 4.0, 4e-3, 3.15  # two turns
 
 
 def circle(t):
@@ -28,10 +37,15 @@ def circle(t):
 
 
 # Joint-space laws need the circle in joint space: what the hand's own controller does, sampled and interpolated.
-hand = OperationalSpace(robot, tip, circle, stiffness=400.0, posture=home)
-taught = closed_loop(
-    robot, OperationalSpace(robot, tip, circle, 2500.0, posture=home), home, duration=duration + 0.01, step=step
-)
+def machine_code(law):
+    """The same law, compiled."""
+    kernel = law.compile()
+    return lambda t, q, v: kernel([t], q, v)
+
+
+hand = machine_code(OperationalSpace(robot, tip, circle, stiffness=400.0, posture=home))
+teacher = machine_code(OperationalSpace(robot, tip, circle, stiffness=2500.0, posture=home))
+taught = closed_loop(robot, teacher, home, duration=duration + 0.01, step=step)
 a = np.gradient(taught.v, step, axis=0, edge_order=2)
 
 
@@ -50,6 +64,8 @@ laws = {
     "operational space": hand,
     "computed torque": ComputedTorque(robot, joints, 400.0, 40.0),
     "PD+": PDPlus(robot, joints, 100.0 * inertia, 12.0 * inertia),
+    "PD+, C at the reference": ReferenceCoriolis(robot, joints, 100.0 * inertia, 12.0 * inertia),
+    "model at the reference": ReferenceFeedforward(robot, joints, 100.0 * inertia, 12.0 * inertia),
     "Slotine–Li": SlidingTracking(robot, joints, 10.0, 12.0 * inertia),
 }
 loaded = robot.weld(tip, lw.Inertia.sphere(0.8, 0.05))  # a payload that no law knows of
@@ -67,17 +83,19 @@ for name, law in laws.items():
     print(f"{name:<28}{second_turn[0]:12.3f}{second_turn[1]:28.2f}")
 assert errors["operational space", True][-1] < 0.1
 
-figure = Figure(figsize=(11, 4), layout="constrained")
+figure = Figure(figsize=(11, 4.4), layout="constrained")
 FigureCanvasAgg(figure)
 axes = figure.subplots(1, 3)
-axes[0].plot(goals[:, 1], goals[:, 2], "k--", lw=1)
+axes[0].plot(goals[:, 1], goals[:, 2], "k", lw=3, alpha=0.25, label="goal")
 for i, name in enumerate(laws):
-    axes[0].plot(paths[name, False][:, 1], paths[name, False][:, 2], f"C{i}", lw=1)
-    for ax, known in ((axes[1], True), (axes[2], False)):
-        ax.semilogy(run.t, np.maximum(errors[name, known], 1e-4), f"C{i}", label=name)
-axes[0].set(aspect="equal", xlabel="y [m]", ylabel="z [m]", title="with an unknown payload")
-axes[1].set(xlabel="t [s]", ylabel="distance from the goal [mm]", title="true model")
-axes[2].set(xlabel="t [s]", title="payload of 0.8 kg unknown", ylim=axes[1].get_ylim())
-axes[2].legend(loc="lower left")
+    style = {"color": f"C{i}", "ls": "--" if i % 2 else "-"}  # some lie on each other
+    axes[0].plot(paths[name, False][:, 1], paths[name, False][:, 2], lw=1, **style)
+    axes[1].semilogy(run.t, np.maximum(errors[name, True], 1e-4), label=name, **style)
+    axes[2].plot(run.t, errors[name, False], **style)
+axes[0].set(aspect="equal", xlabel="y [m]", ylabel="z [m]", title="an unknown payload of 0.8 kg")
+axes[0].legend()
+axes[1].set(xlabel="t [s]", ylabel="distance from the goal [mm]", title="true model (drawn down to 0.1 µm)")
+axes[2].set(xlabel="t [s]", ylabel="distance from the goal [mm]", title="an unknown payload of 0.8 kg", ylim=(0, None))
+figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=6)
 figure.savefig("circle.png", dpi=120)
 print("circle.png written")

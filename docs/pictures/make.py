@@ -1,7 +1,8 @@
-"""Make the pictures of docs/view.md anew: python docs/pictures/make.py [NAME ...]
+"""Make the pictures of the docs anew: python docs/pictures/make.py [NAME ...]
 
-Needs the extras plot and view; the picture of the viewer also playwright and a chromium, and is left as it is without.
-The costs are measured on the machine this runs on.
+Those of docs/view.md are made here; the others are what the scripts in examples/ draw. Needs the extras plot and view;
+the picture of the viewer also playwright and a chromium, and is left as it is without. The costs are measured on the
+machine this runs on.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,15 @@ import linkwise as lw
 
 HERE = Path(__file__).parent
 ALL = ("looks", "axes", "center_of_mass", "joint_forces", "trace")
+EXAMPLES = {
+    "diagonal_coordinates.png": "05_diagonal_coordinates.py",
+    "payload.png": "06_identify_payload.py",
+    "swing_up.png": "07_swing_up.py",
+    "reach.png": "08_reach.py",
+    "circle.png": "09_track_circle.py",
+    "decoupled_control.png": "10_decoupled_control.py",
+    "simulate.png": "12_simulate.py",
+}
 
 
 def fall(robot: lw.Robot, duration: float = 3.0, step: float = 0.004, damping: float = 0.5) -> lw.view.Motion:
@@ -52,6 +64,14 @@ def put(name: str, figure: Any) -> None:
 
 def shrink(name: str, png: bytes) -> None:
     Image.open(io.BytesIO(png)).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(HERE / name, optimize=True)
+
+
+def from_example(name: str) -> None:
+    """What a script of examples/ draws, run in a folder of its own."""
+    script = HERE.parents[1] / "examples" / EXAMPLES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, str(script)], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        shrink(name, Path(folder, name).read_bytes())
 
 
 def screenshot(motion: lw.view.Motion) -> None:
@@ -96,6 +116,7 @@ def main() -> None:
             HERE / name, motion, show=("looks", "trace", "center_of_mass"), size=(320, 240), rate=12.0
         ),
         "viewer.png": lambda name: screenshot(motion),
+        **dict.fromkeys(EXAMPLES, from_example),
     }
     for name, make in made.items():
         if not chosen or name in chosen:

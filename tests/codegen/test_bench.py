@@ -12,7 +12,7 @@ import pytest
 import linkwise as lw
 from linkwise import cli
 from linkwise.bench import files, runner
-from linkwise.bench.cases import PLAIN, Case, robot_of, states
+from linkwise.bench.cases import ARGUMENTS, PLAIN, Case, robot_of, states
 from linkwise.bench.layout import depth_first
 from linkwise.bench.limits import matrix_of_copies, sines_and_cosines, sum_of_vectors
 from linkwise.bench.machine import machine, one_core
@@ -37,6 +37,7 @@ NEEDS = {
 }
 # Compiling these takes minutes.
 COMPILED = {"Pinocchio, C++ loop", "Pinocchio, CasADi, C"}
+LINEARIZED = tuple(f for f in ARGUMENTS if f not in PLAIN)
 FOR_ONE_STATE = {"linkwise, kernel.quick", "linkwise, robot's method"}
 
 
@@ -56,6 +57,8 @@ def test_declared_suites():
     assert reach == {(r, f, 4096, "float64") for r in ("panda", "humanoid") for f in PLAIN}
     assert {c.robot for c in suites["chains"].cases()} == {f"chain-{n}" for n in (7, 30, 100, 300, 1000)}
     assert {c.batch for c in suites["singles"].cases()} == {1}
+    assert {c.function for x in ("derivatives", "long_derivatives") for c in suites[x].cases()} == set(LINEARIZED)
+    assert "Pinocchio, C++ loop" in suites["derivatives"].libraries and "chain-100" in suites["long_derivatives"].robots
     assert set(suites["peers"].libraries) == set(PEERS) - FOR_ONE_STATE
 
 
@@ -123,14 +126,24 @@ def test_libraries_compute_the_same(library, robot):
     assert {r.case for r in rows} | {x.case for x in left_out} == set(cases)
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_derivatives_of_pinocchio_are_the_same(batch):
+    pytest.importorskip("pinocchio")
+    cases = [Case(r, f, batch) for r in ("panda_gripper", "quadruped") for f in LINEARIZED]
+    rows, left_out = runner.run(cases, ["Pinocchio, Python loop"], repeats=1)
+    assert not left_out and len(rows) == 4 and all(r.difference < 1e-11 for r in rows)
+
+
 @pytest.mark.parametrize("library", sorted(COMPILED))
 def test_compiled_libraries_compute_the_same(library, monkeypatch):
     folder = os.environ.get("LINKWISE_TEST_BENCH_CACHE")
     if folder is None:
         pytest.skip("compiles for minutes; LINKWISE_TEST_BENCH_CACHE=FOLDER runs it and keeps what was compiled there")
     monkeypatch.setenv("LINKWISE_CACHE", folder)
-    rows, left_out = runner.run([Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in PLAIN], [library], 1)
-    assert not left_out and all(r.difference < 1e-12 for r in rows)
+    cases = [Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in ARGUMENTS]
+    rows, left_out = runner.run(cases, [library], 1)
+    assert not left_out and len(rows) == len(cases)
+    assert all(r.difference < (1e-11 if r.case.function in LINEARIZED else 1e-12) for r in rows)
 
 
 def test_the_robot_handed_to_compiled_code():

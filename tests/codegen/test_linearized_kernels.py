@@ -24,7 +24,12 @@ CALLS = {
     "inverse_dynamics_regressor": ("q", "v", "a"),
     "forward_dynamics_sensitivity": ("q", "v", "tau"),
 }
-FRAMES = ("linearize_velocity", "linearize_acceleration", "operational_compliance_derivative")
+FRAMES = (
+    "linearize_velocity",
+    "linearize_acceleration",
+    "operational_compliance_derivative",
+    "operational_inertia_derivative",
+)
 
 
 def parts(x):
@@ -42,13 +47,29 @@ def test_programs_compute_what_numpy_computes(name, robot_name):
         assert_close(mine, reference, 1e-9)
 
 
+@pytest.mark.parametrize("robot_name", ["ur5", "arms"])
 @pytest.mark.parametrize("name", FRAMES)
-def test_programs_of_frames(name):
-    r, s = robot("ur5"), state(robot("ur5"), (), seed=4)
+def test_programs_of_frames(name, robot_name):
+    """An arm; a floating tree with rotors."""
+    r, s = robot(robot_name), state(robot(robot_name), (), seed=4)
     arguments = [getattr(s, field) for field in SIGNATURES[name]]
     found = r.compile(name, frame=r.tips[0]).program.interpret(**dict(zip(SIGNATURES[name], arguments)))
     for mine, reference in zip(parts(found), parts(getattr(r, name)(*arguments, r.tips[0])), strict=True):
-        assert_close(mine, reference, 1e-10)
+        assert_close(mine, reference, 1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n, names in catalogue(lw.Robot).items() if n in CALLS and "external" in names])
+def test_external_forces_in_machine_code(name):
+    """On a floating robot, for a batch."""
+    r = robot("quadruped")
+    s = state(r, (5,), seed=2)
+    arguments = [getattr(s, field) for field in CALLS[name]]
+    call = getattr(r, name)
+    found, reference = (parts(call(*arguments, external=s.external, target=t)) for t in ("cpu", "numpy"))
+    without = parts(call(*arguments))
+    for mine, other in zip(found, reference, strict=True):
+        assert_close(mine, other, 1e-10)
+    assert max(np.abs(a - b).max() for a, b in zip(reference, without)) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["linearize_inverse", "linearize_forward"])

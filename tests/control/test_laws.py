@@ -179,6 +179,14 @@ def test_gains_and_goals():
         control.ConfigurationControl(r, "tool9", [0, 0, 0])
     with pytest.raises(InputError, match="FrameGoal"):
         control.OperationalSpace(r, "tool0", [0, 0, 0])
+    with pytest.raises(InputError, match="position must be finite"):
+        control.OperationalSpace(r, "tool0", control.FrameGoal(np.zeros(2)))
+    with pytest.raises(InputError, match="position must be finite"):
+        control.OperationalSpace(r, "tool0", lambda t: control.FrameGoal(np.full(3, np.nan)))
+    with pytest.raises(InputError, match="orthonormal"):
+        control.OperationalSpace(r, "tool0", control.FrameGoal(np.zeros(3), np.ones((3, 3))))
+    with pytest.raises(InputError, match=r"goal's velocity.*\(\.\.\., 6\)"):
+        control.OperationalSpace(r, "tool0", control.FrameGoal(np.zeros(3), None, np.zeros(3)))
     with pytest.raises(NotAdmittedError, match="cannot accelerate a frame in 3"):
         control.OperationalSpace(robot("double_pendulum"), "tip", control.FrameGoal(np.zeros(3)))
     stretched = control.OperationalSpace(r, "tool0", control.FrameGoal(np.zeros(3), np.eye(3)))
@@ -203,5 +211,17 @@ def test_closed_loops():
         control.closed_loop(r, control.RateFeedback(r, 1.0), np.zeros(6), step=0.0)
     with pytest.raises(InputError, match="left all bounds"), np.errstate(all="ignore"):
         control.closed_loop(r, lambda t, q, v: 1e6 * v + 1.0, np.zeros(6), step=0.1, duration=60.0)
+    with pytest.raises(InputError, match=r"joint forces of shape \(6,\), got \(3,\)"):
+        control.closed_loop(r, lambda t, q, v: np.zeros(3), np.zeros(6))
     run = control.closed_loop(r, lambda t, q, v: 0.0 * v, np.zeros((2, 6)), np.ones(6), 0.01, 0.005)
     assert run.q.shape == (3, 2, 6) and run.tau.shape == (3, 2, 6) and run.lyapunov is None
+
+
+@pytest.mark.parametrize("name", [*ALL_LAWS, "LQR"])
+def test_single_precision_stays(name):
+    r = robot("ur5")
+    s = state(r, (3,), seed=2)
+    controller = control.LQR.about(r, np.full(6, 0.3)) if name == "LQR" else law(name, r)
+    exact, found = controller(0.3, s.q, s.v), controller(0.3, s.q.astype(np.float32), s.v.astype(np.float32))
+    assert exact.dtype == np.float64 and found.dtype == np.float32
+    assert_close(found, exact, 1e-3)

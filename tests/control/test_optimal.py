@@ -126,6 +126,8 @@ def test_refused():
         ILQR(r, cost, 0.1).solve([0, 0], u0=np.zeros(5))
     with pytest.raises(InputError, match="lower < upper"):
         ILQR(r, cost, 0.1, limits=(1, -1)).solve([0, 0], u0=np.zeros((5, 2)))
+    with pytest.raises(lw.InputError, match=r"limits must be \(lower, upper\).*got 3\.0"):
+        ILQR(r, cost, 0.1, limits=3.0).solve([0, 0], u0=np.zeros((5, 2)))
     with pytest.raises(InputError, match="one state"):
         ILQR(r, cost, 0.1).solve(np.zeros((3, 2)), u0=np.zeros((5, 2)))
     with pytest.raises(NotAdmittedError, match="ILQR"):

@@ -221,8 +221,9 @@ def test_discrete_models():
         both = expm(0.01 * np.block([[A[i], B[i]], [np.zeros((7, 21))]]))
         assert_close(Ad[i], both[:14, :14], 1e-12)
         assert_close(Bd[i], both[:14, 14:], 1e-12)
-    with pytest.raises(lw.InputError, match="positive"):
-        x.state_space(step=0.0)
+    for step in (0.0, -0.1, np.nan, np.inf):
+        with pytest.raises(lw.InputError, match="positive"):
+            x.state_space(step=step)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-8, 0.3, 5.0, 80.0])
@@ -243,26 +244,56 @@ def test_state_space_of_compiled_results_needs_the_robot():
         assert_close(mine, theirs, 0.0)
 
 
-def test_python_control(monkeypatch):
+def test_python_control():
+    """The same system there: poles, time, the answer to a held input, and its own sampling."""
+    control = pytest.importorskip("control")
+    r, s = robot("panda"), state(robot("panda"), (), seed=6)
+    x = r.linearize_forward(s.q, s.v, s.tau)
+    model, sampled = x.state_space(), x.state_space(step=0.02)
+    theirs = model.to_control()
+    assert isinstance(theirs, control.StateSpace) and theirs.isctime() and theirs.name
+    assert (theirs.nstates, theirs.ninputs, theirs.noutputs) == (14, 7, 14)
+    assert_close(np.sort_complex(control.poles(theirs)), np.sort_complex(np.linalg.eigvals(model.A)), 1e-9)
+
+    mine, by_control = sampled.to_control(), control.c2d(theirs, 0.02, method="zoh")
+    assert mine.isdtime(strict=True) and mine.dt == 0.02
+    for a, b in ((mine.A, by_control.A), (mine.B, by_control.B), (mine.C, np.eye(14)), (mine.D, np.zeros((14, 7)))):
+        assert_close(a, b, 1e-11)
+
+    start, push = np.random.default_rng(7).normal(size=(2, 14))
+    push = push[:7]
+    held = control.forced_response(theirs, [0.0, 0.02], np.stack([push, push], axis=1), start).states[:, -1]
+    assert_close(sampled.A @ start + sampled.B @ push, held, 1e-9)
+
+
+def test_python_control_with_outputs_of_ones_own():
+    pytest.importorskip("control")
+    r, s = robot("spherical"), state(robot("spherical"), ())
+    model, n = r.linearize_forward(s.q, s.v, s.tau).state_space(), r.nv
+    only_positions = np.eye(n, 2 * n)
+    theirs = model.to_control(C=only_positions)
+    assert_close(theirs.C, only_positions, 0.0)
+    assert theirs.D.shape == (n, n) and not theirs.D.any()
+    felt = model.to_control(C=model.A[n:], D=model.B[n:])  # accelerations
+    assert_close(felt.D, model.B[n:], 0.0)
+    with pytest.raises(lw.InputError, match=rf"C must have shape \(outputs, {2 * n}\)"):
+        model.to_control(C=np.eye(n))
+    with pytest.raises(lw.InputError, match="D must have shape"):
+        model.to_control(C=only_positions, D=np.eye(n + 1))
+
+
+def test_python_control_takes_one_system():
+    pytest.importorskip("control")
+    r, s = robot("panda"), state(robot("panda"), (2,))
+    with pytest.raises(lw.InputError, match=r"one system.*batch shape \(2,\)"):
+        r.linearize_forward(s.q, s.v, s.tau).state_space().to_control()
+
+
+def test_without_python_control(monkeypatch):
     r, s = robot("panda"), state(robot("panda"), ())
-    model = r.linearize_forward(s.q, s.v, s.tau).state_space(step=0.02)
     monkeypatch.setitem(sys.modules, "control", None)
     with pytest.raises(lw.InputError, match="pip install control"):
-        model.to_control()
-
-    class Control:
-        """Stands in for the package: takes what control.StateSpace takes."""
-
-        @staticmethod
-        def StateSpace(A, B, C, D, dt):
-            return A.shape, B.shape, C.shape, D.shape, dt
-
-    monkeypatch.setitem(sys.modules, "control", Control)
-    assert model.to_control() == ((14, 14), (14, 7), (14, 14), (14, 7), 0.02)
-    assert model.to_control(C=np.ones((1, 14)))[2:4] == ((1, 14), (1, 7))
-    batch = r.linearize_forward(np.stack([s.q, s.q]), s.v, s.tau).state_space()
-    with pytest.raises(lw.InputError, match="batch"):
-        batch.to_control()
+        r.linearize_forward(s.q, s.v, s.tau).state_space().to_control()
 
 
 def test_non_holonomic_joints_have_no_state_space():
@@ -295,6 +326,23 @@ def test_bias_acceleration_is_the_acceleration_at_rest_of_a():
     found = r.linearize_acceleration(s.q, s.v, np.zeros(7), "tcp")
     moved = derivative(lambda t: r.jacobian_dot_v(s.q + t * x, s.v + t * y, "tcp"))
     assert_close(found.dq @ x + found.dv @ y, moved, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["panda", "humanoid", "arms", "tree"])
+def test_tips_under_joint_and_external_forces(name):
+    """The chain of both linearisations, for a batch."""
+    r, s = robot(name), state(robot(name), (2,), seed=6)
+    x, y, z = np.random.default_rng(3).normal(size=(3, r.nv))
+    frame = r.tips[-1]
+
+    def felt(t):
+        q, v = r.integrate(s.q, t * x), s.v + t * y
+        return r.acceleration(q, v, r.forward_dynamics(q, v, s.tau + t * z, s.external), frame)
+
+    under = r.linearize_forward(s.q, s.v, s.tau, s.external)
+    tip = r.linearize_acceleration(s.q, s.v, r.forward_dynamics(s.q, s.v, s.tau, s.external), frame)
+    found = (tip.dq + tip.J @ under.dq) @ x + (tip.dv + tip.J @ under.dv) @ y + tip.J @ under.Minv @ z
+    assert_close(found, derivative(felt), 1e-8)
 
 
 def test_the_world_does_not_move():

@@ -60,6 +60,17 @@ def test_lemma_4_9_refuses_trees():
         r.linearize_forward(s.q, s.v, s.tau, method="lemma_4_9")
 
 
+@pytest.mark.parametrize("lemma", INVERSE_LEMMAS)
+def test_reflected_rotors_only_add_to_the_mass_matrix(lemma):
+    bare, r = lw.chain(5, seed=4), geared(lw.chain(5, seed=4))
+    s = state(r, (), seed=4)
+    found, without = (x.linearize_inverse(s.q, s.v, s.a, method=lemma) for x in (r, bare))
+    assert_close(found.M, r.mass_matrix(s.q), 1e-12)
+    assert_close(found.M - without.M, 0.09 * np.eye(5), 1e-12)  # 0.01 kg m² at a ratio of 3
+    for mine, reference in zip(found[1:], without[1:]):
+        assert_close(mine, reference, 1e-12)
+
+
 @pytest.mark.parametrize("lemma", FORWARD_LEMMAS)
 def test_reflected_rotors_only_change_D(lemma):
     r = geared(lw.chain(5, seed=4))

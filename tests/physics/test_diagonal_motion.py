@@ -113,5 +113,7 @@ def test_what_is_refused():
         motion(r, q, q, 0.1, 2, coordinates="total", method="two_sweep")
     with pytest.raises(lw.InputError, match="finite step"):
         motion(r, q, q, np.nan, 2)
+    with pytest.raises(lw.InputError, match=r"whole number.*steps=2\.5"):
+        motion(r, q, q, 0.1, 2.5)
     with pytest.raises(lw.InputError, match="v must have shape"):
         motion(r, q, np.zeros(3), 0.1, 2)

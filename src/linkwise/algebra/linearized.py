@@ -35,6 +35,12 @@ def B_D(o: O) -> Operator:
     return o.H @ o.phi @ inner + o.H @ o.phi_tilde @ o.F_script
 
 
+def mass_composite(o: O) -> Operator:
+    """𝓜 = H[φR + Rφ̃*]H*, plus what rotors add (LD Lemma 3.2)."""
+    out = o.H @ (o.phi @ o.R + o.R @ o.phi_tilde.T) @ o.H.T
+    return out + o.rotor_inertia if o.links.has_rotors else out
+
+
 def A_D_composite(o: O) -> Operator:
     """A_D = Hφ[RΛ + 2R̂H*] + H[Rφ̃*Λ + 2R̂φ̃*H*] (LD Lemma 3.2)."""
     outer = o.R @ o.phi_tilde.T @ _Lambda(o) + 2.0 * o.R_hat @ o.phi_tilde.T @ o.H.T
@@ -108,7 +114,7 @@ def B_C_split(o: O) -> Operator:
 # (mass matrix or its inverse, by velocities, by configuration), each a formula.
 INVERSE_LEMMAS: dict[str, tuple[Callable[[O], Operator], ...]] = {
     "lemma_3_1": (lambda o: o.mass, A_D, B_D),
-    "lemma_3_2": (lambda o: o.mass, A_D_composite, B_D_composite),
+    "lemma_3_2": (mass_composite, A_D_composite, B_D_composite),
 }
 
 FORWARD_LEMMAS: dict[str, tuple[Callable[[O], Operator], ...]] = {

@@ -76,6 +76,15 @@ class Layout:
         out = self._turned(q, found[..., back], inverse=True)
         return out - self._drift(q, arrays[1]) if function == "forward_dynamics" else out
 
+    def linearized(self, matrix: np.ndarray, by_v: np.ndarray, by_q: np.ndarray) -> np.ndarray:
+        """A linearised model in linkwise's order, its matrices below each other; ``matrix`` has an upper triangle.
+
+        For peers whose velocities are in the axes of their bodies.
+        """
+        assert self._stays
+        back = np.argsort(self.of_v)
+        return np.concatenate([x[..., back, :][..., :, back] for x in (full(matrix), by_v, by_q)], axis=-2)
+
     def _is_free(self, k: int) -> bool:
         return self.robot.joints[k].kind.kind == "free"
 

@@ -83,21 +83,32 @@ def over_states(
 ) -> Work:
     """A C function of (number of states, addresses of the arguments, of ``more``, of the result).
 
-    Matrices may be filled in the lower triangle of their rows only, as column-major code does with an upper one.
+    Matrices are column-major. Symmetric ones may be filled in their upper triangle only; of a linearisation there are
+    three, the symmetric one first, then by v, then by q.
     """
     inputs = [*layout.arguments(case.function, arguments), *more]
-    square = case.function.startswith("mass_matrix")
-    out = np.zeros((case.batch, robot.nv, robot.nv) if square else (case.batch, robot.nv))
+    out = np.zeros((case.batch, *shape_of_result(robot, case)))
     where, n = pointers(*inputs, out), ctypes.c_long(case.batch)
 
     def run(keep: Any = inputs) -> None:
         call(n, *where)
 
     def result(_: None) -> np.ndarray:
-        found = full(np.swapaxes(out, -1, -2)) if square else out
-        return layout.result(case.function, arguments, found)
+        if out.ndim == 2:
+            return layout.result(case.function, arguments, out)
+        matrices = np.swapaxes(out, -1, -2)
+        if out.ndim == 3:
+            return layout.result(case.function, arguments, full(matrices))
+        return layout.linearized(*np.moveaxis(matrices, 1, 0))
 
     return Work(run, result)
+
+
+def shape_of_result(robot: Robot, case: Case) -> tuple[int, ...]:
+    """Of one state: a vector, a matrix, or the three matrices of a linearisation."""
+    if case.function.startswith("linearize"):
+        return 3, robot.nv, robot.nv
+    return (robot.nv, robot.nv) if case.function.startswith("mass_matrix") else (robot.nv,)
 
 
 def pointers(*arrays: np.ndarray) -> list[ctypes.c_void_p]:

@@ -50,7 +50,7 @@ def closed_loop(
     times = step * np.arange(max(1, round(duration / step)) + 1)
     kept = []
     for i, t in enumerate(times):
-        tau = np.broadcast_to(np.asarray(controller(t, q, v)), v.shape)
+        tau = _fitting(controller(t, q, v), v)
         kept.append((q, v, tau))
         if i + 1 < len(times):
             held = tau
@@ -62,3 +62,12 @@ def closed_loop(
     lyapunov = getattr(controller, "lyapunov", None)
     along = None if lyapunov is None else np.stack([lyapunov(t, q, v) for t, q, v in zip(times, Q, V)])
     return ClosedLoop(times, Q, V, T, along)
+
+
+def _fitting(tau: Any, v: Array) -> Array:
+    """What a controller gave, one force per joint and state, or an error that says what it should give."""
+    found = np.asarray(tau)
+    try:
+        return np.broadcast_to(found, v.shape)
+    except ValueError:
+        raise InputError(f"the controller must give joint forces of shape {v.shape}, got {found.shape}") from None

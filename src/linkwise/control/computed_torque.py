@@ -20,8 +20,7 @@ class ComputedTorque(TrackingLaw):
     damped. ½ε̇*ε̇ + ½e*Kp e falls at the rate ε̇*Kd ε̇ (feedback linearisation; not part of the passive family).
     """
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        q, v = state(self.robot, q, v)
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         x = self.errors(t, q, v)
         return self.robot.inverse_dynamics(q, v, x.a_ref - x.pull(self.Kp) - self.Kd * x.rate)
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arrays import Array
-from ..dynamics.tangent import step_maps
+from ..dynamics.tangent import commutes, step_maps
 from ..errors import InputError
 from ..robot import Robot
 from .law import weight_matrix
 from .steps import Steps, weighted_derivative
-from .tracking import commutes, times
+from .tracking import times
 
 
 class Expansion(NamedTuple):

@@ -17,7 +17,7 @@ from .. import arrays
 from ..arrays import Array
 from ..errors import InputError
 from ..spatial import cross
-from .law import Law, require_full_actuation, state, vector_gain
+from .law import Law, require_full_actuation, vector_gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,7 @@ class RateFeedback(Law):
         require_full_actuation(self.robot, self, self.base_forces)
         self._set(gain=vector_gain(self.gain, self.robot.nv, "gain"))
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        q, v = state(self.robot, q, v)
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         nu = self.robot.total_rates(q, v)
         return self.robot.joint_forces(q, -self.gain * nu) + self.robot.gravity_force(q)
 
@@ -81,8 +80,7 @@ class ConfigurationControl(Law):
             rotation=None if self.rotation is None else target_rotation(self.rotation),
         )
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        q, v = state(self.robot, q, v)
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         damping = self.robot.joint_forces(q, -self.damping * self.robot.total_rates(q, v))
         force = self.robot.jacobian_force(q, self.frame, self.force(q))
         return damping + force + self.robot.gravity_force(q)

@@ -105,11 +105,11 @@ class ILQR:
         return _Search(self, steps, q0, v0, self._bounds(steps.inputs)).run(u)
 
     def _bounds(self, m: int) -> tuple[Array, Array]:
-        lower, upper = (-np.inf, np.inf) if self.limits is None else self.limits
         try:
+            lower, upper = (-np.inf, np.inf) if self.limits is None else self.limits
             lower, upper = (np.broadcast_to(np.asarray(x, dtype=float), (m,)) for x in (lower, upper))
-        except ValueError:
-            raise InputError(f"limits must be (lower, upper), each one number or {m}") from None
+        except (TypeError, ValueError):
+            raise InputError(f"limits must be (lower, upper), each one number or {m}, got {self.limits!r}") from None
         if not (lower < upper).all():
             raise InputError(f"limits must have lower < upper, got {self.limits}")
         return lower, upper
@@ -146,8 +146,11 @@ class _Search:
     def run(self, u: Array) -> OptimizedMotion:
         problem = self.problem
         u = np.clip(u, *self.bounds)
-        q, v = self.steps.rollout(self.q0, self.v0, u)
-        costs, gradients = [float(problem.cost.value(q, v, u, self.steps))], []
+        with np.errstate(over="ignore", invalid="ignore"):  # said below
+            q, v = self.steps.rollout(self.q0, self.v0, u)
+            first = float(problem.cost.value(q, v, u, self.steps))
+        costs: list[float] = [first]
+        gradients: list[float] = []
         if not np.isfinite(costs[0]):
             raise InputError("the inputs u0 lead to a motion without bounds; start from smaller ones or smaller steps")
         reason, converged = "as many as allowed", False

@@ -26,6 +26,13 @@ class Law:
     robot: Robot
 
     def __call__(self, t: Any, q: Any, v: Any) -> Array:
+        """The joint forces, in the precision of the state."""
+        q, v = state(self.robot, q, v)
+        tau = self.forces(t, q, v)
+        return tau.astype(np.float32) if q.dtype == np.float32 else tau
+
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
+        """What each law is, for states that are checked already."""
         raise NotImplementedError
 
     def compile(self, target: str = "cpu") -> Any:

@@ -83,7 +83,7 @@ class LQR(Law):
         e = self.robot.difference(self.q, q)
         return arrays.namespace(e).concatenate([e, v - self.v + 0.0 * e], axis=-1)
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         return self.tau - times(self.S @ self.K, self.error(q, v))
 
     def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
@@ -195,11 +195,11 @@ class TVLQR(Law):
         K, P = riccati_sweep(A, B, Q, R, weight_matrix(terminal, 2 * robot.nv, "terminal", definite=False))
         return TVLQR(robot, q, v, u, K, P, steps.selection, step, then)
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         k = int(np.floor(t / self.step + 1e-9))
         if k >= len(self.u) and self.then is not None:
             return self.then(t, q, v)
-        x = self._error(t, k, *state(self.robot, q, v))
+        x = self._error(t, k, q, v)
         k = min(max(k, 0), len(self.u) - 1)
         return times(self.S, self.u[k] - times(self.K[k], x))
 

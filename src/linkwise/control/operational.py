@@ -21,7 +21,8 @@ from ..dynamics.operational import refuse_singular
 from ..errors import InputError, NotAdmittedError
 from ..spatial import quaternion_from_rotation, quaternion_log
 from .computed_torque import critical_damping
-from .law import Law, require_full_actuation, state, vector_gain
+from .decoupled import target_position, target_rotation
+from .law import Law, require_full_actuation, vector_gain
 from .tracking import as_reference, times, tracking
 
 
@@ -32,6 +33,18 @@ class FrameGoal(NamedTuple):
     rotation: Any = None
     velocity: Any = np.zeros(6)
     acceleration: Any = np.zeros(6)
+
+
+def _checked(goal: FrameGoal) -> FrameGoal:
+    """A goal whose parts have their shapes, and whose rotation is one."""
+    target_position(goal.position)
+    if goal.rotation is not None:
+        target_rotation(goal.rotation)
+    for name in ("velocity", "acceleration"):
+        x = np.asarray(getattr(goal, name), dtype=float)
+        if x.shape[-1:] != (6,) or not np.isfinite(x).all():
+            raise InputError(f"a goal's {name} must be finite numbers of shape (..., 6), angular part first, got {x!r}")
+    return goal
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +83,7 @@ class OperationalSpace(Law):
             posture_damping=vector_gain(damping, n, "posture_damping", positive=False),
             regularization=vector_gain(self.regularization, 1, "regularization", positive=False)[0],
         )
-        rows = 3 if self._goal(0.0).rotation is None else 6
+        rows = 3 if _checked(self._goal(0.0)).rotation is None else 6
         if robot.nv < rows and not self.regularization:
             raise NotAdmittedError(
                 f"robot {robot.name!r} has {robot.nv} degrees of freedom and cannot accelerate a frame in {rows}"
@@ -83,8 +96,7 @@ class OperationalSpace(Law):
             raise InputError(f"a goal is a FrameGoal or a function t → FrameGoal, got {type(goal).__name__}")
         return goal
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        q, v = state(self.robot, q, v)
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         goal = self._goal(t)
         rows = slice(3, 6) if goal.rotation is None else slice(0, 6)
         J = self.robot.jacobian(q, self.frame)[..., rows, :]

@@ -87,8 +87,7 @@ class ReferenceFeedforward(TrackingLaw):
     change between q_d and q; no Lyapunov function holds for all gains.
     """
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        q, v = state(self.robot, q, v)
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         x = self.errors(t, q, v)
         ahead = self.robot.inverse_dynamics(*self.reference(t))
         if x.Y is not None:  # forces seen from the axes of q: they do the same work on v_r as on v_d
@@ -104,8 +103,7 @@ class SlidingTracking(TrackingLaw):
     rate s*Kd s. ``Kp`` is Λ [1/s] here.
     """
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        q, v = state(self.robot, q, v)
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         x = self.errors(t, q, v)
         v_s, a_s = x.v_ref - self.Kp * x.e, x.a_ref - self.Kp * x.e_dot
         return self.robot.inverse_dynamics_with_reference(q, v, v_s, a_s) - self.Kd * (v - v_s)

@@ -17,11 +17,12 @@ from .. import arrays
 from ..arrays import Array
 from ..dispatch import default_target
 from ..dynamics.diagonal_motion import Coordinates, runge_kutta_4, semi_implicit_euler
-from ..dynamics.tangent import step_maps, transport
+from ..dynamics.step_derivatives import STEPS, Varied
+from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError, NotAdmittedError, UnknownNameError
 from ..robot import Robot
 from .law import selection
-from .tracking import commutes, times
+from .tracking import times
 
 METHODS = {"semi_implicit": semi_implicit_euler, "rk4": runge_kutta_4}
 
@@ -96,43 +97,17 @@ class Steps:
         """A (..., 2nv, 2nv) and B (..., 2nv, m) with δx' = A δx + B δu."""
         n = self.robot.nv
         eye = np.broadcast_to(np.eye(2 * n + self.inputs), (*q.shape[:-1], 2 * n + self.inputs, 2 * n + self.inputs))
-        start = _Varied(q, eye[..., :n, :]), _Varied(v, eye[..., n : 2 * n, :])
-        tau = _Varied(self.forces(u), self.selection @ eye[..., 2 * n :, :])
-        q_after, v_after = (self._semi_implicit if self.method == "semi_implicit" else self._rk4)(*start, tau)
+        start = Varied(q, eye[..., :n, :]), Varied(v, eye[..., n : 2 * n, :])
+        tau = Varied(self.forces(u), self.selection @ eye[..., 2 * n :, :])
+        accelerate = lambda q, v: self._acceleration(q, v, tau)
+        q_after, v_after = STEPS[self.method](self.robot, accelerate, *start, self.step)
         both = np.concatenate([q_after.change, v_after.change], axis=-2)
         return both[..., : 2 * n], both[..., 2 * n :]
 
-    def _semi_implicit(self, q: _Varied, v: _Varied, tau: _Varied) -> tuple[_Varied, _Varied]:
-        v = v + self.step * self._acceleration(q, v, tau)
-        return self._moved(q, self.step * v), v
-
-    def _rk4(self, q: _Varied, v1: _Varied, tau: _Varied) -> tuple[_Varied, _Varied]:
-        """As :func:`linkwise.dynamics.diagonal_motion.runge_kutta_4`."""
-        h = self.step
-        a1 = self._acceleration(q, v1, tau)
-        q2, v2 = self._moved(q, 0.5 * h * v1), v1 + 0.5 * h * a1
-        a2 = self._acceleration(q2, v2, tau)
-        q3, v3 = self._moved(q, 0.5 * h * v2), v1 + 0.5 * h * a2
-        a3 = self._acceleration(q3, v3, tau)
-        q4, v4 = self._moved(q2, h * (v3 + -0.5 * v1)), v1 + h * a3
-        a4 = self._acceleration(q4, v4, tau)
-        middle = 2.0 * (v2 + v3)
-        q = self._moved(q, h / 12.0 * (3.0 * v1 + middle + -1.0 * v4))
-        q = self._moved(q, h / 12.0 * (3.0 * v4 + middle + -1.0 * v1))
-        return q, v1 + h / 6.0 * (a1 + 2.0 * (a2 + a3) + a4)
-
-    def _acceleration(self, q: _Varied, v: _Varied, tau: _Varied) -> _Varied:
+    def _acceleration(self, q: Varied, v: Varied, tau: Varied) -> Varied:
         model = self.robot.linearize_forward(q.value, v.value, tau.value)
         value = self.robot.forward_dynamics(q.value, v.value, tau.value)
-        return _Varied(value, model.dq @ q.change + model.dv @ v.change + model.Minv @ tau.change)
-
-    def _moved(self, q: _Varied, d: _Varied) -> _Varied:
-        """q ⊕ d; where joints do not commute, δ(q ⊕ d) = Yδq + Zδd."""
-        value = self.robot.integrate(q.value, d.value)
-        if self._commutes:
-            return _Varied(value, q.change + d.change)
-        Y, Z = step_maps(self.robot, d.value)
-        return _Varied(value, Y @ q.change + Z @ d.change)
+        return Varied(value, model.dq @ q.change + model.dv @ v.change + model.Minv @ tau.change)
 
     def curvature(self, q: Array, v: Array, u: Array, weights: Array) -> Array:
         """The second derivative of weights · δx' in (δx, δu), (..., 2nv + m, 2nv + m), for semi-implicit steps.
@@ -180,17 +155,3 @@ def weighted_derivative(robot: Robot, d: Array, w: Array) -> Array:
     dZ = step_maps(robot, d[..., None, :] + basis)[1].imag / 1e-30  # (..., a, nv, b)
     out = (w[..., None, None, :] @ dZ)[..., 0, :]
     return 0.5 * (out + arrays.transpose(out))
-
-
-@dataclass(frozen=True, eq=False)
-class _Varied:
-    """A vector (..., n) and how it changes with (δx, δu), (..., n, 2nv + m)."""
-
-    value: Array
-    change: Array
-
-    def __add__(self, other: _Varied) -> _Varied:
-        return _Varied(self.value + other.value, self.change + other.change)
-
-    def __rmul__(self, factor: float) -> _Varied:
-        return _Varied(factor * self.value, factor * self.change)

@@ -18,10 +18,10 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arrays import Array
-from ..dynamics.tangent import brackets, step_maps, transport
+from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError
 from ..robot import Robot
-from .law import Law, require_full_actuation, state, vector_gain
+from .law import Law, require_full_actuation, vector_gain
 
 Reference = Callable[[Any], tuple[Any, Any, Any]]  # t → (q_d, v_d, a_d)
 
@@ -86,11 +86,6 @@ def _at(robot: Robot, reference: Reference, t: Any) -> tuple[Array, Array, Array
     return q, v, a
 
 
-def commutes(robot: Robot) -> bool:
-    """Whether all joints have ordinary coordinates, whose changes add up."""
-    return all(brackets(j.kind, j.name) is None for j in robot.joints)
-
-
 def times(X: Array, x: Array) -> Array:
     """A matrix (..., n, m) times a vector (..., m)."""
     return (X @ x[..., None])[..., 0]
@@ -123,8 +118,7 @@ class TrackingLaw(Law):
         """e, ε̇ and the reference as seen from here."""
         return tracking(self.robot, self.reference, t, q, v)
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        q, v = state(self.robot, q, v)
+    def forces(self, t: Any, q: Array, v: Array) -> Array:
         x = self.errors(t, q, v)
         return self.feedforward(q, v, x) - x.pull(self.Kp) - self.Kd * x.rate
 

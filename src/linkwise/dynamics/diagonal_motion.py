@@ -164,8 +164,8 @@ def motion(
     """
     if method not in (*STEPS, "two_sweep"):
         raise UnknownNameError(f"no step is named {method!r}; choose from {', '.join(STEPS)}, two_sweep")
-    if not (np.isfinite(step) and steps >= 0):
-        raise InputError(f"a motion needs a finite step and steps ≥ 0, got step={step}, steps={steps}")
+    if not (np.isfinite(step) and isinstance(steps, (int, np.integer)) and steps >= 0):
+        raise InputError(f"a motion needs a finite step and a whole number of steps ≥ 0, got {step=}, {steps=}")
     checked = {"q": inputs.configuration(robot, q), "v": inputs.vector(v, robot.nv, "v", robot)}
     batch, (q, v) = inputs.together(robot, **checked)
     q, v = np.broadcast_to(q, (*batch, robot.nq)), np.broadcast_to(v, (*batch, robot.nv))

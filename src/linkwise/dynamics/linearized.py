@@ -69,7 +69,7 @@ def _assembled(x: ForwardLinearization, X: Array, step: float | None) -> StateSp
     B = arrays.concatenate([zero, x.Minv], axis=-2)
     if step is None:
         return StateSpace(A, B)
-    if not step > 0:
+    if not 0 < step < float("inf"):
         raise InputError(f"the step of a discrete model must be positive, got {step}")
     return StateSpace(*zero_order_hold(A, B, step), step)
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..errors import InputError
+from ..errors import InputError, UnknownNameError
 from ..model.model import Model
 from ..spatial import cross, skew
 from ..sweeps import ancestors
 from .linearized import forward_motion, inverse_motion
 from .linearized_inverse import like
+from .step_derivatives import STEPS, Accelerate, Varied
 from .variations import Motion
 
 
@@ -143,29 +144,47 @@ class TrajectorySensitivity(NamedTuple):
 
 
 def trajectory_sensitivity(
-    robot: Any, q: Array, v: Array, tau: Array, step: float, columns: Any = None
+    robot: Any, q: Array, v: Array, tau: Array, step: float, columns: Any = None, method: str = "semi_implicit"
 ) -> TrajectorySensitivity:
-    """Semi-implicit Euler steps, v ← v + step a(q, v, τ), q ← q ⊕ step v, and their exact derivatives.
+    """The explicit steps of :func:`linkwise.simulate` and their exact derivatives, carried from step to step.
 
     ``tau`` (steps, ..., nv) holds the joint forces of every step; ``columns`` picks parameters (default: all).
     """
-    from .tangent import step_maps
-
-    if not step > 0:
+    if not (np.isfinite(step) and step > 0):
         raise InputError(f"the step must be positive, got {step}")
-    picked = np.arange(10 * len(robot.bodies)) if columns is None else np.asarray(columns, dtype=int)
+    if method not in STEPS:
+        raise UnknownNameError(f"no step with derivatives is named {method!r}; choose from {', '.join(STEPS)}")
+    picked = _picked(columns, 10 * len(robot.bodies))
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], tau.shape[1:-1])
-    q, v = np.broadcast_to(q, batch + q.shape[-1:]), np.broadcast_to(v, batch + v.shape[-1:])
-    dq = np.zeros((*batch, robot.nv, len(picked)), dtype=q.dtype)
-    dv = dq
-    found = [(q, v, dq, dv)]
+    none = np.zeros((*batch, robot.nv, len(picked)), dtype=q.dtype)
+    x = Varied(np.broadcast_to(q, batch + q.shape[-1:]), none), Varied(np.broadcast_to(v, batch + v.shape[-1:]), none)
+    found = [x]
     for force in tau:
-        model = robot.linearize_forward(q, v, force)
-        S = robot.forward_dynamics_sensitivity(q, v, force)[..., picked]
-        v_new = v + step * robot.forward_dynamics(q, v, force)
-        dv_new = dv + step * (model.dq @ dq + model.dv @ dv + S)
-        Y, Z = step_maps(robot, step * v_new)
-        q, dq = robot.integrate(q, step * v_new), Y @ dq + step * (Z @ dv_new)
-        v, dv = v_new, dv_new
-        found.append((q, v, dq, dv))
-    return TrajectorySensitivity(*(np.stack(x) for x in zip(*found)))
+        x = STEPS[method](robot, _accelerate(robot, force, picked), *x, step)
+        found.append(x)
+    kept = [(q.value, v.value, q.change, v.change) for q, v in found]
+    return TrajectorySensitivity(*(np.stack(part) for part in zip(*kept)))
+
+
+def _accelerate(robot: Any, tau: Array, picked: np.ndarray) -> Accelerate:
+    """a(q, v) under fixed joint forces: δa = dq δq + dv δv + ∂a/∂π δπ."""
+
+    def accelerate(q: Varied, v: Varied) -> Varied:
+        model = robot.linearize_forward(q.value, v.value, tau)
+        by_parameters = robot.forward_dynamics_sensitivity(q.value, v.value, tau)[..., picked]
+        value = robot.forward_dynamics(q.value, v.value, tau)
+        return Varied(value, model.dq @ q.change + model.dv @ v.change + by_parameters)
+
+    return accelerate
+
+
+def _picked(columns: Any, count: int) -> np.ndarray:
+    """Indices of parameters, or an error that names those that are none."""
+    if columns is None:
+        return np.arange(count)
+    picked = np.asarray(columns)
+    if picked.size == 0:
+        return np.zeros(0, dtype=int)
+    if picked.ndim != 1 or picked.dtype.kind not in "iu" or picked.min() < -count or picked.max() >= count:
+        raise InputError(f"columns are indices of the {count} inertial parameters, got {columns!r}")
+    return picked

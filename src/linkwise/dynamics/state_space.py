@@ -27,7 +27,14 @@ class StateSpace(NamedTuple):
         if self.A.ndim != 2:
             raise InputError(f"a control.StateSpace is one system; this one has batch shape {self.A.shape[:-2]}")
         C = np.eye(self.A.shape[0]) if C is None else np.asarray(C)
-        D = np.zeros((C.shape[0], self.B.shape[1])) if D is None else np.asarray(D)
+        n, m = self.B.shape
+        if C.ndim != 2 or C.shape[1] != n:
+            raise InputError(f"C must have shape (outputs, {n}) for {n} states, got {C.shape}")
+        D = np.zeros((C.shape[0], m)) if D is None else np.asarray(D)
+        if D.shape != (C.shape[0], m):
+            raise InputError(
+                f"D must have shape {(C.shape[0], m)} for {C.shape[0]} outputs and {m} inputs, got {D.shape}"
+            )
         return control.StateSpace(self.A, self.B, C, D, 0 if self.step is None else self.step)
 
 

@@ -52,6 +52,11 @@ def brackets(kind: JointKind, name: str) -> np.ndarray | None:
     return coordinates
 
 
+def commutes(model: Model) -> bool:
+    """Whether all joints have ordinary coordinates, whose changes add up; an error where one is non-holonomic."""
+    return all(brackets(j.kind, j.name) is None for j in model.joints)
+
+
 def transport(model: Model, v: Array) -> Array:
     """X (..., nv, nv) with δq̇ = δv + Xδq: −(H*β)× in the coordinates of each joint, zero at ordinary ones."""
     blocks: dict[tuple[int, int], Array] = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 
 import numpy as np
 
 from ...robot import Robot
 from ..cases import ARGUMENTS, Case
 from ..layout import Layout
-from ..native import FAST, build, over_states
+from ..native import FAST, build, over_states, shape_of_result
 from ..peer import NotHere, Work
 
 # Memory for the generated function: generous bounds, compared with what it asks for.
@@ -36,7 +37,7 @@ long asks_for(int which) {{
 
 def compiled(code: str, robot: Robot, case: Case, arguments: list[np.ndarray], layout: Layout) -> Work:
     """Run generated C whose function ``evaluate`` takes the arguments of one state and gives a dense result."""
-    size = robot.nv**2 if case.function.startswith("mass_matrix") else robot.nv
+    size = math.prod(shape_of_result(robot, case))
     c = code + _LOOP.format(nq=robot.nq, nv=robot.nv, size=size, **_ROOM)
     library = ctypes.CDLL(str(build("gcc", c, [*FAST, "-lm"])))
     library.asks_for.restype = ctypes.c_long

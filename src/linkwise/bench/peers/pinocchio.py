@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,39 +67,34 @@ def layout(robot: Model) -> Layout:
 def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     pin, model, own = _ready(robot, case)
     data = model.createData()
-    q, *rest = own.arguments(case.function, arguments)
-    calls: dict[str, Callable[[int], Any]] = {
-        "forward_dynamics": lambda i: pin.aba(model, data, q[i], rest[0][i], rest[1][i]),
-        "inverse_dynamics": lambda i: pin.rnea(model, data, q[i], rest[0][i], rest[1][i]),
-        "mass_matrix": lambda i: pin.crba(model, data, q[i]),
-        "mass_matrix_inverse": lambda i: pin.computeMinverse(model, data, q[i]),
-        "linearize_inverse": lambda i: pin.computeRNEADerivatives(model, data, q[i], rest[0][i], rest[1][i]),
-        "linearize_forward": lambda i: pin.computeABADerivatives(model, data, q[i], rest[0][i], rest[1][i]),
-    }
-    one, rows = calls[case.function], range(case.batch)
+    call = getattr(pin, _CALLS[case.function])
+    states = list(zip(*own.arguments(case.function, arguments)))
 
     def result(_: Any) -> np.ndarray:
         if case.function.startswith("linearize"):
-            return np.stack([_linearized(one(i), own) for i in rows])
-        found = np.stack([np.array(one(i)) for i in rows])  # what the calls give is overwritten by the next
+            return np.stack([_linearized(call(model, data, *state), own) for state in states])
+        found = np.stack([np.array(call(model, data, *state)) for state in states])  # each call overwrites the last
         return own.result(case.function, arguments, full(found) if found.ndim == 3 else found)
 
     if case.batch == 1:
-        return Work(_single(pin, model, data, case.function, [q[0], *(x[0] for x in rest)]), result)
-    return Work(lambda: [one(i) for i in rows], result)
+        return Work(lambda: call(model, data, *states[0]), result)
+    return Work(lambda: [call(model, data, *state) for state in states], result)
+
+
+_CALLS = {
+    "forward_dynamics": "aba",
+    "inverse_dynamics": "rnea",
+    "mass_matrix": "crba",
+    "mass_matrix_inverse": "computeMinverse",
+    "linearize_inverse": "computeRNEADerivatives",
+    "linearize_forward": "computeABADerivatives",
+}
 
 
 def _linearized(found: Any, own: Layout) -> np.ndarray:
     """(by q, by v, M or M⁻¹) of Pinocchio as linkwise stacks them."""
-    back = np.argsort(own.of_v)
     by_q, by_v, matrix = (np.array(x) for x in found)
-    return np.concatenate([x[back][:, back] for x in (full(matrix[None])[0], by_v, by_q)])
-
-
-def _single(pin: Any, model: Any, data: Any, function: str, state: list[np.ndarray]) -> Callable[[], Any]:
-    names = {"forward_dynamics": "aba", "inverse_dynamics": "rnea", "mass_matrix": "crba"}
-    call = getattr(pin, names.get(function, "computeMinverse"))
-    return lambda: call(model, data, *state)
+    return own.linearized(matrix, by_v, by_q)
 
 
 def in_batch(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:

@@ -5,8 +5,10 @@
 
 #include "pinocchio_reader.hpp"
 
+#include <pinocchio/algorithm/aba-derivatives.hpp>
 #include <pinocchio/algorithm/aba.hpp>
 #include <pinocchio/algorithm/crba.hpp>
+#include <pinocchio/algorithm/rnea-derivatives.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 
 using S = casadi::SX;
@@ -48,7 +50,13 @@ int main(int argc, char** argv) {
   else if (function == "inverse_dynamics") out = {dense(pinocchio::rnea(model, data, Q, V, X))};
   else if (function == "mass_matrix") in = {q}, out = {symmetric(pinocchio::crba(model, data, Q))};
   else if (function == "mass_matrix_inverse") in = {q}, out = {symmetric(pinocchio::computeMinverse(model, data, Q))};
-  else return 2;
+  else if (function == "linearize_inverse") {
+    pinocchio::computeRNEADerivatives(model, data, Q, V, X);
+    out = {S::horzcat({symmetric(data.M), dense(data.dtau_dv), dense(data.dtau_dq)})};
+  } else if (function == "linearize_forward") {
+    pinocchio::computeABADerivatives(model, data, Q, V, X);
+    out = {S::horzcat({symmetric(data.Minv), dense(data.ddq_dv), dense(data.ddq_dq)})};
+  } else return 2;
 
   const casadi::Function made("evaluate", in, out);
   casadi::CodeGenerator code("evaluate.c");
