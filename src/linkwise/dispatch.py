@@ -135,7 +135,7 @@ def _compiled(robot: Any, method: Any, arrays: tuple[str, ...], fixed: dict[str,
 
     try:
         return compile_for_calls(robot, method, arrays, fixed)
-    except UntraceableError:
+    except (UntraceableError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
         return None
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from . import inputs
 from .arrays import Array
-from .dispatch import compiled
-from .dynamics import articulated_rates, curvature, diagonal, diagonal_printed, sensitivity
+from .dispatch import compiled, default_target
+from .dynamics import articulated_rates, curvature, diagonal, diagonal_motion, diagonal_printed, sensitivity
+from .errors import InputError
 from .robot_calls import Calls, choose
 
 DIAGONAL_CORIOLIS_METHODS = {
@@ -109,4 +112,26 @@ class Diagonalized(Calls):
         five random ones.
         """
         q = self.random_configuration(0, (5,)) if q is None else inputs.configuration(self, q)
+        if not np.isfinite(q).all():
+            raise InputError("q has entries that are not finite: there is no curvature to look at")
         return curvature.is_flat(self, q, tolerance)
+
+    def diagonal_motion(
+        self,
+        q: Any,
+        v: Any,
+        step: float,
+        steps: int,
+        force: diagonal_motion.Force = None,
+        coordinates: str = "total",
+        method: str = "runge_kutta_4",
+    ) -> diagonal_motion.Motion:
+        """The motion from (q, v) in ``steps`` steps of ``step`` [s], with total rates ν for joint rates (DD §8).
+
+        ``coordinates``: "total" (q, ν), "unnormalized" (q, ξ) or "joint" (q, v). ``force(t, q, v)`` gives joint forces
+        (..., nv), without it there are none. ``method``: "semi_implicit_euler", "midpoint", "runge_kutta_4",
+        "rotation_midpoint" or, as printed in Algorithm 8.1, "two_sweep". Steps run as machine code. Of the result,
+        ``.t`` (steps + 1,), ``.q``, ``.v`` and ``.w`` (the rates of these coordinates), each (steps + 1, ..., n).
+        """
+        chosen = diagonal_motion.rate_coordinates(self, coordinates, compiled=default_target() == "cpu")  # type: ignore[arg-type]
+        return diagonal_motion.motion(self, q, v, step, steps, force, chosen, method)  # type: ignore[arg-type]

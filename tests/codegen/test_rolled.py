@@ -5,7 +5,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen.cut import fewest
-from linkwise.codegen.rolled import ROLLABLE
+from linkwise.codegen.rolled import PER_PAIR, ROLLABLE
 from linkwise.codegen.scalar import Graph
 
 ROBOTS = {
@@ -50,7 +50,12 @@ def arguments(robot, kernel, batch, rng, dtype=float):
     return [x.astype(dtype) for x in made]
 
 
-WAYS = [(name, method) for name, methods in ROLLABLE.items() for method in methods if method or len(methods) == 1]
+WAYS = [
+    (name, method)
+    for name, methods in ROLLABLE.items()
+    for method in methods
+    if name not in PER_PAIR and (method or len(methods) == 1)
+]
 
 
 @pytest.mark.parametrize(("name", "method"), WAYS)
@@ -64,6 +69,82 @@ def test_rolled_agrees_with_numpy(robot, name, method, rng):
         found = kernel(*args)
         assert found.shape == expected.shape
         assert np.abs(found - expected).max(initial=0) <= 1e-11 * np.abs(expected).max(initial=1e-9)
+
+
+# There is code for every two kinds of joints, so that robots with many kinds take minutes to compile.
+MATRIX_ROBOTS = {
+    **{k: v for k, v in ROBOTS.items() if k not in ("every joint kind", "tree", "floating tree")},
+    "quadruped": lambda: lw.load("quadruped"),
+    "universal and planar joints": lambda: _of_kinds(lw.Universal("x", "z"), lw.Revolute("y"), lw.Planar("z")),
+    "spherical joint between": lambda: _of_kinds(lw.Revolute("y"), lw.Spherical(), lw.Prismatic("x")),
+    "free joint between": lambda: _of_kinds(lw.Free(), lw.Free(), lw.Revolute("z")),
+}
+
+
+def _of_kinds(*kinds):
+    """A tree: the kinds one after another, and once more from the first body."""
+    bodies = []
+    for i, kind in enumerate((*kinds, *kinds[1:])):
+        parent = None if i == 0 else "b0" if i == len(kinds) else f"b{i - 1}"
+        joint = lw.Joint(kind, at=(0.1 * i, 0.2, 0.3), rpy=(0.3, 0.2 * i, 0.1))
+        inertia = lw.Inertia(1.0 + i, com=(0.1, 0.05 * i, 0.2), tensor=np.diag([0.1, 0.2, 0.25]))
+        bodies.append(lw.Body(f"b{i}", joint, inertia, parent))
+    return lw.assemble("several", bodies)
+
+
+@pytest.mark.parametrize("name", PER_PAIR)
+@pytest.mark.parametrize("robot", MATRIX_ROBOTS)
+def test_rolled_matrices_agree_with_numpy(robot, name, rng):
+    r = MATRIX_ROBOTS[robot]()
+    kernel = r.compile(name, rolled=True)
+    for batch in ((11,), (2, 3), ()):
+        args = arguments(r, kernel, batch, rng)
+        expected, found = getattr(r, name)(*args, target="numpy"), kernel(*args)
+        for x, y in [(expected, found)] if isinstance(found, np.ndarray) else zip(expected, found):
+            assert x.shape == y.shape
+            assert np.abs(x - y).max(initial=0) <= 1e-11 * np.abs(x).max(initial=1e-9)
+    if name in ("mass_matrix", "mass_matrix_inverse"):
+        assert np.array_equal(found, found.mT)
+
+
+def test_operations_of_matrices_are_those_of_straight_line_code():
+    """But for the first bodies, whose zeros loops do not see, and for what the last body of a walk hands to nobody."""
+    chain = lw.chain(20, seed=1)
+    for name in PER_PAIR:
+        method = {"method": "rows"} if name == "mass_matrix_inverse" else {}
+        loops = chain.compile(name, rolled=True, **method).operations.total
+        straight = chain.compile(name, rolled=False, **method).operations.total
+        assert straight <= loops <= 1.2 * straight
+
+
+def test_matrices_of_large_robots_are_rolled_without_being_asked(monkeypatch, rng):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    assert "walks" in lw.chain(100).compile("mass_matrix").explain()
+    assert "walks" in lw.chain(20).compile("linearize_forward").explain()
+    assert "walks" not in lw.load("panda").compile("linearize_forward").explain()
+    r = lw.load("humanoid")  # too long to be compiled as straight-line code when it is only called
+    q, v, tau = r.random_configuration(rng), *rng.normal(size=(2, r.nv))
+    for x, y in zip(r.linearize_forward(q, v, tau), r.linearize_forward(q, v, tau, target="numpy")):
+        assert np.abs(x - y).max() <= 1e-11 * np.abs(y).max()
+
+
+def test_matrices_keep_nan_in_its_state(rng):
+    r = lw.chain(6, seed=1)
+    kernel = r.compile("linearize_forward", rolled=True)
+    args = arguments(r, kernel, (13,), rng)
+    clean = kernel(*args)
+    args[1][4, 0] = np.nan
+    for x, y in zip(clean, kernel(*args)):
+        assert np.array_equal(np.delete(x, 4, 0), np.delete(y, 4, 0))
+
+
+def test_matrices_in_single_precision(rng):
+    r = lw.chain(20, seed=1)
+    kernel = r.compile("linearize_inverse", rolled=True)
+    args = arguments(r, kernel, (9,), rng, np.float32)
+    for x, y in zip(kernel(*args), r.linearize_inverse(*(x.astype(float) for x in args), target="numpy")):
+        assert x.dtype == np.float32
+        assert np.abs(x - y).max() <= 2e-5 * np.abs(y).max()
 
 
 def test_single_precision(rng):
@@ -97,7 +178,8 @@ def test_large_robots_are_rolled_without_being_asked(monkeypatch):
     assert "rolled" not in lw.load("panda").compile("forward_dynamics").explain()
     q = np.full(100, 0.1)
     assert np.allclose(r.gravity_force(q), r.gravity_force(q, target="numpy"), rtol=1e-12)
-    assert r.mass_matrix(q).shape == (100, 100)  # not a sweep from vectors to vectors: NumPy
+    assert np.allclose(r.mass_matrix(q), r.mass_matrix(q, target="numpy"), rtol=1e-12)
+    assert r.jacobian(q, r.tips[0]).shape == (6, 100)  # no matrix of joint space: NumPy
 
 
 def test_nan_stays_in_its_state(rng):
@@ -143,7 +225,7 @@ def test_rolling_goes_with_neither_parameters_nor_c():
 
 def test_what_cannot_be_rolled_says_so():
     with pytest.raises(lw.InputError, match="mass_matrix cannot be rolled"):
-        lw.chain(5).compile("mass_matrix", rolled=True)
+        lw.chain(5).compile("mass_matrix", rolled=True, method="direct")
     rotor = lw.Rotor(0.1, 10.0, axis="x")
     body = lw.Body("b", lw.Joint(lw.Revolute("z"), rotor=rotor), lw.Inertia(1.0, tensor=np.eye(3)))
     with pytest.raises(lw.InputError, match="gyroscopic"):
@@ -155,7 +237,9 @@ def test_what_cannot_be_rolled_says_so():
 def test_source_is_readable():
     text = lw.chain(6).compile("inverse_dynamics", rolled=True).source
     assert "phase 0: for each body, base to tips" in text and "phase 1: for each body, tips to base" in text
-    assert "saved[0] =" in text and "out0[0] =" in text
+    assert "saved[0] =" in text and "vector[0] =" in text
+    text = lw.chain(6).compile("linearize_forward", rolled=True).source
+    assert "walk 0: to each body inboard of it" in text and "walk 1: to each body that is not inboard" in text
 
 
 def test_the_cut_is_the_smallest():

@@ -117,3 +117,21 @@ def test_what_is_refused():
         motion(r, q, q, 0.1, 2.5)
     with pytest.raises(lw.InputError, match="v must have shape"):
         motion(r, q, np.zeros(3), 0.1, 2)
+
+
+def test_a_robot_moves_in_diagonal_coordinates(monkeypatch):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    robot = lw.load("ur5")
+    q, v = robot.random_configuration(0, batch=3), np.ones((3, 6))
+    force = lambda t, q, v: -0.1 * v
+    for coordinates in COORDINATES:
+        found = robot.diagonal_motion(q, v, 0.01, 5, force, coordinates)
+        expected = motion(robot, q, v, 0.01, 5, force, coordinates)
+        assert found.q.shape == (6, 3, 6)
+        assert np.allclose(found.q, expected.q, rtol=0, atol=1e-12)
+        assert np.allclose(found.w, expected.w, rtol=0, atol=1e-11)
+
+
+def test_flatness_of_no_configuration_is_refused():
+    with pytest.raises(lw.InputError, match="finite"):
+        lw.load("ur5").is_diagonalizable(np.full(6, np.nan))
