@@ -20,7 +20,7 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def run(path: Path, page: str) -> list[tuple[Snippet, str]]:
     namespace: dict[str, object] = {"__name__": "__main__"}
     out = []
     os.environ["LINKWISE_TARGET"] = "cpu"  # as a reader has it, whatever the tests run on
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions():
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions(), jax_as_it_was():
         for s in snippets(page):
             printed = io.StringIO()
             try:
@@ -78,6 +78,15 @@ def run(path: Path, page: str) -> list[tuple[Snippet, str]]:
                 raise AssertionError(f"{path.name}, line {s.line}: {traceback.format_exc(limit=-2)}") from e
             out.append((s, "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())))
     return out
+
+
+@contextlib.contextmanager
+def jax_as_it_was() -> Iterator[None]:
+    """Take back a page's choice of JAX's precision, which holds for the whole process."""
+    before = "jax" in sys.modules and sys.modules["jax"].config.jax_enable_x64
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_enable_x64", before)
 
 
 def mismatches(path: Path) -> list[str]:
