@@ -1,4 +1,4 @@
-"""Make the pictures of docs/view.md anew: python docs/pictures/make.py [NAME ...]
+"""Make the pictures of the docs anew: python docs/pictures/make.py [NAME ...]
 
 Needs the extras plot and view; the picture of the viewer also playwright and a chromium, and is left as it is without.
 The costs are measured on the machine this runs on.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sketches
 from PIL import Image
 
 import linkwise as lw
@@ -96,6 +97,9 @@ def main() -> None:
             HERE / name, motion, show=("looks", "trace", "center_of_mass"), size=(320, 240), rate=12.0
         ),
         "viewer.png": lambda name: screenshot(motion),
+        "two_links.png": lambda name: put(name, sketches.two_links()),
+        "sweeps.png": lambda name: put(name, sketches.sweeps()),
+        "patterns.png": lambda name: put(name, sketches.patterns()),
     }
     for name, make in made.items():
         if not chosen or name in chosen:
