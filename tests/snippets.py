@@ -6,7 +6,7 @@
 The ```python blocks of a file run in order in one namespace and an empty folder. What a block prints must
 stand in a ```text block right after it. A ```console block is one command line, ``$ linkwise …``, and what it prints.
 Tables between ``<!-- table: NAME -->`` and ``<!-- end -->`` are made
-by the function of that name in :data:`tables.TABLES`.
+by the function of that name in :data:`doc_tables.TABLES`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwise.cli import main as main_of_linkwise
-from tables import TABLES
+from doc_tables import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

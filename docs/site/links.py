@@ -98,7 +98,7 @@ def listing(folder: Path) -> str:
     """The files of a folder, programs with the first line of what they say of themselves."""
     entries = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
     lines = (f"- [{p.name}]({p.name}){says(p)}\n" for p in entries)
-    return f"# {folder.relative_to(ROOT).as_posix()}\n\n" + "".join(lines)
+    return f"# {folder.name.capitalize()}\n\n" + "".join(lines)
 
 
 def says(path: Path) -> str:
