@@ -22,11 +22,12 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
-from linkwise.cli import main as main_of_linkwise
 from doc_tables import TABLES
+from linkwise.cli import main as main_of_linkwise
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -64,8 +65,7 @@ def run(path: Path, page: str) -> list[tuple[Snippet, str]]:
     """Every snippet with what it prints; an error names the page and the line."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     out = []
-    os.environ["LINKWISE_TARGET"] = "cpu"  # as a reader has it, whatever the tests run on
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions(), jax_as_it_was():
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions(), as_a_reader_has_it():
         for s in snippets(page):
             printed = io.StringIO()
             try:
@@ -79,12 +79,13 @@ def run(path: Path, page: str) -> list[tuple[Snippet, str]]:
 
 
 @contextlib.contextmanager
-def jax_as_it_was() -> Iterator[None]:
-    """Take back a page's choice of JAX's precision, which holds for the whole process."""
-    before = "jax" in sys.modules and sys.modules["jax"].config.jax_enable_x64
-    yield
+def as_a_reader_has_it() -> Iterator[None]:
+    """Calls run compiled, whatever the tests run on; a page's choice of JAX's precision is taken back at its end."""
+    x64 = "jax" in sys.modules and sys.modules["jax"].config.jax_enable_x64
+    with mock.patch.dict(os.environ, {"LINKWISE_TARGET": "cpu"}):
+        yield
     if "jax" in sys.modules:
-        sys.modules["jax"].config.update("jax_enable_x64", before)
+        sys.modules["jax"].config.update("jax_enable_x64", x64)
 
 
 def mismatches(path: Path) -> list[str]:
@@ -128,7 +129,7 @@ def with_consoles(path: Path, page: str) -> str:
         shown = "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
         return f"```console\n{command}\n{shown}```"
 
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), as_a_reader_has_it():
         return FENCE.sub(fill, page)
 
 
