@@ -6,13 +6,12 @@
 The ```python blocks of a file run in order in one namespace and an empty folder. What a block prints must
 stand in a ```text block right after it. A ```console block is one command line, ``$ linkwise …``, and what it prints.
 Tables between ``<!-- table: NAME -->`` and ``<!-- end -->`` are made
-by the function of that name in :data:`TABLES`.
+by the function of that name in :data:`doc_tables.TABLES`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import os
 import re
@@ -20,14 +19,14 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
-import linkwise as lw
-from linkwise import control
+from doc_tables import TABLES
 from linkwise.cli import main as main_of_linkwise
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,8 +65,7 @@ def run(path: Path, page: str) -> list[tuple[Snippet, str]]:
     """Every snippet with what it prints; an error names the page and the line."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     out = []
-    os.environ["LINKWISE_TARGET"] = "cpu"  # as a reader has it, whatever the tests run on
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions():
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions(), as_a_reader_has_it():
         for s in snippets(page):
             printed = io.StringIO()
             try:
@@ -78,6 +76,16 @@ def run(path: Path, page: str) -> list[tuple[Snippet, str]]:
                 raise AssertionError(f"{path.name}, line {s.line}: {traceback.format_exc(limit=-2)}") from e
             out.append((s, "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())))
     return out
+
+
+@contextlib.contextmanager
+def as_a_reader_has_it() -> Iterator[None]:
+    """Calls run compiled, whatever the tests run on; a page's choice of JAX's precision is taken back at its end."""
+    x64 = "jax" in sys.modules and sys.modules["jax"].config.jax_enable_x64
+    with mock.patch.dict(os.environ, {"LINKWISE_TARGET": "cpu"}):
+        yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_enable_x64", x64)
 
 
 def mismatches(path: Path) -> list[str]:
@@ -121,7 +129,7 @@ def with_consoles(path: Path, page: str) -> str:
         shown = "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
         return f"```console\n{command}\n{shown}```"
 
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), as_a_reader_has_it():
         return FENCE.sub(fill, page)
 
 
@@ -136,134 +144,6 @@ def with_tables(page: str) -> str:
         return f"{m[1]}{TABLES[m[2]](*arguments)}{m[5]}"
 
     return TABLE.sub(fill, page)
-
-
-def identity_table(paper: str) -> str:
-    """The identities a paper prints: equation, formula, name, what it needs."""
-    rows = ["| where | identity | rule | holds for |", "|---|---|---|---|"]
-    for r in lw.identities():
-        cites = [c.removeprefix(f"{paper} ") for c in r.cites if c.startswith(f"{paper} ")]
-        if cites:
-            rows.append(f"| {'; '.join(cites)} | `{r.formula}` | `{r.name}` | {_needs(r)} |")
-    return "\n".join(rows) + "\n"
-
-
-def _needs(rule: lw.Rule) -> str:
-    words = {"serial chain": "chains", "no rotors": "no rotors", "one-dof joints": "one-dof joints"}
-    needs = [words.get(x, x) for x in sorted(rule.requires) if x != "velocities"]
-    return ", ".join(needs) or "every robot"
-
-
-def method_table() -> str:
-    """Every public method and property of a robot, in the order of the source, under its headings."""
-    rows: list[str] = []
-    seen: set[str] = set()
-    for cls in lw.Robot.__mro__[:-1]:
-        for heading, names in _sections(cls):
-            own = [n for n in names if not n.startswith("_") and n not in seen]
-            seen.update(own)
-            if own:
-                rows += ["", f"**{heading[0].upper()}{heading[1:]}**", "", "| call | what it gives |", "|---|---|"]
-                rows += [f"| `{_call(cls, n)}` | {_first_line(inspect.getattr_static(cls, n))} |" for n in own]
-    return "\n".join(rows[1:]) + "\n"
-
-
-def _sections(cls: type) -> list[tuple[str, list[str]]]:
-    """The names defined in a class body, under its ``# --- heading ---`` comments."""
-    found: list[tuple[str, list[str]]] = [("what it is", [])]
-    for line in inspect.getsource(cls).splitlines():
-        if heading := re.match(r"    # --- (.+?) -+$", line):
-            found.append((heading[1], []))
-        elif defined := re.match(r"    def (\w+)\(", line):
-            found[-1][1].append(defined[1])
-    return found
-
-
-def _call(cls: type, name: str) -> str:
-    member = inspect.getattr_static(cls, name)
-    if not inspect.isfunction(member):
-        return f"robot.{name}"
-    shown = []
-    for p in list(inspect.signature(member).parameters.values())[1:]:
-        if p.name == "target" and hasattr(member, "array_names"):
-            continue  # said once, above the table
-        default = p.default.__name__ if inspect.isclass(p.default) else repr(p.default)
-        shown.append(p.name if p.default is p.empty else f"{p.name}={default}")
-    return f"robot.{name}({', '.join(shown)})"
-
-
-def _first_line(member: object) -> str:
-    """The first sentence of a docstring, on one line of a table."""
-    function = getattr(member, "func", None) or getattr(member, "fget", None) or member
-    text = inspect.getdoc(function) or UNSAID.get(getattr(function, "__name__", ""), "")
-    paragraph = re.sub(r"[;,]? ?\(?math notes [\w., ]*\d\)?", "", " ".join(text.split("\n\n")[0].split()))
-    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", paragraph).replace("``", "`").replace("|", r"\|")
-
-
-def name_table() -> str:
-    """Every public name of the package."""
-    rows = ["| name | what it is |", "|---|---|"]
-    rows += [f"| `lw.{n}` | {_first_line(getattr(lw, n)) or '–'} |" for n in lw.__all__ if n not in METHOD_TABLES]
-    rows += [f"| `lw.{n}` | {what} by name: {', '.join(getattr(lw, n))} |" for n, what in METHOD_TABLES.items()]
-    return "\n".join(rows) + "\n"
-
-
-def module_table(name: str) -> str:
-    """The public names of a module of the package, such as ``plots``."""
-    module = getattr(lw, name)
-    rows = ["| name | what it is |", "|---|---|"]
-    rows += [f"| `lw.{name}.{n}` | {_first_line(getattr(module, n))} |" for n in module.__all__]
-    return "\n".join(rows) + "\n"
-
-
-def control_table() -> str:
-    """Every public name of linkwise.control."""
-    rows = ["| name | what it is |", "|---|---|"]
-    rows += [f"| `control.{n}` | {_first_line(getattr(control, n))} |" for n in control.__all__]
-    return "\n".join(rows) + "\n"
-
-
-def leaf_table(kind: str) -> str:
-    """The operators of a robot: its own ("still") or those that also need velocities ("moving")."""
-    robot = lw.chain(2)
-    x = [0.1, 0.2]
-    op = robot.operators(x, v=x, a=x)
-    moving = set(type(op).__mro__[1].__dict__)
-    rows = ["| name | prints as | takes → gives | structure | what it is |", "|---|---|---|---|---|"]
-    for cls in type(op).__mro__[:2]:
-        for name, member in cls.__dict__.items():
-            getter = getattr(member, "func", None) or getattr(member, "fget", None)
-            is_leaf = getter is not None and getter.__annotations__.get("return") == "Operator"
-            if name.startswith("_") or not is_leaf or (name in moving) != (kind == "moving"):
-                continue
-            leaf = getattr(op, name)
-            spaces = f"{leaf.cols.kind} → {leaf.rows.kind}"
-            rows.append(f"| `op.{name}` | {leaf} | {spaces} | {leaf.structure} | {_first_line(getter)} |")
-    return "\n".join(rows) + "\n"
-
-
-METHOD_TABLES = {
-    "FORWARD_METHODS": "the forward-dynamics methods",
-    "INVERSE_LINEARIZATIONS": "the ways to linearise inverse dynamics",
-    "FORWARD_LINEARIZATIONS": "the ways to linearise forward dynamics",
-}
-
-UNSAID = {  # what members without a docstring are
-    "body_index": "the index of every body, by name",
-    "joint_index": "the index of every joint, by name",
-    "children": "the indices of every body's children",
-    "q_slices": "where every joint's numbers are in q",
-    "v_slices": "where every joint's numbers are in v",
-}
-
-TABLES: dict[str, Callable[..., str]] = {
-    "control": control_table,
-    "leaves": leaf_table,
-    "identities": identity_table,
-    "methods": method_table,
-    "names": name_table,
-    "module": module_table,
-}
 
 
 def main() -> int:

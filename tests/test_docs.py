@@ -2,7 +2,10 @@
 
 import inspect
 import re
+import shutil
+import subprocess
 
+import numpy as np
 import pytest
 
 import linkwise as lw
@@ -52,7 +55,7 @@ def is_leaf(name, member):
 
 def test_every_rule_is_in_papers_and_every_name_there_exists():
     names = {r.name for r in lw.identities()}
-    papers = TEXT[ROOT / "docs" / "papers.md"]
+    papers = "\n".join(TEXT[p] for p in DOCS if p.stem.startswith("paper"))
     in_tables = set(re.findall(r"^\|[^\n]*\| `([\w]+)` \| [^|\n]*\|$", papers, re.MULTILINE))
     assert names <= in_tables
     rule_names = set(re.findall(r"rule `(\w+)`", ALL))
@@ -88,3 +91,16 @@ def test_method_keys_in_notations_are_those_returned():
 @pytest.mark.parametrize("name", control.__all__)
 def test_name_of_control_is_mentioned(name):
     assert mentioned(f"control.{name}")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_c_program_of_the_export_page_prints_what_python_says(tmp_path):
+    page = TEXT[ROOT / "docs" / "export.md"]
+    program = re.search(r"^```c\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+    commands = re.search(r"^```c\n.*?^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+    (tmp_path / "main.c").write_text(program, encoding="utf-8")
+    robot = lw.load("panda")
+    robot.compile("gravity_force", target="c").write(tmp_path / "generated")
+    printed = subprocess.run(["sh", "-ec", commands], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    q = [float(x) for x in re.search(r"q\[7\] = \{(.*?)\}", program)[1].split(",")]
+    assert np.allclose(np.array(printed.split(), dtype=float), robot.gravity_force(q), atol=1e-4)

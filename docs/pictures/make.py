@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sketches
 from PIL import Image
 
 import linkwise as lw
@@ -117,6 +118,9 @@ def main() -> None:
         ),
         "viewer.png": lambda name: screenshot(motion),
         **dict.fromkeys(EXAMPLES, from_example),
+        "two_links.png": lambda name: put(name, sketches.two_links()),
+        "sweeps.png": lambda name: put(name, sketches.sweeps()),
+        "patterns.png": lambda name: put(name, sketches.patterns()),
     }
     for name, make in made.items():
         if not chosen or name in chosen:

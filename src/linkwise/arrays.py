@@ -208,6 +208,11 @@ def symmetric(x: Array) -> Array:
     return out
 
 
+def _is_extended(x: Array) -> bool:
+    """Whether ``x`` holds NumPy's long doubles, which numpy.linalg does not take."""
+    return namespace(x) is np and np.dtype(x.dtype).char in "gG"
+
+
 def inverse_spd(x: Array) -> Array:
     """The inverse of a small symmetric positive definite matrix (..., r, r)."""
     r = x.shape[-1]
@@ -216,7 +221,7 @@ def inverse_spd(x: Array) -> Array:
     if r == 1:
         require_positive(x)
         return 1.0 / x
-    if is_symbolic(x):
+    if is_symbolic(x) or _is_extended(x):
         return _inverse_by_ldl(x)
     return symmetric(namespace(x).linalg.inv(x))
 
@@ -261,7 +266,8 @@ def _inverse_by_ldl(x: Array) -> Array:
             for k in range(j, i):
                 s = s - lower[..., i, k] * unit[..., k, j]
             unit[..., i, j] = s
-    scaled = np.stack([unit[..., i, :] / pivots[i] for i in range(r)], axis=-2)
+    rows = [unit[..., i, :] / np.asarray(d, dtype=x.dtype)[..., None] for i, d in enumerate(pivots)]
+    scaled = np.stack(rows, axis=-2)
     return symmetric(transpose(unit) @ scaled)
 
 
@@ -271,7 +277,7 @@ def cholesky(x: Array) -> Array:
         return x
     if x.shape[-1] == 1:
         return sqrt(x)
-    if is_symbolic(x) or (namespace(x) is np and np.iscomplexobj(x)):
+    if is_symbolic(x) or _is_extended(x) or (namespace(x) is np and np.iscomplexobj(x)):
         lower, pivots = _ldl(x)
         roots = stack([sqrt(np.asarray(d, dtype=x.dtype)) for d in pivots])
         return lower * roots[..., None, :]

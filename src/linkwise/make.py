@@ -56,12 +56,20 @@ def robot_names() -> list[str]:
 
 
 def chain(n: int, joint: Any = "revolute", seed: int | None = None) -> Robot:
-    """A serial chain of n links; see :func:`linkwise.model.builders.chain`."""
+    """A serial chain of n links, link1 … linkn on joint1 … jointn, with a frame "tip" at its end.
+
+    Without ``seed`` every link is a rod of 1 kg and 1 m along x, with axes y and z in turn; with one, offsets, axes and
+    inertias are random. ``joint`` is a kind, its name, or "mixed".
+    """
     return builders.chain(n, joint=joint, seed=seed, cls=Robot)
 
 
 def random_tree(n: int, seed: int = 0, **options: Any) -> Robot:
-    """A random tree of n bodies with mixed joints; see :func:`linkwise.model.builders.random_tree`."""
+    """A random tree of n bodies, body1 … bodyn, with mixed joints, the same for the same seed.
+
+    ``options``: ``joints`` (names or kinds that may occur), ``floating`` (body1 on a free joint, carrying the others),
+    ``branching`` (0, a chain, to 1) and ``rotors``.
+    """
     return builders.random_tree(n, seed=seed, cls=Robot, **options)
 
 

@@ -71,7 +71,7 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q")
     def poses(self, q: Any) -> dict[str, tuple[Array, Array]]:
-        """(R, p) of every named frame."""
+        """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]."""
         q = inputs.configuration(self, q)
         batch = q.shape[:-1]
         found = kinematics.frame_poses(self, q)
@@ -79,13 +79,13 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q", "v")
     def velocities(self, q: Any, v: Any) -> dict[str, Array]:
-        """[ω; v] of every named frame, each (..., 6), world axes at its origin."""
+        """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
 
     @compiled("q", "v", "a")
     def accelerations(self, q: Any, v: Any, a: Any) -> dict[str, Array]:
-        """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6), world axes."""
+        """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6) [rad/s², m/s²], world axes."""
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a))}
         batch, values = inputs.together(self, **checked)
@@ -93,22 +93,28 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q", "v")
     def velocity(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
-        """[ω; v] of a frame's origin, (..., 6), in world axes or, with axes="local", in its own."""
+        """[ω; v] of a frame's origin, (..., 6) [rad/s, m/s], in world axes or, with axes="local", in its own."""
         return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
 
     @compiled("q", "v", "a")
     def acceleration(self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world", spatial: bool = False) -> Array:
-        """[ω̇; v̇] of a frame's origin, (..., 6): its classical acceleration, or the spatial one."""
+        """[ω̇; v̇] of a frame's origin, (..., 6) [rad/s², m/s²]: its classical acceleration, or the spatial one.
+
+        Without gravity; in world axes or, with axes="local", in the frame's own.
+        """
         return self._call(kinematics.frame_acceleration, 1, q, frame, axes, spatial, v=v, a=a)
 
     @compiled("q")
     def jacobian(self, q: Any, frame: Any, axes: str = "world") -> Array:
-        """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1))."""
+        """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1)).
+
+        In world axes or, with axes="local", in the frame's own.
+        """
         return self._call(kinematics.jacobian, 2, q, frame, axes)
 
     @compiled("q", "v")
     def jacobian_dot_v(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
-        """J̇ v, (..., 6): the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
+        """J̇ v, (..., 6) [rad/s², m/s²]: the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
 
         def run(model: Model, q: Array, v: Array) -> Array:
             return kinematics.frame_acceleration(model, q, v, None, frame, axes)
@@ -117,7 +123,7 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q", "force")
     def jacobian_force(self, q: Any, frame: Any, force: Any) -> Array:
-        """J* f, (..., nv): the joint forces that hold a force f (..., 6) exerted by the tip (OA (2.1))."""
+        """J* f, (..., nv) [N m, N]: the joint forces for a force f (..., 6) by the tip, world axes (OA (2.1))."""
         f = inputs.vector(force, 6, "force", self)
         q = inputs.configuration(self, q)
         batch, (q, f) = inputs.together(self, q=q, force=f)
@@ -126,7 +132,7 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q")
     def jacobian_outer(self, q: Any, frame: Any) -> Array:
-        """J J*, (..., 6, 6), by an outward recursion (math notes 4)."""
+        """J J*, (..., 6, 6), world axes, by an outward recursion (math notes 4)."""
         return self._call(kinematics.jacobian_outer, 2, q, frame)
 
     @compiled("q")
@@ -153,7 +159,7 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q", "v", "external")
     def bias_force(self, q: Any, v: Any, external: Any = None) -> Array:
-        """𝓒(q, v) + gravity, (..., nv): the joint forces for which v̇ = 0."""
+        """𝓒(q, v) + gravity, (..., nv) [N m, N]: the joint forces for which v̇ = 0."""
 
         def run(model: Model, q: Array, v: Array, f: Array | None) -> Array:
             return inverse.bias_force(model, q, v, f)
@@ -162,16 +168,16 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q")
     def gravity_force(self, q: Any) -> Array:
-        """The joint forces (..., nv) that hold the robot still against gravity."""
+        """The joint forces (..., nv) [N m, N] that hold the robot still against gravity."""
         return self._call(lambda m, q: inverse.bias_force(m, q, arrays.zeros((m.nv,), like=q)), 1, q)
 
     @compiled("q", "v", "a", "external")
     def link_forces(self, q: Any, v: Any, a: Any, external: Any = None) -> Array:
-        """f(k), (..., bodies, 6): the force on every body by its inboard neighbour, body axes, at its joint."""
+        """f(k), (..., bodies, 6) [N m, N]: the force on each body by its inboard neighbour, body axes, at its joint."""
         return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
 
     def wrenches(self, q: Any, forces: Mapping[str, Any]) -> Array:
-        """External forces (..., bodies, 6) from [moment; force] (..., 6) acting on frames, world axes."""
+        """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
         q = inputs.configuration(self, q)
         checked = {str(k): inputs.vector(f, 6, f"the force on {k!r}", self) for k, f in forces.items()}
         batch, values = inputs.together(self, q=q, **checked)
@@ -205,12 +211,12 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q", "x")
     def mass_times(self, q: Any, x: Any) -> Array:
-        """𝓜 x, (..., nv), in O(n), no matrix formed."""
+        """𝓜 x, (..., nv) [N m, N for accelerations x], in O(n), no matrix formed."""
         return self._call(mass.times, 1, q, x=x)
 
     @compiled("q", "tau")
     def mass_solve(self, q: Any, tau: Any) -> Array:
-        """𝓜⁻¹ τ, (..., nv), in O(n), no matrix formed."""
+        """𝓜⁻¹ τ, (..., nv) [rad/s², m/s²], in O(n), no matrix formed."""
         return self._call(mass.solve, 1, q, tau=tau)
 
     @compiled("q")
@@ -243,7 +249,7 @@ class Robot(Linearized, Diagonalized):
     def forward_dynamics(
         self, q: Any, v: Any, tau: Any, external: Any = None, method: str = "articulated_body"
     ) -> Array:
-        """The joint accelerations (..., nv) that joint forces τ (..., nv) cause.
+        """The joint accelerations (..., nv) [rad/s², m/s²] that joint forces τ (..., nv) [N m, N] cause.
 
         ``method`` is any of :data:`linkwise.FORWARD_METHODS`; they agree, and differ in what they cost.
         """
@@ -291,24 +297,27 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q")
     def operational_compliance(self, q: Any, frame: Any) -> Array:
-        """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e); exists also where Λ does not."""
+        """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e), world axes; exists also where Λ does not."""
         return self._call(operational.compliance, 2, q, as_frames(frame))
 
     @compiled("q", "v")
     def operational_bias(self, q: Any, v: Any, frame: Any) -> tuple[Array, Array]:
-        """(μ, p), each (..., 6e): Coriolis and gravity terms of Λ α(0) + μ + p = F (math notes 10.2)."""
+        """(μ, p), each (..., 6e) [N m, N], world axes: terms of Λ α(0) + μ + p = F, p gravity's (math notes 10.2)."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         mu, p = operational.bias(self, q, v, as_frames(frame))
         return inputs.fit(mu, batch, 1), inputs.fit(p, batch, 1)
 
     @compiled("q")
     def consistent_inverse(self, q: Any, frame: Any) -> Array:
-        """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e), the dynamically consistent inverse of J."""
+        """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e), the dynamically consistent inverse of J in world axes."""
         return self._call(operational.consistent_inverse, 2, q, as_frames(frame))
 
     @compiled("q", "force")
     def tip_force_correction(self, q: Any, frame: Any, force: Any) -> tuple[Array, Array]:
-        """(Δa, Δα(0)) due to a force (..., 6) that the tip exerts on its environment (OA (5.2), (5.3))."""
+        """(Δa, Δα(0)) due to a force (..., 6) that the tip exerts on its environment (OA (5.2), (5.3)).
+
+        (..., nv) and (..., 6) [rad/s², m/s²]; force [N m, N] and Δα(0) in world axes.
+        """
         q, f, batch = self._pair(inputs.configuration(self, q), inputs.vector(force, 6, "force", self), "q", "force")
         delta, tip = operational.tip_force_correction(self, q, frame, f)
         return inputs.fit(delta, batch, 1), inputs.fit(tip, batch, 1)
@@ -336,37 +345,37 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q")
     def center_of_mass(self, q: Any) -> Array:
-        """The centre of mass of all bodies, (..., 3) [m]."""
+        """The centre of mass of all bodies, (..., 3) [m], in the world."""
         return self._call(momentum.center_of_mass, 1, q)
 
     @compiled("q")
     def center_of_mass_jacobian(self, q: Any) -> Array:
-        """(..., 3, nv): times v it is the velocity of the centre of mass."""
+        """(..., 3, nv): times v it is the velocity of the centre of mass [m/s], world axes."""
         return self._call(momentum.center_of_mass_jacobian, 2, q)
 
     @compiled("q", "v")
     def momentum(self, q: Any, v: Any) -> Array:
-        """[angular about the world's origin; linear], (..., 6), world axes."""
+        """[angular about the world's origin; linear], (..., 6) [N m s, N s], world axes."""
         return self._call(momentum.momentum, 1, q, v=v)
 
     @compiled("q")
     def momentum_matrix(self, q: Any) -> Array:
-        """(..., 6, nv): times v it is the momentum about the world's origin."""
+        """(..., 6, nv), world axes: times v it is the momentum about the world's origin."""
         return self._call(momentum.momentum_matrix, 2, q)
 
     @compiled("q", "v")
     def centroidal_momentum(self, q: Any, v: Any) -> Array:
-        """[angular about the centre of mass; linear], (..., 6), world axes."""
+        """[angular about the centre of mass; linear], (..., 6) [N m s, N s], world axes."""
         return self._call(momentum.centroidal_momentum, 1, q, v=v)
 
     @compiled("q")
     def centroidal_matrix(self, q: Any) -> Array:
-        """A_G, (..., 6, nv): times v it is the centroidal momentum."""
+        """A_G, (..., 6, nv), world axes: times v it is the centroidal momentum."""
         return self._call(momentum.centroidal_matrix, 2, q)
 
     @compiled("q", "v")
     def centroidal_bias(self, q: Any, v: Any) -> Array:
-        """Ȧ_G v, (..., 6): the rate of the centroidal momentum while v̇ = 0."""
+        """Ȧ_G v, (..., 6) [N m, N], world axes: the rate of the centroidal momentum while v̇ = 0."""
         return self._call(momentum.centroidal_bias, 1, q, v=v)
 
     # --- motion ----------------------------------------------------------------------------------------
@@ -380,14 +389,14 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q", "v")
     def momentum_force(self, q: Any, v: Any) -> Array:
-        """d(𝓜v)/dt − τ, (..., nv): how fast the momenta p = 𝓜v change where no joint forces act; 𝓜̇v − bias force."""
+        """d(𝓜v)/dt − τ, (..., nv) [N m, N]: how fast p = 𝓜v changes where no joint forces act; 𝓜̇v − bias force."""
         return self._call(canonical.momentum_force, 1, q, v=v)
 
     # --- for controllers -----------------------------------------------------------------------------
 
     @compiled("q", "v", "v_ref", "a_ref", "external")
     def inverse_dynamics_with_reference(self, q: Any, v: Any, v_ref: Any, a_ref: Any, external: Any = None) -> Array:
-        """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv), in O(n): actual and reference velocities kept apart.
+        """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv) [N m, N], in O(n): v and v_ref kept apart.
 
         C is that of :meth:`coriolis_matrix`, for which d𝓜/dt − 2C is skew; passivity-based laws rest on it.
         """
@@ -478,7 +487,10 @@ class Robot(Linearized, Diagonalized):
 
     @property
     def inertial_parameters(self) -> np.ndarray:
-        """(bodies, 10): m, first moment (3), Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about each body's origin."""
+        """(bodies, 10): m, first moment (3), Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about each body's origin.
+
+        [kg, kg m, kg m²], body axes.
+        """
         return edit.inertial_parameters(self)
 
     def with_inertial_parameters(self, parameters: Any) -> Robot:

@@ -36,17 +36,17 @@ class Diagonalized(Calls):
 
     @compiled("q", "nu")
     def joint_rates(self, q: Any, nu: Any, normalized: bool = True) -> Array:
-        """v = ℓ*ν, (..., nv): joint rates from total rates ν, or from ξ (DD Table 2)."""
+        """v = ℓ*ν, (..., nv) [rad/s, m/s]: joint rates from total rates ν, or from ξ (DD Table 2)."""
         return self._call(diagonal.joint_rates, 1, q, normalized, nu=nu)
 
     @compiled("q", "tau")
     def working_forces(self, q: Any, tau: Any, normalized: bool = True) -> Array:
-        """ε = ℓτ, (..., nv): the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
+        """ε = ℓτ, (..., nv) [√J/s]: the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
         return self._call(diagonal.working_forces, 1, q, normalized, tau=tau)
 
     @compiled("q", "eps")
     def joint_forces(self, q: Any, eps: Any, normalized: bool = True) -> Array:
-        """τ = mε, (..., nv): joint forces from working forces ε, or from κ (DD Table 3)."""
+        """τ = mε, (..., nv) [N m, N]: joint forces from working forces ε, or from κ (DD Table 3)."""
         return self._call(diagonal.joint_forces, 1, q, normalized, eps=eps)
 
     @compiled("q", "nu")

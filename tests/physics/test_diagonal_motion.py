@@ -123,7 +123,7 @@ def test_a_robot_moves_in_diagonal_coordinates(monkeypatch):
     monkeypatch.setenv("LINKWISE_TARGET", "cpu")
     robot = lw.load("ur5")
     q, v = robot.random_configuration(0, batch=3), np.ones((3, 6))
-    force = lambda t, q, v: -0.1 * v
+    force = lambda t, q, v: -1e-3 * v
     for coordinates in COORDINATES:
         found = robot.diagonal_motion(q, v, 0.01, 5, force, coordinates)
         expected = motion(robot, q, v, 0.01, 5, force, coordinates)

@@ -147,7 +147,8 @@ def _smallest_eigenvalue(D: np.ndarray) -> np.ndarray:
     if D.shape[-1] == 1:
         return D[..., 0, 0]
     finite = np.isfinite(D).all(axis=(-2, -1))
-    eigenvalues = np.linalg.eigvalsh(np.where(finite[..., None, None], D, np.eye(D.shape[-1])))
+    safe = np.where(finite[..., None, None], D, np.eye(D.shape[-1]))
+    eigenvalues = np.linalg.eigvalsh(safe.astype(float) if safe.dtype == np.longdouble else safe)
     return np.where(finite, eigenvalues[..., 0], np.nan)
 
 

@@ -211,22 +211,22 @@ class Model:
 
     @cached_property
     def lower_limits(self) -> np.ndarray:
-        """(nv,) lowest positions; −inf where unlimited."""
+        """(nv,) lowest positions [rad, m]; −inf where unlimited."""
         return self._limits(0)
 
     @cached_property
     def upper_limits(self) -> np.ndarray:
-        """(nv,) highest positions; inf where unlimited."""
+        """(nv,) highest positions [rad, m]; inf where unlimited."""
         return self._limits(1)
 
     @cached_property
     def velocity_limits(self) -> np.ndarray:
-        """(nv,) largest speeds; inf where unlimited."""
+        """(nv,) largest speeds [rad/s, m/s]; inf where unlimited."""
         return self._limits(2)
 
     @cached_property
     def effort_limits(self) -> np.ndarray:
-        """(nv,) largest joint forces; inf where unlimited."""
+        """(nv,) largest joint forces [N m, N]; inf where unlimited."""
         return self._limits(3)
 
     def _limits(self, which: int) -> np.ndarray:
@@ -256,7 +256,7 @@ class Model:
     def random_configuration(
         self, rng: np.random.Generator | int | None = None, batch: int | tuple[int, ...] = ()
     ) -> np.ndarray:
-        """Random configurations (*batch, nq), within the limits of joints that have them."""
+        """Random configurations (*batch, nq), within joint limits; ``rng`` is a seed or a generator."""
         rng = np.random.default_rng(rng)
         shape = (batch,) if isinstance(batch, (int, np.integer)) else tuple(batch)
         flat = [self._random_one(rng) for _ in range(int(np.prod(shape)))]
