@@ -435,7 +435,7 @@ class Robot(Linearized, Diagonalized):
         ``dtype``) or "numpy". ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further
         inputs of the kernel. ``kernel.jacobian("q")``, ``kernel.jvp()`` and ``kernel.vjp()`` are its exact derivatives.
         ``rolled`` says whether the code loops over the bodies or is one straight line; large robots are rolled
-        where the function can be (inverse and forward dynamics, 𝓜x, 𝓜⁻¹τ and others that are sweeps alone).
+        where the function can be (inverse and forward dynamics, 𝓜x, 𝓜⁻¹τ, 𝓜, 𝓜⁻¹, linearised models and others).
         """
         from .codegen.compile import compile_named
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from .llvm_entry import DATA, STRIDES, entry_ir, field, has_entry
-from .llvm_math import VectorType, declarations, sincos_ir
+from .llvm_math import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .llvm_program import ProgramWriter
 from .llvm_stream import LARGE, NONTEMPORAL, is_streamed, stream_ir
 from .llvm_tiles import tile_of_places, transposed
@@ -295,7 +295,7 @@ def driver_ir(signature: Signature, t: VectorType) -> str:
             header.append(f"  %large{i} = icmp ugt i64 %bytes{i}, {LARGE if is_streamed(size, t) else -1}")
             moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
     join = "\n".join
-    return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {{
+    return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{
 entry:
 {join(header)}
   %results = getelementptr i8, ptr %scratch, i64 {total_in * block_bytes}

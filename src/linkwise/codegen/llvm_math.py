@@ -35,6 +35,11 @@ _SIN_32 = (-1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4)
 _COS_32 = (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5)
 
 
+# On functions that hold many vectors: what does not fit in registers then lies at addresses that vectors like.
+# (Otherwise the stack is aligned to 16 bytes, and most vectors on it lie across two lines of the cache.)
+ALIGNED_STACK = '"stackrealign"'
+
+
 @dataclass(frozen=True)
 class VectorType:
     """The SIMD type a program is emitted for; one lane is a plain scalar."""

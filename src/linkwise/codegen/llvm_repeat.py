@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from .llvm import block_parts, call_out, output_slots, size_of
-from .llvm_math import VectorType
+from .llvm_math import ALIGNED_STACK, VectorType
 from .program import Program
 
 _HEAD, _WORDS = 2, 4
@@ -48,7 +48,7 @@ def _driver(program: Program, t: VectorType, carried: Mapping[str, int], stepped
         if size:
             writes += _write(i, len(sizes) + i)
     join = "\n".join
-    return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {{
+    return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{
 entry:
   %steps = load i64, ptr %arrays
   %everyp = getelementptr i64, ptr %arrays, i64 1

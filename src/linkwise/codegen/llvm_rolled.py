@@ -35,7 +35,7 @@ from .llvm_body import (
     row_lines,
     saved,
 )
-from .llvm_math import VectorType, declarations, sincos_ir
+from .llvm_math import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .llvm_pairs import pair_loop, pair_slots
 from .llvm_stream import NONTEMPORAL
 from .rolled import RolledProgram
@@ -202,7 +202,8 @@ def _block_ir(program: RolledProgram, t: VectorType) -> str:
     lines += ["  %bad = load i1, ptr %flag", "  ret i1 %bad"]
     body = "\n".join(lines)
     memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-    return f"{memset}define internal i1 @lw_block(ptr noalias %in, ptr noalias %out) {{\nentry:\n{body}\n}}\n"
+    head = f"define internal i1 @lw_block(ptr noalias %in, ptr noalias %out) {ALIGNED_STACK}"
+    return f"{memset}{head} {{\nentry:\n{body}\n}}\n"
 
 
 def _phase(program: RolledProgram, p: int, t: VectorType) -> list[str]:

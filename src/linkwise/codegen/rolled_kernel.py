@@ -16,6 +16,10 @@ from .rolled import RolledProgram
 from .scalar import Operations
 
 
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
 class RolledKernel(Kernel):
     """A kernel whose code loops over the bodies, for long chains and big trees."""
 
@@ -44,10 +48,11 @@ class RolledKernel(Kernel):
         inputs = ", ".join(f"{k} (..., {n})" for k, n in self.signature.inputs.items())
         outputs = ", ".join(f"(..., {', '.join(map(str, shape))})" for shape in self.signature.shapes)
         bodies, walks = len(self._rolled.parents), [w for loop in self._rolled.loops for w in loop.walks]
-        walked = f", then {len(walks)} walks from body to body" if walks else ""
+        classes = _count(len(self._rolled.classes), "class", "classes")
+        walked = f", then {_count(len(walks), 'walk', 'walks')} from body to body" if walks else ""
         return (
             f"{self.signature.name}: {inputs} -> {outputs}\n"
-            f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies in {len(self._rolled.classes)} classes"
+            f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies of {classes}"
             f"{walked}\n"
             f"  {self.operations} per state, {self.operations.total / bodies:.0f} per body"
         )
