@@ -169,6 +169,11 @@ class Robot(Linearized, Diagonalized):
         """f(k), (..., bodies, 6): the force on every body by its inboard neighbour, body axes, at its joint."""
         return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
 
+    @compiled("q", "external")
+    def external_force(self, q: Any, external: Any) -> Array:
+        """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
+        return self._with_forces(inverse.external_force, 1, external, q)
+
     def wrenches(self, q: Any, forces: Mapping[str, Any]) -> Array:
         """External forces (..., bodies, 6) from [moment; force] (..., 6) acting on frames, world axes."""
         q = inputs.configuration(self, q)

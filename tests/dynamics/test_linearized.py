@@ -247,7 +247,7 @@ def test_python_control(monkeypatch):
     r, s = robot("panda"), state(robot("panda"), ())
     model = r.linearize_forward(s.q, s.v, s.tau).state_space(step=0.02)
     monkeypatch.setitem(sys.modules, "control", None)
-    with pytest.raises(lw.InputError, match="pip install control"):
+    with pytest.raises(lw.MissingExtraError, match="pip install control"):
         model.to_control()
 
     class Control:

@@ -25,7 +25,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import FileError, MissingExtraError, ModelError, ModelWarning
+from ..errors import FileError, ModelError, ModelWarning
+from ..extras import require
 from ..spatial import Transform, rotation_from_quaternion
 from . import xml
 from .edit import float_base, merge_fixed
@@ -65,13 +66,7 @@ def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
 
 
 def _package() -> Any:
-    try:
-        import mujoco
-    except ImportError as e:
-        raise MissingExtraError(
-            f'MJCF files are read by the package mujoco ({e}): pip install "linkwise[mjcf]"'
-        ) from None
-    return mujoco
+    return require("mujoco", "mjcf", "reading MJCF files")
 
 
 def _is_text(source: Any) -> bool:
