@@ -1,4 +1,4 @@
-"""External forces: constant ones and functions, compiled in and called back, against dense equations and in the books."""
+"""External forces: constant ones and functions, compiled in and called back, in the equations and in the books."""
 
 import numpy as np
 import pytest

@@ -91,7 +91,7 @@ def bias_force(model: Model, q: Array, v: Array, external: Array | None = None, 
 
 
 def external_force(model: Model, q: Array, external: Array) -> Array:
-    """T = Hφf of forces f on the bodies (..., bodies, 6), in one inward sweep: what they do to the joints, (..., nv)."""
+    """T = Hφf of forces f on the bodies (..., bodies, 6), what they do to the joints, (..., nv): one inward sweep."""
     links = evaluate(model, q)
 
     def step(gathered: Any, phi: Transform, H: Array, f: Array) -> Any:

@@ -85,7 +85,7 @@ class Checkpoint:
 
         def write(part: Path) -> None:
             with open(part, "wb") as f:
-                np.savez(f, about=np.array(json.dumps(about)), **kept)  # type: ignore[arg-type]
+                np.savez(f, about=np.array(json.dumps(about)), **kept)
 
         write_through(self.path, write)
         self._last = time.monotonic()

@@ -1,7 +1,7 @@
 """External forces along a motion: constant ones, or functions of time and state, compiled in where they run on symbols.
 
-The joints feel forces f on the bodies as Hφf (:meth:`Robot.external_force`), so they act as further joint forces, and the
-integrators need not know them.
+The joints feel forces f on the bodies as Hφf (:meth:`Robot.external_force`), so they act as further joint forces, and
+the integrators need not know them.
 """
 
 from __future__ import annotations
@@ -146,7 +146,5 @@ def _per_body(robot: Robot, given: Any, q: Array, v: Array) -> Array:
     try:
         out = np.broadcast_to(out, shape)
     except ValueError:
-        raise InputError(
-            f"external forces must have shape {shape}, or one that broadcasts to it, got {out.shape}"
-        ) from None
+        raise InputError(f"external forces must have shape {shape}, or broadcast to it, got {out.shape}") from None
     return out if arrays.is_symbolic(out) or arrays.is_symbolic(v) else out.astype(v.dtype, copy=False)

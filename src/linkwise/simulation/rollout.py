@@ -91,8 +91,8 @@ def simulate(
     acts = controller is not None or tau is not None or external is not None or forces.active
     w = _with_books(v, acts)
     return _simulated(
-        robot, q, w, batch, settings, duration, controller, tau, external, events, parameters, callback, check, progress,
-        threads, target, (checkpoint, checkpoint_seconds),
+        robot, q, w, batch, settings, duration, controller, tau, external, events, parameters, callback, check,
+        progress, threads, target, (checkpoint, checkpoint_seconds),
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Trajectories in files: .npz with NumPy alone, NetCDF and Zarr through xarray, Parquet through PyArrow.
 
-Every file holds time, q, v, a, tau, the energies and external forces, and as JSON what is needed to go on: method, step, passive forces,
-names. Files are written beside their place and moved there, so that a file is whole or not there at all.
+Every file holds time, q, v, a, tau, the energies and external forces, and as JSON what is needed to go on: method,
+step, passive forces, names. Files are written beside their place and moved there, so that a file is whole or not there
+at all.
 """
 
 from __future__ import annotations
@@ -269,7 +270,7 @@ def _read_zarr(path: Path) -> Contents:
 
 
 def _checksum(found: Contents) -> int:
-    return reduce(lambda x, name: crc32(np.ascontiguousarray(found.arrays[name]), x), sorted(found.arrays), 0)
+    return reduce(lambda x, name: crc32(found.arrays[name].tobytes(), x), sorted(found.arrays), 0)
 
 
 # --- Parquet ------------------------------------------------------------------------------------------
