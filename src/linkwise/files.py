@@ -89,7 +89,7 @@ def _replace_folder(part: Path, target: Path, aside: Path) -> None:
 def refuse_unwritable(path: str | os.PathLike[str]) -> None:
     """Raise :class:`FileError` where a file could not be written, before any work is done for it."""
     target = Path(path)
-    if target.is_dir():
+    if target.is_dir() and target.suffix != ".zarr":  # which are folders that are written as one
         raise FileError(cannot_write(path, IsADirectoryError(errno.EISDIR, "is a folder")))
     if not target.parent.is_dir():
         raise FileError(f"cannot write {path}: the folder {target.parent} does not exist; make it first")

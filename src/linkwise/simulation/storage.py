@@ -347,6 +347,14 @@ FORMATS = {
 }
 
 
+def refuse_unknown_format(path: str | os.PathLike[str]) -> None:
+    """Raise :class:`FileError` where the ending says nothing, or something that a missing package would write."""
+    kind = Path(path).suffix.lower()
+    _format(Path(path))
+    for module in {".nc": ("xarray",), ".zarr": ("xarray", "zarr"), ".parquet": ("pyarrow.parquet",)}.get(kind, ()):
+        _needs(module)
+
+
 def _format(path: Path) -> _Format:
     chosen = FORMATS.get(path.suffix.lower())
     if chosen is None:
