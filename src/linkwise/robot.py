@@ -6,6 +6,7 @@ batch dimensions, which broadcast. Frames are given by name. Results keep the pr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -437,15 +438,16 @@ class Robot(Linearized, Diagonalized):
 
     # --- files -----------------------------------------------------------------------------------------
 
-    def to_urdf(self, *, floating_root: bool = False) -> str:
+    def to_urdf(self, *, floating_root: bool = False, folder: str | os.PathLike[str] | None = None) -> str:
         """The text of a URDF file that loads as this robot; :func:`linkwise.save_urdf` writes it.
 
         Cylindrical and universal joints are written as two; joints that the format cannot say are refused by name.
-        ``floating_root`` leaves out a free joint at the root, for programs that add one of their own.
+        ``floating_root`` leaves out a free joint at the root, for programs that add one of their own. Mesh files are
+        named as seen from ``folder``, where the file will lie; without it, by their full paths.
         """
         from .model.urdf_writer import to_urdf
 
-        return to_urdf(self, floating_root=floating_root)
+        return to_urdf(self, floating_root=floating_root, folder=folder)
 
     # --- other robots from this one ------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from ..dynamics.kinematics import body_poses
 from ..dynamics.links import evaluate
 from ..errors import FileError
 from ..model.inertia import Inertia
-from ..model.visuals import Ball, Box, Mesh, Rod, Visual
+from ..model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from ..robot import Robot
 from ..spatial import Transform
 from . import meshes, solids
@@ -210,11 +210,13 @@ def _parts(visual: Visual, folders: Sequence[str | os.PathLike[str]]) -> tuple[m
         return ((solids.ball(shape.radius), None),)
     if isinstance(shape, Rod):
         return ((solids.rod(shape.radius, shape.length, shape.rounded), None),)
+    if isinstance(shape, Surface):
+        return ((solids.creased(Triangles(shape.vertices, shape.faces)), None),)
     assert isinstance(shape, Mesh)
     path = meshes.find(shape, folders)
     if path is None:
         raise FileError(f"{shape.file}: the mesh is not found; mesh_folders= names where packages lie")
-    return tuple((Triangles(t.vertices * shape.scale, t.faces), c) for t, c in meshes.load(path))
+    return tuple((solids.creased(Triangles(t.vertices * shape.scale, t.faces)), c) for t, c in meshes.load(path))
 
 
 def _rgba(colour: Any) -> tuple[float, float, float, float]:

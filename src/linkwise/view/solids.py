@@ -32,6 +32,18 @@ class Triangles(NamedTuple):
         return out / np.where(length > 0, length, 1.0)
 
 
+def creased(triangles: Triangles, angle: float = np.deg2rad(40.0)) -> Triangles:
+    """The same, faces that stand off their neighbours by more than an angle on vertices of their own: edges remain."""
+    corners = triangles.vertices[triangles.faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-300)
+    along = np.einsum("fi,fci->fc", across, triangles.normals()[triangles.faces])
+    sharp = (along < np.cos(angle)).any(axis=1)
+    faces = triangles.faces.copy()
+    faces[sharp] = len(triangles.vertices) + np.arange(3 * sharp.sum()).reshape(-1, 3)
+    return Triangles(np.concatenate([triangles.vertices, corners[sharp].reshape(-1, 3)]), faces)
+
+
 def joined(*parts: Triangles) -> Triangles:
     """Several solids as one."""
     starts = np.cumsum([0, *(len(p.vertices) for p in parts[:-1])])
