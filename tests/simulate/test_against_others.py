@@ -113,7 +113,7 @@ def test_floating_robot_against_scipy_on_quaternions():
 
 
 def test_variational_steps_converge_to_scipy():
-    """Second order: errors fall by four with half the step, and Richardson's combination of two meets SciPy at 1e-10."""
+    """Second order: errors fall by four with half the step, and Richardson's combination of two is SciPy's to 1e-10."""
     r = lw.load("double_pendulum")
     q, v = np.array([0.8, -0.4]), np.array([0.3, 0.5])
     exact = lw.simulate(r, q, v, duration=0.5, step=0.5, method="dop853", rtol=1e-13, atol=1e-14)
