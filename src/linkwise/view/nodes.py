@@ -18,19 +18,17 @@ ARROWS = {"axes": TEAL, "joint_forces": PURPLE, "external": RED, "reactions": GR
 
 
 class Crowd:
-    """All simple solids of a layer that are of one kind and opacity, as one node."""
+    """All simple solids of a layer that are of one kind and colour, as one node."""
 
-    def __init__(self, layer: str, kind: str, opacity: float) -> None:
-        self.layer, self.kind, self.opacity = layer, kind, opacity
+    def __init__(self, layer: str, kind: str, colour: tuple[float, ...]) -> None:
+        self.layer, self.kind, self.colour = layer, kind, colour
         self._bodies: list[int] = []
         self._solids: list[solids.Solid] = []
-        self._colours: list[tuple[int, int, int]] = []
         self.node: Any = None
 
     def add(self, piece: Piece, solid: solids.Solid) -> None:
         self._bodies.append(piece.body)
         self._solids.append(solid)
-        self._colours.append(_bytes(piece.colour))
 
     def show(self, scene: Any, at: Poses, visible: bool) -> Any:
         """Make the node."""
@@ -39,14 +37,14 @@ class Crowd:
         self._places = np.array([s.pose.l for s in self._solids])
         turns, points = self._placed(at)
         self.node = scene.add_batched_meshes_simple(
-            f"/robot/{self.layer}_{self.kind}_{round(255 * self.opacity)}",
+            f"/robot/{self.layer}_{self.kind}_{'_'.join(str(round(255 * x)) for x in self.colour)}",
             unit.vertices,
             unit.faces,
             turns,
             points,
             batched_scales=np.array([s.scale for s in self._solids], dtype=np.float32),
-            batched_colors=np.array(self._colours, dtype=np.uint8),
-            opacity=None if self.opacity > 0.999 else self.opacity,
+            batched_colors=_bytes(_linear(self.colour)),
+            opacity=None if self.colour[3] > 0.999 else self.colour[3],
             lod="off",
             side="double",
             cast_shadow=self.layer == LOOKS,
@@ -134,10 +132,10 @@ class Nodes:
 
     def _add_crowds(self) -> list[Crowd]:
         """Simple solids of one kind are one node: moving them is one message, drawing them one call."""
-        found: dict[tuple[str, str, float], Crowd] = {}
+        found: dict[tuple[str, str, tuple[float, ...]], Crowd] = {}
         for piece in self.scene.pieces:
             for solid in piece.solids:
-                key = (piece.layer, solid.kind, piece.colour[3])
+                key = (piece.layer, solid.kind, piece.colour)
                 found.setdefault(key, Crowd(*key)).add(piece, solid)
         at = self.scene.poses(self.motion.q[0])
         for crowd in found.values():
@@ -248,7 +246,7 @@ class Nodes:
         wrenches = motion.external if name == "external" else motion.reactions
         assert wrenches is not None
         known = np.zeros(wrenches.shape[1:]) if step is None else wrenches[step]
-        return scene.wrench_arrows(at, known, self._largest[name])
+        return scene.wrench_arrows(at, known, self._largest[name], on_line=name == "external")
 
     def _points(self, arrows: Arrows) -> np.ndarray:
         """(n, 2, 3); arrows without length are kept as very short ones, as their number must not change."""
@@ -264,6 +262,11 @@ def _largest_force(wrenches: np.ndarray | None) -> float:
 def _wxyz(R: np.ndarray) -> np.ndarray:
     """Unit quaternions (..., 4), w first, as viser wants them."""
     return np.roll(np.asarray(quaternion_from_rotation(R)), 1, axis=-1)
+
+
+def _linear(colour: Sequence[float]) -> tuple[float, ...]:
+    """A colour as light: viser 1.1 shows those of batches without the sRGB curve, so that they would look pale."""
+    return tuple(x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in colour)
 
 
 def _bytes(colour: Sequence[float]) -> tuple[int, int, int]:

@@ -182,10 +182,19 @@ class Scene:
         tau = np.asarray(tau, float)[..., self._axis_dofs]
         return self.axis_arrows(at, 0.25 * self.size * tau / largest if largest > 0 else 0 * tau)
 
-    def wrench_arrows(self, at: Poses, wrenches: Any, largest: float) -> Arrows:
-        """The force parts of [moment; force] per body (..., bodies, 6), body axes, at the bodies' origins."""
-        force = np.einsum("...nij,...nj->...ni", at.R, np.asarray(wrenches, float)[..., 3:])
-        return Arrows(at.p, at.p + (0.25 * self.size / largest if largest > 0 else 0.0) * force)
+    def wrench_arrows(self, at: Poses, wrenches: Any, largest: float, on_line: bool = False) -> Arrows:
+        """The force parts of [moment; force] per body (..., bodies, 6), body axes, at the bodies' origins.
+
+        With ``on_line`` an arrow lies on its force's line of action, at the point r = F × N / F² that is nearest to the
+        origin; not for what is mostly a couple, whose line is far away.
+        """
+        N, F = (np.einsum("...nij,...nj->...ni", at.R, x) for x in np.split(np.asarray(wrenches, float), 2, axis=-1))
+        start = at.p
+        if on_line:
+            square = (F * F).sum(axis=-1, keepdims=True)
+            r = np.cross(F, N) / np.where(square > 0, square, 1.0)
+            start = start + np.where(np.linalg.norm(r, axis=-1, keepdims=True) < 0.5 * self.size, r, 0.0)
+        return Arrows(start, start + (0.25 * self.size / largest if largest > 0 else 0.0) * F)
 
 
 def _on_bodies(at: Poses, places: list[tuple[int, Transform]]) -> tuple[np.ndarray, np.ndarray]:
