@@ -232,7 +232,7 @@ def _invert(robot: Robot, q: np.ndarray, say: Say) -> None:
         " accelerations of a chain, counted exactly:",
     )
     say("")
-    sizes = (5, 10, 20, 40)
+    sizes = (4, 8, 16, 24)
     rows = [("links", *(str(n) for n in sizes))]
     for label, method in (("sweeps along the chain", "articulated_body"), ("through the matrix", "composite_cholesky")):
         rows.append((label, *(f"{operations(chain(n), method):,}" for n in sizes)))
