@@ -35,3 +35,7 @@ print(f"\nkinetic {kinetic:.3f} J, potential {potential:.3f} J, centre of mass",
 qs = robot.random_configuration(rng, batch=(4, 5))
 print("\na batch of mass matrices:", robot.mass_matrix(qs).shape)
 print("tool positions of the batch:", robot.pose(qs, "tool0")[1].shape)
+
+# A picture of the arm in this pose, with its frames and the axes of its joints.
+lw.view.save("first_steps.png", q, robot, show=("looks", "frames", "axes"))
+print("\nfirst_steps.png written")

@@ -40,3 +40,7 @@ print(lw.check_identity(lambda o: o.phi @ o.psi, lambda o: o.psi @ o.phi))
 # What it costs, counted exactly for this robot, and the recursions it runs as.
 print()
 print(short.explain())
+
+# Where the operators have entries: φ and ψ, 𝓜 and its factors.
+lw.plots.operators(robot, q).savefig("operators.png")
+print("\noperators.png written")

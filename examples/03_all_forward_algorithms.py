@@ -32,3 +32,8 @@ a, tau_out = robot.hybrid_dynamics(q, v, np.zeros(robot.nv), tau, prescribed=leg
 largest = max(abs(tau_out[robot.v_slices[robot.joint(name)]][0]) for name in legs)
 print(f"\nhybrid dynamics: {len(legs)} leg joints held at zero acceleration, which takes up to {largest:.2f} N m")
 print("consistent:", np.allclose(robot.inverse_dynamics(q, v, a), tau_out))
+
+# What O(N), O(N²) and O(N³) cost as compiled programs, operation by operation, on chains of N hinges.
+counted = lw.plots.measure_costs(sizes=(2, 4, 6, 8, 12, 16), timed=False)
+lw.plots.costs(counted).savefig("algorithm_costs.png")
+print("algorithm_costs.png written")

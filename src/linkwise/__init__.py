@@ -36,7 +36,7 @@ from .model.joints import (
     Universal,
 )
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
-from .model.visuals import Ball, Box, Mesh, Rod, Visual
+from .model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from .robot import Robot
 from .robot_linear import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
 
@@ -128,6 +128,7 @@ __all__ = [
     "SingularError",
     "SpaceError",
     "Spherical",
+    "Surface",
     "Trajectory",
     "Universal",
     "UnknownNameError",

@@ -6,7 +6,10 @@ import contextlib
 import errno
 import os
 import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from .errors import FileError
 
@@ -34,28 +37,59 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         if target.exists() and not target.is_file():  # a device or a pipe; a folder fails here
             target.write_bytes(data)
         else:
-            _replace(target, data)
+            _replace(target, lambda part: part.write_bytes(data))
     except OSError as e:
         raise FileError(cannot_write(path, e)) from e
 
 
-def _replace(target: Path, data: bytes) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+def write_through(path: str | os.PathLike[str], writer: Callable[[Path], Any]) -> None:
+    """Let ``writer(part)`` fill a file or folder beside the target, with the same ending, then give it its name."""
     try:
-        part.write_bytes(data)
-        if target.exists():
-            shutil.copymode(target, part)
-        os.replace(part, target)
-    except BaseException:  # Ctrl-C too leaves nothing behind
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+        _replace(Path(os.path.realpath(path)), writer)
+    except OSError as e:
+        raise FileError(cannot_write(path, e)) from e
+
+
+def _replace(target: Path, writer: Callable[[Path], Any]) -> None:
+    """A folder beside the target keeps what is not whole yet: Ctrl-C too leaves nothing behind."""
+    room = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:
+        part = room / target.name
+        writer(part)
+        if part.is_dir():
+            _replace_folder(part, target, room / "before")
+        else:
+            _settle(part)
+            if target.is_file():
+                shutil.copymode(target, part)
+            os.replace(part, target)
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _settle(part: Path) -> None:
+    """Make sure the bytes are on the disk before the name is: otherwise a power cut may leave an empty file."""
+    with contextlib.suppress(OSError), open(part, "rb+") as f:
+        os.fsync(f.fileno())
+
+
+def _replace_folder(part: Path, target: Path, aside: Path) -> None:
+    """A folder cannot be put over another: the old one is moved aside, and back where the new one cannot follow."""
+    if not target.exists():
+        os.rename(part, target)
+        return
+    os.rename(target, aside)
+    try:
+        os.rename(part, target)
+    except BaseException:
+        os.rename(aside, target)
         raise
 
 
 def refuse_unwritable(path: str | os.PathLike[str]) -> None:
     """Raise :class:`FileError` where a file could not be written, before any work is done for it."""
     target = Path(path)
-    if target.is_dir():
+    if target.is_dir() and target.suffix != ".zarr":  # which are folders that are written as one
         raise FileError(cannot_write(path, IsADirectoryError(errno.EISDIR, "is a folder")))
     if not target.parent.is_dir():
         raise FileError(f"cannot write {path}: the folder {target.parent} does not exist; make it first")

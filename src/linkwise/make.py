@@ -47,7 +47,7 @@ def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
 
 def save_urdf(robot: Robot, path: str | os.PathLike[str], *, floating_root: bool = False) -> None:
     """Write a robot as a URDF file that loads as the same robot; see :meth:`Robot.to_urdf`."""
-    write_text(path, robot.to_urdf(floating_root=floating_root))
+    write_text(path, robot.to_urdf(floating_root=floating_root, folder=Path(path).parent))
 
 
 def robot_names() -> list[str]:

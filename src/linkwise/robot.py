@@ -6,6 +6,7 @@ batch dimensions, which broadcast. Frames are given by name. Results keep the pr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -175,6 +176,11 @@ class Robot(Linearized, Diagonalized):
     def link_forces(self, q: Any, v: Any, a: Any, external: Any = None) -> Array:
         """f(k), (..., bodies, 6) [N m, N]: the force on each body by its inboard neighbour, body axes, at its joint."""
         return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
+
+    @compiled("q", "external")
+    def external_force(self, q: Any, external: Any) -> Array:
+        """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
+        return self._with_forces(inverse.external_force, 1, external, q)
 
     def wrenches(self, q: Any, forces: Mapping[str, Any]) -> Array:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
@@ -443,15 +449,16 @@ class Robot(Linearized, Diagonalized):
 
     # --- files -----------------------------------------------------------------------------------------
 
-    def to_urdf(self, *, floating_root: bool = False) -> str:
+    def to_urdf(self, *, floating_root: bool = False, folder: str | os.PathLike[str] | None = None) -> str:
         """The text of a URDF file that loads as this robot; :func:`linkwise.save_urdf` writes it.
 
         Cylindrical and universal joints are written as two; joints that the format cannot say are refused by name.
-        ``floating_root`` leaves out a free joint at the root, for programs that add one of their own.
+        ``floating_root`` leaves out a free joint at the root, for programs that add one of their own. Mesh files are
+        named as seen from ``folder``, where the file will lie; without it, by their full paths.
         """
         from .model.urdf_writer import to_urdf
 
-        return to_urdf(self, floating_root=floating_root)
+        return to_urdf(self, floating_root=floating_root, folder=folder)
 
     # --- other robots from this one ------------------------------------------------------------------
 

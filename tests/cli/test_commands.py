@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import types
 import warnings
 
 import numpy as np
@@ -201,31 +200,7 @@ def test_explain_latex_motion_and_names(capsys):
 # --- linearize ---------------------------------------------------------------------------------------
 
 
-def by_differences(self, q, v, tau):
-    """A linearisation by central differences, in place of the robot's own."""
-    n, h = self.nv, 1e-6
-    f = lambda q, v, tau: self.forward_dynamics(q, v, tau, target="numpy")
-    columns = [np.zeros((n, n)) for _ in range(3)]
-    for i, d in enumerate(np.eye(n) * h):
-        columns[0][:, i] = (f(self.integrate(q, d), v, tau) - f(self.integrate(q, -d), v, tau)) / (2 * h)
-        columns[1][:, i] = (f(q, v + d, tau) - f(q, v - d, tau)) / (2 * h)
-        columns[2][:, i] = (f(q, v, tau + d) - f(q, v, tau - d)) / (2 * h)
-    A = np.block([[np.zeros((n, n)), np.eye(n)], columns[:2]])
-    B = np.vstack([np.zeros((n, n)), columns[2]])
-
-    def state_space(step=None):
-        return (A, B) if step is None else (np.eye(2 * n) + step * A, step * B)
-
-    return types.SimpleNamespace(state_space=state_space)
-
-
-@pytest.fixture
-def linearizes(monkeypatch):
-    if not hasattr(lw.Robot, "linearize_forward"):
-        monkeypatch.setattr(lw.Robot, "linearize_forward", by_differences, raising=False)
-
-
-def test_linearize_a_pendulum(capsys, linearizes, tmp_path):
+def test_linearize_a_pendulum(capsys, tmp_path):
     """A rod hanging from its end swings with ω² = 3g/2l."""
     robot = lw.assemble(
         "rod", [lw.Body("rod", lw.Revolute("y"), lw.Inertia.cylinder(1.0, 0.01, (0, 0, 0), (0, 0, -1)))]
@@ -241,7 +216,7 @@ def test_linearize_a_pendulum(capsys, linearizes, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["npz", "json"])
-def test_linearize_writes_files(capsys, linearizes, tmp_path, ending):
+def test_linearize_writes_files(capsys, tmp_path, ending):
     path = tmp_path / f"model.{ending}"
     code, out, err = run(capsys, "linearize", "cartpole", "--q", "-0.1 0.2", "--v", "-1,.5", "--output", path)
     assert (code, err) == (0, "")
@@ -252,7 +227,7 @@ def test_linearize_writes_files(capsys, linearizes, tmp_path, ending):
     np.testing.assert_allclose(found["v"], [-1, 0.5])
 
 
-def test_linearize_in_steps(capsys, linearizes):
+def test_linearize_in_steps(capsys):
     exact = data(capsys, "linearize", "double_pendulum")["modes"]
     stepped = data(capsys, "linearize", "double_pendulum", "--step", "0.00001")["modes"]
     frequencies = [sorted(m["frequency"] for m in modes) for modes in (exact, stepped)]
@@ -332,96 +307,115 @@ def test_export_refuses(capsys, argv, words):
     assert words in err
 
 
-# --- simulate, plot, view: a skin over what may not be there yet --------------------------------------
+# --- simulate, plot, view ----------------------------------------------------------------------------
 
 
-class Fake:
-    """A trajectory as lw.simulate gives it: a robot at rest without gravity."""
-
-    def __init__(self, robot, q, v):
-        self.time = np.array([0.0, 0.5, 1.0])
-        self.q, self.v = np.tile(q, (3, 1)), np.tile(v, (3, 1))
-
-    def save(self, path):
-        np.savez(path, q=self.q)
-
-
-@pytest.fixture
-def simulates(monkeypatch):
-    asked = {}
-
-    def simulate(robot, q, v, **options):
-        asked.update(options)
-        return Fake(robot, q, v)
-
-    monkeypatch.setattr(lw, "simulate", simulate, raising=False)
-    return asked
-
-
-def test_simulate(capsys, simulates, tmp_path):
+def test_simulate(capsys, tmp_path):
     path = tmp_path / "t.npz"
-    argv = ["simulate", "panda", "--q", "neutral", "--duration", "1", "--method", "rk4", "--output", path]
-    code, out, err = run(capsys, *argv)
+    argv = ["simulate", "panda", "--q", "neutral", "--duration", "0.1", "--method", "variational", "--output", path]
+    code, out, err = run(capsys, *argv, "--every", "10")
     assert (code, err) == (0, "")
-    assert simulates == {"duration": 1.0, "step": 0.001, "method": "rk4"}
-    assert "3 samples" in out
-    assert path.exists()
-    assert data(capsys, "simulate", "panda")["drift"] == 0
+    assert "11 samples" in out
+    robot = lw.load("panda")
+    found = lw.Trajectory.load(path, robot)
+    own = lw.simulate(robot, robot.neutral(), duration=0.1, method="variational", every=10)
+    assert np.array_equal(found.q, own.q)
+    shown = data(capsys, "simulate", "panda", "--q", "neutral", "--duration", "0.1")
+    assert shown["drift"] < 1e-6 and shown["method"] == "rk4" and len(shown["q"]) == 7
+
+
+def test_simulate_with_forces(capsys, tmp_path):
+    path = tmp_path / "t.npz"
+    argv = ["--q", "random:3", "--tau", "hold", "--push", "tcp=0,0,15", "--limits", "--damping", "--friction"]
+    shown = data(capsys, "simulate", "panda", *argv, "--duration", "0.1", "-o", path)
+    robot = lw.load("panda")
+    q = robot.random_configuration(3)
+    tau = robot.gravity_force(q)
+    own = lw.simulate(
+        robot, q, controller=lambda r, t, q, v: tau, external={"tcp": [0, 0, 0, 0, 0, 15]}, duration=0.1, limits=True,
+        damping=True, friction=True,
+    )  # fmt: skip
+    found = lw.Trajectory.load(path, robot)
+    assert np.abs(found.q - own.q).max() < 1e-13 and np.allclose(found.external, own.external)
+    assert shown["external"] == pytest.approx(own.energy.external[-1]) and shown["external"] > 0
+    assert "external" in run(capsys, "simulate", "panda", *argv, "--duration", "0.01")[1]
+
+
+def test_simulate_goes_on_from_a_checkpoint(capsys, tmp_path):
+    path = tmp_path / "c"
+    first = ["simulate", "double_pendulum", "--checkpoint", path]
+    assert run(capsys, *first, "--duration", "0.1")[0] == 0
+    assert data(capsys, *first, "--duration", "0.2")["q"] == data(capsys, *first[:2], "--duration", "0.2")["q"]
+    code, _, err = run(capsys, *first, "--duration", "0.2", "--step", "0.002")
+    assert code == 2 and "of another run" in err
 
 
 @pytest.mark.parametrize(
-    "argv", [["--duration", "0"], ["--step", "-1"], ["--q", "1,2"], ["--v", "nope"], ["--q", "j=1"]]
+    "argv",
+    [
+        *(["--duration", "0"], ["--step", "-1"], ["--q", "1,2"], ["--v", "nope"], ["--q", "j=1"], ["--every", "0"]),
+        *(["--method", "euler"], ["--push", "tcp"], ["--push", "tcp=1,2"], ["--push", "nowhere=1,2,3"]),
+        *(["--tau", "1,2"], ["-o", "x.txt"], ["-o", "no/x.npz"]),
+    ],
 )
-def test_simulate_refuses(capsys, simulates, argv):
+def test_simulate_refuses(capsys, argv):
     code, out, err = run(capsys, "simulate", "panda", *argv)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
 
 
-def test_plot(capsys, simulates, monkeypatch, tmp_path):
+@pytest.mark.parametrize("picture", ["joints", "energy", "phase", "manipulability", "operators"])
+def test_plot(capsys, tmp_path, picture):
     pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure
-
-    def joints(trajectory, robot=None) -> Figure:
-        """Angles over time."""
-        figure = Figure()
-        figure.add_subplot().plot(trajectory.time, trajectory.q)
-        return figure
-
-    def pose(robot, q=None, frame=None) -> "Figure":
-        """A frame."""
-        assert (robot.name, q.shape, frame) == ("panda", (7,), "tcp")
-        return Figure()
-
-    plots = types.SimpleNamespace(joints=joints, pose=pose, helper=lambda: None)
-    monkeypatch.setattr(lw, "plots", plots, raising=False)
     path = tmp_path / "p.png"
-    assert run(capsys, "plot", "panda", "joints", "-o", path)[0] == 0
+    code, out, err = run(capsys, "plot", "panda", picture, "--duration", "0.05", "-o", path)
+    assert (code, err) == (0, "") and str(path) in out
     assert path.read_bytes().startswith(b"\x89PNG")
-    assert run(capsys, "plot", "panda", "pose", "--frame", "tcp", "-o", path)[0] == 0
+
+
+def test_plot_of_a_trajectory_and_a_frame(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    motion, path = tmp_path / "t.npz", tmp_path / "p.svg"
+    assert run(capsys, "simulate", "panda", "--duration", "0.05", "-o", motion)[0] == 0
+    argv = ["plot", "panda", "manipulability", "--trajectory", motion, "--frame", "flange", "-o", path]
+    assert run(capsys, *argv)[0] == 0
+    assert "flange" in path.read_text(encoding="utf-8") or path.stat().st_size > 1000
     listed = data(capsys, "plot", "panda", "--list")["pictures"]
-    assert listed == {"joints": "Angles over time.", "pose": "A frame."}
-    for argv, words in ((["nope"], "choose from joints"), ([], "name a picture"), (["joints", "-o", "x.txt"], ".svg")):
+    assert set(listed) == {"costs", "energy", "joints", "manipulability", "operators", "phase"}
+    for argv, words in ((["nope"], "choose from costs"), ([], "name a picture"), (["joints", "-o", "x.txt"], ".svg")):
         code, _, err = run(capsys, "plot", "panda", *argv)
         assert code == 2
         assert words in err
 
 
-def test_view(capsys, simulates, monkeypatch, tmp_path):
-    from linkwise import view
+def test_view_writes(capsys, tmp_path):
+    pytest.importorskip("PIL")
+    for name, argv in (("a.png", []), ("b.png", ["--show", "looks,axes,center_of_mass"]), ("c.gif", ["--play"])):
+        path = tmp_path / name
+        code, out, err = run(capsys, "view", "panda", "--duration", "0.1", *argv, "-o", path)
+        assert (code, err) == (0, "") and str(path) in out
+        assert path.stat().st_size > 1000
+    assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()
+    for argv in (["--show", "ghosts"], ["-o", "x.txt"], ["--port", "99999"]):
+        code, out, err = run(capsys, "view", "panda", "--no-browser", *argv)
+        assert (code, out) == (2, "") and err.count("\n") == 1
+
+
+def test_view_serves_until_ctrl_c(capsys, monkeypatch):
+    pytest.importorskip("viser")
+    from urllib.request import urlopen
+
+    from linkwise.view.viewer import Viewer
 
     seen = {}
 
-    def show(shown, robot, **options):
-        seen.update(options, shown=shown)
-        return types.SimpleNamespace(wait=lambda: None)
+    def looked_at(self):
+        seen["page"] = urlopen(self.url).read()
+        self.stop()
 
-    monkeypatch.setattr(view, "open", show, raising=False)
-    monkeypatch.setattr(view, "save", lambda path, shown, robot: path and seen.update(saved=path), raising=False)
-    assert run(capsys, "view", "panda", "--port", "9000", "--no-browser")[0] == 0
-    assert (seen["port"], seen["browser"], seen["shown"].shape) == (9000, False, (7,))
-    assert run(capsys, "view", "panda", "--play", "-o", tmp_path / "x.html")[0] == 0
-    assert seen["saved"].endswith("x.html")
+    monkeypatch.setattr(Viewer, "wait", looked_at)
+    shown = data(capsys, "view", "panda", "--port", "0", "--no-browser")
+    assert shown["url"].startswith("http://localhost:") and b"<html" in seen["page"].lower()
 
 
 # --- bench, demo -------------------------------------------------------------------------------------

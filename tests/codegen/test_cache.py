@@ -91,6 +91,24 @@ def test_a_request_answered_before_needs_no_tracing(folder, monkeypatch):
         lw.load("panda").compile("mass_matrix")
 
 
+def test_tuples_and_loops_of_steps_are_remembered_too(folder, monkeypatch):
+    def asked():
+        robot = lw.load("double_pendulum")
+        pose = robot.pose([0.1, 0.2], robot.tips[0], target="cpu")
+        return pose, lw.simulate(robot, [0.1, 0.2], duration=0.01, target="cpu")
+
+    (R, p), motion = asked()
+
+    def refuse(*_, **__):
+        raise AssertionError("traced again")
+
+    monkeypatch.setattr("linkwise.codegen.compile.trace", refuse)
+    monkeypatch.setattr("linkwise.simulation.steppers.trace", refuse)
+    (again_R, again_p), again = asked()
+    assert type(R) is type(again_R) and np.array_equal(R, again_R) and np.array_equal(p, again_p)
+    assert np.array_equal(motion.q, again.q)
+
+
 def test_requests_differ_by_robot_function_and_arguments(folder):
     from linkwise.codegen.requests import request
 

@@ -13,7 +13,9 @@ from linkwise.codegen.program import trace
 
 # Functions of a state alone that return arrays; test_default.py has the others.
 APART = ("hybrid_dynamics", "jacobian_inner_inverse", "poses", "velocities", "accelerations")
-SIGNATURES = {k: tuple(n for n in v if n != "external") for k, v in catalogue(lw.Robot).items()}
+SIGNATURES = {
+    k: v if k == "external_force" else tuple(n for n in v if n != "external") for k, v in catalogue(lw.Robot).items()
+}
 SIGNATURES = {k: v for k, v in SIGNATURES.items() if "force" not in v and k not in APART}
 
 
@@ -28,7 +30,8 @@ def own_cache(tmp_path, monkeypatch):
 def arguments(robot, names, batch, rng, dtype=float):
     out = []
     for name in names:
-        x = robot.random_configuration(rng, batch) if name[0] == "q" else rng.normal(size=(*batch, robot.nv))
+        size = 6 * len(robot.bodies) if name == "external" else robot.nv
+        x = robot.random_configuration(rng, batch) if name[0] == "q" else rng.normal(size=(*batch, size))
         out.append(x.astype(dtype))
     return out
 

@@ -292,7 +292,7 @@ def test_python_control_takes_one_system():
 def test_without_python_control(monkeypatch):
     r, s = robot("panda"), state(robot("panda"), ())
     monkeypatch.setitem(sys.modules, "control", None)
-    with pytest.raises(lw.InputError, match="pip install control"):
+    with pytest.raises(lw.MissingExtraError, match="pip install control"):
         r.linearize_forward(s.q, s.v, s.tau).state_space().to_control()
 
 

@@ -1,6 +1,7 @@
 """Trajectories: parts, quantities on demand, files, and going on from them."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,12 +65,12 @@ def test_what_follows_from_the_states():
     assert "drift" in str(books)
 
 
-@pytest.mark.parametrize("ending", ["npz", "nc", "parquet"])
+@pytest.mark.parametrize("ending", ["npz", "nc", "zarr", "parquet"])
 @pytest.mark.parametrize("batch", [(), (2, 3)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_saved_and_loaded(ending, batch, dtype, tmp_path):
     if ending != "npz":
-        pytest.importorskip({"nc": "h5netcdf", "parquet": "pyarrow"}[ending])
+        pytest.importorskip({"nc": "h5netcdf", "zarr": "zarr", "parquet": "pyarrow"}[ending])
     r = lw.load("quadruped")
     q = r.random_configuration(0, batch).astype(dtype)
     t = lw.simulate(
@@ -101,13 +102,15 @@ def test_dataset():
 
 
 @pytest.mark.parametrize("method", ["semi_implicit", "rk4", "variational"])
-@pytest.mark.parametrize("through_file", [False, True])
-def test_resumed_is_uninterrupted(method, through_file, tmp_path):
+@pytest.mark.parametrize("ending", [None, "npz", "nc", "zarr", "parquet"])
+def test_resumed_is_uninterrupted(method, ending, tmp_path):
+    if ending not in (None, "npz"):
+        pytest.importorskip({"nc": "h5netcdf", "zarr": "zarr", "parquet": "pyarrow"}[ending])
     whole = example((3,), duration=0.2, method=method, damping=0.01)
     half = example((3,), duration=0.1, method=method, damping=0.01)
-    if through_file:
-        half.save(tmp_path / "half.npz")
-        half = lw.Trajectory.load(tmp_path / "half.npz", half.robot)
+    if ending:
+        half.save(tmp_path / f"half.{ending}")
+        half = lw.Trajectory.load(tmp_path / f"half.{ending}", half.robot)
     both = half.resume(0.1, law)
     assert np.array_equal(both.time, whole.time)
     for name in ("q", "v", "exchanged"):
@@ -136,13 +139,34 @@ def test_resumed_with_a_table_and_adaptive():
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.98])
 def test_cut_files_are_refused(ending, kept, tmp_path):
     if ending != "npz":
-        pytest.importorskip({"nc": "h5netcdf", "parquet": "pyarrow"}[ending])
+        pytest.importorskip({"nc": "h5netcdf", "zarr": "zarr", "parquet": "pyarrow"}[ending])
     path = tmp_path / f"run.{ending}"
     example(duration=1.0, every=1).save(path)
     data = path.read_bytes()
     path.write_bytes(data[: int(kept * len(data))])
     with pytest.raises(lw.FileError, match=f"cannot read .*run.{ending}"):
         lw.Trajectory.load(path)
+
+
+def test_cut_zarr_folders_are_refused(tmp_path):
+    pytest.importorskip("zarr")
+    path = tmp_path / "run.zarr"
+    t = example(duration=0.1)
+    t.save(path)
+    for name in ("q", "time", "q/0.0", ".zmetadata"):
+        t.save(path)  # over what is broken
+        assert np.array_equal(lw.Trajectory.load(path).q, t.q)
+        part = path / name
+        if part.is_dir():
+            shutil.rmtree(part)
+        else:
+            part.write_bytes(b"")
+        with pytest.raises(lw.FileError, match=r"cannot read .*run\.zarr"):
+            lw.Trajectory.load(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.zarr"]
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(lw.FileError, match="cannot read"):
+        lw.Trajectory.load(tmp_path / "empty.zarr")
 
 
 def test_foreign_files_are_refused(tmp_path):
@@ -153,7 +177,7 @@ def test_foreign_files_are_refused(tmp_path):
             lw.Trajectory.load(tmp_path / name)
     with pytest.raises(lw.FileError, match="no such file"):
         lw.Trajectory.load(tmp_path / "none.npz")
-    with pytest.raises(lw.FileError, match=r"\.npz, \.nc, \.parquet"):
+    with pytest.raises(lw.FileError, match=r"\.npz, \.nc, \.zarr, \.parquet"):
         lw.Trajectory.load(tmp_path / "run.csv")
     example().save(tmp_path / "run.npz")
     with pytest.raises(lw.FileError, match="its joints are"):
@@ -180,7 +204,9 @@ def test_old_netcdf_through_scipy(tmp_path, monkeypatch):
     assert np.array_equal(lw.Trajectory.load(tmp_path / "old.nc").q, t.q)
 
 
-@pytest.mark.parametrize("module, ending", [("xarray", "nc"), ("pyarrow", "parquet")])
+@pytest.mark.parametrize(
+    "module, ending", [("xarray", "nc"), ("xarray", "zarr"), ("zarr", "zarr"), ("pyarrow", "parquet")]
+)
 def test_a_missing_package_is_named_with_the_command_that_brings_it(module, ending, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     t = example()

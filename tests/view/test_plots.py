@@ -172,3 +172,43 @@ def test_a_missing_package_says_what_brings_it(falling, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(LinkwiseError, match=r'pip install "linkwise\[plot\]"'):
         lw.plots.joints(falling)
+
+
+def curves(ax):
+    return {line.get_label(): line for line in ax.get_lines() if not line.get_label().startswith("_")}
+
+
+def test_the_energy_book_has_the_books_of_a_simulation():
+    robot = lw.load("panda")
+    t = lw.simulate(
+        robot, robot.neutral(), external={"tcp": [0, 0, 0, 5, 0, 0]}, duration=0.2, damping=0.3,
+        controller=lambda r, t, q, v: 0.5 * r.gravity_force(q),
+    )  # fmt: skip
+    upper, lower = lw.plots.energy(t).axes
+    drawn = curves(upper)
+    assert_allclose(drawn["external forces"].get_ydata(), t.energy.external)
+    assert_allclose(drawn["damping and friction"].get_ydata(), -t.energy.dissipated)
+    assert_allclose(drawn["work of the joint forces"].get_ydata(), t.energy.work)
+    assert "stops" not in drawn  # nothing to see
+    assert_allclose(lower.get_lines()[0].get_ydata(), t.energy.drift, atol=1e-12)
+
+
+def test_of_many_joints_the_liveliest_are_named():
+    robot = lw.chain(30)
+    t = lw.simulate(robot, np.full(30, 0.3), duration=0.05)
+    figure = lw.plots.joints(t)
+    assert "no joint forces" in figure._suptitle.get_text() and len(figure.axes) == 2  # no empty panel
+    drawn = curves(figure.axes[0])
+    assert "22 that move less" in drawn and len(drawn) == 9
+    spans = np.ptp(t.q, axis=0)
+    assert {f"joint{i + 1}" for i in np.argsort(-spans)[:8]} == set(drawn) - {"22 that move less"}
+    portraits = lw.plots.phase(t)
+    assert "16 joints of 30" in portraits._suptitle.get_text()
+
+
+def test_crossovers_are_marked_in_both_panels():
+    table = {"articulated_body": (10.0, 20.0, 40.0), "composite_cholesky": (4.0, 19.0, 64.0)}
+    figure = lw.plots.costs(Costs((2, 4, 8), {k: tuple(map(int, x)) for k, x in table.items()}, table))
+    said = [[t.get_text() for t in ax.texts] for ax in figure.axes]
+    assert "cheaper than O(N³)" in said[0][0] and "faster than O(N³)" in said[1][0]
+    assert Costs((2, 4), {}, {}).crossover({"a": (97.0, 90.0), "b": (100.0, 100.0)}, "a", "b", 0.05) > 2

@@ -153,6 +153,20 @@ def test_wrench_arrows_are_in_world_axes(rng):
     assert_allclose((arrows.end - arrows.start)[:-1], 0, atol=1e-13)
 
 
+def test_external_forces_lie_on_their_lines_of_action():
+    robot = lw.load("panda")
+    scene, q = Scene(robot), robot.neutral()
+    at, force = scene.poses(q), np.array([3.0, 1.0, 0.0])
+    wrenches = robot.wrenches(q, {"tcp": [0, 0, 0, *force]})
+    arrows = scene.wrench_arrows(at, wrenches, 1.0, on_line=True)
+    tool = robot.pose(q, "tcp")[1]
+    assert np.linalg.norm(arrows.start[-1] - at.p[-1]) > 0.05
+    assert_allclose(np.cross(tool - arrows.start[-1], force), 0, atol=1e-12)
+    assert_allclose(np.cross(arrows.end[-1] - arrows.start[-1], force), 0, atol=1e-12)
+    couple = scene.wrench_arrows(at, robot.wrenches(q, {"tcp": [9, 9, 9, 1e-3, 0, 0]}), 1.0, on_line=True)
+    assert_allclose(couple.start, at.p)  # its line is far away
+
+
 def test_a_robot_without_mass_or_bodies_can_still_be_drawn():
     empty = lw.assemble("empty", [])
     scene = Scene(empty)

@@ -30,10 +30,9 @@ def eventually(condition, seconds=5.0):
     return True
 
 
-def bodies_at(viewer):
-    """Where the viewer has put the bodies: positions (n, 3) and rotations (n, 3, 3)."""
-    nodes = viewer._nodes._bodies
-    w, x, y, z = np.array([n.wxyz for n in nodes]).T
+def rotations(wxyz):
+    """(n, 3, 3) of quaternions (n, 4)."""
+    w, x, y, z = np.asarray(wxyz, float).T
     R = np.stack(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -41,15 +40,22 @@ def bodies_at(viewer):
             [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
         ]
     )
-    return np.array([n.position for n in nodes]), np.moveaxis(R, -1, 0)
+    return np.moveaxis(R, -1, 0)
 
 
 def assert_shows(viewer, q):
-    p, R = bodies_at(viewer)
-    for i, body in enumerate(viewer.robot.bodies):
-        turned, at = viewer.robot.pose(q, body.name)
-        assert_allclose(p[i], at, atol=1e-6)
-        assert_allclose(R[i], turned, atol=1e-6)
+    """Every solid that the viewer draws is where its body is."""
+    shown = 0
+    for crowd in viewer._nodes._crowds:
+        if not viewer._nodes.is_shown(crowd.layer):
+            continue
+        R, p = rotations(crowd.node.batched_wxyzs), np.asarray(crowd.node.batched_positions)
+        for i, (body, solid) in enumerate(zip(crowd._bodies, crowd._solids)):
+            turned, at = (np.eye(3), np.zeros(3)) if body < 0 else viewer.robot.pose(q, viewer.robot.bodies[body].name)
+            assert_allclose(p[i], at + turned @ solid.pose.l, atol=2e-6)
+            assert_allclose(R[i], turned @ solid.pose.R, atol=2e-6)
+            shown += 1
+    assert shown > len(viewer.robot.bodies)
 
 
 def test_seek_shows_the_motion_at_a_time(viewer):

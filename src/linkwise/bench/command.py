@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FileError, InputError
+from ..extras import require
 from ..files import refuse_unwritable, write_text
 
 if TYPE_CHECKING:
@@ -177,7 +178,4 @@ def _read(path: Path) -> Report:
 
 
 def _needs_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError('--plot needs matplotlib: pip install "linkwise[plot]"') from None
+    require("matplotlib", "plot", "--plot")

@@ -36,7 +36,7 @@ def urdf(robot: Model) -> str:
         replace(b, joint=replace(b.joint, limits=far, mimic=None)) if b.joint.kind.nv == 1 else b for b in robot.bodies
     )
     base = robot.base if floats(robot) else _held(robot.base)
-    plain = replace(robot, bodies=bodies, extra_frames=(), gravity=STANDARD_GRAVITY, base=base)
+    plain = replace(robot, bodies=bodies, extra_frames=(), gravity=STANDARD_GRAVITY, base=base, visuals=())
     return to_urdf(plain, floating_root=floats(robot))
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..files import refuse_unwritable, write_text
+from ..files import refuse_unwritable
+from ..make import save_urdf
 from .arguments import add_robot, robot_of
 from .command import Command, Output
 
@@ -60,13 +61,13 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
 def _export_robot(robot: Robot, arguments: argparse.Namespace, out: Output) -> None:
     if arguments.function is not None:
         raise InputError(f"--target urdf writes the robot, so no function ({arguments.function}) can be given")
-    text = robot.to_urdf()
     if arguments.output == "-":
+        text = robot.to_urdf()
         out.say(text.rstrip("\n"))
         out.give(urdf=text)
         return
     path = arguments.output or f"{Path(robot.name).name or 'robot'}.urdf"
-    write_text(path, text)
+    save_urdf(robot, path)
     out.say(f"Written: {path}")
     out.give(files=[str(path)])
 

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from .. import __version__
 from ..bench import command as bench_command
-from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, view
+from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, sweep, view
 from .arguments import STATE_OPTIONS
 from .command import BAD_INPUT, INTERRUPTED, OK, Command, Output, to_json
 from .words import one_line, show_warning, spell_what_cannot_be_shown
@@ -40,12 +40,21 @@ COMMANDS: tuple[Command, ...] = (
         bench_command.EXAMPLES,
         own_json=True,
     ),
+    sweep.COMMAND,
     completion.COMMAND,
 )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit code."""
+    try:
+        return _main(argv)
+    except KeyboardInterrupt:
+        print("linkwise: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _main(argv: Sequence[str] | None) -> int:
     spell_what_cannot_be_shown(sys.stdout, sys.stderr)
     parser = build_parser()
     arguments = parser.parse_args(_with_negative_numbers(sys.argv[1:] if argv is None else list(argv)))
@@ -63,9 +72,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader went away, as `linkwise demo | head` does
         _forget_stdout()
         return OK
-    except KeyboardInterrupt:
-        print("linkwise: interrupted", file=sys.stderr)
-        return INTERRUPTED
     except Exception as e:
         if getattr(arguments, "debug", False):
             raise

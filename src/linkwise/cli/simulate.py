@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,39 +11,52 @@ import linkwise as lw
 
 from ..errors import InputError
 from ..files import refuse_unwritable
-from .arguments import STATES, add_robot, configuration, robot_of, velocity
+from .arguments import STATES, add_robot, configuration, joint_forces, robot_of, velocity
 from .command import Command, Output, number
+
+if TYPE_CHECKING:
+    from ..robot import Robot
 
 EXAMPLES = """examples:
   linkwise simulate double_pendulum --duration 5
-  linkwise simulate panda --q middle --step 0.001 --method rk4 --output fall.npz
-  linkwise simulate my_arm.urdf --q elbow=0.5 --v random --json
+  linkwise simulate panda --q middle --step 0.001 --method variational --output fall.npz
+  linkwise simulate panda --damping --limits --push tcp=20,0,0 --duration 2 --every 10 -o pushed.nc
+  linkwise simulate my_arm.urdf --q elbow=0.5 --v random --tau hold --json
+  linkwise simulate humanoid --floating --duration 600 --checkpoint run.checkpoint -o run.zarr
 """
+METHODS = "semi_implicit, rk4, variational; with SciPy rk23, rk45, dop853, radau, bdf, lsoda"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("--q", default="middle", metavar="STATE", help="where it starts (middle)")
     parser.add_argument("--v", default="zero", metavar="STATE", help="how fast it starts (zero)")
+    parser.add_argument("--tau", metavar="FORCES", help='constant joint forces; "hold" is what holds it at the start')
+    parser.add_argument(
+        "--push", action="append", default=[], metavar="FRAME=X,Y,Z", help="a constant force [N] on a frame, world axes"
+    )
+    parser.add_argument("--damping", action="store_true", help="with the joints' own damping")
+    parser.add_argument("--friction", action="store_true", help="with the joints' own dry friction")
+    parser.add_argument("--limits", action="store_true", help="with stops at the joints' limits")
     parser.add_argument("--duration", type=float, default=1.0, metavar="SECONDS", help="for how long (1)")
     parser.add_argument("--step", type=float, default=0.001, metavar="SECONDS", help="step of the integrator (0.001)")
-    parser.add_argument("--method", metavar="NAME", help="an integrator of lw.simulate")
-    parser.add_argument("--output", "-o", metavar="FILE", help="write the trajectory (.npz, or what the extras allow)")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="keep every N-th step (1)")
+    parser.add_argument("--method", default="rk4", metavar="NAME", help=f"{METHODS} (rk4)")
+    parser.add_argument("--output", "-o", metavar="FILE", help="write the trajectory: .npz, or .nc, .zarr, .parquet")
+    parser.add_argument("--checkpoint", metavar="FILE", help="keep the state here; started again, go on from it")
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    simulate = lw.simulate
     for name in ("duration", "step"):
         if not getattr(arguments, name) > 0:
             raise InputError(f"--{name} must be positive, got {getattr(arguments, name):g}")
     if arguments.output:
+        from ..simulation.storage import refuse_unknown_format
+
+        refuse_unknown_format(arguments.output)
         refuse_unwritable(arguments.output)
     robot = robot_of(arguments)
-    q, v = configuration(robot, arguments.q), velocity(robot, arguments.v)
-    chosen = {"duration": arguments.duration, "step": arguments.step}
-    if arguments.method:
-        chosen["method"] = arguments.method
-    trajectory = simulate(robot, q, v, **chosen)
+    trajectory = moved(robot, arguments)
     tell(robot, trajectory, out)
     if arguments.output:
         trajectory.save(arguments.output)
@@ -51,21 +64,61 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         out.give(file=arguments.output)
 
 
-def tell(robot: Any, trajectory: Any, out: Output) -> None:
+def moved(robot: Robot, arguments: argparse.Namespace) -> lw.Trajectory:
+    """The motion that the arguments ask for."""
+    q, v = configuration(robot, arguments.q), velocity(robot, arguments.v)
+    chosen: dict[str, Any] = {"duration": arguments.duration, "step": arguments.step, "every": arguments.every}
+    if arguments.tau is not None:
+        tau = joint_forces(robot, arguments.tau, q, v)
+        chosen["controller"] = lambda robot, t, q, v: tau
+    if arguments.push:
+        chosen["external"] = dict(_push(text) for text in arguments.push)
+    for name in ("damping", "friction", "limits"):
+        chosen[name] = getattr(arguments, name)
+    return lw.simulate(robot, q, v, method=arguments.method, checkpoint=arguments.checkpoint, **chosen)
+
+
+def _push(text: str) -> tuple[str, np.ndarray]:
+    frame, _, values = text.rpartition("=")
+    try:
+        force = np.array([float(x) for x in values.replace(",", " ").split()])
+    except ValueError:
+        force = np.empty(0)
+    if not frame or force.shape not in ((3,), (6,)) or not np.isfinite(force).all():
+        raise InputError(
+            f"--push takes FRAME=X,Y,Z, or six numbers, the moment first; as in --push tcp=20,0,0; got {text!r}"
+        )
+    return frame, force if len(force) == 6 else np.concatenate([np.zeros(3), force])
+
+
+def tell(robot: Robot, trajectory: lw.Trajectory, out: Output) -> None:
     """Where it ended, and what its energy did."""
-    q, v = np.asarray(trajectory.q), np.asarray(trajectory.v)
-    kinetic, potential = robot.energy(q, v)
-    total = kinetic + potential
-    drift = float(np.abs(total - total[0]).max())
-    out.give(robot=robot.name, duration=float(trajectory.time[-1]), samples=len(trajectory.time))
-    out.give(q=q[-1], v=v[-1], energy=total[-1], drift=drift)
-    out.say(f"{robot.name}: {len(trajectory.time)} samples, {trajectory.time[-1]:g} s")
-    rows = [("joint", "q at the end", "v at the end")]
+    q, v, books = trajectory.q, trajectory.v, trajectory.energy
+    drift = float(np.abs(books.drift).max())
+    out.give(
+        robot=robot.name,
+        duration=float(trajectory.time[-1]),
+        samples=len(trajectory),
+        method=trajectory.settings.method,
+    )
+    out.give(q=q[-1], v=v[-1], energy=books.total[-1], drift=drift)
+    out.say(f"{robot.name}: {len(trajectory)} samples, {trajectory.time[-1]:g} s")
+    rows: list[tuple[str, ...]] = [("joint", "q at the end", "v at the end")]
     for joint, a, b in zip(robot.joints, robot.q_slices, robot.v_slices):
         if joint.kind.nv:
             rows.append((joint.name, *(" ".join(number(x) for x in y) for y in (q[-1, a], v[-1, b]))))
     out.table(rows)
-    out.say(f"energy {total[-1]:.6g} J, which changed by at most {drift:.2e} J")
+    if trajectory.exchanged is None:
+        out.say(f"energy {books.total[-1]:.6g} J, which changed by at most {drift:.2e} J")
+    else:
+        exchanged = {
+            "work": books.work,
+            "dissipated": books.dissipated,
+            "stops": books.stops,
+            "external": books.external,
+        }
+        out.give(**{name: x[-1] for name, x in exchanged.items()})
+        out.say(f"\n{books}")
 
 
 COMMAND = Command("simulate", "let a robot move, and keep what it did", add_arguments, run, f"{EXAMPLES}\n{STATES}")

@@ -136,8 +136,10 @@ def compile_named(
     names = catalogue(type(robot)).get(name)
     if names is None:
         raise UnknownNameError(f"no function {name!r} to compile; choose from {', '.join(catalogue(type(robot)))}")
-    names = tuple(n for n in names if n != "external")
-    call = _caller(getattr(type(robot), name).plain, names, fixed)
+    method = getattr(type(robot), name).plain
+    if "external" in names and inspect.signature(method).parameters["external"].default is None:
+        names = tuple(n for n in names if n != "external")
+    call = _caller(method, names, fixed)
     if target == "numpy":
         return lambda *arrays: call(robot, *arrays)
     if target == "jax":

@@ -40,7 +40,7 @@ def _llvm() -> Any:
     try:
         import llvmlite.binding as llvm
     except ImportError:
-        raise errors.LinkwiseError("compiling for the CPU needs llvmlite: pip install llvmlite") from None
+        raise errors.MissingExtraError("compiling for the CPU needs llvmlite: pip install llvmlite") from None
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm

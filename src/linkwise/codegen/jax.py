@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import LinkwiseError
+from ..extras import require
 
 
 def jitted(function: Callable[..., Any], robot: Any) -> Callable[..., Any]:
     """``jax.jit`` of ``function(robot, …)`` with the robot fixed."""
-    try:
-        import jax
-    except ImportError:
-        raise LinkwiseError('target="jax" needs JAX: pip install "linkwise[jax]"') from None
+    jax = require("jax", "jax", 'target="jax"')
 
     def run(*arrays: Any) -> Any:
         return function(robot, *arrays)

@@ -16,7 +16,7 @@ from ..model.model import Model
 from .parameters import parameter_sizes, with_symbols
 from .scalar import Graph, Operations, Scalar, count, evaluate, reachable
 from .schedule import schedule
-from .structure import LEAF, flatten, rebuild
+from .structure import LEAF, flatten, is_plain, rebuild
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,10 @@ def trace(
             raise InputError(f"{name or function.__name__} must return arrays of numbers, got dtype {x.dtype}")
     roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
     shapes = tuple(x.shape for x in arrays)
-    return Program(name or function.__name__, lengths, shapes, structure is LEAF, roots, structure)
+    single = structure is LEAF
+    return Program(
+        name or function.__name__, lengths, shapes, single, roots, None if is_plain(structure) else structure
+    )
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

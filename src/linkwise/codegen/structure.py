@@ -28,6 +28,11 @@ def flatten(x: Any) -> tuple[list[Any], Any]:
     return leaves, (_maker(x), structures)
 
 
+def is_plain(structure: Any) -> bool:
+    """Whether it is a tuple of arrays and nothing more, which needs no structure to be told."""
+    return structure is not LEAF and structure[0] is tuple and all(s is LEAF for s in structure[1])
+
+
 def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
     """The result of this structure from its arrays, in order."""
     if structure is LEAF:

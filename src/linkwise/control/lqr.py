@@ -15,7 +15,8 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arrays import Array
-from ..errors import InputError, LinkwiseError, NotAdmittedError
+from ..errors import InputError, NotAdmittedError
+from ..extras import require
 from ..robot import Robot
 from .law import Law, selection, state, weight_matrix
 from .steps import Steps
@@ -23,11 +24,7 @@ from .tracking import times
 
 
 def _riccati_solvers() -> Any:
-    try:
-        from scipy import linalg
-    except ImportError:
-        raise LinkwiseError("LQR solves Riccati equations with SciPy: pip install 'linkwise[control]'") from None
-    return linalg
+    return require("scipy.linalg", "control", "LQR, whose Riccati equations SciPy solves,")
 
 
 @dataclass(frozen=True, eq=False)

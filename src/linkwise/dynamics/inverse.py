@@ -90,6 +90,18 @@ def bias_force(model: Model, q: Array, v: Array, external: Array | None = None, 
     return newton_euler(model, q, v, arrays.zeros((model.nv,), like=q), external, gravity)
 
 
+def external_force(model: Model, q: Array, external: Array) -> Array:
+    """T = Hφf of forces f on the bodies (..., bodies, 6), what they do to the joints, (..., nv): one inward sweep."""
+    links = evaluate(model, q)
+
+    def step(gathered: Any, phi: Transform, H: Array, f: Array) -> Any:
+        total = gathered + f
+        return phi @ total, H @ total
+
+    forces = split_forces(external) or []
+    return links.join(inward(links.parents, step, 0, links.phi, links.H, forces))
+
+
 def composite_inertias(links: Links) -> list[RigidInertia]:
     """R(k) = Σ φ(k,j) R(j) φ*(k,j) + M(k): everything outboard of joint k welded (UF (24), (25))."""
 

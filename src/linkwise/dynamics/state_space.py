@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..errors import InputError
+from ..errors import InputError, MissingExtraError
 
 
 class StateSpace(NamedTuple):
@@ -23,7 +23,7 @@ class StateSpace(NamedTuple):
         try:
             import control
         except ImportError:
-            raise InputError("python-control is not installed: pip install control") from None
+            raise MissingExtraError("a control.StateSpace needs python-control: pip install control") from None
         if self.A.ndim != 2:
             raise InputError(f"a control.StateSpace is one system; this one has batch shape {self.A.shape[:-2]}")
         C = np.eye(self.A.shape[0]) if C is None else np.asarray(C)

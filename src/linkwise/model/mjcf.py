@@ -10,6 +10,7 @@ all else mean what they mean there; this module takes bodies, joints, sites and 
 * **Zeros.** Joint positions count from the pose in the file: q = qpos − ref. Free joints have the pose in the
   world, as in MuJoCo. :class:`~linkwise.model.mujoco_states.MujocoStates` turns states either way.
 * **Armature** is a rotor's reflected inertia; that of an actuator, times its gear squared, is added to it.
+* **Looks** are the geoms that MuJoCo's viewer shows (:mod:`.mjcf_visuals`).
 * **Damping, frictionloss, limits** are kept as data of the joints, as those of URDF files are.
 * Everything else is listed in ``Model.notes``; what would change the motion is also warned about.
 """
@@ -25,13 +26,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import FileError, MissingExtraError, ModelError, ModelWarning
+from ..errors import FileError, ModelError, ModelWarning
+from ..extras import require
 from ..spatial import Transform, rotation_from_quaternion
 from . import xml
 from .edit import float_base, merge_fixed
 from .inertia import Inertia
 from .joints import Fixed, Free, JointKind, Prismatic, Revolute, Spherical
 from .mjcf_notes import in_the_motion, not_in_the_motion
+from .mjcf_visuals import read_visuals
 from .model import Model
 from .parts import Body, Frame, Joint, Limits, Rotor
 
@@ -50,7 +53,7 @@ def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
     compiled, left_out = compile_mjcf(source)
     file = MjcfFile(mujoco, compiled)
     try:
-        model = _model(file, _name(file, source), cls)
+        model = _model(file, _name(file, source), source, cls)
         if floating and not any(isinstance(j.kind, Free) for j in model.joints):
             model = float_base(model, _unused("root_joint", {j.name for j in model.joints}))
     except ModelError as e:
@@ -65,13 +68,7 @@ def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
 
 
 def _package() -> Any:
-    try:
-        import mujoco
-    except ImportError as e:
-        raise MissingExtraError(
-            f'MJCF files are read by the package mujoco ({e}): pip install "linkwise[mjcf]"'
-        ) from None
-    return mujoco
+    return require("mujoco", "mjcf", "reading MJCF files")
 
 
 def _is_text(source: Any) -> bool:
@@ -140,6 +137,7 @@ class MjcfFile:
     def __init__(self, mujoco: Any, model: Any) -> None:
         self.mujoco, self.model = mujoco, model
         self.renamed: list[str] = []
+        self._moved: list[bool] | None = None
         taken, joints = {"world"}, set[str]()
         self.bodies = ["world", *(self._called("body", b, taken) for b in range(1, model.nbody))]
         self.joints = [self._called("joint", j, joints) for j in range(model.njnt)]
@@ -160,6 +158,19 @@ class MjcfFile:
                 self.renamed.append(f"the {sort} {given!r} is called {name!r}: its name was taken already")
         taken.add(name)
         return name
+
+    def moved_meshes(self, source: Any) -> list[bool]:
+        """Of every mesh, whether the file itself moves or turns its vertices; where that cannot be told, True."""
+        if self._moved is None:
+            found: list[bool] = []
+            try:
+                given = self.mujoco.MjSpec
+                spec = given.from_string(source) if _is_text(source) else given.from_file(os.fspath(source))
+                found = [bool(np.any(x.refpos) or not np.array_equal(x.refquat, (1, 0, 0, 0))) for x in spec.meshes]
+            except (ValueError, TypeError):
+                found = []
+            self._moved = found if len(found) == self.model.nmesh else [True] * self.model.nmesh
+        return self._moved
 
     def joint_type(self, joint: int) -> str:
         """ "free", "ball", "slide" or "hinge"."""
@@ -182,7 +193,7 @@ class MjcfFile:
 # --- the model -------------------------------------------------------------------------------------
 
 
-def _model(file: MjcfFile, name: str, cls: type[M]) -> M:
+def _model(file: MjcfFile, name: str, source: Any, cls: type[M]) -> M:
     m, mujoco = file.model, file.mujoco
     bodies = [part for b in range(1, m.nbody) for part in _body(file, b)]
     sites = [
@@ -192,7 +203,8 @@ def _model(file: MjcfFile, name: str, cls: type[M]) -> M:
     weightless = m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
     gravity = np.zeros(3) if weightless else np.array(m.opt.gravity)
     base = _unused("base", {*file.bodies, *file.sites, *(b.name for b in bodies)})
-    return merge_fixed(cls(name, tuple(bodies), tuple(sites), gravity, base_name=base))
+    looks = tuple(read_visuals(file, source))
+    return merge_fixed(cls(name, tuple(bodies), tuple(sites), gravity, base_name=base, visuals=looks))
 
 
 def _carrier(file: MjcfFile, body: int) -> str | None:

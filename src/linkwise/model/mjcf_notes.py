@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .mjcf_visuals import shown_geoms
+
 if TYPE_CHECKING:
     from .mjcf import MjcfFile
 
@@ -18,10 +20,8 @@ _IDLE = (
     ("ncam", "camera"),
     ("nlight", "light"),
     ("nkey", "keyframe"),
-    ("nmesh", "mesh"),
     ("nhfield", "height field"),
     ("nskin", "skin"),
-    ("nmat", "material"),
     ("ntex", "texture"),
     ("nnumeric", "custom number"),
     ("ntext", "custom text"),
@@ -42,8 +42,9 @@ def not_in_the_motion(file: MjcfFile) -> Iterator[str]:
     """What plays no part in the motion, as one line, and options of the solver, as another."""
     m = file.model
     shown = [_count(getattr(m, size), what) for size, what in _IDLE if getattr(m, size)]
-    if m.ngeom:
-        shown.insert(0, f"the shapes of {_count(m.ngeom, 'geom')}")
+    undrawn = m.ngeom - len(list(shown_geoms(file)))
+    if undrawn:
+        shown.insert(0, f"the looks of {_count(undrawn, 'geom')} (planes, height fields, hidden groups)")
     if shown:
         yield f"not read, without effect on the motion: {', '.join(shown)}"
     usual = file.mujoco.MjOption()

@@ -7,12 +7,14 @@
 * **Spherical, helical and custom** joints have no counterpart, and are refused.
 * **Limits.** The format demands numbers where a joint is unlimited: :data:`~linkwise.model.urdf.UNLIMITED` is
   written, and read back as no limit. An unlimited hinge is "continuous".
+* **Looks** are <visual> elements (:mod:`.urdf_looks`).
 * **Rotors and gravity**, which the format cannot say, go into an element <linkwise>, which linkwise reads and
   other programs pass over; a warning says so.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,6 +29,8 @@ from .joints import Cylindrical, Free, JointKind, Planar, Prismatic, Revolute, U
 from .model import STANDARD_GRAVITY, Model
 from .parts import Body, Frame, Joint, Limits
 from .urdf import EXTENSION, UNLIMITED
+from .urdf_looks import unsayable, write_visuals
+from .visuals import Visual
 
 _TYPES = {
     "revolute": "revolute",
@@ -37,11 +41,12 @@ _TYPES = {
 }
 
 
-def to_urdf(model: Model, *, floating_root: bool = False) -> str:
+def to_urdf(model: Model, *, floating_root: bool = False, folder: str | os.PathLike[str] | None = None) -> str:
     """The robot as the text of a URDF file.
 
     ``floating_root`` leaves a free joint at the root out, for programs that put the root link on one of their
-    own (``lw.load(…, floating=True)`` is one); there may be only one body on the world then.
+    own (``lw.load(…, floating=True)`` is one); there may be only one body on the world then. Mesh files are named as
+    seen from ``folder``, where the file will lie; without it, by their full paths.
     Raises :class:`ModelError` naming the joint that the format cannot say; warns (:class:`ModelWarning`) about
     data that other programs, or any, will not see.
     """
@@ -52,9 +57,18 @@ def to_urdf(model: Model, *, floating_root: bool = False) -> str:
     else:
         root = Body(root_name, Free(), model.base)
     robot = Element("robot", name=model.name)
-    _write_link(robot, root.name, root.inertia)
+    seen_from = None if folder is None else os.path.abspath(folder)
+    looks: dict[str | None, list[Visual]] = {}
+    for visual in model.visuals:
+        looks.setdefault(visual.body, []).append(visual)
+
+    def write_link(body: Body, name: str | None) -> None:
+        link = _write_link(robot, body.name, body.inertia)
+        write_visuals(link, looks.get(name, ()), _write_origin, number, seen_from)
+
+    write_link(root, root.name if floating_root else None)
     for body in parts:
-        _write_link(robot, body.name, body.inertia)
+        write_link(body, body.name)
         _write_joint(robot, body, body.parent or root.name)
     taken = {b.joint.name for b in parts}
     for frame in model.extra_frames:
@@ -65,7 +79,7 @@ def to_urdf(model: Model, *, floating_root: bool = False) -> str:
         taken.add(held)
         _write_frame(robot, frame, held, frame.body or root.name)
     _write_extension(robot, model, parts)
-    lost = list(_lost(model, parts))
+    lost = list(_lost(model, parts, floating_root))
     if lost:
         warnings.warn(f"URDF of {model.name!r}: {'; '.join(lost)}", ModelWarning, stacklevel=3)
     indent(robot)
@@ -131,15 +145,18 @@ def _unused(name: str, taken: set[str]) -> str:
     return name
 
 
-def _lost(model: Model, parts: list[Body]) -> Iterator[str]:
+def _lost(model: Model, parts: list[Body], floating_root: bool) -> Iterator[str]:
     """What the file does not tell every reader."""
     rotors = [b.joint.name for b in parts if b.joint.rotor is not None]
     if rotors:
         yield f"other programs will not see the rotors of {', '.join(rotors)}"
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         yield f"other programs will not see that gravity is {model.gravity.tolist()}"
-    if model.visuals:
-        yield f"the looks of {len({v.body for v in model.visuals})} links are not written"
+    for name, count in unsayable(model.visuals).items():
+        yield f"{count} of the looks of {name!r} are not written: triangles of no file"
+    fixed = sum(v.body is None for v in model.visuals)
+    if floating_root and fixed:
+        yield f"{fixed} looks on the world are not written: there is no link for it"
     for body in parts:
         joint = body.joint
         if joint.kind.nv <= 1:
@@ -161,14 +178,15 @@ class _Bounds:
     effort: float
 
 
-def _write_link(robot: Element, name: str, inertia: Inertia) -> None:
+def _write_link(robot: Element, name: str, inertia: Inertia) -> Element:
     link = SubElement(robot, "link", name=name)
     if inertia.mass == 0 and not inertia.tensor.any():
-        return
+        return link
     inertial = SubElement(link, "inertial")
     SubElement(inertial, "origin", xyz=text(inertia.com), rpy="0 0 0")
     SubElement(inertial, "mass", value=number(inertia.mass))
     SubElement(inertial, "inertia", {k: number(x) for k, x in moments(inertia).items()})
+    return link
 
 
 def _write_joint(robot: Element, body: Body, parent: str) -> None:

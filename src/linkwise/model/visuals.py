@@ -15,7 +15,7 @@ from .parts import make_pose
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A shape in its own axes, centred at their origin. One of Box, Ball, Rod, Mesh."""
+    """A shape in its own axes. One of Box, Ball, Rod, Mesh, Surface."""
 
 
 def _positive(value: Any, what: str) -> float:
@@ -73,6 +73,25 @@ class Mesh(Shape):
         if not isinstance(self.file, str) or not self.file.strip():
             raise ModelError(f"a mesh is given by the name of its file, got {self.file!r}")
         object.__setattr__(self, "scale", as_vector(self.scale, "the scale of a mesh"))
+
+
+@dataclass(frozen=True, eq=False)
+class Surface(Shape):
+    """Triangles of no file: ``vertices`` (n, 3) [m] and, as indices of them, ``faces`` (m, 3)."""
+
+    vertices: Any
+    faces: Any
+
+    def __post_init__(self) -> None:
+        vertices, faces = np.array(self.vertices, dtype=float), np.array(self.faces)
+        if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.isfinite(vertices).all():
+            raise ModelError(f"the vertices of a surface are finite numbers (n, 3), got shape {vertices.shape}")
+        if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu" or not len(faces):
+            raise ModelError(f"the faces of a surface are whole numbers (m, 3), got shape {faces.shape}")
+        if faces.min() < 0 or faces.max() >= len(vertices):
+            raise ModelError(f"the faces of a surface count its {len(vertices)} vertices from 0")
+        object.__setattr__(self, "vertices", vertices)
+        object.__setattr__(self, "faces", faces.astype(int))
 
 
 @dataclass(frozen=True, eq=False)

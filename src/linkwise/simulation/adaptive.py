@@ -17,10 +17,11 @@ import numpy as np
 from ..arrays import Array
 from ..codegen.kernel import Kernel
 from ..codegen.program import trace
-from ..errors import MissingExtraError, SimulationError
+from ..errors import SimulationError
+from ..extras import require
 from ..robot import Robot
 from .events import Crossing, Event, Watch
-from .integrators import System
+from .integrators import BOOKS, System
 from .progress import Progress
 from .steppers import Task, shortest
 
@@ -36,29 +37,46 @@ class Equations:
 
     @cached_property
     def kernel(self) -> Kernel | None:
-        law = self.task.law
-        if self.target == "numpy" or (law is not None and law.kernel is None):
+        if self.target == "numpy" or self.task.calls_back:
             return None
         dynamics = shortest(self.task.robot)
-        with_law = lambda robot, t, q, w: self._derivative(robot, dynamics, t[0], q, w)
-        return Kernel(trace(self.task.robot, with_law, "equations", {"t": 1, "w": self.width}, ("t", "q", "w")))
+        with_law = lambda robot, t, q, w, *pushed: self._derivative(robot, dynamics, t[0], q, w, *pushed)
+        sizes = {"t": 1, "w": self.width, **self._pushes}
+        return Kernel(trace(self.task.robot, with_law, "equations", sizes, ("t", "q", "w", *self._pushes)))
+
+    def of(self, i: int) -> Equations:
+        """Those of one state of a batch, in the same machine code."""
+        one = Equations(self.task.of(i), self.target)
+        one.__dict__["kernel"] = self.kernel  # its external forces are an input
+        return one
+
+    @property
+    def _pushes(self) -> dict[str, int]:
+        return {} if self.task.pushes is None else self.task.pushes.sizes
 
     @property
     def width(self) -> int:
-        return self.task.robot.nv + (3 if self.task.keeps_books else 0)
+        return self.task.robot.nv + (len(BOOKS) if self.task.keeps_books else 0)
 
-    def _derivative(self, robot: Robot, dynamics: Robot, t: Any, q: Array, w: Array) -> tuple[Array, Array]:
+    def _derivative(
+        self, robot: Robot, dynamics: Robot, t: Any, q: Array, w: Array, numbers: Array | None = None
+    ) -> tuple[Array, Array]:
         law = None if self.task.law is None else self.task.law.on(robot)
-        system = System(robot, dynamics, law, self.task.passive, self.target)
+        push: Any = None
+        if self.task.pushes is not None:
+            own = self.task.pushes.on(robot)
+            push = lambda t, q, v: own.joint_forces(t, q, v, numbers, self.target)
+        system = System(robot, dynamics, law, self.task.passive, self.target, push)
         v, w_dot = system.derivative(q, w, system.applied(t, q, w[..., : robot.nv]))
         return robot.configuration_rate(q, v), w_dot
 
     def __call__(self, t: float, y: np.ndarray) -> np.ndarray:
-        nq = self.task.robot.nq
+        nq, pushes = self.task.robot.nq, self.task.pushes
         q, w = y[:nq], y[nq:]
+        numbers = [] if pushes is None or pushes.numbers is None else [pushes.numbers.reshape(-1)]
         if self.kernel is not None:
-            return np.concatenate(self.kernel(np.array([t]), q, w))
-        return np.concatenate(self._derivative(self.task.robot, self.task.robot, t, q, w))
+            return np.concatenate(self.kernel(np.array([t]), q, w, *numbers))
+        return np.concatenate(self._derivative(self.task.robot, self.task.robot, t, q, w, *numbers))
 
 
 def solve(
@@ -76,7 +94,8 @@ def solve(
     parts, found = [], []
     with Progress(len(q), "states", show) as bar:
         for i in range(len(q)):
-            end, y, crossings = _solve_one(equations, np.concatenate([q[i], w[i]]), times, tolerances, events)
+            own = equations.of(i) if task.is_per_state else equations
+            end, y, crossings = _solve_one(own, np.concatenate([q[i], w[i]]), times, tolerances, events)
             parts.append(y)
             found += [(i, c) for c in crossings]
             bar.advance(1)
@@ -88,11 +107,8 @@ def solve(
 def _solve_one(
     equations: Equations, y0: np.ndarray, times: np.ndarray, tolerances: tuple[float, float], events: Sequence[Event]
 ) -> tuple[np.ndarray, np.ndarray, list[Crossing]]:
-    try:
-        from scipy.integrate import solve_ivp
-    except ImportError:
-        raise MissingExtraError('adaptive methods need SciPy: pip install "linkwise[adaptive]"') from None
     task = equations.task
+    solve_ivp = require("scipy.integrate", "adaptive", f"method={task.method!r}").solve_ivp
     nq, nv = task.robot.nq, task.robot.nv
     watches = [_for_scipy(Watch(e, task.robot), nq, nv) for e in events]
     done = solve_ivp(

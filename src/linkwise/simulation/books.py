@@ -12,8 +12,8 @@ class EnergyBooks:
     """Energies [J] along a trajectory, each (..., samples).
 
     ``work`` is what the joint forces of controller or table have put in since the start, ``dissipated`` what damping
-    and friction have taken out, ``stops`` what the stops at the limits hold or have taken. They are integrated with
-    the state, by the same method.
+    and friction have taken out, ``stops`` what the stops at the limits hold or have taken, ``external`` what external
+    forces have put in. They are integrated with the state, by the same method.
     """
 
     kinetic: np.ndarray
@@ -21,6 +21,7 @@ class EnergyBooks:
     work: np.ndarray
     dissipated: np.ndarray
     stops: np.ndarray
+    external: np.ndarray
 
     @property
     def total(self) -> np.ndarray:
@@ -29,16 +30,17 @@ class EnergyBooks:
 
     @property
     def drift(self) -> np.ndarray:
-        """total − total at the start − work + dissipated + stops: zero for an exact solution."""
-        gone = self.dissipated - self.dissipated[..., :1] + self.stops - self.stops[..., :1]
-        return self.total - self.total[..., :1] - (self.work - self.work[..., :1]) + gone
+        """total − total at the start − work − external + dissipated + stops: zero for an exact solution."""
+        come, gone = self.work + self.external, self.dissipated + self.stops
+        left = self.total - come + gone
+        return left - left[..., :1]
 
     def __str__(self) -> str:
         def span(x: np.ndarray) -> str:
             return f"{float(np.mean(x[..., 0])):12.5g} {float(np.mean(x[..., -1])):12.5g}"
 
         rows = [f"{'[J]':<12}{'start':>13}{'end':>13}"]
-        names = ("kinetic", "potential", "total", "work", "dissipated", "stops")
+        names = ("kinetic", "potential", "total", "work", "dissipated", "stops", "external")
         rows += [f"{name:<12} {span(getattr(self, name))}" for name in names]
         rows.append(f"{'drift':<12} largest {np.abs(self.drift).max():.3g}")
         return "\n".join(rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,16 @@ from ..robot import Robot
 from ..spatial import cross_motion_matrix
 from .forces import Passive
 
-BOOKS = ("work", "dissipated", "stops")  # [J]: what joint forces put in, what resistance and stops took out
+BOOKS = ("work", "dissipated", "stops", "external")  # [J]: what joint forces, resistance, stops, pushes did
 ITERATIONS = 6  # of the variational step: what is missing shrinks by about ½h × the largest rate with each
 CONVERGED = 1e-3  # the largest change in the last of them, against 1 + |ξ|, that is taken
+
+
+class Applied(NamedTuple):
+    """Joint forces (..., nv) of the controller, and those of external forces, None where there are none."""
+
+    tau: Array
+    external: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,27 +41,35 @@ class System:
     force: Callable[[Any, Array, Array], Array] | None  # τ(t, q, v), (..., nv)
     passive: Passive
     target: str | None = None  # of the robot's methods, where the step runs on arrays
+    external: Callable[[Any, Array, Array], Array] | None = None  # what external forces do to the joints, (..., nv)
 
     @property
     def keeps_books(self) -> bool:
-        """Whether any force works on the robot, so that the state has the books' three energies beside it."""
-        return self.force is not None or self.passive.active
+        """Whether any force works on the robot, so that the state has the books' energies beside it."""
+        return self.force is not None or self.external is not None or self.passive.active
 
-    def forces(self, tau: Array, q: Array, v: Array) -> tuple[Array, Array | None]:
-        """(all joint forces (..., nv), the power of each of :data:`BOOKS` (..., 3)), None where no books are kept."""
+    def forces(self, applied: Applied, q: Array, v: Array) -> tuple[Array, Array | None]:
+        """(all joint forces (..., nv), the power of each of :data:`BOOKS` (..., 4)), None where no books are kept."""
+        tau, external = applied
         if not self.keeps_books:
             return tau, None
         resistance, stops = self.passive.resistance(v), self.passive.stops(self.robot, q, v)
-        powers = [(tau * v).sum(axis=-1), -(resistance * v).sum(axis=-1), -(stops * v).sum(axis=-1)]
-        return tau + resistance + stops, arrays.stack([_array(p, v) for p in powers])
+        total = tau + resistance + stops
+        if external is None:
+            pushed = 0.0 * v[..., 0]
+        else:
+            total, pushed = total + external, (external * v).sum(axis=-1)
+        powers = [(tau * v).sum(axis=-1), -(resistance * v).sum(axis=-1), -(stops * v).sum(axis=-1), pushed]
+        return total, arrays.stack([_array(p, v) for p in powers])
 
-    def applied(self, t: Any, q: Array, v: Array) -> Array:
-        return 0.0 * v if self.force is None else self.force(t, q, v)
+    def applied(self, t: Any, q: Array, v: Array) -> Any:
+        tau = 0.0 * v if self.force is None else self.force(t, q, v)
+        return Applied(tau, None if self.external is None else self.external(t, q, v))
 
-    def derivative(self, q: Array, w: Array, tau: Array) -> tuple[Array, Array]:
+    def derivative(self, q: Array, w: Array, applied: Any) -> tuple[Array, Array]:
         """(v, ẇ) of w = [v; books]."""
         v = self.velocity(q, w)
-        total, powers = self.forces(tau, q, v)
+        total, powers = self.forces(applied, q, v)
         a = self.dynamics.forward_dynamics(q, v, total, target=self.target)
         return v, a if powers is None else np.concatenate([a, powers], axis=-1)
 

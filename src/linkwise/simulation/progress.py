@@ -17,8 +17,8 @@ class Progress:
     ``show`` None shows it on a terminal, once the work has taken a second; True at once; False never.
     """
 
-    def __init__(self, total: int, unit: str, show: bool | None = None, stream: Any = None) -> None:
-        self.total, self.unit, self.done = total, unit, 0
+    def __init__(self, total: int, unit: str, show: bool | None = None, stream: Any = None, done: int = 0) -> None:
+        self.total, self.unit, self.done, self._before = total, unit, done, done
         self._stream = sys.stderr if stream is None else stream
         terminal = bool(getattr(self._stream, "isatty", lambda: False)())
         self._on = terminal if show is None else show
@@ -49,7 +49,8 @@ class Progress:
         self._shown = True
         part = self.done / self.total if self.total else 1.0
         spent = time.monotonic() - self._start
-        left = f"{spent / part - spent:.0f} s left" if 0 < part < 1 else f"{spent:.1f} s"
+        new = self.done - self._before  # what an earlier run has done says nothing about this one's pace
+        left = f"{spent / new * (self.total - self.done):.0f} s left" if new and part < 1 else f"{spent:.1f} s"
         bar = "#" * int(_WIDTH * part) + "." * (_WIDTH - int(_WIDTH * part))
         self._stream.write(f"\r[{bar}] {100 * part:3.0f} %  {self.done}/{self.total} {self.unit}  {left}   ")
         self._stream.flush()

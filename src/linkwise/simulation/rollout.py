@@ -15,10 +15,12 @@ from ..codegen.parameters import parameter_sizes
 from ..errors import InputError, UnknownNameError
 from ..robot import Robot
 from . import adaptive
+from .checkpoint import checkpoint as checkpoint_of
 from .controllers import Law
 from .events import Crossing, as_events
 from .forces import passive
 from .integrators import BOOKS, METHODS, admits
+from .pushes import Pushes, pushes
 from .runner import Run
 from .steppers import ArrayStepper, CalledStepper, CompiledStepper, Stepper, Task
 from .trajectory import Settings, Trajectory
@@ -39,6 +41,7 @@ def simulate(
     tau: Any = None,
     hold: bool = False,
     callback: bool = False,
+    external: Any = None,
     damping: Any = False,
     friction: Any = False,
     limits: Any = False,
@@ -49,6 +52,8 @@ def simulate(
     rtol: float = TOLERANCES[0],
     atol: float = TOLERANCES[1],
     parameters: Mapping[str, Any] | None = None,
+    checkpoint: Any = None,
+    checkpoint_seconds: float = 60.0,
     check: bool = True,
     progress: bool | None = None,
     threads: int | None = None,
@@ -65,10 +70,16 @@ def simulate(
     batch; both ask it at every stage of a step, or with ``hold`` once at the start of each step. ``tau`` (steps, nv) or
     (..., steps, nv) is instead a table, one row per step.
 
+    ``external`` are forces from outside, [moment; force]: {frame: (..., 6)} at frames, in world axes; (..., bodies, 6),
+    one for every body in its own axes; or a function of (robot, t, q, v) that gives either, compiled in as controllers
+    are.
+
     ``damping``, ``friction`` and ``limits`` are True for the robot's own numbers, or numbers of your own (limits: a
     pair lower, upper); friction is smoothed below ``friction_speed``, and stops are springs (``stop_stiffness``) with
     dampers (``stop_damping``) that never pull. ``events`` are functions of (robot, t, q, v) or :class:`Event` objects.
     ``parameters`` ({"inertial": (..., bodies, 10), "offsets": (..., bodies, 3)}) replace numbers of the robot.
+    ``checkpoint`` names a file that receives the motion so far every ``checkpoint_seconds``; where it is there already,
+    from the same call made before, the motion goes on from it, bit for bit as if it had never stopped.
     ``check`` refuses states that are no longer finite; ``progress`` shows a bar (default: on terminals, for long work).
     ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
     """
@@ -77,10 +88,11 @@ def simulate(
     if method in adaptive.SOLVERS:
         settings = replace(settings, tolerances=(_positive(rtol, "rtol"), _positive(atol, "atol")))
     q, v, batch = _state(robot, q0, v0)
-    w = _with_books(v, controller is not None or tau is not None or forces.active)
+    acts = controller is not None or tau is not None or external is not None or forces.active
+    w = _with_books(v, acts)
     return _simulated(
-        robot, q, w, batch, settings, duration, controller, tau, events, parameters, callback, check, progress, threads,
-        target,
+        robot, q, w, batch, settings, duration, controller, tau, external, events, parameters, callback, check,
+        progress, threads, target, (checkpoint, checkpoint_seconds),
     )  # fmt: skip
 
 
@@ -98,7 +110,7 @@ def rollout(
 
     q0 (..., nq), v0 (..., nv), ``tau`` (steps, nv) for all states or (..., steps, nv); ``steps`` may be left out where
     tau is given. The whole loop runs in machine code, split over the cores for large batches (``threads=1`` for one).
-    ``options`` are those of :func:`simulate`: every, controller, parameters, damping, …
+    ``options`` are those of :func:`simulate`: every, controller, external, parameters, damping, …
     """
     if steps is None:
         if tau is None:
@@ -118,7 +130,7 @@ def rollout(
 def resume(before: Trajectory, duration: float, controller: Any, tau: Any, **options: Any) -> Trajectory:
     """A trajectory and its continuation as one."""
     robot, settings = before._robot("a motion to be resumed"), before.settings
-    known = {"events", "callback", "check", "progress", "threads", "target"}
+    known = {"external", "events", "callback", "check", "progress", "threads", "target"}
     if unknown := sorted(options.keys() - known):
         raise InputError(f"resume goes on as before; it takes {', '.join(sorted(known))}, not {', '.join(unknown)}")
     last = settings.first + (len(before) - 1) * settings.every
@@ -127,14 +139,15 @@ def resume(before: Trajectory, duration: float, controller: Any, tau: Any, **opt
     batch = before.batch
     q = before.q[..., -1, :].reshape(-1, robot.nq)
     w = before.v[..., -1, :].reshape(-1, robot.nv)
-    acts = controller is not None or tau is not None or settings.passive.active
+    external = options.get("external")
+    acts = controller is not None or tau is not None or external is not None or settings.passive.active
     w = _with_books(w, acts)
     if acts and before.exchanged is not None:
         w[:, robot.nv :] = before.exchanged[..., -1, :].reshape(-1, len(BOOKS))
     after = _simulated(
-        robot, q, w, batch, replace(settings, first=last), duration, controller, tau, options.get("events", ()),
-        before.parameters or None, options.get("callback", False), options.get("check", True), options.get("progress"),
-        options.get("threads"), options.get("target"),
+        robot, q, w, batch, replace(settings, first=last), duration, controller, tau, external,
+        options.get("events", ()), before.parameters or None, options.get("callback", False),
+        options.get("check", True), options.get("progress"), options.get("threads"), options.get("target"),
     )  # fmt: skip
     return _joined(before, after)
 
@@ -153,6 +166,11 @@ def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
             parts[1] = parts[1] + parts[0][..., -1:, :]
         books = along(*parts)
     plain = before.forces is None and after.forces is None
+    pushed = None
+    if before.external is not None or after.external is not None:
+        none = [np.zeros((*t.q.shape[:-1], len(after.robot.bodies), 6), t.q.dtype) for t in (before, after)]  # type: ignore[union-attr]
+        both = [z if t.external is None else t.external for z, t in zip(none, (before, after))]
+        pushed = np.concatenate([both[0][..., :-1, :, :], both[1]], axis=-3)
     return Trajectory(
         after.robot,
         np.concatenate([before.time[:-1], after.time]),
@@ -163,6 +181,7 @@ def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
         None if plain else along(before.tau, after.tau),
         books,
         before.parameters,
+        pushes=pushed,
     )
 
 
@@ -178,6 +197,7 @@ def _simulated(
     duration: float,
     controller: Any,
     tau: Any,
+    external: Any,
     events: Any,
     parameters: Mapping[str, Any] | None,
     callback: bool,
@@ -185,6 +205,7 @@ def _simulated(
     progress: bool | None,
     threads: int | None,
     target: str | None,
+    kept: tuple[Any, float] = (None, 0.0),
 ) -> Trajectory:
     """A motion from flat states, whatever made them."""
     steps = _steps(duration, settings.step, settings.every)
@@ -198,8 +219,18 @@ def _simulated(
     law = None if controller is None else Law(robot, controller, callback)
     table = None if tau is None else _table(robot, tau, batch, steps, q.dtype)
     own = _parameters(robot, parameters, batch, q.dtype)
+    pushed = pushes(robot, external, batch, q.dtype, callback)
     task = Task(
-        robot, settings.method, settings.step, settings.passive, law, settings.hold, tau is not None, own, threads
+        robot,
+        settings.method,
+        settings.step,
+        settings.passive,
+        law,
+        settings.hold,
+        tau is not None,
+        own,
+        threads,
+        pushed,
     )
     chosen = target or "cpu"
     if chosen not in ("cpu", "numpy"):
@@ -208,6 +239,8 @@ def _simulated(
     if settings.method in adaptive.SOLVERS:
         if tau is not None or settings.hold or own:
             raise InputError(f"{settings.method} chooses its own steps: tau, hold and parameters are for fixed steps")
+        if kept[0] is not None:
+            raise InputError(f"{settings.method} chooses its own steps: checkpoints are for fixed steps")
         times = task.times(settings.first, steps // settings.every + 1, settings.every)
         assert settings.tolerances is not None
         times, Q, W, found = adaptive.solve(task, q, w, times, settings.tolerances, watched, chosen, progress)
@@ -215,10 +248,12 @@ def _simulated(
     else:
         stepper = _stepper(task, batch, chosen)
         run = Run(task, stepper, watched, check, progress)
+        if kept[0] is not None:
+            run = replace(run, kept=checkpoint_of(*kept, task, settings.every, (q, w), table, watched))
         times, Q, W = run(q, w, settings.first, steps, settings.every, table)
         found = run.found
-    return _trajectory(task, settings, batch, times, Q, W, _forces(task, stepper, batch, times, Q, W, table, settings),
-                       found)  # fmt: skip
+    forces = _forces(task, stepper, batch, times, Q, W, table, settings)
+    return _trajectory(task, settings, batch, times, Q, W, forces, found)
 
 
 def _stepper(task: Task, batch: tuple[int, ...], target: str) -> Stepper:
@@ -227,12 +262,12 @@ def _stepper(task: Task, batch: tuple[int, ...], target: str) -> Stepper:
         if task.parameters:
             raise InputError('parameters per state need compiled code: target="cpu"')
         return ArrayStepper(task, batch, "numpy")
-    if task.law is not None and task.law.kernel is None:
-        called = CalledStepper(task, batch)
-        if task.hold and called.inner.worthwhile:
-            return called
+    if task.calls_back:
+        held = task.law is not None and task.hold and not replace(task, law=None).calls_back
+        if held and CalledStepper(task, batch).inner.worthwhile:
+            return CalledStepper(task, batch)
         if task.parameters:
-            raise InputError("parameters per state need a controller that can be compiled, or hold=True")
+            raise InputError("parameters per state need functions that can be compiled, or a controller with hold=True")
         return ArrayStepper(task, batch, "cpu")
     compiled = CompiledStepper(task)
     if compiled.worthwhile:
@@ -301,7 +336,18 @@ def _trajectory(
         forces,
         exchanged,
         own,
+        pushes=_pushes(task, batch, times, Q, W),
     )
+
+
+def _pushes(task: Task, batch: tuple[int, ...], times: np.ndarray, Q: Array, W: Array) -> Pushes | Array | None:
+    """External forces at the samples, or what gives them when asked."""
+    acts = task.pushes
+    if acts is None or acts.kernel is not None:
+        return acts
+    nv = task.robot.nv
+    found = [acts.at_flat(float(t), Q[:, i], W[:, i, :nv], batch) for i, t in enumerate(times)]
+    return np.stack(found, axis=1).reshape(*batch, len(times), len(task.robot.bodies), 6)
 
 
 # --- checks ---------------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
 from ..errors import SimulationError
+from .checkpoint import Checkpoint
 from .events import Crossing, Event, Watch, located
 from .progress import Progress
 from .steppers import Stepper, Task
@@ -22,7 +23,7 @@ _FIRST_CHUNK = 20_000  # states × steps
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Fixed steps of flat states q (states, nq), w (states, nv or nv + 3)."""
+    """Fixed steps of flat states q (states, nq), w (states, nv or nv + 4)."""
 
     task: Task
     stepper: Stepper
@@ -30,6 +31,7 @@ class Run:
     check: bool = True
     show: bool | None = None
     found: list[tuple[int, Crossing]] = field(default_factory=list)
+    kept: Checkpoint | None = None
 
     def __call__(
         self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None
@@ -40,8 +42,9 @@ class Run:
         out[0][:, 0], out[1][:, 0] = q, w
         watches = [Watch(e, self.task.robot) for e in self.events]
         chunk = max(1, _FIRST_CHUNK // max(1, len(q)) // every) * every
-        done = 0
-        with Progress(steps, "steps", self.show) as bar:
+        applied = getattr(self.stepper, "applied", None)
+        done = 0 if self.kept is None else self.kept.restore(out, every, self.found, applied)
+        with Progress(steps, "steps", self.show, done=done) as bar:
             while done < steps:
                 n = min(chunk, steps - done)
                 began = time.perf_counter()
@@ -53,6 +56,9 @@ class Run:
                 done += n
                 chunk = _next_chunk(chunk, every, time.perf_counter() - began)
                 bar.advance(n)
+                if self.kept is not None:
+                    keep = self.kept.keep if done == steps else self.kept.keep_at_times
+                    keep(out, done, every, self.found, applied)
         return self.task.times(first, rows, every), out[0], out[1]
 
     def _chunk(
@@ -110,9 +116,8 @@ class Run:
         applied = getattr(stepper, "applied", None)
         if applied:  # of a law that is called once a step: what it gave in this one
             row = applied[len(applied) - (fine[0].shape[1] - 1) + k][i : i + 1, None]
-        if task.parameters:
-            own = {name: x if x.ndim == 1 else x[i : i + 1] for name, x in task.parameters.items()}
-            stepper = replace(stepper, task=replace(task, parameters=own))  # type: ignore[type-var]
+        if task.is_per_state:
+            stepper = stepper.of(i)
 
         def at(part: float) -> tuple[float, tuple[Array, Array]]:
             where, there = stepper.fraction(q, w, first + k, part, row)

@@ -1,6 +1,6 @@
 """What makes the steps: one compiled loop over all of them, or the step function on arrays, called once a step.
 
-Both take flat batches: q (states, nq), and w (states, nv) or, where books are kept, [v; books] (states, nv + 3).
+Both take flat batches: q (states, nq), and w (states, nv) or, where books are kept, [v; books] (states, nv + 4).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..robot import Robot
 from .controllers import Law
 from .forces import Passive
 from .integrators import BOOKS, METHODS, System
+from .pushes import INPUT, Pushes
 
 _CARRIED = {"q": 0, "w": 1}
 
@@ -40,10 +41,28 @@ class Task:
     table: bool = False  # whether joint forces come as one row per step
     parameters: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the robot, (states, n) or (n,)
     threads: int | None = None
+    pushes: Pushes | None = None  # external forces
 
     @property
     def keeps_books(self) -> bool:
-        return self.law is not None or self.table or self.passive.active
+        return self.law is not None or self.table or self.passive.active or self.pushes is not None
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether a function of the user's must be called at every stage of a step."""
+        asked = self.law is not None and self.law.kernel is None
+        return asked or (self.pushes is not None and self.pushes.kernel is None)
+
+    @property
+    def is_per_state(self) -> bool:
+        """Whether states of a batch have numbers of their own."""
+        own = [*self.parameters.values(), *([] if self.pushes is None else [self.pushes.numbers])]
+        return any(x is not None and x.ndim > 1 for x in own)
+
+    def of(self, i: int) -> Task:
+        """The task for one state of a flat batch."""
+        own = {name: x if x.ndim == 1 else x[i : i + 1] for name, x in self.parameters.items()}
+        return replace(self, parameters=own, pushes=None if self.pushes is None else self.pushes.of(i))
 
     def time(self, index: int) -> float:
         """The time at the start of a step."""
@@ -65,6 +84,10 @@ class Stepper(Protocol):
         """Where a part of one step leads."""
         ...
 
+    def of(self, i: int) -> Stepper:
+        """What makes the steps of one state of the batch alone."""
+        ...
+
 
 # --- compiled ----------------------------------------------------------------------------------------
 
@@ -77,17 +100,21 @@ class CompiledStepper:
 
     @cached_property
     def names(self) -> list[str]:
-        chosen = {"t": self.task.law is not None, "tau": self.task.table}
+        pushes = self.task.pushes
+        timed = self.task.law is not None or (pushes is not None and pushes.function is not None)
+        chosen = {"t": timed, "tau": self.task.table, INPUT: pushes is not None and pushes.numbers is not None}
         return ["q", "w", *(name for name, used in chosen.items() if used), "h"]
 
     @cached_property
     def loop(self) -> Repeated:
-        """The machine code; kept with the robot, but for laws, which may have changed since they were traced."""
+        """The machine code; kept with the robot, but for functions, which may have changed since they were traced."""
         task = self.task
         stepped = [n for n in ("t", "tau") if n in self.names]
-        if task.law is not None:
+        if "t" in self.names:
             return Repeated(self._program, _CARRIED, stepped)
         plain = {"method": task.method, "passive": repr(sorted(task.passive.to_plain().items()))}
+        if task.pushes is not None:
+            plain["pushes"] = repr(task.pushes.frames)
         kept = task.robot.__dict__.setdefault("_loops", {})
         key = (*plain.values(), *self.names, *task.parameters)
         if key not in kept:
@@ -103,7 +130,7 @@ class CompiledStepper:
     def _program(self) -> Program:
         task = self.task
         width = task.robot.nv + (len(BOOKS) if task.keeps_books else 0)
-        sizes = {"w": width, "t": 1, "h": 1}
+        sizes = {"w": width, "t": 1, "h": 1, **(task.pushes.sizes if task.pushes is not None else {})}
         dynamics = None if task.parameters else shortest(task.robot)
 
         def one_step(robot: Robot, *values: Array) -> tuple[Array, Array]:
@@ -116,7 +143,11 @@ class CompiledStepper:
                 force = lambda t, q, v: held
             elif "tau" in given:
                 force = lambda t, q, v: given["tau"]
-            system = System(robot, robot if dynamics is None else dynamics, force, task.passive)
+            push: Any = None
+            if task.pushes is not None:
+                own = task.pushes.on(robot)
+                push = lambda t, q, v: own.joint_forces(t, q, v, given.get(INPUT))
+            system = System(robot, robot if dynamics is None else dynamics, force, task.passive, external=push)
             return METHODS[task.method](system, t, q, w, h)
 
         known = {n: sizes[n] for n in self.names if n in sizes}
@@ -133,10 +164,17 @@ class CompiledStepper:
         self._run(q, w, times, 1, 1, tau, part * self.task.step, out)
         return out[0][:, 0], out[1][:, 0]
 
+    def of(self, i: int) -> CompiledStepper:
+        one = CompiledStepper(self.task.of(i))
+        one.__dict__["loop"] = self.loop  # whose machine code has the numbers of a state as inputs
+        return one
+
     def _run(
         self, q: Array, w: Array, t: Any, steps: int, every: int, tau: Any, h: float, out: Sequence[Array]
     ) -> None:
         given = {"q": q, "w": w, "t": t, "tau": tau, "h": np.array([h]), **self.task.parameters}
+        if INPUT in self.names:
+            given[INPUT] = self.task.pushes.numbers  # type: ignore[union-attr]
         inputs = {name: given[name] for name in self.loop.signature.inputs}
         sound = self.loop.run(inputs, steps, every, self.task.threads, out)[1]
         if not sound:
@@ -185,8 +223,12 @@ class ArrayStepper:
     def fraction(self, q: Array, w: Array, index: int, part: float, tau: Array | None) -> tuple[Array, Array]:
         return self._one(q, w, self.task.time(index), part * self.task.step, None if tau is None else tau[..., 0, :])
 
+    def of(self, i: int) -> ArrayStepper:
+        return replace(self, task=self.task.of(i), batch=())
+
     def _one(self, q: Array, w: Array, t: float, h: float, row: Array | None) -> tuple[Array, Array]:
-        system = System(self.task.robot, self.task.robot, self._force(q, w, t, row), self.task.passive, self.target)
+        robot, push = self.task.robot, None if self.task.pushes is None else self.pushed
+        system = System(robot, robot, self._force(q, w, t, row), self.task.passive, self.target, push)
         h = w.dtype.type(h)
         return METHODS[self.task.method](system, t, q, w, h)
 
@@ -203,6 +245,12 @@ class ArrayStepper:
         """What the law says at flat states."""
         assert self.task.law is not None
         return self.task.law.at_flat(float(t), q, v, self.batch)
+
+    def pushed(self, t: Any, q: Array, v: Array) -> Array:
+        """What external forces do to the joints at flat states."""
+        assert self.task.pushes is not None
+        on_bodies = self.task.pushes.at_flat(float(t), q, v, self.batch)
+        return self.task.robot.external_force(q, on_bodies, target=self.target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,3 +280,6 @@ class CalledStepper:
 
     def fraction(self, q: Array, w: Array, index: int, part: float, tau: Array | None) -> tuple[Array, Array]:
         return self.inner.fraction(q, w, index, part, tau)
+
+    def of(self, i: int) -> CompiledStepper:
+        return self.inner.of(i)  # the forces of a step are known once it was made

@@ -1,7 +1,8 @@
-"""Trajectories in files: .npz with NumPy alone, NetCDF through xarray, Parquet through PyArrow.
+"""Trajectories in files: .npz with NumPy alone, NetCDF and Zarr through xarray, Parquet through PyArrow.
 
-Every file holds time, q, v, a, tau and the energies, and as JSON what is needed to go on: method, step, passive forces,
-names. Files are written under another name and moved into place, so that a file is whole or not there at all.
+Every file holds time, q, v, a, tau, the energies and external forces, and as JSON what is needed to go on: method,
+step, passive forces, names. Files are written beside their place and moved there, so that a file is whole or not there
+at all.
 """
 
 from __future__ import annotations
@@ -9,26 +10,29 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
-from ..errors import FileError, InputError, LinkwiseError, MissingExtraError
+from ..errors import FileError, InputError, LinkwiseError
+from ..extras import require
+from ..files import write_through
 from ..robot import Robot
 from .events import Crossing
 from .forces import Passive
 from .integrators import BOOKS
 from .trajectory import Settings, Trajectory, labels
 
-FORMAT, VERSION = "linkwise-trajectory", 1
+FORMAT, VERSION = "linkwise-trajectory", 2
 _VECTORS = {"q": "position", "v": "dof", "a": "dof", "tau": "dof"}  # name → the axis of its numbers
 _ENERGIES = ("kinetic", "potential", *BOOKS)
-_UNITS = {"time": "s", **dict.fromkeys(_ENERGIES, "J")}
+_WRENCHES, _AXES = "wrenches", ("mx", "my", "mz", "fx", "fy", "fz")  # external forces: moment and force, body axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,8 @@ def contents(t: Trajectory) -> Contents:
     arrays = {"time": t.time, **{name: getattr(t, name) for name in _VECTORS}}
     arrays |= {name: getattr(books, name) for name in _ENERGIES}
     arrays |= {f"parameter_{k}": x for k, x in t.parameters.items()}
+    if t.external is not None:
+        arrays[_WRENCHES] = t.external
     s = t.settings
     about = {
         "format": FORMAT,
@@ -55,6 +61,7 @@ def contents(t: Trajectory) -> Contents:
         "robot": None if t.robot is None else t.robot.name,
         "position_names": t.names[0],
         "dof_names": t.names[1],
+        "body_names": None if t.robot is None else [b.name for b in t.robot.bodies],
         "batch": t.batch,
         "samples": len(t),
         "keeps_books": t.exchanged is not None,
@@ -94,7 +101,8 @@ def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
     exchanged = np.stack([x[name] for name in BOOKS], axis=-1).astype(dtype) if about["keeps_books"] else None
     parameters = {k.removeprefix("parameter_"): y for k, y in x.items() if k.startswith("parameter_")}
     forces = x["tau"] if about["keeps_books"] else None
-    t = Trajectory(robot, x["time"], x["q"], x["v"], settings, events, forces, exchanged, parameters, names)
+    pushed = x.get(_WRENCHES)
+    t = Trajectory(robot, x["time"], x["q"], x["v"], settings, events, forces, exchanged, parameters, names, pushed)
     t.__dict__.update(a=x["a"], tau=x["tau"], _energies=(x["kinetic"], x["potential"]))
     return t
 
@@ -109,38 +117,14 @@ def save(t: Trajectory, path: str | os.PathLike[str]) -> None:
     if not where.parent.is_dir():
         raise FileError(f"cannot write {where}: the folder {where.parent} does not exist; make it first")
     found = contents(t)
-    try:
-        _atomically(where, lambda part: write(found, part))
-    except OSError as e:
-        raise FileError(f"cannot write {where}: {e.strerror or e}; choose another place, or make room") from e
-
-
-def _atomically(where: Path, write: Callable[[Path], None]) -> None:
-    """Write beside the place, then move there: a process that dies leaves the old file, or the new one, whole."""
-    handle, name = tempfile.mkstemp(dir=where.parent, prefix=f".{where.name}.", suffix=f".part{where.suffix}")
-    os.close(handle)
-    part = Path(name)
-    try:
-        write(part)
-        with open(part, "rb+") as f:
-            os.fsync(f.fileno())
-        os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, where)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_through(where, lambda part: write(found, part))
 
 
 def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
     """Read a trajectory; what is no such file, or only part of one, is refused."""
     where = Path(path)
     read = _format(where).read
-    if not where.is_file():
+    if not where.exists():
         raise FileError(f"cannot read {where}: there is no such file")
     try:
         found = read(where)
@@ -163,7 +147,7 @@ def _check(found: Contents, path: Path) -> None:
             f"cannot read {path}: it has version {about['version']} of the format, this linkwise reads {VERSION}"
         )
     rows = (*about["batch"], about["samples"])
-    for name in (*_VECTORS, *_ENERGIES):
+    for name in (*_VECTORS, *_ENERGIES, *(_WRENCHES for _ in range(_WRENCHES in found.arrays))):
         if found.arrays[name].shape[: len(rows)] != rows:
             raise FileError(
                 f"cannot read {path}: {name} has shape {found.arrays[name].shape} in place of {(*rows, '…')}"
@@ -192,7 +176,7 @@ def _read_npz(path: Path) -> Contents:
         return Contents({k: z[k] for k in z.files if k != "about"}, json.loads(str(z["about"])))
 
 
-# --- xarray and NetCDF -----------------------------------------------------------------------------------
+# --- xarray: NetCDF and Zarr -------------------------------------------------------------------------------
 
 
 def to_xarray(t: Trajectory) -> Any:
@@ -201,7 +185,7 @@ def to_xarray(t: Trajectory) -> Any:
 
 
 def _dataset(found: Contents) -> Any:
-    xarray = _needs("xarray", "data")
+    xarray = _needs("xarray")
     about = found.about
     rows = (*(f"batch_{i}" for i in range(len(about["batch"]))), "time")
     variables: dict[str, Any] = {}
@@ -209,7 +193,9 @@ def _dataset(found: Contents) -> Any:
         if name in _VECTORS:
             variables[name] = ((*rows, _VECTORS[name]), x)
         elif name in _ENERGIES:
-            variables[name] = (rows, x, {"units": _UNITS[name]})
+            variables[name] = (rows, x, {"units": "J"})
+        elif name == _WRENCHES:
+            variables[name] = ((*rows, "body", "wrench"), x)
         elif name.startswith("parameter_"):
             variables[name] = ((*rows[len(rows) - x.ndim : -1], f"{name}_number"), x)
     coordinates = {
@@ -217,7 +203,13 @@ def _dataset(found: Contents) -> Any:
         "position": list(about["position_names"]),
         "dof": list(about["dof_names"]),
     }
+    if _WRENCHES in variables:
+        coordinates |= {"body": _body_names(found), "wrench": list(_AXES)}
     return xarray.Dataset(variables, coordinates, {"about": json.dumps(about)})
+
+
+def _body_names(found: Contents) -> list[str]:
+    return found.about["body_names"] or [str(i) for i in range(found.arrays[_WRENCHES].shape[-2])]
 
 
 def _write_netcdf(found: Contents, path: Path) -> None:
@@ -233,20 +225,52 @@ def _netcdf_engine() -> str:
             return engine
         except ImportError:
             continue
-    raise _missing("h5netcdf", "data")
+    _needs("h5netcdf")
+    _needs("h5py")
+    return "h5netcdf"
 
 
 def _read_netcdf(path: Path) -> Contents:
-    xarray = _needs("xarray", "data")
+    xarray = _needs("xarray")
     classic = path.read_bytes()[:3] == b"CDF"
     if not classic:
-        _needs("h5netcdf", "data")
+        _needs("h5netcdf")
     with xarray.open_dataset(path, engine="scipy" if classic else "h5netcdf") as d:
         d.load()
+    return _from_dataset(d, path)
+
+
+def _from_dataset(d: Any, path: Path) -> Contents:
     if "about" not in d.attrs:
         raise FileError(f"cannot read {path}: it is no trajectory of linkwise")
     arrays = {str(k): np.asarray(x.values) for k, x in d.data_vars.items()}
     return Contents({"time": np.asarray(d["time"].values), **arrays}, json.loads(d.attrs["about"]))
+
+
+def _write_zarr(found: Contents, path: Path) -> None:
+    """A folder of chunks, in version 2 of the format, which every reader of Zarr knows.
+
+    A chunk that is lost reads as zeros there, so that a checksum must tell.
+    """
+    _needs("zarr")
+    dataset = _dataset(found)
+    dataset.attrs["checksum"] = _checksum(found)
+    dataset.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+
+
+def _read_zarr(path: Path) -> Contents:
+    xarray = _needs("xarray")
+    _needs("zarr")
+    with xarray.open_zarr(path, chunks=None, consolidated=True) as d:
+        d.load()
+    found = _from_dataset(d, path)
+    if _checksum(found) != d.attrs.get("checksum"):
+        raise FileError(f"cannot read {path}: parts of it are missing or were changed; save it again")
+    return found
+
+
+def _checksum(found: Contents) -> int:
+    return reduce(lambda x, name: crc32(found.arrays[name].tobytes(), x), sorted(found.arrays), 0)
 
 
 # --- Parquet ------------------------------------------------------------------------------------------
@@ -254,11 +278,11 @@ def _read_netcdf(path: Path) -> Contents:
 
 def _write_parquet(found: Contents, path: Path) -> None:
     """One row per state and sample; the numbers of q, v, a and tau are columns such as ``q.shoulder``."""
-    pyarrow = _needs("pyarrow", "data")
-    parquet = _needs("pyarrow.parquet", "data")
+    pyarrow = _needs("pyarrow")
+    parquet = _needs("pyarrow.parquet")
     about = found.about
     if any(k.startswith("parameter_") for k in found.arrays):
-        raise InputError("a Parquet file has no place for parameters per state; save as .npz or .nc")
+        raise InputError("a Parquet file has no place for parameters per state; save as .npz, .nc or .zarr")
     count, samples = int(np.prod(about["batch"], dtype=int)), about["samples"]
     columns: dict[str, np.ndarray] = {
         "state": np.repeat(np.arange(count), samples),
@@ -268,12 +292,15 @@ def _write_parquet(found: Contents, path: Path) -> None:
         flat = found.arrays[name].reshape(count * samples, -1)
         columns |= {f"{name}.{label}": flat[:, i] for i, label in enumerate(about[f"{axis}_names"])}
     columns |= {name: found.arrays[name].reshape(-1) for name in _ENERGIES}
+    if _WRENCHES in found.arrays:
+        flat = found.arrays[_WRENCHES].reshape(count * samples, -1)
+        columns |= {name: flat[:, i] for i, name in enumerate(_wrench_columns(_body_names(found)))}
     table = pyarrow.table({k: pyarrow.array(np.ascontiguousarray(x)) for k, x in columns.items()})
     parquet.write_table(table.replace_schema_metadata({FORMAT: json.dumps(about)}), path)
 
 
 def _read_parquet(path: Path) -> Contents:
-    table = _needs("pyarrow.parquet", "data").read_table(path)
+    table = _needs("pyarrow.parquet").read_table(path)
     said = (table.schema.metadata or {}).get(FORMAT.encode())
     if said is None:
         raise FileError(f"cannot read {path}: it is no trajectory of linkwise")
@@ -291,7 +318,16 @@ def _read_parquet(path: Path) -> Contents:
         numbers = [column(f"{name}.{label}") for label in about[f"{axis}_names"]]
         flat = np.stack(numbers, axis=-1) if numbers else np.empty((int(np.prod(rows)), 0), dtype)
         arrays[name] = flat.reshape(*rows, len(numbers))
-    return Contents(arrays | {name: column(name).reshape(rows).copy() for name in _ENERGIES}, about)
+    arrays |= {name: column(name).reshape(rows).copy() for name in _ENERGIES}
+    wrenches = [n for n in table.column_names if n.startswith(f"{_WRENCHES}.")]
+    if wrenches:
+        flat = np.stack([column(n) for n in wrenches], axis=-1)
+        arrays[_WRENCHES] = flat.reshape(*rows, len(wrenches) // 6, 6)
+    return Contents(arrays, about)
+
+
+def _wrench_columns(bodies: list[str]) -> list[str]:
+    return [f"{_WRENCHES}.{body}.{axis}" for body in bodies for axis in _AXES]
 
 
 # --- formats and extras -----------------------------------------------------------------------------------
@@ -306,8 +342,17 @@ class _Format:
 FORMATS = {
     ".npz": _Format(_write_npz, _read_npz),
     ".nc": _Format(_write_netcdf, _read_netcdf),
+    ".zarr": _Format(_write_zarr, _read_zarr),
     ".parquet": _Format(_write_parquet, _read_parquet),
 }
+
+
+def refuse_unknown_format(path: str | os.PathLike[str]) -> None:
+    """Raise :class:`FileError` where the ending says nothing, or something that a missing package would write."""
+    kind = Path(path).suffix.lower()
+    _format(Path(path))
+    for module in {".nc": ("xarray",), ".zarr": ("xarray", "zarr"), ".parquet": ("pyarrow.parquet",)}.get(kind, ()):
+        _needs(module)
 
 
 def _format(path: Path) -> _Format:
@@ -317,12 +362,5 @@ def _format(path: Path) -> _Format:
     return chosen
 
 
-def _needs(module: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise _missing(module.partition(".")[0], extra) from None
-
-
-def _missing(package: str, extra: str) -> MissingExtraError:
-    return MissingExtraError(f'{package} is not installed; this brings it: pip install "linkwise[{extra}]"')
+def _needs(module: str) -> Any:
+    return require(module, "data", "such a file")

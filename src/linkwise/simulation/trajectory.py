@@ -16,6 +16,8 @@ from .books import EnergyBooks
 from .controllers import Law
 from .events import Crossing
 from .forces import Passive
+from .integrators import BOOKS
+from .pushes import Pushes
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +58,10 @@ class Trajectory:
     settings: Settings
     events: tuple[Crossing, ...] = ()
     forces: Any = None  # τ: an array (..., samples, nv), the law it follows, or None
-    exchanged: np.ndarray | None = None  # (..., samples, 3): work, dissipated, stops; None where nothing was
+    exchanged: np.ndarray | None = None  # (..., samples, 4): work, dissipated, stops, external; or None
     parameters: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the robot, (..., n), as given to rollout
     labels: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # names of the numbers of q and of v
+    pushes: Any = None  # external forces: an array (..., samples, bodies, 6), what gives them, or None
 
     # --- size and parts ------------------------------------------------------------------------------
 
@@ -104,6 +107,7 @@ class Trajectory:
             events=tuple(e for e in self.events if time[0] <= e.time <= time[-1]),
             forces=self.forces[..., index, :] if isinstance(self.forces, np.ndarray) else self.forces,
             exchanged=None if self.exchanged is None else self.exchanged[..., index, :],
+            pushes=self.pushes[..., index, :, :] if isinstance(self.pushes, np.ndarray) else self.pushes,
         )
         return part._with_known(self, lambda x, axes: x[..., index, :] if axes else x[..., index])
 
@@ -119,8 +123,14 @@ class Trajectory:
             forces=self.forces[index] if isinstance(self.forces, np.ndarray) else self.forces,
             exchanged=None if self.exchanged is None else self.exchanged[index],
             parameters={k: x[index] if x.ndim > 1 else x for k, x in self.parameters.items()},
+            pushes=self._pushes_on(index),
         )
         return part._with_known(self, lambda x, axes: x[index])
+
+    def _pushes_on(self, index: tuple[int, ...]) -> Any:
+        if isinstance(self.pushes, Pushes):
+            return self.pushes.of(int(np.ravel_multi_index(index, self.batch)) if index else 0)
+        return None if self.pushes is None else self.pushes[index]
 
     def _with_known(self, whole: Trajectory, pick: Callable[[np.ndarray, int], np.ndarray]) -> Trajectory:
         """This part of a trajectory, with its share of what was worked out there or came from a file."""
@@ -150,7 +160,16 @@ class Trajectory:
         total = self.tau
         if passive.active:
             total = total + passive.resistance(self.v) + passive.stops(robot, self.q, self.v)
+        if self.external is not None:
+            total = total + self._evaluate("external_force", self.q, self.external)
         return self._evaluate("forward_dynamics", self.q, self.v, total)
+
+    @cached_property
+    def external(self) -> np.ndarray | None:
+        """External [moment; force] on every body at the samples, (..., samples, bodies, 6), body axes; None: none."""
+        if isinstance(self.pushes, Pushes):
+            return self.pushes.along(self.time, self.q, self.v)
+        return self.pushes
 
     @cached_property
     def _energies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -161,7 +180,7 @@ class Trajectory:
     def energy(self) -> EnergyBooks:
         """The energy books."""
         none = np.zeros(self.q.shape[:-1])
-        exchanged = (none, none, none) if self.exchanged is None else np.moveaxis(self.exchanged, -1, 0)
+        exchanged = [none] * len(BOOKS) if self.exchanged is None else np.moveaxis(self.exchanged, -1, 0)
         return EnergyBooks(*self._energies, *exchanged)
 
     @cached_property
@@ -184,7 +203,8 @@ class Trajectory:
             return getattr(self.robot, name)(*arrays)
         kernel = self.robot.compile(name, parameters=tuple(self.parameters))
         own = [np.asarray(x, dtype=self.q.dtype)[..., None, :] for x in self.parameters.values()]
-        return kernel(*arrays, *own)
+        flat = [x.reshape(*self.q.shape[:-1], -1) for x in arrays]  # forces on bodies are rows of numbers there
+        return kernel(*flat, *own)
 
     def _robot(self, what: str) -> Robot:
         if self.robot is None:
@@ -208,7 +228,7 @@ class Trajectory:
         return to_xarray(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .npz, .nc (NetCDF) or .parquet file, whole or not at all. The robot is not part of it."""
+        """Write a .npz, .nc (NetCDF), .zarr or .parquet file, whole or not at all. The robot is not part of it."""
         from .storage import save
 
         save(self, path)
@@ -223,8 +243,8 @@ class Trajectory:
     def resume(self, duration: float, controller: Any = None, tau: Any = None, **options: Any) -> Trajectory:
         """This motion continued for ``duration`` [s] in the same way, from its last sample; gives both parts as one.
 
-        Controllers and tables of joint forces are not kept: give them again. ``options`` are those of
-        :func:`linkwise.simulate` that may change (events, progress, threads, target, check, callback).
+        Controllers, tables of joint forces and external forces are not kept: give them again. ``options`` are those of
+        :func:`linkwise.simulate` that may change (external, events, progress, threads, target, check, callback).
         """
         from .rollout import resume
 

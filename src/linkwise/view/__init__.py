@@ -6,10 +6,12 @@ The viewer needs the extra ``view``, pictures and plots the extra ``plot``; they
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ModelWarning
 from ..robot import Robot
 from .motion import Motion, as_motion
 from .scene import Scene
@@ -71,7 +73,11 @@ def save(
 
     files.checked(path)
     motion = _motion(trajectory, robot, external)
-    return files.save(path, motion, Scene(motion.robot, tuple(mesh_folders), meshes), show, size, rate, time)
+    scene = Scene(motion.robot, tuple(mesh_folders), meshes)
+    if scene.missing:
+        said = f"{len(scene.missing)} meshes of {scene.robot.name!r} are not drawn, the first: {scene.missing[0]}"
+        warnings.warn(said, ModelWarning, stacklevel=2)
+    return files.save(path, motion, scene, show, size, rate, time)
 
 
 def _motion(trajectory: Any, robot: Robot | None, external: Any) -> Motion:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, InputError
-from .extras import require
+from ..extras import require
+from ..files import refuse_unwritable, write_through
 from .motion import Motion
 from .pictures import Studio
 from .scene import Scene
@@ -58,12 +58,7 @@ def checked(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in KINDS:
         raise FileError(f"cannot write {target}: its ending must be one of {', '.join(KINDS)}")
-    if target.is_dir():
-        raise FileError(f"cannot write {target}: it is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise FileError(f"cannot write {target}: the folder {target.parent} does not exist; make it first")
-    if not os.access(target.parent, os.W_OK):
-        raise FileError(f"cannot write {target}: the folder {target.parent} is not writable; choose another place")
+    refuse_unwritable(target)
     if target.suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
         raise FileError(f"cannot write {target}: .mp4 files need the program ffmpeg; install it, or write a .gif")
     return target
@@ -71,24 +66,8 @@ def checked(path: str | os.PathLike[str]) -> Path:
 
 def write(target: Path, writer: Any) -> Path:
     """Let ``writer`` fill a file beside ``target``, then give it its name."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent)
-    os.close(handle)
-    part = Path(name)
-    try:
-        writer(part)
-        os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, target)
-    except OSError as e:
-        raise FileError(f"cannot write {target}: {e.strerror or e}; choose another place") from e
-    finally:
-        part.unlink(missing_ok=True)
+    write_through(target, writer)
     return target
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _picture(image: np.ndarray) -> Any:

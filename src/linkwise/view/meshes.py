@@ -11,8 +11,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..errors import FileError
+from ..extras import require
 from ..model.visuals import Mesh
-from .extras import require
 from .solids import Triangles
 
 Part = tuple[Triangles, tuple[float, ...] | None]  # triangles and their colour (r, g, b, a), where the file has one

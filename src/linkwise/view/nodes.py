@@ -11,10 +11,58 @@ from ..spatial import quaternion_from_rotation
 from . import solids
 from .motion import Motion
 from .pictures import GREEN, LAYERS, PURPLE, RED, TEAL, YELLOW, Studio, checked_layers
-from .scene import LOOKS, Arrows, Poses, Scene
+from .scene import LOOKS, Arrows, Piece, Poses, Scene
 
 # What is drawn beside the bodies, and in which colour.
 ARROWS = {"axes": TEAL, "joint_forces": PURPLE, "external": RED, "reactions": GREEN}
+
+
+class Crowd:
+    """All simple solids of a layer that are of one kind and colour, as one node."""
+
+    def __init__(self, layer: str, kind: str, colour: tuple[float, ...]) -> None:
+        self.layer, self.kind, self.colour = layer, kind, colour
+        self._bodies: list[int] = []
+        self._solids: list[solids.Solid] = []
+        self.node: Any = None
+
+    def add(self, piece: Piece, solid: solids.Solid) -> None:
+        self._bodies.append(piece.body)
+        self._solids.append(solid)
+
+    def show(self, scene: Any, at: Poses, visible: bool) -> Any:
+        """Make the node."""
+        unit = solids.UNITS[self.kind]
+        self._rotations = np.array([s.pose.R for s in self._solids])
+        self._places = np.array([s.pose.l for s in self._solids])
+        turns, points = self._placed(at)
+        self.node = scene.add_batched_meshes_simple(
+            f"/robot/{self.layer}_{self.kind}_{'_'.join(str(round(255 * x)) for x in self.colour)}",
+            unit.vertices,
+            unit.faces,
+            turns,
+            points,
+            batched_scales=np.array([s.scale for s in self._solids], dtype=np.float32),
+            batched_colors=_bytes(_linear(self.colour)),
+            opacity=None if self.colour[3] > 0.999 else self.colour[3],
+            lod="off",
+            side="double",
+            cast_shadow=self.layer == LOOKS,
+            receive_shadow=False,
+            visible=visible,
+        )
+        return self.node
+
+    def move(self, at: Poses) -> None:
+        """Everything to where the bodies are."""
+        self.node.batched_wxyzs, self.node.batched_positions = self._placed(at)
+
+    def _placed(self, at: Poses) -> tuple[np.ndarray, np.ndarray]:
+        """Quaternions (n, 4), w first, and positions (n, 3) in the world; body −1 is the world itself."""
+        R = np.concatenate([at.R, np.eye(3)[None]])[self._bodies]
+        p = np.concatenate([at.p, np.zeros((1, 3))])[self._bodies]
+        turns = _wxyz(R @ self._rotations)
+        return turns.astype(np.float32), (p + (R @ self._places[..., None])[..., 0]).astype(np.float32)
 
 
 class Nodes:
@@ -30,6 +78,7 @@ class Nodes:
             "reactions": _largest_force(motion.reactions),
         }
         self._set_up_world()
+        self._crowds = self._add_crowds()
         self._bodies = self._add_bodies()
         self._signs = self._add_signs()
 
@@ -81,10 +130,25 @@ class Nodes:
         camera.near = 1e-3 * reach
         self._server.scene.configure_default_lights(enabled=True, cast_shadow=True)
 
-    def _add_bodies(self) -> list[Any]:
+    def _add_crowds(self) -> list[Crowd]:
+        """Simple solids of one kind are one node: moving them is one message, drawing them one call."""
+        found: dict[tuple[str, str, tuple[float, ...]], Crowd] = {}
+        for piece in self.scene.pieces:
+            for solid in piece.solids:
+                key = (piece.layer, solid.kind, piece.colour)
+                found.setdefault(key, Crowd(*key)).add(piece, solid)
+        at = self.scene.poses(self.motion.q[0])
+        for crowd in found.values():
+            self._layers[crowd.layer].append(crowd.show(self._server.scene, at, self._visible[crowd.layer]))
+        return list(found.values())
+
+    def _add_bodies(self) -> dict[int, Any]:
+        """Frames of the bodies that carry meshes, which move with them."""
         scene = self._server.scene
-        bodies = [scene.add_frame(f"/robot/{i:03d}", show_axes=False) for i in range(len(self.scene.robot.bodies))]
-        for k, piece in enumerate(self.scene.pieces):
+        meshed = [piece for piece in self.scene.pieces if not piece.solids]
+        carriers = sorted({piece.body for piece in meshed if piece.body >= 0})
+        bodies = {i: scene.add_frame(f"/robot/{i:03d}", show_axes=False) for i in carriers}
+        for k, piece in enumerate(meshed):
             where = "/robot/world" if piece.body < 0 else f"/robot/{piece.body:03d}"
             node = scene.add_mesh_simple(
                 f"{where}/{piece.layer}{k:03d}",
@@ -154,10 +218,13 @@ class Nodes:
     def place(self, q: np.ndarray, step: int | None) -> None:
         """Everything at a configuration (nq,); ``step`` of the motion it belongs to, or None for a pose of its own."""
         at = self.scene.poses(q)
-        turns = _wxyz(at.R)
+        turns: Any = _wxyz(at.R) if self._bodies else ()
         with self._server.atomic():
-            for node, turn, point in zip(self._bodies, turns, at.p):
-                node.wxyz, node.position = turn, point
+            for i, node in self._bodies.items():
+                node.wxyz, node.position = turns[i], at.p[i]
+            for crowd in self._crowds:
+                if self._visible[crowd.layer]:
+                    crowd.move(at)
             if self._visible["frames"]:
                 turned, points = self.scene.frames(at)
                 self._signs["frames"].batched_wxyzs = _wxyz(turned).astype(np.float32)
@@ -179,7 +246,7 @@ class Nodes:
         wrenches = motion.external if name == "external" else motion.reactions
         assert wrenches is not None
         known = np.zeros(wrenches.shape[1:]) if step is None else wrenches[step]
-        return scene.wrench_arrows(at, known, self._largest[name])
+        return scene.wrench_arrows(at, known, self._largest[name], on_line=name == "external")
 
     def _points(self, arrows: Arrows) -> np.ndarray:
         """(n, 2, 3); arrows without length are kept as very short ones, as their number must not change."""
@@ -195,6 +262,11 @@ def _largest_force(wrenches: np.ndarray | None) -> float:
 def _wxyz(R: np.ndarray) -> np.ndarray:
     """Unit quaternions (..., 4), w first, as viser wants them."""
     return np.roll(np.asarray(quaternion_from_rotation(R)), 1, axis=-1)
+
+
+def _linear(colour: Sequence[float]) -> tuple[float, ...]:
+    """A colour as light: viser 1.1 shows those of batches without the sRGB curve, so that they would look pale."""
+    return tuple(x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in colour)
 
 
 def _bytes(colour: Sequence[float]) -> tuple[int, int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .extras import require
+from ..extras import require
 from .motion import Motion
 from .nodes import Nodes
 from .scene import Scene

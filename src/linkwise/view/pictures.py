@@ -119,7 +119,8 @@ class Studio:
         for name, wrenches, colour in (("external", motion.external, RED), ("reactions", motion.reactions, GREEN)):
             if name in self.show and wrenches is not None:
                 largest = float(np.linalg.norm(wrenches[..., 3:], axis=-1).max())
-                out += _arrows(scene.wrench_arrows(at, wrenches[step], largest), 1.2 * thin, colour)
+                arrows = scene.wrench_arrows(at, wrenches[step], largest, on_line=name == "external")
+                out += _arrows(arrows, 1.2 * thin, colour)
         if "trace" in self.show and step > 0:
             steps = np.unique(np.linspace(0, step, min(step + 1, 200)).astype(int))
             paths = np.moveaxis(scene.tips(scene.poses(motion.q[steps])), 0, 1)

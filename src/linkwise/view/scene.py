@@ -19,11 +19,11 @@ from ..dynamics.kinematics import body_poses
 from ..dynamics.links import evaluate
 from ..errors import FileError
 from ..model.inertia import Inertia
-from ..model.visuals import Ball, Box, Mesh, Rod, Visual
+from ..model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from ..robot import Robot
 from ..spatial import Transform
 from . import meshes, solids
-from .solids import Triangles
+from .solids import Solid, Triangles
 
 LOOKS, INERTIAS = "looks", "inertias"
 
@@ -33,12 +33,16 @@ PLAIN = (0.75, 0.77, 0.79, 1.0)  # looks without a colour of their own
 
 
 class Piece(NamedTuple):
-    """Triangles of one colour (r, g, b, a), in the axes of the body they are fixed on (−1: the world's)."""
+    """Triangles of one colour (r, g, b, a), in the axes of the body they are fixed on (−1: the world's).
+
+    Where simple solids look the same, ``solids`` are those.
+    """
 
     body: int
     layer: str
     triangles: Triangles
     colour: tuple[float, float, float, float]
+    solids: tuple[Solid, ...] = ()
 
 
 class Poses(NamedTuple):
@@ -87,9 +91,10 @@ class Scene:
             except FileError as e:
                 missing.append(str(e))
                 continue
+            simple = tuple(s.placed(visual.pose) for s in _solids(visual))
             for triangles, colour in parts:
                 shown = visual.colour if visual.colour is not None else colour
-                pieces.append(Piece(body, LOOKS, triangles.placed(visual.pose), _rgba(shown)))
+                pieces.append(Piece(body, LOOKS, triangles.placed(visual.pose), _rgba(shown), simple))
         # A robot of which only a few scraps are found is better sketched whole.
         return (pieces if len(missing) <= 0.5 * len(self.robot.visuals) else []), missing
 
@@ -177,10 +182,19 @@ class Scene:
         tau = np.asarray(tau, float)[..., self._axis_dofs]
         return self.axis_arrows(at, 0.25 * self.size * tau / largest if largest > 0 else 0 * tau)
 
-    def wrench_arrows(self, at: Poses, wrenches: Any, largest: float) -> Arrows:
-        """The force parts of [moment; force] per body (..., bodies, 6), body axes, at the bodies' origins."""
-        force = np.einsum("...nij,...nj->...ni", at.R, np.asarray(wrenches, float)[..., 3:])
-        return Arrows(at.p, at.p + (0.25 * self.size / largest if largest > 0 else 0.0) * force)
+    def wrench_arrows(self, at: Poses, wrenches: Any, largest: float, on_line: bool = False) -> Arrows:
+        """The force parts of [moment; force] per body (..., bodies, 6), body axes, at the bodies' origins.
+
+        With ``on_line`` an arrow lies on its force's line of action, at the point r = F × N / F² that is nearest to the
+        origin; not for what is mostly a couple, whose line is far away.
+        """
+        N, F = (np.einsum("...nij,...nj->...ni", at.R, x) for x in np.split(np.asarray(wrenches, float), 2, axis=-1))
+        start = at.p
+        if on_line:
+            square = (F * F).sum(axis=-1, keepdims=True)
+            r = np.cross(F, N) / np.where(square > 0, square, 1.0)
+            start = start + np.where(np.linalg.norm(r, axis=-1, keepdims=True) < 0.5 * self.size, r, 0.0)
+        return Arrows(start, start + (0.25 * self.size / largest if largest > 0 else 0.0) * F)
 
 
 def _on_bodies(at: Poses, places: list[tuple[int, Transform]]) -> tuple[np.ndarray, np.ndarray]:
@@ -210,11 +224,22 @@ def _parts(visual: Visual, folders: Sequence[str | os.PathLike[str]]) -> tuple[m
         return ((solids.ball(shape.radius), None),)
     if isinstance(shape, Rod):
         return ((solids.rod(shape.radius, shape.length, shape.rounded), None),)
+    if isinstance(shape, Surface):
+        return ((solids.creased(Triangles(shape.vertices, shape.faces)), None),)
     assert isinstance(shape, Mesh)
     path = meshes.find(shape, folders)
     if path is None:
         raise FileError(f"{shape.file}: the mesh is not found; mesh_folders= names where packages lie")
-    return tuple((Triangles(t.vertices * shape.scale, t.faces), c) for t, c in meshes.load(path))
+    return tuple((solids.creased(Triangles(t.vertices * shape.scale, t.faces)), c) for t, c in meshes.load(path))
+
+
+def _solids(visual: Visual) -> tuple[Solid, ...]:
+    shape = visual.shape
+    if isinstance(shape, Box):
+        return solids.box_solid(shape.size)
+    if isinstance(shape, Ball):
+        return solids.ball_solid(shape.radius)
+    return solids.rod_solids(shape.radius, shape.length, shape.rounded) if isinstance(shape, Rod) else ()
 
 
 def _rgba(colour: Any) -> tuple[float, float, float, float]:
@@ -231,16 +256,19 @@ def sketch(robot: Robot, size: float) -> list[Piece]:
     lengths = [np.linalg.norm(e - s) for _, s, e in spans]
     typical = float(np.median(lengths)) if lengths else size
     radius = min(0.022 * size, 0.16 * typical)
-    pieces = [
-        Piece(body, LOOKS, solids.segment(start, end, radius), BASE if body < 0 else LINK) for body, start, end in spans
-    ]
+    pieces = []
+    for body, start, end in spans:
+        simple = solids.segment_solids(start, end, radius)
+        pieces.append(Piece(body, LOOKS, solids.segment(start, end, radius), BASE if body < 0 else LINK, simple))
     for i, joint in enumerate(robot.joints):
         mark = _joint_mark(joint.kind, 1.6 * radius)
         if mark is not None:
-            pieces.append(Piece(i, LOOKS, mark, JOINT))
+            pieces.append(Piece(i, LOOKS, mark[0], JOINT, mark[1]))
     if any(p < 0 and j.kind.nv < 6 for p, j in zip(robot.parents, robot.joints)):
-        foot = solids.rod(2.4 * radius, 0.6 * radius).placed(Transform(np.eye(3), np.array([0, 0, -0.3 * radius])))
-        pieces.append(Piece(-1, LOOKS, foot, BASE))
+        under = Transform(np.eye(3), np.array([0, 0, -0.3 * radius]))
+        foot = solids.rod(2.4 * radius, 0.6 * radius).placed(under)
+        simple = tuple(s.placed(under) for s in solids.rod_solids(2.4 * radius, 0.6 * radius))
+        pieces.append(Piece(-1, LOOKS, foot, BASE, simple))
     return pieces
 
 
@@ -258,17 +286,20 @@ def _spans(robot: Robot) -> list[tuple[int, np.ndarray, np.ndarray]]:
     return [(body, origin, end) for body, end in wanted if np.linalg.norm(end) > 1e-6]
 
 
-def _joint_mark(kind: Any, radius: float) -> Triangles | None:
-    """A drum along a hinge's axis, a block on a slider, a ball for what turns about several axes."""
+def _joint_mark(kind: Any, radius: float) -> tuple[Triangles, tuple[Solid, ...]] | None:
+    """A drum along a hinge's axis, a block on a slider, a ball for what turns about several axes; as solids too."""
     if kind.nv == 0:
         return None
     if kind.nv == 1:
         column = kind.map(kind.neutral())[:, 0]
         if np.linalg.norm(column[:3]) > 0:
             pose = Transform(solids.rotation_onto(column[:3]), np.zeros(3))
-            return solids.rod(radius, 2.2 * radius).placed(pose)
-        return solids.box(1.9 * radius * np.ones(3)).placed(Transform(solids.rotation_onto(column[3:]), np.zeros(3)))
-    return solids.ball(1.2 * radius)
+            drum = solids.rod_solids(radius, 2.2 * radius)
+            return solids.rod(radius, 2.2 * radius).placed(pose), tuple(s.placed(pose) for s in drum)
+        pose = Transform(solids.rotation_onto(column[3:]), np.zeros(3))
+        block = 1.9 * radius * np.ones(3)
+        return solids.box(block).placed(pose), tuple(s.placed(pose) for s in solids.box_solid(block))
+    return solids.ball(1.2 * radius), solids.ball_solid(1.2 * radius)
 
 
 # --- inertias ----------------------------------------------------------------------------------------
@@ -280,8 +311,9 @@ def inertia_boxes(robot: Robot, thinnest: float) -> list[Piece]:
     for i, body in enumerate(robot.bodies):
         if body.inertia.mass > 0:
             sides, R = box_of_inertia(body.inertia)
-            triangles = solids.box(np.maximum(sides, thinnest)).placed(Transform(R, body.inertia.com))
-            out.append(Piece(i, INERTIAS, triangles, WEIGHT))
+            size, pose = np.maximum(sides, thinnest), Transform(R, body.inertia.com)
+            simple = tuple(s.placed(pose) for s in solids.box_solid(size))
+            out.append(Piece(i, INERTIAS, solids.box(size).placed(pose), WEIGHT, simple))
     return out
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import InputError, LinkwiseError
-from .extras import require
+from ..extras import require
 
 
 def quiet_server(host: str, port: int) -> Any:

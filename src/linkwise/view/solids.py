@@ -32,6 +32,18 @@ class Triangles(NamedTuple):
         return out / np.where(length > 0, length, 1.0)
 
 
+def creased(triangles: Triangles, angle: float = np.deg2rad(40.0)) -> Triangles:
+    """The same, faces that stand off their neighbours by more than an angle on vertices of their own: edges remain."""
+    corners = triangles.vertices[triangles.faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-300)
+    along = np.einsum("fi,fci->fc", across, triangles.normals()[triangles.faces])
+    sharp = (along < np.cos(angle)).any(axis=1)
+    faces = triangles.faces.copy()
+    faces[sharp] = len(triangles.vertices) + np.arange(3 * sharp.sum()).reshape(-1, 3)
+    return Triangles(np.concatenate([triangles.vertices, corners[sharp].reshape(-1, 3)]), faces)
+
+
 def joined(*parts: Triangles) -> Triangles:
     """Several solids as one."""
     starts = np.cumsum([0, *(len(p.vertices) for p in parts[:-1])])
@@ -113,6 +125,47 @@ def segment(start: np.ndarray, end: np.ndarray, radius: float) -> Triangles:
     """A rod with round ends from one point to another."""
     length = max(float(np.linalg.norm(end - start)), 1e-9)
     return rod(radius, length, rounded=True).placed(Transform(rotation_onto(end - start), 0.5 * (start + end)))
+
+
+class Solid(NamedTuple):
+    """One of :data:`UNITS`, its axes stretched by ``scale`` (3,) and then placed. Viewers draw a kind at once."""
+
+    kind: str
+    scale: np.ndarray
+    pose: Transform
+
+    def placed(self, pose: Transform) -> Solid:
+        """The same solid in the axes in which its own have this pose."""
+        return Solid(self.kind, self.scale, pose.compose(self.pose))
+
+
+def box_solid(size: np.ndarray) -> tuple[Solid, ...]:
+    """A box as solids."""
+    return (Solid("box", np.array(size, float), Transform.identity()),)
+
+
+def ball_solid(radius: float) -> tuple[Solid, ...]:
+    """A ball as solids."""
+    return (Solid("ball", np.full(3, float(radius)), Transform.identity()),)
+
+
+def rod_solids(radius: float, length: float, rounded: bool = False) -> tuple[Solid, ...]:
+    """A cylinder along z as solids, with balls for round ends."""
+    whole = Solid("rod", np.array([radius, radius, length], float), Transform.identity())
+    if not rounded:
+        return (whole,)
+    ends = [Transform(np.eye(3), np.array([0.0, 0.0, z])) for z in (-0.5 * length, 0.5 * length)]
+    return (whole, *(ball_solid(radius)[0].placed(end) for end in ends))
+
+
+UNITS = {"box": box(np.ones(3)), "ball": ball(1.0), "rod": rod(1.0, 1.0)}
+
+
+def segment_solids(start: np.ndarray, end: np.ndarray, radius: float) -> tuple[Solid, ...]:
+    """A rod with round ends from one point to another, as solids."""
+    length = max(float(np.linalg.norm(end - start)), 1e-9)
+    pose = Transform(rotation_onto(end - start), 0.5 * (start + end))
+    return tuple(s.placed(pose) for s in rod_solids(radius, length, rounded=True))
 
 
 def rotation_onto(direction: np.ndarray) -> np.ndarray:

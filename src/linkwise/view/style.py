@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .extras import require
+from ..extras import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,11 +9,14 @@ import numpy as np
 
 from ...errors import InputError
 from ...robot import Robot
+from ...simulation.books import EnergyBooks
 from .. import style
 from ..motion import Motion, as_motion, velocity_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MOST_PORTRAITS = 16
 
 
 def joints(trajectory: Any, robot: Robot | None = None, joints: Sequence[str] | None = None) -> Figure:
@@ -24,36 +27,45 @@ def joints(trajectory: Any, robot: Robot | None = None, joints: Sequence[str] | 
     motion = as_motion(trajectory, robot)
     chosen = _chosen(motion.robot, joints)
     rows = [(_position_rows, "position"), *((_velocity_rows(x), n) for n, x in _known(motion))]
-    title = f"{motion.robot.name}: joints along {motion.duration:g} s"
+    idle = motion.tau is not None and not motion.tau.any()
+    title = f"{motion.robot.name}: joints along {motion.duration:g} s{', no joint forces' if idle else ''}"
     figure = style.new_figure(9.0, 0.7 + 2.3 * len(rows), title)
     axes = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
     for ax, (take, what) in zip(axes, rows):
         curves = take(motion, chosen)
         labels = style.shorter([name for name, _ in curves])
+        liveliest = _liveliest([x for _, x in curves])
         for k, (label, (_, values)) in enumerate(zip(labels, curves)):
-            many = len(curves) > style.MOST_LABELLED
-            colour = style.COLOURS[k % len(style.COLOURS)]
-            ax.plot(motion.time, values, color=colour, linewidth=0.9 if many else 1.6, label=label)
+            if k in liveliest:
+                colour = style.COLOURS[liveliest.index(k) % len(style.COLOURS)]
+                ax.plot(motion.time, values, color=colour, linewidth=1.6, label=label)
+            else:
+                ax.plot(motion.time, values, color=style.GRID, linewidth=0.9, zorder=1)
+        if len(curves) > len(liveliest):
+            ax.plot([], [], color=style.GRID, label=f"{len(curves) - len(liveliest)} that move less")
         style.plain(ax, ylabel=f"{what} {_units(motion.robot, chosen, what)}")
         ax.set_xlim(motion.time[0], motion.time[-1] if len(motion) > 1 else motion.time[0] + 1)
-    _draw_limits(axes[0], motion, chosen)
-    if 0 < len(_velocity_indices(motion.robot, chosen)) <= style.MOST_LABELLED:
-        style.named(axes[0], beside=True)
+    several = len(_velocity_indices(motion.robot, chosen)) > style.MOST_LABELLED
+    if not several:
+        _draw_limits(axes[0], motion, chosen)
+    for ax in axes if several else axes[:1]:  # few have the same colours in all
+        if ax.get_legend_handles_labels()[1]:
+            style.named(ax, beside=True)
     axes[-1].set_xlabel("time [s]", color=style.PALE, fontsize=9.5)
     return figure
 
 
 def energy(trajectory: Any, robot: Robot | None = None) -> Figure:
-    """The energy book: kinetic, potential and total energy, the work of the joint forces, and what is left over.
+    """The energy book: kinetic, potential and total energy, what was put in and taken out, and what is left over.
 
-    Total energy minus that at the start minus the work of τ (by a rule of fourth order) is what the integration, and
-    damping, friction or external forces, have added or taken.
+    A trajectory of lw.simulate brings its own books, integrated with the state. Of others the work of τ is found by a
+    rule of fourth order, and what damping, friction or external forces did is part of what is left over.
     """
     motion = as_motion(trajectory, robot)
     kinetic, potential = motion.energies
     rise = potential - potential[0]
     total = kinetic + rise
-    work = _work(motion)
+    books = _books(trajectory, motion)
     figure = style.new_figure(9.0, 5.4, f"{motion.robot.name}: energy book")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     curves: list[tuple[str, np.ndarray, str, Any]] = [
@@ -61,19 +73,20 @@ def energy(trajectory: Any, robot: Robot | None = None) -> Figure:
         ("potential, from its start", rise, style.POTENTIAL, "-"),
     ]
     curves += [("total", total, style.TOTAL, "-")]
-    if work is not None and np.abs(work).max() > 0:
-        curves += [("work of the joint forces", work, style.WORK, (0, (2, 2)))]
+    shades = (style.WORK, *style.COLOURS[4:])
+    curves += [(label, x, c, (0, (2, 2))) for (label, x), c in zip(books.items(), shades) if np.abs(x).max() > 0]
     for label, values, colour, dashes in curves:
         upper.plot(motion.time, values, color=colour, linewidth=1.9, label=label, linestyle=dashes)
     for values, colour in ((kinetic, style.KINETIC), (rise, style.POTENTIAL)):
         upper.fill_between(motion.time, 0, values, color=colour, alpha=0.07, linewidth=0)
     style.plain(upper, ylabel="energy [J]")
     style.named(upper, beside=True)
-    left_over = total - total[0] - (0.0 if work is None else work)
+    left_over = total - total[0] - sum(books.values())
     lower.plot(motion.time, left_over, color=style.INK, linewidth=1.3)
     lower.axhline(0.0, color=style.PALE, linewidth=0.8)
-    ending = "total − start" if work is None else "total − start − work"
-    style.plain(lower, f"left over: at most {np.abs(left_over).max():.1e} J", f"{ending} [J]", "time [s]")
+    without = " without the dashed" if any(np.abs(x).max() > 0 for x in books.values()) else ""
+    title = f"left over of the total{without}: at most {np.abs(left_over).max():.1e} J"
+    style.plain(lower, title, "left over [J]", "time [s]")
     lower.set_xlim(motion.time[0], motion.time[-1] if len(motion) > 1 else motion.time[0] + 1)
     return figure
 
@@ -86,10 +99,14 @@ def phase(trajectory: Any, robot: Robot | None = None, joints: Sequence[str] | N
     chosen = [i for i in _chosen(motion.robot, joints) if motion.robot.joints[i].kind.nq == 1]
     if not chosen:
         raise InputError(f"robot {motion.robot.name!r} has no joint of one position among those asked for")
-    chosen = chosen[:16] if joints is None else chosen
+    count = len(chosen)
+    if joints is None and count > MOST_PORTRAITS:
+        spans = [float(np.ptp(motion.q[:, motion.robot.q_slices[i]])) for i in chosen]
+        chosen = sorted(sorted(chosen, key=lambda i: -spans[chosen.index(i)])[:MOST_PORTRAITS])
     columns = int(np.ceil(np.sqrt(len(chosen))))
     rows = -(-len(chosen) // columns)
-    title = f"{motion.robot.name}: phase portraits, {motion.duration:g} s"
+    some = "" if len(chosen) == count else f" of the {len(chosen)} joints of {count} that move most"
+    title = f"{motion.robot.name}: phase portraits{some}, {motion.duration:g} s"
     size = 3.4 if len(chosen) < 3 else 2.5
     figure = style.new_figure(max(size * columns, 4.0), 0.7 + size * rows, title, "dot: start; light to dark: time")
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
@@ -146,7 +163,17 @@ def _chosen(robot: Robot, names: Sequence[str] | None) -> list[int]:
 
 
 def _known(motion: Motion) -> list[tuple[str, np.ndarray]]:
-    return [(name, x) for name, x in (("velocity", motion.v), ("force", motion.tau)) if x is not None]
+    """Velocities and joint forces, where there are any."""
+    forces = motion.tau if motion.tau is not None and motion.tau.any() else None
+    return [(name, x) for name, x in (("velocity", motion.v), ("force", forces)) if x is not None]
+
+
+def _liveliest(curves: Sequence[np.ndarray]) -> list[int]:
+    """Which curves are named: all of a few; of many those that change most."""
+    if len(curves) <= style.MOST_LABELLED:
+        return list(range(len(curves)))
+    by_span = sorted(range(len(curves)), key=lambda k: -float(np.ptp(curves[k])))
+    return sorted(k for k in by_span[: len(style.COLOURS)] if np.ptp(curves[k]) > 0)
 
 
 def _velocity_indices(robot: Robot, chosen: Sequence[int]) -> list[int]:
@@ -192,6 +219,21 @@ def _draw_limits(ax: Any, motion: Motion, chosen: Sequence[int]) -> None:
                 if np.isfinite(bound) and gap < 0.1 * (span if np.isfinite(span) else 1.0):
                     ax.axhline(bound, color=style.COLOURS[k % len(style.COLOURS)], linewidth=1.0, linestyle=":")
         k += kind.nq
+
+
+def _books(trajectory: Any, motion: Motion) -> dict[str, np.ndarray]:
+    """What was put in since the start, by name, (n,) [J]; what was taken out is negative."""
+    kept = getattr(trajectory, "energy", None)
+    if isinstance(kept, EnergyBooks) and kept.work.shape == motion.time.shape:
+        found = {
+            "work of the joint forces": kept.work,
+            "external forces": kept.external,
+            "damping and friction": -kept.dissipated,
+            "stops": -kept.stops,
+        }
+        return {name: x - x[0] for name, x in found.items()}
+    work = _work(motion)
+    return {} if work is None else {"work of the joint forces": work}
 
 
 def _work(motion: Motion) -> np.ndarray | None:

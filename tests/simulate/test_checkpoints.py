@@ -1,0 +1,143 @@
+"""Long runs that are killed and started again, in processes of their own and in this one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+SCRIPT = """
+import sys
+import numpy as np
+import linkwise as lw
+
+robot = lw.load("ur5")
+q = robot.random_configuration(0, batch=(3,))
+law = lambda robot, t, q, v: -robot.mass_times(q, 0.3 * v) + 0.1 * t
+slow = lambda robot, t, q, v: -0.1 * v if float(t) < 1e3 else v
+turns = lw.Event(lambda r, t, q, v: v[..., 0], name="turns")
+motion = lw.simulate(
+    robot, q, controller={controller}, hold={hold}, duration={duration}, every=10, damping=0.01, events=turns,
+    external={{robot.tips[0]: [0, 0, 0, 1, 0, 0]}}, checkpoint={checkpoint!r}, checkpoint_seconds=0.05,
+)
+np.savez(sys.argv[1], q=motion.q, v=motion.v, tau=motion.tau, books=motion.exchanged,
+         events=[e.time for e in motion.events])
+"""
+
+
+def run(script, result, **options):
+    environment = {**os.environ, "LINKWISE_TARGET": "cpu"}
+    return subprocess.Popen([sys.executable, "-c", script, str(result)], env=environment, **options)
+
+
+def finished(process):
+    try:
+        assert process.wait(120) == 0
+    finally:
+        process.kill()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+@pytest.mark.parametrize(("controller", "hold", "duration"), [("law", False, 40.0), ("slow", True, 8.0)])
+def test_a_killed_run_goes_on_bit_for_bit(controller, hold, duration, tmp_path):
+    path = tmp_path / "run.checkpoint"
+    script = SCRIPT.format(controller=controller, hold=hold, duration=duration, checkpoint=str(path))
+    kills = 0
+    for _ in range(3):
+        process = run(script, tmp_path / "killed.npz")
+        before = path.stat().st_mtime_ns if path.exists() else None
+        until = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < until:
+            if path.exists() and path.stat().st_mtime_ns != before:
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.002)
+        kills += process.wait(30) == -signal.SIGKILL
+    assert kills >= 2  # killed on the way, not after its end
+    finished(run(script, tmp_path / "killed.npz"))
+    whole = SCRIPT.format(controller=controller, hold=hold, duration=duration, checkpoint=None)
+    finished(run(whole, tmp_path / "whole.npz"))
+    with np.load(tmp_path / "killed.npz") as a, np.load(tmp_path / "whole.npz") as b:
+        assert len(a["events"])
+        for name in a.files:
+            assert np.array_equal(a[name], b[name]), name
+
+
+def pendulum(path, duration=0.5, robot=None, **options):
+    robot = lw.load("double_pendulum") if robot is None else robot
+    return lw.simulate(robot, [1.0, 0.5], duration=duration, checkpoint=path, **options)
+
+
+@pytest.mark.parametrize("method", ["semi_implicit", "rk4", "variational"])
+def test_a_longer_run_goes_on_from_a_shorter_one(method, tmp_path):
+    path = tmp_path / "run"
+    pendulum(path, method=method)
+    longer = pendulum(path, 1.0, method=method)
+    assert np.array_equal(longer.q, pendulum(None, 1.0, method=method).q)
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    assert np.array_equal(pendulum(path, 1.0, method=method).q, longer.q)  # nothing was left to do
+    with pytest.raises(lw.InputError, match="longer than asked for"):
+        pendulum(path, 0.5, method=method)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"step": 2e-3}, "method, step or every"),
+        ({"damping": 0.1}, "damping, friction or limits"),
+        ({"controller": lambda r, t, q, v: -v}, "the controller"),
+        ({"controller": lambda r, t, q, v: -v if float(t) < 1 else v}, "the controller"),
+        ({"external": np.ones((2, 6))}, "external forces"),
+        ({"robot": lw.load("double_pendulum").with_gravity((0, 0, -1.6))}, "the robot"),
+        ({"events": lw.Event(lambda r, t, q, v: q[..., 0], "zero")}, "events"),
+    ],
+)
+def test_another_run_is_refused(other, words, tmp_path):
+    pendulum(tmp_path / "run")
+    with pytest.raises(lw.InputError, match=f"of another run: {words}.*delete it"):
+        pendulum(tmp_path / "run", **other)
+
+
+def test_other_numbers_in_a_controller_are_another_run(tmp_path):
+    def law(gain):
+        return lambda robot, t, q, v: -gain * v
+
+    pendulum(tmp_path / "run", controller=law(1.0))
+    pendulum(tmp_path / "run", controller=law(1.0), duration=0.6)
+    with pytest.raises(lw.InputError, match="the controller differ"):
+        pendulum(tmp_path / "run", controller=law(2.0), duration=0.6)
+
+
+def test_what_is_no_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "run"
+    path.write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(lw.FileError, match="no checkpoint of linkwise"):
+        pendulum(path)
+    pendulum(None).save(tmp_path / "motion.npz")
+    with pytest.raises(lw.FileError, match="no checkpoint of linkwise"):
+        pendulum(tmp_path / "motion.npz")
+    with pytest.raises(lw.FileError, match="make it first"):
+        pendulum(tmp_path / "no" / "run")
+    with pytest.raises(lw.InputError, match="fixed steps"):
+        pendulum(path, method="dop853")
+    with pytest.raises(lw.InputError, match="checkpoint_seconds"):
+        pendulum(tmp_path / "new", checkpoint_seconds=-1)
+
+
+def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "run"
+    pendulum(path)
+    before = path.read_bytes()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(lw.FileError, match="the disk is full"):
+        pendulum(path, 1.0)
+    assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1

@@ -1,0 +1,88 @@
+"""What needs an extra says so, and names the command that brings it; in processes where the packages are hidden."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from snippets import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+HIDDEN = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+import linkwise as lw
+robot = lw.load("double_pendulum")
+"""
+MOVE = "motion = lw.simulate(robot, [1.0, 0.5], duration=0.01)\n"
+
+# What is asked for, without which package, and which extra brings it.
+NEEDS = [
+    ("lw.plots.joints(motion)", "matplotlib", "plot"),
+    ("lw.view.save('x.png', motion)", "PIL", "plot"),
+    ("lw.view.save('x.gif', motion)", "PIL", "plot"),
+    ("lw.view.save('x.html', motion)", "viser", "view"),
+    ("lw.view.open(motion, browser=False)", "viser", "view"),
+    ("lw.view.meshes.load(__import__('pathlib').Path('x.stl'))", "trimesh", "view"),
+    ("robot.compile('mass_matrix', target='jax')", "jax", "jax"),
+    ("lw.load('<mujoco/>')", "mujoco", "mjcf"),
+    ("lw.simulate(robot, [1.0, 0.5], method='dop853')", "scipy", "adaptive"),
+    ("from linkwise import control; control.LQR.about(robot, [0, 0])", "scipy", "control"),
+    ("motion.to_xarray()", "xarray", "data"),
+    ("motion.save('x.nc')", "xarray", "data"),
+    ("motion.save('x.nc')", "h5netcdf scipy", "data"),
+    ("motion.save('x.nc')", "h5py scipy", "data"),
+    ("motion.save('x.zarr')", "zarr", "data"),
+    ("motion.save('x.parquet')", "pyarrow", "data"),
+]
+
+
+def without(hidden, code, cwd):
+    script = HIDDEN.format(hidden=hidden.split()) + code
+    environment = {**os.environ, "LINKWISE_TARGET": "numpy"}
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=cwd, env=environment)
+
+
+@pytest.mark.parametrize(("code", "hidden", "extra"), NEEDS)
+def test_a_missing_package_says_what_brings_it(code, hidden, extra, tmp_path):
+    done = without(hidden, f"{MOVE}import linkwise.view.meshes\n{code}", tmp_path)
+    last = done.stderr.strip().splitlines()[-1]
+    assert re.fullmatch(r"linkwise\.errors\.MissingExtraError: .*", last), done.stderr
+    assert f'pip install "linkwise[{extra}]"' in last
+    assert not list(tmp_path.iterdir())
+
+
+def test_linkwise_itself_needs_numpy_and_llvmlite_alone(tmp_path):
+    """Loading, computing, simulating and saving with every package of every extra hidden."""
+    names = {"pillow": "PIL", "pycollada": "collada", "cupy-cuda12x": "cupy"}
+    wanted = {re.split(r"[\[<>=;]", r)[0] for name in EXTRAS["all"][0][9:-1].split(",") for r in EXTRAS[name]}
+    hidden = " ".join(names.get(w, w) for w in sorted(wanted - {"linkwise"}))
+    assert "viser" in hidden and "scipy" in hidden
+    code = f"{MOVE}motion.save('x.npz'); lw.Trajectory.load('x.npz', robot); print(robot.mass_matrix([0, 0]).shape)"
+    done = without(hidden, code, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "(2, 2)\n"), done.stderr
+
+
+def test_all_is_every_extra_for_users():
+    listed = set(EXTRAS["all"][0].removeprefix("linkwise[").rstrip("]").split(","))
+    assert listed == EXTRAS.keys() - {"all", "bench", "dev"}
+    assert {"view", "jax", "cuda", "mjcf", "cluster"} <= listed
+    assert "Darwin" in EXTRAS["cuda"][0]
+
+
+def test_extras_that_messages_name_exist():
+    source = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "src").rglob("*.py"))
+    named = set(re.findall(r'linkwise\[(\w+)\]"', source)) | set(re.findall(r'require\(\s*[\w."]+, "(\w+)"', source))
+    assert {"plot", "view", "jax", "mjcf", "data"} <= named
+    assert named <= EXTRAS.keys()
