@@ -198,6 +198,7 @@ CALLS: dict[str, Call] = {
     "forward_dynamics_sensitivity": _call(
         "q v tau external", lambda r, x: r.forward_dynamics_sensitivity(x.q, x.v, x.tau, x.external)
     ),
+    "external_force": _call("q external", lambda r, x: r.external_force(x.q, x.external)),
     "operators (mass)": _call("q v", lambda r, x: r.operators(x.q).mass @ x.v),
     "operators (mass.inv)": _call("q tau", lambda r, x: r.operators(x.q).mass.inv() @ x.tau),
     "operators (J)": _call("q v", lambda r, x: r.operators(x.q).J @ x.v),
