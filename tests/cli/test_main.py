@@ -132,9 +132,10 @@ def test_a_disk_that_fails_leaves_nothing(capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("argv", [["--debug", "demo", "--robot", "nope"], ["demo", "--robot", "nope", "--debug"]])
-def test_debug_shows_the_traceback(argv):
-    with pytest.raises(lw.UnknownNameError):
-        cli.main(argv)
+def test_debug_shows_the_traceback(capsys, argv):
+    code, _, err = run(capsys, *argv)
+    assert code == 2
+    assert err.startswith("Traceback (most recent call last)") and "UnknownNameError" in err
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
