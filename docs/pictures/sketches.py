@@ -46,7 +46,7 @@ def _arm(ax: Any, arm: lw.Robot, q: np.ndarray) -> None:
     ax.plot(*joints.T, color=LINK, linewidth=11, solid_capstyle="round", zorder=1)
     ax.plot([-0.25, 0.25], [0.08, 0.08], color=INK, linewidth=3)
     ax.scatter(*joints[:2].T, s=60, color="white", edgecolor=INK, zorder=3)
-    ax.set(xlim=(-1.6, 2.25), ylim=(-2.2, 0.55), aspect="equal")
+    ax.set(xlim=(-1.6, 2.65), ylim=(-2.2, 0.55), aspect="equal")
     ax.axis("off")
 
 
@@ -114,7 +114,7 @@ def _forces(ax: Any, arm: lw.Robot, q: np.ndarray) -> None:
         R, p = arm.pose(q, body.name)
         centre = (np.asarray(p) + np.asarray(R) @ body.inertia.com)[[0, 2]]
         _arrow(ax, centre, centre + 0.022 * np.array([0.0, -9.81 * body.inertia.mass]), PALE, 1.4)
-        _say(ax, centre + np.array([-0.1, -0.13]), "mg", PALE, ha="right")
+        _say(ax, centre + np.array([-0.22, -0.13]), "mg", PALE, ha="right")
 
 
 # --- sweeps ------------------------------------------------------------------------------------------------

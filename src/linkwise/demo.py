@@ -254,11 +254,11 @@ def _compare(robot: Robot, q: np.ndarray, say: Say) -> None:
         "Half a century of forward-dynamics algorithms, all in the catalogue, asked for the same accelerations:",
     )
     say("")
-    reference = robot.forward_dynamics(q, v, tau)
+    reference = robot.forward_dynamics(q, v, tau, target="numpy")
     rows = [("method", "differs by", "idea")]
     for name in FORWARD_METHODS:
         try:
-            a = robot.forward_dynamics(q, v, tau, method=name)
+            a = robot.forward_dynamics(q, v, tau, method=name, target="numpy")
             error = _relative(a, reference)
             differs = f"{error:.0e}" if error else "0"
         except NotAdmittedError:
@@ -314,7 +314,7 @@ def _compile(robot: Robot, q: np.ndarray, say: Say) -> None:
     _prose(
         say,
         f"The kernel was ready after {made:.2f} s (on later runs it comes from a cache). Formulas of your own compile"
-        " as well, and lose nothing by being typed as operators. Operations for one product with the inverse of"
+        " as well, and lose next to nothing by being typed as operators. Operations for one product with the inverse of"
         " chapter 3:",
     )
     say("")

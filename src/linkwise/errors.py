@@ -1,5 +1,14 @@
 """Every error linkwise raises on purpose. Each says what is wrong, where, and what to do."""
 
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``did you mean …?`` where a known name is near; empty otherwise."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else ""
+
 
 class LinkwiseError(Exception):
     """Base of all errors raised by linkwise."""

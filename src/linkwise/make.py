@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError, UnknownNameError
+from .errors import InputError, UnknownNameError, did_you_mean
 from .files import write_text
 from .model import builders, edit, robots
 from .model.inertia import Inertia
@@ -31,9 +31,8 @@ def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
         floats = any(b.parent is None and isinstance(b.joint.kind, Free) for b in robot.bodies)
         return edit.float_base(robot) if floating and not floats else robot
     if isinstance(source, str) and not any(c in name for c in "./\\") and not Path(name).exists():
-        raise UnknownNameError(
-            f"no built-in robot is named {name!r}, and no such file exists; built in are {', '.join(robots.names())}"
-        )
+        meant = did_you_mean(name, robots.names()) or f"built in are {', '.join(robots.names())}"
+        raise UnknownNameError(f"no built-in robot is named {name!r}, and no such file exists; {meant}")
     from .model import xml
 
     if xml.root_tag(name) == "mujoco":

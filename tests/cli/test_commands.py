@@ -290,6 +290,12 @@ def test_export_lists(capsys):
     assert data(capsys, "export", "panda", "--list")["functions"]["forward_dynamics"][:3] == ["q", "v", "tau"]
 
 
+def test_lists_need_no_robot(capsys):
+    assert "forward_dynamics" in data(capsys, "export", "--list")["functions"]
+    assert "joints" in data(capsys, "plot", "--list")["pictures"]
+    assert run(capsys, "explain", "--names")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
@@ -341,10 +347,19 @@ def test_simulate_with_forces(capsys, tmp_path):
     assert "external" in run(capsys, "simulate", "panda", *argv, "--duration", "0.01")[1]
 
 
+def test_simulate_warns_of_numbers_that_no_joint_has(capsys):
+    code, _, err = run(capsys, "simulate", "panda", "--damping", "--limits", "--duration", "0.01")
+    assert code == 0
+    assert err == "linkwise: warning: no joint of 'panda' has damping, so --damping changes nothing\n"
+    assert "--limits" in run(capsys, "simulate", "double_pendulum", "--limits", "--duration", "0.01")[2]
+
+
 def test_simulate_goes_on_from_a_checkpoint(capsys, tmp_path):
     path = tmp_path / "c"
     first = ["simulate", "double_pendulum", "--checkpoint", path]
-    assert run(capsys, *first, "--duration", "0.1")[0] == 0
+    code, out, _ = run(capsys, *first, "--duration", "0.1")
+    assert code == 0 and "Went on" not in out
+    assert f"Went on from {path}" in run(capsys, *first, "--duration", "0.1")[1]
     assert data(capsys, *first, "--duration", "0.2")["q"] == data(capsys, *first[:2], "--duration", "0.2")["q"]
     code, _, err = run(capsys, *first, "--duration", "0.2", "--step", "0.002")
     assert code == 2 and "of another run" in err

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from command_line import process, run
 
-from linkwise import cli
-
 ONE_LINE = re.compile(r"linkwise: error: [^\n]+\n")
 
 
@@ -60,8 +58,35 @@ def test_an_unexpected_error_says_how_to_see_more(capsys, monkeypatch):
     code, _, err = run(capsys, "info", "panda")
     assert code == 2
     assert "RuntimeError: two lines (unexpected; --debug shows where)" in err
-    with pytest.raises(RuntimeError):
-        cli.main(["info", "panda", "--debug"])
+    code, out, err = run(capsys, "info", "panda", "--debug", "--json")
+    assert code == 2
+    assert "Traceback (most recent call last)" in err and "in fail" in err
+    assert "RuntimeError" in json.loads(out)["error"]
+
+
+@pytest.mark.parametrize(
+    "argv, words",
+    [
+        (["inof", "panda"], "did you mean info? see linkwise --help"),
+        (["info", "pnada"], "did you mean panda?"),
+        (["export", "panda", "forward_dynamic"], "did you mean forward_dynamics?"),
+        (["export", "panda", "mass_matrix", "--target", "cude"], "did you mean cuda? see linkwise export --help"),
+        (["simulate", "panda", "--save", "x.nc"], "unrecognized arguments: --save x.nc; see linkwise simulate --help"),
+        (["export"], "name a robot"),
+        (["--nope"], "unrecognized arguments: --nope; see linkwise --help"),
+    ],
+)
+def test_hints_at_what_was_meant(capsys, argv, words):
+    code, out, err = run(capsys, *argv)
+    assert (code, out) == (2, "")
+    assert ONE_LINE.fullmatch(err) and words in err
+
+
+def test_options_may_stand_anywhere(capsys, tmp_path):
+    picture = tmp_path / "joints.png"
+    assert run(capsys, "plot", "double_pendulum", "--output", picture, "joints")[0] == 0
+    assert picture.exists()
+    assert run(capsys, "explain", "double_pendulum", "--latex", "H phi")[0] == 0
 
 
 # --- files, pipes, terminals -------------------------------------------------------------------------

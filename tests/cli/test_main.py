@@ -10,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import cli, demo
+from linkwise.cli.words import show_warning
 
 ODD = """<robot name="odd"><link name="base"/>
 <link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
@@ -132,9 +133,10 @@ def test_a_disk_that_fails_leaves_nothing(capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("argv", [["--debug", "demo", "--robot", "nope"], ["demo", "--robot", "nope", "--debug"]])
-def test_debug_shows_the_traceback(argv):
-    with pytest.raises(lw.UnknownNameError):
-        cli.main(argv)
+def test_debug_shows_the_traceback(capsys, argv):
+    code, _, err = run(capsys, *argv)
+    assert code == 2
+    assert err.startswith("Traceback (most recent call last)") and "UnknownNameError" in err
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
@@ -172,3 +174,8 @@ def test_the_fall_keeps_its_energy(name):
 def test_operations_grow_linearly():
     counts = [demo.operations(lw.chain(n), "articulated_body") for n in (10, 20, 30)]
     assert counts[2] - counts[1] == counts[1] - counts[0]
+
+
+def test_a_list_in_a_warning_stays_a_list(capsys):
+    show_warning(UserWarning("m.xml: not all of it is modelled:\n  no contacts\n  no springs"))
+    assert capsys.readouterr().err == "linkwise: warning: m.xml: not all of it is modelled: no contacts; no springs\n"

@@ -117,6 +117,17 @@ def test_limits_of_joints_without_positions():
     lw.simulate(r, r.neutral(), duration=0.01)
 
 
+@pytest.mark.parametrize("function", [lambda t, q: q, lambda robot, t, q, v, more: q])
+def test_functions_of_other_arguments(function):
+    takes = r"is a function of \(robot, t, q, v\), but <lambda> takes \("
+    with pytest.raises(lw.InputError, match=f"a controller {takes}"):
+        lw.simulate(UR5, Q, controller=function)
+    with pytest.raises(lw.InputError, match=f"an external force {takes}"):
+        lw.simulate(UR5, Q, external=function)
+    with pytest.raises(lw.InputError, match=f"an event {takes}"):
+        lw.simulate(UR5, Q, events=function)
+
+
 def test_errors_of_a_controller_come_through():
     def broken(robot, t, q, v):
         raise ZeroDivisionError("gain")

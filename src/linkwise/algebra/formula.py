@@ -8,14 +8,13 @@ before it, it multiplies. ``.inv()``, ``⁻¹`` and ``^-1`` are the inverse, ``.
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ..errors import InputError, LinkwiseError
+from ..errors import InputError, LinkwiseError, did_you_mean
 from .leaves import Operators
 from .motion import MotionLeaves
 from .operator import Identity, Operator, product, total
@@ -295,7 +294,5 @@ class _Parser:
 
 def _meant(name: str, known: list[str]) -> str:
     """A hint at the name that is near, or at all there are."""
-    near = difflib.get_close_matches(name, known, n=1)
-    if near:
-        return f"; did you mean {near[0]}?"
-    return f"; separate factors by blanks; there are {', '.join(known)}"
+    near = did_you_mean(name, known)
+    return f"; {near}" if near else f"; separate factors by blanks; there are {', '.join(known)}"

@@ -20,8 +20,14 @@ STATES = """a state is numbers ("0,-0.5,0.1" or "0 -0.5 0.1"), joints by name ("
 "neutral", "middle" (of every joint's range) or "random" ("random:7" for another)"""
 
 
-def add_robot(parser: argparse.ArgumentParser, what: str = "ROBOT") -> None:
-    parser.add_argument("robot", metavar=what, help="a built-in robot, a URDF or MJCF file, or chain-N")
+def add_robot(parser: argparse.ArgumentParser, what: str = "ROBOT", *, optional: bool = False) -> None:
+    """Which robot; ``optional`` where the command can do something, such as ``--list``, without one."""
+    parser.add_argument(
+        "robot",
+        nargs="?" if optional else None,
+        metavar=what,
+        help="a built-in robot, a URDF or MJCF file, or chain-N",
+    )
     parser.add_argument("--floating", action="store_true", help="the base moves freely")
 
 
@@ -37,6 +43,8 @@ def load_robot(name: str, floating: bool = False) -> Robot:
 
 
 def robot_of(arguments: argparse.Namespace) -> Robot:
+    if arguments.robot is None:
+        raise InputError("name a robot: a URDF or MJCF file, or a built-in one (linkwise robots lists them)")
     return load_robot(arguments.robot, arguments.floating)
 
 

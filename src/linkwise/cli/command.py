@@ -89,4 +89,4 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[st
 
 def number(x: float, digits: int = 4) -> str:
     """A number for a table; nothing for one that is not finite."""
-    return f"{x:.{digits}g}" if math.isfinite(x) else "–"
+    return f"{x + 0.0:.{digits}g}" if math.isfinite(x) else "–"  # + 0.0: no minus before a zero

@@ -20,7 +20,8 @@ EXAMPLES = """examples:
   linkwise explain panda "H phi M phi* H*"
   linkwise explain panda "(H φ M φ* H*)⁻¹"
   linkwise explain ur5 "H @ phi @ M @ phi.T @ H.T" --latex
-  linkwise explain quadruped "I + H phi K" --names
+  linkwise explain quadruped "I + H phi K"
+  linkwise explain --names
 
 factors stand side by side or with @ between them; a star right behind a factor is its adjoint (also .T);
 .inv() or ^-1 is the inverse, .simplify() applies the papers' identities, I fits the space of its sum.
@@ -28,7 +29,7 @@ factors stand side by side or with @ between them; a star right behind a factor 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_robot(parser)
+    add_robot(parser, optional=True)
     parser.add_argument("formula", nargs="?", metavar="FORMULA", help='such as "H phi M phi* H*"; quote it')
     parser.add_argument("--q", default="random", metavar="STATE", help="where the numbers are compared (random)")
     parser.add_argument("--frame", action="append", metavar="NAME", help="a tip that B picks; may be repeated")

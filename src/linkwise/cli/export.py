@@ -21,12 +21,12 @@ EXAMPLES = """examples:
   linkwise export panda forward_dynamics --target cuda --output generated/
   linkwise export ur5 mass_matrix --output -
   linkwise export arm.xml --target urdf --output arm.urdf
-  linkwise export panda --list
+  linkwise export --list
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_robot(parser)
+    add_robot(parser, optional=True)
     parser.add_argument("function", nargs="?", metavar="FUNCTION", help="what to export; --list names all there is")
     parser.add_argument(
         "--target", choices=("c", "cuda", "urdf"), default="c", help="language (c), or the robot's file"
@@ -44,12 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, out: Output) -> None:
     from ..codegen.compile import catalogue
 
-    robot = robot_of(arguments)
     if arguments.list:
-        listed = catalogue(type(robot))
+        from ..robot import Robot
+
+        listed = catalogue(Robot)
         out.table([("function", "takes"), *((name, ", ".join(takes)) for name, takes in listed.items())])
         out.give(functions={name: list(takes) for name, takes in listed.items()})
         return
+    robot = robot_of(arguments)
     if arguments.target == "urdf":
         _export_robot(robot, arguments, out)
     elif arguments.function is None:

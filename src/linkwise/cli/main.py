@@ -10,12 +10,14 @@ import argparse
 import contextlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .. import __version__
 from ..bench import command as bench_command
+from ..errors import did_you_mean
 from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, sweep, view
 from .arguments import STATE_OPTIONS
 from .command import BAD_INPUT, INTERRUPTED, OK, Command, Output, to_json
@@ -73,13 +75,13 @@ def _main(argv: Sequence[str] | None) -> int:
         _forget_stdout()
         return OK
     except Exception as e:
-        if getattr(arguments, "debug", False):
-            raise
-        _report(e, out)
+        _report(e, out, debug=getattr(arguments, "debug", False))
         return BAD_INPUT
 
 
-def _report(e: Exception, out: Output) -> None:
+def _report(e: Exception, out: Output, debug: bool) -> None:
+    if debug:
+        traceback.print_exception(e)
     print(f"linkwise: error: {one_line(e)}", file=sys.stderr)
     try:
         if out.json:
@@ -99,10 +101,28 @@ def _forget_stdout() -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Errors on one line, without the usage before them."""
+    """Errors on one line, without the usage before them; options may stand between the other arguments."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"linkwise: error: {message}; see {self.prog} --help\n")
+        end = " see" if message.endswith("?") else "; see"
+        self.exit(BAD_INPUT, f"linkwise: error: {message}{end} {self.prog} --help\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, rest = super().parse_known_args(args, namespace)
+        # Before Python 3.13 an argument that may be missing counts as missing once an option follows the one before it.
+        for action in self._get_positional_actions():
+            missing = action.nargs == "?" and getattr(found, action.dest) is None
+            if missing and rest and not rest[0].startswith("-"):
+                setattr(found, action.dest, rest.pop(0))
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(x) for x in action.choices]
+            meant = did_you_mean(str(value), known) or f"choose from {', '.join(known)}"
+            raise argparse.ArgumentError(action, f"there is no {value!r}; {meant}")
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -22,12 +22,12 @@ EXAMPLES = """examples:
   linkwise plot panda joints --output joints.png
   linkwise plot double_pendulum energy --duration 10 --output energy.svg
   linkwise plot panda energy --trajectory fall.npz --output energy.png
-  linkwise plot panda --list
+  linkwise plot --list
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_robot(parser)
+    add_robot(parser, optional=True)
     parser.add_argument("picture", nargs="?", metavar="PICTURE", help="which picture; --list names them")
     parser.add_argument("--trajectory", metavar="FILE", help="what linkwise simulate wrote; otherwise simulated now")
     parser.add_argument("--q", default="middle", metavar="STATE", help="where it is, or starts (middle)")
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         out.give(pictures=dict(rows[1:]))
         return
     if arguments.picture is None:
-        raise InputError("name a picture, such as joints; --list names them")
+        raise InputError("name a picture after the robot, such as joints; --list names them")
     if arguments.picture not in known:
         raise UnknownNameError(f"no picture is named {arguments.picture!r}; choose from {', '.join(known)}")
     if Path(arguments.output).suffix.lower() not in (".png", ".svg", ".pdf"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   linkwise simulate double_pendulum --duration 5
   linkwise simulate panda --q middle --step 0.001 --method variational --output fall.npz
-  linkwise simulate panda --damping --limits --push tcp=20,0,0 --duration 2 --every 10 -o pushed.nc
+  linkwise simulate panda --limits --push tcp=20,0,0 --duration 2 --every 10 -o pushed.nc
   linkwise simulate my_arm.urdf --q elbow=0.5 --v random --tau hold --json
-  linkwise simulate humanoid --floating --duration 600 --checkpoint run.checkpoint -o run.zarr
+  linkwise simulate humanoid --duration 600 --checkpoint run.checkpoint -o run.zarr
 """
 METHODS = "semi_implicit, rk4, variational; with SciPy rk23, rk45, dop853, radau, bdf, lsoda"
 
@@ -56,12 +58,28 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         refuse_unknown_format(arguments.output)
         refuse_unwritable(arguments.output)
     robot = robot_of(arguments)
+    _warn_of_nothing(robot, arguments)
+    goes_on = arguments.checkpoint is not None and Path(arguments.checkpoint).exists()
     trajectory = moved(robot, arguments)
+    if goes_on:
+        out.say(f"Went on from {arguments.checkpoint}; delete it to start anew")
     tell(robot, trajectory, out)
     if arguments.output:
         trajectory.save(arguments.output)
         out.say(f"Written: {arguments.output}")
         out.give(file=arguments.output)
+
+
+def _warn_of_nothing(robot: Robot, arguments: argparse.Namespace) -> None:
+    """Say which options ask for numbers that no joint has."""
+    has = {
+        "damping": robot.damping.any(),
+        "friction": robot.friction.any(),
+        "limits": np.isfinite([robot.lower_limits, robot.upper_limits]).any(),
+    }
+    for name, anything in has.items():
+        if getattr(arguments, name) and not anything:
+            warnings.warn(f"no joint of {robot.name!r} has {name}, so --{name} changes nothing", stacklevel=2)
 
 
 def moved(robot: Robot, arguments: argparse.Namespace) -> lw.Trajectory:

@@ -35,7 +35,13 @@ def _is_writing(e: OSError) -> bool:
 
 
 def show_warning(message: Warning | str, *rest: Any, **named: Any) -> None:
-    print(f"linkwise: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"linkwise: warning: {_joined(str(message))}", file=sys.stderr)
+
+
+def _joined(text: str) -> str:
+    """The lines of a list as one line, semicolons between them."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    return "; ".join(lines).replace(":; ", ": ")
 
 
 def spell_what_cannot_be_shown(*streams: Any) -> None:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, LinkwiseError, UnknownNameError, UntraceableError
+from ..errors import InputError, LinkwiseError, UnknownNameError, UntraceableError, did_you_mean
 from ..model.model import Model
 from ..model.normal_form import normal_form
 from .c import CSource
@@ -135,7 +135,9 @@ def compile_named(
     _check_target(target)
     names = catalogue(type(robot)).get(name)
     if names is None:
-        raise UnknownNameError(f"no function {name!r} to compile; choose from {', '.join(catalogue(type(robot)))}")
+        known = catalogue(type(robot))
+        meant = did_you_mean(name, known) or f"choose from {', '.join(known)}"
+        raise UnknownNameError(f"no function {name!r} to compile; {meant}")
     method = getattr(type(robot), name).plain
     if "external" in names and inspect.signature(method).parameters["external"].default is None:
         names = tuple(n for n in names if n != "external")

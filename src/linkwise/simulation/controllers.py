@@ -29,6 +29,9 @@ class Law:
     function: Controller
     callback: bool = False  # whether it is to be called, and not compiled
 
+    def __post_init__(self) -> None:
+        refuse_other_arguments("a controller", self.function, 4 - self._knows_its_robot)
+
     def __call__(self, t: Any, q: Array, v: Array) -> Array:
         """τ in the batch and precision of v."""
         given = (t, q, v) if self._knows_its_robot else (self.robot, t, q, v)
@@ -63,6 +66,19 @@ class Law:
 
     def _traced(self, robot: Robot, t: Array, q: Array, v: Array) -> Array:
         return self.on(robot)(t[0], q, v)
+
+
+def refuse_other_arguments(what: str, function: Callable[..., Any], count: int = 4) -> None:
+    """Say at once which arguments a function gets, where it does not take them."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a function that does not tell
+        return
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise InputError(f"{what} is a function of (robot, t, q, v), but {name} takes {signature}") from None
 
 
 def checked(tau: Any, robot: Robot, v: Array) -> Array:

@@ -14,6 +14,7 @@ from ..codegen.kernel import Kernel
 from ..codegen.program import trace
 from ..errors import InputError
 from ..robot import Robot
+from .controllers import refuse_other_arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,7 @@ class Event:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"an event needs a function of (robot, t, q, v), got {self.function!r}")
+        refuse_other_arguments("an event", self.function)
         if not self.tolerance > 0:
             raise InputError(f"the tolerance of an event must be positive, got {self.tolerance}")
         if not self.name:

@@ -20,6 +20,7 @@ from ..codegen.kernel import Kernel
 from ..codegen.program import trace
 from ..errors import InputError
 from ..robot import Robot
+from .controllers import refuse_other_arguments
 
 INPUT = "external"  # the name of constant forces among the inputs of compiled steps
 
@@ -112,6 +113,7 @@ def pushes(robot: Robot, external: Any, batch: tuple[int, ...], dtype: Any, call
     if external is None:
         return None
     if callable(external):
+        refuse_other_arguments("an external force", external)
         return Pushes(robot, external, callback=callback)
     if isinstance(external, Mapping):
         if not external:

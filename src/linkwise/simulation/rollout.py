@@ -129,7 +129,7 @@ def rollout(
 
 def resume(before: Trajectory, duration: float, controller: Any, tau: Any, **options: Any) -> Trajectory:
     """A trajectory and its continuation as one."""
-    robot, settings = before._robot("a motion to be resumed"), before.settings
+    robot, settings = before._robot("motions that go on"), before.settings
     known = {"external", "events", "callback", "check", "progress", "threads", "target"}
     if unknown := sorted(options.keys() - known):
         raise InputError(f"resume goes on as before; it takes {', '.join(sorted(known))}, not {', '.join(unknown)}")
