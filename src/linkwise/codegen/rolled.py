@@ -210,7 +210,7 @@ def _kind_key(kind: JointKind) -> Any:
 
 
 def different_kinds(model: Model) -> int:
-    """About how many classes the joints make: the axes of some kinds are turned alike, others count with all numbers."""
+    """About how many classes the joints make: axes are turned alike, other kinds count with all their numbers."""
     return len({type(j.kind) if isinstance(j.kind, _TURNED_ALIKE) else _kind_key(j.kind) for j in model.joints})
 
 
