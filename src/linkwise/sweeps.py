@@ -6,6 +6,7 @@ run on numbers, traced on symbols, or traced once and looped over.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -115,12 +116,13 @@ def outward_from_each(
     if isinstance(parents, Loop):
         return parents.outward_from_each(step, starts, at_fork, *data)
     kept = Pairs()
-    forks = [p for p in parents if p >= 0]
+    children = Counter(parents)
     for i, x in enumerate(starts):
         if x is None:
             continue
-        inboard = ancestors(parents, i)
-        values = {i: x} | {a: at_fork(a, i) for a in inboard if forks.count(a) > 1}
+        path = ancestors(parents, i)
+        inboard = set(path)
+        values = {i: x} | {a: at_fork(a, i) for a in path if children[a] > 1}
         for j, p in enumerate(parents):
             if p in values and j != i and j not in inboard:
                 values[j], kept[i, j] = step(values[p], *[d[j] for d in data])

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.codegen import compile
+from linkwise.codegen.compile import compile_for_calls
 from linkwise.codegen.cut import fewest
 from linkwise.codegen.rolled import PER_PAIR, ROLLABLE
+from linkwise.codegen.rolled_kernel import RolledKernel
 from linkwise.codegen.scalar import Graph
 
 ROBOTS = {
@@ -71,14 +74,33 @@ def test_rolled_agrees_with_numpy(robot, name, method, rng):
         assert np.abs(found - expected).max(initial=0) <= 1e-11 * np.abs(expected).max(initial=1e-9)
 
 
-# There is code for every two kinds of joints, so that robots with many kinds take minutes to compile.
+# Walks from each size of joint have code for each kind: robots with many kinds take minutes to compile.
 MATRIX_ROBOTS = {
     **{k: v for k, v in ROBOTS.items() if k not in ("every joint kind", "tree", "floating tree")},
     "quadruped": lambda: lw.load("quadruped"),
     "universal and planar joints": lambda: _of_kinds(lw.Universal("x", "z"), lw.Revolute("y"), lw.Planar("z")),
     "spherical joint between": lambda: _of_kinds(lw.Revolute("y"), lw.Spherical(), lw.Prismatic("x")),
     "free joint between": lambda: _of_kinds(lw.Free(), lw.Free(), lw.Revolute("z")),
+    "joints of one's own": lambda: _of_kinds(lw.Custom(SCREW), lw.Custom(SKATE), lw.Revolute("z")),
+    "branches numbered across each other": lambda: _on([-1, -1, 0, 1, 0, 1, 2, 3, 4, 2, 6, -1, 5, 11]),
+    "nothing but roots": lambda: _on([-1] * 5),
+    "first body fixed": lambda: _on([-1, 0, 0, 1, 2, -1], fixed=(0, 4, 5)),
+    "all fixed": lambda: _on([-1, 0, 0, -1], fixed=range(4)),
 }
+
+SCREW = [[0], [0], [1.0], [0.2], [0], [0.1]]
+SKATE = [[0, 0], [0, 0], [1.0, 0], [0, 1.0], [0, 0], [0, 0]]  # turns and runs ahead: a pose of seven numbers
+
+
+def _on(parents, fixed=()):
+    """A tree of hinges, some of them fixed."""
+    bodies = []
+    for i, p in enumerate(parents):
+        kind = lw.Fixed() if i in fixed else lw.Revolute("xyz"[i % 3])
+        joint = lw.Joint(kind, at=(0.1, 0.2, 0.3), rpy=(0.3, 0.2 * i, 0.1))
+        inertia = lw.Inertia(1.0 + 0.1 * i, com=(0.1, 0.02 * i, 0.2), tensor=np.diag([0.1, 0.2, 0.25]))
+        bodies.append(lw.Body(f"b{i}", joint, inertia, None if p < 0 else f"b{p}"))
+    return lw.assemble("branches", bodies)
 
 
 def _of_kinds(*kinds):
@@ -119,13 +141,75 @@ def test_operations_of_matrices_are_those_of_straight_line_code():
 
 def test_matrices_of_large_robots_are_rolled_without_being_asked(monkeypatch, rng):
     monkeypatch.setenv("LINKWISE_TARGET", "cpu")
-    assert "walks" in lw.chain(100).compile("mass_matrix").explain()
-    assert "walks" in lw.chain(20).compile("linearize_forward").explain()
-    assert "walks" not in lw.load("panda").compile("linearize_forward").explain()
+    assert "1 walk from" in lw.chain(100).compile("mass_matrix").explain()
+    assert "2 walks from" in lw.chain(20).compile("linearize_forward").explain()
+    assert "walk" not in lw.load("panda").compile("linearize_forward").explain()
     r = lw.load("humanoid")  # too long to be compiled as straight-line code when it is only called
     q, v, tau = r.random_configuration(rng), *rng.normal(size=(2, r.nv))
     for x, y in zip(r.linearize_forward(q, v, tau), r.linearize_forward(q, v, tau, target="numpy")):
         assert np.abs(x - y).max() <= 1e-11 * np.abs(y).max()
+
+
+def test_trees_that_share_machine_code_keep_their_own_tables(rng):
+    trees = [_on(parents) for parents in ([-1, 0, 0, 1, 2], [-1, 0, 0, 2, 1])]
+    kernels = [r.compile("mass_matrix_inverse", rolled=True) for r in trees]
+    q = rng.normal(size=(3, 5))
+    found = [kernel(q) for kernel in kernels]
+    assert kernels[0].code(float).name == kernels[1].code(float).name
+    for r, x in zip(trees, found):
+        assert np.allclose(x, r.mass_matrix_inverse(q, target="numpy"), rtol=1e-11, atol=1e-11)
+
+
+def test_threads_and_results_in_place(rng):
+    r = _on([-1, 0, 0, 1, 2, 1])
+    kernel = r.compile("linearize_forward", rolled=True)
+    args = arguments(r, kernel, (50,), rng)
+    alone = kernel(*args, threads=1)
+    out = tuple(np.full((50, 6, 6), np.nan) for _ in range(3))
+    spread = [np.repeat(x, 2, axis=-1)[:, ::2] for x in args]
+    kernel(*spread, out=out, threads=4)
+    assert all(np.array_equal(x, y) for x, y in zip(alone, out))
+
+
+def test_a_kind_that_cannot_be_pickled_is_rolled(monkeypatch, rng):
+    class Local(lw.Universal):
+        pass
+
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    shared = Local("x", "y")
+    r = _of_kinds(lw.Revolute("y"), shared, shared, Local("x", "z"))
+    kernel = r.compile("mass_matrix", rolled=True)
+    assert "3 classes" in kernel.explain()
+    q = rng.normal(size=(4, r.nq))
+    assert np.allclose(kernel(q), r.mass_matrix(q, target="numpy"), rtol=1e-11, atol=1e-11)
+
+
+def test_many_kinds_are_not_traced_in_vain():
+    """Joints that differ in more than the direction of an axis each have code of their own."""
+    kinds = [lw.Helical("z", 0.01 * (i + 1)) for i in range(66)]
+    screws, hinges = _of_kinds(*kinds), _on([i - 1 for i in range(66)])
+    assert compile_for_calls(screws, type(screws).mass_matrix.plain, ("q",), {}) is None
+    assert isinstance(compile_for_calls(hinges, type(hinges).mass_matrix.plain, ("q",), {}), RolledKernel)
+
+
+def test_matrices_that_need_too_much_memory(monkeypatch):
+    r = lw.chain(70)
+    kernel = r.compile("linearize_forward")
+    monkeypatch.setattr(compile, "MOST_SCRATCH", kernel.scratch_bytes - 1)
+    with pytest.raises(lw.InputError, match="mass_solve"):
+        r.compile("linearize_forward")
+    assert compile_for_calls(r, type(r).linearize_forward.plain, ("q", "v", "tau"), {}) is None
+    assert kernel.code(float).scratch_bytes == kernel.scratch_bytes == kernel.code(np.float32).scratch_bytes
+
+
+def test_straight_line_code_that_is_there_is_not_rolled_first(monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr(compile, "MOST_NODES", 400)  # as if these five links were many
+    r = _on([-1, 0, 0, 1, 2])
+    r.compile("mass_matrix_inverse", rolled=False).code(float)
+    monkeypatch.setattr(compile, "roll", None)  # nothing may be traced
+    kernel = compile_for_calls(r, type(r).mass_matrix_inverse.plain, ("q",), {})
+    assert kernel.is_remembered
 
 
 def test_matrices_keep_nan_in_its_state(rng):

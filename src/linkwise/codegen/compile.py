@@ -15,8 +15,8 @@ from .frame_free import computes_the_same
 from .jax import jitted
 from .kernel import Kernel
 from .program import Program, trace
-from .requests import request
-from .rolled import PER_PAIR, ROLLABLE, is_rollable, roll
+from .requests import recall, request
+from .rolled import PER_PAIR, ROLLABLE, different_kinds, is_rollable, roll
 from .rolled_kernel import RolledKernel
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ JOINT_SPACE = frozenset(
 
 MOST_BODIES = 64  # of a robot whose programs are unrolled without being asked for
 MOST_NODES = 40_000  # of a program that is compiled without being asked for: about ten seconds
-MOST_KINDS = 4  # of joints in a robot whose matrices are rolled: there is code for every two of them
+MOST_KINDS = 4  # of joints in a robot whose matrices are rolled: walks from each size of joint have code for each kind
+MOST_CLASSES = 8  # the same, joints that differ in more than the direction of an axis counted apart
+MOST_SCRATCH = 1 << 29  # bytes of memory that a thread may work in: matrices of some 1500 to 3000 degrees of freedom
 LONG_CHAIN = 20_000  # operations of a chain's matrix from which loops are quicker than straight-line code
 
 SOURCES = {"c": CSource, "cuda": CudaSource}
@@ -157,7 +159,13 @@ def compile_named(
     if rolled or (rolled is None and _wants_rolling(robot, name, names, fixed) and not parameters):
         if parameters:
             raise InputError("rolled code has the robot's numbers in tables: leave parameters= or rolled= out")
-        return _rolled(robot, call, name, names, fixed)
+        kernel = _rolled(robot, call, name, names, fixed)
+        if kernel.scratch_bytes > MOST_SCRATCH:
+            raise InputError(
+                f"{name} of {robot.nv} degrees of freedom would work in {kernel.scratch_bytes / 1e9:.1f} GB per thread;"
+                ' use target="numpy", or what needs no matrix: mass_times, mass_solve, the _jvp and _vjp functions'
+            )
+        return kernel
     return Kernel.remembered(request(robot, name, names, fixed, parameters), make)
 
 
@@ -173,26 +181,27 @@ def compile_for_calls(
     """The kernel behind a method of a robot; None where its program would be too long to be worth the wait."""
     name = method.__name__
     call = _caller(method, arrays, fixed)
-    rollable = _can_be_rolled(robot, name, arrays, fixed)
-    if rollable and (_wants_rolling(robot, name, arrays, fixed) or _matrix_operations(robot, name) > MOST_NODES):
+    wanted = _wants_rolling(robot, name, arrays, fixed)
+    asked = request(robot, name, arrays, fixed)
+    known = not wanted and recall(asked) is not None  # as straight-line code, which then needs no tracing
+    may_pay = _can_be_rolled(robot, name, arrays, fixed) and _matrix_operations(robot, name) > MOST_NODES
+    if wanted or (may_pay and not known):
         rolled = _rolled(robot, call, name, arrays, fixed)
-        if rolled.length <= MOST_NODES and (
-            _wants_rolling(robot, name, arrays, fixed) or rolled.operations.total > 2 * MOST_NODES
-        ):
+        fits = rolled.length <= MOST_NODES and rolled.scratch_bytes <= MOST_SCRATCH
+        if fits and (wanted or rolled.operations.total > 2 * MOST_NODES):
             return rolled
     if len(robot.bodies) > MOST_BODIES:
         return None
-    kernel = Kernel.remembered(
-        request(robot, name, arrays, fixed),
-        lambda: _fewest_operations(robot, call, name, arrays, ()),
-    )
+    kernel = Kernel.remembered(asked, lambda: _fewest_operations(robot, call, name, arrays, ()))
     return kernel if kernel.is_remembered or len(kernel.program.nodes) <= MOST_NODES else None
 
 
 def _can_be_rolled(robot: Robot, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> bool:
     if not is_rollable(name, fixed) or "external" in arrays or any(c.spin is not None for c in robot.constants()):
         return False
-    return name not in PER_PAIR or len({type(j.kind) for j in robot.joints}) <= MOST_KINDS
+    if name not in PER_PAIR:
+        return True
+    return len({type(j.kind) for j in robot.joints}) <= MOST_KINDS and different_kinds(robot) <= MOST_CLASSES
 
 
 def _wants_rolling(robot: Robot, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> bool:
@@ -219,7 +228,7 @@ def _rolled(robot: Robot, call: Any, name: str, arrays: Sequence[str], fixed: Ma
         ways = ", ".join(f"{k} ({m})" if m else k for k, methods in ROLLABLE.items() for m in methods)
         raise InputError(f"{name} cannot be rolled with these arguments; these can: {ways}")
     if not robot.bodies:
-        raise InputError("a robot without bodies has nothing to loop over")
+        raise InputError("a robot without bodies has nothing to loop over; leave rolled out")
     return RolledKernel(roll(robot, call, name, arrays), robot)
 
 

@@ -46,7 +46,7 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
     signature = program.signature
     parts = [declarations([t]), sincos_ir(t)]
     parts += [f"@{name} = global ptr null" for name in ("lw_integers", "lw_numbers")]
-    parts.append(f"@lw_scratch_bytes = constant i64 {_scratch(program) * t.lanes * t.size}\n{NONTEMPORAL}")
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_vectors(program) * t.lanes * t.size}\n{NONTEMPORAL}")
     parts += [transpose_in(t, n, k) for k, n in enumerate(signature.inputs.values())]
     start = 0
     for k, shape in enumerate(signature.shapes):
@@ -164,7 +164,8 @@ def _areas(program: RolledProgram) -> tuple[dict[str, int], int]:
     return areas, position
 
 
-def _scratch(program: RolledProgram) -> int:
+def scratch_vectors(program: RolledProgram) -> int:
+    """How many vectors of memory one run works in: inputs, outputs, saved values and carries."""
     signature = program.signature
     moved = sum(signature.inputs.values()) + sum(map(size_of, signature.shapes))
     return moved + _areas(program)[1]

@@ -35,18 +35,16 @@ class Recorder(Loop):
 
     graph: Graph
     sweeps: list[Sweep]
-    phase_of: dict[int, int]
-
-    roots: Sequence[bool]
+    phase_of: dict[int, int]  # id of a node → the first phase in which it is known
+    roots: Sequence[bool]  # of each class, whether all its bodies hang on the world
+    _held: dict[int, Any]  # id of what an outward sweep gave → that, and the same at the parents
 
     @classmethod
     def of(cls, graph: Graph, roots: Sequence[bool]) -> Self:
-        """``roots`` says of each class whether all its bodies hang on the world."""
+        """As many representatives as there are ``roots``; their parents are nobody in particular."""
         out = cls([-2] * len(roots))
         out.graph, out.roots, out.sweeps, out.phase_of, out._held = graph, roots, [], {}, {}
         return out
-
-    _held: dict[int, Any]
 
     def at_base(self, k: int) -> bool:
         return self.roots[k]

@@ -62,9 +62,9 @@ class RecordedMatrix:
 class PairRecorder(Recorder):
     """A recorder that also knows walks from each body, and the matrices they make."""
 
-    loops: dict[tuple[int, ...], PairLoop]
+    loops: dict[tuple[int, ...], PairLoop]  # by the classes that start
     sizes: Sequence[int]  # degrees of freedom of each class
-    branching: bool  # whether some body has two children
+    branching: bool  # whether some body, or the world, has two children
 
     def inward_from_each(self, step: Callable[..., Any], starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
         def run(x: Any) -> list[Any]:

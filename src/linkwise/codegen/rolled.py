@@ -24,7 +24,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..inputs import length
-from ..model.joints import Revolute
+from ..model.joints import Cylindrical, JointKind, Prismatic, Revolute
 from ..model.model import BodyConstants, Model
 from ..model.normal_form import Hinge, normal_form
 from ..spatial import RigidInertia, Transform, Turn
@@ -54,6 +54,9 @@ ROLLABLE: dict[str, tuple[str | None, ...]] = {
 
 # About how many operations a matrix takes for each two degrees of freedom of general geometry of which one is inboard.
 PER_PAIR = {"mass_matrix": 33, "mass_matrix_inverse": 70, "linearize_inverse": 150, "linearize_forward": 170}
+
+
+_TURNED_ALIKE = (Revolute, Prismatic, Cylindrical)  # kinds with nothing but an axis: z in the normal form
 
 
 def is_rollable(name: str, fixed: Mapping[str, Any]) -> bool:
@@ -167,13 +170,13 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
     if c.placement.turns is None:
         place = [*c.placement.R.ravel(), *c.placement.l]
-        key: Any = (pickle.dumps(c.kind), len(rotor), "matrix")
+        key: Any = (_kind_key(c.kind), len(rotor), "matrix")
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*c.placement.l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
             angle = np.arctan2(place[5], place[4]) + getattr(c.kind, "offset", 0.0)
             place = [*place[:4], float(angle), *place[6:]]
-        key = ("revolute" if isinstance(c.kind, Revolute) else pickle.dumps(c.kind), len(rotor), "turns")
+        key = ("revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind), len(rotor), "turns")
 
     def make(x: list[Any]) -> BodyConstants:
         kind = c.kind
@@ -196,6 +199,19 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
         return BodyConstants(Transform(R, l, turns), kind, M, reflected)
 
     return key, [*place, *inertia, *rotor], make
+
+
+def _kind_key(kind: JointKind) -> Any:
+    """The same for kinds that do the same. A kind of a user's own that cannot be pickled is like no other."""
+    try:
+        return pickle.dumps(kind)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return id(kind)
+
+
+def different_kinds(model: Model) -> int:
+    """About how many classes the joints make: axes are turned alike, other kinds count with all their numbers."""
+    return len({type(j.kind) if isinstance(j.kind, _TURNED_ALIKE) else _kind_key(j.kind) for j in model.joints})
 
 
 def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:

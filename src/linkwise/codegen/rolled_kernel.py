@@ -11,7 +11,7 @@ from ..errors import InputError
 from .engine import MachineCode, compile_ir, host
 from .kernel import Kernel
 from .listing import rolled_listing
-from .llvm_rolled import rolled_ir, tables
+from .llvm_rolled import rolled_ir, scratch_vectors, tables
 from .rolled import RolledProgram
 from .scalar import Operations
 
@@ -37,6 +37,11 @@ class RolledKernel(Kernel):
     def length(self) -> int:
         """How many values its code computes, each once."""
         return self._rolled.length
+
+    @property
+    def scratch_bytes(self) -> int:
+        """How much memory each thread works in."""
+        return scratch_vectors(self._rolled) * host().vector_bytes
 
     @cached_property
     def source(self) -> str:
