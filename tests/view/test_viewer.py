@@ -164,7 +164,7 @@ def test_a_robot_alone_can_be_posed():
 def test_fifty_joints_take_few_messages_a_picture(monkeypatch):
     """What a picture costs the server and the page; ``benchmarks/viewer.py`` says how long that takes."""
     motion = swing(long_chain(), duration=4.0, steps=400)
-    with lw.view.open(motion, browser=False, port=0, show=("looks", "axes", "center_of_mass")) as viewer:
+    with lw.view.open(motion, browser=False, port=0) as viewer:
         interface, sent = viewer.server.scene._websock_interface, []
         queue = interface.queue_message
         monkeypatch.setattr(interface, "queue_message", lambda message: (sent.append(message), queue(message)))
