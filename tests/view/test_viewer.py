@@ -170,7 +170,8 @@ def test_fifty_joints_take_few_messages_a_picture(monkeypatch):
         monkeypatch.setattr(interface, "queue_message", lambda message: (sent.append(message), queue(message)))
         for t in np.linspace(0.1, 4, 20):
             viewer.seek(t)
-        assert 0 < len(sent) <= 20 * 25  # fifty links and joints: a message for every kind of solid, not for every link
+        drawn = [m for m in sent if not type(m).__name__.startswith("Gui")]  # sliders follow while nothing plays
+        assert 0 < len(drawn) <= 20 * 25  # fifty links: a message for every kind of solid, not for every link
 
 
 def test_it_says_nothing_and_ends_cleanly(capfd):
