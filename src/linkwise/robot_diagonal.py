@@ -133,5 +133,6 @@ class Diagonalized(Calls):
         "rotation_midpoint" or, as printed in Algorithm 8.1, "two_sweep". Steps run as machine code. Of the result,
         ``.t`` (steps + 1,), ``.q``, ``.v`` and ``.w`` (the rates of these coordinates), each (steps + 1, ..., n).
         """
-        chosen = diagonal_motion.rate_coordinates(self, coordinates, compiled=default_target() == "cpu")  # type: ignore[arg-type]
-        return diagonal_motion.motion(self, q, v, step, steps, force, chosen, method)  # type: ignore[arg-type]
+        robot: Any = self  # of which this class is a part
+        chosen = diagonal_motion.rate_coordinates(robot, coordinates, compiled=default_target() == "cpu")
+        return diagonal_motion.motion(robot, q, v, step, steps, force, chosen, method)

@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -55,15 +56,8 @@ def largest_difference(found, expected):
     return max(np.abs(a - b).max() / np.abs(b).max() for a, b in pairs)
 
 
-CASES = [
-    ("panda", "forward_dynamics", {}),
-    ("panda", "inverse_dynamics", {}),
-    ("panda", "mass_matrix", {}),
-    ("panda", "jacobian", {"frame": "panda_hand_tcp"}),
-    ("panda", "linearize_forward", {}),
-    ("humanoid", "inverse_dynamics", {}),
-    ("humanoid", "forward_dynamics", {}),
-]
+# Those that benchmarks/cuda_check.py runs on a graphics card.
+CASES = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "cuda_check.py"))["CASES"]
 
 
 @needs_compiler

@@ -5,6 +5,7 @@ import pytest
 from trees import ALL, assert_close, robot, state, times
 
 import linkwise as lw
+from linkwise.dynamics import mass_inverse
 
 
 @pytest.fixture(params=ALL)
@@ -38,11 +39,21 @@ def test_times_and_solve(case):
     assert_close(r.mass_solve(s.q, r.mass_times(s.q, s.a)), s.a)
 
 
-def test_inverse(case):
+@pytest.mark.parametrize("method", [None, *mass_inverse.METHODS])
+def test_inverse(case, method):
     r, s, M = case
-    inverse = r.mass_matrix_inverse(s.q)
+    inverse = r.mass_matrix_inverse(s.q, method=method)
     assert_close(inverse, np.linalg.inv(M))
     assert_close(inverse, inverse.swapaxes(-1, -2), 1e-13)
+
+
+@pytest.mark.parametrize("links", [5, 13, 14, 16])
+def test_the_quickest_inverse_takes_fewest_operations(links):
+    chain = lw.chain(links, seed=0)
+    taken = {
+        m: chain.compile("mass_matrix_inverse", rolled=False, method=m).operations.total for m in ("paths", "rows")
+    }
+    assert min(taken, key=lambda m: taken[m]) == mass_inverse.quickest(chain)
 
 
 def test_log_determinant(case):

@@ -27,6 +27,7 @@ from ..spatial import Transform
 from .cases import ARGUMENTS, Case, robot_of, stacked
 from .cases import states as states_of
 from .machine import describe, machine
+from .pages import print_or_write
 from .peer import NotHere
 from .peers import pinocchio
 
@@ -243,11 +244,7 @@ def main(options: list[str]) -> None:
     refuse_short_long_doubles()
     text = "\n\n".join(f"### {title}\n\n{table()}" for title, table in SECTIONS.items())
     text += "\n\nMade on " + describe(machine(("linkwise", "llvmlite", "numpy", "pin")))
-    if "--write" not in options:
-        print(text)
-        return
-    before, rest = PAGE.read_text(encoding="utf-8").split(START)
-    PAGE.write_text(before + START + "\n" + text + "\n" + END + rest.split(END)[1], encoding="utf-8")
+    print_or_write(text, PAGE, (START, END), options)
 
 
 if __name__ == "__main__":

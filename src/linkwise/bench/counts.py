@@ -27,6 +27,7 @@ from ..dynamics.links import Links
 from ..dynamics.reference import Placed, own_frames, referred
 from ..dynamics.variations import Motion, Velocities, motion, velocity_terms_of
 from ..spatial import RigidInertia, Transform, congruence, rotation_about
+from .pages import print_or_write
 
 PAGE = Path(__file__).parents[3] / "docs" / "operation_counts.md"
 SIZES = range(2, 31)
@@ -205,11 +206,7 @@ def table(convention: str, sizes: Any = SIZES) -> str:
 
 def main(arguments: list[str]) -> None:
     text = "\n\n".join(table(convention) for convention in PLACES)
-    if "--write" not in arguments:
-        print(text)
-        return
-    before, rest = PAGE.read_text(encoding="utf-8").split(START)
-    PAGE.write_text(before + START + "\n" + text + "\n" + END + rest.split(END)[1], encoding="utf-8")
+    print_or_write(text, PAGE, (START, END), arguments)
 
 
 if __name__ == "__main__":

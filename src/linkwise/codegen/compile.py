@@ -62,7 +62,7 @@ MOST_NODES = 40_000  # of a program that is compiled without being asked for: ab
 MOST_KINDS = 4  # of joints in a robot whose matrices are rolled: walks from each size of joint have code for each kind
 MOST_CLASSES = 8  # the same, joints that differ in more than the direction of an axis counted apart
 MOST_SCRATCH = 1 << 29  # bytes of memory that a thread may work in: matrices of some 1500 to 3000 degrees of freedom
-LONG_CHAIN = 20_000  # operations of a chain's matrix from which loops are quicker than straight-line code
+LONG_CHAIN = 20_000  # operations of a chain's matrix from which loops serve better (benchmarks/rolled.py)
 
 SOURCES = {"c": CSource, "cuda": CudaSource}
 TARGETS = ("cpu", "numpy", "jax", *SOURCES)

@@ -108,9 +108,7 @@ class Recorder(Loop):
         pattern, index = at_end, len(self.sweeps)
         while True:
             result, handed = trial(pattern, index, -1)
-            wider = pattern
-            for other in handed:
-                wider = wider.joined(other)
+            wider = pattern.joined(*handed)
             if wider.slots == pattern.slots:
                 break
             pattern = wider
@@ -147,13 +145,15 @@ class Pattern:
         )
         return Pattern(shapes, entries, slots)
 
-    def joined(self, other: Pattern) -> Pattern:
-        """The pattern that admits both: constants where both have the same, one slot where both have one."""
-        places: dict[Any, int] = {}
-        slots = tuple(
-            a if a[0] == "constant" and a == b else ("slot", places.setdefault((a, b), len(places)))
-            for a, b in zip(self.slots, other.slots)
-        )
+    def joined(self, *others: Pattern) -> Pattern:
+        """The pattern that admits all: constants where all have the same, one slot where all have one."""
+        slots = self.slots
+        for other in others:
+            places: dict[Any, int] = {}
+            slots = tuple(
+                a if a[0] == "constant" and a == b else ("slot", places.setdefault((a, b), len(places)))
+                for a, b in zip(slots, other.slots)
+            )
         return Pattern(self.shapes, self.entries, slots)
 
     def arrays(self, symbol: Callable[[int], Scalar]) -> Iterator[np.ndarray]:

@@ -111,16 +111,13 @@ class PairRecorder(Recorder):
         first = {c: Pattern.of(flatten(x)[0]) for c, x in starts.items()}
         at_forks = [Pattern.of(flatten(x)[0]) for x in forks or []]
         pattern, *others = [*first.values(), *at_forks]
-        for other in others:
-            pattern = pattern.joined(other)
+        pattern = pattern.joined(*others)
         if outward and self.branching:  # the trees beside are reached through the world, with nothing
             pattern = pattern.joined(Pattern.of([np.zeros(shape) for shape in pattern.shapes]))
         while True:
             results = run(rebuild(structure, pattern.arrays(lambda slot: self._pair(index, slot))))
             handed = [Pattern.of(flatten(passed)[0]) for passed, _ in results]
-            wider = pattern
-            for other in handed:
-                wider = wider.joined(other)
+            wider = pattern.joined(*handed)
             if wider.slots == pattern.slots:
                 break
             pattern = wider

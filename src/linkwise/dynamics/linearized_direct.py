@@ -8,21 +8,20 @@ is carried on outward from a, or the columns of j are carried inward to a and me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .. import arrays
 from ..arrays import Array
 from ..spatial import Transform
-from ..sweeps import Loop, ancestors, inward_from_each, outward, outward_from_each, unzip
+from ..sweeps import Loop, Pairs, ancestors, inward_from_each, outward, outward_from_each, unzip
 from .articulated import Articulated
 from .joint_matrix import joint_matrix
 from .linearized_forward import articulated_columns, hat_quantities, refuse_spinning_rotors
-from .linearized_inverse import Blocks, like
+from .linearized_inverse import like
 from .links import Links
-from .mass_inverse import compliances
-from .variations import JointVariation, Motion, joint_variations, turned_forces, with_free_bases, without_free_bases
+from .mass_inverse import compliances, next_row, past_joint
+from .variations import Motion, joint_variations, turned_forces, without_free_bases
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,7 @@ class Parts:
 
     links: Links
     art: Articulated
-    variations: list[JointVariation]
+    vartheta_q: list[Array]  # (..., 6, r)
     Y_A: list[Array]  # (..., 6, r)
     Y_B: list[Array]
     L: list[Array]  # (..., r, r), the diagonal blocks of 𝓜⁻¹
@@ -40,41 +39,27 @@ class Parts:
     E_A: list[Array]  # (..., 6, r)
     E_B: list[Array]
     Q: list[Array]  # (..., 3, r), angular half of Q(p, k) before it is carried to p
-    children: list[list[int]]
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The blocks of the three matrices as they are found."""
-
-    mass_inverse: Blocks = field(default_factory=dict)
-    A_C: Blocks = field(default_factory=dict)
-    B_C: Blocks = field(default_factory=dict)
-
-    def set_mass(self, i: int, j: int, block: Array) -> None:
-        """𝓜⁻¹(i,j), and its mirror image."""
-        self.mass_inverse[i, j] = block
-        self.mass_inverse[j, i] = arrays.transpose(block)
+    own: list[Any]  # (..., r, r), what a force turned by its own joint gives it, or None
+    answers: dict[int, Any]  # what free bases answer by themselves, by body
 
 
 def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
     """(𝓜⁻¹, A_C, B_C), each (..., nv, nv), in O(n²) (LD Algorithm 6, corrected; trees: math notes III.2)."""
     links = m.links
     refuse_spinning_rotors(links, "Algorithm 6", "algorithm_4")
-    x, own, answers = _parts(m, art)
-    sizes, similar = links.sizes, like(m)
-    if isinstance(links.parents, Loop) or not _columns_pay(links):
-        return _by_rows(x, own, answers, similar)
-    rows = Rows()
-    _by_columns(x, rows)
-    found = [arrays.from_blocks(b, sizes, sizes, like=similar) for b in (rows.mass_inverse, rows.A_C, rows.B_C)]
-    if any(block is not None for block in own):
-        diagonal = {(k, k): block for k, block in enumerate(own) if block is not None}
-        found[2] = found[2] + found[0] @ arrays.from_blocks(diagonal, sizes, sizes, like=similar)
-    return found[0], *with_free_bases(links, answers, found[1], found[2])
+    x = _parts(m, art)
+    run = _by_rows if isinstance(links.parents, Loop) or not _columns_pay(links) else _by_columns
+    kept, A_inner, B_inner = run(x)
+    A_own, B_own = unzip([_own_blocks(x, k) for k in range(len(links.sizes))], 2)
+    mass, A, B = zip(*(pairs.unzip(3) for pairs in kept))
+    return (
+        joint_matrix(links, x.L, mass, None, like=like(m)),
+        joint_matrix(links, A_own, A, A_inner, like=like(m)),
+        joint_matrix(links, B_own, B, B_inner, like=like(m)),
+    )
 
 
-def _parts(m: Motion, art: Articulated) -> tuple[Parts, list[Any], dict[int, Any]]:
+def _parts(m: Motion, art: Articulated) -> Parts:
     links = m.links
     P_hat, HP_hat = hat_quantities(m, art)
     G_hat = [D_inverse @ HP for D_inverse, HP in zip(art.D_inverse, HP_hat)]  # Ĝ*
@@ -88,11 +73,8 @@ def _parts(m: Motion, art: Articulated) -> tuple[Parts, list[Any], dict[int, Any
     for H, Up, J, A, B, v in zip(links.H, Upsilon, J_hat, Y_A, Y_B, variations):
         E_A.append(v.lambda_v - Up @ A + J @ (2.0 * H.mT[..., :3, :]))
         E_B.append(v.lambda_q - Up @ B + J @ (2.0 * v.vartheta_q[..., :3, :]))
-    children: list[list[int]] = [[] for _ in links.parents]
-    for k, p in enumerate(links.parents):
-        if p >= 0:
-            children[p].append(k)
-    return Parts(links, art, variations, Y_A, Y_B, L, U, Upsilon, E_A, E_B, Q, children), own, answers
+    vartheta = [v.vartheta_q for v in variations]
+    return Parts(links, art, vartheta, Y_A, Y_B, L, U, Upsilon, E_A, E_B, Q, own, answers)
 
 
 def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[Array], list[Array]]:
@@ -107,129 +89,125 @@ def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[
     return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, G_hat), 2)
 
 
-def _by_rows(x: Parts, own: list[Any], answers: dict[int, Any], similar: Array) -> tuple[Array, Array, Array]:
-    """Every row i: inboard along its path to the base, then outward from i and from the forks on that path."""
-    links, art = x.links, x.art
-    rows = [k if r else None for k, r in enumerate(links.sizes)]
-    inner = [None if k is None else (links.phi[k] @ art.G[k], links.phi[k].R @ x.Q[k]) for k in rows]
-    data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, [v.vartheta_q for v in x.variations], own)
-    A_inner, B_inner, W = inward_from_each(links.parents, _step_inboard, inner, *data).unzip(3)
-
-    def at_fork(a: int, i: int) -> Array:
-        return -(W[a, i].mT @ x.Upsilon[a])
-
-    outer = [None if k is None else x.U[k] for k in rows]
-    found = outward_from_each(
-        links.parents, _step_outboard, outer, at_fork, links.phi, links.H, art.G, x.Y_A, x.Y_B, own
-    )
-    mass, A, B = found.unzip(3)
-    A_own, B_own = unzip([_own_blocks(x, k, own[k], answers.get(k)) for k in range(len(rows))], 2)
-    return (
-        joint_matrix(links, x.L, [mass], None, like=similar),
-        joint_matrix(links, A_own, [A], A_inner, like=similar),
-        joint_matrix(links, B_own, [B], B_inner, like=similar),
-    )
+Found = tuple[list[Pairs], Pairs, Pairs]  # (𝓜⁻¹, A_C, B_C)(i,j) of j not inboard of i; A_C(i,a), B_C(i,a) of a inboard
 
 
-def _step_inboard(
-    carried: Any, phi: Transform, H: Array, G: Array, U: Array, E_A: Array, E_B: Array, vartheta: Array, own: Any
-) -> Any:
-    """A_C(i,a) = W_i(a)E_A(a) + Q*H*(a) and B_C(i,a) at an ancestor a (LD (4.24), (4.25)); W goes on past its joint."""
-    W, Q = carried
+def _own_blocks(x: Parts, k: int) -> tuple[Array, Array]:
+    """A_C(k,k) and B_C(k,k), with what a free base answers by itself."""
+    A, B = x.U[k] @ x.Y_A[k], x.U[k] @ x.Y_B[k]
+    if x.own[k] is not None:
+        B = B + x.L[k] @ x.own[k]
+    C_v, C_q = x.answers.get(k, (0.0, 0.0))
+    return A + C_v, B + C_q
+
+
+def _inboard(
+    W: Array, Q: Array, H: Array, U: Array, E_A: Array, E_B: Array, vartheta: Array, own: Any
+) -> tuple[Array, Array]:
+    """A_C(i,a) = W_i(a)E_A(a) + Q*H*(a) and B_C(i,a) at a body a inboard of i (LD (4.24), (4.25))."""
     A = W.mT @ E_A + Q.mT @ H.mT[..., :3, :]
     B = W.mT @ E_B + Q.mT @ vartheta[..., :3, :]
     if own is not None:  # 𝓜⁻¹(i,a) = −(U(a)W_i(a))*
         B = B - arrays.transpose(U @ W) @ own
-    return (phi @ (W - G @ (H @ W)), phi.R @ Q), (A, B, W)
+    return A, B
 
 
-def _step_outboard(X: Array, phi: Transform, H: Array, G: Array, Y_A: Array, Y_B: Array, own: Any) -> Any:
-    """𝓜⁻¹(i,j) = −X_i(p)K(p,j), X_i(j) = X_i(p)ψ(p,j), A_C(i,j) = X_i(j)Y_A(j) and B_C(i,j)."""
-    carried = arrays.transpose(phi.T @ X.mT)
-    mass = -(carried @ G)
-    carried = carried + mass @ H
-    B = carried @ Y_B
-    return carried, (mass, carried @ Y_A, B if own is None else B + mass @ own)
+# --- by rows, for chains ---------------------------------------------------------------------------------
 
 
-def _own_blocks(x: Parts, k: int, own: Any, answer: Any) -> tuple[Array, Array]:
-    """A_C(k,k) and B_C(k,k), with what a free base answers by itself."""
-    A, B = x.U[k] @ x.Y_A[k], x.U[k] @ x.Y_B[k]
-    if own is not None:
-        B = B + x.L[k] @ own
-    return (A, B) if answer is None else (A + answer[0], B + answer[1])
+def _by_rows(x: Parts) -> Found:
+    """Every row i: inboard along its path to the base, then outward from i and from the forks on that path."""
+    links, art = x.links, x.art
+
+    def inboard(carried: Any, phi: Transform, H: Array, G: Array, *parts: Any) -> Any:
+        W, Q = carried
+        return (phi @ past_joint(W, H, G), phi.R @ Q), (*_inboard(W, Q, H, *parts), W)
+
+    starts = [(phi @ G, phi.R @ Q) if r else None for phi, G, Q, r in zip(links.phi, art.G, x.Q, links.sizes)]
+    data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, x.vartheta_q, x.own)
+    A_inner, B_inner, W = inward_from_each(links.parents, inboard, starts, *data).unzip(3)
+
+    def outboard(X: Array, phi: Transform, H: Array, G: Array, Y_A: Array, Y_B: Array, own: Any) -> Any:
+        """X_i(j), 𝓜⁻¹(i,j), A_C(i,j) = X_i(j)Y_A(j) and B_C(i,j)."""
+        row, mass = next_row(X, phi, H, G)
+        B = row @ Y_B
+        return row, (mass, row @ Y_A, B if own is None else B + mass @ own)
+
+    def at_fork(a: int, i: int) -> Array:
+        return -(W[a, i].mT @ x.Upsilon[a])
+
+    rows = [U if r else None for U, r in zip(x.U, links.sizes)]
+    walked = (links.phi, links.H, art.G, x.Y_A, x.Y_B, x.own)
+    return [outward_from_each(links.parents, outboard, rows, at_fork, *walked)], A_inner, B_inner
 
 
 # --- by columns, for trees -------------------------------------------------------------------------------
 
 
-def _diagonal(x: Parts, rows: Rows, i: int) -> None:
-    rows.mass_inverse[i, i] = x.L[i]
-    rows.A_C[i, i], rows.B_C[i, i] = x.U[i] @ x.Y_A[i], x.U[i] @ x.Y_B[i]
-
-
-def _inward(x: Parts, i: int, X: Array) -> Iterator[tuple[int, Array, Array]]:
-    """(a, ψ(a,i)-carried columns of X, carried Q) for the ancestors a of i; X starts past its own joint."""
-    Q, came_from = x.Q[i], i
-    for a in ancestors(x.links.parents, i):
-        phi = x.links.phi[came_from]
-        X, Q = phi @ X, phi.R @ Q
-        yield a, X, Q
-        X = _past(x, a, X)
-        came_from = a
-
-
-def _past(x: Parts, k: int, X: Array) -> Array:
-    """τ̄(k)X."""
-    return X - x.art.G[k] @ (x.links.H[k] @ X)
-
-
-def _inboard(x: Parts, rows: Rows, i: int, a: int, W: Array, Q: Array) -> None:
-    """A_C(i,a) = W_i(a)E_A(a) + Q*H*(a) and B_C(i,a) for an ancestor a (LD (4.24), (4.25))."""
-    if x.links.sizes[a]:
-        rows.A_C[i, a] = W.mT @ x.E_A[a] + Q.mT @ x.links.H[a].mT[..., :3, :]
-        rows.B_C[i, a] = W.mT @ x.E_B[a] + Q.mT @ x.variations[a].vartheta_q[..., :3, :]
-
-
-def _by_columns(x: Parts, rows: Rows) -> None:
+def _by_columns(x: Parts) -> Found:
     """Columns K(j), Y_A(j), Y_B(j) carried inward give the blocks (a, j), and meet the rows of bodies beside j."""
-    carried: dict[tuple[int, int], tuple[Array, Array, Array]] = {}
-    for j, r in enumerate(x.links.sizes):
-        if not r:
-            continue
-        _diagonal(x, rows, j)
-        start = arrays.concatenate([x.art.G[j], *(_past(x, j, Y) for Y in (x.Y_A[j], x.Y_B[j]))], axis=-1)
-        for a, X, Q in _inward(x, j, start):
-            W, Y_A, Y_B = carried[j, a] = (X[..., :r], X[..., r : 2 * r], X[..., 2 * r :])
-            _inboard(x, rows, j, a, W, Q)
-            if x.links.sizes[a]:
-                rows.set_mass(a, j, -(x.U[a] @ W))
-                rows.A_C[a, j], rows.B_C[a, j] = x.U[a] @ Y_A, x.U[a] @ Y_B
-    for i, r in enumerate(x.links.sizes):
-        if r:
-            _meet_beside(x, rows, i, carried)
+    links, art = x.links, x.art
+
+    def inboard(carried: Any, phi: Transform, H: Array, G: Array, U: Array, *parts: Any) -> Any:
+        X, Q = carried
+        W, Y_A, Y_B = columns = _three(X)
+        blocks = (-(U @ W), U @ Y_A, U @ Y_B)
+        return (phi @ past_joint(X, H, G), phi.R @ Q), (blocks, *_inboard(W, Q, H, U, *parts), columns)
+
+    starts = [_sent_inward(x, j) if r else None for j, r in enumerate(links.sizes)]
+    data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, x.vartheta_q, x.own)
+    blocks, A_inner, B_inner, columns = inward_from_each(links.parents, inboard, starts, *data).unzip(4)
+    return [blocks, _beside(x, blocks, columns)], A_inner, B_inner
 
 
-def _meet_beside(x: Parts, rows: Rows, i: int, carried: dict[tuple[int, int], tuple[Array, Array, Array]]) -> None:
+def _sent_inward(x: Parts, j: int) -> tuple[Array, Array]:
+    """[K, Y_A, Y_B] and Q of body j as they reach its parent; with 𝓜⁻¹ = −UW, own(j) goes along in Y_B."""
+    phi, H, G = x.links.phi[j], x.links.H[j], x.art.G[j]
+    Y_A, Y_B = (past_joint(Y, H, G) for Y in (x.Y_A[j], x.Y_B[j]))
+    if x.own[j] is not None:
+        Y_B = Y_B - G @ x.own[j]
+    return phi @ arrays.concatenate([G, Y_A, Y_B], axis=-1), phi.R @ x.Q[j]
+
+
+def _three(X: Array) -> tuple[Array, Array, Array]:
+    r = X.shape[-1] // 3
+    return X[..., :r], X[..., r : 2 * r], X[..., 2 * r :]
+
+
+def _beside(x: Parts, blocks: Pairs, columns: Pairs) -> Pairs:
     """The blocks (i, j) for all j beside i: X_i(a) times what was carried from j to the common ancestor a.
 
     At a free base a, X_i(a) = −W_i(a)Υ(a) need not be formed: Υ(a) times a column is already in the rows of a.
     """
-    came_from = i
-    for a in ancestors(x.links.parents, i):
-        free = x.links.parents[a] < 0 and x.links.sizes[a] == 6
-        W = carried[i, a][0]
-        X = -(W.mT @ (x.links.H[a].mT if free else x.Upsilon[a]))
-        reached = [c for c in x.children[a] if c != came_from]
-        for j in reached:  # grows while it is walked
-            reached += x.children[j]
-            if not x.links.sizes[j]:
-                continue
-            if (i, j) not in rows.mass_inverse:
-                rows.set_mass(i, j, -(X @ (-rows.mass_inverse[a, j] if free else carried[j, a][0])))
-            Y_A, Y_B = (rows.A_C[a, j], rows.B_C[a, j]) if free else carried[j, a][1:]
-            rows.A_C[i, j], rows.B_C[i, j] = X @ Y_A, X @ Y_B
-        came_from = a
+    out = Pairs()
+    links, children = x.links, _children(x.links)
+    for i, r in enumerate(links.sizes):
+        came_from = i
+        for a in ancestors(links.parents, i) if r else []:
+            free = links.parents[a] < 0 and links.sizes[a] == 6
+            X = -(columns[a, i][0].mT @ (links.H[a].mT if free else x.Upsilon[a]))
+            reached = [c for c in children[a] if c != came_from]
+            for j in reached:  # grows while it is walked
+                reached += children[j]
+                if links.sizes[j]:
+                    out[i, j] = _met(X, blocks[a, j] if free else columns[a, j], free, out.get((j, i)))
+            came_from = a
+    return out
+
+
+def _met(X: Array, columns: Any, free: bool, mirrored: Any) -> tuple[Array, Array, Array]:
+    """(𝓜⁻¹, A_C, B_C)(i,j) from X_i(a) and the columns of j there; 𝓜⁻¹(j,i) serves where it is known."""
+    W, Y_A, Y_B = columns
+    mass = arrays.transpose(mirrored[0]) if mirrored is not None else -(X @ (-W if free else W))
+    return mass, X @ Y_A, X @ Y_B
+
+
+def _children(links: Links) -> list[list[int]]:
+    out: list[list[int]] = [[] for _ in links.parents]
+    for k, p in enumerate(links.parents):
+        if p >= 0:
+            out[p].append(k)
+    return out
 
 
 def _columns_pay(links: Links) -> bool:

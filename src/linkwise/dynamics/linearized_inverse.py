@@ -20,9 +20,6 @@ from .joint_matrix import joint_matrix
 from .links import Links
 from .variations import JointVariation, Motion, Rate, joint_variation, joint_variations, turned_forces
 
-Blocks = dict[tuple[int, int], Array]
-
-
 # --- along a direction -------------------------------------------------------------------------------
 
 

@@ -102,18 +102,25 @@ def inverse_by_rows(model: Model, q: Array) -> Array:
     L, U, Upsilon = compliances(links, art)
 
     def inboard(W: Array, phi: Transform, H: Array, G: Array) -> Any:
-        return phi @ (W - G @ (H @ W)), W
-
-    def outboard(X: Array, phi: Transform, H: Array, G: Array) -> Any:
-        carried = arrays.transpose(phi.T @ X.mT)
-        block = -(carried @ G)
-        return carried + block @ H, block
+        return phi @ past_joint(W, H, G), W
 
     data = (links.phi, links.H, art.G)
     W = inward_from_each(links.parents, inboard, [phi @ G if G.shape[-1] else None for phi, _, G in zip(*data)], *data)
     starts = [u if r else None for u, r in zip(U, links.sizes)]
-    kept = outward_from_each(links.parents, outboard, starts, lambda a, i: -(W[a, i].mT @ Upsilon[a]), *data)
+    kept = outward_from_each(links.parents, next_row, starts, lambda a, i: -(W[a, i].mT @ Upsilon[a]), *data)
     return joint_matrix(links, L, [kept], None, like=q)
+
+
+def past_joint(X: Array, H: Array, G: Array) -> Array:
+    """τ̄X = X − GHX: forces on a body as they go on past its joint."""
+    return X - G @ (H @ X)
+
+
+def next_row(X: Array, phi: Transform, H: Array, G: Array) -> tuple[Array, Array]:
+    """(X_i(j), 𝓜⁻¹(i,j)) at the next body j outboard: X_i(p)ψ(p,j) + 𝓜⁻¹(i,j)H(j) and −X_i(p)K(p,j) (LD Lemma 4.9)."""
+    carried = arrays.transpose(phi.T @ X.mT)
+    block = -(carried @ G)
+    return carried + block @ H, block
 
 
 def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:

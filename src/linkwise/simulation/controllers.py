@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -59,13 +59,20 @@ class Law:
         """The law as machine code of (t, q, v); None where it does not run on symbols, for whatever reason."""
         if self.callback:
             return None
-        try:
-            return Kernel(trace(self.robot, self._traced, "controller", sizes={"t": 1}))
-        except Exception:  # the function is the user's: where it is wrong, calling it back will say so
-            return None
+        return kernel_of(self.robot, self._traced, "controller", {"t": 1})
 
     def _traced(self, robot: Robot, t: Array, q: Array, v: Array) -> Array:
         return self.on(robot)(t[0], q, v)
+
+
+def kernel_of(
+    robot: Robot, function: Callable[..., Any], name: str, sizes: Mapping[str, int], names: Sequence[str] | None = None
+) -> Kernel | None:
+    """A user's function (robot, t, q, v, …) as machine code; None where it does not run on symbols."""
+    try:
+        return Kernel(trace(robot, function, name, sizes, names))
+    except Exception:  # the function is the user's: where it is wrong, calling it back will say so
+        return None
 
 
 def refuse_other_arguments(what: str, function: Callable[..., Any], count: int = 4) -> None:

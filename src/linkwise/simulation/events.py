@@ -11,10 +11,9 @@ import numpy as np
 
 from ..arrays import Array
 from ..codegen.kernel import Kernel
-from ..codegen.program import trace
 from ..errors import InputError
 from ..robot import Robot
-from .controllers import refuse_other_arguments
+from .controllers import kernel_of, refuse_other_arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +81,7 @@ class Watch:
         def value(robot: Robot, t: Array, q: Array, v: Array) -> Array:
             return _one_number(self.event.function(robot, t[0], q, v), ())
 
-        try:
-            return Kernel(trace(self.robot, value, self.event.name, sizes={"t": 1}))
-        except Exception:  # the function is the user's: where it is wrong, calling it will say so
-            return None
+        return kernel_of(self.robot, value, self.event.name, {"t": 1})
 
     def values(self, times: np.ndarray, q: Array, v: Array) -> Array:
         """(states, rows) at flat states (states, rows, n)."""

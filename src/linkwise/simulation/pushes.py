@@ -20,7 +20,7 @@ from ..codegen.kernel import Kernel
 from ..codegen.program import trace
 from ..errors import InputError
 from ..robot import Robot
-from .controllers import refuse_other_arguments
+from .controllers import kernel_of, refuse_other_arguments
 
 INPUT = "external"  # the name of constant forces among the inputs of compiled steps
 
@@ -89,12 +89,10 @@ class Pushes:
             return self.on(robot).wrenches(t[0], q, v, *numbers)
 
         names = ("t", "q", "v", *self.sizes)
-        try:
-            return Kernel(trace(self.robot, traced, "external", {"t": 1, **self.sizes}, names))
-        except Exception:  # the function is the user's: where it is wrong, calling it back will say so
-            if self.function is None:
-                raise
-            return None
+        sizes = {"t": 1, **self.sizes}
+        if self.function is None:
+            return Kernel(trace(self.robot, traced, "external", sizes, names))
+        return kernel_of(self.robot, traced, "external", sizes, names)
 
     def along(self, time: np.ndarray, q: Array, v: Array) -> Array:
         """At the samples of a motion: time (samples,), q (..., samples, nq) → (..., samples, bodies, 6)."""
