@@ -17,7 +17,7 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.bench.machine import one_core
-from linkwise.codegen.rolled import PER_PAIR
+from linkwise.codegen.rolled.program import PER_PAIR
 
 
 def main() -> None:

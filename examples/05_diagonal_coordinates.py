@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 import linkwise as lw
-from linkwise.dynamics.diagonal_motion import motion, rate_coordinates
+from linkwise.simulation.diagonal_motion import motion, rate_coordinates
 
 SYMBOL = {"joint": "v", "total": "ν", "unnormalized": "ξ"}
 # coordinates, step, evaluations of the state derivative per step (the outward sweep that semi-implicit Euler adds in

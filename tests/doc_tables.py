@@ -9,8 +9,8 @@ from typing import Any
 
 import linkwise as lw
 from linkwise import control
-from linkwise.codegen.c import CSource
-from linkwise.codegen.kernel import Kernel
+from linkwise.codegen.runtime.kernel import Kernel
+from linkwise.codegen.sources.c import CSource
 
 # --- the papers' identities ------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import control
-from linkwise.robot_diagonal import DIAGONAL_CORIOLIS_METHODS, DIAGONAL_METHODS
+from linkwise.robot.diagonal import DIAGONAL_CORIOLIS_METHODS, DIAGONAL_METHODS
 from snippets import PAGES, ROOT
 
 PAGES_OF_PAPERS = [p for p in PAGES if p.stem.startswith("paper")]

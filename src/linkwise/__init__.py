@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from .dynamics.methods import FORWARD_METHODS
+from .dynamics.forward.methods import FORWARD_METHODS
 from .errors import (
     FileError,
     InputError,
@@ -20,10 +20,8 @@ from .errors import (
     UnknownNameError,
     UntraceableError,
 )
-from .make import assemble, chain, load, random_tree, save_urdf
-from .make import robot_names as robots
 from .model.inertia import Inertia
-from .model.joints import (
+from .model.joints.kinds import (
     Custom,
     Cylindrical,
     Fixed,
@@ -37,15 +35,17 @@ from .model.joints import (
 )
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
-from .robot import Robot
-from .robot_linear import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
+from .robot.linearized import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
+from .robot.make import assemble, chain, load, random_tree, save_urdf
+from .robot.make import robot_names as robots
+from .robot.robot import Robot
 
 if _TYPE_CHECKING:
     from . import view
     from .algebra.check import IdentityReport, check_identity
     from .algebra.operator import Operator
     from .algebra.rules import Rule, identities
-    from .codegen.compile import compile_function as compile
+    from .codegen.pipeline import compile_function as compile
     from .simulation.events import Crossing, Event
     from .simulation.rollout import rollout, simulate
     from .simulation.trajectory import EnergyBooks, Trajectory
@@ -62,7 +62,7 @@ _LATER = {
     "Operator": ("algebra.operator", "Operator"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
-    "compile": ("codegen.compile", "compile_function"),
+    "compile": ("codegen.pipeline", "compile_function"),
     "Trajectory": ("simulation.trajectory", "Trajectory"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),

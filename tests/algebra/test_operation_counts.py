@@ -6,7 +6,7 @@ from trees import assert_close, robot, state
 
 import linkwise as lw
 from linkwise.algebra.leaves import Operators
-from linkwise.codegen.scalar import Graph, Operations, count, evaluate
+from linkwise.symbols.scalar import Graph, Operations, count, evaluate
 
 ROBOTS = ["panda", "ur5", "humanoid", "quadruped", "chain6", "tree", "floating", "arms", "tree_rotors"]
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from command_line import process, run, without
 
-from linkwise import cli, files
+from linkwise import cli
+from linkwise import whole_files as files
 
 ONE_LINE = re.compile(r"linkwise: error: [^\n]+\n")
 BENCH = ["--robot", "double_pendulum", "--function", "mass_matrix", "--batch", "1", "--repeats", "1"]

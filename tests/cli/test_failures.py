@@ -54,7 +54,7 @@ def test_an_unexpected_error_says_how_to_see_more(capsys, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr("linkwise.make.load", fail)
+    monkeypatch.setattr("linkwise.robot.make.load", fail)
     code, _, err = run(capsys, "info", "panda")
     assert code == 2
     assert "RuntimeError: two lines (unexpected; --debug shows where)" in err

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import cli, demo
-from linkwise.cli.words import show_warning
+from linkwise import cli
+from linkwise.cli.terminal_text import show_warning
+from linkwise.demo import story as demo
 
 ODD = """<robot name="odd"><link name="base"/>
 <link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen import cache
+from linkwise.codegen.runtime import disk_cache as cache
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_request_answered_before_needs_no_tracing(folder, monkeypatch):
     q = robot.random_configuration(1, 3)
     first = robot.compile("mass_matrix")
     expected = first(q)
-    monkeypatch.setattr("linkwise.codegen.compile.trace", lambda *a, **k: pytest.fail("traced again"))
+    monkeypatch.setattr("linkwise.codegen.pipeline.trace", lambda *a, **k: pytest.fail("traced again"))
     again = lw.load("ur5").compile("mass_matrix")
     assert again.is_remembered and np.array_equal(again(q), expected)
     with pytest.raises(BaseException, match="traced again"):
@@ -102,7 +102,7 @@ def test_tuples_and_loops_of_steps_are_remembered_too(folder, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("traced again")
 
-    monkeypatch.setattr("linkwise.codegen.compile.trace", refuse)
+    monkeypatch.setattr("linkwise.codegen.pipeline.trace", refuse)
     monkeypatch.setattr("linkwise.simulation.steppers.trace", refuse)
     (again_R, again_p), again = asked()
     assert type(R) is type(again_R) and np.array_equal(R, again_R) and np.array_equal(p, again_p)
@@ -110,7 +110,7 @@ def test_tuples_and_loops_of_steps_are_remembered_too(folder, monkeypatch):
 
 
 def test_requests_differ_by_robot_function_and_arguments(folder):
-    from linkwise.codegen.requests import request
+    from linkwise.codegen.runtime.requests import request
 
     panda = lw.load("panda")
     heavier = panda.with_inertial_parameters(1.5 * panda.inertial_parameters)
@@ -134,7 +134,7 @@ def test_a_damaged_answer_is_ignored(folder):
 
 
 def test_answers_are_for_one_processor(folder, monkeypatch):
-    from linkwise.codegen import engine, requests
+    from linkwise.codegen.runtime import engine, requests
 
     robot = lw.load("double_pendulum")
     here = requests.request(robot, "mass_matrix", ("q",), {})
@@ -143,7 +143,7 @@ def test_answers_are_for_one_processor(folder, monkeypatch):
 
 
 def test_joints_of_a_users_own_making_are_not_remembered(folder):
-    from linkwise.codegen.requests import request
+    from linkwise.codegen.runtime.requests import request
 
     class Own(lw.Revolute):
         pass

@@ -5,8 +5,8 @@ import pytest
 from test_kernel import arguments
 
 import linkwise as lw
-from linkwise.codegen.derivative import jacobian
-from linkwise.codegen.parameters import parameter_values
+from linkwise.codegen.program.parameters import parameter_values
+from linkwise.symbols.derivative import jacobian
 
 
 @pytest.fixture(autouse=True)

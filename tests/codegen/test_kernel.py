@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen import engine
-from linkwise.codegen.compile import catalogue
-from linkwise.codegen.program import trace
+from linkwise.codegen.pipeline import catalogue
+from linkwise.codegen.program.trace import trace
+from linkwise.codegen.runtime import engine
 
 # Functions of a state alone that return arrays; test_default.py has the others.
 APART = ("hybrid_dynamics", "jacobian_inner_inverse", "poses", "velocities", "accelerations")

@@ -8,7 +8,7 @@ from trees import assert_close, robot, state
 
 import linkwise as lw
 from linkwise.bench import counts
-from linkwise.codegen.compile import catalogue
+from linkwise.codegen.pipeline import catalogue
 
 SIGNATURES = {k: tuple(n for n in v if n != "external") for k, v in catalogue(lw.Robot).items()}
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.kernel import Kernel
-from linkwise.codegen.program import trace
-from linkwise.codegen.repeat import Repeated
+from linkwise.codegen.program.repeat import Repeated
+from linkwise.codegen.program.trace import trace
+from linkwise.codegen.runtime.kernel import Kernel
 
 
 def program():

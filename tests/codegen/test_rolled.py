@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen import compile
-from linkwise.codegen.compile import compile_for_calls
-from linkwise.codegen.cut import fewest
-from linkwise.codegen.rolled import PER_PAIR, ROLLABLE
-from linkwise.codegen.rolled_kernel import RolledKernel
-from linkwise.codegen.scalar import Graph
+from linkwise.codegen import pipeline as compile
+from linkwise.codegen.pipeline import compile_for_calls
+from linkwise.codegen.rolled.program import PER_PAIR, ROLLABLE
+from linkwise.codegen.rolled.vertex_cut import fewest
+from linkwise.codegen.runtime.rolled_kernel import RolledKernel
+from linkwise.symbols.scalar import Graph
 
 ROBOTS = {
     "one link": lambda: lw.chain(1),

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.engine import host
-from linkwise.codegen.llvm_stream import is_streamed
+from linkwise.codegen.llvm.streaming_stores import is_streamed
+from linkwise.codegen.runtime.engine import host
 
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch):
-    monkeypatch.setattr("linkwise.codegen.llvm.LARGE", 100)
+    monkeypatch.setattr("linkwise.codegen.llvm.module.LARGE", 100)
     monkeypatch.setenv("LINKWISE_CACHE", "off")
 
 

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 import linkwise as lw
-from linkwise.model.mujoco_states import MujocoStates
+from linkwise.interop.mujoco_states import MujocoStates
 
 
 class Oracle:

@@ -13,8 +13,8 @@ mujoco = pytest.importorskip("mujoco")
 from mjcf_files import ALL_JOINTS, FILES, HUMAN_ARM, LOADED  # noqa: E402
 from mujoco_oracle import Oracle  # noqa: E402
 
-from linkwise.model.mjcf import read_mjcf  # noqa: E402
-from linkwise.model.mujoco_states import MujocoStates  # noqa: E402
+from linkwise.interop.mujoco_states import MujocoStates  # noqa: E402
+from linkwise.model.files.mjcf import read_mjcf  # noqa: E402
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 

@@ -77,7 +77,7 @@ def test_regressor(name):
     v, a = rng.normal(size=(2, robot.nv))
     theirs = pin.computeJointTorqueRegressor(model, data, *convert([q, v, a]))
     back = np.argsort(convert([q, np.arange(robot.nv)])[1])
-    from linkwise.bench.layout import depth_first
+    from linkwise.interop.layout import depth_first
 
     columns = np.argsort(depth_first(robot))
     theirs = theirs[back].reshape(robot.nv, len(robot.bodies), 10)[:, columns].reshape(robot.nv, -1)

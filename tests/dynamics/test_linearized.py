@@ -7,12 +7,12 @@ import pytest
 from trees import ALL, ROTORS, State, assert_close, derivative, robot, state
 
 import linkwise as lw
-from linkwise.dynamics.linearized import inverse_motion
-from linkwise.dynamics.linearized_inverse import algorithm_1, algorithm_2
+from linkwise.dynamics.linearized.inverse import algorithm_1, algorithm_2
+from linkwise.dynamics.linearized.models import inverse_motion
+from linkwise.dynamics.linearized.state_space import matrix_exponential
+from linkwise.dynamics.linearized.variations import motion, velocity_terms
 from linkwise.dynamics.links import base_acceleration, evaluate
-from linkwise.dynamics.reference import referred
-from linkwise.dynamics.state_space import matrix_exponential
-from linkwise.dynamics.variations import motion, velocity_terms
+from linkwise.dynamics.referred_links import referred
 
 ROBOTS = [*ALL, "arms", "hinges", "panda", "humanoid"]
 NON_HOLONOMIC = {"custom_skate", "custom_four", "tree_rotors", "floating", "big_floating_rotors"}

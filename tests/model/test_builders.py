@@ -9,7 +9,7 @@ import pytest
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.model.builders import assemble, chain, random_tree
 from linkwise.model.inertia import Inertia
-from linkwise.model.joints import Custom, Fixed, Free, Revolute, Spherical
+from linkwise.model.joints.kinds import Custom, Fixed, Free, Revolute, Spherical
 from linkwise.model.model import Model
 from linkwise.model.parts import Body, Frame, Joint
 

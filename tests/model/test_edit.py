@@ -10,7 +10,7 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.model import edit
 from linkwise.model.builders import chain, random_tree
 from linkwise.model.inertia import Inertia
-from linkwise.model.joints import Fixed, Free, Prismatic, Revolute, Universal
+from linkwise.model.joints.kinds import Fixed, Free, Prismatic, Revolute, Universal
 from linkwise.model.model import Model
 from linkwise.model.parts import Body, Frame, Joint, Limits, Rotor, make_pose
 from linkwise.model.robots import build

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from linkwise.errors import ModelError
-from linkwise.model.joints import (
+from linkwise.model.joints.kinds import (
     Custom,
     Cylindrical,
     Fixed,

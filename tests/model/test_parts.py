@@ -7,7 +7,7 @@ import pytest
 
 from linkwise.errors import InputError, LinkwiseError, ModelError, UnknownNameError
 from linkwise.model.inertia import Inertia, triangle_excess
-from linkwise.model.joints import Fixed, Free, Prismatic, Revolute, Spherical, Universal
+from linkwise.model.joints.kinds import Fixed, Free, Prismatic, Revolute, Spherical, Universal
 from linkwise.model.model import Model
 from linkwise.model.parts import Body, Frame, Joint, Limits, Rotor, make_pose
 from linkwise.spatial import rotation_from_rpy, skew

@@ -7,7 +7,7 @@ import pytest
 
 from linkwise.errors import UnknownNameError
 from linkwise.model import edit
-from linkwise.model.joints import Free
+from linkwise.model.joints.kinds import Free
 from linkwise.model.model import Model
 from linkwise.model.parts import Frame
 from linkwise.model.robots import build, names

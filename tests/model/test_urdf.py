@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose
 
 import linkwise as lw
 from linkwise.errors import FileError, ModelWarning
-from linkwise.model.joints import Free, Planar, Prismatic, Revolute
+from linkwise.model.files.urdf import read_urdf
+from linkwise.model.joints.kinds import Free, Planar, Prismatic, Revolute
 from linkwise.model.model import Model
 from linkwise.model.parts import Mimic
-from linkwise.model.urdf import read_urdf
 from linkwise.spatial import rotation_from_rpy
 
 INERTIAL = (

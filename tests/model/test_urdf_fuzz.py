@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.errors import FileError, ModelWarning
-from linkwise.model import xml
+from linkwise.model.files import xml
+from linkwise.model.files.urdf import read_urdf
 from linkwise.model.model import Model
-from linkwise.model.urdf import read_urdf
 
 SEED = """<?xml version="1.0" encoding="utf-8"?>
 <robot name="säge">

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from linkwise.errors import FileError, LinkwiseError
-from linkwise.model.urdf import read_urdf
+from linkwise.model.files.urdf import read_urdf
 
 GOOD = """<?xml version="1.0"?>
 <robot name="r">

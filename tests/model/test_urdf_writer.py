@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.model.urdf import UNLIMITED
+from linkwise.model.files.urdf import UNLIMITED
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 SAYABLE = ["revolute", "prismatic", "cylindrical", "universal", "planar", "free", "fixed"]

@@ -5,7 +5,7 @@ import pytest
 from trees import assert_close, free_motion, robot, state
 
 import linkwise as lw
-from linkwise.dynamics.diagonal_motion import COORDINATES, STEPS, motion, rate_coordinates
+from linkwise.simulation.diagonal_motion import COORDINATES, STEPS, motion, rate_coordinates
 
 DURATION = 0.2
 

@@ -7,7 +7,7 @@ import pytest
 from trees import ALL, FLOATING, TREES, assert_close, robot, state
 
 import linkwise as lw
-from linkwise.model.joints import pose_from_transform
+from linkwise.model.joints.kinds import pose_from_transform
 from linkwise.model.parts import make_pose
 from linkwise.spatial import Transform
 

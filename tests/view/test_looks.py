@@ -46,7 +46,7 @@ def load(text, **named):
 
 
 def _from_text(text, **named):
-    from linkwise.model.urdf import read_urdf
+    from linkwise.model.files.urdf import read_urdf
 
     return read_urdf(text, cls=lw.Robot, **named)
 

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 import linkwise as lw
 from linkwise.errors import InputError
 from linkwise.view import Motion
-from linkwise.view.knobs import from_knobs, knobs, to_knobs
 from linkwise.view.motion import as_motion
+from linkwise.view.sliders import from_knobs, knobs, to_knobs
 
 
 def test_a_trajectory_is_anything_with_time_and_q():

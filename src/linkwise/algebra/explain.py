@@ -15,7 +15,7 @@ from .rebind import rebind
 from .recursion_text import recursions
 
 if TYPE_CHECKING:
-    from ..codegen.scalar import Operations
+    from ..symbols.scalar import Operations
 
 MOST_COUNTED = 150  # degrees of freedom up to which operations are counted by tracing
 
@@ -99,7 +99,7 @@ def _prose(words: str) -> str:
 
 def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
-    from ..codegen.scalar import Graph, Operations, count
+    from ..symbols.scalar import Graph, Operations, count
 
     leaves = leaves_of(op)
     if not leaves:

@@ -20,14 +20,7 @@ from ..spatial import RigidInertia, Transform
 from ..sweeps import inward
 from . import spaces
 from .blocks import Edge, Projection, Unit, dense_block
-from .kinds import (
-    BlockDiagonal,
-    Pick,
-    Propagation,
-    Shift,
-    StrictPropagation,
-    UserBlockDiagonal,
-)
+from .kinds import BlockDiagonal, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal
 from .motion import MotionLeaves
 from .operator import Identity, Operator
 from .spaces import Space
@@ -244,7 +237,7 @@ class Operators(MotionLeaves):
 
     @cached_property
     def _roots(self) -> Any:
-        from ..dynamics.articulated_rates import roots
+        from ..dynamics.diagonal.articulated_rates import roots
 
         return roots(self.articulated)
 

@@ -95,7 +95,7 @@ class MotionLeaves:
     @cached_property
     def _articulated_rates(self) -> tuple[list[Array], list[Array]]:
         """P° and Π̇ = P° + FP + PF* (DD Algorithm 6.1, and for every joint and rotor)."""
-        from ..dynamics.articulated_rates import joint_velocities, map_rates, riccati_rates
+        from ..dynamics.diagonal.articulated_rates import joint_velocities, map_rates, riccati_rates
 
         art, beta = self.articulated, self._rates
         coupled = self.links.s if self.has_coupling else [None] * len(beta)

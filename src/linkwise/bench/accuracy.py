@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.compile import compile_for_calls, compile_function
+from ..codegen.pipeline import compile_for_calls, compile_function
 from ..errors import LinkwiseError
 from ..inputs import length
-from ..make import load
 from ..model.model import BodyConstants
-from ..robot import Robot
+from ..robot.make import load
+from ..robot.robot import Robot
 from ..spatial import Transform
 from .cases import ARGUMENTS, Case, robot_of, stacked
 from .cases import states as states_of

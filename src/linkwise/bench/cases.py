@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..make import chain, load
-from ..robot import Robot
+from ..robot.make import chain, load
+from ..robot.robot import Robot
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("q", "v", "tau"),

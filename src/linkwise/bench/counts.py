@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..codegen.scalar import Graph, Scalar, reachable
-from ..dynamics import linearized_forward as forward
 from ..dynamics.articulated import articulated
-from ..dynamics.linearized_direct import algorithm_6
-from ..dynamics.linearized_inverse import algorithm_1, algorithm_2
+from ..dynamics.linearized import forward
+from ..dynamics.linearized.algorithm_6 import algorithm_6
+from ..dynamics.linearized.inverse import algorithm_1, algorithm_2
+from ..dynamics.linearized.variations import Motion, Velocities, motion, velocity_terms_of
 from ..dynamics.links import Links
-from ..dynamics.reference import Placed, own_frames, referred
-from ..dynamics.variations import Motion, Velocities, motion, velocity_terms_of
+from ..dynamics.referred_links import Placed, own_frames, referred
 from ..spatial import RigidInertia, Transform, congruence, rotation_about
+from ..symbols.scalar import Graph, Scalar, reachable
 from .pages import print_or_write
 
 PAGE = Path(__file__).parents[3] / "docs" / "operation_counts.md"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..codegen.compile import compile_function
-from ..robot import Robot
+from ..codegen.pipeline import compile_function
+from ..robot.robot import Robot
 from .cases import Case, robot_of, states
 from .runner import Row, seconds_of
 

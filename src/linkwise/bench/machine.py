@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..codegen.engine import host
+from ..codegen.runtime.engine import host
 
 # Read by the libraries when they are first imported.
 ONE_THREAD = {

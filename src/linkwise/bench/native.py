@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen import cache
-from ..robot import Robot
+from ..codegen.runtime import disk_cache as cache
+from ..interop.layout import Layout, full
+from ..robot.robot import Robot
 from .cases import Case
-from .layout import Layout, full
 from .peer import NotHere, Work
 
 FAST = ["-O3", "-march=native", "-fPIC", "-shared"]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.engine import host
-from ..codegen.llvm_math import VectorType
+from ..codegen.llvm.sine_cosine import VectorType
+from ..codegen.runtime.engine import host
 from .runner import Row, seconds_of
 
 _CHAINS = 12  # independent accumulators: more than latency × units, fewer than registers

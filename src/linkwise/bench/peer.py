@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.scalar import Operations
 from ..model.model import Model
-from ..robot import Robot
+from ..robot.robot import Robot
+from ..symbols.scalar import Operations
 from .cases import Case
 
 

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..codegen.scalar import Operations
 from ..errors import FileError
-from ..files import write_text
+from ..symbols.scalar import Operations
+from ..whole_files import write_text
 from .cases import ARGUMENTS, Case
 from .limits import Limit
 from .machine import describe, machine

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.scalar import Operations
-from ..robot import Robot
+from ..robot.robot import Robot
+from ..symbols.scalar import Operations
 from .cases import Case, robot_of, stacked, states
 from .peer import NotHere, Peer, Work
 from .peers import PEERS

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..dynamics.methods import FORWARD_METHODS
+from ..dynamics.forward.methods import FORWARD_METHODS
 from ..errors import NotAdmittedError
-from ..robot import Robot
+from ..robot.robot import Robot
 from .findings import FAILED, PASSED, Finding, States, compared
 
 _STEP = 1e-6  # of central differences [s]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LinkwiseError
-from ..robot import Robot
+from ..robot.robot import Robot
 
 PASSED, WARNED, FAILED, SKIPPED = "passed", "warned", "failed", "skipped"
 

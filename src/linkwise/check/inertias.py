@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..model.urdf import loose_joints
-from ..robot import Robot
+from ..model.files.urdf import loose_joints
+from ..robot.robot import Robot
 from .findings import PASSED, WARNED, Finding
 
 _SPREAD = 3.0  # radius of gyration over the size of a body from which on it is odd

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..bench.layout import Layout, full
 from ..bench.peer import NotHere, needs
 from ..bench.peers import mujoco as mujoco_peer
 from ..bench.peers import pinocchio as pinocchio_peer
-from ..model import xml
-from ..model.joints import Free, Planar, Revolute
-from ..model.mjcf import compile_mjcf
-from ..model.mujoco_states import MujocoStates
-from ..robot import Robot
+from ..interop.layout import Layout, full
+from ..interop.mujoco_states import MujocoStates
+from ..model.files import xml
+from ..model.files.mjcf import compile_mjcf
+from ..model.joints.kinds import Free, Planar, Revolute
+from ..robot.robot import Robot
 from .findings import SKIPPED, Finding, States, compared
 
 _CLOSE = 1e-9

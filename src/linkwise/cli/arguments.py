@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from ..robot.robot import Robot
 
 STATE_OPTIONS = ("--q", "--v", "--tau")  # their values may start with a minus
 _CHAIN = re.compile(r"chain-(\d{1,5})")
@@ -33,7 +33,7 @@ def add_robot(parser: argparse.ArgumentParser, what: str = "ROBOT", *, optional:
 
 def load_robot(name: str, floating: bool = False) -> Robot:
     """The robot an argument names."""
-    from ..make import chain, load
+    from ..robot.make import chain, load
 
     numbered = _CHAIN.fullmatch(name)
     if numbered is None:
@@ -56,7 +56,7 @@ def configuration(robot: Robot, text: str) -> np.ndarray:
     if word == "random" and (not seed or seed.isdigit()):
         return robot.random_configuration(int(seed or 0))
     if word == "middle":
-        from ..demo import start_state
+        from ..demo.story import start_state
 
         return start_state(robot)[0]
     return _numbers(robot, text, "--q", robot.nq, robot.neutral(), robot.q_slices)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import FileError
-from ..files import refuse_unwritable
+from ..whole_files import refuse_unwritable
 from .arguments import load_robot
 from .command import Command, Output
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    from .. import demo
+    from ..demo import story as demo
 
     output = None if arguments.no_picture else _checked_output(Path(arguments.output))
     robot = load_robot(arguments.robot)
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
 def _draw(motion: Any, output: Path, out: Output) -> None:
     out.give(picture=None)
     try:
-        from ..view import demo_picture
+        from ..demo import picture as demo_picture
     except ImportError as e:
         missing = isinstance(e, ModuleNotFoundError) and (e.name or "").partition(".")[0] == "matplotlib"
         out.say(NO_MATPLOTLIB if missing else f"No picture: matplotlib cannot be used ({e})")

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..files import refuse_unwritable
-from ..make import save_urdf
+from ..robot.make import save_urdf
+from ..whole_files import refuse_unwritable
 from .arguments import add_robot, robot_of
 from .command import Command, Output
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from ..robot.robot import Robot
 
 EXAMPLES = """examples:
   linkwise export panda forward_dynamics
@@ -42,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    from ..codegen.compile import catalogue
+    from ..codegen.pipeline import catalogue
 
     if arguments.list:
-        from ..robot import Robot
+        from ..robot.robot import Robot
 
         listed = catalogue(Robot)
         out.table([("function", "takes"), *((name, ", ".join(takes)) for name, takes in listed.items())])

@@ -11,7 +11,7 @@ from .arguments import add_robot, robot_of
 from .command import Command, Output, number
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from ..robot.robot import Robot
 
 EXAMPLES = """examples:
   linkwise info panda

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ..files import refuse_unwritable, write_bytes, write_text
+from ..whole_files import refuse_unwritable, write_bytes, write_text
 from .arguments import STATES, add_robot, configuration, joint_forces, robot_of, velocity
 from .command import Command, Output, number, to_json
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from ..robot.robot import Robot
 
 _MOST_SHOWN = 10  # rows and columns of matrices that are printed
 

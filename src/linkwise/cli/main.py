@@ -21,7 +21,7 @@ from ..errors import did_you_mean
 from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, sweep, view
 from .arguments import STATE_OPTIONS
 from .command import BAD_INPUT, INTERRUPTED, OK, Command, Output, to_json
-from .words import one_line, show_warning, spell_what_cannot_be_shown
+from .terminal_text import one_line, show_warning, spell_what_cannot_be_shown
 
 COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import linkwise as lw
 
 from ..errors import InputError, UnknownNameError
-from ..files import refuse_unwritable
+from ..whole_files import refuse_unwritable
 from .arguments import STATES, add_robot, configuration, robot_of, velocity
 from .command import Command, Output
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from ..robot.robot import Robot
 
 EXAMPLES = """examples:
   linkwise plot panda joints --output joints.png
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         raise InputError(f"cannot write {arguments.output}: a picture is a .png, .svg or .pdf file")
     refuse_unwritable(arguments.output)
     figure = _drawn(known[arguments.picture], robot_of(arguments), arguments)
-    from ..view.demo_picture import save
+    from ..demo.picture import save
 
     save(figure, Path(arguments.output))
     out.say(f"Picture: {arguments.output}")

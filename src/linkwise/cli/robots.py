@@ -13,7 +13,7 @@ EXAMPLES = """examples:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    from ..make import load, robot_names
+    from ..robot.make import load, robot_names
 
     rows = [("name", "bodies", "nq", "nv", "mass [kg]", "tips")]
     listed = []

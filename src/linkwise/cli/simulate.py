@@ -12,12 +12,12 @@ import numpy as np
 import linkwise as lw
 
 from ..errors import InputError
-from ..files import refuse_unwritable
+from ..whole_files import refuse_unwritable
 from .arguments import STATES, add_robot, configuration, joint_forces, robot_of, velocity
 from .command import Command, Output, number
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from ..robot.robot import Robot
 
 EXAMPLES = """examples:
   linkwise simulate double_pendulum --duration 5

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..dispatch import default_target
-from ..dynamics.diagonal_motion import rate_coordinates, runge_kutta_4
 from ..errors import InputError
-from ..robot import Robot
+from ..robot.dispatch import default_target
+from ..robot.robot import Robot
+from ..simulation.diagonal_motion import rate_coordinates, runge_kutta_4
 from .law import state
 
 

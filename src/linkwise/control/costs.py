@@ -14,7 +14,7 @@ from .. import arrays, inputs
 from ..arrays import Array
 from ..dynamics.tangent import commutes, step_maps
 from ..errors import InputError
-from ..robot import Robot
+from ..robot.robot import Robot
 from .law import weight_matrix
 from .steps import Steps, weighted_derivative
 from .tracking import times

@@ -18,7 +18,7 @@ import numpy as np
 from .. import inputs
 from ..arrays import Array
 from ..errors import InputError
-from ..robot import Robot
+from ..robot.robot import Robot
 from .box import BoxMinimum, minimise_in_box
 from .lqr import TVLQR
 from .steps import Steps

@@ -15,8 +15,8 @@ import numpy as np
 from .. import inputs
 from ..arrays import Array
 from ..errors import InputError, NotAdmittedError
-from ..model.joints import Free
-from ..robot import Robot
+from ..model.joints.kinds import Free
+from ..robot.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Law:
 
     def compile(self, target: str = "cpu") -> Any:
         """The law as a kernel of (t, q, v), t of shape (..., 1); targets are those of :func:`linkwise.compile`."""
-        from ..codegen.compile import compile_function
+        from ..codegen.pipeline import compile_function
 
         def law(robot: Robot, t: Array, q: Array, v: Array) -> Array:
             return self(t[..., 0] if t.ndim == 1 else t, q, v)

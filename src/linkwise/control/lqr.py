@@ -17,7 +17,7 @@ from .. import arrays, inputs
 from ..arrays import Array
 from ..errors import InputError, NotAdmittedError
 from ..extras import require
-from ..robot import Robot
+from ..robot.robot import Robot
 from .law import Law, selection, state, weight_matrix
 from .steps import Steps
 from .tracking import times

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import arrays
 from ..arrays import Array
-from ..robot import Robot
+from ..robot.robot import Robot
 from .law import state
 from .tracking import Tracking, TrackingLaw, times
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..dispatch import default_target
-from ..dynamics.diagonal_motion import Coordinates, runge_kutta_4, semi_implicit_euler
-from ..dynamics.step_derivatives import STEPS, Varied
+from ..dynamics.linearized.step_derivatives import STEPS, Varied
 from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError, NotAdmittedError, UnknownNameError
-from ..robot import Robot
+from ..robot.dispatch import default_target
+from ..robot.robot import Robot
+from ..simulation.diagonal_motion import Coordinates, runge_kutta_4, semi_implicit_euler
 from .law import selection
 from .tracking import times
 
@@ -65,7 +65,7 @@ class Steps:
             )
             return move(robot, rates, 0.0, q, v, lambda t, q, v: tau, h)
 
-        from ..codegen.compile import compile_function
+        from ..codegen.pipeline import compile_function
 
         return compile_function(step, self.robot, target=default_target(), sizes={"u": self.inputs})
 

@@ -20,7 +20,7 @@ from .. import arrays, inputs
 from ..arrays import Array
 from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError
-from ..robot import Robot
+from ..robot.robot import Robot
 from .law import Law, require_full_actuation, vector_gain
 
 Reference = Callable[[Any], tuple[Any, Any, Any]]  # t → (q_d, v_d, a_d)

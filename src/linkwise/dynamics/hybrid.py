@@ -10,7 +10,7 @@ from ..model.model import Model
 from ..spatial import RigidInertia, Transform, congruence
 from ..sweeps import inward, outward, unzip
 from .articulated import riccati_step
-from .forward import prepare
+from .forward.articulated_body import prepare
 
 
 def hybrid(

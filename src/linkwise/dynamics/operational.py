@@ -19,7 +19,7 @@ from ..model.model import Model
 from ..spatial import Transform
 from ..sweeps import inward
 from .articulated import Articulated, articulated, compliances, smooth
-from .forward import articulated_body
+from .forward.articulated_body import articulated_body
 from .kinematics import frame_acceleration, tip_transform
 from .links import Links, evaluate
 

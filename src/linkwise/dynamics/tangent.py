@@ -15,7 +15,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import NotAdmittedError
-from ..model.joints import JointKind
+from ..model.joints.kinds import JointKind
 from ..model.model import Model
 from ..spatial import cross_motion
 

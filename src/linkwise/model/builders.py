@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import Transform, rotation_from_quaternion
 from .inertia import Inertia
-from .joints import (
+from .joints.kinds import (
     Custom,
     Cylindrical,
     Fixed,

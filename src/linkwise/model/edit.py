@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError, ModelError
 from ..spatial import Transform
 from .inertia import Inertia
-from .joints import Fixed, Free
+from .joints.kinds import Fixed, Free
 from .model import Model
 from .parts import Body, Frame, Joint, make_pose
 

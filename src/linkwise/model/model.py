@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from .inertia import Inertia, as_vector
-from .joints import JointKind
+from .joints.kinds import JointKind
 from .parts import WORLD, Body, Frame, Joint
 from .visuals import Visual
 

@@ -22,7 +22,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, Turn, congruence, turn_about
-from .joints import Cylindrical, Helical, JointKind, Prismatic, Revolute
+from .joints.kinds import Cylindrical, Helical, JointKind, Prismatic, Revolute
 from .model import BodyConstants, Model
 
 M = TypeVar("M", bound=Model)

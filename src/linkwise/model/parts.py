@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ModelError
 from ..spatial import Transform, rotation_from_rpy
 from .inertia import Inertia, as_number, as_vector
-from .joints import JointKind, unit_axis
+from .joints.kinds import JointKind, unit_axis
 
 WORLD = "world"
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..codegen.kernel import Kernel
-from ..codegen.program import trace
+from ..codegen.program.trace import trace
+from ..codegen.runtime.kernel import Kernel
 from ..errors import SimulationError
 from ..extras import require
-from ..robot import Robot
+from ..robot.robot import Robot
 from .events import Crossing, Event, Watch
 from .integrators import BOOKS, System
 from .progress import Progress

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import FileError, InputError
-from ..files import refuse_unwritable, write_through
+from ..whole_files import refuse_unwritable, write_through
 from .events import Crossing, Event
 from .steppers import Task
 

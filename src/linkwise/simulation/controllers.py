@@ -13,10 +13,10 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..codegen.kernel import Kernel
-from ..codegen.program import trace
+from ..codegen.program.trace import trace
+from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
-from ..robot import Robot
+from ..robot.robot import Robot
 
 Controller = Callable[..., Any]  # controller(robot, t, q, v) → τ (..., nv); or law(t, q, v)
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..codegen.kernel import Kernel
+from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
-from ..robot import Robot
+from ..robot.robot import Robot
 from .controllers import kernel_of, refuse_other_arguments
 
 

@@ -1,6 +1,6 @@
 """Fixed steps on the configuration manifold, each a pure function of the state: run on arrays, or traced and compiled.
 
-Semi-implicit Euler and the fourth-order Runge–Kutta step are those of :mod:`linkwise.dynamics.diagonal_motion`. The
+Semi-implicit Euler and the fourth-order Runge–Kutta step are those of :mod:`linkwise.simulation.diagonal_motion`. The
 variational step is here.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..dynamics.diagonal_motion import Coordinates, runge_kutta_4, semi_implicit_euler
 from ..errors import NotAdmittedError
-from ..robot import Robot
+from ..robot.robot import Robot
 from ..spatial import cross_motion_matrix
-from .forces import Passive
+from .diagonal_motion import Coordinates, runge_kutta_4, semi_implicit_euler
+from .joint_forces import Passive
 
 BOOKS = ("work", "dissipated", "stops", "external")  # [J]: what joint forces, resistance, stops, pushes did
 ITERATIONS = 6  # of the variational step: what is missing shrinks by about ½h × the largest rate with each
@@ -78,7 +78,7 @@ class System:
 
     @property
     def coordinates(self) -> Coordinates:
-        """The state (q, w) for the steps of :mod:`linkwise.dynamics.diagonal_motion`."""
+        """The state (q, w) for the steps of :mod:`linkwise.simulation.diagonal_motion`."""
         return Coordinates("joint", lambda q, v: v, self.velocity, self.derivative)
 
 
@@ -99,8 +99,8 @@ def rk4(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Array, Array]:
 def variational(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Array, Array]:
     """Stationary discrete action Σ h L(q ⊕ ½hξ, ξ), q' = q ⊕ hξ: symplectic, second order, keeps momenta.
 
-    With p = 𝓜v, q̄ = q ⊕ ½hξ, μ = 𝓜(q̄)ξ and the rate ṗ(q̄, ξ) of :mod:`linkwise.dynamics.canonical`, the variation of the
-    action (Lagrange–d'Alembert, where forces act) is
+    With p = 𝓜v, q̄ = q ⊕ ½hξ, μ = 𝓜(q̄)ξ and the rate ṗ(q̄, ξ) of :mod:`linkwise.dynamics.momentum_coordinates`, the
+    variation of the action (Lagrange–d'Alembert, where forces act) is
 
         p + ½h ṗ = c(hξ)*μ + ½h tanh(¼ ad(hξ))*f,        p' = p + h ṗ,
 

@@ -11,16 +11,16 @@ import numpy as np
 
 from .. import inputs
 from ..arrays import Array
-from ..codegen.parameters import parameter_sizes
+from ..codegen.program.parameters import parameter_sizes
 from ..errors import InputError, UnknownNameError
-from ..robot import Robot
+from ..robot.robot import Robot
 from . import adaptive
 from .checkpoint import checkpoint as checkpoint_of
 from .controllers import Law
 from .events import Crossing, as_events
-from .forces import passive
+from .external_forces import Pushes, pushes
 from .integrators import BOOKS, METHODS, admits
-from .pushes import Pushes, pushes
+from .joint_forces import passive
 from .runner import Run
 from .steppers import ArrayStepper, CalledStepper, CompiledStepper, Stepper, Task
 from .trajectory import Settings, Trajectory

@@ -13,17 +13,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..arrays import Array
-from ..codegen.compile import MOST_BODIES, MOST_NODES
-from ..codegen.program import Program, trace
-from ..codegen.repeat import Repeated
-from ..codegen.requests import request
+from ..codegen.pipeline import MOST_BODIES, MOST_NODES
+from ..codegen.program.repeat import Repeated
+from ..codegen.program.trace import Program, trace
+from ..codegen.runtime.requests import request
 from ..errors import SimulationError
 from ..model.normal_form import normal_form
-from ..robot import Robot
+from ..robot.robot import Robot
 from .controllers import Law
-from .forces import Passive
+from .external_forces import INPUT, Pushes
 from .integrators import BOOKS, METHODS, System
-from .pushes import INPUT, Pushes
+from .joint_forces import Passive
 
 _CARRIED = {"q": 0, "w": 1}
 

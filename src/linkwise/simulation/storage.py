@@ -22,11 +22,11 @@ import numpy as np
 
 from ..errors import FileError, InputError, LinkwiseError
 from ..extras import require
-from ..files import write_through
-from ..robot import Robot
+from ..robot.robot import Robot
+from ..whole_files import write_through
 from .events import Crossing
-from .forces import Passive
 from .integrators import BOOKS
+from .joint_forces import Passive
 from .trajectory import Settings, Trajectory, labels
 
 FORMAT, VERSION = "linkwise-trajectory", 2

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..robot import Robot
-from .books import EnergyBooks
+from ..robot.robot import Robot
 from .controllers import Law
+from .energy import EnergyBooks
 from .events import Crossing
-from .forces import Passive
+from .external_forces import Pushes
 from .integrators import BOOKS
-from .pushes import Pushes
+from .joint_forces import Passive
 
 
 @dataclass(frozen=True, eq=False)

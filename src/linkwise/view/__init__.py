@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelWarning
-from ..robot import Robot
+from ..robot.robot import Robot
 from .motion import Motion, as_motion
 from .scene import Scene
 

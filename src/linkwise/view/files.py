@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import FileError, InputError
 from ..extras import require
-from ..files import refuse_unwritable, write_through
+from ..whole_files import refuse_unwritable, write_through
 from .motion import Motion
 from .pictures import Studio
 from .scene import Scene

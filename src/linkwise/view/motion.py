@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import inputs
 from ..errors import InputError
-from ..robot import Robot
+from ..robot.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

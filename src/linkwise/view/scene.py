@@ -20,7 +20,7 @@ from ..dynamics.links import evaluate
 from ..errors import FileError
 from ..model.inertia import Inertia
 from ..model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
-from ..robot import Robot
+from ..robot.robot import Robot
 from ..spatial import Transform
 from . import meshes, solids
 from .solids import Solid, Triangles

@@ -13,12 +13,12 @@ import numpy as np
 from .. import inputs
 from ..errors import InputError
 from .charts import Chart
-from .knobs import Knob, from_knobs, knobs, to_knobs
 from .motion import Motion
 from .nodes import Nodes
 from .pictures import LAYERS, checked_layers
 from .scene import Scene
 from .server import quiet_server, stop_quietly
+from .sliders import Knob, from_knobs, knobs, to_knobs
 
 RATE = 40.0  # pictures a second, at most
 CHART_RATE = 8.0  # of the marks in charts, and of sliders that follow the motion

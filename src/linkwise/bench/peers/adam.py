@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...robot import Robot
+from ...interop.layout import Layout
+from ...interop.robot_files import floats, moving, urdf
+from ...robot.robot import Robot
 from ..cases import Case
-from ..files import floats, moving, urdf
-from ..layout import Layout
 from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_function, needs_joints
 from .casadi_c import compiled
 

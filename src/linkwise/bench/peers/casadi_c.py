@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from ...robot import Robot
+from ...interop.layout import Layout
+from ...robot.robot import Robot
 from ..cases import ARGUMENTS, Case
-from ..layout import Layout
 from ..native import FAST, build, over_states, shape_of_result
 from ..peer import NotHere, Work
 

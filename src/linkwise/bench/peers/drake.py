@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...interop.layout import Layout
 from ...model.model import Model
-from ...robot import Robot
+from ...robot.robot import Robot
 from ..cases import Case
-from ..layout import Layout
 from ..peer import Peer, Work, needs, needs_float64, needs_function, needs_joints
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...robot import Robot
+from ...interop.layout import Layout
+from ...interop.robot_files import floats, sdf
+from ...robot.robot import Robot
 from ..cases import Case
-from ..files import floats, sdf
-from ..layout import Layout
 from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_joints
 from .jax_calls import jax_module, prepared
 

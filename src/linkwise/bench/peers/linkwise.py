@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...robot import Robot
+from ...robot.robot import Robot
 from ..cases import Case, stacked
 from ..peer import NotHere, Peer, Work, needs_float64
 from .jax_calls import prepared

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...interop.layout import Layout, depth_first
 from ...model.model import Model
-from ...robot import Robot
+from ...robot.robot import Robot
 from ...spatial import quaternion_from_rotation
 from ..cases import Case
-from ..layout import Layout, depth_first
 from ..native import FAST, build, over_states
 from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_joints
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...interop.layout import Layout, depth_first, full
 from ...model.model import Model
-from ...robot import Robot
+from ...robot.robot import Robot
 from ..cases import Case
-from ..layout import Layout, depth_first, full
 from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_function, needs_joints
 
 _ALIGNED = {(1, 0, 0): "X", (0, 1, 0): "Y", (0, 0, 1): "Z"}

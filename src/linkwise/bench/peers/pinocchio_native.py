@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...interop.layout import depth_first
 from ...model.model import Model
-from ...robot import Robot
+from ...robot.robot import Robot
 from ..cases import Case
-from ..layout import depth_first
 from ..native import FAST, build, over_states, run
 from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_joints
 from .casadi_c import compiled

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from ..builders import assemble
 from ..inertia import Inertia
-from ..joints import Free, Revolute
+from ..joints.kinds import Free, Revolute
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits
 

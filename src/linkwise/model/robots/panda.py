@@ -24,7 +24,7 @@ from ...spatial import rotation_from_rpy
 from .. import edit
 from ..builders import assemble
 from ..inertia import Inertia
-from ..joints import Prismatic, Revolute
+from ..joints.kinds import Prismatic, Revolute
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits, Mimic, make_pose
 

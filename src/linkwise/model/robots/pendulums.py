@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ..builders import assemble, chain
 from ..inertia import Inertia
-from ..joints import Prismatic, Revolute
+from ..joints.kinds import Prismatic, Revolute
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits
 

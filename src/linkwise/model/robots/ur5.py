@@ -26,7 +26,7 @@ import numpy as np
 from ...spatial import Transform, rotation_from_rpy
 from ..builders import assemble
 from ..inertia import Inertia
-from ..joints import Revolute
+from ..joints.kinds import Revolute
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits, make_pose
 

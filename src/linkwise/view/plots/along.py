@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError
-from ...robot import Robot
-from ...simulation.books import EnergyBooks
+from ...robot.robot import Robot
+from ...simulation.energy import EnergyBooks
 from .. import style
 from ..motion import Motion, as_motion, velocity_names
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import make
-from ...dynamics.methods import FORWARD_METHODS
+from ...dynamics.forward.methods import FORWARD_METHODS
 from ...errors import InputError
-from ...robot import Robot
+from ...robot import make
+from ...robot.robot import Robot
 from .. import style
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import inputs
 from ...errors import InputError
-from ...robot import Robot
+from ...robot.robot import Robot
 from .. import style
 
 if TYPE_CHECKING:

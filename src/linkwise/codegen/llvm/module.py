@@ -1,0 +1,368 @@
+"""A scalar program as LLVM IR: straight-line SIMD code over the batch, one state per lane.
+
+The kernel is ``i64 lw_kernel(i64 count, ptr arrays, ptr scratch)``; it answers 1 where a guard of the program was
+not positive in some state, otherwise 0. ``arrays`` holds three words for each
+input and output, {address, bytes from state to state, bytes from number to number}. For each block of lanes
+the inputs are transposed into ``scratch`` (one vector per number), the program runs on vectors, and the
+results are transposed back. A last block that is not full repeats its last state and stores only what is real.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ...symbols.scalar import Scalar
+from ..program.trace import Program, Signature
+from .python_entry import DATA, STRIDES, entry_ir, field, has_entry
+from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
+from .straight_line import ProgramWriter
+from .streaming_stores import LARGE, NONTEMPORAL, is_streamed, stream_ir
+from .tiles import tile_of_places, transposed
+
+
+def kernel_ir(program: Program, t: VectorType) -> str:
+    """The module's text: the batch kernel and, in double precision, the quick entry for one state."""
+    entry = t.bits == 64 and has_entry(program)
+    types = [t, VectorType("double", 1)] if entry else [t]
+    parts = [*block_parts(program, t, types), driver_ir(program.signature, t), objects_ir(program.signature, t)]
+    if entry:
+        parts.append(entry_ir(program))
+    return "\n".join(parts)
+
+
+def block_parts(program: Program, t: VectorType, types: list[VectorType]) -> list[str]:
+    """What any driver needs: the program on one block of states, and how states get in and out of it."""
+    parts = [declarations(types), *(sincos_ir(x) for x in types)]
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_size(program, t)}\n{NONTEMPORAL}")
+    parts += [transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
+    return [*parts, *_transposes_out(program, t), _block_ir(program, t)]
+
+
+def scratch_size(program: Program, t: VectorType) -> int:
+    """How many bytes of scratch one run needs."""
+    return (sum(program.inputs.values()) + len(set(output_slots(program)))) * t.lanes * t.size
+
+
+def output_slots(program: Program) -> list[int]:
+    """Where in scratch each number of the outputs is: numbers that are the same (symmetric matrices) share a place."""
+    places: dict[Any, int] = {}
+    keys = [("node", x.serial) if isinstance(x, Scalar) else ("number", x) for x in program.roots]
+    return [places.setdefault(key, len(places)) for key in keys]
+
+
+def identity_places(t: VectorType, size: int, k: int, start: int) -> str:
+    """The table of places of an output whose numbers lie one after another from ``start``."""
+    places = ", ".join(f"i64 {(start + i) * t.lanes}" for i in range(size))
+    return f"@lw_places{k} = internal constant [{size} x i64] [{places}]"
+
+
+def _transposes_out(program: Program, t: VectorType) -> list[str]:
+    """One function per output, with the table of its numbers' places."""
+    slots, parts, start = output_slots(program), [], 0
+    for k, shape in enumerate(program.shapes):
+        size = size_of(shape)
+        if size:
+            places = ", ".join(f"i64 {slot * t.lanes}" for slot in slots[start : start + size])
+            parts.append(f"@lw_places{k} = internal constant [{size} x i64] [{places}]")
+            parts.append(transpose_out(t, size, k))
+        start += size
+    return parts
+
+
+# --- the program -------------------------------------------------------------------------------------
+
+
+def _block_ir(program: Program, t: VectorType) -> str:
+    """``@lw_block(in, out)``: one block of states, inputs and outputs as vectors in memory."""
+    offsets, start = {}, 0
+    for name, size in program.inputs.items():
+        offsets[name] = start
+        start += size
+    step = t.lanes * t.size
+
+    def load(name: str, index: int, to: str) -> list[str]:
+        place = f"  {to}p = getelementptr i8, ptr %in, i64 {(offsets[name] + index) * step}"
+        return [place, f"  {to} = load {t.name}, ptr {to}p, align {t.alignment}"]
+
+    writer = ProgramWriter(t, load)
+    places: dict[int, int] = {}
+    for slot, root in dict(zip(output_slots(program), program.roots)).items():
+        if isinstance(root, Scalar):
+            places[id(root)] = slot
+        else:
+            writer.lines += _store(t, writer.value(root), slot)
+    for node in program.nodes:
+        writer.node(node)
+        if id(node) in places:  # at once, so that no register holds it for long
+            writer.lines += _store(t, writer.value(node), places[id(node)])
+    bad = writer.require_positive([writer.value(x) for x in program.guards])
+    body = "\n".join(writer.lines)
+    head = "define internal i1 @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline"
+    return f"{head} {{\n{body}\n  ret i1 {bad}\n}}\n"
+
+
+def _store(t: VectorType, value: str, slot: int) -> list[str]:
+    place = f"  %o{slot} = getelementptr i8, ptr %out, i64 {slot * t.lanes * t.size}"
+    return [place, f"  store {t.name} {value}, ptr %o{slot}, align {t.alignment}"]
+
+
+# --- moving states in and out ------------------------------------------------------------------------
+
+
+def _lane_pointers(t: VectorType, base: str) -> list[str]:
+    """Pointers to each lane's state; lanes past the last real state point to that state."""
+    lines = []
+    for lane in range(t.lanes):
+        lines += [
+            f"  %over{lane} = icmp ugt i64 {lane}, %last",
+            f"  %lane{lane} = select i1 %over{lane}, i64 %last, i64 {lane}",
+            f"  %move{lane} = mul i64 %lane{lane}, %between",
+            f"  %row{lane} = getelementptr i8, ptr {base}, i64 %move{lane}",
+        ]
+    return lines
+
+
+def _mask(t: VectorType, columns: int) -> str:
+    bits = ", ".join(f"i1 {1 if i < columns else 0}" for i in range(t.lanes))
+    return f"<{t.lanes} x i1> <{bits}>"
+
+
+def _load_tile(t: VectorType, columns: int, tag: str) -> list[str]:
+    """Rows %row0… at column %c as vectors, transposed, stored to %dst; only ``columns`` of them are real."""
+    v, s = t.name, t.scalar
+    lines = []
+    for i in range(t.lanes):
+        lines.append(f"  %{tag}at{i} = getelementptr {s}, ptr %row{i}, i64 %{tag}c")
+        if columns == t.lanes:
+            lines.append(f"  %{tag}x{i} = load {v}, ptr %{tag}at{i}, align {t.size}")
+        else:
+            call = f"(ptr %{tag}at{i}, i32 {t.size}, {_mask(t, columns)}, {v} zeroinitializer)"
+            lines.append(f"  %{tag}x{i} = call {v} @llvm.masked.load.{t.mangled}.p0{call}")
+    names, shuffles = transposed([f"%{tag}x{i}" for i in range(t.lanes)], t, f"{tag}t")
+    lines += shuffles
+    for i, name in enumerate(names[:columns]):
+        lines += [
+            f"  %{tag}c{i} = add i64 %{tag}c, {i}",
+            f"  %{tag}d{i} = mul i64 %{tag}c{i}, {t.lanes}",
+            f"  %{tag}to{i} = getelementptr {s}, ptr %dst, i64 %{tag}d{i}",
+            f"  store {v} {name}, ptr %{tag}to{i}, align {t.alignment}",
+        ]
+    return lines
+
+
+def _store_tile(t: VectorType, columns: int, tag: str, k: int = 0) -> list[str]:
+    """The vectors of columns %c… of %src, transposed, stored to the rows of %dst."""
+    v, s = t.name, t.scalar
+    names, lines = tile_of_places(t, k, tag, f"%{tag}c", columns)
+    for i, name in enumerate(names):
+        lines += [
+            f"  %{tag}m{i} = mul i64 %between, {i}",
+            f"  %{tag}row{i} = getelementptr i8, ptr %dst, i64 %{tag}m{i}",
+            f"  %{tag}at{i} = getelementptr {s}, ptr %{tag}row{i}, i64 %{tag}c",
+        ]
+        if columns == t.lanes:
+            lines.append(f"  store {v} {name}, ptr %{tag}at{i}, align {t.size}")
+        else:
+            call = f"({v} {name}, ptr %{tag}at{i}, i32 {t.size}, {_mask(t, columns)})"
+            lines.append(f"  call void @llvm.masked.store.{t.mangled}.p0{call}")
+    return lines
+
+
+def _tiles(t: VectorType, n: int, tile: Any) -> list[str]:
+    """Whole tiles in a loop, then the last columns under a mask; falls through to %done."""
+    full, rest = n - n % t.lanes, n % t.lanes
+    lines = ["tiles:"]
+    if full:
+        lines += ["  br label %tile", "tile:", "  %fc = phi i64 [0, %tiles], [%fc_next, %tile]"]
+        lines += tile(t, t.lanes, "f")
+        lines += [f"  %fc_next = add i64 %fc, {t.lanes}", f"  %fmore = icmp ult i64 %fc_next, {full}"]
+        lines += ["  br i1 %fmore, label %tile, label %tail", "tail:"]
+    if rest:
+        lines += [f"  %rc = add i64 0, {full}", *tile(t, rest, "r")]
+    return [*lines, "  br label %done"]
+
+
+def transpose_in(t: VectorType, n: int, k: int) -> str:
+    """``@lw_in{k}(src, between, step, dst, last)``: n numbers of each lane's state, as n vectors."""
+    s, width = t.scalar, t.lanes
+    rows = _lane_pointers(t, "%src")
+    singles = [f"  %e0 = mul i64 %j, {width}"] + [f"  %e{i} = add i64 %e0, {i}" for i in range(1, width)]
+    for i in range(width):
+        singles += [
+            f"  %g{i} = getelementptr i8, ptr %row{i}, i64 %skip",
+            f"  %y{i} = load {s}, ptr %g{i}, align {t.size}",
+            f"  %k{i} = getelementptr {s}, ptr %dst, i64 %e{i}",
+            f"  store {s} %y{i}, ptr %k{i}, align {t.size}",
+        ]
+    join = "\n".join
+    return f"""define internal void @lw_in{k}(ptr %src, i64 %between, i64 %step, ptr %dst, i64 %last) {{
+entry:
+{join(rows)}
+  %packed = icmp eq i64 %step, {t.size}
+  br i1 %packed, label %tiles, label %singles
+{join(_tiles(t, n, _load_tile))}
+singles:
+  %j = phi i64 [0, %entry], [%j_next, %singles]
+  %skip = mul i64 %j, %step
+{join(singles)}
+  %j_next = add i64 %j, 1
+  %again = icmp ult i64 %j_next, {n}
+  br i1 %again, label %singles, label %done
+done:
+  ret void
+}}
+"""
+
+
+def call_out(k: int, to: str, between: str, step: str, results: str, large: str = "false") -> str:
+    """The line that writes output k of a block. (LLVM takes any call of it, right or wrong: so in one place.)"""
+    return f"  call void @lw_out{k}(ptr {to}, i64 {between}, i64 {step}, ptr {results}, i64 %lanes, i1 {large})"
+
+
+def transpose_out(t: VectorType, n: int, k: int) -> str:
+    """``@lw_out{k}(dst, between, step, src, lanes, large)``: n vectors to each real lane's state."""
+    s, width = t.scalar, t.lanes
+    join = "\n".join
+    streamed = is_streamed(n, t)
+    stream = f"  call void @lw_stream{k}(ptr %dst, ptr %src)\n" if streamed else ""
+    before = stream_ir(t, n, k) if streamed else ""
+    return f"""{before}
+define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {{
+entry:
+  %packed = icmp eq i64 %step, {t.size}
+  %filled = icmp eq i64 %lanes, {width}
+  %quick = and i1 %packed, %filled
+  %dense = icmp eq i64 %between, {n * t.size}
+  %past = and i1 %dense, %large
+  %streamed = and i1 %past, %quick
+  br i1 %streamed, label %stream, label %usual
+stream:
+{stream}  br label %done
+usual:
+  br i1 %quick, label %tiles, label %lanes_loop
+{join(_tiles(t, n, partial(_store_tile, k=k)))}
+lanes_loop:
+  %lane = phi i64 [0, %usual], [%lane_next, %lane_end]
+  %move = mul i64 %lane, %between
+  %row = getelementptr i8, ptr %dst, i64 %move
+  br label %singles
+singles:
+  %j = phi i64 [0, %lanes_loop], [%j_next, %singles]
+  %skip = mul i64 %j, %step
+  %to = getelementptr i8, ptr %row, i64 %skip
+  %place = getelementptr i64, ptr @lw_places{k}, i64 %j
+  %e = load i64, ptr %place
+  %f = add i64 %e, %lane
+  %at = getelementptr {s}, ptr %src, i64 %f
+  %y = load {s}, ptr %at, align {t.size}
+  store {s} %y, ptr %to, align {t.size}
+  %j_next = add i64 %j, 1
+  %again = icmp ult i64 %j_next, {n}
+  br i1 %again, label %singles, label %lane_end
+lane_end:
+  %lane_next = add i64 %lane, 1
+  %more_lanes = icmp ult i64 %lane_next, %lanes
+  br i1 %more_lanes, label %lanes_loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def driver_ir(signature: Signature, t: VectorType) -> str:
+    """The loop over blocks of states."""
+    inputs = list(signature.inputs.values())
+    outputs = [size_of(shape) for shape in signature.shapes]
+    total_in = sum(inputs)
+    header, moves_in, moves_out = [], [], []
+    for n in range(len(inputs) + len(outputs)):
+        for word, kind in ((0, "ptr"), (1, "i64"), (2, "i64")):
+            header.append(f"  %w{n}_{word}p = getelementptr i64, ptr %arrays, i64 {3 * n + word}")
+            header.append(f"  %w{n}_{word} = load {kind}, ptr %w{n}_{word}p")
+    block_bytes = t.lanes * t.size
+    start = 0
+    for n, size in enumerate(inputs):
+        moves_in += _move(n, start * block_bytes, "%scratch")
+        if size:
+            moves_in.append(f"  call void @lw_in{n}(ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %last)")
+        start += size
+    for i, size in enumerate(outputs):
+        n = len(inputs) + i
+        moves_out += _move(n, 0, "%results")
+        if size:
+            header.append(f"  %bytes{i} = mul i64 %count, {size * t.size}")
+            header.append(f"  %large{i} = icmp ugt i64 %bytes{i}, {LARGE if is_streamed(size, t) else -1}")
+            moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
+    join = "\n".join
+    return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{
+entry:
+{join(header)}
+  %results = getelementptr i8, ptr %scratch, i64 {total_in * block_bytes}
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i_next, %loop]
+  %bad = phi i1 [false, %entry], [%bad_next, %loop]
+  %left = sub i64 %count, %i
+  %short = icmp ult i64 %left, {t.lanes}
+  %lanes = select i1 %short, i64 %left, i64 {t.lanes}
+  %last = sub i64 %lanes, 1
+{join(moves_in)}
+  %bad_block = call i1 @lw_block(ptr %scratch, ptr %results)
+  %bad_next = or i1 %bad, %bad_block
+{join(moves_out)}
+  %i_next = add i64 %i, {t.lanes}
+  %more = icmp ult i64 %i_next, %count
+  br i1 %more, label %loop, label %done
+done:
+  %any = phi i1 [false, %entry], [%bad_next, %loop]
+  fence seq_cst
+  %answer = zext i1 %any to i64
+  ret i64 %answer
+}}
+"""
+
+
+def objects_ir(signature: Signature, t: VectorType) -> str:
+    """``@lw_objects(count, objects, scratch)``: the kernel on NumPy array objects, addresses of which are given.
+
+    Inputs have two axes; of outputs, which are contiguous, the first stride is read.
+    """
+    inputs, total = len(signature.inputs), len(signature.inputs) + len(signature.shapes)
+    lines = [f"  %table = alloca [{3 * total} x i64]"]
+    for n in range(total):
+        step = f"%y{n}" if n < inputs else str(t.size)
+        lines += [
+            f"  %slot{n} = getelementptr ptr, ptr %objects, i64 {n}",
+            f"  %array{n} = load ptr, ptr %slot{n}",
+            *field(f"%data{n}", f"%array{n}", DATA, "i64"),
+            *field(f"%strides{n}", f"%array{n}", STRIDES, "ptr"),
+            f"  %x{n} = load i64, ptr %strides{n}",
+        ]
+        if n < inputs:
+            lines += field(f"%y{n}", f"%strides{n}", 8, "i64")
+        for word, value in enumerate((f"%data{n}", f"%x{n}", step)):
+            lines.append(f"  %to{n}_{word} = getelementptr i64, ptr %table, i64 {3 * n + word}")
+            lines.append(f"  store i64 {value}, ptr %to{n}_{word}")
+    body = "\n".join(lines)
+    return (
+        f"define i64 @lw_objects(i64 %count, ptr %objects, ptr %scratch) {{\n{body}\n"
+        "  %answer = call i64 @lw_kernel(i64 %count, ptr %table, ptr %scratch)\n  ret i64 %answer\n}\n"
+    )
+
+
+def _move(n: int, offset: int, base: str) -> list[str]:
+    return [
+        f"  %s{n} = mul i64 %i, %w{n}_1",
+        f"  %a{n} = getelementptr i8, ptr %w{n}_0, i64 %s{n}",
+        f"  %b{n} = getelementptr i8, ptr {base}, i64 {offset}",
+    ]
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    """How many numbers an array of this shape has."""
+    out = 1
+    for n in shape:
+        out *= n
+    return out

@@ -1,0 +1,91 @@
+"""The straight-line part of a kernel: each node of the scalar program as one line of LLVM IR.
+
+Products and sums carry the flag ``contract``: LLVM may fuse a product into a following sum (one rounding
+instead of two), and may do nothing else to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...symbols.scalar import Scalar
+from .sine_cosine import VectorType, sincos_name
+
+
+class ProgramWriter:
+    """Writes nodes in order; ``load(input, index, name)`` gives the lines that bring an input in."""
+
+    def __init__(self, t: VectorType, load: Callable[[str, int, str], list[str]], prefix: str = "") -> None:
+        self.t, self.load, self.prefix = t, load, prefix
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.pairs: dict[int, str] = {}  # angle → its {sin, cos}
+
+    def value(self, x: Any) -> str:
+        return self.names[id(x)] if isinstance(x, Scalar) else self.t.splat(x)
+
+    def node(self, node: Scalar) -> None:
+        name = self.names[id(node)] = f"%{self.prefix}v{len(self.names)}"
+        v, a = self.t.name, node.args
+        if node.op == "input":
+            self.lines += self.load(a[0], a[1], name)
+        elif node.op in ("add", "sub", "mul"):
+            self.lines.append(f"  {name} = f{node.op} contract {v} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op == "neg":
+            self.lines.append(f"  {name} = fneg {v} {self.value(a[0])}")
+        elif node.op == "inv":
+            self.lines.append(f"  {name} = fdiv {v} {self.t.splat(1.0)}, {self.value(a[0])}")
+        elif node.op == "sqrt":
+            self.lines.append(f"  {name} = call {v} @llvm.sqrt.{self.t.mangled}({v} {self.value(a[0])})")
+        elif node.op == "less":
+            self.lines.append(f"  {name} = fcmp olt {v} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op == "select":
+            chosen = f"{self.t.mask} {self.value(a[0])}, {v} {self.value(a[1])}, {v} {self.value(a[2])}"
+            self.lines.append(f"  {name} = select {chosen}")
+        elif node.op in ("log", "exp", "atan2"):
+            self._by_lane(name, node.op, [self.value(x) for x in a])
+        else:
+            index = 0 if node.op == "sin" else 1
+            self.lines.append(f"  {name} = extractvalue {{{v}, {v}}} {self.sincos(a[0])}, {index}")
+
+    def _by_lane(self, name: str, function: str, values: list[str]) -> None:
+        """A function of libm, lane by lane: for what no step of a sweep needs."""
+        t = self.t
+        symbol = f"@{function}" + ("" if t.bits == 64 else "f")
+        if t.lanes == 1:
+            self.lines.append(f"  {name} = call {t.name} {symbol}({', '.join(f'{t.name} {x}' for x in values)})")
+            return
+        so_far = "poison"
+        for lane in range(t.lanes):
+            for i, x in enumerate(values):
+                self.lines.append(f"  {name}e{lane}a{i} = extractelement {t.name} {x}, i32 {lane}")
+            arguments = ", ".join(f"{t.scalar} {name}e{lane}a{i}" for i in range(len(values)))
+            self.lines.append(f"  {name}e{lane} = call {t.scalar} {symbol}({arguments})")
+            whole = name if lane == t.lanes - 1 else f"{name}i{lane}"
+            self.lines.append(f"  {whole} = insertelement {t.name} {so_far}, {t.scalar} {name}e{lane}, i32 {lane}")
+            so_far = whole
+
+    def require_positive(self, guards: list[str]) -> str:
+        """An i1 that is true where any of these values is not positive in any lane (NaN passes)."""
+        t = self.t
+        bad = ""
+        for i, x in enumerate(guards):
+            self.lines.append(f"  %{self.prefix}guard{i} = fcmp ole {t.name} {x}, {t.splat(0.0)}")
+            if bad:
+                self.lines.append(f"  %{self.prefix}bad{i} = or {t.mask} {bad}, %{self.prefix}guard{i}")
+            bad = f"%{self.prefix}bad{i}" if bad else f"%{self.prefix}guard{i}"
+        if not bad:
+            return "false"
+        if t.lanes > 1:
+            self.lines.append(f"  %{self.prefix}bad = call i1 @llvm.vector.reduce.or.v{t.lanes}i1({t.mask} {bad})")
+            return f"%{self.prefix}bad"
+        return bad
+
+    def sincos(self, angle: Scalar) -> str:
+        """One call gives both."""
+        if id(angle) not in self.pairs:
+            name = self.pairs[id(angle)] = f"%{self.prefix}p{len(self.pairs)}"
+            v = self.t.name
+            self.lines.append(f"  {name} = call {{{v}, {v}}} {sincos_name(self.t)}({v} {self.value(angle)})")
+        return self.pairs[id(angle)]

@@ -1,0 +1,54 @@
+"""A robot whose constants are symbols: inertial parameters and joint offsets as inputs of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...model.model import BodyConstants, Model
+from ...spatial import RigidInertia, Transform
+
+KINDS = {"inertial": 10, "offsets": 3}
+
+
+def parameter_sizes(model: Model, parameters: Sequence[str]) -> dict[str, int]:
+    """How many numbers each kind of parameter has."""
+    for kind in parameters:
+        if kind not in KINDS:
+            raise InputError(f"parameters are {' and '.join(KINDS)}, got {kind!r}")
+    return {kind: KINDS[kind] * len(model.bodies) for kind in parameters}
+
+
+def with_symbols(model: Model, symbols: Mapping[str, np.ndarray]) -> Model:
+    """The model with these parameters in place of its own numbers."""
+    if not symbols:
+        return model
+    constants = list(model.constants())
+    for kind, values in symbols.items():
+        rows = values.reshape(len(constants), KINDS[kind])
+        change = _inertial if kind == "inertial" else _offset
+        constants = [change(c, row) for c, row in zip(constants, rows)]
+    return model.with_constants(constants)
+
+
+def _inertial(c: BodyConstants, p: np.ndarray) -> BodyConstants:
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = p
+    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
+    return replace(c, M=RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J))
+
+
+def _offset(c: BodyConstants, l: np.ndarray) -> BodyConstants:
+    return replace(c, placement=Transform(c.placement.R, l))
+
+
+def parameter_values(model: Model, kind: str) -> Any:
+    """The model's own numbers, in the order of the symbols."""
+    if kind == "offsets":
+        return np.concatenate([c.placement.l for c in model.constants()])
+    from ...model.edit import inertial_parameters
+
+    return inertial_parameters(model).ravel()

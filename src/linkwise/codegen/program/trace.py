@@ -1,0 +1,145 @@
+"""A traced program: named inputs, shaped outputs, and the scalar graph between them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...inputs import knows, length
+from ...model.model import Model
+from ...symbols.results import LEAF, flatten, is_plain, rebuild
+from ...symbols.scalar import Graph, Operations, Scalar, count, evaluate, reachable
+from .parameters import parameter_sizes, with_symbols
+from .schedule import schedule
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """What a compiled function takes and gives."""
+
+    name: str
+    inputs: dict[str, int]  # name → how many numbers
+    shapes: tuple[tuple[int, ...], ...]  # of the outputs
+    single: bool  # whether the function returned one array
+    structure: Any = None  # what else it returned: how its arrays stand in tuples, dicts, …; None is a plain tuple
+
+    def result(self, arrays: list[Any]) -> Any:
+        """The outputs as the function returned them."""
+        if self.single:
+            return arrays[0]
+        return tuple(arrays) if self.structure is None else rebuild(self.structure, iter(arrays))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What a function computes, as scalars. ``roots`` lists the outputs' entries, row by row."""
+
+    name: str
+    inputs: dict[str, int]
+    shapes: tuple[tuple[int, ...], ...]
+    single: bool
+    roots: tuple[Any, ...]
+    structure: Any = None
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.name, self.inputs, self.shapes, self.single, self.structure)
+
+    @cached_property
+    def nodes(self) -> list[Scalar]:
+        """Everything the outputs and the guards need, arguments first, in an order that suits the registers."""
+        return schedule(self.roots, self.guards)
+
+    @cached_property
+    def guards(self) -> list[Scalar]:
+        """Values that must be positive for the results to mean anything: pivots of matrices that are inverted."""
+        graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
+        if graph is None:
+            return []
+        used = {id(x) for x in reachable(self.roots)}
+        found = [x for x in graph.guards if id(x) in used] + graph.conditions
+        return list({id(x): x for x in found}.values())
+
+    @cached_property
+    def operations(self) -> Operations:
+        """Exact counts of +, ×, ÷, √ and sin/cos for one state."""
+        return count(self.roots)
+
+    @cached_property
+    def unused_inputs(self) -> list[tuple[str, int]]:
+        """Inputs (name, index) that no output depends on."""
+        used = {n.args for n in self.nodes if n.op == "input"}
+        return [(name, i) for name, size in self.inputs.items() for i in range(size) if (name, i) not in used]
+
+    def interpret(self, **values: Any) -> Any:
+        """Run the program on one state with plain floats: the oracle of the compiled targets."""
+        return self.signature.result(self.interpreted(values))
+
+    def interpreted(self, values: Mapping[str, Any]) -> list[np.ndarray]:
+        """The outputs as a flat list of arrays."""
+        flat = evaluate(self.roots, dict(values))
+        out, start = [], 0
+        for shape in self.shapes:
+            size = int(np.prod(shape))
+            out.append(np.array(flat[start : start + size]).reshape(shape))
+            start += size
+        return out
+
+
+def trace(
+    model: Model,
+    function: Callable[..., Any],
+    name: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+    names: Sequence[str] | None = None,
+    parameters: Sequence[str] = (),
+) -> Program:
+    """Run ``function(robot, q, …)`` on symbols.
+
+    Arguments after the robot are vectors. Their lengths follow from their names (q: nq; v, a, tau and others: nv)
+    unless ``sizes`` gives them; the names are those of the function's parameters unless ``names`` gives them.
+    ``parameters`` keeps constants of the robot symbolic, as further inputs: "inertial" (bodies × 10, as
+    ``robot.inertial_parameters``) and "offsets" (bodies × 3, the joints' positions in their parents).
+    """
+    lengths = _lengths(model, names or _parameters(function), sizes or {})
+    graph = Graph()
+    symbols = {k: graph.inputs(k, n) for k, n in lengths.items()}
+    extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
+    result = function(with_symbols(model, extra), *symbols.values())
+    lengths = lengths | {k: x.size for k, x in extra.items()}
+    leaves, structure = flatten(result)
+    arrays = [np.asarray(x) for x in leaves]
+    for x in arrays:
+        if x.dtype != object and x.dtype.kind not in "fiu":
+            raise InputError(f"{name or function.__name__} must return arrays of numbers, got dtype {x.dtype}")
+    roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
+    shapes = tuple(x.shape for x in arrays)
+    single = structure is LEAF
+    return Program(
+        name or function.__name__, lengths, shapes, single, roots, None if is_plain(structure) else structure
+    )
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The parameters after the robot that have no default."""
+    return [
+        p.name
+        for p in list(inspect.signature(function).parameters.values())[1:]
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+
+
+def _lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    known = {n: length(model, n) for n in names if knows(n)} | dict(sizes)
+    missing = [n for n in names if n not in known]
+    if missing:
+        raise InputError(
+            f"the length of argument {missing[0]!r} is not known; give it, as in sizes={{{missing[0]!r}: 6}}"
+        )
+    return {n: known[n] for n in names}

@@ -1,0 +1,259 @@
+"""Rolled programs: the sweeps of an algorithm as loops over bodies, for long chains and big trees.
+
+Bodies of one joint kind form a class. An algorithm runs once on a model with one body per class, whose constants
+are symbols unless all bodies of the class agree on them; :class:`Recorder` stands in for the parents, so that each
+``outward`` or ``inward`` traces its step once per class and becomes a loop. Nothing else of the algorithm changes.
+
+Sweeps in the same direction that do not wait for each other share a *phase*, one loop over the bodies: even phases
+go outward, odd ones inward. What a later phase needs of an earlier one is saved per body, and of all ways to split the
+graph the one with the fewest saved values is taken (:mod:`.vertex_cut`); the rest is computed again.
+
+Matrices come from walks that each body does by itself (:mod:`.walk_recorder`), loops within a loop over the bodies
+after all phases. Whatever in them depends on one body alone is computed in a phase and saved.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...inputs import length
+from ...model.joints.kinds import Cylindrical, JointKind, Prismatic, Revolute
+from ...model.model import BodyConstants, Model
+from ...model.normal_form import Hinge, normal_form
+from ...spatial import RigidInertia, Transform, Turn
+from ...symbols.results import LEAF, flatten
+from ...symbols.scalar import Graph, Operations, count, reachable
+from ..program.trace import Signature
+from .plan import PlannedLoop, Work, plan
+from .recorder import Recorder, Sweep
+from .walk_recorder import PairRecorder, RecordedMatrix
+
+# Functions of joint-space vectors that are sweeps and walks and nothing besides, and by which methods.
+# (Others look at all bodies at once, which here are only one per class.)
+ROLLABLE: dict[str, tuple[str | None, ...]] = {
+    "inverse_dynamics": (None, "newton_euler"),
+    "bias_force": (None,),
+    "gravity_force": (None,),
+    "forward_dynamics": (None, "articulated_body", "fd1", "fd4"),
+    "mass_times": (None,),
+    "mass_solve": (None,),
+    "momentum_force": (None,),
+    "mass_matrix": (None, "composite"),
+    "mass_matrix_inverse": (None, "rows"),
+    "linearize_inverse": (None, "algorithm_2"),
+    "linearize_forward": (None, "algorithm_6"),
+}
+
+
+# About how many operations a matrix takes for each two degrees of freedom of general geometry of which one is inboard.
+PER_PAIR = {"mass_matrix": 33, "mass_matrix_inverse": 70, "linearize_inverse": 150, "linearize_forward": 170}
+
+
+_TURNED_ALIKE = (Revolute, Prismatic, Cylindrical)  # kinds with nothing but an axis: z in the normal form
+
+
+def is_rollable(name: str, fixed: Mapping[str, Any]) -> bool:
+    """Whether a function with these fixed arguments can be rolled."""
+    return name in ROLLABLE and fixed.get("method") in ROLLABLE[name] and not set(fixed) - {"method"}
+
+
+@dataclass(eq=False)
+class Class:
+    """Bodies that share their code: a representative's constants, and the numbers of every member."""
+
+    members: list[int]
+    constants: BodyConstants
+    table: np.ndarray  # (members, numbers)
+    starts: dict[str, int] = field(default_factory=dict)  # where the inputs of the representative begin
+
+
+@dataclass(eq=False)
+class RolledProgram:
+    """A function as loops over bodies. ``phases[p][c]`` is what class c does in phase p."""
+
+    signature: Signature
+    parents: tuple[int, ...]
+    classes: list[Class]
+    sweeps: list[Sweep]
+    phases: list[list[Work]] = field(default_factory=list)
+    loops: list[PlannedLoop] = field(default_factory=list)
+
+    @cached_property
+    def has_forks(self) -> bool:
+        """Whether a body has two children, so that sums over children have several terms."""
+        held = [p for p in self.parents if p >= 0]
+        return len(held) > len(set(held))
+
+    @cached_property
+    def is_chain(self) -> bool:
+        """Whether every body hangs on the one before it."""
+        return all(p == k - 1 for k, p in enumerate(self.parents))
+
+    @cached_property
+    def length(self) -> int:
+        """How many values its code computes, each once, however often it runs: how long compiling it will take."""
+        works = [w for phase in self.phases for w in phase]
+        for loop in self.loops:
+            works += [*loop.begin.values(), *(w for steps in loop.steps for w in steps)]
+        return sum(len(reachable(w.sinks, stop=w.loads)) for w in works)
+
+    @cached_property
+    def operations(self) -> Operations:
+        """Operations for one state: those of each class, as often as it has bodies; what is done again included."""
+        total = np.zeros(len(Operations.__dataclass_fields__), dtype=int)
+        for works in self.phases:
+            for kind, work in zip(self.classes, works):
+                total += len(kind.members) * _counted(work)
+        for loop in self.loops:
+            for walk, works in zip(loop.walks, loop.steps):
+                for times, work in zip(self._reached(loop.origins, walk.outward), works):
+                    total += times * _counted(work)
+        return Operations(*(int(n) for n in total))
+
+    def _reached(self, origins: tuple[int, ...], outward: bool) -> np.ndarray:
+        """How often a walk comes to bodies of each class."""
+        n = len(self.classes)
+        kinds = np.zeros(len(self.parents), dtype=int)
+        for c, kind in enumerate(self.classes):
+            kinds[kind.members] = c
+        inboard = np.zeros((len(self.parents), n), dtype=int)  # bodies inboard of each body, by class
+        for k, p in enumerate(self.parents):
+            if p >= 0:
+                inboard[k] = inboard[p]
+                inboard[k, kinds[p]] += 1
+        starting = np.isin(kinds, origins)
+        passed = inboard[starting].sum(axis=0)
+        if not outward:
+            return passed
+        own = np.array([starting[kind.members].sum() for kind in self.classes])
+        return starting.sum() * np.array([len(kind.members) for kind in self.classes]) - passed - own
+
+
+def _counted(work: Work) -> np.ndarray:
+    counts = count(work.sinks, stop=work.loads)
+    return np.array([getattr(counts, f) for f in Operations.__dataclass_fields__])
+
+
+# --- classes of bodies -------------------------------------------------------------------------------
+
+
+def classes_of(model: Model, graph: Graph) -> list[Class]:
+    """Bodies by joint kind. Numbers on which all members agree are constants, the others symbols ``table:c``."""
+    forms = [_form(c) for c in model.constants()]
+    members: dict[Any, list[int]] = {}
+    for k, (key, _, _) in enumerate(forms):
+        alone = model.parents[k] < 0 and model.joints[k].kind.nv > 1  # a free base is treated by itself
+        members.setdefault((key, alone), []).append(k)
+    out = []
+    for c, bodies in enumerate(members.values()):
+        numbers = np.array([forms[k][1] for k in bodies])
+        varies = np.flatnonzero((numbers != numbers[0]).any(axis=0))
+        values: list[Any] = [float(x) for x in numbers[0]]
+        for column, symbol in zip(varies, graph.inputs(f"table:{c}", len(varies))):
+            values[column] = symbol
+        out.append(Class(bodies, forms[bodies[0]][2](values), numbers[:, varies]))
+    return out
+
+
+def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], BodyConstants]]:
+    """(class key, the body's numbers, how to make constants from such numbers)."""
+    if c.spin is not None:
+        raise InputError("rolled code does not know gyroscopic rotors; leave rolled out")
+    inertia = [float(c.M.m), *c.M.h, *c.M.J[np.tril_indices(3)]]
+    rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
+    if c.placement.turns is None:
+        place = [*c.placement.R.ravel(), *c.placement.l]
+        key: Any = (_kind_key(c.kind), len(rotor), "matrix")
+    else:
+        place = [x for cs in _three_turns(c) for x in cs] + [*c.placement.l]
+        if isinstance(c.kind, Revolute):  # the last turn is part of the angle
+            angle = np.arctan2(place[5], place[4]) + getattr(c.kind, "offset", 0.0)
+            place = [*place[:4], float(angle), *place[6:]]
+        key = ("revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind), len(rotor), "turns")
+
+    def make(x: list[Any]) -> BodyConstants:
+        kind = c.kind
+        if c.placement.turns is None:
+            R, rest = np.array(x[:9], dtype=object).reshape(3, 3), x[9:]
+            turns: Any = None
+        else:
+            turns, rest = (Turn(2, x[0], x[1]), Turn(0, x[2], x[3])), x[4:]
+            if isinstance(c.kind, Revolute):
+                kind, rest = Hinge("z", rest[0]), rest[1:]
+            else:
+                turns, rest = (*turns, Turn(2, rest[0], rest[1])), rest[2:]
+            R = np.eye(3)
+            for turn in reversed(turns):
+                R = turn @ R
+        l, (m, hx, hy, hz, xx, xy, yy, xz, yz, zz, *rotor) = np.array(rest[:3], dtype=object), rest[3:]
+        J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
+        M = RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J)
+        reflected = rotor[0] * np.eye(c.kind.nv) if rotor else None
+        return BodyConstants(Transform(R, l, turns), kind, M, reflected)
+
+    return key, [*place, *inertia, *rotor], make
+
+
+def _kind_key(kind: JointKind) -> Any:
+    """The same for kinds that do the same. A kind of a user's own that cannot be pickled is like no other."""
+    try:
+        return pickle.dumps(kind)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return id(kind)
+
+
+def different_kinds(model: Model) -> int:
+    """About how many classes the joints make: axes are turned alike, other kinds count with all their numbers."""
+    return len({type(j.kind) if isinstance(j.kind, _TURNED_ALIKE) else _kind_key(j.kind) for j in model.joints})
+
+
+def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
+    """(cos, sin) of a placement's turns about z, x, z, those that are not there included."""
+    out = [(1.0, 0.0)] * 3
+    turns = c.placement.turns or ()
+    bend = next((i for i, t in enumerate(turns) if t.axis == 0), None)
+    for i, t in enumerate(turns):
+        out[1 if i == bend else 0 if bend is not None and i < bend else 2] = (float(t.c), float(t.s))
+    return out
+
+
+# --- the program -------------------------------------------------------------------------------------
+
+
+def roll(model: Any, function: Callable[..., Any], name: str, arrays: Sequence[str]) -> RolledProgram:
+    """Record ``function(model, *arrays)``, whose arguments are joint-space vectors and whose results are such vectors
+    or matrices."""
+    graph = Graph()
+    form = normal_form(model)[0]
+    classes = classes_of(form, graph)
+    recorder = PairRecorder.of(graph, [all(model.parents[k] < 0 for k in kind.members) for kind in classes])
+    recorder.loops, recorder.branching = {}, len(set(model.parents)) < len(model.parents)
+    stand_in = _stand_in(form, classes, recorder)
+    recorder.sizes = [c.constants.kind.nv for c in classes]
+    symbols = [graph.inputs(a, length(stand_in, a)) for a in arrays]
+    for kind, q, v in zip(classes, stand_in.q_slices, stand_in.v_slices):
+        kind.starts = {a: q.start if a == "q" else v.start for a in arrays}
+    leaves, structure = flatten(function(stand_in, *symbols))
+    outputs = [x if isinstance(x, RecordedMatrix) else np.asarray(x) for x in leaves]
+    if any(x.shape not in ((stand_in.nv,), (stand_in.nv, stand_in.nv)) for x in outputs):
+        raise InputError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
+    shapes = tuple((model.nv,) * len(x.shape) for x in outputs)
+    signature = Signature(name, {a: length(model, a) for a in arrays}, shapes, structure is LEAF, structure)
+    program = RolledProgram(signature, tuple(model.parents), classes, recorder.sweeps)
+    program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, model.nv)
+    return program
+
+
+def _stand_in(model: Any, classes: list[Class], recorder: Recorder) -> Any:
+    """The model with one body per class."""
+    clone = model.with_constants([c.constants for c in classes])
+    object.__setattr__(clone, "bodies", tuple(model.bodies[c.members[0]] for c in classes))
+    clone.__dict__["parents"] = recorder
+    return clone

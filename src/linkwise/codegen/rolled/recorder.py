@@ -1,0 +1,176 @@
+"""Sweeps recorded instead of run: their steps traced once per class of bodies, what a body hands on found out.
+
+:class:`Recorder` stands in for the parents of the bodies, so that ``outward`` and ``inward`` come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ...errors import InputError
+from ...sweeps import Loop
+from ...symbols.results import flatten, rebuild
+from ...symbols.scalar import Graph, Scalar, reachable
+
+_RECORDED = 10_000  # carries of recorded sweeps are numbered from here; those of trials from 0
+
+
+@dataclass(eq=False)
+class Sweep:
+    """One recorded sweep: what a body hands on, per class, and where it lies among the slots of the carry."""
+
+    index: int
+    outward: bool
+    phase: int
+    start: list[float]  # the slots' values at the world (outward) or of an empty sum (inward)
+    handed: list[list[Any]]  # per class, what each slot becomes
+
+
+class Recorder(Loop):
+    """The parents of the classes' representatives: sweeps are recorded, their steps traced once per class."""
+
+    graph: Graph
+    sweeps: list[Sweep]
+    phase_of: dict[int, int]  # id of a node → the first phase in which it is known
+    roots: Sequence[bool]  # of each class, whether all its bodies hang on the world
+    _held: dict[int, Any]  # id of what an outward sweep gave → that, and the same at the parents
+
+    @classmethod
+    def of(cls, graph: Graph, roots: Sequence[bool]) -> Self:
+        """As many representatives as there are ``roots``; their parents are nobody in particular."""
+        out = cls([-2] * len(roots))
+        out.graph, out.roots, out.sweeps, out.phase_of, out._held = graph, roots, [], {}, {}
+        return out
+
+    def at_base(self, k: int) -> bool:
+        return self.roots[k]
+
+    def phase(self, x: Any) -> int:
+        """The first phase in which a value is known; −1 where it depends on inputs alone."""
+        for node in reachable([x]):
+            if id(node) not in self.phase_of:
+                known = [self.phase_of[id(a)] for a in node.args if isinstance(a, Scalar)]
+                self.phase_of[id(node)] = max(known, default=-1)
+        return self.phase_of[id(x)] if isinstance(x, Scalar) else -1
+
+    def _carry(self, index: int, slot: int, phase: int) -> Scalar:
+        node = self.graph.node("input", f"carry:{index}", slot)
+        self.phase_of[id(node)] = phase
+        return node
+
+    def outward(self, step: Callable[..., Any], start: Any, *data: Sequence[Any]) -> list[Any]:
+        """A parent's value is a carry wherever it is not one constant on the whole robot."""
+        leaves, structure = flatten(start)
+        kept = [i for i, x in enumerate(leaves) if x is not None]
+        world = Pattern.of([leaves[i] for i in kept])
+
+        def trial(pattern: Pattern, index: int, phase: int) -> tuple[Any, list[Pattern]]:
+            arrays = pattern.arrays(lambda slot: self._carry(index, slot, phase))
+            full: list[Any] = [None] * len(leaves)
+            for i, x in zip(kept, arrays):
+                full[i] = x
+            parent = rebuild(structure, iter(full))
+            values = [step(parent, *items) for items in zip(*data)]
+            found = [flatten(v)[0] for v in values]
+            return (parent, values), [Pattern.of([f[i] for i in kept]) for f in found]
+
+        (parent, values), _ = self._settle(True, world, trial)
+        out = list(values)
+        self._held[id(out)] = (out, [parent] * len(out))
+        return out
+
+    def inward(self, step: Callable[..., Any], zero: Any, *data: Sequence[Any]) -> list[Any]:
+        """A sum over children is a carry wherever some child adds to it."""
+        first = [step(zero, *items)[0] for items in zip(*data)]
+        structure = flatten(first[0])[1]
+        shapes = [np.shape(x) for x in flatten(first[0])[0]]
+        empty = Pattern.of([np.zeros(s) for s in shapes])
+
+        def trial(pattern: Pattern, index: int, phase: int) -> tuple[Any, list[Pattern]]:
+            gathered = rebuild(structure, iter(pattern.arrays(lambda slot: self._carry(index, slot, phase))))
+            results = [step(gathered, *items) for items in zip(*data)]
+            return [kept for _, kept in results], [Pattern.of(flatten(passed)[0]) for passed, _ in results]
+
+        kept, _ = self._settle(False, empty, trial)
+        return kept
+
+    def carried(self, values: Sequence[Any]) -> list[Any]:
+        if id(values) not in self._held:
+            raise InputError("only what an outward sweep gave can be read at the parents in rolled code")
+        return self._held[id(values)][1]
+
+    def _settle(self, outward: bool, at_end: Pattern, trial: Callable[..., Any]) -> tuple[Any, Any]:
+        """Widen the pattern of the carry until the step keeps within it, then record the sweep."""
+        pattern, index = at_end, len(self.sweeps)
+        while True:
+            result, handed = trial(pattern, index, -1)
+            wider = pattern.joined(*handed)
+            if wider.slots == pattern.slots:
+                break
+            pattern = wider
+        # The carry's phase is known only now: trace once more under a name of its own.
+        phase = max(0, *(self.phase(x) for p in handed for x in p.entries))
+        phase += phase % 2 if outward else 1 - phase % 2
+        index = self._name()
+        result, handed = trial(pattern, index, phase)
+        values = [pattern.read(other) for other in handed]
+        self.sweeps.append(Sweep(index, outward, phase, pattern.read(at_end), values))
+        return result, handed
+
+    def _name(self) -> int:
+        """A number that no trial uses."""
+        return _RECORDED + len(self.sweeps)
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Which entries of some arrays are constants, which are the same value, and which slot each has."""
+
+    shapes: list[tuple[int, ...]]
+    entries: list[Any]  # all arrays' entries, one after another
+    slots: tuple[tuple[str, Any], ...]  # of each entry: ("constant", its value) or ("slot", its number)
+
+    @staticmethod
+    def of(arrays: Sequence[Any]) -> Pattern:
+        shapes = [np.shape(x) for x in arrays]
+        entries = [v for x in arrays for v in np.asarray(x, dtype=object).ravel()]
+        places: dict[int, int] = {}
+        slots = tuple(
+            ("slot", places.setdefault(id(v), len(places))) if isinstance(v, Scalar) else ("constant", float(v))
+            for v in entries
+        )
+        return Pattern(shapes, entries, slots)
+
+    def joined(self, *others: Pattern) -> Pattern:
+        """The pattern that admits all: constants where all have the same, one slot where all have one."""
+        slots = self.slots
+        for other in others:
+            places: dict[Any, int] = {}
+            slots = tuple(
+                a if a[0] == "constant" and a == b else ("slot", places.setdefault((a, b), len(places)))
+                for a, b in zip(slots, other.slots)
+            )
+        return Pattern(self.shapes, self.entries, slots)
+
+    def arrays(self, symbol: Callable[[int], Scalar]) -> Iterator[np.ndarray]:
+        """Arrays with symbols for slots."""
+        values = [x if kind == "constant" else symbol(x) for kind, x in self.slots]
+        start = 0
+        for shape in self.shapes:
+            size = int(np.prod(shape))
+            out = np.empty(size, dtype=object)
+            out[:] = values[start : start + size]
+            start += size
+            yield out.reshape(shape)
+
+    def read(self, other: Pattern) -> list[Any]:
+        """The value of each of this pattern's slots, from another's entries."""
+        out: dict[int, Any] = {}
+        for (kind, slot), value in zip(self.slots, other.entries):
+            if kind == "slot":
+                out.setdefault(slot, value)
+        return [out[i] for i in range(len(out))]

@@ -1,0 +1,147 @@
+"""Walks from each body recorded: one loop over the bodies that start, with loops inside it over those they reach.
+
+What a walk carries is a symbol ``pair:INDEX`` per slot. Bodies whose walks carry arrays of the same shapes (joints with
+the same number of degrees of freedom) share a loop, which then does all of their walks one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...sweeps import Pairs
+from ...symbols.results import flatten, rebuild
+from ...symbols.scalar import Scalar, reachable
+from .recorder import Pattern, Recorder
+
+PAIRS = 1_000_000  # the phase of what depends on two bodies: after all sweeps
+
+
+@dataclass(eq=False)
+class Walk:
+    """One walk from each body of some classes: inward to the base, or outward to all that are not inboard."""
+
+    index: int
+    outward: bool
+    start: dict[int, list[Any]]  # per class that starts, what each slot is first
+    handed: list[list[Any]]  # per class that is reached, what each slot becomes
+    at_forks: list[list[Any]] = field(default_factory=list)  # outward: per class, the slots at bodies inboard
+    forked_from: Walk | None = None  # the inward walk whose slots these are made of
+
+
+@dataclass(eq=False)
+class PairLoop:
+    """A loop over the bodies of some classes, and the walks that each of them does."""
+
+    origins: tuple[int, ...]
+    walks: list[Walk] = field(default_factory=list)
+
+
+class RecordedMatrix:
+    """A joint-space matrix of blocks: by class on the diagonal, by walk and class beside it. (Of a result it is a leaf,
+    as an array is.)"""
+
+    def __init__(self, diagonal: list[Any], kept: list[Pairs], flipped: Pairs | None, shape: tuple[int, int]) -> None:
+        self.diagonal, self.kept, self.flipped, self.shape = diagonal, kept, flipped, shape
+
+    def __neg__(self) -> RecordedMatrix:
+        def negated(pairs: Pairs) -> Pairs:
+            out = Pairs({key: -x for key, x in pairs.items()})
+            out.walk = pairs.walk
+            return out
+
+        flipped = None if self.flipped is None else negated(self.flipped)
+        diagonal = [None if x is None else -x for x in self.diagonal]
+        return RecordedMatrix(diagonal, [negated(p) for p in self.kept], flipped, self.shape)
+
+
+class PairRecorder(Recorder):
+    """A recorder that also knows walks from each body, and the matrices they make."""
+
+    loops: dict[tuple[int, ...], PairLoop]  # by the classes that start
+    sizes: Sequence[int]  # degrees of freedom of each class
+    branching: bool  # whether some body, or the world, has two children
+
+    def inward_from_each(self, step: Callable[..., Any], starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
+        def run(x: Any) -> list[Any]:
+            return [step(x, *items) for items in zip(*data)]
+
+        return self._walks(run, starts, None, outward=False)
+
+    def outward_from_each(
+        self, step: Callable[..., Any], starts: Sequence[Any], at_fork: Callable[[int, int], Any], *data: Sequence[Any]
+    ) -> Pairs:
+        def run(x: Any) -> list[Any]:
+            return [step(x, *items) for items in zip(*data)]
+
+        return self._walks(run, starts, at_fork if self.branching else None, outward=True)
+
+    def joint_matrix(self, diagonal: Sequence[Any], kept: Sequence[Pairs], flipped: Pairs | None) -> RecordedMatrix:
+        n = sum(self.sizes)
+        return RecordedMatrix(list(diagonal), list(kept), flipped, (n, n))
+
+    def _walks(self, run: Callable[[Any], list[Any]], starts: Sequence[Any], at_fork: Any, outward: bool) -> Pairs:
+        """The walks of all classes that start, by the shapes of what they carry; kept for (class, class)."""
+        groups: dict[Any, list[int]] = {}
+        for c, x in enumerate(starts):
+            if x is not None:
+                groups.setdefault(self.sizes[c], []).append(c)
+        kept = Pairs()
+        kept.walk = {}
+        for origins in groups.values():
+            forks = None if at_fork is None else [at_fork(a, origins[0]) for a in range(len(starts))]
+            walk, found = self._walk(run, {c: starts[c] for c in origins}, forks, outward)
+            self.loops.setdefault(tuple(origins), PairLoop(tuple(origins))).walks.append(walk)
+            for origin in origins:
+                kept.walk[origin] = walk
+                for c, x in enumerate(found):
+                    kept[(origin, c) if outward else (c, origin)] = x
+        return kept
+
+    def _walk(
+        self, run: Callable[[Any], list[Any]], starts: dict[int, Any], forks: list[Any] | None, outward: bool
+    ) -> tuple[Walk, list[Any]]:
+        """Widen the pattern of what is carried until every step keeps within it."""
+        index = sum(len(loop.walks) for loop in self.loops.values())
+        structure = flatten(next(iter(starts.values())))[1]
+        first = {c: Pattern.of(flatten(x)[0]) for c, x in starts.items()}
+        at_forks = [Pattern.of(flatten(x)[0]) for x in forks or []]
+        pattern, *others = [*first.values(), *at_forks]
+        pattern = pattern.joined(*others)
+        if outward and self.branching:  # the trees beside are reached through the world, with nothing
+            pattern = pattern.joined(Pattern.of([np.zeros(shape) for shape in pattern.shapes]))
+        while True:
+            results = run(rebuild(structure, pattern.arrays(lambda slot: self._pair(index, slot))))
+            handed = [Pattern.of(flatten(passed)[0]) for passed, _ in results]
+            wider = pattern.joined(*handed)
+            if wider.slots == pattern.slots:
+                break
+            pattern = wider
+        walk = Walk(
+            index,
+            outward,
+            {c: pattern.read(p) for c, p in first.items()},
+            [pattern.read(p) for p in handed],
+            [pattern.read(p) for p in at_forks],
+        )
+        if at_forks:
+            walk.forked_from = self._source(walk)
+        return walk, [x for _, x in results]
+
+    def _pair(self, index: int, slot: int) -> Scalar:
+        node = self.graph.node("input", f"pair:{index}", slot)
+        self.phase_of[id(node)] = PAIRS
+        return node
+
+    def _source(self, walk: Walk) -> Walk:
+        """The inward walk on whose slots the values at forks depend."""
+        nodes = reachable([x for values in walk.at_forks for x in values])
+        found = {x.args[0] for x in nodes if x.op == "input" and str(x.args[0]).startswith("pair:")}
+        walks = {f"pair:{w.index}": w for loop in self.loops.values() for w in loop.walks}
+        if len(found) != 1:
+            raise InputError("in rolled code the values at forks must come from one walk inward")
+        return walks[found.pop()]

@@ -1,0 +1,119 @@
+"""Compiled code on disk: one file per kernel, named by everything that determines it.
+
+A file is a magic word, a checksum and the object code. Anything that does not check out is ignored and
+rebuilt. Files are written under another name and moved into place, so that processes may share the folder.
+``LINKWISE_CACHE`` names the folder, or is "off"; ``LINKWISE_CACHE_MB`` bounds its size (default 256).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ...errors import InputError
+
+_MAGIC = b"linkwise-object-1\n"
+ANSWER = "answer"
+
+
+def folder() -> Path | None:
+    """Where compiled code is kept, or None where the cache is off."""
+    chosen = os.environ.get("LINKWISE_CACHE", "")
+    if chosen.lower() in ("off", "0", "no", "none"):
+        return None
+    if chosen:
+        return Path(chosen)
+    try:
+        return _users_caches() / "linkwise"
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def _users_caches() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def key(*parts: str) -> str:
+    """The name of what is determined by these texts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def read(name: str, kind: str = "o") -> bytes | None:
+    """What is stored under a name, if it is there and whole: object code ("o") or the answer to a request."""
+    where = folder()
+    if where is None:
+        return None
+    try:
+        data = (where / f"{name}.{kind}").read_bytes()
+    except OSError:
+        return None
+    body = data[len(_MAGIC) + 32 :]
+    if not data.startswith(_MAGIC) or hashlib.sha256(body).digest() != data[len(_MAGIC) : len(_MAGIC) + 32]:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(where / f"{name}.{kind}")  # the size bound drops what was used longest ago
+    return body
+
+
+def write(name: str, body: bytes, kind: str = "o") -> None:
+    """Store object code or an answer; a folder that cannot be written to is no error."""
+    where = folder()
+    if where is None:
+        return
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=where, suffix=".part")
+        with os.fdopen(handle, "wb") as f:
+            f.write(_MAGIC + hashlib.sha256(body).digest() + body)
+        os.replace(temporary, where / f"{name}.{kind}")
+        _prune(where)
+    except OSError:
+        with contextlib.suppress(OSError, NameError):
+            os.unlink(temporary)
+
+
+def _limit() -> float:
+    """How many bytes the folder may hold."""
+    text = os.environ.get("LINKWISE_CACHE_MB", "256")
+    try:
+        return float(text) * 1e6
+    except ValueError:
+        raise InputError(f"LINKWISE_CACHE_MB must be a number of megabytes, got {text!r}") from None
+
+
+def _drop_abandoned(where: Path) -> None:
+    """Half-written files of processes that are long gone."""
+    for path in where.glob("*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > 3600:
+                path.unlink()
+
+
+def _prune(where: Path) -> None:
+    limit = _limit()
+    files = []
+    _drop_abandoned(where)
+    for path in [*where.glob("*.o"), *where.glob(f"*.{ANSWER}")]:
+        with contextlib.suppress(OSError):
+            stat = path.stat()
+            files.append((stat.st_mtime, stat.st_size, path))
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if total <= limit:
+            break
+        with contextlib.suppress(OSError):
+            path.unlink()
+            total -= size

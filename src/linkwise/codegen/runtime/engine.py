@@ -1,0 +1,160 @@
+"""From LLVM IR to machine code for this computer, through llvmlite (no compiler needed)."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ..llvm.module import kernel_ir
+from ..llvm.sine_cosine import VectorType
+from ..program.trace import Program
+from . import disk_cache as cache
+from .python_functions import context
+
+# The code generator does what pays (fusing, scheduling, registers). LLVM's passes over the text before it do not:
+# the program holds no repetition and no loop, so they only add to the compile time.
+_PASSES, _CODE_GENERATOR = 0, 2
+
+
+@dataclass(frozen=True)
+class Host:
+    """What the kernels are compiled for."""
+
+    cpu: str
+    features: str
+    vector_bytes: int
+
+    def vector(self, dtype: Any) -> VectorType:
+        """The host's SIMD type for float64 or float32."""
+        size = np.dtype(dtype).itemsize
+        return VectorType("double" if size == 8 else "float", self.vector_bytes // size)
+
+
+@lru_cache(maxsize=1)
+def _llvm() -> Any:
+    try:
+        import llvmlite.binding as llvm
+    except ImportError:
+        raise errors.MissingExtraError("compiling for the CPU needs llvmlite: pip install llvmlite") from None
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@lru_cache(maxsize=1)
+def host() -> Host:
+    """This computer: AVX-512 has 64-byte vectors, AVX 32, SSE2 and NEON 16."""
+    llvm = _llvm()
+    features = llvm.get_host_cpu_features()
+    width = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
+    return Host(llvm.get_host_cpu_name(), features.flatten(), width)
+
+
+def llvm_version() -> str:
+    """The version of LLVM that makes the code."""
+    return str(_llvm().llvm_version_info)
+
+
+def _target_machine() -> Any:
+    """A new one each time: an execution engine takes over the one it is given."""
+    llvm = _llvm()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=_CODE_GENERATOR)
+
+
+@dataclass(frozen=True, eq=False)
+class MachineCode:
+    """A kernel in memory: call it with the number of states, the array table and scratch memory."""
+
+    name: str  # of its object code in the cache
+    function: Any  # (states, table of {address, strides}, scratch) → whether a guard failed
+    on_objects: Any  # (states, table of array objects, scratch) → the same; None where objects cannot be read
+    vector: VectorType
+    scratch_bytes: int
+    from_cache: bool
+    entry: int | None  # address of the quick entry for one state
+    bound: int | None  # address of the entry for bound arrays
+    spare: list[Workspace] = field(default_factory=list)  # workspaces not in use
+    _engine: Any = None  # owns the code; the function dies with it
+
+    def set_pointer(self, name: str, address: int) -> None:
+        """Tell the code where a table is."""
+        ctypes.c_void_p.from_address(self._engine.get_global_value_address(name)).value = address
+
+    def workspace(self, words: int) -> Workspace:
+        """Memory for one call; give it back to ``spare``."""
+        try:
+            return self.spare.pop()
+        except IndexError:
+            return Workspace(words, self.scratch_bytes, self.vector.alignment)
+
+
+class Workspace:
+    """What one running call needs: the table of its arguments, and scratch."""
+
+    def __init__(self, words: int, scratch_bytes: int, alignment: int) -> None:
+        self.table = (ctypes.c_int64 * words)()
+        self.table_address = ctypes.addressof(self.table)
+        self._memory = ctypes.create_string_buffer(scratch_bytes + alignment)
+        start = ctypes.addressof(self._memory)
+        self.scratch_address = start + -start % alignment
+
+
+def compile_program(program: Program, dtype: Any) -> MachineCode:
+    """Machine code for a program at float64 or float32, from the disk cache where it is there."""
+    vector = host().vector(dtype)
+    return compile_ir(kernel_ir(program, vector), vector)
+
+
+def compile_ir(ir: str, vector: VectorType) -> MachineCode:
+    """Machine code for a module's text."""
+    name = cache.key(ir, host().cpu, host().features, llvm_version())
+    stored = cache.read(name)
+    if stored is None:
+        stored = _object_code(ir)
+        cache.write(name, stored)
+        return _loaded(name, stored, vector, from_cache=False)
+    return _loaded(name, stored, vector, from_cache=True)
+
+
+def load_object(name: str | None, dtype: Any) -> MachineCode | None:
+    """The machine code stored under a name, if it is there."""
+    stored = None if name is None else cache.read(name)
+    return None if stored is None or name is None else _loaded(name, stored, host().vector(dtype), from_cache=True)
+
+
+def _loaded(name: str, code: bytes, vector: VectorType, from_cache: bool) -> MachineCode:
+    llvm = _llvm()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+    function = prototype(engine.get_function_address("lw_kernel"))
+    objects = engine.get_function_address("lw_objects")
+    on_objects = prototype(objects) if objects and context() is not None else None
+    scratch = ctypes.c_int64.from_address(engine.get_global_value_address("lw_scratch_bytes")).value
+    return MachineCode(name, function, on_objects, vector, scratch, from_cache, *_entries(engine), _engine=engine)
+
+
+def _entries(engine: Any) -> tuple[int | None, int | None]:
+    """Where the quick entries are, once they have been told where NumPy and Python are."""
+    known, slot = context(), engine.get_global_value_address("lw_context")
+    if known is None or not slot:
+        return None, None
+    ctypes.c_void_p.from_address(slot).value = ctypes.addressof(known)
+    return engine.get_function_address("lw_call"), engine.get_function_address("lw_bound")
+
+
+def _object_code(ir: str) -> bytes:
+    llvm = _llvm()
+    module = llvm.parse_assembly(ir)
+    module.verify()
+    machine = _target_machine()
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_PASSES))
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)

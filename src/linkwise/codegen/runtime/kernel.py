@@ -1,0 +1,285 @@
+"""Kernels: compiled functions of arrays, batched over any leading dimensions."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...symbols import derivative
+from ...symbols.scalar import Operations
+from ..program.listing import listing
+from ..program.trace import Program, Signature
+from .engine import MachineCode, compile_program, load_object
+from .python_functions import bound_function, quick_function
+from .requests import recall, remember
+
+# Below this many states a thread costs more than it saves.
+_STATES_PER_THREAD = 1024
+
+
+class Kernel:
+    """A program compiled for the CPU. Call it with arrays (..., n); batches broadcast, dtypes are kept.
+
+    float32 inputs run in float32, everything else in float64. Code is compiled when a precision is first
+    used, or taken from the disk cache.
+    """
+
+    target = "cpu"
+
+    def __init__(self, program: Program, request: str | None = None) -> None:
+        self._make: Callable[[], Program] = lambda: program
+        self._start(program.signature, request)
+
+    @classmethod
+    def remembered(cls, request: str | None, make: Callable[[], Program]) -> Kernel:
+        """A kernel for a request that may have been answered before; its program is made only when needed."""
+        answer = recall(request)
+        if answer is None:
+            return cls(make(), request)
+        kernel = cls.__new__(cls)
+        kernel._make = make
+        kernel._start(answer.signature, request, answer.objects)
+        return kernel
+
+    def _start(self, signature: Signature, request: str | None, objects: dict[str, str] | None = None) -> None:
+        self.signature = signature
+        self.__name__ = signature.name
+        self._request, self._objects = request, dict(objects or {})
+        self._codes: dict[str, MachineCode] = {}
+        self._sizes = tuple(signature.inputs.values())
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether its machine code was there before."""
+        return bool(self._objects)
+
+    @cached_property
+    def program(self) -> Program:
+        """The scalar program."""
+        return self._make()
+
+    @property
+    def operations(self) -> Operations:
+        """Exact operation counts for one state."""
+        return self.program.operations
+
+    @cached_property
+    def source(self) -> str:
+        """The scalar program, one readable line per value."""
+        return listing(self.program)
+
+    def explain(self) -> str:
+        """What the kernel takes, gives and costs."""
+        inputs = ", ".join(f"{k} (..., {n})" for k, n in self.program.inputs.items())
+        outputs = ", ".join(str(("...", *s)).replace("'", "") for s in self.program.shapes)
+        code = self.code(np.float64)
+        lines = [
+            f"{self.program.name}: {inputs} -> {outputs}",
+            f"  {self.operations} per state",
+            f"  {code.vector.lanes} float64 or {2 * code.vector.lanes} float32 states at once",
+        ]
+        unused = self.program.unused_inputs
+        if unused:
+            lines.append("  does not depend on " + ", ".join(f"{k}[{i}]" for k, i in unused))
+        return "\n".join(lines)
+
+    def jacobian(self, wrt: str) -> Kernel:
+        """A kernel for the exact derivatives with respect to one input, each (..., *output, length of wrt)."""
+        return Kernel(derivative.jacobian(self.program, wrt))
+
+    def jvp(self) -> Kernel:
+        """A kernel for directional derivatives: takes the inputs, then one direction per input."""
+        return Kernel(derivative.jvp(self.program))
+
+    def vjp(self) -> Kernel:
+        """A kernel for gradients of weighted outputs: takes inputs, then weights; gives one array per input."""
+        return Kernel(derivative.vjp(self.program))
+
+    def code(self, dtype: Any) -> MachineCode:
+        """The machine code for a precision."""
+        name = np.dtype(dtype).name
+        if name not in self._codes:
+            code = load_object(self._objects.get(name), dtype)
+            if code is None:
+                code = self._compile(dtype)
+                self._objects[name] = code.name
+                remember(self._request, self.signature, self._objects)
+            self._codes[name] = code
+        return self._codes[name]
+
+    def _compile(self, dtype: Any) -> MachineCode:
+        return compile_program(self.program, dtype)
+
+    @cached_property
+    def quick(self) -> Any:
+        """The same function with the least overhead for one float64 state; other calls go the checked way."""
+        return self.quick_before(self.__call__)
+
+    def quick_before(self, fallback: Callable[..., Any]) -> Any:
+        """The quick function that hands every call it cannot do itself to ``fallback``."""
+        code = self.code(np.float64)
+        if code.entry is None:
+            return fallback
+        return quick_function(code.entry, self.signature.name, fallback, code)
+
+    def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
+        """A function without arguments that runs on these very arrays and writes into ``out``.
+
+        All are float64 arrays, either single states (n,) or batches (states, n) with ``out`` contiguous. Change
+        their entries between calls; the quickest way for a control loop. It returns whether the result is sound.
+        """
+        inputs = [self._bindable(x, name) for x, name in zip(arrays, self.signature.inputs)]
+        if len(arrays) != len(self._sizes) or not self.signature.single:
+            raise InputError(f"bind {len(self._sizes)} arrays ({', '.join(self.signature.inputs)}) and one output")
+        batch = inputs[0].shape[:-1] if inputs else ()
+        if any(x.shape[:-1] != batch for x in inputs) or len(batch) > 1:
+            raise InputError(f"bound arrays are all (n,) or all (states, n), got {[x.shape for x in inputs]}")
+        self._outputs(out, batch, np.float64)
+        code = self.code(np.float64)
+        if code.bound is None:
+            return lambda: self.run(inputs, out, threads=1)[1]
+        work = code.workspace(3 * len(inputs) + 3)
+        words = [batch[0] if batch else -1, work.scratch_address, out.ctypes.data]
+        for x in [*inputs, out]:
+            words += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
+        return bound_function(code.bound, self.signature.name, words, (code, work, inputs, out))
+
+    def _bindable(self, x: Any, name: str) -> np.ndarray:
+        n = self.signature.inputs[name]
+        if not isinstance(x, np.ndarray) or x.dtype != np.float64 or not x.flags.aligned or x.shape[-1:] != (n,):
+            raise InputError(f"{name} must be an aligned float64 array of shape ({n},) or (states, {n}) to be bound")
+        return x
+
+    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Run on arrays in the order of :attr:`Program.inputs`; ``out`` receives the result in place.
+
+        ``out`` may be one of the inputs, but must not overlap one otherwise.
+
+        ``threads`` splits large batches; the default is one thread per core for batches that deserve it.
+        """
+        return self.run(arrays, out, threads)[0]
+
+    def run(self, arrays: Sequence[Any], out: Any = None, threads: int | None = None) -> tuple[Any, bool]:
+        """(the result, whether it is sound: False where a matrix that is inverted was singular in some state)."""
+        inputs = arrays if _plain(arrays, self._sizes) else None
+        dtype: Any = np.float64
+        if inputs is None:
+            inputs, dtype = self._checked(arrays)
+        batch = self._batch(inputs)
+        outputs = self._outputs(out, batch, dtype)
+        flat_in = [x if x.ndim == 2 and x.shape[:-1] == batch else _flattened(x, batch, x.shape[-1]) for x in inputs]
+        count = math.prod(batch)
+        flat_out = outputs
+        if len(batch) != 1:
+            flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.signature.shapes)]
+        failed = count > 0 and self._run(self.code(dtype), count, [*flat_in, *flat_out], threads)
+        return self.signature.result(list(outputs)), not failed
+
+    def _checked(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], Any]:
+        names = list(self.signature.inputs)
+        if len(arrays) != len(names):
+            raise InputError(f"{self.signature.name} takes {len(names)} arrays ({', '.join(names)}), got {len(arrays)}")
+        found = [np.asarray(x) for x in arrays]
+        for name, x in zip(names, found):
+            if x.dtype.kind not in "fiub":
+                raise InputError(f"{name} must hold real numbers, got dtype {x.dtype}")
+            n = self.signature.inputs[name]
+            if x.ndim == 0 or x.shape[-1] != n:
+                raise InputError(f"{name} must have shape (..., {n}), got {x.shape}")
+        single = all(x.dtype == np.float32 for x in found)
+        dtype = np.float32 if single else np.float64
+        return [x if x.dtype == dtype and x.flags.aligned else x.astype(dtype) for x in found], dtype
+
+    def _batch(self, inputs: Sequence[np.ndarray]) -> tuple[int, ...]:
+        first = inputs[0].shape[:-1] if inputs else ()
+        if all(x.shape[:-1] == first for x in inputs):
+            return first
+        try:
+            return np.broadcast_shapes(*(x.shape[:-1] for x in inputs))
+        except ValueError:
+            named = ", ".join(f"{k} {x.shape}" for k, x in zip(self.signature.inputs, inputs))
+            raise InputError(f"the batch dimensions do not fit together: {named}") from None
+
+    def _outputs(self, out: Any, batch: tuple[int, ...], dtype: Any) -> list[np.ndarray]:
+        if out is None:
+            return [np.empty(batch + s, dtype) for s in self.signature.shapes]
+        given = [out] if self.signature.single else list(out)
+        if len(given) != len(self.signature.shapes):
+            raise InputError(f"out must hold {len(self.signature.shapes)} arrays, got {len(given)}")
+        for y, s in zip(given, self.signature.shapes, strict=True):
+            shape = batch + s
+            fits = isinstance(y, np.ndarray) and y.shape == shape and y.dtype == dtype
+            if not fits or not (y.flags.c_contiguous and y.flags.writeable and y.flags.aligned):
+                raise InputError(f"out must be a writeable, C-contiguous {np.dtype(dtype).name} array of shape {shape}")
+        return given
+
+    def _run(self, code: MachineCode, count: int, arrays: list[np.ndarray], threads: int | None) -> bool:
+        """Whether a guard failed."""
+        workers = workers_for(count, threads)
+        if workers == 1:
+            return _call(code, count, arrays)
+        lanes = code.vector.lanes
+        share = -(-count // (workers * lanes)) * lanes
+        parts = [[x[s : s + share] for x in arrays] for s in range(0, count, share)]
+        return any(list(thread_pool().map(lambda part: _call(code, len(part[-1]), part), parts)))
+
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
+    """Whether these are aligned float64 arrays (states, n), which need no further look."""
+    if len(arrays) != len(sizes):
+        return False
+    for x, n in zip(arrays, sizes):
+        if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.ndim != 2 or x.shape[1] != n:
+            return False
+        if not x.flags.aligned:
+            return False
+    return True
+
+
+def workers_for(count: int, threads: int | None) -> int:
+    if threads is not None:
+        if threads < 1:
+            raise InputError(f"threads must be at least 1, got {threads}")
+        return min(threads, count)
+    return max(1, min(os.cpu_count() or 1, count // _STATES_PER_THREAD))
+
+
+@lru_cache(maxsize=1)
+def thread_pool() -> ThreadPoolExecutor:
+    """Threads that wait for work; made when a large batch first comes."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="linkwise")
+
+
+if hasattr(os, "register_at_fork"):  # a forked child has the pool but none of its threads
+    os.register_at_fork(after_in_child=thread_pool.cache_clear)
+
+
+def _flattened(x: np.ndarray, batch: tuple[int, ...], n: int) -> np.ndarray:
+    """(states, n) without copying where strides allow; an input without a batch is read again for each state."""
+    if x.ndim == 1:
+        return np.broadcast_to(x, (math.prod(batch), n))
+    return np.broadcast_to(x, (*batch, n)).reshape(math.prod(batch), n)
+
+
+def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> bool:
+    """Run the machine code; whether a guard failed."""
+    work = code.workspace(3 * len(arrays))
+    if code.on_objects is not None:
+        work.table[: len(arrays)] = [id(x) for x in arrays]
+        failed = code.on_objects(count, work.table_address, work.scratch_address)
+    else:
+        words = [w for x in arrays for w in (x.__array_interface__["data"][0], x.strides[0], x.strides[-1])]
+        work.table[:] = words
+        failed = code.function(count, work.table_address, work.scratch_address)
+    code.spare.append(work)
+    return bool(failed)

@@ -1,0 +1,94 @@
+"""What was asked for, as a key: the same robot, function and library give the same code without tracing again.
+
+Beside the object code, which is kept under everything that determines it (:mod:`.disk_cache`), a small entry per
+request says which object code answers it and what that code takes and gives. A change of any file of linkwise, of
+the robot or of the arguments makes another key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..program.trace import Signature
+from . import disk_cache as cache
+from .engine import host, llvm_version
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Which object code answers a request, and what it takes and gives."""
+
+    signature: Signature
+    objects: dict[str, str]  # precision → name of the object code
+
+
+def request(
+    robot: Any, name: str, arrays: Sequence[str], fixed: Mapping[str, Any], parameters: Sequence[str] = ()
+) -> str | None:
+    """The key of a request, or None where it cannot have one (an argument of a user's own making)."""
+    plain = {k: v for k, v in fixed.items() if isinstance(v, (str, int, float, bool, tuple))}
+    if len(plain) < len(fixed) or not all(
+        isinstance(x, str) for v in plain.values() if isinstance(v, tuple) for x in v
+    ):
+        return None
+    ours = [type(robot), *(type(j.kind) for j in robot.joints)]
+    if not all(kind.__module__.partition(".")[0] == "linkwise" for kind in ours):
+        return None  # what a user's own class does is not in the key
+    body = pickle.dumps(robot.__getstate__(), protocol=5)
+    text = repr((name, tuple(arrays), sorted(fixed.items()), tuple(parameters)))
+    return cache.key(hashlib.sha256(body).hexdigest(), text, library_fingerprint(), repr(host()))
+
+
+def _is_plain(x: Any) -> bool:
+    return all(map(_is_plain, x)) if isinstance(x, tuple) else isinstance(x, (str, int, float))
+
+
+@lru_cache(maxsize=1)
+def library_fingerprint() -> str:
+    """Changes with any source file of linkwise, and with the versions of NumPy and LLVM."""
+    root = Path(__file__).parents[2]
+    stats = sorted((str(p), s.st_mtime_ns, s.st_size) for p, s in _files(root))
+    return cache.key(repr(stats), np.__version__, llvm_version())
+
+
+def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                yield from _files(Path(entry.path))
+            elif entry.name.endswith(".py"):
+                yield entry.path, entry.stat()
+
+
+def recall(key: str | None) -> Answer | None:
+    """The answer stored for a request."""
+    data = None if key is None else cache.read(key, cache.ANSWER)
+    if data is None:
+        return None
+    found = json.loads(data)
+    shapes = tuple(tuple(s) for s in found["shapes"])
+    return Answer(Signature(found["name"], found["inputs"], shapes, found["single"]), found["objects"])
+
+
+def remember(key: str | None, signature: Signature, objects: Mapping[str, str]) -> None:
+    """Store an answer; results that are more than arrays in a tuple are traced again next time."""
+    if key is None or not (signature.single or signature.structure is None):
+        return
+    text = {
+        "name": signature.name,
+        "inputs": signature.inputs,
+        "shapes": signature.shapes,
+        "single": signature.single,
+        "objects": dict(objects),
+    }
+    cache.write(key, json.dumps(text).encode(), cache.ANSWER)

@@ -1,0 +1,82 @@
+"""Kernels whose code loops over the bodies."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...symbols.scalar import Operations
+from ..llvm.rolled import rolled_ir, scratch_vectors, tables
+from ..program.listing import rolled_listing
+from ..rolled.program import RolledProgram
+from .engine import MachineCode, compile_ir, host
+from .kernel import Kernel
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
+class RolledKernel(Kernel):
+    """A kernel whose code loops over the bodies, for long chains and big trees."""
+
+    def __init__(self, program: RolledProgram, model: Any) -> None:
+        self._rolled = program
+        self._integers, self._numbers = tables(program, model)
+        self._kept: list[np.ndarray] = []
+        self._start(program.signature, None)
+
+    @property
+    def operations(self) -> Operations:
+        return self._rolled.operations
+
+    @property
+    def length(self) -> int:
+        """How many values its code computes, each once."""
+        return self._rolled.length
+
+    @property
+    def scratch_bytes(self) -> int:
+        """How much memory each thread works in."""
+        return scratch_vectors(self._rolled) * host().vector_bytes
+
+    @cached_property
+    def source(self) -> str:
+        """What each class of bodies does in each phase."""
+        return rolled_listing(self._rolled)
+
+    def explain(self) -> str:
+        """What the kernel takes, gives and costs."""
+        inputs = ", ".join(f"{k} (..., {n})" for k, n in self.signature.inputs.items())
+        outputs = ", ".join(f"(..., {', '.join(map(str, shape))})" for shape in self.signature.shapes)
+        bodies, walks = len(self._rolled.parents), [w for loop in self._rolled.loops for w in loop.walks]
+        classes = _count(len(self._rolled.classes), "class", "classes")
+        walked = f", then {_count(len(walks), 'walk', 'walks')} from body to body" if walks else ""
+        return (
+            f"{self.signature.name}: {inputs} -> {outputs}\n"
+            f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies of {classes}"
+            f"{walked}\n"
+            f"  {self.operations} per state, {self.operations.total / bodies:.0f} per body"
+        )
+
+    @property
+    def program(self) -> Any:
+        raise InputError(
+            "rolled code has no scalar program, and so no derivatives of its own; compile with rolled=False, or use"
+            " robot.linearize_forward and the like"
+        )
+
+    def code(self, dtype: Any) -> MachineCode:
+        name = np.dtype(dtype).name
+        if name not in self._codes:
+            vector = host().vector(dtype)
+            code = compile_ir(rolled_ir(self._rolled, vector), vector)
+            numbers = np.ascontiguousarray(self._numbers, dtype=dtype)
+            self._kept += [numbers]
+            code.set_pointer("lw_integers", self._integers.ctypes.data)
+            code.set_pointer("lw_numbers", numbers.ctypes.data)
+            self._codes[name] = code
+        return self._codes[name]

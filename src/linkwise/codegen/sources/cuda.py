@@ -1,0 +1,197 @@
+"""CUDA target: one self-contained .cu file and a header for each function.
+
+Three functions, from the inside out, with T double (or float):
+
+``__device__ void NAME_state(size_t stride, const T *in1, …, T *out1, …)``: one state, all values in registers;
+element i of each array lies at ``[i * stride]``.
+
+``__global__ void NAME_kernel(size_t batch, …)``: one thread per state, in a loop with the grid's stride. Element i of
+state s lies at ``[i * batch + s]``, so that the threads of a warp read and write neighbouring numbers.
+
+``cudaError_t NAME_cuda(size_t batch, …, cudaStream_t stream)``: launches the kernel; the header declares it for C and
+C++. Nothing is allocated, copied or waited for, nothing but the CUDA runtime is needed. NVRTC leaves this one out and
+needs no file beside the source.
+
+Comparisons, choices and functions are those of the C target; a sine and a cosine of one angle are one ``sincos``.
+Inputs and outputs must not overlap. A singular mass matrix shows as infinite or NaN results of that state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...symbols.scalar import Scalar
+from ..program.schedule import schedule_for_threads
+from .source import Expressions, Source, argument
+
+THREADS = 128  # per block: every thread may then use all the 255 registers that a thread can have
+_MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
+_REGISTERS = {"float64": 110, "float32": 220}  # for values, two words or one; the others hold addresses and temporaries
+
+_OWN_NAMES = frozenset(
+    """stride batch state step blocks arguments stream size_t dim3 threadIdx blockIdx blockDim gridDim warpSize
+    cudaError_t cudaStream_t cudaSuccess cudaLaunchKernel""".split()  # noqa: SIM905
+)
+
+# NVRTC has no <math.h>; only programs with such constants, as the limits of a joint without any, get these lines.
+_NOT_FINITE = """#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fc00000)
+#endif
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class CudaSource(Source):
+    """A function as CUDA source: ``source`` and ``header`` are texts, :meth:`write` puts them into a folder.
+
+    ``kernel`` names the kernel, which takes at most :data:`THREADS` threads per block.
+    """
+
+    target = "cuda"
+    ending = ".cu"
+
+    @property
+    def name(self) -> str:
+        """The launcher's name; other than the C target's, so that one program can have both."""
+        return f"{super().name}_cuda"
+
+    @property
+    def kernel(self) -> str:
+        """The name of the batch kernel."""
+        return f"{super().name}_kernel"
+
+    @property
+    def state(self) -> str:
+        """The name of the device function for one state."""
+        return f"{super().name}_state"
+
+    @property
+    def prototype(self) -> str:
+        return f"cudaError_t {self.name}(size_t batch, {self._parameters()}, cudaStream_t stream)"
+
+    @cached_property
+    def header(self) -> str:
+        note = f"""{self.program.name} of {self.robot} for many states on a CUDA device; {self.operations} per state.
+
+   All arrays are of {self.number} and in device memory. Element i of state s lies at [i * batch + s].
+   Inputs and outputs must not overlap.
+{self._lengths()}
+
+   {self.name} launches the work on the stream and does not wait for it. It returns what the launch
+   returns; errors of the run itself show at the next call that waits. Batches of 0 states are nothing to do.
+   Nothing is allocated. A singular mass matrix shows as infinite or NaN results of that state.
+
+   For kernels of your own, {self.name}.cu also has
+     {self.kernel}(batch, arrays): the __global__ function behind it,
+       at most {THREADS} threads per block, any number of blocks;
+     {self.state}(stride, arrays): the __device__ function for one state,
+       element i at [i * stride].
+   NVRTC compiles the file as it is, without this header."""
+        return self._header(note, "#include <stddef.h>\n#include <cuda_runtime_api.h>\n")
+
+    def _lengths(self) -> str:
+        names = self._arguments()
+        lines = [f"     {names[name]}: {n} x batch numbers" for name, n in self.program.inputs.items()]
+        for name, shape in self._outputs().items():
+            lines.append(f"     {name}: {' x '.join(map(str, shape or (1,)))} x batch numbers, row by row, written")
+        return "\n".join(lines)
+
+    @cached_property
+    def source(self) -> str:
+        body = "\n".join(self._statements())
+        constants = _NOT_FINITE if "INFINITY" in body or "NAN" in body else ""
+        return (
+            f"/* {self.name}.h says what is here. */\n"
+            f'#ifndef __CUDACC_RTC__\n#include "{self.name}.h"\n#endif\n{constants}\n'
+            f"__device__ __forceinline__ void {self.state}(size_t stride, {self._parameters('__restrict__ ')})\n"
+            f"{{\n{body}\n}}\n\n{self._kernel()}\n{self._launcher()}"
+        )
+
+    def _kernel(self) -> str:
+        arrays = ", ".join(f"{name} + state" for name in self._all_arguments())
+        # "1" block per multiprocessor suffices: without it ptxas gives long programs 32 registers and spills the rest.
+        return f"""extern "C" __global__ void __launch_bounds__({THREADS}, 1)
+{self.kernel}(size_t batch, {self._parameters("__restrict__ ")})
+{{
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t state = (size_t)blockIdx.x * blockDim.x + threadIdx.x; state < batch; state += step)
+        {self.state}(batch, {arrays});
+}}
+"""
+
+    def _launcher(self) -> str:
+        pointers = ", ".join(f"&{name}" for name in self._all_arguments())
+        return f"""#ifndef __CUDACC_RTC__
+extern "C" {self.prototype}
+{{
+    if (batch == 0)
+        return cudaSuccess;
+    const size_t blocks = (batch - 1) / {THREADS} + 1;
+    void *arguments[] = {{&batch, {pointers}}};
+    return cudaLaunchKernel({self.kernel}, dim3((unsigned)(blocks < {_MOST_BLOCKS} ? blocks : {_MOST_BLOCKS})),
+                            dim3({THREADS}), arguments, 0, stream);
+}}
+#endif
+"""
+
+    def _arguments(self) -> dict[str, str]:
+        """What each input is called in the code."""
+        return {name: argument(name, _OWN_NAMES) for name in self.program.inputs}
+
+    def _all_arguments(self) -> list[str]:
+        return [*self._arguments().values(), *self._outputs()]
+
+    def _parameters(self, qualifier: str = "") -> str:
+        inputs = [f"const {self.number} *{qualifier}{name}" for name in self._arguments().values()]
+        outputs = [f"{self.number} *{qualifier}{name}" for name in self._outputs()]
+        return ", ".join([*inputs, *outputs])
+
+    def _statements(self) -> list[str]:
+        """One state. A result is written as soon as it is known, which frees its register."""
+        names = self._arguments()
+        values = Expressions(self.dtype)
+        nodes = schedule_for_threads(self.program.roots, _REGISTERS[self.dtype])
+        angles = _angles_with_both(nodes)
+        places: dict[int, list[str]] = {}
+        constants: list[str] = []
+        for name, i, x in self._entries():
+            place = f"{name}[{_place(i)}]"
+            if isinstance(x, Scalar):
+                places.setdefault(id(x), []).append(place)
+            else:
+                constants.append(f"    {place} = {values[x]};")
+        used = {node.args[0] for node in nodes if node.op == "input"}
+        lines = [f"    (void){names[name]};" for name in names if name not in used]
+        for node in nodes:
+            if node.op == "input":
+                name, i = node.args
+                lines.append(f"    const {self.number} {values.variable(node)} = {names[name]}[{_place(i)}];")
+            elif node.op in ("sin", "cos") and id(node.args[0]) in angles:
+                if node not in values:
+                    lines += self._sine_and_cosine(values, *angles[id(node.args[0])])
+            else:
+                right = values.right_side(node)
+                lines.append(f"    const {self.number} {values.variable(node)} = {right};")
+            lines += [f"    {place} = {values[node]};" for place in places.get(id(node), ())]
+        lines += constants
+        return lines if any("stride]" in line for line in lines) else ["    (void)stride;", *lines]
+
+    def _sine_and_cosine(self, values: Expressions, sine: Scalar, cosine: Scalar) -> list[str]:
+        angle, s, c = values[sine.args[0]], values.variable(sine), values.variable(cosine)
+        return [f"    {self.number} {s}, {c};", f"    sincos{values.suffix}({angle}, &{s}, &{c});"]
+
+
+def _angles_with_both(nodes: Iterable[Scalar]) -> dict[int, tuple[Scalar, Scalar]]:
+    """The angles of which both sine and cosine are needed: id → the two."""
+    sines, cosines = ({id(n.args[0]): n for n in nodes if n.op == op} for op in ("sin", "cos"))
+    return {angle: (sine, cosines[angle]) for angle, sine in sines.items() if angle in cosines}
+
+
+def _place(i: int) -> str:
+    """Where element i lies."""
+    return "0" if i == 0 else "stride" if i == 1 else f"{i} * stride"

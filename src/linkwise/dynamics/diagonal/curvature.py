@@ -1,0 +1,119 @@
+"""Is a robot globally diagonalisable? The curvature of the metric that its mass matrix is.
+
+Coordinates ϑ(θ) in which 𝓜 is the unit matrix everywhere exist, locally, where and only where the Riemann tensor of
+𝓜 vanishes (Diagonalized dynamics paper Lemma 2.2). The tensor is taken in the directions of the velocity v. Where v
+is no rate of coordinates (quaternions, planar joints), 𝓜 is first written in exponential coordinates x about q:
+v = J(x)ẋ with J = I − ½ad_x + ⅙ad_x² − …, of which two orders enter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import arrays
+from ...arrays import Array
+from ...errors import InputError, NotAdmittedError
+from ...model.joints.kinds import Custom, JointKind
+from ...model.model import Model
+from ...spatial import cross_motion
+from .. import mass
+from .mass_sensitivity import mass_matrix_sensitivity
+
+_STEP = 1e-30  # of complex-step derivatives, exact to rounding
+
+
+def curvature(model: Model, q: Array) -> Array:
+    """R_hijk, (..., nv, nv, nv, nv): the Riemann symbols of the first kind of 𝓜 ((2.5), Lemma 2.2)."""
+    return _curvature(model, q)[0].astype(q.dtype)
+
+
+def is_flat(model: Model, q: Array, tolerance: float) -> bool:
+    """Whether every R_hijk vanishes at all the configurations q, beside the terms it is made of."""
+    R, size = _curvature(model, q)
+    return bool((np.abs(R) <= tolerance * size).all())
+
+
+def _curvature(model: Model, q: Array) -> tuple[np.ndarray, np.ndarray]:
+    """R_hijk and the size of what was added up for it, in float64."""
+    if not arrays.is_eager(q) or np.iscomplexobj(q):
+        raise InputError("the curvature is made of complex-step derivatives and needs real NumPy configurations")
+    q = q.astype(np.float64)
+    if model.nv == 0:
+        return np.zeros((*q.shape[:-1], 0, 0, 0, 0)), np.zeros((*q.shape[:-1], 0, 0, 0, 0))
+    with np.errstate(invalid="ignore"):  # NaN stays in its state, and is no news
+        g, first, second = _metric(model, q)
+
+    # [ij, k] = ½ (∂_j g_ik + ∂_i g_jk − ∂_k g_ij)
+    christoffel = 0.5 * (
+        np.einsum("...jik->...ijk", first) + np.einsum("...ijk->...ijk", first) - np.einsum("...kij->...ijk", first)
+    )
+    raised = christoffel @ np.linalg.inv(g)[..., None, :, :]  # {l over ij}
+    products = np.einsum("...ijl,...hkl->...hijk", raised, christoffel)
+    terms = [
+        0.5 * np.einsum("...ijhk->...hijk", second),
+        0.5 * np.einsum("...hkij->...hijk", second),
+        -0.5 * np.einsum("...ikhj->...hijk", second),
+        -0.5 * np.einsum("...hjik->...hijk", second),
+        products,
+        -np.einsum("...hikj->...hijk", products),
+    ]
+    # Where 𝓜 is constant all terms are rounding errors of 𝓜 itself, per radian and metre.
+    scale = np.sqrt(np.sqrt(np.einsum("...ii->...i", g)))
+    own = np.einsum("...h,...i,...j,...k->...hijk", scale, scale, scale, scale)
+    return sum(terms), own + sum(np.abs(t) for t in terms)
+
+
+def _metric(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """g, ∂_i g and ∂_i∂_j g at x = 0 of the metric g = J*𝓜J in exponential coordinates x about q."""
+    n = model.nv
+    M, M_i = mass.composite(model, q), mass_matrix_sensitivity(model, q)
+    ahead = _moved(model, q[..., None, :], 1j * _STEP * np.eye(n))
+    M_ji = mass_matrix_sensitivity(model, ahead).imag / _STEP  # d/dt of M_i along direction j
+    M_ij = 0.5 * (M_ji + np.swapaxes(M_ji, -4, -3))
+
+    ad = _brackets(model)  # (i, n, n)
+    J_i = -0.5 * ad
+    pairs = ad[:, None] @ ad[None, :]
+    J_ij = (pairs + np.swapaxes(pairs, 0, 1)) / 6.0
+
+    half = M[..., None, :, :] @ J_i
+    first = M_i + half + half.mT
+    # ½ of what is not ∂_i∂_j 𝓜: 𝓜J_ij + 𝓜_jJ_i + 𝓜_iJ_j + J_i*𝓜J_j, symmetrised below
+    mixed = M_i[..., None, :, :, :] @ J_i[:, None]
+    inner = J_i[:, None].mT @ (M[..., None, None, :, :] @ J_i[None, :])
+    half2 = M[..., None, None, :, :] @ J_ij + mixed + np.swapaxes(mixed, -4, -3) + inner
+    return M, first, M_ij + half2 + half2.mT
+
+
+def _moved(model: Model, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+    """q ⊕ dv."""
+    parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(model.joints, model.q_slices, model.v_slices)]
+    batch = np.broadcast_shapes(q.shape[:-1], dv.shape[:-1])
+    return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
+
+
+def _brackets(model: Model) -> np.ndarray:
+    """ad_i, (nv, nv, nv): column j of ad_i is the bracket [e_i, e_j] of two directions of one joint."""
+    out = np.zeros((model.nv,) * 3)
+    for joint, where in zip(model.joints, model.v_slices):
+        if not _adds(joint.kind):
+            out[where, where, where] = _joint_brackets(joint.name, joint.kind)
+    return out
+
+
+def _adds(kind: JointKind) -> bool:
+    """Whether v is the rate of q, so that directions commute."""
+    return type(kind).integrate is JointKind.integrate or (isinstance(kind, Custom) and kind.commutes)
+
+
+def _joint_brackets(name: str, kind: JointKind) -> np.ndarray:
+    H = kind.H_star
+    r = H.shape[1]
+    crossed = np.stack([cross_motion(np.repeat(H[:, i : i + 1], r, axis=1), H) for i in range(r)])  # (i, 6, j)
+    out = np.linalg.pinv(H) @ crossed
+    if np.abs(H @ out - crossed).max() > 1e-9 * np.abs(H).max() ** 2:
+        raise NotAdmittedError(
+            f"joint {name!r} is non-holonomic (its directions do not close under brackets): the velocities of such a"
+            " robot span no configuration space whose curvature could be asked for"
+        )
+    return out

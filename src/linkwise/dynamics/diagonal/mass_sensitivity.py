@@ -1,0 +1,52 @@
+"""How the mass matrix depends on the configuration: M_θi, one matrix per direction of motion."""
+
+from __future__ import annotations
+
+from ... import arrays
+from ...arrays import Array
+from ...model.model import Model
+from ...spatial import cross_force
+from ...sweeps import ancestors
+from ..inverse import inertia_forces
+from ..links import Links, evaluate
+
+
+def mass_matrix_sensitivity(model: Model, q: Array) -> Array:
+    """∂𝓜/∂θ_i, (..., nv, nv, nv), i first: the derivative of 𝓜 along the i-th direction of the velocity.
+
+    M_θi = Hφ[𝓗ⁱφM + Mφ*𝓗ⁱ*]φ*H* (Diagonalized dynamics paper Identity 6.3), with 𝓗ⁱ = S[h_i] at the body that
+    direction i moves. For joints of several degrees of freedom the first φ is φ̃ (a joint's own map does not see its
+    motion), a map that turns in its body adds H°, and rotors turn with what carries them.
+    """
+    links = evaluate(model, q)
+    f = _unit_forces(links)
+    out: list[Array] = []
+    for k, r in enumerate(links.sizes):
+        for i in range(r):
+            half = _half(model, links, k, i, f[k])
+            out.append(half + half.mT)
+    return arrays.stack(out, axis=-3) if out else arrays.zeros((*q.shape[:-1], 0, 0, 0), like=q)
+
+
+def _unit_forces(links: Links) -> list[Array]:
+    """φMφ*H* (and what rotors add), (..., 6, nv) per body: the link forces of unit joint accelerations, at rest."""
+    columns = links.split_rows(arrays.eye(links.nv, like=links.q))
+    still = arrays.zeros((6, links.nv), like=links.q)
+    return inertia_forces(links, columns, [still] * len(columns), None, still)[1]
+
+
+def _half(model: Model, links: Links, k: int, i: int, f: Array) -> Array:
+    """Hφ̃𝓗ⁱφMφ*H* + H°φMφ*H*: rows of the joints inboard of body k, and of joint k where its map turns."""
+    direction = arrays.eye(links.sizes[k], like=links.q)[:, i : i + 1]
+    blocks: dict[tuple[int, int], Array] = {}
+    kind = model.constants(links.q.dtype)[k].kind
+    H_ring = kind.map_derivative(links.q[..., model.q_slices[k]], direction)
+    if H_ring is not None:
+        blocks[k, 0] = H_ring.mT @ f
+    x, outer = cross_force(links.H[k].mT @ direction, f), k
+    for j in ancestors(links.parents, k):
+        x = links.phi[outer] @ x
+        if links.sizes[j]:
+            blocks[j, 0] = links.H[j] @ x
+        outer = j
+    return arrays.from_blocks(blocks, links.sizes, [links.nv], like=links.q)

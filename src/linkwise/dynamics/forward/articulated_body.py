@@ -1,0 +1,205 @@
+"""Forward dynamics in O(N): the articulated-body algorithm and FD1 to FD4.
+
+Each returns a :class:`Forward`: the joint accelerations β̇ and the quantities met on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...arrays import Array
+from ...model.model import Model
+from ...spatial import Transform
+from ...sweeps import inward, outward, unzip
+from ..articulated import Articulated, articulated, smooth, whiten, with_exact_rows
+from ..inverse import inertia_forces, split_forces
+from ..kinematics import classical, tip_transforms
+from ..links import (
+    Links,
+    accelerations,
+    base_acceleration,
+    coriolis_accelerations,
+    evaluate,
+    gyroscopic_forces,
+    no_motion,
+    velocities,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """β̇ as columns per joint, and named quantities, each a list with one entry per body."""
+
+    links: Links
+    beta_dot: list[Array]
+    quantities: dict[str, list[Array]] = field(default_factory=dict)
+
+    @property
+    def acceleration(self) -> Array:
+        """β̇, (..., nv)."""
+        return self.links.join(self.beta_dot)
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Everything of a state (q, v) with joint forces T that the forward algorithms share."""
+
+    links: Links
+    V: list[Array]
+    a: list[Array]
+    b: list[Array]
+    T: list[Array]
+    base: Array
+
+
+def prepare(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> State:
+    links = evaluate(model, q)
+    beta = links.split(v)
+    V = velocities(links, beta)
+    a = coriolis_accelerations(model, links, V, beta)
+    b = gyroscopic_forces(model, links, V, beta, split_forces(external))
+    return State(links, V, a, b, links.split(tau), base_acceleration(model, q))
+
+
+def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:
+    """The full articulated-body algorithm (Unified formulation paper (56), Lemma 6.5, (60); math notes 8.1).
+
+    inward   z = Σφz⁺ + Pa + b,  ε = T − Hz,  ν = D⁻¹ε,  z⁺ = z + Gε
+    outward  α⁺ = φ*α(k+1),  β̇ = ν − G*α⁺,  α = α⁺ + H*β̇ + a
+
+    With z₀ = z − Pa and ε₀ = T − Hz₀ the same is z⁺ = z₀ + Gε₀ + P⁺a and β̇ = D⁻¹ε₀ − G*(α⁺ + a), which is
+    what is computed: HP⁺ = 0, so P⁺a costs less than Pa. A gyroscopic rotor's s adds s*a to T.
+    """
+    x = prepare(model, q, v, tau, external)
+    links, art = x.links, articulated(x.links)
+    T = [t if s is None else t + s.mT @ a for t, s, a in zip(x.T, links.s, x.a)]
+
+    def correct(
+        gathered: Any, phi: Transform, H: Array, P_plus: Array, D_inverse: Array, G: Array, *rest: Array
+    ) -> Any:
+        a, b, T, Gamma = rest
+        z = gathered + b
+        epsilon = T - H @ z
+        z_plus = z + G @ epsilon
+        if Gamma is None:
+            z_plus = with_exact_rows(H, z_plus, T)  # Hz⁺ = T, as HG = I
+        z_plus = z_plus + P_plus @ a
+        return phi @ z_plus, (z, D_inverse @ epsilon, z_plus)
+
+    data = (links.phi, links.H, art.P_plus, art.D_inverse, art.G, x.a, x.b, T, links.Gamma)
+    z, nu, z_plus = unzip(inward(links.parents, correct, 0, *data), 3)
+
+    def accelerate(outer: Any, phi: Transform, H: Array, G: Array, nu: Array, a: Array) -> Any:
+        alpha_plus = phi.T @ outer[0]
+        moved = alpha_plus + a
+        beta_dot = nu - G.mT @ moved
+        return moved + H.mT @ beta_dot, beta_dot, alpha_plus
+
+    values = outward(links.parents, accelerate, (x.base, None, None), links.phi, links.H, art.G, nu, x.a)
+    alpha, beta_dot, alpha_plus = unzip(values, 3)
+    quantities = {"V": x.V, "a": x.a, "b": x.b, **_inertias(art), **_predictions(x, art, z)}
+    quantities |= {"z_plus": z_plus, "alpha": alpha, "alpha_plus": alpha_plus}
+    return Forward(links, beta_dot, quantities)
+
+
+def _predictions(x: State, art: Articulated, z: list[Array]) -> dict[str, list[Array]]:
+    """z, ε and ν of 8.1 from z₀."""
+    full = [z0 + P @ a for z0, P, a in zip(z, art.P, x.a)]
+    epsilon = [T - H @ y for T, H, y in zip(x.T, x.links.H, full)]
+    return {"z": full, "epsilon": epsilon, "nu": [Di @ e for Di, e in zip(art.D_inverse, epsilon)]}
+
+
+def _inertias(art: Articulated) -> dict[str, list[Array]]:
+    return {"P": art.P, "D": art.D, "G": art.G, "P_plus": art.P_plus}
+
+
+def bias_free_forces(x: State) -> list[Array]:
+    """T' = T − Hφ[Mφ*a + b]: what is left for 𝓜β̇ (JPL 88-11 (3.22), (3.23))."""
+    bias, _ = inertia_forces(x.links, no_motion(x.links), x.a, x.b, x.base)
+    return [T - c for T, c in zip(x.T, bias)]
+
+
+def fd1(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:
+    """θ̈ = (I − HψK)* D⁻¹ (I − HψK) T', four sweeps (OA "Algorithm FD" (4.7), (4.8); JPL FD1 (4.17)–(4.22))."""
+    x = prepare(model, q, v, tau, external)
+    art = articulated(x.links)
+    T = bias_free_forces(x)
+    epsilon = whiten(x.links, art, T)
+    nu = [Di @ e for Di, e in zip(art.D_inverse, epsilon)]
+    beta_dot, lam = smooth(x.links, art, nu)
+    quantities = {**_inertias(art), "T_prime": T, "epsilon": epsilon, "nu": nu, "lambda": lam}
+    return Forward(x.links, beta_dot, quantities)
+
+
+def fd2(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:
+    """FD1 and the accelerations of all links, α = λ + φ*a, and of the tips (JPL FD2 (5.5)–(5.7)).
+
+    ``alpha_tip`` holds α(0) = φ*(1,0) α(1) + a(0) of each of the model's tips, classical, in world axes.
+    """
+    x = prepare(model, q, v, tau, external)
+    first = fd1(model, q, v, tau, external)
+    zeta = _propagated(x)
+    alpha = [l + z for l, z in zip(first.quantities["lambda"], zeta)]
+    tips = _tip_accelerations(model, x, alpha)
+    return Forward(first.links, first.beta_dot, {**first.quantities, "zeta": zeta, "alpha": alpha, "alpha_tip": tips})
+
+
+def _tip_accelerations(model: Model, x: State, alpha: list[Array]) -> list[Array]:
+    bodies = [model.frame(f)[0] for f in model.tips]
+    tips = tip_transforms(model, x.links, model.tips)
+    return [classical(tip.T @ alpha[k], tip.T @ x.V[k]) for k, tip in zip(bodies, tips)]
+
+
+def _propagated(x: State) -> list[Array]:
+    """ζ = φ*a, gravity included."""
+    return accelerations(x.links, no_motion(x.links), x.a, x.base)
+
+
+def fd3(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:
+    """ε = T − Hψ[KT + Mφ*a + b], θ̈ = (I − HψK)* D⁻¹ε, three sweeps (JPL FD3 (5.8)–(5.10))."""
+    x = prepare(model, q, v, tau, external)
+    links, art = x.links, articulated(x.links)
+    zeta = _propagated(x)
+    T = [
+        t if s is None else t - s.mT @ (phi.T @ (x.base if p < 0 else zeta[p]))
+        for t, s, phi, p in zip(x.T, links.s, links.phi, links.parents)
+    ]
+
+    def step(gathered: Any, phi: Transform, H: Array, G: Array, M: Any, zeta: Array, b: Array, T: Array) -> Any:
+        z = gathered + M @ zeta + b
+        epsilon = T - H @ z
+        return phi @ (z + G @ epsilon), epsilon  # ψz + KT = φ(z + Gε)
+
+    epsilon = inward(links.parents, step, 0, links.phi, links.H, art.G, links.M, zeta, x.b, T)
+    nu = [Di @ e for Di, e in zip(art.D_inverse, epsilon)]
+    beta_dot, lam = smooth(links, art, nu)
+    return Forward(links, beta_dot, {**_inertias(art), "zeta": zeta, "epsilon": epsilon, "nu": nu, "lambda": lam})
+
+
+def fd4(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:
+    """Three sweeps without φ*a (JPL FD4 (5.13)–(5.17), Identity A.7). Its z is that of 8.1 less Pa.
+
+    inward   z = Σ ψ[z + Pa](k−1) + K T(k−1) + b,  ε = T − Hz,  ν = D⁻¹ε
+    outward  β̇ = ν − K*λ(k+1) − G*a,  λ = ψ*λ(k+1) + H*ν + (I − GH)*a = α
+    """
+    x = prepare(model, q, v, tau, external)
+    links, art = x.links, articulated(x.links)
+
+    def step(gathered: Any, phi: Transform, H: Array, P: Array, G: Array, a: Array, b: Array, T: Array) -> Any:
+        z = gathered + b
+        moved = z + P @ a
+        return phi @ (moved - G @ (H @ moved) + G @ T), (z, T - H @ z)
+
+    kept = inward(links.parents, step, 0, links.phi, links.H, art.P, art.G, x.a, x.b, x.T)
+    z, epsilon = unzip(kept, 2)
+    nu = [Di @ e for Di, e in zip(art.D_inverse, epsilon)]
+
+    def back(outer: Any, phi: Transform, H: Array, P: Array, D_inverse: Array, G: Array, nu: Array, a: Array) -> Any:
+        carried = phi.T @ outer[1]
+        beta_dot = nu - G.mT @ carried - D_inverse @ (H @ (P @ a))  # D⁻¹HPa = G*a (no gyroscopic rotor)
+        return beta_dot, carried + H.mT @ beta_dot + a
+
+    data = (links.phi, links.H, art.P, art.D_inverse, art.G, nu, x.a)
+    beta_dot, lam = unzip(outward(links.parents, back, (None, x.base), *data), 2)
+    return Forward(links, beta_dot, {**_inertias(art), "z": z, "epsilon": epsilon, "nu": nu, "lambda": lam})

@@ -1,0 +1,223 @@
+"""Algorithm 6: 𝓜⁻¹, A_C and B_C in O(n²), without forming or inverting 𝓜 (Linearized dynamics paper Lemma 4.9).
+
+Rows X_i(j) = ((I − HψK)*D⁻¹Hψ)(i, j) start at U(i) and are carried from body to body. On a chain they give the
+lower triangle by themselves and the upper one through E_A, E_B and Q (LD (4.23)–(4.25)). On a tree the bodies
+beside i are reached through a common ancestor a, where X_i(a) = −W_i(a)Υ(a) (math notes III.2): either the row
+is carried on outward from a, or the columns of j are carried inward to a and meet it there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ... import arrays
+from ...arrays import Array
+from ...spatial import Transform
+from ...sweeps import Loop, Pairs, ancestors, inward_from_each, outward, outward_from_each, unzip
+from ..articulated import Articulated
+from ..joint_matrix import joint_matrix
+from ..links import Links
+from ..mass_inverse import compliances, next_row, past_joint
+from .forward import articulated_columns, hat_quantities, refuse_spinning_rotors
+from .inverse import like
+from .variations import Motion, joint_variations, turned_forces, without_free_bases
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Everything of one body that the rows read."""
+
+    links: Links
+    art: Articulated
+    vartheta_q: list[Array]  # (..., 6, r)
+    Y_A: list[Array]  # (..., 6, r)
+    Y_B: list[Array]
+    L: list[Array]  # (..., r, r), the diagonal blocks of 𝓜⁻¹
+    U: list[Array]  # (..., r, 6)
+    Upsilon: list[Array]  # (..., 6, 6)
+    E_A: list[Array]  # (..., 6, r)
+    E_B: list[Array]
+    Q: list[Array]  # (..., 3, r), angular half of Q(p, k) before it is carried to p
+    own: list[Any]  # (..., r, r), what a force turned by its own joint gives it, or None
+    answers: dict[int, Any]  # what free bases answer by themselves, by body
+
+
+def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
+    """(𝓜⁻¹, A_C, B_C), each (..., nv, nv), in O(n²) (LD Algorithm 6, corrected; trees: math notes III.2)."""
+    links = m.links
+    refuse_spinning_rotors(links, "Algorithm 6", "algorithm_4")
+    x = _parts(m, art)
+    run = _by_rows if isinstance(links.parents, Loop) or not _columns_pay(links) else _by_columns
+    kept, A_inner, B_inner = run(x)
+    A_own, B_own = unzip([_own_blocks(x, k) for k in range(len(links.sizes))], 2)
+    mass, A, B = zip(*(pairs.unzip(3) for pairs in kept))
+    return (
+        joint_matrix(links, x.L, mass, None, like=like(m)),
+        joint_matrix(links, A_own, A, A_inner, like=like(m)),
+        joint_matrix(links, B_own, B, B_inner, like=like(m)),
+    )
+
+
+def _parts(m: Motion, art: Articulated) -> Parts:
+    links = m.links
+    P_hat, HP_hat = hat_quantities(m, art)
+    G_hat = [D_inverse @ HP for D_inverse, HP in zip(art.D_inverse, HP_hat)]  # Ĝ*
+    variations, answers = without_free_bases(m, joint_variations(m))
+    script_F, own = turned_forces(m, variations)
+    Y_A, Y_B = articulated_columns(m, art, P_hat, variations)
+    Y_B = [Y if F is None else Y + F for Y, F in zip(Y_B, script_F)]
+    L, U, Upsilon = compliances(links, art)
+    J_hat, Q = _hat_sums(links, art, G_hat)
+    E_A, E_B = [], []
+    for H, Up, J, A, B, v in zip(links.H, Upsilon, J_hat, Y_A, Y_B, variations):
+        E_A.append(v.lambda_v - Up @ A + J @ (2.0 * H.mT[..., :3, :]))
+        E_B.append(v.lambda_q - Up @ B + J @ (2.0 * v.vartheta_q[..., :3, :]))
+    vartheta = [v.vartheta_q for v in variations]
+    return Parts(links, art, vartheta, Y_A, Y_B, L, U, Upsilon, E_A, E_B, Q, own, answers)
+
+
+def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[Array], list[Array]]:
+    """Ĵ = ψ*Ĵ(p)φ⁻* + H*Ĝ*, its left half (..., 6, 3), and Q = 2[Ĝ − Ĵ⁺*G] (..., 3, r), outward (LD Lemma 4.9)."""
+
+    def step(outer: Any, phi: Transform, H: Array, G: Array, G_hat: Array) -> Any:
+        J_plus = (phi.T @ outer[0]) @ phi.R
+        left = G_hat - G.mT @ J_plus
+        return J_plus + H.mT @ left, 2.0 * arrays.transpose(left)
+
+    start = (arrays.zeros((6, 3), like=links.q), None)
+    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, G_hat), 2)
+
+
+Found = tuple[list[Pairs], Pairs, Pairs]  # (𝓜⁻¹, A_C, B_C)(i,j) of j not inboard of i; A_C(i,a), B_C(i,a) of a inboard
+
+
+def _own_blocks(x: Parts, k: int) -> tuple[Array, Array]:
+    """A_C(k,k) and B_C(k,k), with what a free base answers by itself."""
+    A, B = x.U[k] @ x.Y_A[k], x.U[k] @ x.Y_B[k]
+    if x.own[k] is not None:
+        B = B + x.L[k] @ x.own[k]
+    C_v, C_q = x.answers.get(k, (0.0, 0.0))
+    return A + C_v, B + C_q
+
+
+def _inboard(
+    W: Array, Q: Array, H: Array, U: Array, E_A: Array, E_B: Array, vartheta: Array, own: Any
+) -> tuple[Array, Array]:
+    """A_C(i,a) = W_i(a)E_A(a) + Q*H*(a) and B_C(i,a) at a body a inboard of i (LD (4.24), (4.25))."""
+    A = W.mT @ E_A + Q.mT @ H.mT[..., :3, :]
+    B = W.mT @ E_B + Q.mT @ vartheta[..., :3, :]
+    if own is not None:  # 𝓜⁻¹(i,a) = −(U(a)W_i(a))*
+        B = B - arrays.transpose(U @ W) @ own
+    return A, B
+
+
+# --- by rows, for chains ---------------------------------------------------------------------------------
+
+
+def _by_rows(x: Parts) -> Found:
+    """Every row i: inboard along its path to the base, then outward from i and from the forks on that path."""
+    links, art = x.links, x.art
+
+    def inboard(carried: Any, phi: Transform, H: Array, G: Array, *parts: Any) -> Any:
+        W, Q = carried
+        return (phi @ past_joint(W, H, G), phi.R @ Q), (*_inboard(W, Q, H, *parts), W)
+
+    starts = [(phi @ G, phi.R @ Q) if r else None for phi, G, Q, r in zip(links.phi, art.G, x.Q, links.sizes)]
+    data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, x.vartheta_q, x.own)
+    A_inner, B_inner, W = inward_from_each(links.parents, inboard, starts, *data).unzip(3)
+
+    def outboard(X: Array, phi: Transform, H: Array, G: Array, Y_A: Array, Y_B: Array, own: Any) -> Any:
+        """X_i(j), 𝓜⁻¹(i,j), A_C(i,j) = X_i(j)Y_A(j) and B_C(i,j)."""
+        row, mass = next_row(X, phi, H, G)
+        B = row @ Y_B
+        return row, (mass, row @ Y_A, B if own is None else B + mass @ own)
+
+    def at_fork(a: int, i: int) -> Array:
+        return -(W[a, i].mT @ x.Upsilon[a])
+
+    rows = [U if r else None for U, r in zip(x.U, links.sizes)]
+    walked = (links.phi, links.H, art.G, x.Y_A, x.Y_B, x.own)
+    return [outward_from_each(links.parents, outboard, rows, at_fork, *walked)], A_inner, B_inner
+
+
+# --- by columns, for trees -------------------------------------------------------------------------------
+
+
+def _by_columns(x: Parts) -> Found:
+    """Columns K(j), Y_A(j), Y_B(j) carried inward give the blocks (a, j), and meet the rows of bodies beside j."""
+    links, art = x.links, x.art
+
+    def inboard(carried: Any, phi: Transform, H: Array, G: Array, U: Array, *parts: Any) -> Any:
+        X, Q = carried
+        W, Y_A, Y_B = columns = _three(X)
+        blocks = (-(U @ W), U @ Y_A, U @ Y_B)
+        return (phi @ past_joint(X, H, G), phi.R @ Q), (blocks, *_inboard(W, Q, H, U, *parts), columns)
+
+    starts = [_sent_inward(x, j) if r else None for j, r in enumerate(links.sizes)]
+    data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, x.vartheta_q, x.own)
+    blocks, A_inner, B_inner, columns = inward_from_each(links.parents, inboard, starts, *data).unzip(4)
+    return [blocks, _beside(x, blocks, columns)], A_inner, B_inner
+
+
+def _sent_inward(x: Parts, j: int) -> tuple[Array, Array]:
+    """[K, Y_A, Y_B] and Q of body j as they reach its parent; with 𝓜⁻¹ = −UW, own(j) goes along in Y_B."""
+    phi, H, G = x.links.phi[j], x.links.H[j], x.art.G[j]
+    Y_A, Y_B = (past_joint(Y, H, G) for Y in (x.Y_A[j], x.Y_B[j]))
+    if x.own[j] is not None:
+        Y_B = Y_B - G @ x.own[j]
+    return phi @ arrays.concatenate([G, Y_A, Y_B], axis=-1), phi.R @ x.Q[j]
+
+
+def _three(X: Array) -> tuple[Array, Array, Array]:
+    r = X.shape[-1] // 3
+    return X[..., :r], X[..., r : 2 * r], X[..., 2 * r :]
+
+
+def _beside(x: Parts, blocks: Pairs, columns: Pairs) -> Pairs:
+    """The blocks (i, j) for all j beside i: X_i(a) times what was carried from j to the common ancestor a.
+
+    At a free base a, X_i(a) = −W_i(a)Υ(a) need not be formed: Υ(a) times a column is already in the rows of a.
+    """
+    out = Pairs()
+    links, children = x.links, _children(x.links)
+    for i, r in enumerate(links.sizes):
+        came_from = i
+        for a in ancestors(links.parents, i) if r else []:
+            free = links.parents[a] < 0 and links.sizes[a] == 6
+            X = -(columns[a, i][0].mT @ (links.H[a].mT if free else x.Upsilon[a]))
+            reached = [c for c in children[a] if c != came_from]
+            for j in reached:  # grows while it is walked
+                reached += children[j]
+                if links.sizes[j]:
+                    out[i, j] = _met(X, blocks[a, j] if free else columns[a, j], free, out.get((j, i)))
+            came_from = a
+    return out
+
+
+def _met(X: Array, columns: Any, free: bool, mirrored: Any) -> tuple[Array, Array, Array]:
+    """(𝓜⁻¹, A_C, B_C)(i,j) from X_i(a) and the columns of j there; 𝓜⁻¹(j,i) serves where it is known."""
+    W, Y_A, Y_B = columns
+    mass = arrays.transpose(mirrored[0]) if mirrored is not None else -(X @ (-W if free else W))
+    return mass, X @ Y_A, X @ Y_B
+
+
+def _children(links: Links) -> list[list[int]]:
+    out: list[list[int]] = [[] for _ in links.parents]
+    for k, p in enumerate(links.parents):
+        if p >= 0:
+            out[p].append(k)
+    return out
+
+
+def _columns_pay(links: Links) -> bool:
+    """Whether columns cost less than rows: two more columns to carry for a body and each of its ancestors, one
+    row less to carry for each pair of bodies beside each other, in either order."""
+    paths = [ancestors(links.parents, k) for k in range(len(links.parents))]
+    related = sum(len(path) for path in paths)
+    trees: dict[int, int] = {}
+    for k, path in enumerate(paths):
+        root = path[-1] if path else k
+        trees[root] = trees.get(root, 0) + 1
+    beside = sum(n * n - n for n in trees.values()) - 2 * related
+    return beside > related

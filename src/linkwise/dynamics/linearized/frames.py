@@ -1,0 +1,133 @@
+"""Derivatives of what frames do: velocities, accelerations (J̇v among them), and Λ.
+
+With ϑ = δ°V and λ = δ°α + V × ϑ of the frame's body (see :mod:`.variations`), seen at the frame, its spatial
+acceleration changes by λ − V × ϑ; in world axes the frame's own turn η adds η × to every 3-vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ... import arrays
+from ...arrays import Array
+from ...model.model import Model
+from ...spatial import cross, cross_motion
+from ...sweeps import ancestors
+from ..articulated import articulated
+from ..kinematics import classical, jacobian, tip_transform
+from ..links import Links, evaluate
+from ..operational import inertia
+from ..referred_links import own_frames
+from .inverse import adjoint_1, like
+from .variations import Motion, joint_variation, motion, velocity_terms
+
+
+class VelocityLinearization(NamedTuple):
+    """δV = dv δv + dq δq of a frame, each (..., 6, nv); dv is the Jacobian J."""
+
+    dv: Array
+    dq: Array
+
+
+class AccelerationLinearization(NamedTuple):
+    """δα = J δa + dv δv + dq δq of a frame, each (..., 6, nv)."""
+
+    J: Array
+    dv: Array
+    dq: Array
+
+
+def _weightless(model: Model, q: Array, v: Array, a: Array) -> Motion:
+    """The motion without gravity, as frames show it."""
+    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
+    return motion(rates, rates.links.split(a), None, arrays.zeros((6, 1), like=q))
+
+
+def velocity(model: Model, q: Array, v: Array, frame: Any, axes: str) -> VelocityLinearization:
+    """∂V/∂v = J and ∂V/∂q of a frame's [ω; v]."""
+    m = _weightless(model, q, v, arrays.zeros((model.nv,), like=q))
+    body, tip = tip_transform(model, m.links, frame, axes)
+    if body < 0:
+        return VelocityLinearization(*(arrays.zeros((6, model.nv), like=like(m)) for _ in range(2)))
+    V = tip.T @ m.rates.V[body]
+    J, dq = [], []
+    for H, theta_q, _, _ in _at_the_frame(m, body, tip):
+        J.append(H)
+        dq.append(theta_q if axes == "local" else theta_q + _turned(H, V))
+    return VelocityLinearization(m.links.join_columns(J, 6), m.links.join_columns(dq, 6))
+
+
+def acceleration(model: Model, q: Array, v: Array, a: Array, frame: Any, axes: str) -> AccelerationLinearization:
+    """The derivatives of a frame's classical acceleration; with a = 0 those of J̇v."""
+    m = _weightless(model, q, v, a)
+    body, tip = tip_transform(model, m.links, frame, axes)
+    if body < 0:
+        return AccelerationLinearization(*(arrays.zeros((6, model.nv), like=like(m)) for _ in range(3)))
+    V, A = tip.T @ m.rates.V[body], tip.T @ m.alpha[body]
+    felt = classical(A, V)
+    J, dv, dq = [], [], []
+    for H, theta_q, lambda_v, lambda_q in _at_the_frame(m, body, tip):
+        J.append(H)
+        dv.append(_classical_change(V, H, lambda_v))
+        change = _classical_change(V, theta_q, lambda_q)
+        dq.append(change if axes == "local" else change + _turned(H, felt))
+    return AccelerationLinearization(*(m.links.join_columns(x, 6) for x in (J, dv, dq)))
+
+
+def _at_the_frame(m: Motion, body: int, tip: Any) -> list[tuple[Array, Array, Array, Array]]:
+    """H*, Ψ̇, Ḣ* + Ψ̇ and Ψ̈ of every joint, carried to the frame; zero for joints that do not move it."""
+    links: Links = m.links
+    out = [(arrays.zeros((6, r), like=like(m)),) * 4 for r in links.sizes]
+    X = tip
+    for k in [body, *ancestors(links.parents, body)]:
+        x = joint_variation(m, k)
+        out[k] = tuple(X.T @ y for y in (links.H[k].mT, x.vartheta_q, x.lambda_v, x.lambda_q))
+        X = links.phi[k].compose(X)
+    return out
+
+
+def _classical_change(V: Array, theta: Array, lam: Array) -> Array:
+    """δ(A + [0; ω × v]) with δA = λ − V × ϑ."""
+    A = lam - cross_motion(V, theta)
+    w, v = V[..., :3, :], V[..., 3:, :]
+    swung = cross(theta[..., :3, :], v) + cross(w, theta[..., 3:, :])
+    return arrays.concatenate([A[..., :3, :], A[..., 3:, :] + swung], axis=-2)
+
+
+def _turned(H: Array, x: Array) -> Array:
+    """η × of both halves of x, for the turns η of the frame that the joints' directions are."""
+    w = H[..., :3, :]
+    return arrays.concatenate([cross(w, x[..., :3, :]), cross(w, x[..., 3:, :])], axis=-2)
+
+
+# --- operational space -------------------------------------------------------------------------------
+
+
+def compliance_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Array:
+    """∂Λ⁻¹/∂q, (..., 6e, 6e, nv), world axes.
+
+    With y_b = 𝓜⁻¹J*e_b: ∂(J𝓜⁻¹J*)(a,b) = (∂J y_b)_a + (∂J y_a)_b − y_a*∂𝓜 y_b. The first two are derivatives of
+    frame accelerations at rest, the last one a gradient of inverse dynamics at rest.
+    """
+    links = evaluate(model, q)
+    J = arrays.concatenate([jacobian(model, q, f) for f in frames], axis=-2)
+    Y = articulated(links).solve(links, arrays.transpose(J))  # (..., nv, 6e)
+    y = arrays.namespace(Y).moveaxis(Y, -1, 0)  # (6e, ..., nv)
+    still = arrays.zeros((model.nv,), like=q)
+    swung = arrays.concatenate([acceleration(model, q, still, y, f, "world").dq for f in frames], axis=-2)
+    xp = arrays.namespace(swung)
+    swung = xp.moveaxis(swung, 0, -2)  # (..., 6e of a, 6e of b, nv)
+
+    m = _weightless(model, q, still, y)
+    gradient, _, _ = adjoint_1(m, m.links.split(y[:, None]))
+    pulled = xp.moveaxis(m.links.join(gradient), (0, 1), (-3, -2))
+    return swung + xp.swapaxes(swung, -2, -3) - pulled
+
+
+def inertia_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Array:
+    """∂Λ/∂q = −Λ ∂Λ⁻¹ Λ, (..., 6e, 6e, nv)."""
+    Lambda = inertia(model, q, frames)
+    xp = arrays.namespace(Lambda)
+    slices = xp.moveaxis(compliance_derivative(model, q, frames), -1, 0)  # (nv, ..., 6e, 6e)
+    return xp.moveaxis(-(Lambda @ slices @ Lambda), 0, -1)

@@ -1,0 +1,259 @@
+"""Linearised models of a robot: what the methods of a robot return, and the table of ways to get them.
+
+    δT = 𝓜δa + dv δv + dq δq      (inverse; dv = A_D, dq = B_D of the Linearized dynamics paper)
+    δa = 𝓜⁻¹δT + dv δv + dq δq    (forward; dv = −A_C, dq = −B_C)
+
+δq is a tangent vector of ``robot.integrate``. External forces stay as they are in the axes of their bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ... import arrays
+from ...arrays import Array
+from ...errors import InputError
+from ...model.model import Model
+from ...sweeps import Loop
+from ..articulated import articulated
+from ..inverse import split_forces
+from ..links import Links, base_acceleration, evaluate
+from ..referred_links import own_frames
+from ..tangent import transport
+from . import forward
+from .algorithm_6 import algorithm_6
+from .inverse import adjoint_1, algorithm_1, algorithm_2
+from .state_space import StateSpace, zero_order_hold
+from .variations import Motion, Velocities, motion, velocity_terms
+
+
+class InverseLinearization(NamedTuple):
+    """δT = M δa + dv δv + dq δq, each (..., nv, nv)."""
+
+    M: Array
+    dv: Array
+    dq: Array
+
+
+class _Forward(NamedTuple):
+    Minv: Array
+    dv: Array
+    dq: Array
+
+
+class ForwardLinearization(_Forward):
+    """δa = Minv δτ + dv δv + dq δq, each (..., nv, nv)."""
+
+    origin: Any = None  # (robot, v), set by the robot
+
+    def set_origin(self, robot: Any, v: Array) -> None:
+        """Where this was linearised; the state's own motion enters A."""
+        self.origin = (robot, v)
+
+    def state_space(self, step: float | None = None, robot: Any = None, v: Any = None) -> StateSpace:
+        """A, B of the state [δq; δv] and the input δτ: continuous, or with ``step`` [s] discrete by zero-order hold.
+
+        What a compiled kernel returned does not know the robot: pass ``robot`` and the velocity ``v`` then.
+        """
+        origin = self.origin if robot is None else (robot, arrays.namespace(self.dv).asarray(v))
+        if origin is None:
+            raise InputError("this linearisation does not know its robot: call state_space(robot=robot, v=v)")
+        return _assembled(self, transport(*origin), step)
+
+
+def _assembled(x: ForwardLinearization, X: Array, step: float | None) -> StateSpace:
+    n = x.Minv.shape[-1]
+    identity, zero = arrays.eye(n, like=x.Minv), arrays.zeros((n, n), like=x.Minv)
+    A = arrays.block([[X, identity], [x.dq, x.dv]])
+    B = arrays.concatenate([zero, x.Minv], axis=-2)
+    if step is None:
+        return StateSpace(A, B)
+    if not 0 < step < float("inf"):
+        raise InputError(f"the step of a discrete model must be positive, got {step}")
+    return StateSpace(*zero_order_hold(A, B, step), step)
+
+
+class InverseGradient(NamedTuple):
+    """The gradients of w·T, each (..., nv)."""
+
+    dq: Array
+    dv: Array
+    da: Array
+
+
+class ForwardGradient(NamedTuple):
+    """The gradients of w·a, each (..., nv)."""
+
+    dq: Array
+    dv: Array
+    dtau: Array
+
+
+# --- states ------------------------------------------------------------------------------------------
+
+
+def _started(model: Model, q: Array, v: Array, external: Array | None) -> tuple[Velocities, Any, Array]:
+    """Velocity terms in link frames, external forces per body, the base's acceleration."""
+    placed = own_frames(evaluate(model, q))
+    return velocity_terms(model, placed, v), split_forces(external), base_acceleration(model, q)
+
+
+def inverse_motion(model: Model, q: Array, v: Array, a: Array, external: Array | None = None) -> Motion:
+    """The motion with accelerations a, ready to be linearised."""
+    rates, f, base = _started(model, q, v, external)
+    return motion(rates, rates.links.split(a), f, base)
+
+
+def forward_motion(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Any:
+    """(motion, articulated inertias) under joint forces τ."""
+    rates, f, base = _started(model, q, v, external)
+    art = articulated(rates.links)
+    a = forward.accelerations_by_articulation(rates, art, rates.links.split(tau), f, base)
+    return motion(rates, a, f, base), art
+
+
+# --- inverse dynamics --------------------------------------------------------------------------------
+
+
+def inverse_by_algorithm_2(model: Model, q: Array, v: Array, a: Array, external: Array | None) -> Any:
+    """𝓜, A_D, B_D in O(n²) (LD Algorithm 2)."""
+    return algorithm_2(inverse_motion(model, q, v, a, external))
+
+
+def inverse_by_algorithm_1(model: Model, q: Array, v: Array, a: Array, external: Array | None) -> Any:
+    """𝓜, A_D, B_D column by column (LD Algorithm 1 along every unit direction)."""
+    m = inverse_motion(model, q, v, a, external)
+    return _columns(m.links, lambda dq, dv, da: algorithm_1(m, dq, dv, da))
+
+
+def _columns(links: Links, run: Callable[..., list[Array]]) -> tuple[Array, Array, Array]:
+    """The three Jacobians (third, second, first argument) of a function of (δq, δv, δx)."""
+    n = links.nv
+    one, none = links.split_rows(arrays.eye(n, like=links.q)), links.split_rows(arrays.zeros((n, n), like=links.q))
+    directions = ((none, none, one), (none, one, none), (one, none, none))
+    return tuple(links.join_rows(run(*d), n) for d in directions)
+
+
+INVERSE_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
+    "algorithm_1": inverse_by_algorithm_1,
+    "algorithm_2": inverse_by_algorithm_2,
+}
+
+
+def inverse_jvp(
+    model: Model, q: Array, v: Array, a: Array, dq: Array, dv: Array, da: Array, external: Array | None
+) -> Array:
+    """δT along (δq, δv, δa) (LD Algorithm 1)."""
+    m = inverse_motion(model, q, v, a, external)
+    split = m.links.split
+    return m.links.join(algorithm_1(m, split(dq), split(dv), split(da)))
+
+
+def inverse_vjp(model: Model, q: Array, v: Array, a: Array, weights: Array, external: Array | None) -> InverseGradient:
+    """∂(w·T)/∂(q, v, a) in O(n)."""
+    m = inverse_motion(model, q, v, a, external)
+    return InverseGradient(*(m.links.join(x) for x in adjoint_1(m, m.links.split(weights))))
+
+
+# --- forward dynamics --------------------------------------------------------------------------------
+
+
+def forward_by_algorithm_4(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Any:
+    """𝓜⁻¹, A_C, B_C through the mass matrix, O(n³) (LD Algorithm 4)."""
+    rates, f, base = _started(model, q, v, external)
+    a, factors = forward.accelerations_by_mass(rates, rates.links.split(tau), f, base)
+    return forward.algorithm_4(motion(rates, a, f, base), factors)
+
+
+def forward_by_algorithm_6(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Any:
+    """𝓜⁻¹, A_C, B_C in O(n²) (LD Algorithm 6)."""
+    return algorithm_6(*forward_motion(model, q, v, tau, external))
+
+
+def _forward_by_directions(run: Callable[..., list[Array]]) -> Callable[..., Any]:
+    def matrices(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Any:
+        m, art = forward_motion(model, q, v, tau, external)
+        Minv, dv, dq = _columns(m.links, lambda dq, dv, dtau: run(m, art, dq, dv, dtau))
+        return Minv, -dv, -dq
+
+    return matrices
+
+
+def _algorithm_3(m: Motion, _: Any, dq: list[Array], dv: list[Array], dtau: list[Array]) -> list[Array]:
+    return forward.algorithm_3(m, dq, dv, dtau)
+
+
+FORWARD_DIRECTIONS: dict[str, Callable[..., list[Array]]] = {
+    "algorithm_3": _algorithm_3,
+    "algorithm_5": forward.algorithm_5,
+    "algorithm_5_ii": forward.algorithm_5_ii,
+}
+
+# Each gives 𝓜⁻¹, A_C and B_C; those made for one direction are run along all of them.
+FORWARD_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
+    "algorithm_3": _forward_by_directions(_algorithm_3),
+    "algorithm_4": forward_by_algorithm_4,
+    "algorithm_5": _forward_by_directions(forward.algorithm_5),
+    "algorithm_5_ii": _forward_by_directions(forward.algorithm_5_ii),
+    "algorithm_6": forward_by_algorithm_6,
+}
+
+# Products per degree of freedom from which Algorithm 6 takes fewer operations than Algorithm 4: 80 for chains of
+# simple geometry, 290 for branching robots of general geometry; arms of six or seven joints have about 30.
+_MANY = 140
+
+
+def quickest_forward(model: Model) -> str:
+    """The method with the fewest operations for this robot, by its structure; loops know Algorithm 6 alone."""
+    if isinstance(model.parents, Loop):
+        return "algorithm_6"
+    spinning = any(c.spin is not None for c in model.constants())
+    return "algorithm_4" if spinning or elimination_products(model) < _MANY * model.nv else "algorithm_6"
+
+
+def elimination_products(model: Model) -> int:
+    """How many products (I − HψK)*D⁻¹(I − HψK)X takes for an X with the zeros of A_D.
+
+    For every degree of freedom, those outboard of it times those related to it.
+    """
+    sizes = [j.kind.nv for j in model.joints]
+    inboard, outboard = list(sizes), list(sizes)
+    for k, p in enumerate(model.parents):
+        inboard[k] += inboard[p] if p >= 0 else 0
+    for k in range(len(sizes) - 1, -1, -1):
+        if model.parents[k] >= 0:
+            outboard[model.parents[k]] += outboard[k]
+    return sum(r * out * (out + to_base - r) for r, out, to_base in zip(sizes, outboard, inboard))
+
+
+def linearize_forward(
+    model: Model, q: Array, v: Array, tau: Array, external: Array | None, run: Callable[..., Any]
+) -> ForwardLinearization:
+    """𝓜⁻¹, −A_C and −B_C."""
+    Minv, A_C, B_C = run(model, q, v, tau, external)
+    return ForwardLinearization(Minv, -A_C, -B_C)
+
+
+def forward_jvp(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    along: Sequence[Array],
+    external: Array | None,
+    run: Callable[..., list[Array]],
+) -> Array:
+    """δa along (δq, δv, δτ) in O(n) (LD Algorithm 5)."""
+    m, art = forward_motion(model, q, v, tau, external)
+    return m.links.join(run(m, art, *(m.links.split(d) for d in along)))
+
+
+def forward_vjp(
+    model: Model, q: Array, v: Array, tau: Array, weights: Array, external: Array | None
+) -> ForwardGradient:
+    """∂(w·a)/∂(q, v, τ) in O(n): with u = 𝓜⁻¹w, which is the gradient in τ, the others are −A_D*u and −B_D*u."""
+    m, art = forward_motion(model, q, v, tau, external)
+    u = art.solve(m.links, weights[..., None])[..., 0]
+    gq, gv, _ = (m.links.join(x) for x in adjoint_1(m, m.links.split(u)))
+    return ForwardGradient(-gq, -gv, u)

@@ -1,0 +1,305 @@
+"""How the motion of the links answers to small changes: the columns from which all linearised models are made.
+
+A change δq is a tangent vector of ``robot.integrate``: joint k moves its body by H*(k) δq(k). Seen from body k
+(math notes III.3, III.4),
+
+    ϑ = δ°V          = φ*ϑ(p) + H*δβ + Ψ̇δq                       Ψ̇ = V⁺ × H*
+    λ = δ°α + V × ϑ  = φ*λ(p) + H*δβ̇ + (Ḣ* + Ψ̇)δβ + Ψ̈δq         Ψ̈ = α⁺ × H* + V⁺ × Ψ̇
+    δ°x              = Mλ + 2M̂ϑ
+
+with V⁺, α⁺ the parent's velocity and (gravity-loaded) acceleration carried to k. For one-dof joints Ψ̇ = Ḣ* and
+Ψ̈ = Ḧ* of the Linearized dynamics paper, Algorithm 1. Joints whose map turns in its own body (universal ones) add
+derivatives of H*, and rotors that spin on the parent add s and u = S[V(p)]s there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ... import arrays
+from ...arrays import Array
+from ...model.model import Model
+from ...spatial import RigidInertia, Transform, cross, cross_force, cross_motion, skew
+from ...sweeps import at_base, inward, outward, unzip
+from ..links import Links, at_rest
+from ..referred_links import Placed
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """M̂ = ½(Ṁ − Q[MV]) and sums of it under φ·φ*: [[A, 0], [−p̃, 0]] (LD (2.8), Algorithm 1, corrected)."""
+
+    A: Array  # (..., 3, 3)
+    p: Array  # (..., 3), the linear momentum
+
+    @property
+    def columns(self) -> Array:
+        """The left half, (..., 6, 3); the right one is zero."""
+        return arrays.concatenate([self.A, -skew(self.p)], axis=-2)
+
+    def __matmul__(self, X: Array) -> Array:
+        w = X[..., :3, :]
+        return arrays.concatenate([self.A @ w, cross(w, self.p[..., :, None])], axis=-2)
+
+    def adjoint_times(self, X: Array) -> Array:
+        """M̂* X; its lower half is zero."""
+        moment = arrays.transpose(self.A) @ X[..., :3, :] + cross(self.p[..., :, None], X[..., 3:, :])
+        return arrays.concatenate([moment, moment * 0.0], axis=-2)
+
+    def __add__(self, other: Any) -> Rate:
+        if isinstance(other, Rate):
+            return Rate(self.A + other.A, self.p + other.p)
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    __radd__ = __add__
+
+    def moved(self, phi: Transform) -> Rate:
+        """φ M̂ φ*."""
+        p = (phi.R @ self.p[..., None])[..., 0]
+        return Rate(phi.R @ self.A @ arrays.transpose(phi.R) - skew(phi.l) @ skew(p), p)
+
+
+def inertia_rate(M: RigidInertia, V: Array) -> Rate:
+    """M̂: A = −ω̃(½Tr(J)I − J) − h̃ũ, p = m u + ω × h (LD Algorithm 1, with the sign corrected)."""
+    w, u = V[..., :3, 0], V[..., 3:, 0]
+    J, h = M.J, M.h
+    trace = J[..., 0:1, 0:1] + J[..., 1:2, 1:2] + J[..., 2:3, 2:3]
+    second_moment = 0.5 * trace * arrays.eye(3, like=V) - J
+    m = arrays.namespace(V).asarray(M.m)[..., None]
+    p = m * u + cross(w[..., None], h[..., None])[..., 0]
+    return Rate(-(skew(w) @ second_moment) - skew(h) @ skew(u), p)
+
+
+@dataclass(frozen=True, eq=False)
+class JointVariation:
+    """How the motion of one body answers to its own joint; each (..., 6, r)."""
+
+    vartheta_q: Array  # ϑ per δq: Ψ̇
+    lambda_v: Array  # λ per δβ: Ḣ* + Ψ̇
+    lambda_q: Array  # λ per δq: Ψ̈
+    partials: Any = None  # ∂H*/∂q_i where H* is not constant in the body
+
+
+@dataclass(frozen=True, eq=False)
+class Velocities:
+    """What depends on q and v alone: V⁺, V, Ψ̇, a = Ψ̇β (+ the map's own turning), M̂."""
+
+    placed: Placed
+    beta: list[Array]
+    V_plus: list[Array]
+    V: list[Array]
+    Psi_dot: list[Array]
+    a: list[Array]
+    M_hat: list[Rate]
+    momenta: list[Any]  # what rotors on body k add to its momentum, a moment (..., 3, 1), or 0
+    turning: list[Any]  # u(k) = S[V(p)]s(k) in k's frame, (..., 6, 1), where joint k has a spinning rotor, else None
+    partials: list[Any]  # (∂H*/∂q_i, ∂²H*/∂q_i∂q_j) in the frames of ``placed``, or None
+
+    @property
+    def links(self) -> Links:
+        return self.placed.links
+
+
+def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
+    """V and everything that follows from it and H."""
+    return velocity_terms_of(placed, v, [_map_partials(model, placed, k) for k in range(len(placed.links.parents))])
+
+
+def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velocities:
+    """The same for links that need no model; ``partials`` are the derivatives of maps that are not constant."""
+    links = placed.links
+    beta = links.split(v)
+
+    def step(outer: Any, phi: Transform, H: Array, beta: Array) -> Any:
+        V_plus = phi.T @ outer[1]
+        return V_plus, V_plus + H.mT @ beta
+
+    start = (None, at_rest(links.q))
+    V_plus, V = unzip(outward(links.parents, step, start, links.phi, links.H, beta), 2)
+    Psi_dot = [cross_motion(Vp, H.mT) for Vp, H in zip(V_plus, links.H)]
+    a = [P @ b if d is None else P @ b + _map_rate(d, b) for P, b, d in zip(Psi_dot, beta, partials)]
+    momenta, turning = _rotors(links, V_plus, beta)
+    M_hat = [_with_rotors(inertia_rate(M, x), h) for M, x, h in zip(links.M, V, momenta)]
+    return Velocities(placed, beta, V_plus, V, Psi_dot, a, M_hat, momenta, turning, partials)
+
+
+def _map_partials(model: Model, placed: Placed, k: int) -> Any:
+    q = placed.links.q
+    found = model.constants(q.dtype)[k].kind.map_partials(q[..., model.q_slices[k]])
+    if found is None:
+        return None
+    first, second = found
+    return [placed.motion(k, d) for d in first], [[placed.motion(k, d) for d in row] for row in second]
+
+
+def _map_rate(partials: Any, beta: Array) -> Array:
+    """dH*/dt β = Σ βᵢ ∂ᵢH* β."""
+    return sum(d @ beta * beta[..., i : i + 1, :] for i, d in enumerate(partials[0]))
+
+
+def _rotors(links: Links, V_plus: list[Array], beta: list[Array]) -> tuple[list[Any], list[Any]]:
+    """The momenta Σ sβ that spinning rotors give the bodies that carry them, and u = S[V(p)]s, in k's frame."""
+    momenta: list[Any] = [0] * len(beta)
+    turning: list[Any] = [None] * len(beta)
+    for k, s in enumerate(links.s):
+        p = links.parents[k]
+        if s is not None and p >= 0:
+            turning[k] = cross_force(V_plus[k], s)
+            momenta[p] = momenta[p] + (links.phi[k] @ s)[..., :3, :] * beta[k]
+    return momenta, turning
+
+
+def _with_rotors(rate: Rate, momentum: Any) -> Rate:
+    """M̂ less ½Q[h] of the rotors' momentum h, a pure moment."""
+    return rate if isinstance(momentum, int) else Rate(rate.A - 0.5 * skew(momentum[..., 0]), rate.p)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A state with accelerations: α⁺, α, the link forces f, and the variation columns of every joint."""
+
+    rates: Velocities
+    beta_dot: list[Array]
+    alpha_plus: list[Array]
+    alpha: list[Array]
+    f: list[Array]
+
+    @property
+    def links(self) -> Links:
+        return self.rates.links
+
+    @property
+    def T(self) -> list[Array]:
+        """The joint forces that go with this motion."""
+        data = zip(self.links.H, self.f, self.links.Gamma, self.links.s, self.beta_dot, self.alpha_plus)
+        return [_joint_force(*x) for x in data]
+
+
+def _joint_force(H: Array, f: Array, Gamma: Any, s: Any, beta_dot: Array, alpha_plus: Array) -> Array:
+    T = H @ f
+    T = T if Gamma is None else T + Gamma @ beta_dot
+    return T if s is None else T + s.mT @ alpha_plus
+
+
+def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | None, base: Array) -> Motion:
+    """α outward and f inward (LD (2.16)), with the base's acceleration carrying gravity.
+
+    ``external`` holds the forces on the bodies in the frames of ``rates.placed``.
+    """
+    links = rates.links
+
+    def accelerate(outer: Any, phi: Transform, H: Array, beta_dot: Array, a: Array) -> Any:
+        alpha_plus = phi.T @ outer[1]
+        return alpha_plus, alpha_plus + H.mT @ beta_dot + a
+
+    data = (links.phi, links.H, beta_dot, rates.a)
+    alpha_plus, alpha = unzip(outward(links.parents, accelerate, (None, base), *data), 2)
+    x = [M @ al + b for M, al, b in zip(links.M, alpha, inertia_forces_of_velocity(rates, external))]
+
+    def gather(f: Any, phi: Transform, x: Array, s: Any, beta_dot: Array) -> Any:
+        f = f + x
+        return phi @ (f if s is None else f + s @ beta_dot), f
+
+    f = inward(links.parents, gather, 0, links.phi, x, links.s, beta_dot)
+    return Motion(rates, beta_dot, alpha_plus, alpha, f)
+
+
+def inertia_forces_of_velocity(rates: Velocities, external: list[Array] | None) -> list[Array]:
+    """b = M̂V (LD (2.7)), with the moments of spinning rotors, less external forces."""
+    b = [M_hat @ V for M_hat, V in zip(rates.M_hat, rates.V)]
+    b = [_gyroscopic(x, h, V) for x, h, V in zip(b, rates.momenta, rates.V)]
+    return b if external is None else [x - e for x, e in zip(b, external)]
+
+
+def _gyroscopic(x: Array, momentum: Any, V: Array) -> Array:
+    """x with the moment ω × h of the rotors' momentum h, of which M̂V holds half."""
+    if isinstance(momentum, int):
+        return x
+    moment = 0.5 * cross(V[..., :3, :], momentum)
+    return x + arrays.concatenate([moment, moment * 0.0], axis=-2)
+
+
+def joint_variations(m: Motion) -> list[JointVariation]:
+    """Ψ̇, Ḣ* + Ψ̇ and Ψ̈ of every joint (LD Algorithm 1, Step 1; math notes III.4)."""
+    return [joint_variation(m, k) for k in range(len(m.alpha))]
+
+
+def joint_variation(m: Motion, k: int) -> JointVariation:
+    """The columns of one joint."""
+    r, H_star = m.rates, m.links.H[k].mT
+    V_plus, V, Psi_dot = r.V_plus[k], r.V[k], r.Psi_dot[k]
+    both = 2.0 * Psi_dot if H_star.shape[-1] == 1 else Psi_dot + cross_motion(V, H_star)
+    Psi_ddot = cross_motion(m.alpha_plus[k], H_star) + cross_motion(V_plus, Psi_dot)
+    if r.partials[k] is None:
+        return JointVariation(Psi_dot, both, Psi_ddot)
+    return _turning_map(JointVariation(Psi_dot, both, Psi_ddot), r.partials[k], V + V_plus, r.beta[k], m.beta_dot[k])
+
+
+def _turning_map(x: JointVariation, partials: Any, V_sum: Array, beta: Array, beta_dot: Array) -> JointVariation:
+    """What derivatives of H* add: N = ∂(H*β)/∂q to Ψ̇, and to λ its own turning and that of Ḣ*."""
+    first, second = partials
+    N = arrays.concatenate([d @ beta for d in first], axis=-1)
+    own = arrays.concatenate([d @ beta_dot for d in first], axis=-1)  # ∂(H*β̇)/∂q
+    twice = sum(d * beta[..., i : i + 1, :] for i, d in enumerate(first))  # dH*/dt
+    bent = arrays.concatenate([_weighted(row, beta) for row in second], axis=-1)  # ∂(dH*/dt β)/∂q
+    return JointVariation(
+        x.vartheta_q + N,
+        x.lambda_v + N + twice,
+        x.lambda_q + cross_motion(V_sum, N) + own + bent,
+        first,
+    )
+
+
+def _weighted(row: list[Array], beta: Array) -> Array:
+    """Σ_j βⱼ ∂ᵢ∂ⱼH* β for one i."""
+    return sum(d @ beta * beta[..., j : j + 1, :] for j, d in enumerate(row))
+
+
+def turned_forces(m: Motion, variations: list[JointVariation]) -> tuple[list[Any], list[Any]]:
+    """𝓕(k) = S[H*]f, (..., 6, r), and what it gives its own joint less what that should be, (..., r, r).
+
+    δq(k) turns f(k) as its parent sees it, so 𝓕 acts on the joints inboard of k only (math notes III.4):
+    H𝓕, zero for one-dof joints, has to be taken off again. None where a term does not exist.
+    """
+    links = m.links
+    script_F: list[Any] = [None] * len(m.f)
+    own: list[Any] = [None] * len(m.f)
+    for k, (H, f, r) in enumerate(zip(links.H, m.f, links.sizes)):
+        if r and not at_base(links.parents, k):
+            script_F[k] = cross_force(H.mT, f)
+            if r > 1:
+                own[k] = -(H @ script_F[k])
+        partials = variations[k].partials
+        if partials is not None:
+            turn = arrays.concatenate([d.mT @ f for d in partials], axis=-1)  # (∂H/∂q) f
+            own[k] = turn if own[k] is None else own[k] + turn
+    return script_F, own
+
+
+def without_free_bases(m: Motion, variations: list[JointVariation]) -> tuple[list[JointVariation], dict[int, Any]]:
+    """The variations less what a free base can answer by itself, and those answers (C_v, C_q) by body.
+
+    At a joint that moves its body in all six directions from the world, λ = (Ḣ* + Ψ̇)δβ + Ψ̈δq equals H*(C_vδβ +
+    C_qδq): an acceleration of that joint undoes it, and no other joint notices. What is left there is 2M̂ϑ.
+    """
+    links = m.links
+    left, answers = list(variations), {}
+    for k, (H, r) in enumerate(zip(links.H, links.sizes)):
+        if r == 6 and at_base(links.parents, k):
+            x = variations[k]
+            H_inverse = arrays.inverse(arrays.transpose(H))
+            answers[k] = (H_inverse @ x.lambda_v, H_inverse @ x.lambda_q)
+            zero = arrays.zeros((6, 6), like=links.q)
+            left[k] = JointVariation(x.vartheta_q, zero, zero, x.partials)
+    return left, answers
+
+
+def with_free_bases(links: Links, answers: dict[int, Any], A: Array, B: Array) -> tuple[Array, Array]:
+    """A_C and B_C with the answers of free bases put back on their diagonal blocks."""
+    if not answers:
+        return A, B
+    sizes = links.sizes
+    C_v = arrays.from_blocks({(k, k): c[0] for k, c in answers.items()}, sizes, sizes, like=links.q)
+    C_q = arrays.from_blocks({(k, k): c[1] for k, c in answers.items()}, sizes, sizes, like=links.q)
+    return A + C_v, B + C_q

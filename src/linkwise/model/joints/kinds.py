@@ -1,0 +1,487 @@
+"""Joint kinds: one entry each with its map H*, its transform, and its configuration manifold.
+
+A joint moves its body's frame relative to its placement in the parent body. The relative spatial
+velocity, in the body's axes at its origin, is H*(q) v. All kinds but ``Universal`` have a constant H*.
+Configurations may live on a manifold (quaternions): ``integrate`` and ``difference`` are the exponential
+and logarithm steps, with tangent vectors in the joint's own velocity coordinates v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ... import arrays
+from ...arrays import Array
+from ...errors import ModelError
+from ...spatial import (
+    Transform,
+    cross_motion,
+    quaternion_exp,
+    quaternion_from_rotation,
+    quaternion_log,
+    quaternion_product,
+    rotation_about,
+    rotation_from_quaternion,
+    turn_about,
+)
+from ..inertia import as_vector
+from .exponential import screw_exp, screw_log
+
+_NAMED_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
+
+
+def unit_axis(axis: Any, what: str = "the joint axis") -> np.ndarray:
+    """A unit vector from "x", "-z", … or three numbers."""
+    if isinstance(axis, str):
+        if axis not in _NAMED_AXES:
+            raise ModelError(f"{what} must be one of {', '.join(_NAMED_AXES)} or three numbers, got {axis!r}")
+        axis = _NAMED_AXES[axis]
+    vector = as_vector(axis, what)
+    length = float(np.linalg.norm(vector))
+    if length < 1e-12:
+        raise ModelError(f"{what} is zero; give it a direction")
+    # Leave vectors that are unit to rounding untouched, so that no last digit changes.
+    unit = vector if abs(length - 1.0) < 1e-15 else vector / length
+    unit = np.array(unit)
+    unit.setflags(write=False)
+    return unit
+
+
+def _columns(*columns: Any) -> np.ndarray:
+    out = np.array(columns, dtype=float).reshape(len(columns), 6).T
+    out.setflags(write=False)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class JointKind:
+    """What a kind of joint is. ``nq`` configuration numbers, ``nv`` velocities, constant map H* (6, nv)."""
+
+    nq: int = field(init=False, default=0)
+    nv: int = field(init=False, default=0)
+    H_star: np.ndarray = field(init=False, repr=False, default_factory=lambda: np.zeros((6, 0)))
+
+    def _set(self, nq: int, H_star: np.ndarray) -> None:
+        object.__setattr__(self, "nq", nq)
+        object.__setattr__(self, "nv", H_star.shape[1])
+        object.__setattr__(self, "H_star", H_star)
+
+    @property
+    def kind(self) -> str:
+        """The kind's name in lower case, as in "revolute"."""
+        return type(self).__name__.lower()
+
+    def transform(self, q: Array) -> Transform:
+        """The pose of the body in the joint's placement frame; q is (..., nq)."""
+        raise NotImplementedError
+
+    def map(self, q: Array) -> Array:
+        """H*(q), (..., 6, nv), in body axes."""
+        return self.H_star if q.dtype != np.float32 else self.H_star.astype(np.float32)
+
+    def map_derivative(self, q: Array, v: Array) -> Array | None:
+        """dH*/dt in body axes, (..., 6, nv), for a velocity column v (..., nv, 1); None where H* is constant."""
+        return None
+
+    def map_rate(self, q: Array, v: Array) -> Array | None:
+        """dH*/dt v, a column (..., 6, 1), or None where H* is constant."""
+        rate = self.map_derivative(q, v)
+        return None if rate is None else rate @ v
+
+    def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]] | None:
+        """∂H*/∂q_i and ∂²H*/∂q_i∂q_j, each (..., 6, nv); None where H* is constant."""
+        return None
+
+    def neutral(self) -> np.ndarray:
+        return np.zeros(self.nq)
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        return rng.uniform(-np.pi, np.pi, self.nq)
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        """q ⊕ dv: the configuration reached by moving with the constant velocity dv for unit time."""
+        return q + dv
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """q1 ⊖ q0: the dv with q0 ⊕ dv = q1."""
+        return q1 - q0
+
+    def rate(self, q: Array, v: Array) -> Array:
+        """q̇ (..., nq) for the velocity v (..., nv): the derivative of q ⊕ tv at t = 0."""
+        return v
+
+    def error(self, q: np.ndarray) -> str | None:
+        """Why q is no configuration of this joint (a quaternion without length), or None."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Revolute(JointKind):
+    """A hinge: one angle [rad] about ``axis``."""
+
+    axis: Any = "z"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+        self._set(1, _columns([*self.axis, 0, 0, 0]))
+
+    def transform(self, q: Array) -> Transform:
+        return _turned(self.axis.astype(_precision(q)), q[..., 0], np.zeros(3, _precision(q)))
+
+
+@dataclass(frozen=True, eq=False)
+class Prismatic(JointKind):
+    """A slider: one displacement [m] along ``axis``."""
+
+    axis: Any = "z"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+        self._set(1, _columns([0, 0, 0, *self.axis]))
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(np.eye(3, dtype=_precision(q)), q * self.axis.astype(_precision(q)), ())
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        return rng.uniform(-1, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Helical(JointKind):
+    """A screw: one angle [rad] about ``axis``, advancing ``pitch`` [m/rad] along it."""
+
+    axis: Any = "z"
+    pitch: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+        if not np.isfinite(self.pitch):
+            raise ModelError(f"the pitch of a helical joint must be finite, got {self.pitch}")
+        self._set(1, _columns([*self.axis, *(self.pitch * self.axis)]))
+
+    def transform(self, q: Array) -> Transform:
+        axis = self.axis.astype(_precision(q))
+        return _turned(axis, q[..., 0], q * (self.pitch * axis).astype(_precision(q)))
+
+
+@dataclass(frozen=True, eq=False)
+class Cylindrical(JointKind):
+    """An angle [rad] about ``axis`` and a displacement [m] along it, independent of each other."""
+
+    axis: Any = "z"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+        self._set(2, _columns([*self.axis, 0, 0, 0], [0, 0, 0, *self.axis]))
+
+    def transform(self, q: Array) -> Transform:
+        axis = self.axis.astype(_precision(q))
+        return _turned(axis, q[..., 0], q[..., 1:2] * axis)
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1)])
+
+
+@dataclass(frozen=True, eq=False)
+class Universal(JointKind):
+    """A Cardan joint: an angle about ``first`` (fixed in the parent), then one about ``second`` (in the body).
+
+    Its map depends on the second angle: H* = [R₂*(q₂) first, second].
+    """
+
+    first: Any = "x"
+    second: Any = "y"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", unit_axis(self.first, "the first axis"))
+        object.__setattr__(self, "second", unit_axis(self.second, "the second axis"))
+        if np.linalg.norm(np.cross(self.first, self.second)) < 1e-9:
+            raise ModelError("the two axes of a universal joint are parallel; use a revolute joint")
+        self._set(2, _columns([*self.first, 0, 0, 0], [*self.second, 0, 0, 0]))
+
+    def transform(self, q: Array) -> Transform:
+        p = _precision(q)
+        first = _turned(self.first.astype(p), q[..., 0], np.zeros(3, p))
+        return first.compose(_turned(self.second.astype(p), q[..., 1], np.zeros(3, p)))
+
+    def map(self, q: Array) -> Array:
+        p = _precision(q)
+        first = arrays.transpose(rotation_about(self.second.astype(p), q[..., 1])) @ self.first.astype(p)
+        columns = [[first[..., i], float(self.second[i])] for i in range(3)]
+        return arrays.matrix(columns + [[0.0, 0.0]] * 3)
+
+    def map_derivative(self, q: Array, v: Array) -> Array:
+        """Seen from the body, the first axis turns backwards: −(second v₂) × (R₂* first)."""
+        H = self.map(q)
+        first = -cross_motion(H[..., :, 1:2], H[..., :, 0:1]) * v[..., 1:2, :]
+        return arrays.concatenate([first, first * 0.0], axis=-1)
+
+    def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]]:
+        """Only the first column moves, and only with the second angle: ∂h/∂q₂ = −second × h."""
+        H = self.map(q)
+        first, second = H[..., :, 0:1], H[..., :, 1:2]
+        once = -cross_motion(second, first)
+        zero = once * 0.0
+        none = arrays.concatenate([zero, zero], axis=-1)
+        d = arrays.concatenate([once, zero], axis=-1)
+        dd = arrays.concatenate([-cross_motion(second, once), zero], axis=-1)
+        return [none, d], [[none, none], [none, dd]]
+
+
+@dataclass(frozen=True, eq=False)
+class Spherical(JointKind):
+    """A ball joint: a unit quaternion (x, y, z, w), velocity = angular velocity in body axes."""
+
+    def __post_init__(self) -> None:
+        self._set(4, _columns(*np.eye(6)[:3]))
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(rotation_from_quaternion(q), np.zeros(3, _precision(q)))
+
+    def neutral(self) -> np.ndarray:
+        return np.array([0.0, 0.0, 0.0, 1.0])
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        q = rng.normal(size=4)
+        return q / np.linalg.norm(q)
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        return _normalised(quaternion_product(q, quaternion_exp(dv)))
+
+    def rate(self, q: Array, v: Array) -> Array:
+        return _quaternion_rate(q, v)
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        return quaternion_log(quaternion_product(_conjugate(q0), q1))
+
+    def error(self, q: np.ndarray) -> str | None:
+        return _quaternion_error(q)
+
+
+@dataclass(frozen=True, eq=False)
+class Planar(JointKind):
+    """Motion in a plane: q = (x, y, angle) in the placement's axes, v = (vx, vy, ω) in body axes.
+
+    ``normal`` is the plane's normal; x and y are the images of the placement's x and y axes under the
+    smallest turn that takes z to the normal.
+    """
+
+    normal: Any = "z"
+
+    def __post_init__(self) -> None:
+        n = unit_axis(self.normal, "the normal of a planar joint")
+        object.__setattr__(self, "normal", n)
+        object.__setattr__(self, "basis", _turn_from_z(n))
+        ex, ey, ez = self.basis.T  # type: ignore[attr-defined]
+        self._set(3, _columns([0, 0, 0, *ex], [0, 0, 0, *ey], [*ez, 0, 0, 0]))
+
+    def transform(self, q: Array) -> Transform:
+        basis = self.basis.astype(_precision(q))  # type: ignore[attr-defined]
+        offset = q[..., 0:1] * basis[:, 0] + q[..., 1:2] * basis[:, 1]
+        return _turned(basis[:, 2], q[..., 2], offset)
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        return np.array([*rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)])
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        twist = _planar_twist(dv)
+        step = screw_exp(twist)
+        c, s = arrays.cos(q[..., 2]), arrays.sin(q[..., 2])
+        x, y = step.l[..., 0], step.l[..., 1]
+        return arrays.stack([q[..., 0] + c * x - s * y, q[..., 1] + s * x + c * y, q[..., 2] + dv[..., 2]])
+
+    def rate(self, q: Array, v: Array) -> Array:
+        c, s = arrays.cos(q[..., 2]), arrays.sin(q[..., 2])
+        return arrays.stack([c * v[..., 0] - s * v[..., 1], s * v[..., 0] + c * v[..., 1], v[..., 2]])
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        c, s = arrays.cos(q0[..., 2]), arrays.sin(q0[..., 2])
+        dx, dy, turn = q1[..., 0] - q0[..., 0], q1[..., 1] - q0[..., 1], q1[..., 2] - q0[..., 2]
+        x, y = c * dx + s * dy, -s * dx + c * dy
+        # The chord (x, y) of an arc that turns by `turn`: its tangent is V⁻¹(turn) (x, y), with
+        # V⁻¹ = [[k, turn/2], [−turn/2, k]], k = (turn/2) cot(turn/2).
+        half = 0.5 * turn
+        small = arrays.less(half * half, 1e-8)
+        safe = arrays.where(small, 1.0, half)
+        k = arrays.where(small, 1.0 - half * half / 3.0, safe * arrays.cos(safe) / arrays.sin(safe))
+        return arrays.stack([k * x + half * y, k * y - half * x, turn])
+
+
+@dataclass(frozen=True, eq=False)
+class Free(JointKind):
+    """A floating base: q = (x, y, z, quaternion xyzw), v = [ω; v] in body axes. H* = I₆."""
+
+    def __post_init__(self) -> None:
+        self._set(7, _columns(*np.eye(6)))
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(rotation_from_quaternion(q[..., 3:]), q[..., :3])
+
+    def neutral(self) -> np.ndarray:
+        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        return np.concatenate([rng.uniform(-1, 1, 3), Spherical().random(rng)])
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        return _pose_numbers(self.transform(q).compose(screw_exp(dv)), q[..., 3:], dv[..., :3])
+
+    def rate(self, q: Array, v: Array) -> Array:
+        moved = (rotation_from_quaternion(q[..., 3:]) @ v[..., 3:, None])[..., 0]
+        turned = _quaternion_rate(q[..., 3:], v[..., :3])
+        return arrays.stack([moved[..., i] for i in range(3)] + [turned[..., i] for i in range(4)])
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        return screw_log(self.transform(q0).inverse().compose(self.transform(q1)))
+
+    def error(self, q: np.ndarray) -> str | None:
+        return _quaternion_error(q[..., 3:])
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(JointKind):
+    """No motion at all."""
+
+    def __post_init__(self) -> None:
+        self._set(0, np.zeros((6, 0)))
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(np.eye(3, dtype=_precision(q)), np.zeros(3, _precision(q)), ())
+
+
+@dataclass(frozen=True, eq=False)
+class Custom(JointKind):
+    """A user's own constant map H* (6, r), angular part first, in body axes.
+
+    Where the columns commute (one column; independent translations; …) the configuration is r numbers
+    and the transform exp(H* q). Otherwise it is a pose, seven numbers as for :class:`Free`, that moves
+    by q ← q exp(H* v dt): the motion is then whatever the columns and their brackets generate, and if
+    they do not close under brackets the joint is non-holonomic (a skate, a rolling wheel).
+    """
+
+    H: Any = None
+    commutes: bool = field(init=False, default=True)
+
+    def __post_init__(self) -> None:
+        try:
+            H = np.array(self.H, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"a joint map must be a 6×r matrix of numbers, got {self.H!r}") from None
+        if H.ndim != 2 or H.shape[0] != 6 or not 1 <= H.shape[1] <= 6:
+            raise ModelError(f"a joint map H* must be 6×r with r from 1 to 6, got shape {H.shape}")
+        if not np.isfinite(H).all():
+            raise ModelError("a joint map must be finite")
+        if np.linalg.matrix_rank(H) < H.shape[1]:
+            raise ModelError("the columns of a joint map must be linearly independent")
+        H.setflags(write=False)
+        brackets = [cross_motion(H[:, [i]], H[:, [j]]) for i in range(H.shape[1]) for j in range(i)]
+        object.__setattr__(self, "H", H)
+        object.__setattr__(self, "commutes", all(np.abs(b).max() < 1e-12 for b in brackets))
+        self._set(H.shape[1] if self.commutes else 7, H)
+
+    def transform(self, q: Array) -> Transform:
+        if not self.commutes:
+            return Transform(rotation_from_quaternion(q[..., 3:]), q[..., :3])
+        out = _screw(self.H[:, 0], q[..., 0:1])
+        for i in range(1, self.nv):
+            out = out.compose(_screw(self.H[:, i], q[..., i : i + 1]))
+        return out
+
+    def neutral(self) -> np.ndarray:
+        return np.zeros(self.nq) if self.commutes else Free().neutral()
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        dv = rng.uniform(-1, 1, self.nv)
+        return self.integrate(self.neutral(), dv)
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        return q + dv if self.commutes else Free().integrate(q, self._twist(dv))
+
+    def rate(self, q: Array, v: Array) -> Array:
+        return v if self.commutes else Free().rate(q, self._twist(v))
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        if self.commutes:
+            return q1 - q0
+        # The least-squares velocity: exact where the two poses are joined by one constant-velocity motion.
+        inverse = np.linalg.pinv(self.H).astype(_precision(q0))
+        return (inverse @ Free().difference(q0, q1)[..., None])[..., 0]
+
+    def _twist(self, dv: Array) -> Array:
+        return (self.H.astype(_precision(dv)) @ dv[..., None])[..., 0]
+
+    def error(self, q: np.ndarray) -> str | None:
+        return None if self.commutes else _quaternion_error(q[..., 3:])
+
+
+def _screw(column: np.ndarray, q: Array) -> Transform:
+    """exp(h q) of one constant screw h = [w; v]: a turn by |w| q about its line, advancing along it."""
+    p = _precision(q)
+    w, v = column[:3], column[3:]
+    rate = float(np.linalg.norm(w))
+    if rate == 0:
+        return Transform(np.eye(3, dtype=p), q * v.astype(p))
+    u = w / rate
+    off_axis = np.cross(u, v) / rate
+    R = rotation_about(u.astype(p), q[..., 0] * rate)
+    slide = (u * (u @ v)).astype(p)
+    return Transform(R, off_axis.astype(p) - R @ off_axis.astype(p) + q * slide)
+
+
+def _turned(axis: Array, angle: Array, l: Array) -> Transform:
+    """The pose turned by ``angle`` about ``axis`` at the place l."""
+    c, s = arrays.cos(angle), arrays.sin(angle)
+    return Transform(rotation_about(axis, angle), l, turn_about(axis, c, s))
+
+
+def _precision(q: Array) -> Any:
+    """Constants follow float32 inputs; symbols and complex numbers meet float64 constants."""
+    return np.float32 if q.dtype == np.float32 else np.float64
+
+
+def _conjugate(q: Array) -> Array:
+    return q * np.array([-1.0, -1.0, -1.0, 1.0], dtype=_precision(q))
+
+
+def _normalised(q: Array) -> Array:
+    return q / arrays.sqrt(arrays.square_length(q))[..., None]
+
+
+def _quaternion_rate(q: Array, w: Array) -> Array:
+    """q̇ = ½ q ∘ (ω, 0), for a quaternion of any length."""
+    return 0.5 * quaternion_product(q, arrays.stack([w[..., 0], w[..., 1], w[..., 2], 0.0 * w[..., 0]]))
+
+
+def _quaternion_error(q: np.ndarray) -> str | None:
+    if (np.abs(q).max(axis=-1) == 0).any():
+        return "has a quaternion of zero length; a unit quaternion is (x, y, z, w) = (0, 0, 0, 1), say"
+    return None
+
+
+def _turn_from_z(n: np.ndarray) -> np.ndarray:
+    """The smallest rotation that takes z to the unit vector n (about x where n = −z)."""
+    c = float(n[2])
+    if c < -1 + 1e-12:
+        return np.diag([1.0, -1.0, -1.0])
+    a, b = float(n[0]), float(n[1])
+    k = 1.0 / (1.0 + c)
+    return np.array([[1 - k * a * a, -k * a * b, a], [-k * a * b, 1 - k * b * b, b], [-a, -b, c]])
+
+
+def _planar_twist(dv: Array) -> Array:
+    zero = dv[..., 0] * 0.0
+    return arrays.stack([zero, zero, dv[..., 2], dv[..., 0], dv[..., 1], zero])
+
+
+def _pose_numbers(pose: Transform, old: Array, turn: Array) -> Array:
+    """A pose as seven numbers, its quaternion reached continuously from ``old`` by the turn."""
+    quaternion = _normalised(quaternion_product(old, quaternion_exp(turn)))
+    return arrays.namespace(pose.l).concatenate([pose.l, quaternion], axis=-1)
+
+
+def pose_from_transform(pose: Transform) -> np.ndarray:
+    """The seven numbers (x, y, z, quaternion) of a constant pose."""
+    return np.concatenate([pose.l, quaternion_from_rotation(pose.R)])

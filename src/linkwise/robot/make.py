@@ -1,0 +1,84 @@
+"""Ways to get a robot: load one, build a chain or a random tree, assemble it from parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, UnknownNameError, did_you_mean
+from ..model import builders, edit, robots
+from ..model.inertia import Inertia
+from ..model.joints.kinds import Free
+from ..model.model import STANDARD_GRAVITY
+from ..model.parts import Body, Frame
+from ..model.visuals import Visual
+from ..whole_files import write_text
+from .robot import Robot
+
+
+def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
+    """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF or MJCF file.
+
+    ``floating`` puts the base link on a free joint. What is odd about a file is in ``robot.notes``.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(f"load takes a robot's name or a path, got {source!r}")
+    name = os.fspath(source)
+    if isinstance(source, str) and name in robots.names():
+        robot = robots.build(name, cls=Robot)
+        floats = any(b.parent is None and isinstance(b.joint.kind, Free) for b in robot.bodies)
+        return edit.float_base(robot) if floating and not floats else robot
+    if isinstance(source, str) and not any(c in name for c in "./\\") and not Path(name).exists():
+        meant = did_you_mean(name, robots.names()) or f"built in are {', '.join(robots.names())}"
+        raise UnknownNameError(f"no built-in robot is named {name!r}, and no such file exists; {meant}")
+    from ..model.files import xml
+
+    if xml.root_tag(name) == "mujoco":
+        from ..model.files.mjcf import read_mjcf
+
+        return read_mjcf(name, floating=floating, cls=Robot)
+    from ..model.files.urdf import read_urdf
+
+    return read_urdf(name, floating=floating, cls=Robot)
+
+
+def save_urdf(robot: Robot, path: str | os.PathLike[str], *, floating_root: bool = False) -> None:
+    """Write a robot as a URDF file that loads as the same robot; see :meth:`Robot.to_urdf`."""
+    write_text(path, robot.to_urdf(floating_root=floating_root, folder=Path(path).parent))
+
+
+def robot_names() -> list[str]:
+    """The names of the built-in robots."""
+    return robots.names()
+
+
+def chain(n: int, joint: Any = "revolute", seed: int | None = None) -> Robot:
+    """A serial chain of n links, link1 … linkn on joint1 … jointn, with a frame "tip" at its end.
+
+    Without ``seed`` every link is a rod of 1 kg and 1 m along x, with axes y and z in turn; with one, offsets, axes and
+    inertias are random. ``joint`` is a kind, its name, or "mixed".
+    """
+    return builders.chain(n, joint=joint, seed=seed, cls=Robot)
+
+
+def random_tree(n: int, seed: int = 0, **options: Any) -> Robot:
+    """A random tree of n bodies, body1 … bodyn, with mixed joints, the same for the same seed.
+
+    ``options``: ``joints`` (names or kinds that may occur), ``floating`` (body1 on a free joint, carrying the others),
+    ``branching`` (0, a chain, to 1) and ``rotors``.
+    """
+    return builders.random_tree(n, seed=seed, cls=Robot, **options)
+
+
+def assemble(
+    name: str,
+    bodies: Iterable[Body],
+    frames: Iterable[Frame] = (),
+    gravity: Any = STANDARD_GRAVITY,
+    base: Inertia | None = None,
+    visuals: Iterable[Visual] = (),
+) -> Robot:
+    """A robot from bodies, each with its joint and its parent's name, in any order; ``visuals`` say how it looks."""
+    return builders.assemble(name, bodies, frames, gravity, base or Inertia(), visuals=visuals, cls=Robot)

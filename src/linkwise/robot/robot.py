@@ -1,0 +1,500 @@
+"""A robot: a model with the catalogue of algorithms as its methods.
+
+Arguments: configurations q (..., nq), velocities, accelerations and joint forces (..., nv), any leading
+batch dimensions, which broadcast. Frames are given by name. Results keep the precision of the inputs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import arrays, inputs
+from ..arrays import Array
+from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, momentum, operational
+from ..dynamics import momentum_coordinates as canonical
+from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
+from ..dynamics.reference_velocity import newton_euler_with_reference
+from ..errors import InputError
+from ..model import edit
+from ..model.inertia import Inertia
+from ..model.model import Model
+from .calls import as_frames, choose
+from .diagonal import Diagonalized
+from .dispatch import compiled
+from .linearized import Linearized
+
+if TYPE_CHECKING:
+    from ..algebra.leaves import Operators
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Robot(Linearized, Diagonalized):
+    """A robot. Make one with :func:`linkwise.load`, ``chain``, ``random_tree`` or ``assemble``."""
+
+    # --- configurations ----------------------------------------------------------------------------
+
+    @compiled("q", "dv")
+    def integrate(self, q: Any, dv: Any) -> Array:
+        """q ⊕ dv, (..., nq): where the constant velocity dv (..., nv) leads in unit time, on the manifold."""
+        q, dv, batch = self._pair(inputs.configuration(self, q), inputs.vector(dv, self.nv, "dv", self), "q", "dv")
+        parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
+        return self._concatenated(parts, batch, q)
+
+    @compiled("q0", "q1")
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """q1 ⊖ q0, (..., nv): the velocity that leads from q0 to q1 in unit time."""
+        q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
+        parts = [j.kind.difference(q0[..., a], q1[..., a]) for j, a in zip(self.joints, self.q_slices)]
+        return self._concatenated(parts, batch, q0)
+
+    # --- kinematics ----------------------------------------------------------------------------------
+
+    @compiled("q")
+    def pose(self, q: Any, frame: Any) -> tuple[Array, Array]:
+        """(R, p) of a frame in the world: R (..., 3, 3) takes frame axes to world axes, p (..., 3) [m]."""
+        q = inputs.configuration(self, q)
+        X = kinematics.pose(self, q, frame)
+        return inputs.fit(X.R, q.shape[:-1], 2), inputs.fit(X.l, q.shape[:-1], 1)
+
+    @compiled("q")
+    def poses(self, q: Any) -> dict[str, tuple[Array, Array]]:
+        """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]."""
+        q = inputs.configuration(self, q)
+        batch = q.shape[:-1]
+        found = kinematics.frame_poses(self, q)
+        return {name: (inputs.fit(X.R, batch, 2), inputs.fit(X.l, batch, 1)) for name, X in found.items()}
+
+    @compiled("q", "v")
+    def velocities(self, q: Any, v: Any) -> dict[str, Array]:
+        """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
+
+    @compiled("q", "v", "a")
+    def accelerations(self, q: Any, v: Any, a: Any) -> dict[str, Array]:
+        """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6) [rad/s², m/s²], world axes."""
+        checked = {"q": inputs.configuration(self, q)}
+        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a))}
+        batch, values = inputs.together(self, **checked)
+        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
+
+    @compiled("q", "v")
+    def velocity(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
+        """[ω; v] of a frame's origin, (..., 6) [rad/s, m/s], in world axes or, with axes="local", in its own."""
+        return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
+
+    @compiled("q", "v", "a")
+    def acceleration(self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world", spatial: bool = False) -> Array:
+        """[ω̇; v̇] of a frame's origin, (..., 6) [rad/s², m/s²]: its classical acceleration, or the spatial one.
+
+        Without gravity; in world axes or, with axes="local", in the frame's own.
+        """
+        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, spatial, v=v, a=a)
+
+    @compiled("q")
+    def jacobian(self, q: Any, frame: Any, axes: str = "world") -> Array:
+        """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1)).
+
+        In world axes or, with axes="local", in the frame's own.
+        """
+        return self._call(kinematics.jacobian, 2, q, frame, axes)
+
+    @compiled("q", "v")
+    def jacobian_dot_v(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
+        """J̇ v, (..., 6) [rad/s², m/s²]: the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
+
+        def run(model: Model, q: Array, v: Array) -> Array:
+            return kinematics.frame_acceleration(model, q, v, None, frame, axes)
+
+        return self._call(run, 1, q, v=v)
+
+    @compiled("q", "force")
+    def jacobian_force(self, q: Any, frame: Any, force: Any) -> Array:
+        """J* f, (..., nv) [N m, N]: the joint forces for a force f (..., 6) by the tip, world axes (OA (2.1))."""
+        f = inputs.vector(force, 6, "force", self)
+        q = inputs.configuration(self, q)
+        batch, (q, f) = inputs.together(self, q=q, force=f)
+        J = kinematics.jacobian(self, q, frame)
+        return inputs.fit((arrays.transpose(J) @ f[..., None])[..., 0], batch, 1)
+
+    @compiled("q")
+    def jacobian_outer(self, q: Any, frame: Any) -> Array:
+        """J J*, (..., 6, 6), world axes, by an outward recursion (math notes 4)."""
+        return self._call(kinematics.jacobian_outer, 2, q, frame)
+
+    @compiled("q")
+    def jacobian_inner(self, q: Any, frame: Any) -> Array:
+        """J* J, (..., nv, nv), as a mass matrix with all inertia at the tip (math notes 4)."""
+        return self._call(kinematics.jacobian_inner, 2, q, frame)
+
+    @compiled("q")
+    def jacobian_inner_inverse(self, q: Any, frame: Any) -> Array:
+        """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation."""
+        return self._call(kinematics.jacobian_inner_inverse, 2, q, frame)
+
+    # --- inverse dynamics ----------------------------------------------------------------------------
+
+    @compiled("q", "v", "a", "external")
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, external: Any = None, method: str = "newton_euler") -> Array:
+        """T = 𝓜a + 𝓒 + gravity, (..., nv) [N m, N]. ``method``: "newton_euler" or "composite_body".
+
+        ``external`` (..., bodies, 6) is the [moment; force] on each body, in body axes at its origin;
+        :meth:`wrenches` makes it from forces at frames.
+        """
+        run = choose(INVERSE_METHODS, method, "inverse-dynamics method")
+        return self._with_forces(run, 1, external, q, v=v, a=a)
+
+    @compiled("q", "v", "external")
+    def bias_force(self, q: Any, v: Any, external: Any = None) -> Array:
+        """𝓒(q, v) + gravity, (..., nv) [N m, N]: the joint forces for which v̇ = 0."""
+
+        def run(model: Model, q: Array, v: Array, f: Array | None) -> Array:
+            return inverse.bias_force(model, q, v, f)
+
+        return self._with_forces(run, 1, external, q, v=v)
+
+    @compiled("q")
+    def gravity_force(self, q: Any) -> Array:
+        """The joint forces (..., nv) [N m, N] that hold the robot still against gravity."""
+        return self._call(lambda m, q: inverse.bias_force(m, q, arrays.zeros((m.nv,), like=q)), 1, q)
+
+    @compiled("q", "v", "a", "external")
+    def link_forces(self, q: Any, v: Any, a: Any, external: Any = None) -> Array:
+        """f(k), (..., bodies, 6) [N m, N]: the force on each body by its inboard neighbour, body axes, at its joint."""
+        return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
+
+    @compiled("q", "external")
+    def external_force(self, q: Any, external: Any) -> Array:
+        """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
+        return self._with_forces(inverse.external_force, 1, external, q)
+
+    def wrenches(self, q: Any, forces: Mapping[str, Any]) -> Array:
+        """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
+        q = inputs.configuration(self, q)
+        checked = {str(k): inputs.vector(f, 6, f"the force on {k!r}", self) for k, f in forces.items()}
+        batch, values = inputs.together(self, q=q, **checked)
+        from ..dynamics.links import evaluate
+
+        links = evaluate(self, values[0])
+        per_body: list[Any] = [arrays.zeros((*batch, 6), like=q) for _ in self.bodies]
+        for frame, f in zip(forces, values[1:]):
+            body, tip = kinematics.tip_transform(self, links, frame)
+            if body >= 0:
+                per_body[body] = per_body[body] + (tip @ f[..., None])[..., 0]
+        return arrays.stack(per_body, axis=-2) if per_body else arrays.zeros((*batch, 0, 6), like=q)
+
+    # --- mass matrix ---------------------------------------------------------------------------------
+
+    @compiled("q")
+    def mass_matrix(self, q: Any, method: str = "composite") -> Array:
+        """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
+        return self._call(choose(mass.METHODS, method, "mass-matrix method"), 2, q)
+
+    @compiled("q")
+    def mass_matrix_inverse(self, q: Any, method: str | None = None) -> Array:
+        """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3).
+
+        ``method``: "columns" sweeps over all columns at once; "paths" walks each column's path to the base and back,
+        and "rows" carries each row outward, which take fewer operations. The default is what suits: where it is
+        compiled, one of the latter two.
+        """
+        chosen = method or (mass_inverse.quickest(self) if arrays.is_symbolic(q) else "columns")
+        return self._call(choose(mass_inverse.METHODS, chosen, "method for the inverse mass matrix"), 2, q)
+
+    @compiled("q", "x")
+    def mass_times(self, q: Any, x: Any) -> Array:
+        """𝓜 x, (..., nv) [N m, N for accelerations x], in O(n), no matrix formed."""
+        return self._call(mass.times, 1, q, x=x)
+
+    @compiled("q", "tau")
+    def mass_solve(self, q: Any, tau: Any) -> Array:
+        """𝓜⁻¹ τ, (..., nv) [rad/s², m/s²], in O(n), no matrix formed."""
+        return self._call(mass.solve, 1, q, tau=tau)
+
+    @compiled("q")
+    def innovations_factors(self, q: Any) -> tuple[Array, Array]:
+        """(I + HφK, D), each (..., nv, nv): 𝓜 = (I + HφK) D (I + HφK)* (OA Lemma 4.1)."""
+        q = inputs.configuration(self, q)
+        factor, D = mass.innovations_factors(self, q)
+        return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D, q.shape[:-1], 2)
+
+    @compiled("q")
+    def inverse_factors(self, q: Any) -> tuple[Array, Array]:
+        """(I − HψK, D⁻¹), each (..., nv, nv): 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemmas 4.2, 4.3)."""
+        q = inputs.configuration(self, q)
+        factor, D_inverse = mass.inverse_factors(self, q)
+        return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D_inverse, q.shape[:-1], 2)
+
+    @compiled("q")
+    def log_det_mass(self, q: Any) -> Array:
+        """log det 𝓜 = Σ log det D(k), (...)."""
+        return self._call(mass.log_determinant, 0, q)
+
+    @compiled("q", "v")
+    def coriolis_matrix(self, q: Any, v: Any) -> Array:
+        """C, (..., nv, nv), with C v = bias force without gravity and d𝓜/dt − 2C skew."""
+        return self._call(coriolis.coriolis_matrix, 2, q, v=v)
+
+    # --- forward dynamics ----------------------------------------------------------------------------
+
+    @compiled("q", "v", "tau", "external")
+    def forward_dynamics(
+        self, q: Any, v: Any, tau: Any, external: Any = None, method: str = "articulated_body"
+    ) -> Array:
+        """The joint accelerations (..., nv) [rad/s², m/s²] that joint forces τ (..., nv) [N m, N] cause.
+
+        ``method`` is any of :data:`linkwise.FORWARD_METHODS`; they agree, and differ in what they cost.
+        """
+        run = choose(FORWARD_METHODS, method, "forward-dynamics method")
+        return self._with_forces(lambda *x: run(*x).acceleration, 1, external, q, v=v, tau=tau)
+
+    def forward_quantities(
+        self, q: Any, v: Any, tau: Any, external: Any = None, method: str = "articulated_body"
+    ) -> dict[str, list[Array]]:
+        """What a forward-dynamics method meets on its way, under its author's names, one entry per body.
+
+        Spatial vectors are columns (..., 6, 1) in link frames; accelerations are spatial ones that include
+        gravity as the base's acceleration.
+        """
+        run = choose(FORWARD_METHODS, method, "forward-dynamics method")
+        checked = {"q": inputs.configuration(self, q)}
+        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("tau", tau))}
+        _, values, f = self._joined_with(inputs.forces(self, external), checked)
+        result = run(self, *values, f)
+        return {"beta_dot": result.beta_dot, **result.quantities}
+
+    @compiled("q", "v", "a", "tau", "external")
+    def hybrid_dynamics(
+        self, q: Any, v: Any, a: Any, tau: Any, prescribed: Iterable[str], external: Any = None
+    ) -> tuple[Array, Array]:
+        """(a, τ), each (..., nv): accelerations of the ``prescribed`` joints are given, forces of the others.
+
+        Entries of ``a`` at other joints and of ``tau`` at prescribed ones are ignored (math notes 12.7).
+        """
+        if isinstance(prescribed, str):
+            raise InputError(f"prescribed must be a list of joint names, got the string {prescribed!r}")
+        driven = [self.joint(name) for name in prescribed]
+        checked = {"q": inputs.configuration(self, q)}
+        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a), ("tau", tau))}
+        batch, (q, v, a, tau), f = self._joined_with(inputs.forces(self, external), checked)
+        out_a, out_tau = hybrid.hybrid(self, q, v, a, tau, driven, f)
+        return inputs.fit(out_a, batch, 1), inputs.fit(out_tau, batch, 1)
+
+    # --- operational space ---------------------------------------------------------------------------
+
+    @compiled("q")
+    def operational_inertia(self, q: Any, frame: Any) -> Array:
+        """Λ = (J𝓜⁻¹J*)⁻¹ in O(n), (..., 6, 6), world axes; a list of e frames gives (..., 6e, 6e) (OA (5.4))."""
+        return self._call(operational.inertia, 2, q, as_frames(frame))
+
+    @compiled("q")
+    def operational_compliance(self, q: Any, frame: Any) -> Array:
+        """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e), world axes; exists also where Λ does not."""
+        return self._call(operational.compliance, 2, q, as_frames(frame))
+
+    @compiled("q", "v")
+    def operational_bias(self, q: Any, v: Any, frame: Any) -> tuple[Array, Array]:
+        """(μ, p), each (..., 6e) [N m, N], world axes: terms of Λ α(0) + μ + p = F, p gravity's (math notes 10.2)."""
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        mu, p = operational.bias(self, q, v, as_frames(frame))
+        return inputs.fit(mu, batch, 1), inputs.fit(p, batch, 1)
+
+    @compiled("q")
+    def consistent_inverse(self, q: Any, frame: Any) -> Array:
+        """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e), the dynamically consistent inverse of J in world axes."""
+        return self._call(operational.consistent_inverse, 2, q, as_frames(frame))
+
+    @compiled("q", "force")
+    def tip_force_correction(self, q: Any, frame: Any, force: Any) -> tuple[Array, Array]:
+        """(Δa, Δα(0)) due to a force (..., 6) that the tip exerts on its environment (OA (5.2), (5.3)).
+
+        (..., nv) and (..., 6) [rad/s², m/s²]; force [N m, N] and Δα(0) in world axes.
+        """
+        q, f, batch = self._pair(inputs.configuration(self, q), inputs.vector(force, 6, "force", self), "q", "force")
+        delta, tip = operational.tip_force_correction(self, q, frame, f)
+        return inputs.fit(delta, batch, 1), inputs.fit(tip, batch, 1)
+
+    # --- energy and momentum -------------------------------------------------------------------------
+
+    @compiled("q", "v")
+    def energy(self, q: Any, v: Any) -> tuple[Array, Array]:
+        """(kinetic, potential) energies, each (...) [J]."""
+        potential = self.potential_energy(q, target="numpy")
+        return self.kinetic_energy(q, v, target="numpy"), inputs.fit(*self._shared_batch(potential, q, v), 0)
+
+    def _shared_batch(self, x: Array, q: Any, v: Any) -> tuple[Array, tuple[int, ...]]:
+        return x, np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
+
+    @compiled("q", "v")
+    def kinetic_energy(self, q: Any, v: Any) -> Array:
+        """½ v*𝓜v, (...) [J]."""
+        return self._call(momentum.kinetic_energy, 0, q, v=v)
+
+    @compiled("q")
+    def potential_energy(self, q: Any) -> Array:
+        """−Σ m g·c, (...) [J]."""
+        return self._call(momentum.potential_energy, 0, q)
+
+    @compiled("q")
+    def center_of_mass(self, q: Any) -> Array:
+        """The centre of mass of all bodies, (..., 3) [m], in the world."""
+        return self._call(momentum.center_of_mass, 1, q)
+
+    @compiled("q")
+    def center_of_mass_jacobian(self, q: Any) -> Array:
+        """(..., 3, nv): times v it is the velocity of the centre of mass [m/s], world axes."""
+        return self._call(momentum.center_of_mass_jacobian, 2, q)
+
+    @compiled("q", "v")
+    def momentum(self, q: Any, v: Any) -> Array:
+        """[angular about the world's origin; linear], (..., 6) [N m s, N s], world axes."""
+        return self._call(momentum.momentum, 1, q, v=v)
+
+    @compiled("q")
+    def momentum_matrix(self, q: Any) -> Array:
+        """(..., 6, nv), world axes: times v it is the momentum about the world's origin."""
+        return self._call(momentum.momentum_matrix, 2, q)
+
+    @compiled("q", "v")
+    def centroidal_momentum(self, q: Any, v: Any) -> Array:
+        """[angular about the centre of mass; linear], (..., 6) [N m s, N s], world axes."""
+        return self._call(momentum.centroidal_momentum, 1, q, v=v)
+
+    @compiled("q")
+    def centroidal_matrix(self, q: Any) -> Array:
+        """A_G, (..., 6, nv), world axes: times v it is the centroidal momentum."""
+        return self._call(momentum.centroidal_matrix, 2, q)
+
+    @compiled("q", "v")
+    def centroidal_bias(self, q: Any, v: Any) -> Array:
+        """Ȧ_G v, (..., 6) [N m, N], world axes: the rate of the centroidal momentum while v̇ = 0."""
+        return self._call(momentum.centroidal_bias, 1, q, v=v)
+
+    # --- motion ----------------------------------------------------------------------------------------
+
+    @compiled("q", "v")
+    def configuration_rate(self, q: Any, v: Any) -> Array:
+        """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
+        return self._concatenated(parts, batch, q)
+
+    @compiled("q", "v")
+    def momentum_force(self, q: Any, v: Any) -> Array:
+        """d(𝓜v)/dt − τ, (..., nv) [N m, N]: how fast p = 𝓜v changes where no joint forces act; 𝓜̇v − bias force."""
+        return self._call(canonical.momentum_force, 1, q, v=v)
+
+    # --- for controllers -----------------------------------------------------------------------------
+
+    @compiled("q", "v", "v_ref", "a_ref", "external")
+    def inverse_dynamics_with_reference(self, q: Any, v: Any, v_ref: Any, a_ref: Any, external: Any = None) -> Array:
+        """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv) [N m, N], in O(n): v and v_ref kept apart.
+
+        C is that of :meth:`coriolis_matrix`, for which d𝓜/dt − 2C is skew; passivity-based laws rest on it.
+        """
+        return self._with_forces(newton_euler_with_reference, 1, external, q, v=v, v_ref=v_ref, a_ref=a_ref)
+
+    # --- operators -----------------------------------------------------------------------------------
+
+    def operators(self, q: Any, frames: Any = None, v: Any = None, a: Any = None) -> Operators:
+        """The leaf operators H, φ, M, … at a configuration; ``frames`` are the tips that B picks.
+
+        The default is one tip per outermost body: the last frame added on it, or the body's own. With a
+        velocity ``v`` (and an acceleration ``a``) there are also those of the derivative identities.
+        """
+        from ..algebra.leaves import Operators
+
+        chosen = self.tips if frames is None else as_frames(frames)
+        given = {"q": inputs.configuration(self, q)}
+        given |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
+        _, values = inputs.together(self, **given)
+        named = dict(zip(given, values))
+        return Operators(self, named["q"], tuple(chosen), named.get("v"), named.get("a"))
+
+    def compile(
+        self,
+        name: str,
+        target: str = "cpu",
+        dtype: str = "float64",
+        parameters: Sequence[str] = (),
+        rolled: bool | None = None,
+        **fixed: Any,
+    ) -> Any:
+        """A function of the catalogue as machine code for this robot: ``robot.compile("forward_dynamics")``.
+
+        The kernel takes arrays in the order of the method, batched. ``fixed`` holds other arguments, such as
+        ``frame="hand"``. ``target`` is "cpu", "jax" (a jitted function), "c" or "cuda" (source text, of
+        ``dtype``) or "numpy". ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further
+        inputs of the kernel. ``kernel.jacobian("q")``, ``kernel.jvp()`` and ``kernel.vjp()`` are its exact derivatives.
+        ``rolled`` says whether the code loops over the bodies or is one straight line; large robots are rolled
+        where the function can be (inverse and forward dynamics, 𝓜x, 𝓜⁻¹τ, 𝓜, 𝓜⁻¹, linearised models and others).
+        """
+        from ..codegen.pipeline import compile_named
+
+        return compile_named(self, name, target, dtype, parameters, rolled, **fixed)
+
+    # --- files -----------------------------------------------------------------------------------------
+
+    def to_urdf(self, *, floating_root: bool = False, folder: str | os.PathLike[str] | None = None) -> str:
+        """The text of a URDF file that loads as this robot; :func:`linkwise.save_urdf` writes it.
+
+        Cylindrical and universal joints are written as two; joints that the format cannot say are refused by name.
+        ``floating_root`` leaves out a free joint at the root, for programs that add one of their own. Mesh files are
+        named as seen from ``folder``, where the file will lie; without it, by their full paths.
+        """
+        from ..model.files.urdf_writer import to_urdf
+
+        return to_urdf(self, floating_root=floating_root, folder=folder)
+
+    # --- other robots from this one ------------------------------------------------------------------
+
+    def lock(self, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> Robot:
+        """This robot with some joints locked: a mapping joint → value, or names and a full q."""
+        return edit.lock(self, joints, q)
+
+    def subtree(self, root: str, floating: bool = False) -> Robot:
+        """The part of this robot from body ``root`` outward."""
+        return edit.subtree(self, root, floating)
+
+    def weld(
+        self, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None
+    ) -> Robot:
+        """This robot with a payload fixed on a body (or frame)."""
+        return edit.weld(self, body, payload, at, rpy, frame)
+
+    def attach(self, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0), rpy: Any = None) -> Robot:
+        """This robot with another robot bolted on at a frame."""
+        return edit.attach(self, other, to, prefix, at, rpy)
+
+    def floating(self, joint_name: str = "root_joint") -> Robot:
+        """This robot with its base link on a free joint."""
+        return edit.float_base(self, joint_name)
+
+    def merge_fixed(self) -> Robot:
+        """This robot with bodies on fixed joints made part of their parents."""
+        return edit.merge_fixed(self)
+
+    def with_inertias(self, inertias: Mapping[str, Inertia]) -> Robot:
+        """This robot with new inertias for some bodies."""
+        return edit.with_inertias(self, inertias)
+
+    @property
+    def inertial_parameters(self) -> np.ndarray:
+        """(bodies, 10): m, first moment (3), Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about each body's origin.
+
+        [kg, kg m, kg m²], body axes.
+        """
+        return edit.inertial_parameters(self)
+
+    def with_inertial_parameters(self, parameters: Any) -> Robot:
+        """This robot with the ten inertial parameters (bodies, 10) of every body replaced."""
+        return edit.with_inertial_parameters(self, parameters)
+
+    def with_gravity(self, gravity: Any) -> Robot:
+        """This robot under another gravity (3,) [m/s²]."""
+        return edit.with_gravity(self, gravity)

@@ -1,0 +1,161 @@
+"""Forces that joints exert by themselves: viscous damping, dry friction, and stops at their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import InputError, NotAdmittedError
+from ..robot.robot import Robot
+
+STOP_FREQUENCY = 100.0  # [rad/s] of a joint's own inertia on its stop, where no stiffness is given
+FRICTION_SPEED = 1e-3  # [rad/s, m/s] below which dry friction goes over into creep
+
+
+@dataclass(frozen=True, eq=False)
+class Passive:
+    """What the joints do by themselves; each array (nv,), or None where it is switched off.
+
+    Damping: −d v. Dry friction: −F v / √(v² + s²), Coulomb's law smoothed below the speed s, so that a joint held by
+    friction creeps. Stops: beyond a limit by δ a spring and a damper push back, k δ + c δ̇, and never pull.
+    """
+
+    damping: np.ndarray | None = None
+    friction: np.ndarray | None = None
+    friction_speed: float = FRICTION_SPEED
+    lower: np.ndarray | None = None
+    upper: np.ndarray | None = None
+    stiffness: np.ndarray | None = None
+    stop_damping: np.ndarray | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether there is any such force."""
+        return any(x is not None for x in (self.damping, self.friction, self.lower))
+
+    def resistance(self, v: Array) -> Array:
+        """Damping and dry friction, (..., nv)."""
+        force: Any = 0.0 * v
+        if self.damping is not None:
+            force = force - _like(self.damping, v) * v
+        if self.friction is not None:
+            size = arrays.sqrt(v * v + _like(np.full(v.shape[-1], self.friction_speed**2), v))
+            force = force - _like(self.friction, v) * v / size
+        return force
+
+    def stops(self, robot: Robot, q: Array, v: Array) -> Array:
+        """What the stops exert, (..., nv)."""
+        none = v[..., 0] * 0.0
+        if self.lower is None or self.upper is None or self.stiffness is None or self.stop_damping is None:
+            return arrays.stack([none] * robot.nv) if robot.nv else v
+        columns = []
+        for i, place in enumerate(_positions(robot)):
+            force = none
+            if place is not None and np.isfinite(self.lower[i]):
+                force = force + self._push(i, q[..., place] - self.lower[i], v[..., i], none)
+            if place is not None and np.isfinite(self.upper[i]):
+                force = force - self._push(i, self.upper[i] - q[..., place], -v[..., i], none)
+            columns.append(force)
+        return arrays.stack(columns)
+
+    def _push(self, i: int, gap: Array, opening: Array, none: Array) -> Array:
+        """The force of one stop that opens the gap, for a gap that is negative beyond the limit."""
+        force = -float(self.stiffness[i]) * gap - float(self.stop_damping[i]) * opening  # type: ignore[index]
+        gap, force = np.asarray(gap), np.asarray(force)
+        pushing = arrays.where(arrays.less(force, 0.0), none, force)
+        return arrays.where(arrays.less(gap, 0.0), pushing, none)
+
+    def to_plain(self) -> dict[str, Any]:
+        """As lists and numbers, for files; what is switched off is left out."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {k: x.tolist() if isinstance(x, np.ndarray) else x for k, x in found.items() if x is not None}
+
+    @staticmethod
+    def from_plain(found: Mapping[str, Any]) -> Passive:
+        known: dict[str, Any] = {k: np.asarray(x, dtype=float) for k, x in found.items()}
+        return Passive(**known | {"friction_speed": float(found["friction_speed"])})
+
+
+def passive(
+    robot: Robot,
+    damping: Any = False,
+    friction: Any = False,
+    limits: Any = False,
+    friction_speed: float = FRICTION_SPEED,
+    stop_stiffness: Any = None,
+    stop_damping: Any = None,
+) -> Passive:
+    """The passive forces of a robot: True takes its own numbers, an array (nv,) or a number others.
+
+    ``limits`` is True or a pair (lower, upper). Without ``stop_stiffness`` a stop holds the joint's own inertia (at the
+    neutral configuration, the others free) at 100 rad/s; without ``stop_damping`` it is critically damped.
+    """
+    if not friction_speed > 0:
+        raise InputError(f"friction_speed must be positive, got {friction_speed}")
+    chosen: dict[str, Any] = {
+        "damping": _numbers(robot, damping, robot.damping, "damping"),
+        "friction": _numbers(robot, friction, robot.friction, "friction"),
+        "friction_speed": float(friction_speed),
+    }
+    if limits is not False and limits is not None:
+        lower, upper = (robot.lower_limits, robot.upper_limits) if limits is True else _pair(robot, limits)
+        _refuse_limits_without_position(robot, lower, upper)
+        if np.isfinite(lower).any() or np.isfinite(upper).any():
+            inertia = 1.0 / np.diagonal(robot.mass_matrix_inverse(robot.neutral(), target="numpy"))
+            k = _numbers(robot, stop_stiffness, inertia * STOP_FREQUENCY**2, "stop_stiffness", default=True)
+            c = _numbers(robot, stop_damping, 2.0 * np.sqrt(k * inertia), "stop_damping", default=True)
+            chosen |= {"lower": lower, "upper": upper, "stiffness": k, "stop_damping": c}
+    return Passive(**chosen)
+
+
+def _numbers(robot: Robot, given: Any, own: np.ndarray, what: str, default: bool = False) -> Any:
+    """(nv,) numbers that are not negative; None where switched off or all zero."""
+    if given is None and default:
+        given = True
+    if given is False or given is None:
+        return None
+    try:
+        out = np.broadcast_to(np.asarray(own if given is True else given, dtype=float), (robot.nv,)).copy()
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be True, False, a number or {robot.nv} numbers, got {given!r}") from None
+    if not (np.isfinite(out).all() and (out >= 0).all()):
+        raise InputError(f"{what} must be finite and not negative, got {out.tolist()}")
+    return out if out.any() or default else None
+
+
+def _pair(robot: Robot, limits: Any) -> list[np.ndarray]:
+    try:
+        lower, upper = (np.broadcast_to(np.asarray(x, dtype=float), (robot.nv,)).copy() for x in limits)
+    except (TypeError, ValueError):
+        raise InputError(f"limits must be True, False or (lower, upper) with {robot.nv} numbers each") from None
+    if np.isnan(lower).any() or np.isnan(upper).any() or (lower > upper).any():
+        raise InputError("limits: no lower limit may exceed its upper limit, and none may be NaN")
+    return [lower, upper]
+
+
+def _positions(robot: Robot) -> list[int | None]:
+    """Where in q the position of each degree of freedom is; None for joints whose velocity is not its rate."""
+    places: list[int | None] = []
+    for joint, a in zip(robot.joints, robot.q_slices):
+        plain = joint.kind.nq == joint.kind.nv and joint.kind.kind != "planar"
+        places += [a.start + i if plain else None for i in range(joint.kind.nv)]
+    return places
+
+
+def _refuse_limits_without_position(robot: Robot, lower: np.ndarray, upper: np.ndarray) -> None:
+    names = [joint.name for joint in robot.joints for _ in range(joint.kind.nv)]
+    for i, place in enumerate(_positions(robot)):
+        if place is None and (np.isfinite(lower[i]) or np.isfinite(upper[i])):
+            raise NotAdmittedError(
+                f"joint {names[i]!r} has limits, but no positions of its own to stop at; limits=False, or limits of"
+                " your own, (lower, upper), leave them out"
+            )
+
+
+def _like(x: np.ndarray, v: Array) -> np.ndarray:
+    return x.astype(np.float32) if v.dtype == np.float32 else x

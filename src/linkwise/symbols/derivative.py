@@ -1,0 +1,195 @@
+"""Exact derivatives of a scalar program, as programs: forward mode, reverse mode, whole Jacobians.
+
+The derivative's nodes live in the same graph as the function's, so what both need is computed once.
+Derivatives are with respect to the numbers of an input as they stand; for a quaternion that means its four
+numbers, not the tangent space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..codegen.program.trace import Program
+from ..errors import InputError
+from .scalar import Scalar, reachable
+
+
+def _partials(node: Scalar) -> list[Any]:
+    """The derivatives of a node with respect to its arguments."""
+    a = node.args
+    if node.op == "add":
+        return [1.0, 1.0]
+    if node.op == "sub":
+        return [1.0, -1.0]
+    if node.op == "mul":
+        return [a[1], a[0]]
+    if node.op == "neg":
+        return [-1.0]
+    if node.op == "inv":
+        return [-(node * node)]
+    if node.op == "sqrt":
+        return [0.5 / node]
+    if node.op == "sin":
+        return [a[0].cos()]
+    if node.op == "cos":
+        return [-a[0].sin()]
+    if node.op == "log":
+        return [1.0 / a[0]]
+    if node.op == "exp":
+        return [node]
+    if node.op == "atan2":
+        inverse = 1.0 / (a[0] * a[0] + a[1] * a[1])
+        return [a[1] * inverse, -(a[0] * inverse)]
+    if node.op == "less":
+        return [0.0, 0.0]
+    raise InputError(f"operation {node.op} has no derivative")
+
+
+def tangents(program: Program, seeds: dict[tuple[str, int], Any]) -> list[Any]:
+    """Forward mode: the derivatives of all outputs along the direction given by the inputs' seeds."""
+    inputs = [x for x in program.nodes if x.op == "input"]
+    return along(program.roots, inputs, [seeds.get((x.args[0], x.args[1]), 0.0) for x in inputs])
+
+
+def along(outputs: Sequence[Any], variables: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    """Forward mode over any values of a graph: the derivatives of ``outputs`` where ``variables`` move by ``seeds``.
+
+    The variables are taken as independent of each other, whatever they were computed from.
+    """
+    moving: dict[int, Any] = {id(x): d for x, d in zip(variables, seeds) if isinstance(x, Scalar)}
+    for node in reachable(outputs):
+        if id(node) not in moving:
+            moving[id(node)] = _moved(node, [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in node.args])
+    return [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in outputs]
+
+
+def _moved(node: Scalar, changes: list[Any]) -> Any:
+    """How a node changes with its arguments."""
+    if node.op == "input":
+        return 0.0
+    if node.op == "select":  # the branch not taken may have no derivative at all
+        return node.args[0].select(*changes[1:])
+    total: Any = 0.0
+    for partial, change in zip(_partials(node), changes):
+        if not (isinstance(change, float) and change == 0.0):
+            total = total + partial * change
+    return total
+
+
+def cotangents(program: Program, weights: list[Any]) -> dict[tuple[str, int], Any]:
+    """Reverse mode: the derivatives of Σ weight · output with respect to every input."""
+    back: dict[int, Any] = {}
+    for root, weight in zip(program.roots, weights):
+        if isinstance(root, Scalar):
+            back[id(root)] = back.get(id(root), 0.0) + weight
+    out: dict[tuple[str, int], Any] = {}
+    for node in reversed(program.nodes):
+        weight = back.get(id(node), 0.0)
+        if node.op == "input":
+            out[node.args[0], node.args[1]] = weight
+            continue
+        if isinstance(weight, float) and weight == 0.0:
+            continue
+        for x, share in zip(node.args, _shares(node, weight)):
+            if isinstance(x, Scalar):
+                back[id(x)] = _sum(back.get(id(x), 0.0), share)
+    return out
+
+
+def _shares(node: Scalar, weight: Any) -> list[Any]:
+    """A node's weight handed to its arguments."""
+    if node.op == "select":
+        return [0.0, node.args[0].select(weight, 0.0), node.args[0].select(0.0, weight)]
+    return [_product(weight, partial) for partial in _partials(node)]
+
+
+# A weight that a choice has made zero stays zero whatever it is multiplied with: the branch that is not taken may have
+# an infinite derivative. Products and sums of such weights are therefore taken inside the choice.
+
+
+def _branches(x: Any) -> tuple[Any, Any, Any] | None:
+    """(condition, yes, no) of a choice between a value and zero."""
+    if isinstance(x, Scalar) and x.op == "select" and any(isinstance(b, float) and b == 0.0 for b in x.args[1:]):
+        return x.args
+    return None
+
+
+def _product(weight: Any, partial: Any) -> Any:
+    if isinstance(weight, float) and weight == 0.0:
+        return 0.0
+    chosen = _branches(weight)
+    if chosen is None:
+        return weight * partial
+    condition, yes, no = chosen
+    return condition.select(_product(yes, partial), _product(no, partial))
+
+
+def _sum(a: Any, b: Any) -> Any:
+    first, second = _branches(a), _branches(b)
+    if first is None or second is None or first[0] is not second[0]:
+        return a + b
+    return first[0].select(_sum(first[1], second[1]), _sum(first[2], second[2]))
+
+
+def jvp(program: Program) -> Program:
+    """(inputs, directions) → derivatives along the directions, one per output; directions are named d‹input›.
+
+    (With more d's in front where the function has an input of that name.)
+    """
+    graph = _graph(program)
+    names = _fresh([f"d{k}" for k in program.inputs], program)
+    directions = dict(zip(names, program.inputs.values()))
+    seeds = {(k, i): x for k, d in zip(program.inputs, names) for i, x in enumerate(graph.inputs(d, directions[d]))}
+    roots = tuple(tangents(program, seeds))
+    return Program(f"{program.name}_jvp", {**program.inputs, **directions}, program.shapes, program.single, roots)
+
+
+def vjp(program: Program) -> Program:
+    """(inputs, weights) → Σ weight · ∂output/∂input, one array per input; weights are named w0, w1, …"""
+    graph = _graph(program)
+    names = _fresh([f"w{i}" for i in range(len(program.shapes))], program)
+    sizes = {name: int(np.prod(s)) for name, s in zip(names, program.shapes)}
+    weights = [x for name, n in sizes.items() for x in graph.inputs(name, n)]
+    found = cotangents(program, weights)
+    roots = tuple(found.get((k, i), 0.0) for k, n in program.inputs.items() for i in range(n))
+    shapes = tuple((n,) for n in program.inputs.values())
+    return Program(f"{program.name}_vjp", {**program.inputs, **sizes}, shapes, len(shapes) == 1, roots)
+
+
+def jacobian(program: Program, wrt: str) -> Program:
+    """∂outputs/∂‹wrt›, each (*output shape, length of wrt), in whichever mode needs fewer sweeps."""
+    if wrt not in program.inputs:
+        raise InputError(f"{program.name} has no input {wrt!r}; it has {', '.join(program.inputs)}")
+    n, m = program.inputs[wrt], len(program.roots)
+    columns = np.zeros((m, n), dtype=object)
+    if n <= m:
+        for i in range(n):
+            columns[:, i] = tangents(program, {(wrt, i): 1.0})
+    else:
+        for j in range(m):
+            found = cotangents(program, [1.0 if k == j else 0.0 for k in range(m)])
+            columns[j] = [found.get((wrt, i), 0.0) for i in range(n)]
+    shapes = tuple((*s, n) for s in program.shapes)
+    return Program(f"{program.name}_d{wrt}", program.inputs, shapes, program.single, tuple(columns.ravel()))
+
+
+def _fresh(wanted: list[str], program: Program) -> list[str]:
+    """These names, lengthened at the front until no input or other of them has the same."""
+    taken = set(program.inputs)
+    out = []
+    for name in wanted:
+        while name in taken:
+            name = name[0] + name
+        taken.add(name)
+        out.append(name)
+    return out
+
+
+def _graph(program: Program) -> Any:
+    for root in program.roots:
+        if isinstance(root, Scalar):
+            return root.graph
+    raise InputError(f"{program.name} is constant")

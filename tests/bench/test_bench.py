@@ -1,0 +1,413 @@
+"""The benchmarks: what is declared, compared before it is timed, left out, and reported. Nothing depends on speed."""
+
+import importlib.util
+import json
+import os
+import shutil
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import cli
+from linkwise.bench import runner
+from linkwise.bench.cases import ARGUMENTS, PLAIN, Case, robot_of, states
+from linkwise.bench.limits import matrix_of_copies, sines_and_cosines, sum_of_vectors
+from linkwise.bench.machine import machine, one_core
+from linkwise.bench.peak import kernel_rate, measure_peak
+from linkwise.bench.peer import NotHere, Peer, Work, needs
+from linkwise.bench.peers import PEERS, pinocchio_native
+from linkwise.bench.report import from_json, make_report, markdown, short_markdown, to_json, write_between_markers
+from linkwise.bench.suites import Suite, find_suite, read_suites
+from linkwise.interop import robot_files as files
+from linkwise.interop.layout import depth_first
+from linkwise.model.files.urdf_writer import rpy
+
+# What each library needs beside linkwise; those not in the dev extra are tested where they are installed.
+NEEDS = {
+    "linkwise": [],
+    "linkwise through JAX": ["jax"],
+    "Pinocchio, Python loop": ["pinocchio"],
+    "Pinocchio, batch call": ["pinocchio"],
+    "MuJoCo, C loop": ["mujoco"],
+    "Drake, Python loop": ["pydrake"],
+    "frax": ["frax"],
+    "JaxSim": ["jaxsim"],
+    "adam, CasADi, C": ["adam", "casadi"],
+}
+# Compiling these takes minutes.
+COMPILED = {"Pinocchio, C++ loop", "Pinocchio, CasADi, C"}
+LINEARIZED = tuple(f for f in ARGUMENTS if f not in PLAIN)
+FOR_ONE_STATE = {"linkwise, kernel.quick", "linkwise, robot's method"}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path / "cache"))
+
+
+# --- what is declared --------------------------------------------------------------------------------
+
+
+def test_declared_suites():
+    suites = read_suites()
+    assert {"reach", "peers", "chains", "singles", "float32"} <= set(suites)
+    assert all(s.about for s in suites.values())
+    reach = {(c.robot, c.function, c.batch, c.dtype) for c in suites["reach"].cases()}
+    assert reach == {(r, f, 4096, "float64") for r in ("panda", "humanoid") for f in PLAIN}
+    assert {c.robot for c in suites["chains"].cases()} == {f"chain-{n}" for n in (7, 30, 100, 300, 1000)}
+    assert {c.batch for c in suites["singles"].cases()} == {1}
+    assert {c.function for x in ("derivatives", "long_derivatives") for c in suites[x].cases()} == set(LINEARIZED)
+    assert "Pinocchio, C++ loop" in suites["derivatives"].libraries and "chain-100" in suites["long_derivatives"].robots
+    assert set(suites["peers"].libraries) == set(PEERS) - FOR_ONE_STATE
+
+
+def test_every_declared_robot_exists():
+    names = {r for s in read_suites().values() for r in s.robots}
+    for name in names:
+        assert robot_of(Case(name, "mass_matrix")).nv > 0
+    assert robot_of(Case("chain-30", "mass_matrix")).nv == 30
+
+
+@pytest.mark.parametrize(
+    ("text", "culprit"),
+    [
+        ("[a]\nfunctions = ['flying']", "flying"),
+        ("[a]\nlibraries = ['abacus']", "abacus"),
+        ("[a]\ndtypes = ['float16']", "float16"),
+        ("[a]\nbatches = [0]", "batches"),
+        ("[a]\nrobot = ['panda']", "robots"),
+        ("[a\n", "TOML"),
+    ],
+)
+def test_bad_declarations_are_refused(tmp_path, text, culprit):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(lw.LinkwiseError, match=culprit):
+        read_suites(path)
+
+
+def test_an_unknown_suite_names_those_there_are():
+    with pytest.raises(lw.LinkwiseError, match="no suite is named 'speed'.*reach"):
+        find_suite("speed")
+
+
+def test_states_are_the_same_in_every_run_and_no_motor_drives_a_free_base():
+    case = Case("quadruped", "forward_dynamics", batch=3)
+    robot = robot_of(case)
+    first, again = states(robot, case), states(robot, case)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not first[2][:, :6].any() and first[2][:, 6:].all()
+
+
+# --- libraries compute the same ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", NEEDS)
+@pytest.mark.parametrize("robot", ["panda_gripper", "quadruped"])
+def test_libraries_compute_the_same(library, robot):
+    """Arms with sliders and a branching floating robot, in every function that the library has."""
+    missing = [m for m in NEEDS[library] if importlib.util.find_spec(m) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not installed")
+    if library in ("MuJoCo, C loop", "adam, CasADi, C") and shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    if library == "adam, CasADi, C" and robot == "panda_gripper":
+        robot = "ur5"  # it has no sliders
+    cases = [Case(robot, f, batch=3) for f in PLAIN]
+    rows, left_out = runner.run(cases, [library], repeats=1)
+    assert not [x for x in left_out if x.reason.startswith(("refused", "failed"))]
+    assert rows and all(r.difference < 1e-12 and r.nanoseconds > 0 for r in rows)
+    assert {r.case for r in rows} | {x.case for x in left_out} == set(cases)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_derivatives_of_pinocchio_are_the_same(batch):
+    pytest.importorskip("pinocchio")
+    cases = [Case(r, f, batch) for r in ("panda_gripper", "quadruped") for f in LINEARIZED]
+    rows, left_out = runner.run(cases, ["Pinocchio, Python loop"], repeats=1)
+    assert not left_out and len(rows) == 4 and all(r.difference < 1e-11 for r in rows)
+
+
+@pytest.mark.parametrize("library", sorted(COMPILED))
+def test_compiled_libraries_compute_the_same(library, monkeypatch):
+    folder = os.environ.get("LINKWISE_TEST_BENCH_CACHE")
+    if folder is None:
+        pytest.skip("compiles for minutes; LINKWISE_TEST_BENCH_CACHE=FOLDER runs it and keeps what was compiled there")
+    monkeypatch.setenv("LINKWISE_CACHE", folder)
+    cases = [Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in ARGUMENTS]
+    rows, left_out = runner.run(cases, [library], 1)
+    assert not left_out and len(rows) == len(cases)
+    assert all(r.difference < (1e-11 if r.case.function in LINEARIZED else 1e-12) for r in rows)
+
+
+def test_the_robot_handed_to_compiled_code():
+    """Depth first, each with its parent, kind, axis, placement and inertia."""
+    robot = lw.load("quadruped")
+    head, *lines = pinocchio_native.model_text(robot).splitlines()
+    assert [float(x) for x in head.split()] == [13, 0, 0, -9.81]
+    order = depth_first(robot)
+    for i, (k, line) in enumerate(zip(order, lines, strict=True)):
+        parent, kind, *numbers = line.split()
+        body = robot.bodies[k]
+        assert int(parent) == (0 if k == 0 else 1 + order.index(robot.parents[k])) and int(parent) <= i
+        assert kind == "free" if k == 0 else kind in ("RX", "RY", "RZ", "R")
+        placement, inertia = body.joint.placement, body.inertia
+        expected = [*np.ravel(placement.R), *placement.l, inertia.mass, *inertia.com, *np.ravel(inertia.tensor)]
+        assert [float(x) for x in numbers[3:]] == expected
+
+
+def test_no_library_is_forgotten():
+    assert set(PEERS) == set(NEEDS) | COMPILED | FOR_ONE_STATE
+
+
+@pytest.mark.parametrize("library", sorted(FOR_ONE_STATE))
+def test_ways_to_run_one_state(library):
+    rows, _ = runner.run([Case("ur5", f, batch=1) for f in PLAIN], ["linkwise", library], repeats=1)
+    assert len(rows) == 8 and all(r.difference < 1e-12 for r in rows)
+    _, left_out = runner.run([Case("ur5", "mass_matrix", batch=2)], [library], repeats=1)
+    assert left_out[0].reason == "for one state only"
+
+
+def test_float32():
+    rows, left_out = runner.run([Case("ur5", "mass_matrix", 4, "float32")], ["linkwise", "MuJoCo, C loop"], repeats=1)
+    assert [r.library for r in rows] == ["linkwise"] and 1e-12 < rows[0].difference < 1e-4
+    assert left_out[0].reason == "no float32"
+
+
+# --- comparing before timing -------------------------------------------------------------------------
+
+
+def with_peer(monkeypatch, prepare):
+    monkeypatch.setitem(PEERS, "odd", Peer("odd", ("numpy",), "nothing", prepare))
+    return runner.run([Case("ur5", "mass_matrix", batch=2)], ["linkwise", "odd"], repeats=1)
+
+
+def answering(change):
+    def prepare(robot, case, arguments):
+        exact = robot.mass_matrix(*arguments)
+        return Work(lambda: change(exact))
+
+    return prepare
+
+
+def test_a_peer_that_agrees_is_timed(monkeypatch):
+    rows, left_out = with_peer(monkeypatch, answering(lambda x: x * (1 + 1e-10)))
+    assert [r.library for r in rows] == ["linkwise", "odd"] and not left_out
+    assert rows[1].difference == pytest.approx(1e-10, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda x: x * (1 + 1e-7), "refused: its results differ by 1e-07"),
+        (lambda x: x * np.nan, "refused: its results differ by nan"),
+        (lambda x: x[:, 0], "refused: its results have shape"),
+        (lambda x: 1 / 0, "failed: ZeroDivisionError"),
+    ],
+)
+def test_a_peer_that_differs_is_refused_and_not_timed(monkeypatch, change, reason):
+    calls = []
+    rows, left_out = with_peer(monkeypatch, answering(lambda x: (calls.append(1), change(x))[1]))
+    assert [r.library for r in rows] == ["linkwise"]
+    assert left_out[0].library == "odd" and left_out[0].reason.startswith(reason)
+    assert len(calls) == 1  # compared once, never timed
+
+
+def test_a_missing_library_is_named_with_the_remedy(monkeypatch):
+    rows, left_out = with_peer(monkeypatch, lambda *a: needs("no_such_library", "no-such-library"))
+    assert [r.library for r in rows] == ["linkwise"]
+    assert left_out[0].reason == "not installed; pip install no-such-library"
+    text = markdown(make_report(Suite("s"), rows, left_out, {}, []))
+    assert "Left out: odd (ur5 mass matrix: not installed; pip install no-such-library)." in text
+
+
+def test_joints_without_counterpart_are_named():
+    pin = pytest.importorskip("pinocchio")
+    from linkwise.bench.peers.pinocchio import to_pinocchio
+
+    with pytest.raises(NotHere, match="planar joint 'link2_joint'|planar joint"):
+        to_pinocchio(pin, lw.chain(2, joint="planar"))
+
+
+# --- robots for peers --------------------------------------------------------------------------------
+
+ODD_ANGLES = [(0.3, -1.2, 2.5), (0.0, np.pi / 2, 0.0), (0.7, -np.pi / 2, 0.0), (np.pi, 0.0, -np.pi / 2)]
+
+
+@pytest.mark.parametrize("angles", ODD_ANGLES)
+def test_roll_pitch_yaw(angles):
+    R = lw.Frame("f", rpy=angles).pose.R
+    assert np.abs(lw.Frame("f", rpy=rpy(R)).pose.R - R).max() < 1e-15
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_a_written_urdf_is_the_same_robot(tmp_path, floating):
+    """Written, then read by linkwise and by Pinocchio."""
+    pin = pytest.importorskip("pinocchio")
+    robot = lw.load("quadruped" if floating else "panda_gripper")
+    path = tmp_path / "robot.urdf"
+    path.write_text(files.urdf(robot))
+    again = lw.load(path, floating=floating)
+    q = robot.random_configuration(0)
+    v, a = np.random.default_rng(1).normal(size=(2, robot.nv))
+    expected = robot.inverse_dynamics(q, v, a)
+    assert [j.name for j in again.joints[floating:]] == [j.name for j in robot.joints[floating:]]
+    assert np.abs(again.inverse_dynamics(q, v, a) - expected).max() < 1e-13 * np.abs(expected).max()
+
+    model = (
+        pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(str(path))
+    )
+    names = list(model.names)[1 + floating :]
+    index = [robot.v_slices[robot.joint(n)].start for n in names]
+    of_v = np.array([3, 4, 5, 0, 1, 2, *index] if floating else index)
+    of_q = np.array([*range(7), *(i + 1 for i in index)] if floating else index)
+    found = pin.rnea(model, model.createData(), q[of_q], v[of_v], a[of_v])
+    assert np.abs(found - expected[of_v]).max() < 1e-13 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("name", ["panda", "quadruped"])
+def test_a_written_sdf_has_every_link_and_joint(name):
+    robot = lw.load(name)
+    root = ElementTree.fromstring(files.sdf(robot))
+    links = {x.get("name"): float(x.findtext("inertial/mass")) for x in root.iter("link")}
+    assert all(links[b.name] == b.inertia.mass for b in robot.bodies)
+    joints = {x.get("name"): x for x in root.iter("joint")}
+    for body in files.moving(robot):
+        joint = joints[body.joint.name]
+        assert joint.findtext("child") == body.name and joint.get("type") == body.joint.kind.kind
+        pose = [float(x) for x in joint.findtext("pose").split()]
+        assert np.array_equal(pose[:3], body.joint.placement.l)
+
+
+def test_a_mujoco_model_is_the_same_robot():
+    mujoco = pytest.importorskip("mujoco")
+    from linkwise.bench.peers.mujoco import to_mujoco
+
+    robot = lw.load("ur5")
+    model = to_mujoco(mujoco, robot)
+    data = mujoco.MjData(model)
+    data.qpos = robot.random_configuration(3)
+    data.qvel, data.qacc = np.random.default_rng(4).normal(size=(2, robot.nv))
+    mujoco.mj_inverse(model, data)
+    expected = robot.inverse_dynamics(data.qpos.copy(), data.qvel.copy(), data.qacc.copy())
+    assert np.abs(data.qfrc_inverse - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+# --- the machine -------------------------------------------------------------------------------------
+
+
+def test_the_machine_is_described():
+    found = machine(["numpy", "no-such-library"])
+    assert found["processor"] and found["cores"] >= 1
+    assert found["versions"] == {"numpy": np.__version__}
+
+
+def test_one_core_and_back(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    with one_core():
+        assert os.environ["OMP_NUM_THREADS"] == "1"
+        assert before is None or len(os.sched_getaffinity(0)) == 1
+    assert "OMP_NUM_THREADS" not in os.environ
+    assert before is None or os.sched_getaffinity(0) == before
+
+
+def test_peak_and_rates():
+    peak = measure_peak(np.float32, repeats=1)
+    assert all(1e8 < rate < 1e13 for rate in (peak.fused, peak.unfused, peak.storing))
+    rows, _ = runner.run([Case("ur5", "mass_matrix", batch=8)], ["linkwise"], repeats=1)
+    count = rows[0].operations
+    assert kernel_rate(rows[0]) == (count.additions + count.multiplications) / (rows[0].nanoseconds * 1e-9)
+
+
+def test_parts_of_kernels():
+    robot = lw.load("quadruped")
+    q = robot.random_configuration(0)
+    v, tau = np.ones((2, robot.nv))
+    assert np.allclose(lw.compile(sum_of_vectors, robot)(q, v, tau), q[1:] + 2)
+    assert np.array_equal(lw.compile(matrix_of_copies, robot)(q), np.resize(q, robot.nv**2))
+    assert np.isclose(lw.compile(sines_and_cosines, robot)(q), np.sum(np.sin(2 * q[7:]) / 2))
+    assert lw.compile(sines_and_cosines, robot).operations.sines == 24
+
+
+# --- tables, pictures, the command -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LINKWISE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        suite = Suite("tiny", "Tiny", robots=("double_pendulum",), batches=(1, 8), libraries=("linkwise",))
+        return make_report(suite, *runner.run(suite.cases(), suite.libraries, repeats=1), {}, [])
+
+
+def test_json_there_and_back(report):
+    assert from_json(to_json(report)) == report
+    assert json.loads(to_json(report))["timed"]["linkwise"]
+
+
+def test_the_table(report):
+    text = markdown(report)
+    assert "**double_pendulum**, one state per call, float64" in text
+    assert "| library | forward dynamics | inverse dynamics | mass matrix | inverse mass matrix |" in text
+    assert text.count("| **linkwise** |") == 2 and report.machine["processor"] in text
+    assert f"- linkwise: {PEERS['linkwise'].timed}" in text
+
+
+def test_the_table_goes_between_markers(tmp_path, report):
+    """The whole or, where the marker says so, the tables and the machine alone; again gives the same."""
+    page = tmp_path / "page.md"
+    empty = "a\n<!-- bench: tiny -->\n{}<!-- end bench -->\nb\n<!-- bench: tiny short -->\n{}<!-- end bench -->\nc\n"
+    page.write_text(empty.format("old\n", ""))
+    for _ in range(2):
+        write_between_markers(page, report)
+        assert page.read_text() == empty.format(markdown(report), short_markdown(report))
+    assert "Results agree" not in short_markdown(report) and "| **linkwise** |" in short_markdown(report)
+
+    other = tmp_path / "other.md"
+    other.write_text("<!-- bench: other -->\n<!-- end bench -->\n")
+    with pytest.raises(lw.LinkwiseError, match="bench: tiny"):
+        write_between_markers(other, report)
+
+
+OPTIONS = ["--robot", "double_pendulum", "--function", "mass_matrix", "--batch", "8", "--repeats", "1"]
+
+
+def test_the_command(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    kept, picture, table = tmp_path / "o.json", tmp_path / "o.png", tmp_path / "o.md"
+    files = ["--json", str(kept), "--plot", str(picture), "--markdown", str(table)]
+    assert cli.main(["bench", *OPTIONS, "--library", "linkwise", "--peak", *files]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "of the peak" in table.read_text() and "double_pendulum" in table.read_text()
+    assert capsys.readouterr().out == ""
+    assert cli.main(["bench", "--from", str(kept), "--markdown"]) == 0
+    assert capsys.readouterr().out == table.read_text()
+
+
+def test_the_command_lists(capsys):
+    assert cli.main(["bench", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in PEERS) and "reach" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--function", "flying"], "flying"),
+        (["--library", "abacus"], "abacus"),
+        (["--suite", "speed"], "no suite"),
+        (["--repeats", "0"], "--repeats"),
+        (["--batch", "0"], "batches"),
+        (["--json", "nowhere/o.json"], "nowhere"),
+        (["--from", "nothing.json"], "cannot be read"),
+        (["--robot", "nope"], "built in are"),
+    ],
+)
+def test_bad_options_are_one_line(capsys, tmp_path, monkeypatch, options, hint):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench", *options]) == 2
+    err = capsys.readouterr().err
+    assert hint in err and err.count("\n") == 1
