@@ -192,7 +192,7 @@ class Scalar:
 
     def __bool__(self) -> bool:
         raise UntraceableError(
-            "a symbol is neither true nor false, so that if, while, and, or, not, min, max and sorted cannot decide by it;"
+            "a symbol is neither true nor false: if, while, and, or, not, min, max and sorted cannot decide by it;"
             " use np.where(condition, yes, no), np.minimum, np.maximum, & and |"
         )
 

@@ -13,8 +13,8 @@ _NOT_THE_USERS = ("linkwise", "numpy")
 def at_users_line(error: UntraceableError, cause: BaseException | None = None) -> UntraceableError:
     """The error with ``filename``, ``lineno`` and ``text`` of the user's line that it, or its cause, went through.
 
-    That is the innermost line outside linkwise and NumPy; of a law of linkwise itself, the innermost that is not part of
-    the symbols. An error that knows its line keeps it.
+    That is the innermost line outside linkwise and NumPy; of a law of linkwise itself, the innermost that is not
+    part of the symbols. An error that knows its line keeps it.
     """
     lines = _lines((cause or error).__traceback__)
     theirs = [x for x in lines if _room(x[0])[0] not in _NOT_THE_USERS]
