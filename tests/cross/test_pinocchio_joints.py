@@ -1,6 +1,6 @@
 """Pinocchio as an oracle for one robot built joint by joint: free base, hinges, sliders, screws, balls.
 
-(tests/cross compares whole URDF files; this robot has the joints that URDF does not know.)
+(The other files here compare whole URDF files; this robot has the joints that URDF does not know.)
 """
 
 import numpy as np
