@@ -34,7 +34,10 @@ class ByValue:
         return self._hash
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: x for k, x in self.__dict__.items() if not isinstance(getattr(type(self), k, None), cached_property)}
+        own = self.__dict__
+        if _is_told_by_fields(self):
+            return {name: own[name] for name in _names(self) if name in own}
+        return {k: x for k, x in own.items() if not isinstance(getattr(type(self), k, None), cached_property)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for x in state.values():
@@ -47,6 +50,10 @@ def _is_told_by_fields(x: Any) -> bool:
     return "__dataclass_fields__" in vars(type(x))
 
 
+def _names(x: Any) -> list[str]:
+    return [f.name for f in fields(x)]
+
+
 def freeze(x: Any) -> None:
     """Make the arrays within x read-only; parts that are values have theirs so already."""
     if isinstance(x, np.ndarray):
@@ -55,8 +62,8 @@ def freeze(x: Any) -> None:
         for part in x:
             freeze(part)
     elif is_dataclass(x) and not isinstance(x, (type, ByValue)):
-        for f in fields(x):
-            freeze(getattr(x, f.name))
+        for name in _names(x):
+            freeze(getattr(x, name))
 
 
 def fixed(x: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -327,8 +327,8 @@ class Model(ByValue):
 
         None where it has none: a joint of a user's own class, whose name does not tell what it does.
         """
-        told = {k: x for k, x in self.__getstate__().items() if k not in ("notes", "visuals")}
-        return digest((type(self), *(value_of(x) for item in sorted(told.items()) for x in item)))
+        counting = [f.name for f in fields(self) if f.compare and f.name not in ("notes", "visuals")]
+        return digest((type(self), *((name, value_of(getattr(self, name))) for name in counting)))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}>"

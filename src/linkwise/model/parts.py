@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,7 @@ class Limits(ByValue):
 
     lower: Any = None
     upper: Any = None
+    _: KW_ONLY
     velocity: Any = None
     effort: Any = None
 
@@ -98,6 +99,7 @@ class Rotor(ByValue):
 
     inertia: float
     gear_ratio: float = 1.0
+    _: KW_ONLY
     axis: Any = None
 
     def __post_init__(self) -> None:
@@ -133,6 +135,7 @@ class Joint(ByValue):
 
     kind: JointKind
     name: str = ""
+    _: KW_ONLY
     at: Any = field(default=(0.0, 0.0, 0.0), compare=False)
     rpy: Any = field(default=None, compare=False)
     rotation: Any = field(default=None, compare=False)
@@ -202,6 +205,7 @@ class Frame(ByValue):
 
     name: str
     body: str | None = None
+    _: KW_ONLY
     at: Any = field(default=(0.0, 0.0, 0.0), compare=False)
     rpy: Any = field(default=None, compare=False)
     rotation: Any = field(default=None, compare=False)

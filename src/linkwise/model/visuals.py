@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class Rod(Shape):
 
     radius: float
     length: float
+    _: KW_ONLY
     rounded: bool = False
 
     def __post_init__(self) -> None:
@@ -67,6 +68,7 @@ class Mesh(Shape):
     """Triangles in a file, named as the robot's file names it (``package://…`` too), seen from ``folder``."""
 
     file: str
+    _: KW_ONLY
     folder: str = ""
     scale: Any = (1.0, 1.0, 1.0)
 
@@ -101,6 +103,7 @@ class Visual(ByValue):
 
     shape: Shape
     body: str | None = None
+    _: KW_ONLY
     at: Any = field(default=(0.0, 0.0, 0.0), compare=False)
     rpy: Any = field(default=None, compare=False)
     rotation: Any = field(default=None, compare=False)
