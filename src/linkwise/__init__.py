@@ -6,6 +6,7 @@ from typing import Any as _Any
 
 from .dynamics.forward.methods import FORWARD_METHODS
 from .errors import (
+    ClosureError,
     FileError,
     InputError,
     LinkwiseError,
@@ -33,6 +34,7 @@ from .model.joints.kinds import (
     Spherical,
     Universal,
 )
+from .model.loops import Loop
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from .robot.linearized import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
@@ -93,6 +95,7 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "ClosureError",
     "Crossing",
     "Custom",
     "Cylindrical",
@@ -109,6 +112,7 @@ __all__ = [
     "Joint",
     "Limits",
     "LinkwiseError",
+    "Loop",
     "Mesh",
     "Mimic",
     "MissingExtraError",

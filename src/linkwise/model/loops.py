@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, did_you_mean
+from ..values import ByValue, fixed
 from .parts import Frame
 
 # kind → which of [N_x N_y N_z F_x F_y F_z] it can transmit, in the axes of frame a. Rows of forces act at frame a's
@@ -32,14 +33,14 @@ AT_FRAME_B = frozenset({"point_on_plane", "point_on_line", "distance"})
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class Loop(ByValue):
     """What holds ``frame_b`` to ``frame_a`` (names, or :class:`Frame` objects; "world" is a frame too).
 
     ``kind``: "weld", "revolute" (about z), "prismatic" (along z), "cylindrical" (z), "universal" (x_b stays
     perpendicular to y_a), "spherical", "planar" (normal z), "point_on_plane" (b's origin in the plane of a with normal
-    z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and give
-    ``constrains``, a (k, 6) matrix whose rows, in frame a's axes at its origin, are the motions [ω; v] of b against a
-    that are stopped. ``name`` is for messages.
+    z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and
+    give ``constrains``, a (k, 6) matrix whose rows, in frame a's axes at its origin, are the motions [ω; v] of b
+    against a that are stopped. ``name`` is for messages.
     """
 
     frame_a: str | Frame
@@ -57,6 +58,8 @@ class Loop:
         if not self.name:
             object.__setattr__(self, "name", f"{_name(self.frame_a)}–{_name(self.frame_b)}")
         if self.constrains is not None:
+            if self.kind not in ("weld", "constrains"):
+                raise ModelError(f"loop {self.name!r}: give a kind or constrains=, not both")
             object.__setattr__(self, "kind", "constrains")
             object.__setattr__(self, "constrains", self._checked_rows())
         elif self.kind not in TRANSMITTED:
@@ -72,15 +75,16 @@ class Loop:
         if rows.ndim != 2 or rows.shape[1] != 6 or not 1 <= len(rows) <= 6 or not np.isfinite(rows).all():
             raise ModelError(f"loop {self.name!r}: constrains must be a finite (k, 6) matrix with k = 1 … 6")
         if np.linalg.matrix_rank(rows) < len(rows):
-            raise ModelError(f"loop {self.name!r}: the rows of constrains depend on each other; leave the spare ones out")
-        rows.setflags(write=False)
-        return rows
+            raise ModelError(f"loop {self.name!r}: rows of constrains depend on each other; leave the spare ones out")
+        return fixed(rows)
 
     def _check_length(self) -> None:
         if self.kind == "distance":
             length = self.length
             if not isinstance(length, (int, float)) or not np.isfinite(length) or length <= 0:
-                raise ModelError(f"loop {self.name!r}: a distance needs length= [m], finite and positive, got {length!r}")
+                raise ModelError(
+                    f"loop {self.name!r}: a distance needs length= [m], positive and finite, got {length!r}"
+                )
         elif self.length is not None:
             raise ModelError(f"loop {self.name!r}: length= belongs to the kind 'distance', not to {self.kind!r}")
 

@@ -1,4 +1,4 @@
-"""What a loop demands: how far it is from closing, which forces it transmits, what it asks of velocities and accelerations.
+"""What a loop demands: how far it is from closing, which forces it transmits, what it asks of motions.
 
 Of frames a and b, with everything in frame a's axes at its origin, E = R_a*R_b and d = R_a*(x_b − x_a):
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -40,9 +39,9 @@ class Closure:
     def error(self) -> Array:
         """How far the loop is from closing, (..., m) [rad, m]: zero where it is closed, with the rate Gβ there."""
         loop, E, d = self.loop, self.E, self.d
-        if loop.kind == "distance":
+        if loop.kind == "distance" and loop.length is not None:
             size = arrays.square_length(d)
-            return (0.5 * (size - loop.length**2) / loop.length)[..., None]  # type: ignore[operator]
+            return (0.5 * (size - loop.length**2) / loop.length)[..., None]
         turned, axis = _turned(E), _tilted(E)
         if loop.kind == "constrains":
             both = arrays.concatenate([turned[..., :, None], d[..., :, None]], axis=-2)
@@ -59,9 +58,8 @@ class Closure:
 
     def relative(self, x: Sequence[Array]) -> tuple[Array, Array]:
         """What frames a and b have of body motions x, at frame a's origin in its axes, (..., 6, m) each."""
-        return tuple(  # type: ignore[return-value]
-            arrays.zeros((6, 1), like=self.d) if k < 0 else X.T @ x[k] for k, X in zip(self.bodies, self.reach)
-        )
+        a, b = (arrays.zeros((6, 1), like=self.d) if k < 0 else X.T @ x[k] for k, X in zip(self.bodies, self.reach))
+        return a, b
 
     def velocity(self, V: Sequence[Array]) -> Array:
         """W*(V_b − V_a), (..., m, 1): how fast the loop comes apart."""

@@ -30,9 +30,9 @@ def least_norm(X: Array, b: Array, scales: Array) -> Array:
     scaled = X * (scales[:, None] * scales)
     right = b * scales[:, None]
     m = X.shape[-1]
-    mean = sum(scaled[..., i, i] for i in range(m)) / m
+    mean = sum(scaled[..., i : i + 1, i : i + 1] for i in range(m)) / m
     damping = DAMPING if b.dtype != np.float32 else 1e-5
-    damped = scaled + (damping * mean)[..., None, None] * arrays.eye(m, like=X)
+    damped = scaled + damping * mean * arrays.eye(m, like=X)
     inverse = arrays.inverse_spd(damped)
     lam = inverse @ right
     for _ in range(CORRECTIONS):

@@ -1,4 +1,4 @@
-"""States that close: the nearest closed configuration to a guess, the nearest closed velocity, and what is left to move.
+"""States that close: the closed configuration nearest to a guess, and how many ways are left to move.
 
 "Nearest" is in the norm of the kinetic energy: δq = −𝓜⁻¹G*X⁺g and δβ = −𝓜⁻¹G*X⁺Gβ (math notes on closed chains 2.5).
 On numbers only: how many steps it takes depends on them.
