@@ -15,8 +15,7 @@ from ..errors import ModelError, did_you_mean
 from ..values import ByValue, fixed
 from .parts import Frame
 
-# kind → which of [N_x N_y N_z F_x F_y F_z] it can transmit, in the axes of frame a. Rows of forces act at frame a's
-# origin, but for points and distances at frame b's, which moves in frame a.
+# kind → which of [N_x N_y N_z F_x F_y F_z] it can transmit, in the axes of frame a.
 TRANSMITTED: dict[str, tuple[int, ...]] = {
     "weld": (0, 1, 2, 3, 4, 5),
     "revolute": (0, 1, 3, 4, 5),
@@ -29,7 +28,10 @@ TRANSMITTED: dict[str, tuple[int, ...]] = {
     "point_on_line": (3, 4),
     "distance": (3,),  # stands for a force along the line between the origins
 }
-AT_FRAME_B = frozenset({"point_on_plane", "point_on_line", "distance"})
+# Where b's origin moves in frame a while the loop is closed, forces act at it; elsewhere the origins coincide.
+AT_FRAME_B = frozenset(
+    {"prismatic", "cylindrical", "planar", "point_on_plane", "point_on_line", "distance", "constrains"}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +41,8 @@ class Loop(ByValue):
     ``kind``: "weld", "revolute" (about z), "prismatic" (along z), "cylindrical" (z), "universal" (x_b stays
     perpendicular to y_a), "spherical", "planar" (normal z), "point_on_plane" (b's origin in the plane of a with normal
     z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and
-    give ``constrains``, a (k, 6) matrix whose rows, in frame a's axes at its origin, are the motions [ω; v] of b
-    against a that are stopped. ``name`` is for messages.
+    give ``constrains``, a (k, 6) matrix whose rows are the motions [ω; v] of b's origin, seen from frame a in its
+    axes, that are stopped. ``name`` is for messages.
     """
 
     frame_a: str | Frame

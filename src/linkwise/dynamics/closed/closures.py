@@ -19,7 +19,7 @@ from ... import arrays
 from ...arrays import Array
 from ...model.loops import AT_FRAME_B, TRANSMITTED, Loop
 from ...model.model import Model
-from ...spatial import Transform, cross, cross_motion
+from ...spatial import Transform, cross, cross_motion, skew
 from ..kinematics import body_poses
 from ..links import Links
 
@@ -86,7 +86,7 @@ class Closure:
         if kind == "distance":
             d = self.d[..., :, None]
             return ((d * swept + u * u) / self.loop.length).sum(axis=-2)[..., None, :]
-        return arrays.concatenate([swept[..., i - 3 : i - 2, :] for i in TRANSMITTED[kind]], axis=-2)
+        return _rows(self.loop, Delta)[:, 3:] @ swept
 
     def forces(self, lam: Array) -> dict[int, Array]:
         """By body, what the forces Wλ (..., m, c) of the loop do to it, in body axes at its origin."""
@@ -118,21 +118,23 @@ def _closure(model: Model, links: Links, loop: Loop, poses: list[Transform]) -> 
 
 def _transmitted(loop: Loop, E: Array, d: Array) -> Array:
     """W, (..., 6, m)."""
-    if loop.kind == "constrains":
-        return arrays.transpose(np.asarray(loop.constrains, dtype=arrays.zeros((), like=d).dtype))
-    rows = TRANSMITTED[loop.kind]
+    S = _rows(loop, d).mT
     if loop.kind == "universal":
         moment = cross(E[..., :, 0:1], _unit(1, E))
-        first = arrays.concatenate([moment, 0.0 * moment], axis=-2)
-        return arrays.concatenate([first, _picked(rows[1:], d)], axis=-1)
+        return arrays.concatenate([arrays.concatenate([moment, 0.0 * moment], axis=-2), S[:, 1:]], axis=-1)
     if loop.kind not in AT_FRAME_B:
-        return _picked(rows, d)
-    force = d[..., :, None] / loop.length if loop.kind == "distance" else _picked(rows, d)[3:, :]
-    return arrays.concatenate([cross(d[..., :, None] + 0.0 * force, force), force], axis=-2)
+        return S
+    moment, force = S[:3], S[3:]
+    if loop.kind == "distance":
+        moment, force = 0.0 * d[..., :, None], d[..., :, None] / loop.length
+    return arrays.concatenate([moment + skew(d) @ force, force], axis=-2)  # φ(d)S
 
 
-def _picked(rows: Sequence[int], like: Array) -> Array:
-    return arrays.eye(6, like=like)[:, list(rows)]
+def _rows(loop: Loop, like: Array) -> Array:
+    """S*, (m, 6): the rows of a loop whose directions do not move in frame a."""
+    if loop.kind == "constrains":
+        return loop.constrains.astype(np.float32) if like.dtype == np.float32 else loop.constrains
+    return arrays.eye(6, like=like)[list(TRANSMITTED[loop.kind]), :]
 
 
 def _unit(i: int, like: Array) -> Array:
