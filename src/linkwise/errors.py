@@ -53,6 +53,10 @@ class UntraceableError(LinkwiseError, TypeError):
     """A function that decides by the values of its arguments, so that it is no one program."""
 
 
+class UnrollableError(InputError):
+    """An algorithm that asks for single bodies, so that it cannot be recorded as loops over all of them."""
+
+
 class SimulationError(LinkwiseError, ArithmeticError):
     """A motion that cannot go on: its state is no longer finite, or a solver gave up; says when and where."""
 

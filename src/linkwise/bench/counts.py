@@ -26,6 +26,7 @@ from ..dynamics.linearized.variations import Motion, Velocities, motion, velocit
 from ..dynamics.links import Links
 from ..dynamics.referred_links import Placed, own_frames, referred
 from ..spatial import RigidInertia, Transform, congruence, rotation_about
+from ..sweeps import BodyTree
 from ..symbols.scalar import Graph, Scalar, reachable
 from .pages import print_or_write
 
@@ -76,7 +77,7 @@ def _inertia(graph: Graph, k: int) -> RigidInertia:
 
 def _chain(n: int, phi: list[Transform], H: list[Any], M: list[RigidInertia], q: Any) -> Links:
     none: list[Any] = [None] * n
-    return Links(tuple(range(-1, n - 1)), [str(k) for k in range(n)], phi, H, M, none, none, [1] * n, q)
+    return Links(BodyTree(tuple(range(-1, n - 1))), [str(k) for k in range(n)], phi, H, M, none, none, [1] * n, q)
 
 
 def in_inertial_axes(graph: Graph, n: int) -> Placed:
