@@ -71,7 +71,11 @@ def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Arr
     With z₀ = z − Pa and ε₀ = T − Hz₀ the same is z⁺ = z₀ + Gε₀ + P⁺a and β̇ = D⁻¹ε₀ − G*(α⁺ + a), which is
     what is computed: HP⁺ = 0, so P⁺a costs less than Pa. A gyroscopic rotor's s adds s*a to T.
     """
-    x = prepare(model, q, v, tau, external)
+    return articulated_body_of(prepare(model, q, v, tau, external))
+
+
+def articulated_body_of(x: State) -> Forward:
+    """The same from a state that is prepared, of bodies of any kind."""
     links, art = x.links, articulated(x.links)
     T = [t if s is None else t + s.mT @ a for t, s, a in zip(x.T, links.s, x.a)]
 
