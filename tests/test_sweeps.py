@@ -1,4 +1,4 @@
-"""Trees: every question answered by brute force, the recorded tree's refusals, and the mathematics' distance from both."""
+"""Trees: every question against brute force, what a recorded one refuses, and that the mathematics asks no more."""
 
 import ast
 from pathlib import Path

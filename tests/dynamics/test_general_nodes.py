@@ -139,7 +139,7 @@ class AtPorts:
 
 
 class SixAtEachInterface(BodyTree):
-    """A tree that looks at what goes inward: numbers, forces and inertias of six, or such at ports, and nothing else."""
+    """A tree that looks at what goes inward: forces and inertias of six numbers, or such at ports, and no more."""
 
     def inward(self, step, zero, *data):
         def looked_at(gathered, *own):
