@@ -20,7 +20,6 @@ from ...arrays import Array
 from ...model.loops import Loop
 from ...model.model import Model
 from ...spatial import Transform
-from ...sweeps import inward
 from ..articulated import Articulated, articulated, smooth
 from ..forward.methods import FORWARD_METHODS
 from ..kinematics import tip_transform
@@ -71,7 +70,7 @@ def cut(model: Model, q: Array, loops: Sequence[Loop], frames: Sequence[Any] = (
         return phi @ (z - G @ Hz), Hz
 
     width = sum(x.loop.size for x in closed) + 6 * len(frames)
-    Hz = inward(links.parents, step, 0, links.phi, links.H, art.G, columns)
+    Hz = links.tree.inward(step, 0, links.phi, links.H, art.G, columns)
     felt = [arrays.zeros((r, width), like=q) if x is None else x for x, r in zip(Hz, links.sizes)]
     nu = [D_inverse @ x for D_inverse, x in zip(art.D_inverse, felt)]
     X: Any = arrays.zeros((width, width), like=q)
@@ -157,7 +156,7 @@ def jacobian(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
         return (0, None) if isinstance(total, int) else (phi @ total, H @ total)
 
     columns = _force_columns(model, links, closures(model, links, loops), ())
-    felt = inward(links.parents, step, 0, links.phi, links.H, columns)
+    felt = links.tree.inward(step, 0, links.phi, links.H, columns)
     m = sum(loop.size for loop in loops)
     rows = [arrays.zeros((r, m), like=q) if x is None else x for x, r in zip(felt, links.sizes)]
     return arrays.transpose(links.join_rows(rows, m))
