@@ -19,6 +19,7 @@ ROOMS = (
     "errors",
     "extras",
     "whole_files",
+    "values",
     "arrays",
     "spatial",
     "sweeps",

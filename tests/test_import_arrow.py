@@ -15,7 +15,7 @@ def test_the_arrow_never_points_back():
 
 def test_every_room_is_in_the_table():
     there = {p.stem for p in SOURCE.glob("*.py")} | {p.parent.name for p in SOURCE.glob("*/*.py")}
-    assert there == set(ROOMS)
+    assert there == set(ROOMS), "list a new room in tests/rooms.py, below those that it imports"
     assert len(ROOMS) == len(set(ROOMS))
 
 
