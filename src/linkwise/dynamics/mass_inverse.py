@@ -140,11 +140,11 @@ def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array
 METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_rows}
 
 
-_LONG = 14  # links of a chain from which rows take fewer operations than paths
+def quickest(model: Model, rows_from: int) -> str:
+    """The method with the fewest operations for this robot, by its structure; loops know rows alone.
 
-
-def quickest(model: Model) -> str:
-    """The method with the fewest operations for this robot, by its structure; loops know rows alone."""
+    On chains of ``rows_from`` links and more that is rows.
+    """
     parents = model.parents
     is_chain = len(set(parents)) == len(parents)
-    return "rows" if isinstance(parents, Loop) or (is_chain and len(parents) >= _LONG) else "paths"
+    return "rows" if isinstance(parents, Loop) or (is_chain and len(parents) >= rows_from) else "paths"
