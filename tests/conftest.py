@@ -15,6 +15,7 @@ from hypothesis import settings
 
 for folder in ("dynamics", "laws", "view", "control"):  # helper modules that several folders share
     sys.path.append(str(Path(__file__).parent / folder))
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # what writes the tables of docs is tested too
 
 settings.register_profile("linkwise", deadline=None, derandomize=True)
 settings.load_profile("linkwise")
