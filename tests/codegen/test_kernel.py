@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.pipeline import catalogue
+from linkwise.codegen.facts import catalogue
 from linkwise.codegen.program.trace import trace
 from linkwise.codegen.runtime import engine
 
 # Functions of a state alone that return arrays; test_default.py has the others.
 APART = ("hybrid_dynamics", "jacobian_inner_inverse", "poses", "velocities", "accelerations")
-SIGNATURES = {
-    k: v if k == "external_force" else tuple(n for n in v if n != "external") for k, v in catalogue(lw.Robot).items()
-}
+SIGNATURES = {k: facts.needed for k, facts in catalogue(lw.Robot).items()}
 SIGNATURES = {k: v for k, v in SIGNATURES.items() if "force" not in v and k not in APART}
 
 

@@ -1,9 +1,10 @@
 """Expressions that the mass matrix alone determines: any frames on the bodies give the same.
 
-𝓜 = HφMφ*H* does not depend on where the bodies' frames are. It has one factorisation (I + HφK) D (I + HφK)* with D block
-diagonal and HφK strictly causal (Operator algebra paper Lemma 4.1), so that it determines both factors, and with
-them I − HψK = (I + HφK)⁻¹ (Lemma 4.2), D⁻¹ and D^{1/2}. What rotors add, Γ and Hφs, turns with the bodies. Sums, products
-and adjoints of these are as free. Anything else (M, P, φ, H by themselves, products such as Hφφ*H*) may show frames.
+𝓜 = HφMφ*H* does not depend on where the bodies' frames are. It has one factorisation (I + HφK) D (I + HφK)* with D
+block diagonal and HφK strictly causal (Operator algebra paper Lemma 4.1), so that it determines both factors, and
+with them I − HψK = (I + HφK)⁻¹ (Lemma 4.2), D⁻¹ and D^{1/2}. What rotors add, Γ and Hφs, turns with the bodies. Sums,
+products and adjoints of these are as free. Anything else (M, P, φ, H by themselves, products such as Hφφ*H*) may show
+frames.
 """
 
 from __future__ import annotations

@@ -21,9 +21,7 @@ class Facts:
     optional: frozenset[str] = frozenset()  # arrays that may be left out
     joint_space: bool = False  # whether its results are in joint space alone, so that any frames on the bodies do
     rolls: tuple[str | None, ...] = ()  # the values of ``method`` with which it is sweeps and walks and nothing besides
-    per_pair: int = (
-        0  # about how many operations a matrix takes for each two degrees of freedom, one inboard of the other
-    )
+    per_pair: int = 0  # about how many operations a matrix takes for each two degrees of freedom on one path
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -46,7 +44,7 @@ def catalogue(cls: type) -> dict[str, Facts]:
 
 
 @lru_cache(maxsize=16)
-def argument_shapes(cls: type) -> dict[str, Shape]:
+def argument_shapes(cls: Any) -> dict[str, Shape]:
     """The arguments of the catalogue's functions by name; those that differ from function to function are left out."""
     found: dict[str, set[Shape]] = {}
     for facts in catalogue(cls).values():

@@ -100,13 +100,12 @@ def choose_shape(job: Job) -> str:
     wanted = job.rolled or (job.rolled is None and may and (n > thresholds.MOST_BODIES or long_chain))
     if wanted:
         job.loops = "yes"
-        return "loops" + (
-            ", as asked" if job.rolled else f": {n} bodies" if n > thresholds.MOST_BODIES else ": a long chain"
-        )
+        why = "as asked" if job.rolled else f"{n} bodies" if n > thresholds.MOST_BODIES else "a long chain"
+        return f"loops: {why}"
     if job.rolled is None and not job.patient and may and pairs > thresholds.MOST_NODES:
         job.loops = "maybe"
         return "loops if straight-line code would be more than twice too long"
-    return "straight line" + (", as asked" if job.rolled is False else f": {n} bodies")
+    return "straight line: " + ("as asked" if job.rolled is False else f"{n} bodies")
 
 
 def look_up(job: Job) -> str | None:
@@ -135,9 +134,8 @@ def record_loops(job: Job) -> str | None:
     fits = job.patient or (kernel.length <= thresholds.MOST_NODES and kernel.scratch_bytes <= thresholds.MOST_SCRATCH)
     if fits and (job.loops == "yes" or kernel.operations.total > 2 * thresholds.MOST_NODES):
         job.finish(kernel)
-    return f"{kernel.length} values in loops, {kernel.operations.total} operations" + (
-        "" if job.done else ": not taken"
-    )
+    taken = "" if job.done else ": not taken"
+    return f"{kernel.length} values in loops, {kernel.operations.total} operations{taken}"
 
 
 def give_up_on_many_bodies(job: Job) -> str | None:

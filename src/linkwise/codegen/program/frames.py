@@ -37,7 +37,8 @@ def shortest(candidates: list[tuple[str, Program]]) -> tuple[str, Program]:
 
 def stand_in(robot: Any, form: Any) -> Any:
     """The robot, answering in its own frames, but for what ``form`` answers alike and in fewer operations."""
-    out = object.__new__(_stand_in_class(type(robot)))
+    cls: Any = type(robot)
+    out: Any = object.__new__(_stand_in_class(cls))
     for f in fields(robot):
         object.__setattr__(out, f.name, getattr(robot, f.name))
     object.__setattr__(out, "form", form)

@@ -137,7 +137,8 @@ def argument_names(function: Callable[..., Any]) -> list[str]:
 
 def lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
     """How many numbers each argument has: as ``sizes`` says, or as an argument of that name has in the catalogue."""
-    shapes = argument_shapes(type(model))
+    cls: Any = type(model)
+    shapes = argument_shapes(cls)
     known = {n: math.prod(sizes_of(model, shapes[n])) for n in names if n in shapes} | dict(sizes)
     missing = [n for n in names if n not in known]
     if missing:

@@ -149,8 +149,8 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*c.placement.l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
-            angle = np.arctan2(place[5], place[4]) + getattr(c.kind, "offset", 0.0)
-            place = [*place[:4], float(angle), *place[6:]]
+            (a, b), (x, y) = place[4:6], (getattr(c.kind, "cosine", 1.0), getattr(c.kind, "sine", 0.0))
+            place = [*place[:4], a * x - b * y, a * y + b * x, *place[6:]]
         key = ("revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind), len(rotor), "turns")
 
     def make(x: list[Any]) -> BodyConstants:
@@ -161,7 +161,7 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
         else:
             turns, rest = (Turn(2, x[0], x[1]), Turn(0, x[2], x[3])), x[4:]
             if isinstance(c.kind, Revolute):
-                kind, rest = Hinge("z", rest[0]), rest[1:]
+                kind, rest = Hinge("z", rest[0], rest[1]), rest[2:]
             else:
                 turns, rest = (*turns, Turn(2, rest[0], rest[1])), rest[2:]
             R = np.eye(3)

@@ -118,6 +118,11 @@ class CodeJob:
     done: bool = False
 
 
+def code_job(kernel: Any, dtype: Any, name: str | None) -> CodeJob:
+    """The job for a kernel in this precision; ``name`` is that of object code which may be on disk."""
+    return CodeJob(kernel, host().vector(dtype), name)
+
+
 def recall_object(job: CodeJob) -> str | None:
     """Object code under the name that an earlier process left for the request."""
     job.object_code = None if job.name is None else cache.read(job.name)

@@ -21,7 +21,7 @@ from ..program.listing import listing
 from ..program.schedule import traffic
 from ..program.trace import Program, Signature
 from ..thresholds import STATES_PER_THREAD
-from .engine import CODE_PASSES, CodeJob, MachineCode, host
+from .engine import CODE_PASSES, MachineCode, code_job
 from .python_functions import bound_function, quick_function
 from .requests import recall, remember
 
@@ -115,7 +115,7 @@ class Kernel:
         """The machine code for a precision."""
         name = np.dtype(dtype).name
         if name not in self._codes:
-            job = CodeJob(self, host().vector(dtype), self._objects.get(name))
+            job = code_job(self, dtype, self._objects.get(name))
             run_passes(CODE_PASSES, job, self.passes)
             assert job.code is not None
             if self._objects.get(name) != job.code.name:
