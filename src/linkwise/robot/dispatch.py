@@ -46,6 +46,7 @@ def compiled(
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(method)
         names = tuple(signature.parameters)[1:]
+        positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
         optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
         facts = Facts(shapes, optional, joint_space, variants, per_pair)
         needed = set(facts.needed)
@@ -56,7 +57,7 @@ def compiled(
                 return method(self, *args, **named)
             if target not in (None, "cpu"):
                 raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; robot.compile has others')
-            given = dict(zip(names, args)) | named
+            given = dict(zip(positional, args)) | named
             proper = len(given) == len(args) + len(named) and given.keys() <= set(names)
             found = _arrays(given, shapes) if proper else None
             if found is None or not found.keys() >= needed:

@@ -59,7 +59,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", a="nv", external=("bodies", 6), joint_space=True, rolls=("algorithm_2",), per_pair=150)
     def linearize_inverse(
-        self, q: Any, v: Any, a: Any, external: Any = None, method: str = "algorithm_2"
+        self, q: Any, v: Any, a: Any, *, external: Any = None, method: str = "algorithm_2"
     ) -> linear.InverseLinearization:
         """δT = M δa + dv δv + dq δq: ``.M``, ``.dv``, ``.dq``, each (..., nv, nv) (LD Lemmas 3.1, 3.2).
 
@@ -72,7 +72,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("algorithm_6",), per_pair=170)
     def linearize_forward(
-        self, q: Any, v: Any, tau: Any, external: Any = None, method: str | None = None
+        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str | None = None
     ) -> linear.ForwardLinearization:
         """δa = Minv δτ + dv δv + dq δq: ``.Minv``, ``.dv``, ``.dq``, each (..., nv, nv) (LD §4).
 
@@ -88,13 +88,13 @@ class Linearized(Calls):
         return out
 
     @compiled(q="nq", v="nv", a="nv", dq="nv", dv="nv", da="nv", external=("bodies", 6), joint_space=True)
-    def inverse_dynamics_jvp(self, q: Any, v: Any, a: Any, dq: Any, dv: Any, da: Any, external: Any = None) -> Array:
+    def inverse_dynamics_jvp(self, q: Any, v: Any, a: Any, dq: Any, dv: Any, da: Any, *, external: Any = None) -> Array:
         """δT, (..., nv), along δq (tangent), δv, δa, in O(n) (LD Algorithm 1)."""
         return self._with_forces(linear.inverse_jvp, 1, external, q, v=v, a=a, dq=dq, dv=dv, da=da)
 
     @compiled(q="nq", v="nv", a="nv", weights="nv", external=("bodies", 6), joint_space=True)
     def inverse_dynamics_vjp(
-        self, q: Any, v: Any, a: Any, weights: Any, external: Any = None
+        self, q: Any, v: Any, a: Any, weights: Any, *, external: Any = None
     ) -> linear.InverseGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.da`` of weights · T, each (..., nv), in O(n)."""
         batch, (q, v, a, w), f = self._checked_state(external, q=q, v=v, a=a, weights=weights)
@@ -109,6 +109,7 @@ class Linearized(Calls):
         dq: Any,
         dv: Any,
         dtau: Any,
+        *,
         external: Any = None,
         method: str = "algorithm_5_ii",
     ) -> Array:
@@ -122,7 +123,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6), joint_space=True)
     def forward_dynamics_vjp(
-        self, q: Any, v: Any, tau: Any, weights: Any, external: Any = None
+        self, q: Any, v: Any, tau: Any, weights: Any, *, external: Any = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a, each (..., nv), in O(n)."""
         batch, (q, v, tau, w), f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
@@ -130,7 +131,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", a="nv", weights="nv", dq="nv", dv="nv", da="nv", external=("bodies", 6), joint_space=True)
     def inverse_dynamics_hvp(
-        self, q: Any, v: Any, a: Any, weights: Any, dq: Any, dv: Any, da: Any, external: Any = None
+        self, q: Any, v: Any, a: Any, weights: Any, dq: Any, dv: Any, da: Any, *, external: Any = None
     ) -> linear.InverseGradient:
         """How the gradients of weights · T change along (δq, δv, δa): its second derivative times a direction."""
         state = {"q": q, "v": v, "a": a, "weights": weights, "dq": dq, "dv": dv, "da": da}
@@ -140,7 +141,7 @@ class Linearized(Calls):
         q="nq", v="nv", tau="nv", weights="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6), joint_space=True
     )
     def forward_dynamics_hvp(
-        self, q: Any, v: Any, tau: Any, weights: Any, dq: Any, dv: Any, dtau: Any, external: Any = None
+        self, q: Any, v: Any, tau: Any, weights: Any, dq: Any, dv: Any, dtau: Any, *, external: Any = None
     ) -> linear.ForwardGradient:
         """How the gradients of weights · a change along (δq, δv, δτ): its second derivative times a direction."""
         state = {"q": q, "v": v, "tau": tau, "weights": weights, "dq": dq, "dv": dv, "dtau": dtau}
@@ -160,7 +161,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv")
     def linearize_velocity(
-        self, q: Any, v: Any, frame: Any, axes: str = "world"
+        self, q: Any, v: Any, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.VelocityLinearization:
         """δV = dv δv + dq δq of a frame's [ω; v]: ``.dv`` (the Jacobian) and ``.dq``, each (..., 6, nv)."""
         batch, (q, v), _ = self._checked_state(None, q=q, v=v)
@@ -169,7 +170,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", a="nv")
     def linearize_acceleration(
-        self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world"
+        self, q: Any, v: Any, a: Any, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.AccelerationLinearization:
         """δα = J δa + dv δv + dq δq of a frame's classical acceleration, each (..., 6, nv); at a = 0 that of J̇v."""
         batch, (q, v, a), _ = self._checked_state(None, q=q, v=v, a=a)
@@ -194,7 +195,7 @@ class Linearized(Calls):
         return self._call(parameters.regressor, 2, q, v=v, a=a)
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
-    def forward_dynamics_sensitivity(self, q: Any, v: Any, tau: Any, external: Any = None) -> Array:
+    def forward_dynamics_sensitivity(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
         """∂a/∂π, (..., nv, 10 bodies), with π = inertial_parameters (LD Algorithm 5, driven by δT = −Yδπ)."""
         return self._with_forces(parameters.forward_sensitivity, 2, external, q, v=v, tau=tau)
 
@@ -203,7 +204,7 @@ class Linearized(Calls):
         return parameters.base_parameters(self)
 
     def trajectory_sensitivity(
-        self, q: Any, v: Any, tau: Any, step: float, columns: Any = None, method: str = "semi_implicit"
+        self, q: Any, v: Any, tau: Any, step: float, *, columns: Any = None, method: str = "semi_implicit"
     ) -> parameters.TrajectorySensitivity:
         """A motion from (q, v) under joint forces ``tau`` (steps, ..., nv) and its derivatives in the parameters.
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...symbols import derivative
 from ...symbols.scalar import Operations
 from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal, run_passes
+from ..program import derivative
 from ..program.listing import listing
 from ..program.schedule import traffic
 from ..program.trace import Program, Signature
