@@ -23,11 +23,12 @@ from .program.trace import Program, argument_names, lengths, trace
 from .rolled.program import different_kinds, roll
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
+from .runtime.remade import RunAsItIs, made
 from .runtime.requests import recall, request
 from .runtime.rolled_kernel import RolledKernel
 from .sources.c import CSource
 from .sources.cuda import CudaSource
-from .sources.jax import jitted
+from .sources.jax import JaxFunction
 
 if TYPE_CHECKING:
     from ..robot.robot import Robot
@@ -84,9 +85,9 @@ def read_arguments(job: Job) -> str:
 def leave_as_it_is(job: Job) -> str | None:
     """NumPy and JAX run the function itself."""
     if job.target == "numpy":
-        job.finish(lambda *arrays: job.call(job.robot, *arrays))
+        job.finish(RunAsItIs(job.call, job.robot))
     elif job.target == "jax":
-        job.finish(jitted(job.call, job.robot))
+        job.finish(JaxFunction(job.call, job.robot))
     return f"run by {job.target}" if job.done else None
 
 
@@ -244,7 +245,8 @@ def compile_function(
     name = getattr(function, "__name__", "function")
     job = Job(robot, name, function, tuple(argument_names(function)), sizes=sizes or {}, target=target, dtype=dtype)
     job.parameters = tuple(parameters)
-    return compile_job(job)
+    options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
+    return made(compile_job(job), compile_function, function, robot, **options)
 
 
 # --- what the passes use -------------------------------------------------------------------------------

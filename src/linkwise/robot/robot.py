@@ -439,10 +439,11 @@ class Robot(Linearized, Diagonalized):
         where the function can be (inverse and forward dynamics, 𝓜x, 𝓜⁻¹τ, 𝓜, 𝓜⁻¹, linearised models and others).
         """
         from ..codegen.pipeline import compile_job, method_job, method_named
+        from ..codegen.runtime.remade import made
 
-        method = method_named(type(self), name)
         options = {"target": target, "dtype": dtype, "parameters": tuple(parameters), "rolled": rolled}
-        return compile_job(method_job(self, method, None, fixed, **options))
+        job = method_job(self, method_named(type(self), name), None, fixed, **options)
+        return made(compile_job(job), self.compile, name, **options, **fixed)
 
     # --- files -----------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from ..thresholds import LLVM_CODE_GENERATOR, LLVM_PASSES
 from . import disk_cache as cache
 from .python_functions import context
 
+_NUMBERS = {"float64": "double", "float32": "float"}
+
 
 @dataclass(frozen=True)
 class Host:
@@ -27,8 +29,11 @@ class Host:
 
     def vector(self, dtype: Any) -> VectorType:
         """The host's SIMD type for float64 or float32."""
-        size = np.dtype(dtype).itemsize
-        return VectorType("double" if size == 8 else "float", self.vector_bytes // size)
+        kind = _NUMBERS.get(np.dtype(dtype).name)
+        if kind is None:
+            name = np.dtype(dtype).name
+            raise errors.InputError(f'machine code is for float64 and float32, not {name}; target="numpy" takes any')
+        return VectorType(kind, self.vector_bytes // np.dtype(dtype).itemsize)
 
 
 @lru_cache(maxsize=1)
