@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import inputs
-from ..errors import InputError, UnknownNameError, UntraceableError, did_you_mean
+from ..errors import InputError, UnknownNameError, did_you_mean
 from . import thresholds
 from .facts import Facts, catalogue
 from .passes import Journal, Pass, run_passes
@@ -70,25 +70,25 @@ class Job:
 # --- the passes ----------------------------------------------------------------------------------------
 
 
-def read_arguments(job: Job) -> str:
-    """How many numbers each input has, from the method's declaration or from its name."""
+def leave_as_it_is(job: Job) -> str | None:
+    """NumPy and JAX run the function itself."""
     if job.target not in TARGETS:
         raise InputError(f"target must be one of {', '.join(TARGETS)}, got {job.target!r}")
+    if job.target == "numpy":
+        job.finish(RunAsItIs(job.call, job.robot))
+    elif job.target == "jax":
+        job.finish(JaxFunction(job.call, job.robot))
+    return f"run by {job.target}" if job.done else None
+
+
+def read_arguments(job: Job) -> str:
+    """How many numbers each input has, from the method's declaration or from its name."""
     if job.facts is None:
         job.lengths = lengths(job.robot, job.arrays, job.sizes)
     else:
         shapes = {name: job.facts.arrays[name] for name in job.arrays}
         job.lengths = {name: math.prod(inputs.sizes(job.robot, shape)) for name, shape in shapes.items()}
     return ", ".join(f"{name} ({n})" for name, n in job.lengths.items()) or "none"
-
-
-def leave_as_it_is(job: Job) -> str | None:
-    """NumPy and JAX run the function itself."""
-    if job.target == "numpy":
-        job.finish(RunAsItIs(job.call, job.robot))
-    elif job.target == "jax":
-        job.finish(JaxFunction(job.call, job.robot))
-    return f"run by {job.target}" if job.done else None
 
 
 def choose_shape(job: Job) -> str:
@@ -185,8 +185,8 @@ def make_kernel(job: Job) -> str:
 
 TRACE_PASSES = (Pass("trace", trace_in_own_frames), Pass("normal form", trace_in_normal_form))
 PROGRAM_PASSES = (
-    Pass("arguments", read_arguments),
     Pass("as it is", leave_as_it_is),
+    Pass("arguments", read_arguments),
     Pass("loops or not", choose_shape),
     Pass("look up", look_up),
     Pass("loops", record_loops),
@@ -275,16 +275,8 @@ def _program(job: Job) -> Program:
 
 
 def _traced(job: Job, robot: Any) -> Program:
-    """The program in the frames of this robot; what symbols cannot do is named."""
-    try:
-        return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters)
-    except (TypeError, AttributeError) as e:
-        if job.facts is not None or isinstance(e, UntraceableError):
-            raise
-        raise UntraceableError(
-            f"{job.name} does something that symbols cannot: {e}. Arithmetic, sqrt, sin, cos, tan, exp, log, arctan2,"
-            " abs, whole and half powers, matrix products and everything of linkwise can be traced"
-        ) from e
+    """The program in the frames of this robot."""
+    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters)
 
 
 def _refuse_rolling(job: Job) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
@@ -37,16 +36,15 @@ def shortest(candidates: list[tuple[str, Program]]) -> tuple[str, Program]:
 
 def stand_in(robot: Any, form: Any) -> Any:
     """The robot, answering in its own frames, but for what ``form`` answers alike and in fewer operations."""
-    cls: Any = type(robot)
-    out: Any = object.__new__(_stand_in_class(cls))
-    for f in fields(robot):
-        object.__setattr__(out, f.name, getattr(robot, f.name))
-    object.__setattr__(out, "form", form)
+    own: Any = type(robot)
+    cls = _stand_in_class(own)
+    out = cls.__new__(cls)
+    out.__dict__.update(robot.__getstate__(), form=form)
     return out
 
 
 @lru_cache(maxsize=16)
-def _stand_in_class(cls: Any) -> type:
+def _stand_in_class(cls: Any) -> Any:
     declared = {name: _elsewhere(getattr(cls, name)) for name, facts in catalogue(cls).items() if facts.joint_space}
     own = {"__doc__": cls.__doc__, "form": None, "operators": _operators(cls.operators)}
     return type(cls.__name__, (cls,), own | declared)
