@@ -54,9 +54,7 @@ class RecordedPairs(Pairs):
 
 
 def _refused(*_: Any, **__: Any) -> NoReturn:
-    raise UnrollableError(
-        "a matrix from walks can be a result of rolled code; nothing can be computed from it there"
-    )
+    raise UnrollableError("a matrix from walks can be a result of rolled code; nothing can be computed from it there")
 
 
 class RecordedMatrix:
