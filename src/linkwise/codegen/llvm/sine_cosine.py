@@ -40,6 +40,16 @@ _COS_32 = (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5)
 ALIGNED_STACK = '"stackrealign"'
 
 
+# Operations that LLVM has for whole vectors, and functions of libm that are called for one lane after the other: for
+# what no step of a sweep needs. Each with the number of its arguments.
+INTRINSICS = {"sqrt": 1, "fabs": 1, "copysign": 2, "floor": 1, "ceil": 1, "trunc": 1, "rint": 1}
+LIBM = {
+    **dict.fromkeys(("asin", "acos", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"), 1),
+    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p"), 1),
+    **dict.fromkeys(("atan2", "pow", "hypot", "fmod"), 2),
+}
+
+
 @dataclass(frozen=True)
 class VectorType:
     """The SIMD type a program is emitted for; one lane is a plain scalar."""
@@ -67,6 +77,11 @@ class VectorType:
     def mask(self) -> str:
         """One truth value per lane."""
         return self.wide("i1")
+
+    @property
+    def all_true(self) -> str:
+        """True in every lane."""
+        return self._everywhere("i1", "true")
 
     @property
     def mangled(self) -> str:
@@ -246,7 +261,7 @@ def declarations(types: Iterable[VectorType]) -> str:
     lines: dict[str, None] = {}
     for t in types:
         v, suffix = t.name, "" if t.bits == 64 else "f"
-        for name, count in (("sqrt", 1), ("rint", 1), ("fabs", 1), ("fma", 3)):
+        for name, count in {**INTRINSICS, "fma": 3}.items():
             lines[f"declare {v} @llvm.{name}.{t.mangled}({', '.join([v] * count)})"] = None
         d = VectorType("double", t.lanes)
         lines[f"declare {d.name} @llvm.fma.{d.mangled}({', '.join([d.name] * 3)})"] = None
@@ -256,7 +271,7 @@ def declarations(types: Iterable[VectorType]) -> str:
             lines[f"declare void @llvm.masked.store.{t.mangled}.p0({v}, ptr, i32, {b})"] = None
             lines[f"declare i1 {_all_lanes(t)}({b})"] = None
             lines[f"declare i1 @llvm.vector.reduce.or.v{t.lanes}i1({b})"] = None
-        for name, count in (("sin", 1), ("cos", 1), ("log", 1), ("exp", 1), ("atan2", 2)):
+        for name, count in {"sin": 1, "cos": 1, **LIBM}.items():
             arguments = ", ".join([t.scalar] * count)
             lines[f"declare {t.scalar} @{name}{suffix}({arguments}) nounwind memory(none)"] = None
     return "\n".join(lines)

@@ -14,6 +14,8 @@ import numpy as np
 from ...errors import InputError, LinkwiseError, UntraceableError
 from ...inputs import knows, length
 from ...model.model import Model
+from ...symbols.array import Symbols
+from ...symbols.creation import arrays_take_symbols
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
 from ...symbols.scalar import Graph, Operations, Scalar, count, evaluate, reachable
 from ...symbols.users_line import at_users_line
@@ -101,6 +103,7 @@ def trace(
     sizes: Mapping[str, int] | None = None,
     names: Sequence[str] | None = None,
     parameters: Sequence[str] = (),
+    plain: bool = False,
 ) -> Program:
     """Run ``function(robot, q, …)`` on symbols.
 
@@ -116,8 +119,11 @@ def trace(
     graph = Graph()
     symbols = {k: graph.inputs(k, n) for k, n in lengths.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
-    with _failures_named(model, function, lengths):
+    if plain:
         result = function(with_symbols(model, extra), *symbols.values())
+    else:
+        with _failures_named(model, function, lengths), arrays_take_symbols():
+            result = function(with_symbols(model, extra), *(x.view(Symbols) for x in symbols.values()))
     lengths = lengths | {k: x.size for k, x in extra.items()}
     leaves, structure = flatten(result)
     arrays = [np.asarray(x) for x in leaves]
