@@ -253,7 +253,6 @@ def roll(model: Any, function: Callable[..., Any], name: str, arrays: Sequence[s
 
 def _stand_in(model: Any, classes: list[Class], recorder: Recorder) -> Any:
     """The model with one body per class."""
-    clone = model.with_constants([c.constants for c in classes])
-    object.__setattr__(clone, "bodies", tuple(model.bodies[c.members[0]] for c in classes))
+    clone = model.with_constants([c.constants for c in classes], bodies=[model.bodies[c.members[0]] for c in classes])
     clone.__dict__["parents"] = recorder
     return clone
