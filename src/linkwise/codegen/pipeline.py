@@ -240,7 +240,7 @@ def _fewest_operations(robot: Robot, call: Any, name: str, names: Sequence[str],
     models = [lambda: robot]
     if name in JOINT_SPACE and not parameters and "external" not in names:
         models += [lambda: normal_form(robot)[0], lambda: normal_form(robot, slide=False)[0]]
-    programs = (trace(model(), call, name, names=names, parameters=parameters) for model in models)
+    programs = (trace(model(), call, name, names=names, parameters=parameters, plain=True) for model in models)
     return min(programs, key=lambda program: program.operations.total)
 
 

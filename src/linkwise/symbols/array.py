@@ -18,7 +18,9 @@ from .elementwise import choose, entry_of, is_true
 from .scalar import Scalar, Truth, number
 
 # On object arrays NumPy does these itself, quicker: symbols have the operators.
-_OPERATORS = frozenset({np.add, np.subtract, np.multiply, np.negative, np.positive, np.matmul})
+_OPERATORS = frozenset({np.add, np.subtract, np.multiply, np.negative, np.positive, np.matmul}) | {
+    getattr(np, name) for name in ("vecdot", "matvec", "vecmat") if hasattr(np, name)
+}
 _TRUTHS = frozenset(
     """less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor logical_not isnan isinf
     isfinite signbit bitwise_and bitwise_or bitwise_xor invert""".split()  # noqa: SIM905
@@ -98,7 +100,8 @@ def _refuse_precision(ufunc: np.ufunc, options: dict[str, Any]) -> None:
     if options.pop("where", True) is not True:
         raise UntraceableError(f"np.{ufunc.__name__}(…, where=mask) cannot be traced; use np.where(mask, yes, no)")
     dtype = options.pop("dtype", None)
-    if dtype is not None and np.dtype(dtype) not in (np.dtype(float), np.dtype(object)):
+    own = bool if ufunc.__name__ in _TRUTHS else float
+    if dtype is not None and np.dtype(dtype) not in (np.dtype(own), np.dtype(object)):
         raise UntraceableError(f"np.{ufunc.__name__}(…, dtype={np.dtype(dtype).name}) cannot be traced; leave dtype out")
 
 
@@ -133,7 +136,7 @@ def _accumulated(ufunc: np.ufunc, plain: list[Any], options: dict[str, Any]) -> 
     parts = [np.take(x, i, axis=axis) for i in range(x.shape[axis])]
     out = np.empty(x.shape, dtype=object)
     for i, total in enumerate(_accumulation(ufunc, parts)):
-        out[(slice(None),) * axis + (i,)] = total
+        out[(slice(None),) * axis + (i, ...)] = total
     return out
 
 

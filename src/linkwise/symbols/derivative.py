@@ -28,8 +28,9 @@ def _of_power(y: Any, a: Any, b: Any) -> list[Any]:
     if not isinstance(b, Scalar):
         return [by_base, 0.0]
     # 0ᵇ stays 0 where b moves (and is positive), though the logarithm is infinite.
-    is_zero = y == 0.0
-    return [by_base, is_zero.select(0.0, y * (a.log() if isinstance(a, Scalar) else float(np.log(a))))]
+    with np.errstate(all="ignore"):
+        logarithm = a.log() if isinstance(a, Scalar) else float(np.log(a))
+    return [by_base, (y == 0.0).select(0.0, y * logarithm)]
 
 
 def _of_arctangent(node: Any, y: Any, x: Any) -> list[Any]:

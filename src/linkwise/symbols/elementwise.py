@@ -183,7 +183,6 @@ _TRACED: dict[str, Entry] = {
     "reciprocal": lambda x: 1.0 / x,
     "square": lambda x: x * x,
     "power": _power,
-    "float_power": _power,
     "sqrt": _node("sqrt"),
     "cbrt": _node("cbrt"),
     "conjugate": lambda x: x,

@@ -28,8 +28,8 @@ AS_NUMPY_DOES = frozenset(
     zeros_like ones_like full_like empty_like copy shape size ndim fill_diagonal copyto
     result_type iscomplexobj isrealobj shares_memory may_share_memory array_repr array_str array2string
     dot vdot inner outer tensordot kron einsum cross trace matvec vecmat vecdot
-    sum prod mean var std average cumsum cumprod cumulative_sum cumulative_prod diff ediff1d gradient trapezoid
-    max min amax amin ptp any all clip sinc unwrap polyval convolve correlate vander angle
+    sum prod mean var std average cumsum cumprod cumulative_sum cumulative_prod diff ediff1d trapezoid
+    max min amax amin ptp any all clip sinc polyval convolve correlate vander angle
     isneginf isposinf linalg.multi_dot linalg.matrix_power linalg.trace linalg.diagonal linalg.outer linalg.cross
     linalg.matmul linalg.tensordot linalg.matrix_transpose linalg.vecdot
     """.split()
@@ -98,12 +98,11 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 
 
 def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """The largest numbers are those of float64, in whatever precision the code runs."""
-    most = np.finfo(float).max
-    high, low = most if posinf is None else posinf, -most if neginf is None else neginf
+    if posinf is None or neginf is None:
+        raise UntraceableError("the largest number depends on the precision; give np.nan_to_num posinf= and neginf=")
 
     def one(v: Any) -> Any:
-        return choose(v != v, nan, choose(v == math.inf, high, choose(v == -math.inf, low, v)))
+        return choose(v != v, nan, choose(v == math.inf, posinf, choose(v == -math.inf, neginf, v)))
 
     return _unwrapped(by_entry(one, x))
 
@@ -138,6 +137,16 @@ def _nanmean(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return np.divide(_without_nan(np.sum, 0.0)(a, axis=axis, keepdims=keepdims), count)
 
 
+def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2.0 * math.pi) -> Any:
+    half = period / 2.0
+    jumps = np.diff(as_symbols(_plain(p)), axis=axis)
+    small = np.mod(jumps + half, period) - half
+    small = np.where((small == -half) & (jumps > 0.0), half, small)
+    changes = np.where(np.abs(jumps) < max(half, discont or 0.0), 0.0, small - jumps)
+    first = np.zeros_like(np.take(p, [0], axis=axis))
+    return p + np.concatenate([first, np.cumsum(changes, axis=axis)], axis=axis)
+
+
 def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, axis: int = 0, **options: Any) -> Any:
     if options:
         raise UntraceableError(f"np.linspace(…, {next(iter(options))}=…) cannot be traced")
@@ -157,15 +166,23 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         return np.reshape(total, (1,) * x.ndim) if keepdims else total
     axis = tuple(range(x.ndim)) if axis is None else axis
     axes = (axis,) if np.ndim(axis) == 0 else tuple(axis)
-    sizes = np.abs(x)
-    if len(axes) == 1 and ord not in (None, 2, "fro"):
-        return _vector_norm(sizes, ord, axes[0], keepdims)
+    if len(axes) == 1:
+        return _size(x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2 and ord not in (None, "fro"):
-        return _matrix_norm(sizes, ord, axes, keepdims)
-    return np.sqrt(np.sum(x * x, axis=axes, keepdims=keepdims))
+        return _matrix_norm(np.abs(x), ord, axes, keepdims)
+    return _size(x, 2, axes, keepdims)
 
 
-def _vector_norm(sizes: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    axes = tuple(range(np.ndim(x))) if axis is None else (axis,) if np.ndim(axis) == 0 else tuple(axis)
+    return _size(as_symbols(_plain(x)), ord, axes, keepdims)
+
+
+def _size(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The norm of a vector, over one axis or several taken as one."""
+    if ord == 2:
+        return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+    sizes = np.abs(x)
     if ord in (math.inf, -math.inf):
         return (np.max if ord > 0 else np.min)(sizes, axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -216,11 +233,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "np.nanmean": _nanmean,
     "np.nanmax": lambda a, axis=None, keepdims=False: np.fmax.reduce(as_symbols(_plain(a)), axis, keepdims=keepdims),
     "np.nanmin": lambda a, axis=None, keepdims=False: np.fmin.reduce(as_symbols(_plain(a)), axis, keepdims=keepdims),
+    "np.unwrap": _unwrap,
     "np.linspace": _linspace,
     "np.real": _plain,
     "np.imag": lambda x: np.zeros(np.shape(x)),
     "np.linalg.norm": _norm,
-    "np.linalg.vector_norm": lambda x, *, axis=None, keepdims=False, ord=2: _norm(x, ord, axis, keepdims),
+    "np.linalg.vector_norm": _vector_norm,
     "np.linalg.solve": linear_systems.solve,
     "np.linalg.inv": linear_systems.inv,
     "np.linalg.det": linear_systems.det,

@@ -13,6 +13,8 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 # π/2 in three pieces of 53 bits each.
 _PI_HALVES = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _SIN_64 = (
@@ -113,7 +115,8 @@ class VectorType:
     def literal(self, x: float) -> str:
         """A number as LLVM writes it: the bits of a double, rounded to single first where that is the type."""
         if self.bits == 32:
-            x = struct.unpack("<f", struct.pack("<f", x))[0]
+            with np.errstate(over="ignore"):  # what is too large for it is infinite
+                x = float(np.float32(x))
         return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
     def fma(self, a: str, b: str, c: str) -> str:

@@ -17,7 +17,7 @@ from ...model.model import Model
 from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
-from ...symbols.scalar import Graph, Operations, Scalar, count, evaluate, reachable
+from ...symbols.scalar import Graph, Operations, Scalar, Truth, count, evaluate, reachable
 from ...symbols.users_line import at_users_line
 from .parameters import parameter_sizes, with_symbols
 from .schedule import schedule
@@ -131,6 +131,10 @@ def trace(
         if x.dtype != object and x.dtype.kind not in "fiu":
             raise InputError(f"{name or function.__name__} must return arrays of numbers, got dtype {x.dtype}")
     roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
+    if any(isinstance(v, Truth) for v in roots):
+        raise UntraceableError(
+            f"{name or function.__name__} gives truth values, and compiled code gives numbers; np.where(mask, 1.0, 0.0) does"
+        )
     shapes = tuple(x.shape for x in arrays)
     single = structure is LEAF
     return Program(
