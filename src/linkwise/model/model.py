@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
+from ..sweeps import BodyTree, Tree
 from ..values import ByValue, digest, fixed, freeze, value_of
 from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
@@ -110,17 +111,19 @@ class Model(ByValue):
         return {b.name: i for i, b in enumerate(self.bodies)}
 
     @cached_property
+    def tree(self) -> Tree:
+        """Who hangs on whom."""
+        return BodyTree(tuple(-1 if b.parent is None else self.body_index[b.parent] for b in self.bodies))
+
+    @property
     def parents(self) -> tuple[int, ...]:
         """The parent's index of every body; −1 for bodies held by the world."""
-        return tuple(-1 if b.parent is None else self.body_index[b.parent] for b in self.bodies)
+        return self.tree.parents
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        out: list[list[int]] = [[] for _ in self.bodies]
-        for i, p in enumerate(self.parents):
-            if p >= 0:
-                out[p].append(i)
-        return tuple(tuple(c) for c in out)
+        """The bodies that hang on every body."""
+        return tuple(self.tree.children(k) for k in range(len(self.bodies)))
 
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
@@ -147,16 +150,12 @@ class Model(ByValue):
 
     def path(self, body: int) -> list[int]:
         """The bodies from the base out to ``body``, both included; empty for the world."""
-        out: list[int] = []
-        while body >= 0:
-            out.append(body)
-            body = self.parents[body]
-        return out[::-1]
+        return self.tree.path(body)
 
     @property
     def is_chain(self) -> bool:
         """Whether every body has at most one child and only one is held by the world."""
-        return all(p == i - 1 for i, p in enumerate(self.parents))
+        return self.tree.is_chain
 
     # --- names -------------------------------------------------------------------------------------
 
