@@ -4,12 +4,11 @@ import threading
 
 import numpy as np
 import pytest
-from numpy_samples import FUNCTION_SAMPLES, HABITS
+from numpy_samples import FUNCTION_SAMPLES, HABITS, PAIRS, USES, every_use
 
 import linkwise as lw
 from linkwise.codegen.program.trace import trace
 from linkwise.codegen.runtime.kernel import Kernel
-from linkwise.symbols.elementwise import ENTRIES
 from linkwise.symbols.functions import AS_NUMPY_DOES, FUNCTIONS
 from linkwise.symbols.scalar import Graph, Operations, count
 
@@ -18,8 +17,6 @@ THREE = lw.chain(3)
 STATES = np.array(
     [[0.31, -0.72, 0.93, 0.14, -0.25, 0.66], [-1.1, 0.4, 0.05, 2.2, 0.3, -0.6], [0.25, 0.35, 0.45, 0.55, 0.65, 0.75]]
 )
-SPECIAL = [0.0, 0.3, -0.3, 1.0, -1.0, 2.5, -2.5, 0.5, 1e-9, -7.2, 1e10, np.inf, -np.inf, np.nan]
-PAIRS = np.array([[a, b, 0.5] for a in SPECIAL for b in SPECIAL])
 
 
 @pytest.fixture(autouse=True)
@@ -69,35 +66,6 @@ def test_functions_of_arrays_as_numpy_has_them():
 
 
 # --- functions of single numbers -----------------------------------------------------------------------
-
-
-def use(name):
-    """A ufunc on two arrays, on an array and a number, and on a number and an array."""
-    function = getattr(np, name)
-    if name == "ldexp":
-        return lambda x: np.ldexp(x[..., 0], 3)
-    if name == "invert":
-        return lambda x: ~(x[..., 0] > 0) * 1.0
-    if name.startswith("bitwise"):
-        return lambda x: function(x[..., 0] > 0, x[..., 1] > 0) * 1.0
-    if name == "clip":
-        return lambda x: np.stack([np.clip(x[..., 0], x[..., 1], 0.7), np.clip(x[..., 0], -0.4, 0.4)])
-
-    first = 0.6 if name == "power" else -0.4
-
-    def every_way(x):
-        a, b = x[..., 0], x[..., 1]
-        found = [function(a)] if function.nin == 1 else [function(a, b), function(a, 0.4), function(first, b)]
-        return np.stack([np.multiply(z, 1.0) for y in found for z in (y if isinstance(y, tuple) else [y])])
-
-    return every_way
-
-
-USES = {name: use(name) for name in ENTRIES}
-
-
-def every_use(robot, q):
-    return {name: f(q) for name, f in USES.items()}
 
 
 def on_numbers(f, states):

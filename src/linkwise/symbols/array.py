@@ -51,7 +51,7 @@ class Symbols(np.ndarray):
         mask = np.asarray(index, dtype=object)
         if isinstance(index, tuple) or np.ndim(value) or not all(isinstance(x, (Truth, bool)) for x in mask.flat):
             raise UntraceableError(
-                "entries that a mask or index of symbols selects can only be set to one number; use np.where(mask, yes, no)"
+                "entries that a mask of symbols selects can only be set to one number; use np.where(mask, yes, no)"
             )
         mask = mask.reshape(mask.shape + (1,) * (self.ndim - mask.ndim))
         super().__setitem__(..., by_entry(choose, mask, value, self))
@@ -102,7 +102,9 @@ def _refuse_precision(ufunc: np.ufunc, options: dict[str, Any]) -> None:
     dtype = options.pop("dtype", None)
     own = bool if ufunc.__name__ in _TRUTHS else float
     if dtype is not None and np.dtype(dtype) not in (np.dtype(own), np.dtype(object)):
-        raise UntraceableError(f"np.{ufunc.__name__}(…, dtype={np.dtype(dtype).name}) cannot be traced; leave dtype out")
+        raise UntraceableError(
+            f"np.{ufunc.__name__}(…, dtype={np.dtype(dtype).name}) cannot be traced; leave dtype out"
+        )
 
 
 def _called(ufunc: np.ufunc, plain: list[Any], options: dict[str, Any]) -> Any:
@@ -142,7 +144,9 @@ def _accumulated(ufunc: np.ufunc, plain: list[Any], options: dict[str, Any]) -> 
 
 def _accumulation(ufunc: np.ufunc, parts: list[Any]) -> Iterator[Any]:
     """The first part, and what each further one makes of it. Truth values are counted where they are added."""
-    first = is_true if ufunc.__name__.startswith("logical") else number if ufunc.__name__ in ("add", "multiply") else None
+    first = (
+        is_true if ufunc.__name__.startswith("logical") else number if ufunc.__name__ in ("add", "multiply") else None
+    )
     together = np.frompyfunc(_entry(ufunc), 2, 1)
     return itertools.accumulate(parts if first is None else [by_entry(first, x) for x in parts], together)
 
@@ -275,7 +279,9 @@ def _depends_on_symbols(index: Any) -> bool:
         return True
     if isinstance(index, Symbols):
         return any(isinstance(v, Scalar) for v in index.flat)
-    return isinstance(index, (tuple, list)) and any(type(x) not in _PLAIN_INDICES and _depends_on_symbols(x) for x in index)
+    return isinstance(index, (tuple, list)) and any(
+        type(x) not in _PLAIN_INDICES and _depends_on_symbols(x) for x in index
+    )
 
 
 def _of_numbers(index: Any) -> Any:

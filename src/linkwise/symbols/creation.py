@@ -1,8 +1,8 @@
 """NumPy's functions that make arrays, while a user's function is traced.
 
-NumPy's protocols leave these out: ``np.array([q[0], 1.0])`` gives a plain object array, which no later function of NumPy
-hands over, and ``np.zeros(3)`` gives an array that cannot take symbols. So for the time of a trace, and in the thread
-that traces, the names in the module numpy give arrays of symbols where symbols are in them or may come to be.
+NumPy's protocols leave these out: ``np.array([q[0], 1.0])`` gives a plain object array, which no later function of
+NumPy hands over, and ``np.zeros(3)`` gives an array that cannot take symbols. So for the time of a trace, and in the
+thread that traces, the names in the module numpy give arrays of symbols where symbols are in them or may come to be.
 """
 
 from __future__ import annotations

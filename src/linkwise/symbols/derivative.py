@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import InputError
+import numpy as np
+
 from .scalar import Scalar, reachable
 
 
 def _fabs(x: Any) -> Any:
     """The sign of x, and 0 at the kink."""
-    return (0.0 < x).select(1.0, (x < 0.0).select(-1.0, 0.0))
+    return (x > 0.0).select(1.0, (x < 0.0).select(-1.0, 0.0))
 
 
 def _of_power(y: Any, a: Any, b: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 """NumPy's functions of single numbers (its ufuncs) on symbols: what each does to one entry, with NumPy's meaning.
 
-Entries are symbols or plain numbers; where all are numbers, NumPy itself computes them. What has no place here cannot be
-traced. NaN goes the way it goes in NumPy: ``maximum`` passes it on, ``fmax`` does not.
+Entries are symbols or plain numbers; where all are numbers, NumPy itself computes them. What has no place here cannot
+be traced. NaN goes the way it goes in NumPy: ``maximum`` passes it on, ``fmax`` does not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .operations import OPERATIONS
-from .scalar import Scalar, number
+from .scalar import Scalar, Truth, number
 
 Entry = Callable[..., Any]
 
@@ -47,7 +47,7 @@ def choose(condition: Any, yes: Any, no: Any) -> Any:
 
 def _not(x: Any) -> Any:
     truth = is_true(x)
-    return ~truth if isinstance(truth, Scalar) else not truth
+    return ~truth if isinstance(truth, Truth) else not truth
 
 
 def _is_nan(x: Any) -> Any:
@@ -58,7 +58,7 @@ def _is_nan(x: Any) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    return choose(0.0 < x, 1.0, choose(x < 0.0, -1.0, abs(x)))  # |x| is 0 or NaN there
+    return choose(x > 0.0, 1.0, choose(x < 0.0, -1.0, abs(x)))  # |x| is 0 or NaN there
 
 
 def _copysign(x: Any, y: Any) -> Any:
@@ -68,7 +68,7 @@ def _copysign(x: Any, y: Any) -> Any:
 
 
 def _heaviside(x: Any, at_zero: Any) -> Any:
-    return choose(x < 0.0, 0.0, choose(0.0 < x, 1.0, choose(x == 0.0, at_zero, x)))
+    return choose(x < 0.0, 0.0, choose(x > 0.0, 1.0, choose(x == 0.0, at_zero, x)))
 
 
 def _remainder(a: Any, b: Any) -> Any:
@@ -283,5 +283,7 @@ ENTRIES: dict[str, Entry] = {name: _of(name) for name in _TRACED}  # NumPy's nam
 def entry_of(ufunc: np.ufunc) -> Entry | None:
     """What one of NumPy's ufuncs does to entries; None where it cannot be traced, or is not NumPy's."""
     name = ufunc.__name__
-    is_numpys = getattr(np, name, None) is ufunc or (name == "clip" and ufunc.nin == 3)  # np.clip is a function around it
+    is_numpys = getattr(np, name, None) is ufunc or (
+        name == "clip" and ufunc.nin == 3
+    )  # np.clip is a function around it
     return ENTRIES.get(name) if is_numpys else None

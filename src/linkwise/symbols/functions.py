@@ -32,7 +32,7 @@ AS_NUMPY_DOES = frozenset(
     max min amax amin ptp any all clip sinc polyval convolve correlate vander angle
     isneginf isposinf linalg.multi_dot linalg.matrix_power linalg.trace linalg.diagonal linalg.outer linalg.cross
     linalg.matmul linalg.tensordot linalg.matrix_transpose linalg.vecdot
-    """.split()
+    """.split()  # noqa: SIM905
 )
 
 
@@ -42,7 +42,9 @@ def _plain(x: Any) -> np.ndarray:
 
 def _where(condition: Any, *branches: Any) -> Any:
     if len(branches) != 2:
-        raise UntraceableError("np.where(mask) asks which entries are true, which is not known; use np.where(mask, yes, no)")
+        raise UntraceableError(
+            "np.where(mask) asks which entries are true, which is not known; use np.where(mask, yes, no)"
+        )
     found = by_entry(choose, condition, *branches)
     return found[()] if found.ndim == 0 else found
 
@@ -196,7 +198,9 @@ def _size(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 def _matrix_norm(sizes: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     if ord not in (1, -1, math.inf, -math.inf):
-        raise UntraceableError(f"np.linalg.norm(…, ord={ord!r}) of a matrix needs its singular values and cannot be traced")
+        raise UntraceableError(
+            f"np.linalg.norm(…, ord={ord!r}) of a matrix needs its singular values and cannot be traced"
+        )
     sums, others = axes if abs(ord) == 1 else axes[::-1]
     totals = np.sum(sizes, axis=sums, keepdims=True)
     found = (np.max if ord > 0 else np.min)(totals, axis=others, keepdims=True)
@@ -227,7 +231,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "np.isclose": _isclose,
     "np.allclose": lambda *args, **options: np.all(as_symbols(_isclose(*args, **options))),
     "np.array_equal": _array_equal,
-    "np.count_nonzero": lambda a, axis=None, keepdims=False: np.sum(as_symbols(_plain(a)) != 0, axis, keepdims=keepdims),
+    "np.count_nonzero": lambda a, axis=None, keepdims=False: np.sum(
+        as_symbols(_plain(a)) != 0, axis, keepdims=keepdims
+    ),
     "np.nansum": _without_nan(np.sum, 0.0),
     "np.nanprod": _without_nan(np.prod, 1.0),
     "np.nanmean": _nanmean,

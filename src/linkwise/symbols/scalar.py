@@ -47,6 +47,11 @@ class Graph:
 _TRUTHS = frozenset(name for name, operation in OPERATIONS.items() if operation.is_truth)
 
 
+def _is_small_half(x: float) -> bool:
+    """Whether a power is better taken by multiplications and a root."""
+    return abs(x) <= _MOST_FACTORS and (2.0 * x).is_integer()
+
+
 def _zero(x: Any) -> Any:
     """A key for a zero that is not that of the other zero: 0.0 and -0.0 are equal."""
     return ("-", x) if isinstance(x, float) and math.copysign(1.0, x) < 0 else x
@@ -143,7 +148,7 @@ class Scalar:
 
     def __pow__(self, exponent: Any) -> Any:
         """Small whole and half powers by multiplications, a root and a division; others by pow."""
-        if isinstance(exponent, Number) and abs(exponent) <= _MOST_FACTORS and float(2 * exponent).is_integer():
+        if isinstance(exponent, Number) and _is_small_half(float(exponent)):
             return self._power(float(exponent))
         if isinstance(exponent, (Scalar, *Number)):
             return self.graph.node("pow", self, exponent if isinstance(exponent, Scalar) else float(exponent))
@@ -162,23 +167,29 @@ class Scalar:
         half = self._power(exponent // 2)
         return half * half if exponent % 2 == 0 else half * half * self
 
+    # What takes several operations is written among NumPy's functions (:mod:`.elementwise`).
+
     def __mod__(self, other: Any) -> Any:
-        return np.remainder(self, other)
+        return self._by_numpy(np.remainder, self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return np.remainder(other, self)
+        return self._by_numpy(np.remainder, other, self)
 
     def __floordiv__(self, other: Any) -> Any:
-        return np.floor_divide(self, other)
+        return self._by_numpy(np.floor_divide, self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return np.floor_divide(other, self)
+        return self._by_numpy(np.floor_divide, other, self)
 
     def __divmod__(self, other: Any) -> Any:
-        return np.divmod(self, other)
+        return self._by_numpy(np.divmod, self, other)
 
     def __rdivmod__(self, other: Any) -> Any:
-        return np.divmod(other, self)
+        return self._by_numpy(np.divmod, other, self)
+
+    @staticmethod
+    def _by_numpy(ufunc: Any, *values: Any) -> Any:
+        return ufunc(*values)
 
     def __abs__(self) -> Any:
         return abs(self.args[0]) if self.op in ("neg", "fabs") else self.graph.node("fabs", self)
@@ -201,7 +212,7 @@ class Scalar:
         """``yes`` where self is true (or not zero), otherwise ``no``."""
         return self.is_not_zero().select(yes, no)
 
-    def is_not_zero(self) -> Truth:
+    def is_not_zero(self) -> Any:
         """Its truth as Python and NumPy see it: NaN is true."""
         return self.graph.node("not", self.graph.node("equal", self, 0.0))
 
@@ -295,6 +306,14 @@ class Scalar:
 
         return call(function, args, options)
 
+    def __getattr__(self, name: str) -> Any:
+        """What a single number of NumPy has as an array without axes: ``item``, ``reshape``, ``clip``, …"""
+        if name.startswith("_") or not hasattr(np.float64, name):
+            raise AttributeError(f"a symbol has no attribute {name!r}")
+        from .array import Symbols, as_objects
+
+        return getattr(as_objects(self).view(Symbols), name)
+
     def __repr__(self) -> str:
         return f"<{self.op}>" if self.op != "input" else f"{self.args[0]}[{self.args[1]}]"
 
@@ -312,7 +331,7 @@ class Truth(Scalar):
         """1.0 where it is true, otherwise 0.0."""
         return self.select(1.0, 0.0)
 
-    def is_not_zero(self) -> Truth:
+    def is_not_zero(self) -> Any:
         return self
 
     def select(self, yes: Any, no: Any) -> Any:

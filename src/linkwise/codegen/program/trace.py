@@ -133,7 +133,7 @@ def trace(
     roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
     if any(isinstance(v, Truth) for v in roots):
         raise UntraceableError(
-            f"{name or function.__name__} gives truth values, and compiled code gives numbers; np.where(mask, 1.0, 0.0) does"
+            f"{name or function.__name__} gives truth values, but compiled code numbers; use np.where(mask, 1.0, 0.0)"
         )
     shapes = tuple(x.shape for x in arrays)
     single = structure is LEAF

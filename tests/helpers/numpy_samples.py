@@ -1,6 +1,12 @@
-"""One use, at least, of every NumPy function that can be traced: name → function of a vector of six numbers."""
+"""One use, at least, of every NumPy function that can be traced.
+
+:data:`FUNCTION_SAMPLES` has those of arrays, name → function of a vector of six numbers; :data:`USES` those of single
+numbers, name → function of vectors (..., 3) of which the first two count.
+"""
 
 import numpy as np
+
+from linkwise.symbols.elementwise import ENTRIES
 
 K = np.array([[2.0, 0.3, -0.1], [0.2, 1.5, 0.4], [-0.3, 0.1, 1.8]])
 
@@ -151,17 +157,19 @@ SUMS = {
     "np.linalg.tensordot": lambda x: np.linalg.tensordot(_square(x), _square(x), axes=2),
     "np.linalg.matrix_transpose": lambda x: np.linalg.matrix_transpose(_matrix(x)),
     "np.linalg.vecdot": lambda x: np.linalg.vecdot(x[:3], x[3:]),
-    "np.linalg.norm": lambda x: np.linalg.norm(x)
-    + np.linalg.norm(x, 1)
-    + np.linalg.norm(x, np.inf)
-    + np.linalg.norm(x, -np.inf)
-    + np.linalg.norm(x, 0)
-    + np.linalg.norm(x, 3)
-    + np.linalg.norm(_matrix(x), axis=0).sum()
-    + np.linalg.norm(_matrix(x), 1)
-    + np.linalg.norm(_matrix(x), -np.inf)
-    + np.linalg.norm(_matrix(x), "fro")
-    + np.linalg.norm(x, keepdims=True)[0],
+    "np.linalg.norm": lambda x: (
+        np.linalg.norm(x)
+        + np.linalg.norm(x, 1)
+        + np.linalg.norm(x, np.inf)
+        + np.linalg.norm(x, -np.inf)
+        + np.linalg.norm(x, 0)
+        + np.linalg.norm(x, 3)
+        + np.linalg.norm(_matrix(x), axis=0).sum()
+        + np.linalg.norm(_matrix(x), 1)
+        + np.linalg.norm(_matrix(x), -np.inf)
+        + np.linalg.norm(_matrix(x), "fro")
+        + np.linalg.norm(x, keepdims=True)[0]
+    ),
     "np.linalg.vector_norm": lambda x: np.linalg.vector_norm(_matrix(x)) + np.linalg.vector_norm(x, ord=1),
     "np.linalg.solve": lambda x: np.linalg.solve(_square(x), x[3:]) + np.linalg.solve(_square(x)[::-1], K)[0],
     "np.linalg.inv": lambda x: np.linalg.inv(np.stack([_square(x), _square(x)[[1, 2, 0]]])),
@@ -185,16 +193,20 @@ CHOICES = {
     "np.where": lambda x: np.where(x > 0.2, np.sqrt(np.abs(x)), -1.0) + np.where(x[0] > x[1], 1.0, 2.0),
     "np.select": lambda x: np.select([x > 0.5, x > 0.0, x > 0.3], [x, 2 * x, 7.0], default=-1.0),
     "np.piecewise": lambda x: np.piecewise(x, [x < 0.0, x > 0.5], [lambda y: -y, lambda y: y**2, 0.25]),
-    "np.interp": lambda x: np.interp(x, [-0.5, 0.0, 0.6], [1.0, 0.0, 2.0])
-    + np.interp(x, [-0.5, 0.0, 0.6], [1.0, 0.0, 2.0], left=-3.0, right=5.0)
-    + np.interp(x[0], np.array([0.0, 1.0]), x[:2]),
+    "np.interp": lambda x: (
+        np.interp(x, [-0.5, 0.0, 0.6], [1.0, 0.0, 2.0])
+        + np.interp(x, [-0.5, 0.0, 0.6], [1.0, 0.0, 2.0], left=-3.0, right=5.0)
+        + np.interp(x[0], np.array([0.0, 1.0]), x[:2])
+    ),
     "np.round": lambda x: np.round(x, 1) + np.round(10 * x) + np.round(100 * x, -1) + x.round(2),
     "np.around": lambda x: np.around(x, 1),
     "np.fix": lambda x: np.fix(3 * x),
     "np.nan_to_num": lambda x: np.nan_to_num(_with_nan(x) / np.maximum(x, 0.0), nan=0.7, posinf=3.0, neginf=-3.0),
     "np.isclose": lambda x: np.where(np.isclose(x, 0.3, atol=0.3), 1.0, 0.0),
     "np.allclose": lambda x: np.where(np.allclose(x, 0.0, atol=10.0), x, 1.0),
-    "np.array_equal": lambda x: np.where(np.array_equal(x, x + 0.0), x, 1.0) + np.where(np.array_equal(x, 2 * x), x, 0.0),
+    "np.array_equal": lambda x: (
+        np.where(np.array_equal(x, x + 0.0), x, 1.0) + np.where(np.array_equal(x, 2 * x), x, 0.0)
+    ),
     "np.count_nonzero": lambda x: np.count_nonzero(np.maximum(x, 0.0)) * 1.0,
     "np.nansum": lambda x: np.nansum(_with_nan(x)),
     "np.nanprod": lambda x: np.nanprod(_with_nan(x)),
@@ -248,7 +260,7 @@ def mask_arithmetic(x):
 
 def reversed_operators(x):
     limits = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    return (limits[0] < x[1]) * 1.0 + (limits < x) * x + (limits <= x[0]) * 2.0 + (0.3 > x) * x + np.float64(2.0) * x[0]
+    return (limits[0] < x[1]) * 1.0 + (limits < x) * x + (limits <= x[0]) * 2.0 + (x < 0.3) * x + np.float64(2.0) * x[0]
 
 
 def operators(x):
@@ -258,6 +270,7 @@ def operators(x):
 def single_numbers(x):
     a, b = x[0], x[1]
     total = np.hypot(a, b) + np.arctan2(a, b) + np.tanh(a) + abs(b) + np.sign(a) + np.clip(b, -0.1, 0.1)
+    total = total + a.reshape(1)[0] + b.clip(0.0, 0.1) + a.item() + b.copy() + np.ones(a.shape)
     return total + np.maximum(a, 0.2) + np.minimum(0.1, b) + np.where(a > b, a, b) + a % 1.0 + a // 0.25
 
 
@@ -282,3 +295,38 @@ HABITS = [
     made_by_hand, filled, filled_matrix, masked, dead_zone, mask_arithmetic, reversed_operators, operators,
     single_numbers, in_place, transposed_methods, reduced_by_ufuncs,
 ]  # fmt: skip
+
+
+# --- functions of single numbers -----------------------------------------------------------------------
+
+SPECIAL = [0.0, 0.3, -0.3, 1.0, -1.0, 2.5, -2.5, 0.5, 1e-9, -7.2, 1e10, np.inf, -np.inf, np.nan]
+PAIRS = np.array([[a, b, 0.5] for a in SPECIAL for b in SPECIAL])
+
+
+def use(name):
+    """A ufunc on two arrays, on an array and a number, and on a number and an array."""
+    function = getattr(np, name)
+    if name == "ldexp":
+        return lambda x: np.ldexp(x[..., 0], 3)
+    if name == "invert":
+        return lambda x: ~(x[..., 0] > 0) * 1.0
+    if name.startswith("bitwise"):
+        return lambda x: function(x[..., 0] > 0, x[..., 1] > 0) * 1.0
+    if name == "clip":
+        return lambda x: np.stack([np.clip(x[..., 0], x[..., 1], 0.7), np.clip(x[..., 0], -0.4, 0.4)])
+
+    first = 0.6 if name == "power" else -0.4
+
+    def every_way(x):
+        a, b = x[..., 0], x[..., 1]
+        found = [function(a)] if function.nin == 1 else [function(a, b), function(a, 0.4), function(first, b)]
+        return np.stack([np.multiply(z, 1.0) for y in found for z in (y if isinstance(y, tuple) else [y])])
+
+    return every_way
+
+
+USES = {name: use(name) for name in ENTRIES}
+
+
+def every_use(robot, q):
+    return {name: f(q) for name, f in USES.items()}
