@@ -276,7 +276,7 @@ def _program(job: Job) -> Program:
 
 def _traced(job: Job, robot: Any) -> Program:
     """The program in the frames of this robot."""
-    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters)
+    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters, plain=job.facts is not None)
 
 
 def _refuse_rolling(job: Job) -> None:
