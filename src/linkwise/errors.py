@@ -63,3 +63,7 @@ class MissingExtraError(LinkwiseError, ImportError):
 
 class ModelWarning(UserWarning):
     """A robot file that looks odd but can be used."""
+
+
+class SimulationWarning(UserWarning):
+    """A simulation that runs otherwise than might be thought: a function called back, a checkpoint not fully compared."""

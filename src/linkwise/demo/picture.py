@@ -12,16 +12,17 @@ from matplotlib.colors import Normalize, SymLogNorm
 from matplotlib.figure import Figure
 
 from ..robot.robot import Robot
+from ..simulation.trajectory import Trajectory
 from ..view.style import COLOURS, GRID, INK, KINETIC, PALE, POTENTIAL, TOTAL
 from ..whole_files import write_bytes
-from .story import Fall, floats
+from .story import floats
 
 SHOWN_INSTANTS = 7
 MOST_NUMBERS = 8  # matrices up to this size show their entries
 MOST_LABELLED = 8  # curves up to this many are named
 
 
-def draw(fall: Fall) -> Figure:
+def draw(fall: Trajectory) -> Figure:
     """Four panels, 13 × 9.6 inches."""
     figure = Figure(figsize=(13.0, 9.6), dpi=120, facecolor="white")
     FigureCanvasAgg(figure)
@@ -31,7 +32,7 @@ def draw(fall: Fall) -> Figure:
     energy = figure.add_gridspec(1, 1, left=0.065, right=0.365, top=0.335, bottom=0.065)
     factors = figure.add_gridspec(1, 1, left=0.41, right=0.985, top=0.335, bottom=0.148)
     how = "thrown and left alone" if fall.v[0].any() else "released with its motors off"
-    what = f"{fall.robot.nv} degrees of freedom, {fall.times[-1]:g} s, no friction, no end stops, no floor"
+    what = f"{fall.robot.nv} degrees of freedom, {fall.time[-1]:g} s, no friction, no end stops, no floor"
     figure.text(0.03, 0.955, f"{fall.robot.name}, {how}", fontsize=17, weight="bold", color=INK)
     figure.text(0.03, 0.928, what, fontsize=11, color=PALE)
     _draw_motion(figure.add_subplot(upper[0], projection="3d"), fall)
@@ -51,7 +52,7 @@ def save(figure: Figure, path: Path) -> None:
 # --- the motion in space -----------------------------------------------------------------------------
 
 
-def stick_figure(fall: Fall) -> np.ndarray:
+def stick_figure(fall: Trajectory) -> np.ndarray:
     """(segments, 2, N, 3): the ends of a line from every body's parent to it, and from tip bodies to their tips."""
     robot = fall.robot
     origins = [robot.pose(fall.q, b.name)[1] for b in robot.bodies]
@@ -67,11 +68,11 @@ def _flies(robot: Robot, parent: int) -> bool:
     return parent < 0 and floats(robot)
 
 
-def _draw_motion(ax: Any, fall: Fall) -> None:
+def _draw_motion(ax: Any, fall: Trajectory) -> None:
     from matplotlib import colormaps
 
     segments = stick_figure(fall)
-    last = len(fall.times) - 1
+    last = len(fall.time) - 1
     instants = np.unique(np.linspace(0, last, SHOWN_INSTANTS).astype(int))
     shade = colormaps["viridis_r"]
     for i in instants:
@@ -88,7 +89,7 @@ def _draw_motion(ax: Any, fall: Fall) -> None:
         ax.plot(*trace.T, color=KINETIC, linewidth=1.0, alpha=0.9)
     _equal_box(ax, segments)
     first, final = (shade(0.12), shade(0.92))
-    figure, ends = ax.get_figure(), ((first, "0 s"), (final, f"{fall.times[-1]:g} s"), (KINETIC, "path of the tip"))
+    figure, ends = ax.get_figure(), ((first, "0 s"), (final, f"{fall.time[-1]:g} s"), (KINETIC, "path of the tip"))
     figure.text(0.03, 0.882, "The motion in space", fontsize=12, color=INK, weight="bold")
     for i, (colour, label) in enumerate(ends):
         figure.text(0.03, 0.858 - 0.022 * i, "━━", color=colour, fontsize=10)
@@ -133,7 +134,7 @@ def _plain(ax: Any, title: str, ylabel: str) -> None:
         spine.set_color(PALE)
 
 
-def _draw_joints(ax: Any, fall: Fall) -> None:
+def _draw_joints(ax: Any, fall: Trajectory) -> None:
     robot = fall.robot
     curves = [
         (j.name, fall.q[:, a][:, 0], j.kind.kind)
@@ -144,10 +145,10 @@ def _draw_joints(ax: Any, fall: Fall) -> None:
     _plain(ax, "Joint positions", "angle [rad], displacement [m]" if slides else "angle [rad]")
     labelled = len(curves) <= MOST_LABELLED
     for i, (_, values, _) in enumerate(curves):
-        ax.plot(fall.times, values, color=COLOURS[i % len(COLOURS)], linewidth=2.0 if labelled else 1.1)
-    ax.set_xlim(0, fall.times[-1])
+        ax.plot(fall.time, values, color=COLOURS[i % len(COLOURS)], linewidth=2.0 if labelled else 1.1)
+    ax.set_xlim(0, fall.time[-1])
     if labelled:
-        _name_ends(ax, fall.times[-1], [(name, float(x[-1]), COLOURS[i]) for i, (name, x, _) in enumerate(curves)])
+        _name_ends(ax, fall.time[-1], [(name, float(x[-1]), COLOURS[i]) for i, (name, x, _) in enumerate(curves)])
     elif curves:
         ax.text(0.99, 0.02, f"{len(curves)} joints", transform=ax.transAxes, ha="right", color=PALE)
     else:
@@ -175,19 +176,19 @@ def _name_ends(ax: Any, at: float, ends: list[tuple[str, float, str]]) -> None:
     ax.set_position((box.x0, box.y0, box.width - 0.045, box.height))
 
 
-def _draw_energy(ax: Any, fall: Fall) -> None:
-    _plain(ax, "Energy book", "energy [J]")
-    rise = fall.potential - fall.potential[0]
-    total = fall.kinetic + rise
+def _draw_energy(ax: Any, fall: Trajectory) -> None:
+    _plain(ax, "Energy account", "energy [J]")
+    kinetic, rise = fall.energy.kinetic, fall.energy.potential - fall.energy.potential[0]
+    drift = np.abs(fall.energy.drift).max()
     for label, values, colour, width in (
-        ("kinetic", fall.kinetic, KINETIC, 2.2),
+        ("kinetic", kinetic, KINETIC, 2.2),
         ("potential, from its start", rise, POTENTIAL, 2.2),
-        (f"total (moves by {fall.drift:.0e} J)", total, TOTAL, 2.6),
+        (f"total (moves by {drift:.0e} J)", kinetic + rise, TOTAL, 2.6),
     ):
-        ax.plot(fall.times, values, color=colour, linewidth=width, label=label)
-    ax.fill_between(fall.times, 0, fall.kinetic, color=KINETIC, alpha=0.08, linewidth=0)
-    ax.fill_between(fall.times, 0, rise, color=POTENTIAL, alpha=0.08, linewidth=0)
-    ax.set_xlim(0, fall.times[-1])
+        ax.plot(fall.time, values, color=colour, linewidth=width, label=label)
+    ax.fill_between(fall.time, 0, kinetic, color=KINETIC, alpha=0.08, linewidth=0)
+    ax.fill_between(fall.time, 0, rise, color=POTENTIAL, alpha=0.08, linewidth=0)
+    ax.set_xlim(0, fall.time[-1])
     low, high = ax.get_ylim()
     ax.set_ylim(low, high + 0.35 * (high - low))
     legend = ax.legend(loc="upper left", frameon=False, fontsize=10)
@@ -198,7 +199,7 @@ def _draw_energy(ax: Any, fall: Fall) -> None:
 # --- the factored mass matrix ------------------------------------------------------------------------
 
 
-def _draw_factors(figure: Figure, where: Any, fall: Fall) -> None:
+def _draw_factors(figure: Figure, where: Any, fall: Trajectory) -> None:
     """𝓜 = (I + HφK) D (I + HφK)* at the start, as three matrices."""
     robot, q = fall.robot, fall.q[0]
     factor, D = robot.innovations_factors(q)
