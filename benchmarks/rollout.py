@@ -25,7 +25,7 @@ from mujoco import rollout
 
 import linkwise as lw
 from linkwise.bench.machine import machine, one_core
-from linkwise.bench.peers.mujoco import to_mujoco
+from linkwise.interop.mujoco import to_mujoco
 
 STEP = 1e-3
 

@@ -16,11 +16,12 @@ from linkwise.bench.cases import ARGUMENTS, PLAIN, Case, robot_of, states
 from linkwise.bench.limits import matrix_of_copies, sines_and_cosines, sum_of_vectors
 from linkwise.bench.machine import machine, one_core
 from linkwise.bench.peak import kernel_rate, measure_peak
-from linkwise.bench.peer import NotHere, Peer, Work, needs
+from linkwise.bench.peer import Peer, Work
 from linkwise.bench.peers import PEERS, pinocchio_native
 from linkwise.bench.report import from_json, make_report, markdown, short_markdown, to_json, write_between_markers
 from linkwise.bench.suites import Suite, find_suite, read_suites
 from linkwise.interop import robot_files as files
+from linkwise.interop.availability import NotHere, needs
 from linkwise.interop.layout import depth_first
 from linkwise.model.files.urdf_writer import rpy
 
@@ -225,7 +226,7 @@ def test_a_missing_library_is_named_with_the_remedy(monkeypatch):
 
 def test_joints_without_counterpart_are_named():
     pin = pytest.importorskip("pinocchio")
-    from linkwise.bench.peers.pinocchio import to_pinocchio
+    from linkwise.interop.pinocchio import to_pinocchio
 
     with pytest.raises(NotHere, match="planar joint 'link2_joint'|planar joint"):
         to_pinocchio(pin, lw.chain(2, joint="planar"))
@@ -283,7 +284,7 @@ def test_a_written_sdf_has_every_link_and_joint(name):
 
 def test_a_mujoco_model_is_the_same_robot():
     mujoco = pytest.importorskip("mujoco")
-    from linkwise.bench.peers.mujoco import to_mujoco
+    from linkwise.interop.mujoco import to_mujoco
 
     robot = lw.load("ur5")
     model = to_mujoco(mujoco, robot)

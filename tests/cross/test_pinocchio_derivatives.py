@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.bench.peer import NotHere
-from linkwise.bench.peers.pinocchio import layout, to_pinocchio
+from linkwise.interop.availability import NotHere
+from linkwise.interop.pinocchio import layout, to_pinocchio
 
 pin = pytest.importorskip("pinocchio")
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwise as lw
-from linkwise.bench.peers.mujoco import layout, to_mujoco
+from linkwise.interop.mujoco import layout, to_mujoco
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..codegen.runtime import disk_cache as cache
+from ..interop.availability import NotHere
 from ..interop.layout import Layout, full
 from ..robot.robot import Robot
 from .cases import Case
-from .peer import NotHere, Work
+from .peer import Work
 
 FAST = ["-O3", "-march=native", "-fPIC", "-shared"]
 

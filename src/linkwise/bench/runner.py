@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..interop.availability import NotHere
 from ..robot.robot import Robot
 from ..symbols.scalar import Operations
 from .cases import Case, robot_of, stacked, states
-from .peer import NotHere, Peer, Work
+from .peer import Peer, Work
 from .peers import PEERS
 
 # The largest difference from the reference, relative to its largest number, with which a library is timed at all.

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..bench.peer import NotHere, needs
-from ..bench.peers import mujoco as mujoco_peer
-from ..bench.peers import pinocchio as pinocchio_peer
+from ..interop import mujoco as mujoco_models
+from ..interop import pinocchio as pinocchio_models
+from ..interop.availability import NotHere, needs
 from ..interop.layout import Layout, full
 from ..interop.mujoco_states import MujocoStates
 from ..model.files import xml
@@ -28,10 +28,10 @@ def pinocchio(robot: Robot, x: States) -> Iterator[Finding]:
 
     def peer() -> tuple[Layout, Callable[..., Any], Callable[..., Any]]:
         pin = needs("pinocchio", "pin")
-        model = pinocchio_peer.to_pinocchio(pin, robot)
+        model = pinocchio_models.to_pinocchio(pin, robot)
         data = model.createData()
         mass = lambda q: full(np.array(pin.crba(model, data, q)))
-        return pinocchio_peer.layout(robot), mass, lambda q, v, a: np.array(pin.rnea(model, data, q, v, a))
+        return pinocchio_models.layout(robot), mass, lambda q, v, a: np.array(pin.rnea(model, data, q, v, a))
 
     yield from _beside("Pinocchio", robot, x, peer)
 
@@ -42,10 +42,10 @@ def mujoco(robot: Robot, x: States) -> Iterator[Finding]:
     def peer() -> tuple[Layout, Callable[..., Any], Callable[..., Any]]:
         module = needs("mujoco", "mujoco")
         try:
-            model = mujoco_peer.to_mujoco(module, robot)
+            model = mujoco_models.to_mujoco(module, robot)
         except ValueError as e:  # such as bodies without mass, which it does not take
             raise NotHere(f"does not take this robot: {' '.join(str(e).split())}") from None
-        return mujoco_peer.layout(robot), *_mujoco_calls(module, model)
+        return mujoco_models.layout(robot), *_mujoco_calls(module, model)
 
     yield from _beside("MuJoCo", robot, x, peer)
 

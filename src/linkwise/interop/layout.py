@@ -1,4 +1,4 @@
-"""From linkwise's order and axes to a peer's, and back. Nothing here is timed."""
+"""From linkwise's order and axes to another library's, and back."""
 
 from __future__ import annotations
 

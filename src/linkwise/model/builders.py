@@ -243,7 +243,9 @@ def _random_limits(rng: np.random.Generator, kind: JointKind) -> Limits:
     ranges = ((-2, -0.5), (0.5, 2), (1, 5), (10, 100))
     low, high, speed, force = (rng.uniform(a, b, kind.nv) for a, b in ranges)
     # Position bounds mean nothing to a quaternion.
-    return Limits(low, high, speed, force) if kind.nq == kind.nv else Limits(velocity=speed, effort=force)
+    return (
+        Limits(low, high, velocity=speed, effort=force) if kind.nq == kind.nv else Limits(velocity=speed, effort=force)
+    )
 
 
 def _random_rotor(rng: np.random.Generator, kind: JointKind) -> Rotor | None:
@@ -251,7 +253,7 @@ def _random_rotor(rng: np.random.Generator, kind: JointKind) -> Rotor | None:
     if kind.nv == 0 or isinstance(kind, Free) or rng.random() < 0.5:
         return None
     axis = _direction(rng) if kind.nv == 1 and rng.random() < 0.5 else None
-    return Rotor(rng.uniform(2e-5, 2e-4), rng.uniform(5, 50), axis)
+    return Rotor(rng.uniform(2e-5, 2e-4), rng.uniform(5, 50), axis=axis)
 
 
 # --- random parts ----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class Limits:
 
     lower: Any = None
     upper: Any = None
+    _: KW_ONLY
     velocity: Any = None
     effort: Any = None
 
@@ -74,6 +75,7 @@ class Rotor:
 
     inertia: float
     gear_ratio: float = 1.0
+    _: KW_ONLY
     axis: Any = None
 
     def __post_init__(self) -> None:
@@ -109,6 +111,7 @@ class Joint:
 
     kind: JointKind
     name: str = ""
+    _: KW_ONLY
     at: Any = (0.0, 0.0, 0.0)
     rpy: Any = None
     rotation: Any = None
@@ -174,6 +177,7 @@ class Frame:
 
     name: str
     body: str | None = None
+    _: KW_ONLY
     at: Any = (0.0, 0.0, 0.0)
     rpy: Any = None
     rotation: Any = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class Rod(Shape):
 
     radius: float
     length: float
+    _: KW_ONLY
     rounded: bool = False
 
     def __post_init__(self) -> None:
@@ -66,6 +67,7 @@ class Mesh(Shape):
     """Triangles in a file, named as the robot's file names it (``package://…`` too), seen from ``folder``."""
 
     file: str
+    _: KW_ONLY
     folder: str = ""
     scale: Any = (1.0, 1.0, 1.0)
 
@@ -100,6 +102,7 @@ class Visual:
 
     shape: Shape
     body: str | None = None
+    _: KW_ONLY
     at: Any = (0.0, 0.0, 0.0)
     rpy: Any = None
     rotation: Any = None

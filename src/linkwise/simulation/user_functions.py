@@ -8,12 +8,10 @@ symbols it is compiled in; where it cannot be traced, and only there, it is call
 from __future__ import annotations
 
 import inspect
-import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +26,6 @@ from ..robot.robot import Robot
 FORMS = (("robot", "t", "q", "v"), ("t", "q", "v"))
 _NAMES = {"robot", "t", "q", "v"}
 _HOW = "(robot, t, q, v), or (t, q, v)"
-_OWN = Path(__file__).parents[1]  # the folder of linkwise
-_NUMPY = Path(np.__file__).parent
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,28 +109,14 @@ def _fits(signature: inspect.Signature, form: tuple[str, ...]) -> bool:
 
 def warn_that_it_is_called_back(what: str, function: Callable[..., Any], error: UntraceableError) -> None:
     """Say at the line that could not be traced that a function runs in Python, at every step."""
-    file, line = _line(function, error)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    place = ("", 1) if code is None else (code.co_filename, code.co_firstlineno)  # of one without a line of its own
     message = (
         f"{what} cannot be compiled in and is called back from Python, which is slower: {error} (callback=True says"
         " that this is meant)"
     )
+    file, line = place if error.filename is None else (error.filename, error.lineno or 1)
     warnings.warn_explicit(message, SimulationWarning, file, line)
-
-
-def _line(function: Callable[..., Any], error: UntraceableError) -> tuple[str, int]:
-    """Where in the user's code tracing ended; in a law of linkwise, where in that."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_within(f.filename, _NUMPY)]
-    theirs = [f for f in frames if not _is_within(f.filename, _OWN)]
-    laws = [f for f in frames if _is_within(f.filename, _OWN / "control")]
-    if theirs or laws:
-        last = (theirs or laws)[-1]
-        return last.filename, last.lineno or 1
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return ("<function>", 1) if code is None else (code.co_filename, code.co_firstlineno)
-
-
-def _is_within(filename: str, folder: Path) -> bool:
-    return Path(filename).is_relative_to(folder)
 
 
 # --- what controllers give --------------------------------------------------------------------------------

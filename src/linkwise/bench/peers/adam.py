@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...interop.availability import NotHere, needs, needs_joints
 from ...interop.layout import Layout
 from ...interop.robot_files import floats, moving, urdf
 from ...robot.robot import Robot
 from ..cases import Case
-from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_function, needs_joints
+from ..peer import Peer, Work, needs_float64, needs_function
 from .casadi_c import compiled
 
 

@@ -7,11 +7,12 @@ import math
 
 import numpy as np
 
+from ...interop.availability import NotHere
 from ...interop.layout import Layout
 from ...robot.robot import Robot
 from ..cases import ARGUMENTS, Case
 from ..native import FAST, build, over_states, shape_of_result
-from ..peer import NotHere, Work
+from ..peer import Work
 
 # Memory for the generated function: generous bounds, compared with what it asks for.
 _ROOM = {"args": 16, "results": 16, "iwork": 1024, "work": 4_000_000}

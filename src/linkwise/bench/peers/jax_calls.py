@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...interop.availability import needs
 from ..cases import Case
-from ..peer import Work, needs
+from ..peer import Work
 
 
 def jax_module() -> Any:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...interop.availability import NotHere, needs, needs_joints
 from ...interop.layout import Layout
 from ...interop.robot_files import floats, sdf
 from ...robot.robot import Robot
 from ..cases import Case
-from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_joints
+from ..peer import Peer, Work, needs_float64
 from .jax_calls import jax_module, prepared
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...interop.availability import NotHere
 from ...robot.robot import Robot
 from ..cases import Case, stacked
-from ..peer import NotHere, Peer, Work, needs_float64
+from ..peer import Peer, Work, needs_float64
 from .jax_calls import prepared
 
 

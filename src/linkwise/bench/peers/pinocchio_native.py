@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from ...interop.availability import NotHere, needs, needs_joints
 from ...interop.layout import depth_first
+from ...interop.pinocchio import KINDS, joint_letter, layout, needs_memory
 from ...model.model import Model
 from ...robot.robot import Robot
 from ..cases import Case
 from ..native import FAST, build, over_states, run
-from ..peer import NotHere, Peer, Work, needs, needs_float64, needs_joints
+from ..peer import Peer, Work, needs_float64
 from .casadi_c import compiled
-from .pinocchio import KINDS, joint_letter, layout, needs_memory
 
 _HERE = Path(__file__).parent
 # What Pinocchio's own build files define for those who use it.

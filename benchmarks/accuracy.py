@@ -1,6 +1,6 @@
 """How exact the results are: errors against extended precision, as tables for the docs.
 
-``python -m linkwise.bench.accuracy`` prints them, with ``--write`` they go between the markers of ``docs/accuracy.md``.
+``python benchmarks/accuracy.py`` prints them, with ``--write`` they go between the markers of ``docs/accuracy.md``.
 
 The oracle is the catalogue itself on NumPy's long doubles (64 bits of mantissa on x86): the same inputs, taken as
 exact, through the algorithms as they are written. An error is the largest difference in a result divided by the largest
@@ -16,22 +16,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import print_or_write
 
-from ..codegen.pipeline import compile_for_calls, compile_function
-from ..errors import LinkwiseError
-from ..inputs import length
-from ..model.model import BodyConstants
-from ..robot.make import load
-from ..robot.robot import Robot
-from ..spatial import Transform
-from .cases import ARGUMENTS, Case, robot_of, stacked
-from .cases import states as states_of
-from .machine import describe, machine
-from .pages import print_or_write
-from .peer import NotHere
-from .peers import pinocchio
+from linkwise.bench.cases import ARGUMENTS, Case, robot_of, stacked
+from linkwise.bench.cases import states as states_of
+from linkwise.bench.machine import describe, machine
+from linkwise.bench.peers import pinocchio
+from linkwise.codegen.pipeline import compile_for_calls, compile_function
+from linkwise.errors import LinkwiseError
+from linkwise.inputs import length
+from linkwise.interop.availability import NotHere
+from linkwise.model.model import BodyConstants
+from linkwise.robot.make import load
+from linkwise.robot.robot import Robot
+from linkwise.spatial import Transform
 
-PAGE = Path(__file__).parents[3] / "docs" / "accuracy.md"
+PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
 START, END = "<!-- accuracy -->", "<!-- end accuracy -->"
 ROBOTS = ("panda", "humanoid", "chain-30", "chain-100")
 FUNCTIONS = (*ARGUMENTS, "jacobian")

@@ -1,6 +1,6 @@
 """Operation counts of the Linearized dynamics paper's Algorithms 1 to 6, measured by tracing: a table for the docs.
 
-``python -m linkwise.bench.counts`` prints it, with ``--write`` it goes between the markers of
+``python benchmarks/operation_counts.py`` prints it, with ``--write`` it goes between the markers of
 ``docs/operation_counts.md``. Serial chains of n hinges of general geometry, no gravity, accelerations given.
 
 *Inertial axes*: axes, positions, first moments and inertias of the links are inputs in inertial axes; moving them to
@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pages import print_or_write
 
-from ..dynamics.articulated import articulated
-from ..dynamics.linearized import forward
-from ..dynamics.linearized.algorithm_6 import algorithm_6
-from ..dynamics.linearized.inverse import algorithm_1, algorithm_2
-from ..dynamics.linearized.variations import Motion, Velocities, motion, velocity_terms_of
-from ..dynamics.links import Links
-from ..dynamics.referred_links import Placed, own_frames, referred
-from ..spatial import RigidInertia, Transform, congruence, rotation_about
-from ..symbols.scalar import Graph, Scalar, reachable
-from .pages import print_or_write
+from linkwise.dynamics.articulated import articulated
+from linkwise.dynamics.linearized import forward
+from linkwise.dynamics.linearized.algorithm_6 import algorithm_6
+from linkwise.dynamics.linearized.inverse import algorithm_1, algorithm_2
+from linkwise.dynamics.linearized.variations import Motion, Velocities, motion, velocity_terms_of
+from linkwise.dynamics.links import Links
+from linkwise.dynamics.referred_links import Placed, own_frames, referred
+from linkwise.spatial import RigidInertia, Transform, congruence, rotation_about
+from linkwise.symbols.scalar import Graph, Scalar, reachable
 
-PAGE = Path(__file__).parents[3] / "docs" / "operation_counts.md"
+PAGE = Path(__file__).parents[1] / "docs" / "operation_counts.md"
 SIZES = range(2, 31)
 START, END = "<!-- counts -->", "<!-- end counts -->"
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_kernel import arguments
+from kernel_calls import arguments
 
 import linkwise as lw
 from linkwise.codegen.program.parameters import parameter_values

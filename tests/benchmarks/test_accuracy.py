@@ -2,11 +2,11 @@
 
 import re
 
+import accuracy
 import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.bench import accuracy
 
 pytestmark = pytest.mark.skipif(
     np.finfo(np.longdouble).eps >= np.finfo(float).eps, reason="long doubles are no longer than float64 here"
