@@ -85,4 +85,4 @@ class ModelWarning(UserWarning):
 
 
 class SimulationWarning(UserWarning):
-    """A simulation that runs otherwise than might be thought: a function called back, a checkpoint not fully compared."""
+    """A simulation that is slower or less sure than it might be: a function called back, a checkpoint not compared."""

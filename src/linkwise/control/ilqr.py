@@ -75,10 +75,11 @@ class OptimizedMotion:
 class ILQR:
     """Minimises a cost over inputs u (N, m): Gauss–Newton in the dynamics, one Riccati sweep per iteration.
 
-    ``cost`` is a :class:`QuadraticCost` or has its two methods; ``step`` [s] and ``method`` ("semi_implicit_euler", "midpoint" or "runge_kutta_4")
-    are the dynamics; ``actuated`` names the driven joints; ``limits`` (lower, upper) bound the inputs, each a number or
-    m. It ends when the largest gradient is below ``tolerance``, or when an iteration lowers the cost by less than a
-    thousandth of ``tolerance`` of it.
+    ``cost`` is a :class:`QuadraticCost` or has its two methods; ``step`` [s] and ``method`` ("semi_implicit_euler",
+    "midpoint" or "runge_kutta_4") are the dynamics; ``actuated`` names the driven joints; ``limits`` (lower, upper)
+    bound the inputs, each a number or m. It ends when the largest gradient is below ``tolerance``, or when an iteration
+    lowers the cost by less than a thousandth of ``tolerance`` of it; that counts as converged only where the gradient
+    is below √tolerance.
     """
 
     robot: Robot
@@ -181,7 +182,8 @@ class _Search:
                 last = self._backward(q, v, u)
                 sweep = sweep if last is None else last
                 gradients.append(sweep.gradient)
-                reason, converged = "the cost no longer falls", True
+                converged = bool(sweep.gradient < np.sqrt(problem.tolerance))
+                reason = "the cost no longer falls" + ("" if converged else ", but its gradient has not vanished")
                 break
         K = np.zeros((len(u), u.shape[1], 2 * problem.robot.nv)) if sweep is None else sweep.K
         gradients = gradients or [float("nan")]

@@ -103,7 +103,9 @@ class Steps:
         quaternions add what the composition q ⊕ hv' curves.
         """
         if self.method != "semi_implicit_euler":
-            raise NotAdmittedError(f'second derivatives are those of "semi_implicit_euler"; {self.method!r} is for ILQR')
+            raise NotAdmittedError(
+                f'second derivatives are those of "semi_implicit_euler"; {self.method!r} is for ILQR'
+            )
         n, h, D = self.robot.nv, self.step, 2 * self.robot.nv + self.inputs
         w_q, w_v = weights[..., :n], weights[..., n:]
         group = not self._commutes

@@ -32,14 +32,19 @@ def draw(fall: Trajectory) -> Figure:
     energy = figure.add_gridspec(1, 1, left=0.065, right=0.365, top=0.335, bottom=0.065)
     factors = figure.add_gridspec(1, 1, left=0.41, right=0.985, top=0.335, bottom=0.148)
     how = "thrown and left alone" if fall.v[0].any() else "released with its motors off"
-    what = f"{fall.robot.nv} degrees of freedom, {fall.time[-1]:g} s, no friction, no end stops, no floor"
-    figure.text(0.03, 0.955, f"{fall.robot.name}, {how}", fontsize=17, weight="bold", color=INK)
+    what = f"{_robot(fall).nv} degrees of freedom, {fall.time[-1]:g} s, no friction, no end stops, no floor"
+    figure.text(0.03, 0.955, f"{_robot(fall).name}, {how}", fontsize=17, weight="bold", color=INK)
     figure.text(0.03, 0.928, what, fontsize=11, color=PALE)
     _draw_motion(figure.add_subplot(upper[0], projection="3d"), fall)
     _draw_joints(figure.add_subplot(upper[1]), fall)
     _draw_energy(figure.add_subplot(energy[0]), fall)
     _draw_factors(figure, factors[0], fall)
     return figure
+
+
+def _robot(fall: Trajectory) -> Robot:
+    assert fall.robot is not None  # it comes from a simulation, not from a file
+    return fall.robot
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -54,7 +59,7 @@ def save(figure: Figure, path: Path) -> None:
 
 def stick_figure(fall: Trajectory) -> np.ndarray:
     """(segments, 2, N, 3): the ends of a line from every body's parent to it, and from tip bodies to their tips."""
-    robot = fall.robot
+    robot = _robot(fall)
     origins = [robot.pose(fall.q, b.name)[1] for b in robot.bodies]
     held = np.zeros_like(origins[0])
     ends = [(held if p < 0 else origins[p], o) for p, o in zip(robot.parents, origins) if not _flies(robot, p)]
@@ -84,8 +89,8 @@ def _draw_motion(ax: Any, fall: Trajectory) -> None:
             ax.plot(x, y, z, color=colour, linewidth=width, alpha=alpha, solid_capstyle="round")
         joints = segments[:, 1, i]
         ax.scatter(*joints.T, s=12 if width > 3 else 5, color=[colour], alpha=alpha, depthshade=False)
-    for tip in fall.robot.tips:
-        trace = fall.robot.pose(fall.q, tip)[1]
+    for tip in _robot(fall).tips:
+        trace = _robot(fall).pose(fall.q, tip)[1]
         ax.plot(*trace.T, color=KINETIC, linewidth=1.0, alpha=0.9)
     _equal_box(ax, segments)
     first, final = (shade(0.12), shade(0.92))
@@ -94,7 +99,7 @@ def _draw_motion(ax: Any, fall: Trajectory) -> None:
     for i, (colour, label) in enumerate(ends):
         figure.text(0.03, 0.858 - 0.022 * i, "━━", color=colour, fontsize=10)
         figure.text(0.057, 0.858 - 0.022 * i, label, color=INK, fontsize=10)
-    if not _flies(fall.robot, -1):
+    if not _flies(_robot(fall), -1):
         ax.scatter(0, 0, 0, s=70, marker="s", color=INK, depthshade=False)
     ax.set_xlabel("x [m]", color=PALE)
     ax.set_ylabel("y [m]", color=PALE)
@@ -135,7 +140,7 @@ def _plain(ax: Any, title: str, ylabel: str) -> None:
 
 
 def _draw_joints(ax: Any, fall: Trajectory) -> None:
-    robot = fall.robot
+    robot = _robot(fall)
     curves = [
         (j.name, fall.q[:, a][:, 0], j.kind.kind)
         for j, a in zip(robot.joints, robot.q_slices)
@@ -201,7 +206,7 @@ def _draw_energy(ax: Any, fall: Trajectory) -> None:
 
 def _draw_factors(figure: Figure, where: Any, fall: Trajectory) -> None:
     """𝓜 = (I + HφK) D (I + HφK)* at the start, as three matrices."""
-    robot, q = fall.robot, fall.q[0]
+    robot, q = _robot(fall), fall.q[0]
     factor, D = robot.innovations_factors(q)
     mass = robot.mass_matrix(q)
     inner = where.subgridspec(1, 7, width_ratios=(1, 0.11, 1, 0.07, 1, 0.07, 1), wspace=0.0)

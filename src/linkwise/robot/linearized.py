@@ -6,15 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import inputs
 from ..arrays import Array
 from ..dynamics.forward import articulated_body as forward
 from ..dynamics.linearized import frames as linearized_frames
 from ..dynamics.linearized import inertial_parameters as parameters
 from ..dynamics.linearized import models as linear
-from ..errors import InputError
 from ..model.model import Model
 from .calls import Calls, as_frames, choose
 from .dispatch import compiled

@@ -23,6 +23,8 @@ _MEMORY = 2**36  # [bytes], where the system does not say how much it has
 
 def start_state(robot: Robot, q0: Any, v0: Any) -> tuple[Array, Array, tuple[int, ...]]:
     """Flat states (states, nq), (states, nv), quaternions of unit length, and the batch they came in."""
+    if callable(v0):
+        raise InputError("v0 must be numbers, got a function; a controller comes after it: controller=…")
     q = inputs.configuration(robot, q0)
     v = np.zeros(robot.nv, q.dtype) if v0 is None else inputs.vector(v0, robot.nv, "v0", robot)
     batch, (q, v) = inputs.together(robot, q0=q, v0=v)

@@ -174,7 +174,7 @@ def _depends_on(task: Task, every: int, start: Sequence[Array], tau: Any, watche
         "the robot": digest(pickle.dumps(task.robot.__getstate__(), protocol=5)),
         "method, coordinates, step or every": digest((task.method, task.coordinates, task.step, every, task.hold)),
         "damping, friction or limits": digest(sorted(task.passive.to_plain().items())),
-        "the states at the start": digest(start[0], start[1]),
+        "the states at the start": digest(start[0], start[1][:, : task.robot.nv]),
         "the table of joint forces": digest(tau),
         "external forces": digest(None if external is None else external.numbers, frames),
         "parameters": digest(*task.parameters, *task.parameters.values()),

@@ -37,7 +37,7 @@ def rotation_midpoint(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Ar
 def _turned(w: Array, C: Array, nu: Array, h: Any) -> Array:
     """(I + ½hA)⁻¹(I − ½hA)w for A = (Cν* − νC*)/ν*ν with C ⊥ ν, a turn in their plane; w where ν = 0."""
     square = _dot(nu, nu)
-    safe = arrays.where(arrays.less(0.0 * square, square), square, 1.0 + 0.0 * square)
+    safe = arrays.where(arrays.less(-square, 0.0), square, 1.0 + 0.0 * square)
     C = C - nu * (_dot(nu, C) / safe)  # rounding aside, it is orthogonal already
 
     def A(x: Array) -> Array:

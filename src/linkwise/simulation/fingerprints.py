@@ -80,8 +80,9 @@ class _Taking:
         self.path.append(id(x))
         if isinstance(x, functools.partial):
             self.function(x.func, name)
-            for key, value in [*enumerate(x.args), *x.keywords.items()]:
-                self._part(f"{name}{key if isinstance(key, str) else f'argument {key + 1}'}", value)
+            given = {f"argument {i + 1}": value for i, value in enumerate(x.args)}
+            for key, value in (given | x.keywords).items():
+                self._part(name + key, value)
         elif isinstance(x, types.MethodType):
             self.function(x.__func__, name)
             self._object(x.__self__, name)

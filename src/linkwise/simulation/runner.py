@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import SimulationError
-from .checkpoint import Checkpoint
+from .checkpoint import KeptRun
 from .events import Crossing, Event, Watch, located
 from .progress import Progress
 from .steppers import Stepper, Task
@@ -31,7 +31,7 @@ class Run:
     check: bool = True
     show: bool | None = None
     found: list[tuple[int, Crossing]] = field(default_factory=list)
-    kept: Checkpoint | None = None
+    kept: KeptRun | None = None
 
     def __call__(
         self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None
@@ -84,9 +84,7 @@ class Run:
 
     # --- events --------------------------------------------------------------------------------------
 
-    def _watch(
-        self, fine: list[Array], first: int, tau: Array | None
-    ) -> tuple[int, float, Array, Array] | None:
+    def _watch(self, fine: list[Array], first: int, tau: Array | None) -> tuple[int, float, Array, Array] | None:
         """Record what crossed zero; the earliest event that stops ends the chunk."""
         q, v = fine[0], self.task.velocity(*fine)
         times = self.task.times(first, q.shape[1], 1)

@@ -137,9 +137,9 @@ def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
     """Two parts as one; their common sample is the second's."""
     assert after.robot is not None
 
-    def along(x: Array, y: Array, axis: int = -2) -> Array:
-        kept = x[(..., slice(-1), *[slice(None)] * (-axis - 1))]
-        return np.concatenate([kept, y], axis=axis)
+    def along(x: Array, y: Array) -> Array:
+        axis = len(before.batch)  # that of time
+        return np.concatenate([x[(slice(None),) * axis + (slice(-1),)], y], axis=axis)
 
     exchanged = None
     if before.exchanged is not None or after.exchanged is not None:
@@ -147,13 +147,13 @@ def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
         parts = [z if t.exchanged is None else t.exchanged for z, t in zip(zeros, (before, after))]
         if after.exchanged is None:  # nothing more was exchanged
             parts[1] = parts[1] + parts[0][..., -1:, :]
-        exchanged = along(*parts)
+        exchanged = along(parts[0], parts[1])
     plain = before.forces is None and after.forces is None
     pushed = None
     if before.external is not None or after.external is not None:
         none = [np.zeros((*t.q.shape[:-1], len(after.robot.bodies), 6), t.q.dtype) for t in (before, after)]
         both = [z if t.external is None else t.external for z, t in zip(none, (before, after))]
-        pushed = along(*both, axis=-3)
+        pushed = along(both[0], both[1])
     functions = dict(before.settings.functions)
     for what, how in after.settings.functions.items():
         functions[what] = how if functions.get(what, how) == how else f"{functions[what]}, then {how}"

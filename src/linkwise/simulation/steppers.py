@@ -197,7 +197,9 @@ class CompiledStepper:
 
     def _acting(self, robot: Robot, given: Mapping[str, Array]) -> tuple[Any, Any]:
         """Joint forces and what external forces do to the joints, each a function of (t, q, v) or None."""
-        task, force, push = self.task, None, None
+        task = self.task
+        force: Any = None
+        push: Any = None
         if task.controller is not None:
             force = task.controller.on(robot)
         elif "tau" in given:
