@@ -19,6 +19,7 @@ from .errors import (
     SingularError,
     SpaceError,
     UnknownNameError,
+    UnrollableError,
     UntraceableError,
 )
 from .model.inertia import Inertia
@@ -145,6 +146,7 @@ __all__ = [
     "Trajectory",
     "Universal",
     "UnknownNameError",
+    "UnrollableError",
     "UntraceableError",
     "Visual",
     "assemble",

@@ -72,6 +72,10 @@ class UntraceableError(LinkwiseError, TypeError):
         return f"{self.reason} ({self.filename}, line {self.lineno}{shown})"
 
 
+class UnrollableError(InputError):
+    """An algorithm that asks for single bodies, so that it cannot be recorded as loops over all of them."""
+
+
 class SimulationError(LinkwiseError, ArithmeticError):
     """A motion that cannot go on: its state is no longer finite, or a solver gave up; says when and where."""
 

@@ -17,7 +17,6 @@ from ..arrays import Array
 from ..errors import InputError, NoRecursionError, SpaceError
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform
-from ..sweeps import inward
 from . import spaces
 from .blocks import Edge, Projection, Unit, dense_block
 from .kinds import BlockDiagonal, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal
@@ -205,7 +204,7 @@ class Operators(MotionLeaves):
 
         if self.is_default:
             return articulated(self.links)
-        none = [None] * len(self.links.parents)
+        none = [None] * len(self.links.tree)
         Gamma, coupling = self._measurement
         links = replace(
             self.links,
@@ -340,7 +339,7 @@ class Operators(MotionLeaves):
 
         zero = arrays.zeros((6, 6), like=self.q)
         inner = self.Upsilon.blocks  # type: ignore[attr-defined]
-        return [adjoint_congruence(x, zero if p < 0 else inner[p]) for x, p in zip(self.links.phi, self.model.parents)]
+        return [adjoint_congruence(x, U) for x, U in zip(self.links.phi, self.links.tree.at_parents(inner, zero))]
 
     # --- rotors ------------------------------------------------------------------------------------
 
@@ -420,7 +419,7 @@ class Operators(MotionLeaves):
                     return congruence(phi, total), total
                 return phi @ (phi @ total.mT).mT, total  # X need not be symmetric
 
-            return inward(self.model.parents, step, 0, self.links.phi, self.blocks_of(X))
+            return self.model.tree.inward(step, 0, self.links.phi, self.blocks_of(X))
 
         if name:
             return self._diagonal(name, self.bodies, self.bodies, blocks)

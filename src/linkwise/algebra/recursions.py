@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import Array
-from ..sweeps import inward, outward
 
 if TYPE_CHECKING:
     from .leaves import Operators
@@ -36,7 +35,7 @@ def solve_recursion(op: Operators, X: Operator, kind: str) -> list[Array]:
             S = gathered + x
             return left @ S @ right.mT, S
 
-        return inward(op.model.parents, gather, 0, left, phi, driven)
+        return op.model.tree.inward(gather, 0, left, phi, driven)
     left, right = {
         "ψ*ψ": (psi, psi),
         "φ*φ⁻*": (phi, [x.mT for x in phi_inverse]),
@@ -46,4 +45,4 @@ def solve_recursion(op: Operators, X: Operator, kind: str) -> list[Array]:
     def spread(S: Any, left: Array, right: Array, x: Array) -> Any:
         return x if S is None else left.mT @ S @ right + x
 
-    return outward(op.model.parents, spread, None, left, right, driven)
+    return op.model.tree.outward(spread, None, left, right, driven)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from matplotlib.figure import Figure
 from ..robot.robot import Robot
 from ..simulation.trajectory import Trajectory
 from ..view.style import COLOURS, GRID, INK, KINETIC, PALE, POTENTIAL, TOTAL
-from ..whole_files import write_bytes
 from .story import floats
 
 SHOWN_INSTANTS = 7
@@ -45,13 +42,6 @@ def draw(fall: Trajectory) -> Figure:
 def _robot(fall: Trajectory) -> Robot:
     assert fall.robot is not None  # it comes from a simulation, not from a file
     return fall.robot
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write the figure whole or not at all."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=path.suffix[1:].lower())
-    write_bytes(path, buffer.getvalue())
 
 
 # --- the motion in space -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import Transform, rotation_from_quaternion
+from ..values import fixed
 from .inertia import Inertia
 from .joints.kinds import (
     Custom,
@@ -302,22 +303,22 @@ _SELDOM = {"free": 0.4, "fixed": 0.25}  # weights beside 1 for the other kinds
 
 def _rotations(rng: np.random.Generator, n: int) -> np.ndarray:
     """(n, 3, 3) rotations, uniform over all."""
-    return _frozen(rotation_from_quaternion(rng.normal(size=(n, 4))))
+    return fixed(rotation_from_quaternion(rng.normal(size=(n, 4))))
 
 
 def _offsets(rng: np.random.Generator, n: int) -> np.ndarray:
     """(n, 3) offsets of 0.2 … 0.6 m in any direction."""
     x = rng.normal(size=(n, 3))
-    return _frozen(x * (rng.uniform(0.2, 0.6, n) / np.linalg.norm(x, axis=1))[:, None])
+    return fixed(x * (rng.uniform(0.2, 0.6, n) / np.linalg.norm(x, axis=1))[:, None])
 
 
 def _inertias(rng: np.random.Generator, n: int) -> list[Inertia]:
     """n turned boxes of 0.5 … 2 kg with sides of 0.2 … 0.6 m, their centres up to 0.2 m off each way."""
     mass, squares = rng.uniform(0.5, 2.0, n), rng.uniform(0.2, 0.6, (n, 3)) ** 2
-    com, R = _frozen(rng.uniform(-0.2, 0.2, (n, 3))), _rotations(rng, n)
+    com, R = fixed(rng.uniform(-0.2, 0.2, (n, 3))), _rotations(rng, n)
     moments = mass[:, None] / 12.0 * (squares.sum(axis=1)[:, None] - squares)
     tensor = (R * moments[:, None, :]) @ R.swapaxes(-1, -2)
-    tensor = _frozen(0.5 * (tensor + tensor.swapaxes(-1, -2)))
+    tensor = fixed(0.5 * (tensor + tensor.swapaxes(-1, -2)))
     template = Inertia()
     return [_copy(template, mass=m, com=c, tensor=t) for m, c, t in zip(mass.tolist(), com, tensor)]
 
@@ -335,11 +336,6 @@ def _copy(part: P, **changes: Any) -> P:
     out = object.__new__(type(part))
     out.__dict__.update(part.__dict__, **changes)
     return out
-
-
-def _frozen(x: np.ndarray) -> np.ndarray:
-    x.setflags(write=False)
-    return x
 
 
 def _count(n: Any, what: str) -> int:

@@ -171,7 +171,7 @@ def _depends_on(task: Task, every: int, start: Sequence[Array], tau: Any, watche
     external, events = task.external, [w.event for w in watches]
     frames = None if external is None or external.frames is None else [robot_frame(task, f) for f in external.frames]
     return {
-        "the robot": digest(pickle.dumps(task.robot.__getstate__(), protocol=5)),
+        "the robot": digest(task.robot.fingerprint or pickle.dumps(task.robot, protocol=5)),
         "method, coordinates, step or every": digest((task.method, task.coordinates, task.step, every, task.hold)),
         "damping, friction or limits": digest(sorted(task.passive.to_plain().items())),
         "the states at the start": digest(start[0], start[1][:, : task.robot.nv]),
