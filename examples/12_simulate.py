@@ -1,4 +1,4 @@
-"""Ten seconds of a free-swinging 7-joint arm at 1 ms: energy under three integrators, and the energy account of a braked arm.
+"""Ten seconds of a free-swinging 7-joint arm at 1 ms: three integrators, and the energies of a braked arm.
 
 Writes simulate.png where matplotlib is installed.
 """

@@ -65,7 +65,7 @@ def test_unknown_methods_are_listed():
     "named, message",
     [
         ({"duration": 1e12}, "GiB, and this machine has"),
-        ({"duration": 1e12, "every": 10**9}, "GiB, and this machine has"),
+        ({"duration": 1e12, "every": 10**12}, "GiB, and this machine has"),
         ({"step": 1e-300}, "more than can be counted"),
         ({"duration": 1e300, "step": 1e-300}, "more than can be counted"),
         ({"steps": 10**18}, "more than can be counted"),

@@ -112,8 +112,8 @@ def warn_that_it_is_called_back(what: str, function: Callable[..., Any], error: 
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     place = ("", 1) if code is None else (code.co_filename, code.co_firstlineno)  # of one without a line of its own
     message = (
-        f"{what} cannot be compiled in and is called back from Python, which is slower: {error.reason} (callback=True says"
-        " that this is meant)"
+        f"{what} cannot be compiled in and is called back from Python, which is slower: {error.reason}"
+        " (callback=True says that this is meant)"
     )
     file, line = place if error.filename is None else (error.filename, error.lineno or 1)
     warnings.warn_explicit(message, SimulationWarning, file, line)
