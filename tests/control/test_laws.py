@@ -75,7 +75,7 @@ def test_computed_torque_obeys_its_error_equation(compiled):
     start, v0 = reference(0)[0], reference(0)[1]
     run = lw.simulate(r, start + 0.3, v0, controller, duration=1.0, step=2e-3)
     e = np.array([q - reference(t)[0] for t, q in zip(run.time, run.q)])
-    assert_close(e, (0.3 * (1 + 5 * run.timeime) * np.exp(-5 * run.timeime))[:, None] * np.ones(6), 1e-7)
+    assert_close(e, (0.3 * (1 + 5 * run.time) * np.exp(-5 * run.time))[:, None] * np.ones(6), 1e-7)
 
 
 def test_configuration_control_reaches_its_pose(compiled):

@@ -42,8 +42,8 @@ def test_falls_at_every_step(law):
     assert (V[:, -1] < 0.5 * V[:, 0]).all()
     if law != "ReferenceCoriolis":  # what is lost is what the rate says, by Simpson's rule
         rate = run.along(controller.lyapunov_rate)
-        lost = (2e-3 / 3) * (rate[:-2:2] + 4 * rate[1:-1:2] + rate[2::2]).sum(axis=0)
-        assert_close(V[-1] - V[0], lost, 1e-5)
+        lost = (2e-3 / 3) * (rate[:, :-2:2] + 4 * rate[:, 1:-1:2] + rate[:, 2::2]).sum(axis=-1)
+        assert_close(V[:, -1] - V[:, 0], lost, 1e-5)
 
 
 @pytest.mark.parametrize("name", ["spherical", "planar", "arms"])
