@@ -19,7 +19,6 @@ from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.requests import request
 from ..errors import SimulationError
 from ..model.normal_form import normal_form
-from ..model.parts import Frame
 from ..robot.robot import Robot
 from .external_forces import INPUT, ExternalForces
 from .joint_forces import PassiveForces
@@ -158,19 +157,20 @@ class CompiledStepper:
         stepped = [n for n in ("t", "tau") if n in self.names]
         if "t" in self.names:
             return Repeated(self._program, _CARRIED, stepped)
-        plain = {
+        plain: dict[str, Any] = {
             "method": task.method,
             "coordinates": task.coordinates,
             "passive": repr(sorted(task.passive.to_plain().items())),
         }
-        if task.external is not None and task.external.frames is not None:
-            plain["frames"] = repr([_exactly(f) for f in task.external.frames])
-        kept = task.robot.__dict__.setdefault("_loops", {})
-        key = (*plain.values(), *self.names, *task.parameters)
-        if key not in kept:
+        if task.external is not None:
+            plain["frames"] = task.external.frames
+        key = ("simulate.step", *plain.values(), *self.names, *task.parameters)
+        found = task.robot._code.get(key)
+        if found is None:
             asked = request(task.robot, "simulate.step", self.names, plain, tuple(task.parameters))
-            kept[key] = Repeated(self._program, _CARRIED, stepped, asked)
-        return kept[key]
+            found = Repeated(self._program, _CARRIED, stepped, asked)
+            task.robot._code.keep(key, found)
+        return found
 
     @property
     def worthwhile(self) -> bool:
@@ -236,13 +236,6 @@ class CompiledStepper:
         sound = self.loop.run(inputs, steps, every, self.task.threads, out)[1]
         if not sound:
             raise_singular(self.task, q, w)
-
-
-def _exactly(frame: str | Frame) -> Any:
-    """A frame as plain numbers, for a key."""
-    if isinstance(frame, str):
-        return frame
-    return frame.name, frame.body, frame.pose.R.tolist(), frame.pose.l.tolist()
 
 
 def shortest(robot: Robot) -> Robot:
