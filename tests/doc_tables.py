@@ -195,7 +195,7 @@ CLASSES: dict[str, tuple[str, type]] = {
     "trajectory": ("trajectory", lw.Trajectory),
 }
 
-GIVEN = {"Crossing", "EnergyBooks", "IdentityReport", "Operator", "Robot", "Rule", "Trajectory"}  # never made by hand
+GIVEN = {"Crossing", "EnergyAccount", "IdentityReport", "Operator", "Robot", "Rule", "Trajectory"}  # never made by hand
 HIDDEN = {"remembered", "run", "code", "signature", "quick_before"}  # of kernels, for linkwise itself
 
 UNSAID = {  # what members without a docstring are

@@ -10,7 +10,7 @@ from .command import Command, Output
 EXAMPLES = """examples:
   linkwise sweep panda
 
-Until then lw.rollout with parameters= varies a robot over a batch on one machine: see docs/simulate.md.
+Until then lw.simulate with parameters= varies a robot over a batch on one machine: see docs/simulate.md.
 """
 
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
     raise LinkwiseError(
-        "sweep is reserved for runs over many machines and comes in a later version; today lw.rollout(…, parameters=…)"
+        "sweep is reserved for runs over many machines and comes in a later version; today lw.simulate(…, parameters=…)"
         ' varies a robot on one. pip install "linkwise[cluster]" brings what it will run on'
     )
 
