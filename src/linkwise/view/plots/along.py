@@ -56,7 +56,7 @@ def joints(trajectory: Any, robot: Robot | None = None, joints: Sequence[str] | 
 
 
 def energy(trajectory: Any, robot: Robot | None = None) -> Figure:
-    """The energy book: kinetic, potential and total energy, what was put in and taken out, and what is left over.
+    """The energy account: kinetic, potential and total energy, what was put in and taken out, and what is left over.
 
     A trajectory of lw.simulate brings its own account, integrated with the state. Of others the work of τ is found by a
     rule of fourth order, and what damping, friction or external forces did is part of what is left over.
@@ -66,7 +66,7 @@ def energy(trajectory: Any, robot: Robot | None = None) -> Figure:
     rise = potential - potential[0]
     total = kinetic + rise
     exchanged = _exchanged(trajectory, motion)
-    figure = style.new_figure(9.0, 5.4, f"{motion.robot.name}: energy book")
+    figure = style.new_figure(9.0, 5.4, f"{motion.robot.name}: energy account")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     curves: list[tuple[str, np.ndarray, str, Any]] = [
         ("kinetic", kinetic, style.KINETIC, "-"),
