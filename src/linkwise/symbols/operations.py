@@ -37,24 +37,23 @@ class Operations:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation: its meaning as NumPy's function, the kind it counts as ("" is free)."""
+    """One operation: its meaning as NumPy's function, and the kind it counts as ("" is free)."""
 
     meaning: Callable[..., Any]
     counts: str
-    analytic: bool = True  # whether it has no jump or kink
     is_truth: bool = False  # whether it gives true or false
 
 
-def _function(meaning: Callable[..., Any], analytic: bool = True) -> Operation:
-    return Operation(meaning, "sines", analytic)
+def _function(meaning: Callable[..., Any]) -> Operation:
+    return Operation(meaning, "sines")
 
 
 def _truth(meaning: Callable[..., Any]) -> Operation:
-    return Operation(meaning, "comparisons", analytic=False, is_truth=True)
+    return Operation(meaning, "comparisons", is_truth=True)
 
 
-def _rounding(meaning: Callable[..., Any], counts: str = "comparisons") -> Operation:
-    return Operation(meaning, counts, analytic=False)
+def _rounding(meaning: Callable[..., Any]) -> Operation:
+    return Operation(meaning, "comparisons")
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -69,7 +68,7 @@ OPERATIONS: dict[str, Operation] = {
     # The names of libm, so that source text needs no others.
     "asin": _function(np.arcsin),
     "acos": _function(np.arccos),
-    "atan2": _function(np.arctan2, analytic=False),
+    "atan2": _function(np.arctan2),
     "sinh": _function(np.sinh),
     "cosh": _function(np.cosh),
     "tanh": _function(np.tanh),
@@ -86,9 +85,9 @@ OPERATIONS: dict[str, Operation] = {
     "cbrt": _function(np.cbrt),
     "pow": _function(np.power),
     "hypot": _function(np.hypot),
-    "fmod": _function(np.fmod, analytic=False),
-    "fabs": _rounding(np.abs, ""),
-    "copysign": _rounding(np.copysign, ""),
+    "fmod": _function(np.fmod),
+    "fabs": Operation(np.abs, ""),
+    "copysign": Operation(np.copysign, ""),
     "floor": _rounding(np.floor),
     "ceil": _rounding(np.ceil),
     "trunc": _rounding(np.trunc),
