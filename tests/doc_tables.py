@@ -214,6 +214,7 @@ UNSAID = {  # what members without a docstring are
     "source": "the text of NAME.c",
 }
 
+
 def traced_table() -> str:
     """The functions of NumPy that can be traced."""
     of_arrays = sorted(AS_NUMPY_DOES | FUNCTIONS.keys())
