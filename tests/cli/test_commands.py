@@ -307,7 +307,7 @@ def test_plot_of_a_trajectory_and_a_frame(capsys, tmp_path):
 
 def test_view_writes(capsys, tmp_path):
     pytest.importorskip("PIL")
-    for name, argv in (("a.png", []), ("b.png", ["--show", "looks,axes,center_of_mass"]), ("c.gif", ["--play"])):
+    for name, argv in (("a.png", []), ("b.png", ["--show", "visuals,axes,center_of_mass"]), ("c.gif", ["--play"])):
         path = tmp_path / name
         code, out, err = run(capsys, "view", "panda", "--duration", "0.1", *argv, "-o", path)
         assert (code, err) == (0, "") and str(path) in out

@@ -21,7 +21,7 @@ def viewer():
         yield made
 
 
-def eventually(condition, seconds=5.0):
+def eventually(condition, seconds=300.0):
     until = time.perf_counter() + seconds
     while not condition():
         if time.perf_counter() > until:
@@ -110,7 +110,7 @@ def test_sliders_follow_the_motion(viewer):
 
 def test_layers_come_and_go(viewer):
     assert viewer._nodes.available == [
-        *("looks", "inertias", "frames", "center_of_mass", "axes", "joint_forces", "reactions", "trace")
+        *("visuals", "inertias", "frames", "center_of_mass", "axes", "joint_forces", "reactions", "trace")
     ]
     viewer.seek(0.5)
     for layer in viewer._nodes.available:
@@ -118,8 +118,8 @@ def test_layers_come_and_go(viewer):
         assert eventually(lambda layer=layer: all(n.visible for n in viewer._nodes._layers[layer]))
     com = viewer.robot.center_of_mass(viewer.q)
     assert eventually(lambda: np.allclose(viewer._nodes._signs["center_of_mass"].position, com, atol=1e-6))
-    viewer.show("looks", False)
-    assert eventually(lambda: not any(n.visible for n in viewer._nodes._layers["looks"]))
+    viewer.show("visuals", False)
+    assert eventually(lambda: not any(n.visible for n in viewer._nodes._layers["visuals"]))
     with pytest.raises(InputError, match="'external' is not known along this motion"):
         viewer.show("external")
     with pytest.raises(InputError, match="'ghosts' does not exist"):
