@@ -68,10 +68,10 @@ class PassiveForces:
         """Damping and dry friction, (..., nv)."""
         force: Any = 0.0 * v
         if self.damping is not None:
-            force = force - _like(self.damping, v) * v
+            force = force - arrays.constant(self.damping, v) * v
         if self.friction is not None:
-            size = arrays.sqrt(v * v + _like(np.full(v.shape[-1], self.friction_speed**2), v))
-            force = force - _like(self.friction, v) * v / size
+            size = arrays.sqrt(v * v + arrays.constant(np.full(v.shape[-1], self.friction_speed**2), v))
+            force = force - arrays.constant(self.friction, v) * v / size
         return force
 
     def stops(self, robot: Robot, q: Array, v: Array) -> Array:
@@ -199,7 +199,3 @@ def _refuse_limits_without_position(robot: Robot, lower: np.ndarray, upper: np.n
                 f"joint {names[i]!r} has limits, but no positions of its own to stop at; limits=False, or limits of"
                 " your own, (lower, upper), leave them out"
             )
-
-
-def _like(x: np.ndarray, v: Array) -> np.ndarray:
-    return x.astype(np.float32) if v.dtype == np.float32 else x

@@ -75,7 +75,7 @@ def _turning(s: System, q: Array, xi: Array, rate: Array, h: Any) -> Any:
         if _commutes(kind):
             parts.append(0.0 * mu[..., where])
             continue
-        basis = kind.H_star.astype(np.float32) if xi.dtype == np.float32 else kind.H_star
+        basis = arrays.constant(kind.H_star, like=xi)
         ad = basis.T @ cross_motion_matrix(basis @ xi[..., where, None]) @ basis  # its columns are orthonormal
         dual = arrays.transpose(ad)
         m, r = mu[..., where, None], rate[..., where, None]
