@@ -23,6 +23,7 @@ ROOMS = (
     "arrays",
     "spatial",
     "sweeps",
+    "riccati",
     "symbols",
     "model",
     "inputs",
@@ -41,6 +42,8 @@ ROOMS = (
     "cli",
     "__main__",
 )
+
+GROUND = ROOMS[: ROOMS.index("symbols")]  # what every room may use; it knows no robot
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class Operators(MotionLeaves):
         self._measurement: tuple[Operator | None, Operator | None] = (None, None)
         self.family_key: Any = ()
         self.root = self  # the family of the robot's own inertia
+        self.form: Operators | None = None  # the same in other frames on the bodies, where expressions may be evaluated
         self._make_spaces()
 
     def _make_spaces(self) -> None:
@@ -322,7 +323,7 @@ class Operators(MotionLeaves):
         """Υ (Ω of the Operator algebra paper): the compliance seen at each link, Υ = ψ*Υψ + H*D⁻¹H."""
         from ..dynamics.articulated import compliances
 
-        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated))
+        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated)[2])
 
     @property
     def Omega(self) -> Operator:
