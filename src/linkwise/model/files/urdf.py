@@ -82,7 +82,7 @@ NO_REAL_BODY = "its inertia tensor breaks the triangle inequality, which that of
 WRONG_POINT = f"{NO_REAL_BODY}; a slip in moving it from the joint to the centre of mass would explain it"
 
 
-def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M] = Model) -> M:  # type: ignore[assignment]
+def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M]) -> M:
     """The robot in a URDF file, given by its path or as text; ``cls`` is the class of model to make.
 
     With ``floating`` the root link moves freely instead of being bolted to the world. Raises
