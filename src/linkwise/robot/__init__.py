@@ -2,5 +2,5 @@
 
 ``robot`` is the class that users hold, with the catalogue as its methods; those of two papers are in ``linearized``
 and ``diagonal``, which it inherits. ``calls`` checks arguments and fits results to the batch, ``dispatch`` runs a
-method as machine code, ``make`` gets robots from names, files and parts.
+method as machine code, which ``code_store`` keeps, ``make`` gets robots from names, files and parts.
 """
