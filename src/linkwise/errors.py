@@ -63,3 +63,7 @@ class MissingExtraError(LinkwiseError, ImportError):
 
 class ModelWarning(UserWarning):
     """A robot file that looks odd but can be used."""
+
+
+class SlowPathWarning(UserWarning):
+    """Something that runs in Python or on NumPy arrays where compiled code was to be expected; says why."""

@@ -50,9 +50,7 @@ def test_the_page_is_what_the_tracer_counts(convention):
     for n in (2, 3, 5, 8, 13):
         for name, cell in zip(counts.ALGORITHMS, page[n], strict=True):
             found = counts.count(name, n, counts.PLACES[convention][name])
-            assert cell == (found.M, found.A), (
-                f"{name}, n = {n}: python benchmarks/operation_counts.py --write"
-            )
+            assert cell == (found.M, found.A), f"{name}, n = {n}: python benchmarks/operation_counts.py --write"
 
 
 @pytest.mark.parametrize("convention", counts.PLACES)
