@@ -27,6 +27,7 @@ from linkwise.dynamics.linearized.variations import Motion, Velocities, motion, 
 from linkwise.dynamics.links import Links
 from linkwise.dynamics.referred_links import Placed, own_frames, referred
 from linkwise.spatial import RigidInertia, Transform, congruence, rotation_about
+from linkwise.sweeps import BodyTree
 from linkwise.symbols.scalar import Graph, Scalar, reachable
 
 PAGE = Path(__file__).parents[1] / "docs" / "operation_counts.md"
@@ -76,7 +77,7 @@ def _inertia(graph: Graph, k: int) -> RigidInertia:
 
 def _chain(n: int, phi: list[Transform], H: list[Any], M: list[RigidInertia], q: Any) -> Links:
     none: list[Any] = [None] * n
-    return Links(tuple(range(-1, n - 1)), [str(k) for k in range(n)], phi, H, M, none, none, [1] * n, q)
+    return Links(BodyTree(tuple(range(-1, n - 1))), [str(k) for k in range(n)], phi, H, M, none, none, [1] * n, q)
 
 
 def in_inertial_axes(graph: Graph, n: int) -> Placed:

@@ -59,7 +59,7 @@ for name, law in rest.items():
 # --- to a pose ----------------------------------------------------------------------------------------
 
 reach = {
-    "Control 8.2": ConfigurationControl(robot, tip, p, R, 9.0, position_gain=120.0, orientation_gain=10.0),
+    "Control 8.2": ConfigurationControl(robot, tip, p, R, damping=9.0, position_gain=120.0, orientation_gain=10.0),
     "operational space": OperationalSpace(robot, tip, FrameGoal(p, R), stiffness=25.0),
     "computed torque": ComputedTorque(robot, target, 25.0, 10.0),
     "PD + gravity": PDGravity(robot, target, 25.0 * inertia, 10.0 * inertia),

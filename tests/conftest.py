@@ -1,8 +1,6 @@
-"""Shared by all tests: one BLAS thread per worker, reproducible hypothesis, helper modules on the path."""
+"""Shared by all tests: one BLAS thread per worker, reproducible hypothesis."""
 
 import os
-import sys
-from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # two workers on two cores; matrices are small
@@ -12,10 +10,6 @@ os.environ.setdefault("LINKWISE_TARGET", "numpy")
 import numpy as np
 import pytest
 from hypothesis import settings
-
-for folder in ("dynamics", "laws", "view", "control"):  # helper modules that several folders share
-    sys.path.append(str(Path(__file__).parent / folder))
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # what writes the tables of docs is tested too
 
 settings.register_profile("linkwise", deadline=None, derandomize=True)
 settings.load_profile("linkwise")

@@ -11,6 +11,7 @@ import linkwise as lw
 from linkwise import control
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.c import CSource
+from rooms import room_table, rooms_within_table
 
 # --- the papers' identities ------------------------------------------------------------------------------
 
@@ -219,4 +220,6 @@ TABLES: dict[str, Callable[..., str]] = {
     "methods": method_table,
     "names": name_table,
     "module": module_table,
+    "rooms": room_table,
+    "rooms_within": rooms_within_table,
 }

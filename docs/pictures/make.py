@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import house
 import numpy as np
 import sketches
 from PIL import Image
@@ -121,6 +122,7 @@ def main() -> None:
         "two_links.png": lambda name: put(name, sketches.two_links()),
         "sweeps.png": lambda name: put(name, sketches.sweeps()),
         "patterns.png": lambda name: put(name, sketches.patterns()),
+        "rooms.svg": lambda name: (HERE / name).write_text(house.picture(), encoding="utf-8"),
     }
     for name, make in made.items():
         if not chosen or name in chosen:

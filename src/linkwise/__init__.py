@@ -18,6 +18,7 @@ from .errors import (
     SingularError,
     SpaceError,
     UnknownNameError,
+    UnrollableError,
     UntraceableError,
 )
 from .model.inertia import Inertia
@@ -132,6 +133,7 @@ __all__ = [
     "Trajectory",
     "Universal",
     "UnknownNameError",
+    "UnrollableError",
     "UntraceableError",
     "Visual",
     "assemble",

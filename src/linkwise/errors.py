@@ -50,7 +50,30 @@ class NotAdmittedError(LinkwiseError, ValueError):
 
 
 class UntraceableError(LinkwiseError, TypeError):
-    """A function that decides by the values of its arguments, so that it is no one program."""
+    """A function that is no one program: it decides by the values of its arguments, or does what symbols cannot.
+
+    ``filename``, ``lineno`` and ``text`` say where, as those of a SyntaxError: the line of the user's function that
+    could not be traced, None and "" where no such line is known.
+    """
+
+    filename: str | None = None
+    lineno: int | None = None
+    text: str = ""
+
+    @property
+    def reason(self) -> str:
+        """What is wrong and what to do, without the place."""
+        return str(self.args[0]) if self.args else ""
+
+    def __str__(self) -> str:
+        if self.filename is None:
+            return self.reason
+        shown = f": {self.text}" if self.text else ""
+        return f"{self.reason} ({self.filename}, line {self.lineno}{shown})"
+
+
+class UnrollableError(InputError):
+    """An algorithm that asks for single bodies, so that it cannot be recorded as loops over all of them."""
 
 
 class SimulationError(LinkwiseError, ArithmeticError):

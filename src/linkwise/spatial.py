@@ -361,8 +361,13 @@ class AdjointTransform:
         return arrays.concatenate([Rt @ w, Rt @ (V[..., 3:, :] - skew(l) @ w)], axis=-2)
 
 
-def congruence(phi: Transform, P: Any) -> Any:
-    """φ P φ*: an inertia at k (rigid, or symmetric (..., 6, 6)) seen from p."""
+def congruence(phi: Any, P: Any) -> Any:
+    """φ P φ*: an inertia at k (rigid, or symmetric (..., 6, 6)) seen from p.
+
+    What stands for φ at a node that is no rigid body brings its own (:mod:`linkwise.sweeps`).
+    """
+    if not isinstance(phi, Transform):
+        return phi.congruence(P)
     if isinstance(P, RigidInertia):
         return _rigid_congruence(phi, P)
     if not is_symbolic(P) and not is_symbolic(phi.R):

@@ -1,158 +1,265 @@
-"""The one primitive: run a step over the bodies of a tree, outward or inward; or from each body by itself.
+"""Trees of bodies and the few questions that algorithms ask of them: sweeps, walks, and who hangs on whom.
 
-A step is a pure function of what its neighbour passes on and of the body's own data, so that it can be
-run on numbers, traced on symbols, or traced once and looped over.
+A step is a pure function of what its neighbour passes on and of the body's own data, so that it can be run on numbers,
+traced on symbols, or traced once and looped over. :class:`BodyTree` runs steps body by body. Rolled code has a tree of
+its own, which records each sweep as a loop: an algorithm that asks for sweeps and walks alone is the same in both, and
+one that asks for single bodies is refused there by a named error.
+
+**Bodies of another size.** No sweep knows what its steps hand on. Each needs ``+`` where children meet, and nothing
+else, so that nodes of any inner dimension d (aggregates of coupled bodies, flexible bodies; d = 6 for a rigid one) fit
+in with six numbers at each interface: 𝛂 = Fα_in + Nβ̇ + a, f_in = F*𝐟. What changes is what stands for φ, H and M:
+
+* φ(p, k) = F* of node k, (6, d): ``phi @ f`` and ``phi.T @ alpha`` take forces inward and motions outward, and
+  ``congruence(phi, P)`` is F*PF, (6, 6). For an aggregate it is a row of transforms, one per member.
+* H = N*, (r, d), and M, (d, d) or whatever adds up to it.
+* A child that hangs on one member of an aggregate, or on one point of a flexible body, has in its φ the port Π as well.
+  What it passes on still is (6, 6) and (6, 1), but with the place where it belongs: an object whose ``+`` puts like to
+  like, and which its node unpacks when it adds its own M.
+
+So the articulated sweep hands on 𝒫 (6, 6) and 𝓏 (6, 1), whatever is eliminated inside a node.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
 from typing import Any
+
+from . import arrays
+from .arrays import Array
+
+Step = Callable[..., Any]
 
 
 class Pairs(dict[tuple[int, int], Any]):
     """What walks have kept for pairs of bodies."""
 
-    walk: Any = None  # which walk it was, where walks are recorded
+    def mapped(self, function: Callable[[Any], Any]) -> Pairs:
+        """The same pairs with a function of what was kept for each."""
+        return Pairs({key: function(x) for key, x in self.items()})
 
     def unzip(self, count: int) -> list[Pairs]:
         """Pairs of ``count``-tuples as ``count`` pairs."""
-        out = [Pairs({key: x[i] for key, x in self.items()}) for i in range(count)]
-        for pairs in out:
-            pairs.walk = self.walk
-        return out
+        return [self.mapped(itemgetter(i)) for i in range(count)]
 
 
-class Loop(tuple[int, ...]):
-    """Parents of bodies that stand for many: their sweeps are loops, which a subclass records instead of running."""
+class Tree(ABC):
+    """What algorithms ask of a tree of bodies, numbered base first: a parent comes before its children."""
 
-    def outward(self, step: Callable[..., Any], start: Any, *data: Sequence[Any]) -> list[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many entries the lists have that go with it: one per body, or one per class of bodies."""
 
-    def inward(self, step: Callable[..., Any], zero: Any, *data: Sequence[Any]) -> list[Any]:
-        raise NotImplementedError
+    # --- sweeps ------------------------------------------------------------------------------------
 
-    def carried(self, values: Sequence[Any]) -> list[Any]:
-        """What the parents hold of values that an outward sweep gave."""
-        raise NotImplementedError
+    @abstractmethod
+    def outward(self, step: Step, start: Any, *data: Sequence[Any]) -> list[Any]:
+        """Base → tips. Body k's value is ``step(value of its parent, *data of k)``; ``start`` is the world's."""
 
-    def inward_from_each(self, step: Callable[..., Any], starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
-        raise NotImplementedError
+    @abstractmethod
+    def inward(self, step: Step, zero: Any, *data: Sequence[Any]) -> list[Any]:
+        """Tips → base. ``step(sum of what the children passed, *data of k)`` gives (what k passes on, what is kept).
+
+        ``zero`` is the empty sum (0, or a tuple of zeros where a step passes several things on).
+        """
+
+    @abstractmethod
+    def at_parents(self, values: Sequence[Any], start: Any) -> list[Any]:
+        """The values of an outward sweep at every body's parent; ``start`` is the world's."""
+
+    def from_children(self, values: Sequence[Any]) -> list[Any]:
+        """The sum of the children's values at every body; None is nothing, and the integer 0 is left where all are."""
+        if all(x is None for x in values):
+            return [0] * len(values)
+        return self.inward(lambda gathered, x: (0 if x is None else x, gathered), 0, values)
+
+    @abstractmethod
+    def on_world(self, k: int) -> bool:
+        """Whether body k hangs on the world."""
+
+    # --- walks -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def inward_from_each(self, step: Step, starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
+        """Along the path of every body k to the base, each by itself.
+
+        What k sends, ``starts[k]``, arrives at its parent j, where ``step(what arrives, *data of j)`` gives (what j
+        sends on, what is kept for (j, k)); and so on from j. Bodies that send None are left out.
+        """
+
+    @abstractmethod
+    def outward_from_each(
+        self, step: Step, starts: Sequence[Any], at_fork: Callable[[int, int], Any], *data: Sequence[Any]
+    ) -> Pairs:
+        """From every body i to all bodies j that are not inboard of it, each by itself.
+
+        The value is ``starts[i]`` at i, and ``at_fork(a, i)`` at a body a inboard of i from which other branches leave;
+        at j, ``step(value of its parent, *data of j)`` gives (its value, what is kept for (i, j)). Bodies that start
+        with None are left out.
+        """
+
+    @abstractmethod
+    def matrix(
+        self, sizes: Sequence[int], diagonal: Sequence[Any], kept: Sequence[Pairs], flipped: Pairs | None, like: Array
+    ) -> Array:
+        """The matrix (..., Σ sizes, Σ sizes) with the blocks X(k,k) = diagonal[k] and X(j,k) = kept[j,k] of every walk.
+
+        ``flipped`` holds blocks at their transposed places, X(k,j) = flipped[j,k]; where it is None the matrix is
+        symmetric, and the block kept for j < k is taken for both.
+        """
+
+    # --- single bodies -----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def has_single_bodies(self) -> bool:
+        """Whether single bodies can be asked for, with the questions below; sweeps and walks always can be."""
+
+    @property
+    @abstractmethod
+    def parents(self) -> tuple[int, ...]:
+        """The parent of every body, −1 for the world: for tables of a tree. (Algorithms ask for sweeps.)"""
+
+    @abstractmethod
+    def parent(self, k: int) -> int:
+        """The body that k hangs on; −1 for the world."""
+
+    @abstractmethod
+    def children(self, k: int) -> tuple[int, ...]:
+        """The bodies that hang on k."""
+
+    @abstractmethod
+    def inboard(self, k: int) -> list[int]:
+        """The bodies between k and the world, nearest first, without k; none for the world (−1)."""
+
+    def path(self, k: int) -> list[int]:
+        """The bodies from the base out to k, both included; none for the world (−1)."""
+        return [*reversed(self.inboard(k)), k] if k >= 0 else []
+
+    @abstractmethod
+    def outboard(self, k: int) -> list[int]:
+        """Everything that k carries, without k, parents before children."""
+
+    @property
+    @abstractmethod
+    def is_chain(self) -> bool:
+        """Whether every body hangs on the one before it."""
+
+
+@dataclass(frozen=True)
+class BodyTree(Tree):
+    """A tree whose bodies are all there: its steps run one after another."""
+
+    held_by: tuple[int, ...]  # the parent of every body, −1 for the world
+
+    def __len__(self) -> int:
+        return len(self.held_by)
+
+    def outward(self, step: Step, start: Any, *data: Sequence[Any]) -> list[Any]:
+        values: list[Any] = []
+        for k, p in enumerate(self.held_by):
+            values.append(step(start if p < 0 else values[p], *[x[k] for x in data]))
+        return values
+
+    def inward(self, step: Step, zero: Any, *data: Sequence[Any]) -> list[Any]:
+        gathered: list[Any] = [zero] * len(self)
+        kept: list[Any] = [None] * len(self)
+        for k in range(len(self) - 1, -1, -1):
+            passed, kept[k] = step(gathered[k], *[x[k] for x in data])
+            gathered[k] = None
+            p = self.held_by[k]
+            if p >= 0:
+                gathered[p] = _sum(gathered[p], passed)
+        return kept
+
+    def at_parents(self, values: Sequence[Any], start: Any) -> list[Any]:
+        return [start if p < 0 else values[p] for p in self.held_by]
+
+    def on_world(self, k: int) -> bool:
+        return self.held_by[k] < 0
+
+    def inward_from_each(self, step: Step, starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
+        kept = Pairs()
+        for k, x in enumerate(starts):
+            if x is not None:
+                for j in self.inboard(k):
+                    x, kept[j, k] = step(x, *[d[j] for d in data])
+        return kept
 
     def outward_from_each(
-        self, step: Callable[..., Any], starts: Sequence[Any], at_fork: Callable[[int, int], Any], *data: Sequence[Any]
+        self, step: Step, starts: Sequence[Any], at_fork: Callable[[int, int], Any], *data: Sequence[Any]
     ) -> Pairs:
-        raise NotImplementedError
+        kept = Pairs()
+        for i, x in enumerate(starts):
+            if x is None:
+                continue
+            path = self.inboard(i)
+            inboard = set(path)
+            values = {i: x} | {a: at_fork(a, i) for a in path if len(self.children(a)) > 1}
+            for j, p in enumerate(self.held_by):
+                if p in values and j != i and j not in inboard:
+                    values[j], kept[i, j] = step(values[p], *[d[j] for d in data])
+        return kept
 
-    def joint_matrix(self, diagonal: Sequence[Any], kept: Sequence[Pairs], flipped: Pairs | None) -> Any:
-        """A matrix of such blocks; see :mod:`.dynamics.joint_matrix`."""
-        raise NotImplementedError
+    def matrix(
+        self, sizes: Sequence[int], diagonal: Sequence[Any], kept: Sequence[Pairs], flipped: Pairs | None, like: Array
+    ) -> Array:
+        blocks = {(k, k): x for k, (x, r) in enumerate(zip(diagonal, sizes)) if r}
+        for pairs in kept:
+            for (j, k), x in pairs.items():
+                if flipped is not None:
+                    blocks[j, k] = x
+                elif (k, j) not in blocks:
+                    blocks[j, k], blocks[k, j] = x, arrays.transpose(x)
+        for (j, k), x in (flipped or {}).items():
+            blocks[k, j] = x
+        return arrays.from_blocks(blocks, sizes, sizes, like=like)
 
-    def at_base(self, k: int) -> bool:
-        """Whether all bodies for which k stands hang on the world."""
-        raise NotImplementedError
+    @property
+    def has_single_bodies(self) -> bool:
+        return True
 
+    @property
+    def parents(self) -> tuple[int, ...]:
+        return self.held_by
 
-def outward(parents: Sequence[int], step: Callable[..., Any], start: Any, *data: Sequence[Any]) -> list[Any]:
-    """Base → tips. Body k's value is ``step(value of its parent, *data of k)``; ``start`` is the world's."""
-    if isinstance(parents, Loop):
-        return parents.outward(step, start, *data)
-    values: list[Any] = []
-    for k, p in enumerate(parents):
-        values.append(step(start if p < 0 else values[p], *[x[k] for x in data]))
-    return values
+    def parent(self, k: int) -> int:
+        return self.held_by[k]
 
+    @cached_property
+    def _children(self) -> list[tuple[int, ...]]:
+        out: list[list[int]] = [[] for _ in self.held_by]
+        for k, p in enumerate(self.held_by):
+            if p >= 0:
+                out[p].append(k)
+        return [tuple(c) for c in out]
 
-def inward(parents: Sequence[int], step: Callable[..., Any], zero: Any, *data: Sequence[Any]) -> list[Any]:
-    """Tips → base. ``step(sum of what the children passed, *data of k)`` gives (what k passes on, what is kept).
+    def children(self, k: int) -> tuple[int, ...]:
+        return self._children[k]
 
-    ``zero`` is the empty sum (0, or a tuple of zeros where a step passes several things on).
-    """
-    if isinstance(parents, Loop):
-        return parents.inward(step, zero, *data)
-    gathered: list[Any] = [zero] * len(parents)
-    kept: list[Any] = [None] * len(parents)
-    for k in range(len(parents) - 1, -1, -1):
-        passed, kept[k] = step(gathered[k], *[x[k] for x in data])
-        gathered[k] = None
-        p = parents[k]
-        if p >= 0:
-            gathered[p] = _sum(gathered[p], passed)
-    return kept
+    def inboard(self, k: int) -> list[int]:
+        out: list[int] = []
+        while k >= 0 and self.held_by[k] >= 0:
+            k = self.held_by[k]
+            out.append(k)
+        return out
 
+    def outboard(self, k: int) -> list[int]:
+        out = list(self.children(k))
+        for j in out:  # grows while it is walked
+            out += self.children(j)
+        return out
 
-def inward_from_each(
-    parents: Sequence[int], step: Callable[..., Any], starts: Sequence[Any], *data: Sequence[Any]
-) -> Pairs:
-    """Along the path of every body k to the base, each by itself.
-
-    What k sends, ``starts[k]``, arrives at its parent j, where ``step(what arrives, *data of j)`` gives (what j sends
-    on, what is kept for (j, k)); and so on from j. Bodies that send None are left out.
-    """
-    if isinstance(parents, Loop):
-        return parents.inward_from_each(step, starts, *data)
-    kept = Pairs()
-    for k, x in enumerate(starts):
-        if x is not None:
-            for j in ancestors(parents, k):
-                x, kept[j, k] = step(x, *[d[j] for d in data])
-    return kept
-
-
-def outward_from_each(
-    parents: Sequence[int],
-    step: Callable[..., Any],
-    starts: Sequence[Any],
-    at_fork: Callable[[int, int], Any],
-    *data: Sequence[Any],
-) -> Pairs:
-    """From every body i to all bodies j that are not inboard of it, each by itself.
-
-    The value is ``starts[i]`` at i, and ``at_fork(a, i)`` at a body a inboard of i from which other branches leave; at
-    j, ``step(value of its parent, *data of j)`` gives (its value, what is kept for (i, j)). Bodies that start with None
-    are left out.
-    """
-    if isinstance(parents, Loop):
-        return parents.outward_from_each(step, starts, at_fork, *data)
-    kept = Pairs()
-    children = Counter(parents)
-    for i, x in enumerate(starts):
-        if x is None:
-            continue
-        path = ancestors(parents, i)
-        inboard = set(path)
-        values = {i: x} | {a: at_fork(a, i) for a in path if children[a] > 1}
-        for j, p in enumerate(parents):
-            if p in values and j != i and j not in inboard:
-                values[j], kept[i, j] = step(values[p], *[d[j] for d in data])
-    return kept
-
-
-def at_base(parents: Sequence[int], k: int) -> bool:
-    """Whether body k hangs on the world."""
-    return parents.at_base(k) if isinstance(parents, Loop) else parents[k] < 0
-
-
-def at_parents(parents: Sequence[int], values: Sequence[Any], start: Any) -> list[Any]:
-    """The values of an outward sweep at every body's parent; ``start`` is the world's."""
-    if isinstance(parents, Loop):
-        return parents.carried(values)
-    return [start if p < 0 else values[p] for p in parents]
+    @property
+    def is_chain(self) -> bool:
+        return all(p == k - 1 for k, p in enumerate(self.held_by))
 
 
 def _sum(a: Any, b: Any) -> Any:
     return tuple(_sum(x, y) for x, y in zip(a, b)) if isinstance(a, tuple) else a + b
-
-
-def ancestors(parents: Sequence[int], k: int) -> list[int]:
-    """The bodies inboard of k, nearest first."""
-    out = []
-    k = parents[k]
-    while k >= 0:
-        out.append(k)
-        k = parents[k]
-    return out
 
 
 def unzip(items: Sequence[tuple[Any, ...]], count: int) -> Any:

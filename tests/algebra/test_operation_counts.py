@@ -136,7 +136,7 @@ def test_tip_force_correction_as_a_formula():
         return (o.mass.inv() @ o.J.T).simplify() @ f
 
     def sweeps(r, q, f):
-        return r.tip_force_correction(q, r.tips[0], f)[0]
+        return r.tip_force_correction(q, f, r.tips[0])[0]
 
     costs = [count(traced(r, f, q=r.nq, x=6)).total for f in (formula, sweeps)]
     assert costs[0] <= 1.05 * costs[1]

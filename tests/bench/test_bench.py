@@ -1,10 +1,7 @@
 """The benchmarks: what is declared, compared before it is timed, left out, and reported. Nothing depends on speed."""
 
-import importlib.util
 import json
 import os
-import shutil
-import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
@@ -17,28 +14,11 @@ from linkwise.bench.limits import matrix_of_copies, sines_and_cosines, sum_of_ve
 from linkwise.bench.machine import machine, one_core
 from linkwise.bench.peak import kernel_rate, measure_peak
 from linkwise.bench.peer import Peer, Work
-from linkwise.bench.peers import PEERS, pinocchio_native
+from linkwise.bench.peers import PEERS
 from linkwise.bench.report import from_json, make_report, markdown, short_markdown, to_json, write_between_markers
 from linkwise.bench.suites import Suite, find_suite, read_suites
-from linkwise.interop import robot_files as files
-from linkwise.interop.availability import NotHere, needs
-from linkwise.interop.layout import depth_first
-from linkwise.model.files.urdf_writer import rpy
+from linkwise.interop.availability import needs
 
-# What each library needs beside linkwise; those not in the dev extra are tested where they are installed.
-NEEDS = {
-    "linkwise": [],
-    "linkwise through JAX": ["jax"],
-    "Pinocchio, Python loop": ["pinocchio"],
-    "Pinocchio, batch call": ["pinocchio"],
-    "MuJoCo, C loop": ["mujoco"],
-    "Drake, Python loop": ["pydrake"],
-    "frax": ["frax"],
-    "JaxSim": ["jaxsim"],
-    "adam, CasADi, C": ["adam", "casadi"],
-}
-# Compiling these takes minutes.
-COMPILED = {"Pinocchio, C++ loop", "Pinocchio, CasADi, C"}
 LINEARIZED = tuple(f for f in ARGUMENTS if f not in PLAIN)
 FOR_ONE_STATE = {"linkwise, kernel.quick", "linkwise, robot's method"}
 
@@ -102,81 +82,6 @@ def test_states_are_the_same_in_every_run_and_no_motor_drives_a_free_base():
     assert not first[2][:, :6].any() and first[2][:, 6:].all()
 
 
-# --- libraries compute the same ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("library", NEEDS)
-@pytest.mark.parametrize("robot", ["panda_gripper", "quadruped"])
-def test_libraries_compute_the_same(library, robot):
-    """Arms with sliders and a branching floating robot, in every function that the library has."""
-    missing = [m for m in NEEDS[library] if importlib.util.find_spec(m) is None]
-    if missing:
-        pytest.skip(f"{', '.join(missing)} is not installed")
-    if library in ("MuJoCo, C loop", "adam, CasADi, C") and shutil.which("gcc") is None:
-        pytest.skip("needs gcc")
-    if library == "adam, CasADi, C" and robot == "panda_gripper":
-        robot = "ur5"  # it has no sliders
-    cases = [Case(robot, f, batch=3) for f in PLAIN]
-    rows, left_out = runner.run(cases, [library], repeats=1)
-    assert not [x for x in left_out if x.reason.startswith(("refused", "failed"))]
-    assert rows and all(r.difference < 1e-12 and r.nanoseconds > 0 for r in rows)
-    assert {r.case for r in rows} | {x.case for x in left_out} == set(cases)
-
-
-@pytest.mark.parametrize("batch", [1, 3])
-def test_derivatives_of_pinocchio_are_the_same(batch):
-    pytest.importorskip("pinocchio")
-    cases = [Case(r, f, batch) for r in ("panda_gripper", "quadruped") for f in LINEARIZED]
-    rows, left_out = runner.run(cases, ["Pinocchio, Python loop"], repeats=1)
-    assert not left_out and len(rows) == 4 and all(r.difference < 1e-11 for r in rows)
-
-
-@pytest.mark.parametrize("library", sorted(COMPILED))
-def test_compiled_libraries_compute_the_same(library, monkeypatch):
-    folder = os.environ.get("LINKWISE_TEST_BENCH_CACHE")
-    if folder is None:
-        pytest.skip("compiles for minutes; LINKWISE_TEST_BENCH_CACHE=FOLDER runs it and keeps what was compiled there")
-    monkeypatch.setenv("LINKWISE_CACHE", folder)
-    cases = [Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in ARGUMENTS]
-    rows, left_out = runner.run(cases, [library], 1)
-    assert not left_out and len(rows) == len(cases)
-    assert all(r.difference < (1e-11 if r.case.function in LINEARIZED else 1e-12) for r in rows)
-
-
-def test_the_robot_handed_to_compiled_code():
-    """Depth first, each with its parent, kind, axis, placement and inertia."""
-    robot = lw.load("quadruped")
-    head, *lines = pinocchio_native.model_text(robot).splitlines()
-    assert [float(x) for x in head.split()] == [13, 0, 0, -9.81]
-    order = depth_first(robot)
-    for i, (k, line) in enumerate(zip(order, lines, strict=True)):
-        parent, kind, *numbers = line.split()
-        body = robot.bodies[k]
-        assert int(parent) == (0 if k == 0 else 1 + order.index(robot.parents[k])) and int(parent) <= i
-        assert kind == "free" if k == 0 else kind in ("RX", "RY", "RZ", "R")
-        placement, inertia = body.joint.placement, body.inertia
-        expected = [*np.ravel(placement.R), *placement.l, inertia.mass, *inertia.com, *np.ravel(inertia.tensor)]
-        assert [float(x) for x in numbers[3:]] == expected
-
-
-def test_no_library_is_forgotten():
-    assert set(PEERS) == set(NEEDS) | COMPILED | FOR_ONE_STATE
-
-
-@pytest.mark.parametrize("library", sorted(FOR_ONE_STATE))
-def test_ways_to_run_one_state(library):
-    rows, _ = runner.run([Case("ur5", f, batch=1) for f in PLAIN], ["linkwise", library], repeats=1)
-    assert len(rows) == 8 and all(r.difference < 1e-12 for r in rows)
-    _, left_out = runner.run([Case("ur5", "mass_matrix", batch=2)], [library], repeats=1)
-    assert left_out[0].reason == "for one state only"
-
-
-def test_float32():
-    rows, left_out = runner.run([Case("ur5", "mass_matrix", 4, "float32")], ["linkwise", "MuJoCo, C loop"], repeats=1)
-    assert [r.library for r in rows] == ["linkwise"] and 1e-12 < rows[0].difference < 1e-4
-    assert left_out[0].reason == "no float32"
-
-
 # --- comparing before timing -------------------------------------------------------------------------
 
 
@@ -222,78 +127,6 @@ def test_a_missing_library_is_named_with_the_remedy(monkeypatch):
     assert left_out[0].reason == "not installed; pip install no-such-library"
     text = markdown(make_report(Suite("s"), rows, left_out, {}, []))
     assert "Left out: odd (ur5 mass matrix: not installed; pip install no-such-library)." in text
-
-
-def test_joints_without_counterpart_are_named():
-    pin = pytest.importorskip("pinocchio")
-    from linkwise.interop.pinocchio import to_pinocchio
-
-    with pytest.raises(NotHere, match="planar joint 'link2_joint'|planar joint"):
-        to_pinocchio(pin, lw.chain(2, joint="planar"))
-
-
-# --- robots for peers --------------------------------------------------------------------------------
-
-ODD_ANGLES = [(0.3, -1.2, 2.5), (0.0, np.pi / 2, 0.0), (0.7, -np.pi / 2, 0.0), (np.pi, 0.0, -np.pi / 2)]
-
-
-@pytest.mark.parametrize("angles", ODD_ANGLES)
-def test_roll_pitch_yaw(angles):
-    R = lw.Frame("f", rpy=angles).pose.R
-    assert np.abs(lw.Frame("f", rpy=rpy(R)).pose.R - R).max() < 1e-15
-
-
-@pytest.mark.parametrize("floating", [False, True])
-def test_a_written_urdf_is_the_same_robot(tmp_path, floating):
-    """Written, then read by linkwise and by Pinocchio."""
-    pin = pytest.importorskip("pinocchio")
-    robot = lw.load("quadruped" if floating else "panda_gripper")
-    path = tmp_path / "robot.urdf"
-    path.write_text(files.urdf(robot))
-    again = lw.load(path, floating=floating)
-    q = robot.random_configuration(0)
-    v, a = np.random.default_rng(1).normal(size=(2, robot.nv))
-    expected = robot.inverse_dynamics(q, v, a)
-    assert [j.name for j in again.joints[floating:]] == [j.name for j in robot.joints[floating:]]
-    assert np.abs(again.inverse_dynamics(q, v, a) - expected).max() < 1e-13 * np.abs(expected).max()
-
-    model = (
-        pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(str(path))
-    )
-    names = list(model.names)[1 + floating :]
-    index = [robot.v_slices[robot.joint(n)].start for n in names]
-    of_v = np.array([3, 4, 5, 0, 1, 2, *index] if floating else index)
-    of_q = np.array([*range(7), *(i + 1 for i in index)] if floating else index)
-    found = pin.rnea(model, model.createData(), q[of_q], v[of_v], a[of_v])
-    assert np.abs(found - expected[of_v]).max() < 1e-13 * np.abs(expected).max()
-
-
-@pytest.mark.parametrize("name", ["panda", "quadruped"])
-def test_a_written_sdf_has_every_link_and_joint(name):
-    robot = lw.load(name)
-    root = ElementTree.fromstring(files.sdf(robot))
-    links = {x.get("name"): float(x.findtext("inertial/mass")) for x in root.iter("link")}
-    assert all(links[b.name] == b.inertia.mass for b in robot.bodies)
-    joints = {x.get("name"): x for x in root.iter("joint")}
-    for body in files.moving(robot):
-        joint = joints[body.joint.name]
-        assert joint.findtext("child") == body.name and joint.get("type") == body.joint.kind.kind
-        pose = [float(x) for x in joint.findtext("pose").split()]
-        assert np.array_equal(pose[:3], body.joint.placement.l)
-
-
-def test_a_mujoco_model_is_the_same_robot():
-    mujoco = pytest.importorskip("mujoco")
-    from linkwise.interop.mujoco import to_mujoco
-
-    robot = lw.load("ur5")
-    model = to_mujoco(mujoco, robot)
-    data = mujoco.MjData(model)
-    data.qpos = robot.random_configuration(3)
-    data.qvel, data.qacc = np.random.default_rng(4).normal(size=(2, robot.nv))
-    mujoco.mj_inverse(model, data)
-    expected = robot.inverse_dynamics(data.qpos.copy(), data.qvel.copy(), data.qacc.copy())
-    assert np.abs(data.qfrc_inverse - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 # --- the machine -------------------------------------------------------------------------------------

@@ -1,17 +1,15 @@
-"""The command line as a whole: what it prints, what it writes, how it fails; and ``linkwise demo``."""
+"""The command line as a whole: what it prints, what it writes, how it fails."""
 
 import os
 import re
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise import cli
 from linkwise.cli.terminal_text import show_warning
-from linkwise.demo import story as demo
 
 ODD = """<robot name="odd"><link name="base"/>
 <link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
@@ -42,50 +40,6 @@ def test_robots_lists_every_robot(capsys):
     code, out, _ = run(capsys, "robots")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()[1:]] == lw.robots()
-
-
-@pytest.mark.parametrize("name", ["double_pendulum", "cartpole"])
-def test_demo_prints_and_draws(capsys, tmp_path, monkeypatch, name):
-    pytest.importorskip("matplotlib")
-    monkeypatch.chdir(tmp_path)
-    code, out, err = run(capsys, "demo", "--robot", name)
-    assert (code, err) == (0, "")
-    assert "H φ M φ* H*" in out or "(I - H ψ K)* D⁻¹ (I - H ψ K)" in out
-    assert all(method in out for method in lw.FORWARD_METHODS)
-    assert [p.name for p in tmp_path.iterdir()] == ["linkwise-demo.png"]
-    assert (tmp_path / "linkwise-demo.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("name", ["panda", "satellite"])
-def test_demo_without_picture(capsys, tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = run(capsys, "demo", "--robot", name, "--no-picture")
-    assert (code, err) == (0, "")
-    assert not list(tmp_path.iterdir())
-    assert max(len(line) for line in out.splitlines()) <= 100
-
-
-WITHOUT_MATPLOTLIB = """
-import sys
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "matplotlib":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Blocker())
-from linkwise.cli import main
-sys.exit(main(["demo", "--robot", "double_pendulum"]))
-"""
-
-
-def test_a_missing_matplotlib_is_no_error(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_MATPLOTLIB], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8"
-    )
-    assert done.returncode == 0, done.stderr
-    assert 'pip install "linkwise[plot]"' in done.stdout
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -155,26 +109,6 @@ def test_a_warning_is_one_line(capsys, tmp_path):
     code, _, err = run(capsys, "demo", "--robot", str(path), "--no-picture")
     assert code == 0
     assert re.fullmatch(r"linkwise: warning: [^\n]+\n", err)
-
-
-def test_a_robot_without_joints(capsys, tmp_path):
-    path = tmp_path / "stone.urdf"
-    path.write_text('<robot name="stone"><link name="base"/></robot>', encoding="utf-8")
-    code, _, err = run(capsys, "demo", "--robot", str(path), "--no-picture")
-    assert code == 2
-    assert "no joint that moves" in err
-
-
-@pytest.mark.parametrize("name", ["double_pendulum", "quadruped"])
-def test_the_fall_keeps_its_energy(name):
-    motion = demo.fall(lw.load(name), duration=0.1, steps=20)
-    assert motion.drift < 1e-5 * max(1.0, motion.kinetic.max())
-    assert np.isfinite(motion.q).all()
-
-
-def test_operations_grow_linearly():
-    counts = [demo.operations(lw.chain(n), "articulated_body") for n in (10, 20, 30)]
-    assert counts[2] - counts[1] == counts[1] - counts[0]
 
 
 def test_a_list_in_a_warning_stays_a_list(capsys):

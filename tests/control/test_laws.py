@@ -81,7 +81,9 @@ def test_configuration_control_reaches_its_pose(compiled):
     r = robot("panda")
     q = np.array([0.0, 0.3, 0.0, -1.8, 0.0, 2.0, 0.5])
     R, p = r.pose(q + 0.15, r.tips[0])
-    controller = control.ConfigurationControl(r, r.tips[0], p, R, 6.0, position_gain=80.0, orientation_gain=10.0)
+    controller = control.ConfigurationControl(
+        r, r.tips[0], p, R, damping=6.0, position_gain=80.0, orientation_gain=10.0
+    )
     run = control.closed_loop(r, controller, q, duration=6.0, step=4e-3)
     R1, p1 = r.pose(run.q[-1], r.tips[0])
     assert np.abs(p1 - p).max() < 1e-3 and np.abs(R1 - R).max() < 5e-3

@@ -9,7 +9,7 @@ import linkwise as lw
 
 def partitioned(r, s, mask):
     """β̇ and T from 𝓜β̇ + bias = T, with β̇ known where ``mask`` and T known elsewhere."""
-    M, bias = r.mass_matrix(s.q), r.bias_force(s.q, s.v, s.external)
+    M, bias = r.mass_matrix(s.q), r.bias_force(s.q, s.v, external=s.external)
     free = ~mask
     a = np.where(mask, s.a, 0.0)
     right = (s.tau - bias - times(M, a))[:, free]
@@ -32,7 +32,7 @@ def test_equals_the_dense_solve(name, every):
     s = state(r)
     names = [j.name for j in r.joints][::every]
     mask = masked(r, names)
-    a, T = r.hybrid_dynamics(s.q, s.v, s.a, s.tau, names, s.external)
+    a, T = r.hybrid_dynamics(s.q, s.v, s.a, s.tau, names, external=s.external)
     expected_a, expected_T = partitioned(r, s, mask)
     assert_close(a, expected_a, 1e-9)
     assert_close(T, expected_T, 1e-9)
@@ -42,12 +42,12 @@ def test_equals_the_dense_solve(name, every):
 def test_limits_are_forward_and_inverse_dynamics(name):
     r = robot(name)
     s = state(r)
-    a, T = r.hybrid_dynamics(s.q, s.v, s.a, s.tau, [], s.external)
-    assert_close(a, r.forward_dynamics(s.q, s.v, s.tau, s.external), 1e-10)
+    a, T = r.hybrid_dynamics(s.q, s.v, s.a, s.tau, [], external=s.external)
+    assert_close(a, r.forward_dynamics(s.q, s.v, s.tau, external=s.external), 1e-10)
     assert_close(T, s.tau, 0.0)
-    a, T = r.hybrid_dynamics(s.q, s.v, s.a, s.tau, [j.name for j in r.joints], s.external)
+    a, T = r.hybrid_dynamics(s.q, s.v, s.a, s.tau, [j.name for j in r.joints], external=s.external)
     assert_close(a, s.a, 0.0)
-    assert_close(T, r.inverse_dynamics(s.q, s.v, s.a, s.external), 1e-10)
+    assert_close(T, r.inverse_dynamics(s.q, s.v, s.a, external=s.external), 1e-10)
 
 
 def test_ignores_what_is_not_given():

@@ -15,8 +15,8 @@ def case(request):
 
 def test_composite_body_equals_newton_euler(case):
     r, s = case
-    newton_euler = r.inverse_dynamics(s.q, s.v, s.a, s.external)
-    assert_close(r.inverse_dynamics(s.q, s.v, s.a, s.external, method="composite_body"), newton_euler)
+    newton_euler = r.inverse_dynamics(s.q, s.v, s.a, external=s.external)
+    assert_close(r.inverse_dynamics(s.q, s.v, s.a, external=s.external, method="composite_body"), newton_euler)
 
 
 def test_equation_of_motion(case):
@@ -49,8 +49,8 @@ def test_external_forces_enter_by_the_jacobian(case):
     for k, body in enumerate(r.bodies):
         J = r.jacobian(s.q, body.name, axes="local")
         expected = expected - times(J.swapaxes(-1, -2), s.external[:, k])
-    assert_close(r.inverse_dynamics(s.q, s.v, s.a, s.external), expected)
-    assert_close(r.bias_force(s.q, s.v, s.external), expected - times(r.mass_matrix(s.q), s.a))
+    assert_close(r.inverse_dynamics(s.q, s.v, s.a, external=s.external), expected)
+    assert_close(r.bias_force(s.q, s.v, external=s.external), expected - times(r.mass_matrix(s.q), s.a))
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -62,10 +62,10 @@ def test_wrenches_bring_forces_at_frames_to_the_bodies(name):
     forces = {f: rng.normal(size=(3, 6)) for f in frames}
     expected = r.inverse_dynamics(s.q, s.v, s.a)
     for f in frames:
-        expected = expected - r.jacobian_force(s.q, f, forces[f])
+        expected = expected - r.jacobian_force(s.q, forces[f], f)
     external = r.wrenches(s.q, forces)
     assert external.shape == (3, len(r.bodies), 6)
-    assert_close(r.inverse_dynamics(s.q, s.v, s.a, external), expected)
+    assert_close(r.inverse_dynamics(s.q, s.v, s.a, external=external), expected)
 
 
 def test_wrenches_by_hand():
@@ -74,7 +74,7 @@ def test_wrenches_by_hand():
     r = lw.assemble("one", [body], [lw.Frame("end", "arm", at=(2, 0, 0))])
     external = r.wrenches([np.pi / 2], {"end": [0, 0, 0, 3, 0, 0]})  # 3 N along the world's x, at (0, 2, 0)
     assert_close(external, [[0, 0, -6, 0, -3, 0]], 1e-12)
-    assert_close(r.bias_force([np.pi / 2], [0.0], external), [6.0], 1e-12)
+    assert_close(r.bias_force([np.pi / 2], [0.0], external=external), [6.0], 1e-12)
 
 
 def test_forces_on_the_world_frame_do_nothing():
@@ -90,8 +90,8 @@ def test_link_forces_project_onto_the_joint_forces(name):
     """T(k) = H(k) f(k), where no rotor adds a moment of its own."""
     r = robot(name)
     s = state(r)
-    f = r.link_forces(s.q, s.v, s.a, s.external)
-    T = r.inverse_dynamics(s.q, s.v, s.a, s.external)
+    f = r.link_forces(s.q, s.v, s.a, external=s.external)
+    T = r.inverse_dynamics(s.q, s.v, s.a, external=s.external)
     for k, (joint, own_q, own_v) in enumerate(zip(r.joints, r.q_slices, r.v_slices)):
         H = np.swapaxes(joint.kind.map(s.q[:, own_q]), -1, -2)
         assert_close(times(H, f[:, k]), T[:, own_v])

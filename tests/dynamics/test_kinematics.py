@@ -133,7 +133,7 @@ def test_jacobian_maps_velocities_and_forces(case):
         assert_close(times(J, s.v), r.velocity(s.q, s.v, frame, axes=axes), 1e-12)
     J = r.jacobian(s.q, frame)
     force = np.random.default_rng(0).normal(size=(3, 6))
-    assert_close(r.jacobian_force(s.q, frame, force), times(J.swapaxes(-1, -2), force), 1e-12)
+    assert_close(r.jacobian_force(s.q, force, frame), times(J.swapaxes(-1, -2), force), 1e-12)
     total = times(J, s.a) + r.jacobian_dot_v(s.q, s.v, frame)
     assert_close(r.acceleration(s.q, s.v, s.a, frame), total, 1e-12)
 

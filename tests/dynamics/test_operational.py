@@ -133,17 +133,17 @@ def test_tip_force_correction(name):
     s = state(r)
     frame = r.extra_frames[-1].name
     f = np.random.default_rng(6).normal(size=(3, 6))
-    delta, tip = r.tip_force_correction(s.q, frame, f)
+    delta, tip = r.tip_force_correction(s.q, f, frame)
     J = r.jacobian(s.q, frame)
     assert_close(delta, -np.linalg.solve(r.mass_matrix(s.q), transpose(J) @ f[..., None])[..., 0], 1e-10)
     assert_close(tip, -times(r.operational_compliance(s.q, frame), f), 1e-10)
-    pushed = r.forward_dynamics(s.q, s.v, s.tau, r.wrenches(s.q, {frame: -f}))
+    pushed = r.forward_dynamics(s.q, s.v, s.tau, external=r.wrenches(s.q, {frame: -f}))
     assert_close(pushed - r.forward_dynamics(s.q, s.v, s.tau), delta, 1e-10)
 
 
 def test_force_on_the_world_corrects_nothing():
     r = robot("floating")
-    delta, tip = r.tip_force_correction(state(r).q, "world", np.ones(6))
+    delta, tip = r.tip_force_correction(state(r).q, np.ones(6), "world")
     assert delta.shape == (3, r.nv) and tip.shape == (3, 6)
     assert not delta.any() and not tip.any()
 

@@ -109,7 +109,7 @@ def test_merging_into_the_world_goes_to_the_base():
 
 def test_merging_keeps_what_else_a_joint_has():
     model = arm()
-    limits = Limits(-1, 2, 3, 4)
+    limits = Limits(-1, 2, velocity=3, effort=4)
     joint = Joint(Revolute("z"), "elbow", limits=limits, damping=0.1, friction=0.2, rotor=Rotor(1e-3, 10))
     bodies = (*model.bodies[:2], Body("lower", joint, model.bodies[2].inertia, "bracket"))
     kept = edit.merge_fixed(Model("arm", bodies)).joints[1]
@@ -117,7 +117,7 @@ def test_merging_keeps_what_else_a_joint_has():
 
 
 def test_merging_turns_the_axes_of_rotors():
-    model = arm(rotor=Rotor(1e-2, 10.0, "z"))
+    model = arm(rotor=Rotor(1e-2, 10.0, axis="z"))
     q, v = draw(model)
     energy = kinetic_energy(model, q, v)
     assert kinetic_energy(edit.merge_fixed(model), q, v) == pytest.approx(energy, rel=1e-12)

@@ -113,10 +113,10 @@ def test_massless_parts_add_up():
         (lambda: Joint(Revolute("z"), "knee", friction=(1, 2)), "joint 'knee': friction"),
         (lambda: Joint(Universal(), "knee", damping=[[1, 2]]), "joint 'knee': damping"),
         (lambda: Joint(Universal(), "knee", friction=np.inf), "joint 'knee': friction"),
-        (lambda: Joint(Spherical(), "hip", rotor=Rotor(1e-3, 10, "x")), "joint 'hip'.*one degree of freedom"),
+        (lambda: Joint(Spherical(), "hip", rotor=Rotor(1e-3, 10, axis="x")), "joint 'hip'.*one degree of freedom"),
         (lambda: Rotor(-1e-3), "rotor's inertia"),
         (lambda: Rotor(1e-3, np.nan), "gear ratio"),
-        (lambda: Rotor(1e-3, 1.0, (0, 0, 0)), "rotor's axis"),
+        (lambda: Rotor(1e-3, 1.0, axis=(0, 0, 0)), "rotor's axis"),
     ],
 )
 def test_impossible_joints_are_refused(make, hint):
@@ -153,7 +153,7 @@ def test_limits_expand_to_degrees_of_freedom():
 
 def test_rotors_reflect_by_the_square_of_the_gear():
     assert Rotor(1e-3, 100.0).reflected == pytest.approx(10.0)
-    model = Model("m", (Body("a", Joint(Revolute("z"), rotor=Rotor(1e-3, 100.0, "x")), BALL),))
+    model = Model("m", (Body("a", Joint(Revolute("z"), rotor=Rotor(1e-3, 100.0, axis="x")), BALL),))
     constants = model.constants()[0]
     np.testing.assert_allclose(constants.reflected, [[10.0]])
     np.testing.assert_allclose(constants.spin, [0.1, 0, 0])

@@ -29,7 +29,7 @@ def test_rate_counts_the_power_of_external_forces(name):
     """… + Σ f·V over the bodies, both in body axes."""
     r = robot(name)
     s = state(r)
-    s = s._replace(a=r.forward_dynamics(s.q, s.v, s.tau, s.external))
+    s = s._replace(a=r.forward_dynamics(s.q, s.v, s.tau, external=s.external))
     rate = derivative(lambda t: energy(r, *moved(r, s, t)), h=2e-4)
     power = (s.tau * s.v).sum(axis=-1)
     for k, body in enumerate(r.bodies):

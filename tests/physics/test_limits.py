@@ -106,7 +106,7 @@ def test_locking_all_joints_but_one_leaves_the_composite_body(name):
     for k, joint in enumerate(r.joints):
         if joint.kind.nv == 0:
             continue
-        locked = r.lock([j.name for j in r.joints if j is not joint], s.q)
+        locked = r.lock([j.name for j in r.joints if j is not joint], q=s.q)
         own = r.v_slices[k]
         assert_close(locked.mass_matrix(s.q[r.q_slices[k]]), M[own, own], 1e-11)
 
@@ -123,7 +123,7 @@ def test_locked_joints_are_driven_with_zero_acceleration(name):
     v = np.zeros(r.nv)
     v[free_v] = s.v[free_v]
     a, _ = r.hybrid_dynamics(s.q, v, np.zeros(r.nv), s.tau, held)
-    locked = r.lock(held, s.q)
+    locked = r.lock(held, q=s.q)
     assert len(held) >= 2
     assert_close(locked.forward_dynamics(s.q[free_q], v[free_v], s.tau[free_v]), a[free_v], 1e-9)
 
@@ -135,9 +135,9 @@ def test_a_welded_payload_is_a_body_on_a_fixed_joint(name):
     body = r.bodies[-1].name
     load = lw.Inertia(1.7, (0.1, 0.2, -0.1), np.diag([0.03, 0.04, 0.05]))
     at, rpy = (0.2, -0.1, 0.3), (0.3, 0.2, -0.4)
-    welded = r.weld(body, load, at, rpy)
+    welded = r.weld(body, load, at=at, rpy=rpy)
     extra = lw.Body("load", lw.Joint(lw.Fixed(), at=at, rpy=rpy), load, body)
-    bolted = lw.assemble("bolted", [*r.bodies, extra], r.extra_frames, r.gravity)
+    bolted = lw.assemble("bolted", [*r.bodies, extra], r.extra_frames, gravity=r.gravity)
     expected = bolted.inverse_dynamics(s.q, s.v, s.a)
     assert_close(welded.inverse_dynamics(s.q, s.v, s.a), expected, 1e-12)
     assert_close(welded.forward_dynamics(s.q, s.v, s.tau), bolted.forward_dynamics(s.q, s.v, s.tau), 1e-9)

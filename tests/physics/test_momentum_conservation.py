@@ -43,7 +43,7 @@ def test_momentum_rate_equals_the_external_forces_at_once(name):
     """Without differences: A_G β̇ + Ȧ_G v is the sum of all outer forces about the centre of mass."""
     r = robot(name)
     s = state(r)
-    a = r.forward_dynamics(s.q, s.v, internal(r, s.tau), s.external)
+    a = r.forward_dynamics(s.q, s.v, internal(r, s.tau), external=s.external)
     rate = (r.centroidal_matrix(s.q) @ a[..., None])[..., 0] + r.centroidal_bias(s.q, s.v)
     expected = np.zeros((3, 6))
     expected[:, 3:] += r.total_mass * r.gravity

@@ -29,9 +29,9 @@ def trees(draw):
 @given(trees())
 def test_all_forward_algorithms_undo_inverse_dynamics(case):
     r, s = case
-    tau = r.inverse_dynamics(s.q, s.v, s.a, s.external)
+    tau = r.inverse_dynamics(s.q, s.v, s.a, external=s.external)
     for method in METHODS:
-        assert_close(r.forward_dynamics(s.q, s.v, tau, s.external, method=method), s.a, 1e-9, method)
+        assert_close(r.forward_dynamics(s.q, s.v, tau, external=s.external, method=method), s.a, 1e-9, method)
 
 
 @settings(max_examples=40)

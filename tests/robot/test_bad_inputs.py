@@ -137,7 +137,7 @@ def test_unknown_frames(r):
         lambda f: r.acceleration(q, v, v, f),
         lambda f: r.jacobian(q, f),
         lambda f: r.jacobian_dot_v(q, v, f),
-        lambda f: r.jacobian_force(q, f, np.zeros(6)),
+        lambda f: r.jacobian_force(q, np.zeros(6), f),
         lambda f: r.jacobian_outer(q, f),
         lambda f: r.jacobian_inner(q, f),
         lambda f: r.jacobian_inner_inverse(q, f),
@@ -146,7 +146,7 @@ def test_unknown_frames(r):
         lambda f: r.operational_compliance(q, ["body1", f]),
         lambda f: r.operational_bias(q, v, f),
         lambda f: r.consistent_inverse(q, f),
-        lambda f: r.tip_force_correction(q, f, np.zeros(6)),
+        lambda f: r.tip_force_correction(q, np.zeros(6), f),
         lambda f: r.operators(q, frames=[f]),
     )
     for call in calls:
@@ -192,9 +192,9 @@ def test_nothing_moves(bodies):
     empty = np.zeros((3, 0))
     external = np.ones((3, len(bodies), 6))
     for method in lw.FORWARD_METHODS:
-        assert r.forward_dynamics(empty, empty, empty, external, method=method).shape == (3, 0)
-    assert r.inverse_dynamics(empty, empty, empty, external).shape == (3, 0)
-    assert [x.shape for x in r.hybrid_dynamics(empty, empty, empty, empty, [], external)] == [(3, 0), (3, 0)]
+        assert r.forward_dynamics(empty, empty, empty, external=external, method=method).shape == (3, 0)
+    assert r.inverse_dynamics(empty, empty, empty, external=external).shape == (3, 0)
+    assert [x.shape for x in r.hybrid_dynamics(empty, empty, empty, empty, [], external=external)] == [(3, 0), (3, 0)]
     assert r.mass_matrix(empty).shape == r.mass_matrix_inverse(empty).shape == (3, 0, 0)
     assert r.coriolis_matrix(empty, empty).shape == (3, 0, 0)
     assert r.jacobian(empty, frame).shape == (3, 6, 0)

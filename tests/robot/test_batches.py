@@ -150,8 +150,8 @@ def test_forward_quantities_in_batches():
     for method in lw.FORWARD_METHODS:
         if method == "armstrong":
             continue
-        found = r.forward_quantities(x.q, x.v, x.tau, x.external, method=method)
-        one = r.forward_quantities(x.q[1], x.v[1], x.tau[1], x.external[1], method=method)
+        found = r.forward_quantities(x.q, x.v, x.tau, external=x.external, method=method)
+        one = r.forward_quantities(x.q[1], x.v[1], x.tau[1], external=x.external[1], method=method)
         assert list(found) == list(one)
         for name in found:
             assert len(found[name]) == (len(r.tips) if name == "alpha_tip" else len(r.bodies))

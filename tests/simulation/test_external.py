@@ -20,7 +20,7 @@ def test_joint_forces_of_external_ones():
         q, v = state(robot)
         f = rng.normal(size=(len(robot.bodies), 6))
         tau = robot.external_force(q, f)
-        expected = robot.bias_force(q, v) - robot.bias_force(q, v, f)
+        expected = robot.bias_force(q, v) - robot.bias_force(q, v, external=f)
         assert np.allclose(tau, expected, rtol=1e-12, atol=1e-11)
         assert np.allclose(tau, robot.external_force(q, f, target="numpy"), rtol=1e-12, atol=1e-13)
         frame = robot.tips[0]
@@ -66,7 +66,7 @@ def test_against_forward_dynamics_with_external_forces():
     f = np.random.default_rng(3).normal(size=(len(robot.bodies), 6))
     motion = lw.simulate(robot, q, v, duration=0.01, external=f)
     assert motion.external.shape == (11, len(robot.bodies), 6)
-    expected = robot.forward_dynamics(motion.q, motion.v, 0.0 * motion.v, f)
+    expected = robot.forward_dynamics(motion.q, motion.v, 0.0 * motion.v, external=f)
     assert np.abs(motion.a - expected).max() < 1e-9 * np.abs(expected).max()
 
 

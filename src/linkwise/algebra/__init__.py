@@ -1,0 +1,1 @@
+"""What a person writes: operators and their identities, inverses, simplification, proofs and explanations."""

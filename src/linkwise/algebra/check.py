@@ -184,6 +184,7 @@ def _without_axes(model: Model) -> Model:
 def _with_rotors(model: Model) -> Model:
     axes = ("x", "y", "z")
     bodies = [
-        replace(b, joint=replace(b.joint, rotor=Rotor(0.01, 10.0, axes[i % 3]))) for i, b in enumerate(model.bodies)
+        replace(b, joint=replace(b.joint, rotor=Rotor(0.01, 10.0, axis=axes[i % 3])))
+        for i, b in enumerate(model.bodies)
     ]
     return replace(model, bodies=tuple(bodies))

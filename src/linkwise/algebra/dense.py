@@ -78,7 +78,7 @@ def _leaf(leaf: Leaf, like: Array) -> Array:
     elif isinstance(leaf, Pick):
         blocks = {(b, t): x.matrix for t, (x, b) in enumerate(zip(leaf.blocks, leaf.owner.tip_bodies)) if b >= 0}
     elif isinstance(leaf, (Shift, Propagation, StrictPropagation)):
-        edges = zip(leaf.blocks, leaf.parents)
+        edges = zip(leaf.blocks, leaf.tree.parents)
         blocks = {(p, k): dense_block(E) for k, (E, p) in enumerate(edges) if p >= 0 and E is not None}
     else:
         raise LinkwiseError(f"leaf {leaf.name} has no dense meaning")

@@ -170,7 +170,7 @@ class Identity(Expression):
         return x
 
     def _key(self) -> Any:
-        return ("I", self.rows.key)
+        return ("I", self.rows)
 
     def copy(self) -> Expression:
         return Identity(self.rows)
@@ -284,7 +284,7 @@ class Zero(Expression):
         return [None] * len(self.rows.sizes)
 
     def _key(self) -> Any:
-        return ("zero", self.rows.key, self.cols.key)
+        return ("zero", self.rows, self.cols)
 
     def copy(self) -> Expression:
         return Zero(self.rows, self.cols)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays
-from ..sweeps import inward, outward
+from ..sweeps import Tree
 from . import spaces
 from .blocks import Edge, Projection, act, act_adjoint, plus
 from .expression import Blocks, Expression, Product, Sum
@@ -48,8 +48,8 @@ class Leaf(Expression):
         return self._blocks()
 
     @property
-    def parents(self) -> tuple[int, ...]:
-        return self.owner.model.parents
+    def tree(self) -> Tree:
+        return self.owner.model.tree
 
     @property
     def T(self) -> Expression:
@@ -86,22 +86,22 @@ class Shift(Leaf):
 
     def forward(self, x: Blocks) -> Blocks:
         if self.flipped:
-            return _spread(self.parents, self.blocks, x)
-        return _shifted(self.parents, self.blocks, x, len(self.rows.sizes))
+            return _spread(self.tree, self.blocks, x)
+        return _shifted(self.tree, self.blocks, x, len(self.rows.sizes))
 
 
-def _shifted(parents: tuple[int, ...], edges: list[Any], x: Blocks, size: int) -> Blocks:
+def _shifted(tree: Tree, edges: list[Any], x: Blocks, size: int) -> Blocks:
     """y(p) = Σ_k E(k) x(k)."""
     out: Blocks = [None] * size
-    for k, (E, p) in enumerate(zip(edges, parents)):
+    for k, (E, p) in enumerate(zip(edges, tree.parents)):
         if p >= 0:
             out[p] = plus(out[p], act(E, x[k]))
     return out
 
 
-def _spread(parents: tuple[int, ...], edges: list[Any], x: Blocks) -> Blocks:
+def _spread(tree: Tree, edges: list[Any], x: Blocks) -> Blocks:
     """y(k) = E*(k) x(p)."""
-    return [None if p < 0 else act_adjoint(E, x[p]) for E, p in zip(edges, parents)]
+    return [None if p < 0 else act_adjoint(E, x[p]) for E, p in zip(edges, tree.parents)]
 
 
 class Propagation(Leaf):
@@ -109,8 +109,8 @@ class Propagation(Leaf):
 
     def forward(self, x: Blocks) -> Blocks:
         if self.flipped:
-            return outward(self.parents, lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
-        return _gather(self.parents, self.blocks, x)
+            return self.tree.outward(lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
+        return _gather(self.tree, self.blocks, x)
 
 
 class StrictPropagation(Leaf):
@@ -118,9 +118,9 @@ class StrictPropagation(Leaf):
 
     def forward(self, x: Blocks) -> Blocks:
         if self.flipped:
-            full = outward(self.parents, lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
-            return _spread(self.parents, self.blocks, full)
-        return _shifted(self.parents, self.blocks, _gather(self.parents, self.blocks, x), len(x))
+            full = self.tree.outward(lambda y, E, x: plus(x, act_adjoint(E, y)), None, self.blocks, x)
+            return _spread(self.tree, self.blocks, full)
+        return _shifted(self.tree, self.blocks, _gather(self.tree, self.blocks, x), len(x))
 
 
 class FusedPropagation(Expression):
@@ -132,7 +132,7 @@ class FusedPropagation(Expression):
 
     def forward(self, x: Blocks) -> Blocks:
         out: Blocks = [None] * len(self.rows.sizes)
-        edges = list(zip(self.propagation.blocks, self.shift.blocks, self.propagation.parents))
+        edges = list(zip(self.propagation.blocks, self.shift.blocks, self.propagation.tree.parents))
         for k in range(len(edges) - 1, -1, -1):
             through, enters, p = edges[k]
             if p >= 0:
@@ -175,12 +175,12 @@ class SmallMatrix(Leaf):
         return [out[..., e - r : e, :] for e, r in zip(ends, self.rows.sizes)]
 
 
-def _gather(parents: tuple[int, ...], edges: list[Any], x: Blocks) -> Blocks:
+def _gather(tree: Tree, edges: list[Any], x: Blocks) -> Blocks:
     def step(gathered: Any, E: Any, x: Any) -> Any:
         y = x if isinstance(gathered, int) else plus(x, gathered)
         return _zero_if_none(act(E, y)), y
 
-    return inward(parents, step, 0, edges, x)
+    return tree.inward(step, 0, edges, x)
 
 
 def _zero_if_none(x: Any) -> Any:

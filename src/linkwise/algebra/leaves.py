@@ -238,7 +238,7 @@ class Leaves(MotionLeaves):
 
         if self.is_default:
             return articulated(self.links)
-        none = [None] * len(self.links.parents)
+        none = [None] * len(self.links.tree)
         Gamma, coupling = self._measurement
         links = replace(
             self.links,
@@ -376,7 +376,7 @@ class Leaves(MotionLeaves):
 
         zero = arrays.zeros((6, 6), like=self.values)
         inner = self.Upsilon.blocks  # type: ignore[attr-defined]
-        return [adjoint_congruence(x, zero if p < 0 else inner[p]) for x, p in zip(self.links.phi, self.model.parents)]
+        return [adjoint_congruence(x, U) for x, U in zip(self.links.phi, self.links.tree.at_parents(inner, zero))]
 
     # --- rotors ------------------------------------------------------------------------------------
 

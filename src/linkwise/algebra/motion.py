@@ -157,9 +157,10 @@ class MotionLeaves:
             links, alpha, own = self.links, self._accelerations, self._velocities
             base = base_acceleration(self.model, self.values)
             out = []
-            for k, (p, phi, H, rate) in enumerate(zip(links.parents, links.phi, links.H, self._parent_rates())):
+            inboard = links.tree.at_parents(alpha, base)
+            for k, (phi, H, rate) in enumerate(zip(links.phi, links.H, self._parent_rates())):
                 V_plus = own[k] - H.mT @ self._rates[k]
-                alpha_plus = phi.T @ (base if p < 0 else alpha[p])
+                alpha_plus = phi.T @ inboard[k]
                 out.append(cross_motion(alpha_plus, H.mT) + cross_motion(V_plus, rate))
             return out
 

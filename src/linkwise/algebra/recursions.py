@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, congruence
-from ..sweeps import inward, outward
 from .blocks import dense_block
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
             S = gathered + x
             return left @ (right @ S.mT).mT, S
 
-        return inward(op.model.parents, gather, 0, psi, op.links.phi, driven)
+        return op.model.tree.inward(gather, 0, psi, op.links.phi, driven)
     back = [x.inverse().matrix.mT for x in op.links.phi]
     left, right = {
         "ψ*ψ": (psi, psi),
@@ -47,7 +46,7 @@ def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
     def spread(S: Any, left: Array, right: Array, x: Array) -> Any:
         return x if S is None else left.mT @ S @ right + x
 
-    return outward(op.model.parents, spread, None, left, right, driven)
+    return op.model.tree.outward(spread, None, left, right, driven)
 
 
 def _gathered(op: Leaves, blocks: list[Any]) -> list[Any]:
@@ -59,4 +58,4 @@ def _gathered(op: Leaves, blocks: list[Any]) -> list[Any]:
             return congruence(phi, total), total
         return phi @ (phi @ total.mT).mT, total  # X need not be symmetric
 
-    return inward(op.model.parents, step, 0, op.links.phi, blocks)
+    return op.model.tree.inward(step, 0, op.links.phi, blocks)

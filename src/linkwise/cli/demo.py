@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import FileError
-from ..whole_files import refuse_unwritable
+from ..whole_files import refuse_unwritable, write_figure
 from .arguments import load_robot
 from .command import Command, Output
 
@@ -52,7 +52,7 @@ def _draw(motion: Any, output: Path, out: Output) -> None:
         missing = isinstance(e, ModuleNotFoundError) and (e.name or "").partition(".")[0] == "matplotlib"
         out.say(NO_MATPLOTLIB if missing else f"No picture: matplotlib cannot be used ({e})")
         return
-    demo_picture.save(demo_picture.draw(motion), output)
+    write_figure(output, demo_picture.draw(motion))
     out.say(f"Picture: {output}")
     out.give(picture=str(output))
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, LinkwiseError, UnknownNameError, UntraceableError, did_you_mean
+from ..errors import InputError, LinkwiseError, UnknownNameError, did_you_mean
 from ..model.model import Model
 from ..model.normal_form import normal_form
 from .program.frame_freedom import computes_the_same
@@ -96,23 +96,14 @@ def compile_function(
 def _traced(
     function: Callable[..., Any], robot: Robot, sizes: Mapping[str, int] | None, parameters: Sequence[str]
 ) -> Program:
-    """A user's function traced, in the frames that make it shortest; what symbols cannot do is named."""
-    try:
-        program = trace(robot, function, sizes=sizes, parameters=parameters)
-        if parameters:
-            return program
-        forms = (normal_form(robot)[0], normal_form(robot, slide=False)[0])
-        others = (_traced_if_possible(form, function, sizes) for form in forms)
-        same = [other for other in others if other is not None and computes_the_same(program, other, robot)]
-        return min([program, *same], key=lambda p: p.operations.total)
-    except (TypeError, AttributeError) as e:
-        if isinstance(e, UntraceableError):
-            raise
-        name = getattr(function, "__name__", "the function")
-        raise UntraceableError(
-            f"{name} does something that symbols cannot: {e}. Arithmetic, sqrt, sin, cos, tan, exp, log, arctan2, abs,"
-            " whole and half powers, matrix products and everything of linkwise can be traced"
-        ) from e
+    """A user's function traced, in the frames that make it shortest."""
+    program = trace(robot, function, sizes=sizes, parameters=parameters)
+    if parameters:
+        return program
+    forms = (normal_form(robot)[0], normal_form(robot, slide=False)[0])
+    others = (_traced_if_possible(form, function, sizes) for form in forms)
+    same = [other for other in others if other is not None and computes_the_same(program, other, robot)]
+    return min([program, *same], key=lambda p: p.operations.total)
 
 
 def _traced_if_possible(form: Model, function: Callable[..., Any], sizes: Mapping[str, int] | None) -> Program | None:

@@ -8,7 +8,7 @@ model of C is needed. The papers leave gravity out; here it is compensated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class RateFeedback(Law):
     """
 
     gain: Any
+    _: KW_ONLY
     base_forces: bool = False
 
     def __post_init__(self) -> None:
@@ -63,6 +64,7 @@ class ConfigurationControl(Law):
     frame: Any
     position: Any
     rotation: Any = None
+    _: KW_ONLY
     damping: Any = 1.0
     position_gain: float = 1.0
     orientation_gain: float = 0.0
@@ -82,12 +84,12 @@ class ConfigurationControl(Law):
 
     def forces(self, t: Any, q: Array, v: Array) -> Array:
         damping = self.robot.joint_forces(q, -self.damping * self.robot.total_rates(q, v))
-        force = self.robot.jacobian_force(q, self.frame, self.force(q))
+        force = self.robot.jacobian_force(q, self.force(q), self.frame)
         return damping + force + self.robot.gravity_force(q)
 
     def working_forces(self, t: Any, q: Any, v: Any) -> Array:
         """ε as (8.6) has it, (..., nv), without gravity's compensation."""
-        pull = self.robot.working_forces(q, self.robot.jacobian_force(q, self.frame, self.force(q)))
+        pull = self.robot.working_forces(q, self.robot.jacobian_force(q, self.force(q), self.frame))
         return pull - self.damping * self.robot.total_rates(q, v)
 
     def force(self, q: Any) -> Array:

@@ -10,7 +10,7 @@ I − J*J̄*, written out here so that it costs one Newton–Euler run. Λ⁻¹ 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +60,7 @@ class OperationalSpace(Law):
 
     frame: Any
     goal: FrameGoal | Callable[[Any], FrameGoal]
+    _: KW_ONLY
     stiffness: float = 100.0
     damping: float | None = None
     posture: Any = None

@@ -11,7 +11,7 @@ reference have in common.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,7 @@ class TrackingLaw(Law):
     reference: Any
     Kp: Any
     Kd: Any
+    _: KW_ONLY
     base_forces: bool = False
 
     def __post_init__(self) -> None:

@@ -1,0 +1,1 @@
+"""What ``linkwise demo`` tells and draws of a robot."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ from matplotlib.figure import Figure
 
 from ..robot.robot import Robot
 from ..view.style import COLOURS, GRID, INK, KINETIC, PALE, POTENTIAL, TOTAL
-from ..whole_files import write_bytes
 from .story import Fall, floats
 
 SHOWN_INSTANTS = 7
@@ -39,13 +36,6 @@ def draw(fall: Fall) -> Figure:
     _draw_energy(figure.add_subplot(energy[0]), fall)
     _draw_factors(figure, factors[0], fall)
     return figure
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write the figure whole or not at all."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=path.suffix[1:].lower())
-    write_bytes(path, buffer.getvalue())
 
 
 # --- the motion in space -----------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from .. import arrays
 from ..arrays import Array
 from ..errors import SingularError
 from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
-from ..sweeps import inward, outward, unzip
+from ..sweeps import unzip
 from .links import Links
 
 MASS = "the mass matrix"
@@ -55,7 +55,7 @@ def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS, t
         kept = riccati_step(P, H, Gamma, s, name, what, threshold)
         return congruence(phi, kept[-1]), kept
 
-    kept = inward(links.parents, step, 0, links.phi, links.H, X, Gamma, s, links.names)
+    kept = links.tree.inward(step, 0, links.phi, links.H, X, Gamma, s, links.names)
     return Articulated(*unzip(kept, 5))
 
 
@@ -161,7 +161,7 @@ def colour(links: Links, art: Articulated, epsilon: list[Array]) -> list[Array]:
     def step(z: Any, phi: Transform, H: Array, G: Array, epsilon: Array) -> Any:
         return phi @ (z + G @ epsilon), _plus(epsilon, H, z)
 
-    return inward(links.parents, step, 0, links.phi, links.H, art.G, epsilon)
+    return links.tree.inward(step, 0, links.phi, links.H, art.G, epsilon)
 
 
 def whiten(links: Links, art: Articulated, y: list[Array]) -> list[Array]:
@@ -171,7 +171,7 @@ def whiten(links: Links, art: Articulated, y: list[Array]) -> list[Array]:
         epsilon = _plus(y, -H, z)
         return phi @ (z + G @ epsilon), epsilon
 
-    return inward(links.parents, step, 0, links.phi, links.H, art.G, y)
+    return links.tree.inward(step, 0, links.phi, links.H, art.G, y)
 
 
 def smooth(links: Links, art: Articulated, nu: list[Array]) -> tuple[list[Array], list[Array]]:
@@ -184,7 +184,7 @@ def smooth(links: Links, art: Articulated, nu: list[Array]) -> tuple[list[Array]
 
     width = nu[0].shape[-1] if nu else 1
     start = (None, arrays.zeros((6, width), like=links.q))
-    values = outward(links.parents, step, start, links.phi, links.H, art.G, nu)
+    values = links.tree.outward(step, start, links.phi, links.H, art.G, nu)
     return unzip(values, 2)
 
 
@@ -205,4 +205,4 @@ def compliances(links: Links, art: Articulated) -> list[Array]:
         return arrays.symmetric(tau_bar.mT @ carried @ tau_bar + H.mT @ D_inverse @ H)
 
     start = arrays.zeros((6, 6), like=links.q)
-    return outward(links.parents, step, start, links.phi, links.H, art.G, art.D_inverse)
+    return links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse)

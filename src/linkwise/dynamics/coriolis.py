@@ -15,7 +15,6 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross_motion, cross_motion_matrix, skew
-from ..sweeps import ancestors, inward
 from .inverse import composite_inertias
 from .links import Links, evaluate, velocities
 
@@ -77,7 +76,7 @@ def _rates_with_rotors(model: Model, links: Links, V: list[Array], beta: list[Ar
     """M̂ of every body; a spinning rotor adds −½β s̃ to the angular block of the body that carries it."""
     out = [inertia_rate(M, v) for M, v in zip(links.M, V)]
     for k, c in enumerate(model.constants(links.q.dtype)):
-        p = links.parents[k]
+        p = links.tree.parent(k)
         if c.spin is not None and p >= 0:
             gyro = -0.5 * skew(c.spin) * beta[k]  # its other half is in the column of joint k
             zero = gyro * 0.0
@@ -92,7 +91,7 @@ def _composite(links: Links, X: list[Array]) -> list[Array]:
         total = gathered + x
         return phi @ arrays.transpose(phi @ arrays.transpose(total)), total
 
-    return inward(links.parents, step, 0, links.phi, X)
+    return links.tree.inward(step, 0, links.phi, X)
 
 
 def _walk(
@@ -100,7 +99,7 @@ def _walk(
 ) -> None:
     """C(j,k) = H(j)φX and C(k,j) = (φY₁)*Ḣ*(j) + (φY₂)*H*(j) for every j inboard of k (LD (3.8))."""
     outer = k
-    for j in ancestors(links.parents, k):
+    for j in links.tree.inboard(k):
         X, Y1, Y2 = links.phi[outer] @ X, links.phi[outer] @ Y1, links.phi[outer] @ Y2
         if links.sizes[j]:
             blocks[j, k] = links.H[j] @ X
@@ -117,14 +116,14 @@ def _rotor_rows(
     symmetric in v and w, so that C stays the matrix of Christoffel symbols.
     """
     for k, c in enumerate(model.constants(links.q.dtype)):
-        p = links.parents[k]
+        p = links.tree.parent(k)
         if c.spin is None or p < 0:
             continue
         zero = arrays.zeros((3, 1), like=links.q)
         spin = arrays.concatenate([c.spin[..., :, None], zero], axis=-2)
         turning = arrays.concatenate([0.5 * skew(V[p][..., :3, 0]) @ c.spin[..., :, None], zero], axis=-2)
         outer = -1
-        for j in [p, *ancestors(links.parents, p)]:
+        for j in links.tree.path(p)[::-1]:
             if outer >= 0:
                 spin, turning = links.phi[outer] @ spin, links.phi[outer] @ turning
             if links.sizes[j]:

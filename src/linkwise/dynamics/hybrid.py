@@ -8,7 +8,7 @@ from typing import Any
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, congruence
-from ..sweeps import inward, outward, unzip
+from ..sweeps import unzip
 from .articulated import riccati_step
 from .forward.articulated_body import prepare
 
@@ -24,7 +24,7 @@ def hybrid(
     x = prepare(model, q, v, tau, external)
     links = x.links
     driven = set(prescribed)
-    given = [k in driven for k in range(len(links.parents))]
+    given = [k in driven for k in range(len(links.tree))]
     beta_dot_given = links.split(a)
 
     def step(
@@ -41,7 +41,7 @@ def hybrid(
         return (congruence(phi, P_plus), phi @ (z + G @ epsilon)), (P, z, D_inverse @ epsilon, G)
 
     data = (links.phi, links.H, links.M, links.Gamma, links.s, links.names, x.a, x.b, x.T, beta_dot_given, given)
-    P, z, nu, G = unzip(inward(links.parents, step, (0, 0), *data), 4)
+    P, z, nu, G = unzip(links.tree.inward(step, (0, 0), *data), 4)
 
     def back(outer: Any, phi: Transform, H: Array, P: Array, z: Array, nu: Any, G: Any, *rest: Any) -> Any:
         a, T, beta_dot, Gamma, s = rest
@@ -55,5 +55,5 @@ def hybrid(
         return alpha_plus + H.mT @ beta_dot + a, beta_dot, T
 
     data = (links.phi, links.H, P, z, nu, G, x.a, x.T, beta_dot_given, links.Gamma, links.s)
-    _, beta_dot, T = unzip(outward(links.parents, back, (x.base, None, None), *data), 3)
+    _, beta_dot, T = unzip(links.tree.outward(back, (x.base, None, None), *data), 3)
     return links.join(beta_dot), links.join(T)

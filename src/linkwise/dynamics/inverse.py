@@ -8,7 +8,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, congruence
-from ..sweeps import inward, outward, unzip
+from ..sweeps import unzip
 from .links import (
     Links,
     accelerations,
@@ -68,15 +68,17 @@ def inertia_forces(
         return phi @ f, (T, f)
 
     pairs = list(zip(beta_dot, alpha_plus))
-    kept = inward(links.parents, step, 0, links.phi, links.H, links.M, links.Gamma, links.s, pairs, alpha, b)
+    kept = links.tree.inward(step, 0, links.phi, links.H, links.M, links.Gamma, links.s, pairs, alpha, b)
     return unzip(kept, 2)
 
 
 def _carried(links: Links, alpha: list[Array], base: Array) -> list[Any]:
     """α⁺(k) = φ*(k+1,k) α(k+1), only where a gyroscopic rotor needs it."""
+    if all(s is None for s in links.s):
+        return links.s
     return [
-        None if s is None else phi.T @ (base if p < 0 else alpha[p])
-        for s, phi, p in zip(links.s, links.phi, links.parents)
+        None if s is None else phi.T @ inboard
+        for s, phi, inboard in zip(links.s, links.phi, links.tree.at_parents(alpha, base))
     ]
 
 
@@ -99,7 +101,7 @@ def external_force(model: Model, q: Array, external: Array) -> Array:
         return phi @ total, H @ total
 
     forces = split_forces(external) or []
-    return links.join(inward(links.parents, step, 0, links.phi, links.H, forces))
+    return links.join(links.tree.inward(step, 0, links.phi, links.H, forces))
 
 
 def composite_inertias(links: Links) -> list[RigidInertia]:
@@ -109,7 +111,7 @@ def composite_inertias(links: Links) -> list[RigidInertia]:
         R = gathered + M
         return congruence(phi, R), R
 
-    return inward(links.parents, step, 0, links.phi, links.M)
+    return links.tree.inward(step, 0, links.phi, links.M)
 
 
 def composite_body(model: Model, q: Array, v: Array, a: Array, external: Array | None = None) -> Array:
@@ -131,7 +133,7 @@ def composite_body(model: Model, q: Array, v: Array, a: Array, external: Array |
         passed = y + R @ own
         return phi @ (passed if s is None else passed + s @ beta_dot), y
 
-    y = inward(links.parents, inner, 0, links.phi, R, own, b, links.s, beta_dot)
+    y = links.tree.inward(inner, 0, links.phi, R, own, b, links.s, beta_dot)
 
     def outer(
         state: Any, phi: Transform, H: Array, R: RigidInertia, own: Array, y: Array, Gamma: Any, s: Any, beta_dot: Array
@@ -144,7 +146,7 @@ def composite_body(model: Model, q: Array, v: Array, a: Array, external: Array |
         return alpha, T
 
     start = (base_acceleration(model, q), None)
-    kept = outward(links.parents, outer, start, links.phi, links.H, R, own, y, links.Gamma, links.s, beta_dot)
+    kept = links.tree.outward(outer, start, links.phi, links.H, R, own, y, links.Gamma, links.s, beta_dot)
     return links.join([T for _, T in kept])
 
 

@@ -15,14 +15,13 @@ from ..arrays import Array
 from ..errors import InputError, SingularError
 from ..model.model import Model
 from ..spatial import Transform, adjoint_congruence, congruence, cross
-from ..sweeps import ancestors, outward
 from .articulated import riccati
 from .links import Links, accelerations, coriolis_accelerations, evaluate, no_motion, velocities
 
 
 def body_poses(links: Links) -> list[Transform]:
     """The pose of every body in the world: φ(0, k) = φ(0, p) φ(p, k)."""
-    return outward(links.parents, lambda outer, phi: outer.compose(phi), _identity(links.q), links.phi)
+    return links.tree.outward(lambda outer, phi: outer.compose(phi), _identity(links.q), links.phi)
 
 
 def _identity(q: Array) -> Transform:
@@ -155,7 +154,7 @@ def jacobian(model: Model, q: Array, frame: Any, axes: str = "world") -> Array:
     columns = [arrays.zeros((6, r), like=q) for r in links.sizes]
     if body >= 0:
         X = tip  # φ(k, 0)
-        for k in [body, *ancestors(links.parents, body)]:
+        for k in links.tree.path(body)[::-1]:
             columns[k] = X.T @ links.H[k].mT
             X = links.phi[k].compose(X)
     return links.join_columns(columns, 6)
@@ -178,7 +177,7 @@ def jacobian_inner(model: Model, q: Array, frame: Any) -> Array:
     blocks: dict[tuple[int, int], Array] = {}
     R: Any = arrays.eye(6, like=q)
     move = tip
-    path = [] if body < 0 else [body, *ancestors(links.parents, body)]
+    path = [] if body < 0 else links.tree.path(body)[::-1]
     for i, k in enumerate(path):
         R = congruence(move, R)
         X = R @ links.H[k].mT

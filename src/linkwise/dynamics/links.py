@@ -7,7 +7,7 @@ link forces are the same in both conventions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,14 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
-from ..sweeps import at_parents, outward
+from ..sweeps import Pairs, Tree
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
     """The leaf quantities of every body at a configuration."""
 
-    parents: tuple[int, ...]
+    tree: Tree
     names: list[str]
     phi: list[Transform]  # φ(p, k)
     H: list[Array]  # (..., r, 6)
@@ -70,6 +70,10 @@ class Links:
             return arrays.zeros((*self.q.shape[:-1], height, 0), like=self.q)
         return arrays.concatenate(filled, axis=-1)
 
+    def matrix(self, diagonal: Sequence[Array], kept: Sequence[Pairs], flipped: Pairs | None, like: Array) -> Array:
+        """The joint-space matrix (..., nv, nv) of a diagonal and of what walks have kept (:meth:`.Tree.matrix`)."""
+        return self.tree.matrix(self.sizes, diagonal, kept, flipped, like)
+
 
 def evaluate(model: Model, q: Array) -> Links:
     """φ, H and M of every body at the configuration q (..., nq)."""
@@ -83,7 +87,7 @@ def evaluate(model: Model, q: Array) -> Links:
         H.append(arrays.transpose(c.kind.map(qk)))
         s.append(None if c.spin is None else _rotor_coupling(pose, c.spin))
     return Links(
-        parents=model.parents,
+        tree=model.tree,
         names=[b.name for b in model.bodies],
         phi=phi,
         H=H,
@@ -126,7 +130,7 @@ def velocity_step(V_parent: Array, phi: Transform, H: Array, beta: Array) -> Arr
 
 def velocities(links: Links, beta: list[Array]) -> list[Array]:
     """V = φ*H*β (Operator algebra paper §2, Unified formulation paper (21))."""
-    return outward(links.parents, velocity_step, at_rest(links.q), links.phi, links.H, beta)
+    return links.tree.outward(velocity_step, at_rest(links.q), links.phi, links.H, beta)
 
 
 def acceleration_step(A_parent: Array, phi: Transform, H: Array, beta_dot: Array, a: Array) -> Array:
@@ -136,7 +140,7 @@ def acceleration_step(A_parent: Array, phi: Transform, H: Array, beta_dot: Array
 
 def accelerations(links: Links, beta_dot: list[Array], a: list[Array], base: Array) -> list[Array]:
     """α = φ*(H*β̇ + a) (Unified formulation paper (21)), from the base's (pseudo) acceleration."""
-    return outward(links.parents, acceleration_step, base, links.phi, links.H, beta_dot, a)
+    return links.tree.outward(acceleration_step, base, links.phi, links.H, beta_dot, a)
 
 
 def coriolis_accelerations(model: Model, links: Links, V: list[Array], beta: list[Array]) -> list[Array]:
@@ -164,15 +168,33 @@ def applied_forces(
     model: Model, links: Links, V: list[Array], beta: list[Array], b: list[Array], external: list[Array] | None
 ) -> list[Array]:
     """b with what spinning rotors add, less external forces."""
-    b = list(b)
-    for k, c in enumerate(model.constants(links.q.dtype)):
-        p = links.parents[k]
-        if c.spin is not None and p >= 0:
-            moment = cross(V[p][..., :3, :], c.spin[..., :, None] * beta[k])
-            b[p] = b[p] + arrays.concatenate([moment, moment * 0.0], axis=-2)
+
+    def moment(spin: Array, V: Array, beta: Array) -> Array:
+        return cross(V[..., :3, :], spin * beta)
+
+    b = with_rotor_moments(links, b, spinning_rotors(model, links, V, beta), moment)
     if external is not None:
         b = [x - f for x, f in zip(b, external)]
     return b
+
+
+def spinning_rotors(model: Model, links: Links, V: list[Array], *others: list[Array]) -> list[Any]:
+    """(s, V(p), others(k)) at joints whose rotor turns with a moving parent p, s (..., 3, 1) in p's axes; else None."""
+    spins = [c.spin for c in model.constants(links.q.dtype)]
+    if all(spin is None for spin in spins):
+        return [None] * len(spins)
+    inboard = links.tree.at_parents(V, at_rest(links.q))
+    return [
+        None if spin is None or links.tree.on_world(k) else (spin[..., :, None], inboard[k], *(x[k] for x in others))
+        for k, spin in enumerate(spins)
+    ]
+
+
+def with_rotor_moments(links: Links, b: list[Array], rotors: list[Any], moment: Callable[..., Array]) -> list[Array]:
+    """b with the moments that rotors ask of the bodies that carry them."""
+    asked = [None if x is None else moment(*x) for x in rotors]
+    passed = [None if x is None else arrays.concatenate([x, x * 0.0], axis=-2) for x in asked]
+    return [x if isinstance(y, int) else x + y for x, y in zip(b, links.tree.from_children(passed))]
 
 
 # --- the papers' own convention: classical accelerations ---------------------------------------------
@@ -184,7 +206,7 @@ def classical_coriolis(model: Model, links: Links, V: list[Array], beta: list[Ar
     angular  ω × ω_rel,    linear  R*(ω(p) × (ω(p) × l)) + (2ω − ω_rel) × u,    [ω_rel; u] = H*β.
     """
     out = []
-    inboard = at_parents(links.parents, V, at_rest(links.q))
+    inboard = links.tree.at_parents(V, at_rest(links.q))
     for k, c in enumerate(model.constants(links.q.dtype)):
         relative = links.H[k].mT @ beta[k]
         turning, sliding = relative[..., :3, :], relative[..., 3:, :]

@@ -9,10 +9,8 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import Transform
-from ..sweeps import inward_from_each
 from .articulated import articulated, colour, whiten
 from .inverse import composite_inertias, mass_times
-from .joint_matrix import joint_matrix
 from .links import Links, evaluate
 
 
@@ -29,21 +27,18 @@ def symmetry_based(model: Model, q: Array) -> Array:
     the other triangle is the mirror image.
     """
     links = evaluate(model, q)
-    return _from_forces(links, [_subtree_force(model, links, k) if r else None for k, r in enumerate(links.sizes)])
+    return _from_forces(links, [_subtree_force(links, k) if r else None for k, r in enumerate(links.sizes)])
 
 
-def _subtree_force(model: Model, links: Links, k: int) -> Array:
+def _subtree_force(links: Links, k: int) -> Array:
     """f(k) for α(k) = H*(k), everything outboard of joint k moving as one."""
+    tree, outboard = links.tree, links.tree.outboard(k)
     alpha = {k: links.H[k].mT}
-    order = [k]
-    for j in order:
-        for c in model.children[j]:
-            alpha[c] = links.phi[c].T @ alpha[j]
-            order.append(c)
-    f = {j: links.M[j] @ alpha[j] for j in order}
-    for j in reversed(order[1:]):
-        p = links.parents[j]
-        f[p] = f[p] + links.phi[j] @ f[j]
+    for j in outboard:
+        alpha[j] = links.phi[j].T @ alpha[tree.parent(j)]
+    f = {j: links.M[j] @ x for j, x in alpha.items()}
+    for j in reversed(outboard):
+        f[tree.parent(j)] = f[tree.parent(j)] + links.phi[j] @ f[j]
     return f[k]
 
 
@@ -72,8 +67,8 @@ def _from_forces(links: Links, f: Sequence[Array | None]) -> Array:
         own = x if x is None else arrays.symmetric(H @ x)
         diagonal.append(own if Gamma is None else own + Gamma)
         starts.append(x if x is None else phi @ (x if s is None else x + s))
-    kept = inward_from_each(links.parents, step, starts, links.phi, links.H)
-    return joint_matrix(links, diagonal, [kept], None, like=links.q)
+    kept = links.tree.inward_from_each(step, starts, links.phi, links.H)
+    return links.matrix(diagonal, [kept], None, like=links.q)
 
 
 METHODS = {"composite": composite, "symmetric": symmetry_based, "direct": direct}

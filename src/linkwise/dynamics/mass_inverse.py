@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import Transform, adjoint_congruence
-from ..sweeps import Loop, ancestors, inward_from_each, outward, outward_from_each, unzip
+from ..sweeps import unzip
 from .articulated import Articulated, articulated, with_exact_rows
-from .joint_matrix import joint_matrix
 from .links import Links, evaluate
 
 
@@ -42,8 +40,8 @@ def inverse_by_paths(model: Model, q: Array) -> Array:
         column, lam = _smoothed_path(links, art, k, nu)
         for i in range(k):
             if links.sizes[i] and i not in column:
-                shared = _shared(links.parents, i, lam)
-                if shared >= 0:
+                shared = next((c for c in links.tree.inboard(i) if c in lam), None)
+                if shared is not None:
                     column[i] = -arrays.transpose(arriving[i][shared]) @ lam[shared]
         for i, block in column.items():
             blocks[i, k] = block
@@ -56,7 +54,7 @@ def _whitened_path(links: Links, art: Articulated, k: int) -> tuple[dict[int, Ar
     """x(j) = z arriving at the bodies j inboard of k for ε(k) = I, and ν = D⁻¹ε there and at k."""
     nu, x = {k: art.D_inverse[k]}, {}
     z_plus, outer = art.G[k], k
-    for j in ancestors(links.parents, k):
+    for j in links.tree.inboard(k):
         x[j] = links.phi[outer] @ z_plus
         epsilon = -links.H[j] @ x[j]
         nu[j] = art.D_inverse[j] @ epsilon
@@ -72,23 +70,15 @@ def _smoothed_path(
     """β̇ and λ from the base to k."""
     column: dict[int, Array] = {}
     lam: dict[int, Array] = {}
-    for j in reversed([k, *ancestors(links.parents, k)]):
-        p = links.parents[j]
-        if p < 0:
-            column[j] = nu[j]
-            lam[j] = links.H[j].mT @ nu[j]
-        else:
-            carried = links.phi[j].T @ lam[p]
-            column[j] = nu[j] - art.G[j].mT @ carried
-            lam[j] = carried + links.H[j].mT @ column[j]
+    base, *rest = links.tree.path(k)
+    column[base], lam[base] = nu[base], links.H[base].mT @ nu[base]
+    inner = base
+    for j in rest:
+        carried = links.phi[j].T @ lam[inner]
+        column[j] = nu[j] - art.G[j].mT @ carried
+        lam[j] = carried + links.H[j].mT @ column[j]
+        inner = j
     return column, lam
-
-
-def _shared(parents: Sequence[int], i: int, path: Mapping[int, Any]) -> int:
-    """The nearest body inboard of i that lies on a path; −1 where there is none."""
-    while i >= 0 and i not in path:
-        i = parents[i]
-    return i
 
 
 def inverse_by_rows(model: Model, q: Array) -> Array:
@@ -105,10 +95,10 @@ def inverse_by_rows(model: Model, q: Array) -> Array:
         return phi @ past_joint(W, H, G), W
 
     data = (links.phi, links.H, art.G)
-    W = inward_from_each(links.parents, inboard, [phi @ G if G.shape[-1] else None for phi, _, G in zip(*data)], *data)
+    W = links.tree.inward_from_each(inboard, [phi @ G if G.shape[-1] else None for phi, _, G in zip(*data)], *data)
     starts = [u if r else None for u, r in zip(U, links.sizes)]
-    kept = outward_from_each(links.parents, next_row, starts, lambda a, i: -(W[a, i].mT @ Upsilon[a]), *data)
-    return joint_matrix(links, L, [kept], None, like=q)
+    kept = links.tree.outward_from_each(next_row, starts, lambda a, i: -(W[a, i].mT @ Upsilon[a]), *data)
+    return links.matrix(L, [kept], None, like=q)
 
 
 def past_joint(X: Array, H: Array, G: Array) -> Array:
@@ -134,7 +124,7 @@ def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array
         return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)
 
     start = (None, None, arrays.zeros((6, 6), like=links.q))
-    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, art.D_inverse), 3)
+    return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse), 3)
 
 
 METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_rows}
@@ -144,7 +134,7 @@ _LONG = 14  # links of a chain from which rows take fewer operations than paths
 
 
 def quickest(model: Model) -> str:
-    """The method with the fewest operations for this robot, by its structure; loops know rows alone."""
-    parents = model.parents
-    is_chain = len(set(parents)) == len(parents)
-    return "rows" if isinstance(parents, Loop) or (is_chain and len(parents) >= _LONG) else "paths"
+    """The method with the fewest operations for this robot, by its structure; rows where no path can be followed."""
+    tree = model.tree
+    by_paths = tree.has_single_bodies and not (tree.is_chain and len(tree) >= _LONG)
+    return "paths" if by_paths else "rows"

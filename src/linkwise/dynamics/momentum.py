@@ -13,7 +13,16 @@ from ..model.model import Model
 from ..spatial import RigidInertia, Transform, congruence
 from .inverse import composite_inertias
 from .kinematics import body_poses
-from .links import Links, accelerations, coriolis_accelerations, evaluate, gyroscopic_forces, no_motion, velocities
+from .links import (
+    Links,
+    accelerations,
+    coriolis_accelerations,
+    evaluate,
+    gyroscopic_forces,
+    no_motion,
+    spinning_rotors,
+    velocities,
+)
 
 
 def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
@@ -21,13 +30,14 @@ def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
     links = evaluate(model, q)
     beta = links.split(v)
     V = velocities(links, beta)
+    rotors = spinning_rotors(model, links, V)
     total: Any = arrays.zeros(q.shape[:-1], like=q)
     for k, (M, x) in enumerate(zip(links.M, V)):
         total = total + 0.5 * (x.mT @ (M @ x))[..., 0, 0]
         if links.Gamma[k] is not None:
             total = total + 0.5 * (beta[k].mT @ (links.Gamma[k] @ beta[k]))[..., 0, 0]
-        if links.s[k] is not None and links.parents[k] >= 0:
-            carried = links.phi[k].T @ V[links.parents[k]]
+        if rotors[k] is not None:
+            carried = links.phi[k].T @ rotors[k][1]
             total = total + (links.s[k].mT @ carried @ beta[k])[..., 0, 0]
     return total
 
@@ -70,7 +80,7 @@ def _momentum_matrix(links: Links) -> Array:
     columns = []
     for k, R in enumerate(composite_inertias(links)):
         column = R @ links.H[k].mT
-        if links.s[k] is not None and links.parents[k] >= 0:  # s is a pure moment: its point does not matter
+        if links.s[k] is not None and not links.tree.on_world(k):  # s is a pure moment: its point does not matter
             column = column + links.s[k]
         columns.append(poses[k] @ column)
     return links.join_columns(columns, 6)

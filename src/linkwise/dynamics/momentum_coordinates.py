@@ -18,7 +18,6 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross_force
-from ..sweeps import inward, outward
 from .links import Links, base_acceleration, evaluate, velocities
 
 
@@ -27,7 +26,7 @@ def momentum_force(model: Model, q: Array, v: Array) -> Array:
     links = evaluate(model, q)
     beta = links.split(v)
     V = velocities(links, beta)
-    gravity = outward(links.parents, lambda above, phi: phi.T @ above, base_acceleration(model, q), links.phi)
+    gravity = links.tree.outward(lambda above, phi: phi.T @ above, base_acceleration(model, q), links.phi)
 
     outboard = _outboard(links, V, beta, gravity)
     rates = []
@@ -48,4 +47,4 @@ def _outboard(links: Links, V: list[Array], beta: list[Array], gravity: list[Arr
 
     spinning = [None if s is None else s @ b for s, b in zip(links.s, beta)]
     nothing = arrays.zeros((6, 1), like=links.q)
-    return inward(links.parents, step, (nothing, nothing), links.phi, links.M, V, gravity, spinning)
+    return links.tree.inward(step, (nothing, nothing), links.phi, links.M, V, gravity, spinning)

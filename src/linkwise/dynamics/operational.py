@@ -17,7 +17,6 @@ from ..arrays import Array
 from ..errors import SingularError
 from ..model.model import Model
 from ..spatial import Transform
-from ..sweeps import inward
 from .articulated import Articulated, articulated, compliances, smooth
 from .forward.articulated_body import articulated_body
 from .kinematics import frame_acceleration, tip_transform
@@ -94,7 +93,7 @@ def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tu
     body, tip = tip_transform(model, links, frame)
     if body < 0:
         return arrays.zeros((model.nv,), like=q), arrays.zeros((6,), like=q)
-    at_tip: list[Any] = [0] * len(links.parents)
+    at_tip: list[Any] = [0] * len(links.tree)
     at_tip[body] = tip @ force[..., None]
 
     def step(gathered: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, f: Any) -> Any:
@@ -103,7 +102,7 @@ def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tu
             return 0, arrays.zeros((H.shape[-2], 1), like=links.q)
         return phi @ (z - G @ (H @ z)), -(D_inverse @ (H @ z))
 
-    nu = inward(links.parents, step, 0, links.phi, links.H, art.G, art.D_inverse, at_tip)
+    nu = links.tree.inward(step, 0, links.phi, links.H, art.G, art.D_inverse, at_tip)
     delta, lam = smooth(links, art, nu)
     return links.join(delta), (tip.T @ lam[body])[..., 0]
 

@@ -18,9 +18,8 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, cross
-from ..sweeps import at_parents
 from .inverse import inertia_forces, split_forces
-from .links import Links, at_rest, base_acceleration, evaluate, velocities
+from .links import Links, at_rest, base_acceleration, evaluate, spinning_rotors, velocities, with_rotor_moments
 
 Moving = tuple[list[Array], list[Array]]  # velocities of the bodies (..., 6, 1) and of the joints (..., r, 1)
 
@@ -48,7 +47,7 @@ def _bias_accelerations(model: Model, links: Links, actual: Moving, reference: M
     where [ω̂; û] = H*β and [ω̂_r; û_r] = H*β_r are the joint's own. (LD (2.13): Ḣ* = V × H*.)
     """
     (V, beta), (V_r, beta_r) = actual, reference
-    inboard, inboard_r = (at_parents(links.parents, x, at_rest(links.q)) for x in (V, V_r))
+    inboard, inboard_r = (links.tree.at_parents(x, at_rest(links.q)) for x in (V, V_r))
     out = []
     for k, c in enumerate(model.constants(links.q.dtype)):
         own, own_r = links.H[k].mT @ beta[k], links.H[k].mT @ beta_r[k]
@@ -72,23 +71,21 @@ def _bias_force(M: RigidInertia, w: Array, w_r: Array) -> Array:
 
 def _with_rotors(model: Model, links: Links, b: list[Array], actual: Moving, reference: Moving) -> list[Array]:
     """A rotor of momentum sβ asks the body p that carries it for ½(ω × sβ_r + ω_r × sβ): halves as in C."""
-    out = list(b)
     (V, beta), (V_r, beta_r) = actual, reference
-    for k, c in enumerate(model.constants(links.q.dtype)):
-        p = links.parents[k]
-        if c.spin is not None and p >= 0:
-            spin = c.spin[..., :, None]
-            moment = 0.5 * (cross(V[p][..., :3, :], spin * beta_r[k]) + cross(V_r[p][..., :3, :], spin * beta[k]))
-            out[p] = out[p] + arrays.concatenate([moment, moment * 0.0], axis=-2)
-    return out
+
+    def moment(spin: Array, V: Array, beta: Array, beta_r: Array, V_r: Array) -> Array:
+        return 0.5 * (cross(V[..., :3, :], spin * beta_r) + cross(V_r[..., :3, :], spin * beta))
+
+    inboard_r = links.tree.at_parents(V_r, at_rest(links.q))
+    return with_rotor_moments(links, b, spinning_rotors(model, links, V, beta, beta_r, inboard_r), moment)
 
 
 def _with_rotor_rows(model: Model, links: Links, T: list[Array], V: list[Array], V_r: list[Array]) -> list[Array]:
     """The rotor's own joint feels ½(ω × s)·ω_r; nothing where the two velocities are one."""
-    out = list(T)
-    for k, c in enumerate(model.constants(links.q.dtype)):
-        p = links.parents[k]
-        if c.spin is not None and p >= 0:
-            turning = cross(V[p][..., :3, :], c.spin[..., :, None] + 0.0 * V[p][..., :3, :])
-            out[k] = out[k] + 0.5 * arrays.transpose(turning) @ V_r[p][..., :3, :]
-    return out
+    rotors = spinning_rotors(model, links, V, links.tree.at_parents(V_r, at_rest(links.q)))
+    return [t if x is None else t + _rotor_row(*x) for t, x in zip(T, rotors)]
+
+
+def _rotor_row(spin: Array, V: Array, V_r: Array) -> Array:
+    turning = cross(V[..., :3, :], spin + 0.0 * V[..., :3, :])
+    return 0.5 * arrays.transpose(turning) @ V_r[..., :3, :]

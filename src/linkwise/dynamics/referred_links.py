@@ -42,14 +42,15 @@ def outward_motion(pose: Transform, X: Array) -> Array:
 
 def own_frames(links: Links) -> Placed:
     """Every body in its own frame."""
-    return Placed(links, [None] * len(links.parents))
+    return Placed(links, [None] * len(links.tree))
 
 
 def referred(links: Links, reference: Sequence[int]) -> Placed:
     """Body k in the frame of body ``reference[k]``; bodies with one reference must be connected."""
     at = _poses(links, reference)
     phi, H, M, s = [], [], [], []
-    for k, (p, pose) in enumerate(zip(links.parents, at)):
+    for k, pose in enumerate(at):
+        p = links.tree.parent(k)
         if p >= 0 and reference[p] == reference[k]:
             phi.append(_identity(links.q))
         else:
@@ -69,7 +70,8 @@ def _poses(links: Links, reference: Sequence[int]) -> list[Transform | None]:
     """The pose of every body in its reference frame, composed along the tree from the references."""
     found: dict[int, Transform | None] = {k: None for k, c in enumerate(reference) if c == k}
     neighbours: list[list[tuple[int, bool]]] = [[] for _ in reference]
-    for k, p in enumerate(links.parents):
+    for k in range(len(links.tree)):
+        p = links.tree.parent(k)
         if p >= 0 and reference[p] == reference[k]:
             neighbours[p].append((k, True))
             neighbours[k].append((p, False))

@@ -31,7 +31,7 @@ def moving(robot: Model) -> list[Body]:
 
 def urdf(robot: Model) -> str:
     """The robot as a URDF: revolute and prismatic joints, the root free or fixed, without what peers stumble over."""
-    far = Limits(-_FAR, _FAR, _FAR, _FAR)
+    far = Limits(-_FAR, _FAR, velocity=_FAR, effort=_FAR)
     bodies = tuple(
         replace(b, joint=replace(b.joint, limits=far, mimic=None)) if b.joint.kind.nv == 1 else b for b in robot.bodies
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import Transform, rotation_from_quaternion
+from ..values import fixed
 from .inertia import Inertia
 from .joints.kinds import (
     Custom,
@@ -243,7 +244,9 @@ def _random_limits(rng: np.random.Generator, kind: JointKind) -> Limits:
     ranges = ((-2, -0.5), (0.5, 2), (1, 5), (10, 100))
     low, high, speed, force = (rng.uniform(a, b, kind.nv) for a, b in ranges)
     # Position bounds mean nothing to a quaternion.
-    return Limits(low, high, speed, force) if kind.nq == kind.nv else Limits(velocity=speed, effort=force)
+    return (
+        Limits(low, high, velocity=speed, effort=force) if kind.nq == kind.nv else Limits(velocity=speed, effort=force)
+    )
 
 
 def _random_rotor(rng: np.random.Generator, kind: JointKind) -> Rotor | None:
@@ -251,7 +254,7 @@ def _random_rotor(rng: np.random.Generator, kind: JointKind) -> Rotor | None:
     if kind.nv == 0 or isinstance(kind, Free) or rng.random() < 0.5:
         return None
     axis = _direction(rng) if kind.nv == 1 and rng.random() < 0.5 else None
-    return Rotor(rng.uniform(2e-5, 2e-4), rng.uniform(5, 50), axis)
+    return Rotor(rng.uniform(2e-5, 2e-4), rng.uniform(5, 50), axis=axis)
 
 
 # --- random parts ----------------------------------------------------------------------------------
@@ -300,22 +303,22 @@ _SELDOM = {"free": 0.4, "fixed": 0.25}  # weights beside 1 for the other kinds
 
 def _rotations(rng: np.random.Generator, n: int) -> np.ndarray:
     """(n, 3, 3) rotations, uniform over all."""
-    return _frozen(rotation_from_quaternion(rng.normal(size=(n, 4))))
+    return fixed(rotation_from_quaternion(rng.normal(size=(n, 4))))
 
 
 def _offsets(rng: np.random.Generator, n: int) -> np.ndarray:
     """(n, 3) offsets of 0.2 … 0.6 m in any direction."""
     x = rng.normal(size=(n, 3))
-    return _frozen(x * (rng.uniform(0.2, 0.6, n) / np.linalg.norm(x, axis=1))[:, None])
+    return fixed(x * (rng.uniform(0.2, 0.6, n) / np.linalg.norm(x, axis=1))[:, None])
 
 
 def _inertias(rng: np.random.Generator, n: int) -> list[Inertia]:
     """n turned boxes of 0.5 … 2 kg with sides of 0.2 … 0.6 m, their centres up to 0.2 m off each way."""
     mass, squares = rng.uniform(0.5, 2.0, n), rng.uniform(0.2, 0.6, (n, 3)) ** 2
-    com, R = _frozen(rng.uniform(-0.2, 0.2, (n, 3))), _rotations(rng, n)
+    com, R = fixed(rng.uniform(-0.2, 0.2, (n, 3))), _rotations(rng, n)
     moments = mass[:, None] / 12.0 * (squares.sum(axis=1)[:, None] - squares)
     tensor = (R * moments[:, None, :]) @ R.swapaxes(-1, -2)
-    tensor = _frozen(0.5 * (tensor + tensor.swapaxes(-1, -2)))
+    tensor = fixed(0.5 * (tensor + tensor.swapaxes(-1, -2)))
     template = Inertia()
     return [_copy(template, mass=m, com=c, tensor=t) for m, c, t in zip(mass.tolist(), com, tensor)]
 
@@ -333,11 +336,6 @@ def _copy(part: P, **changes: Any) -> P:
     out = object.__new__(type(part))
     out.__dict__.update(part.__dict__, **changes)
     return out
-
-
-def _frozen(x: np.ndarray) -> np.ndarray:
-    x.setflags(write=False)
-    return x
 
 
 def _count(n: Any, what: str) -> int:

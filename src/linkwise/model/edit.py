@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InputError, ModelError
 from ..spatial import Transform
-from .inertia import Inertia
+from .inertia import Inertia, as_vector
 from .joints.kinds import Fixed, Free
 from .model import Model
 from .parts import Body, Frame, Joint, make_pose
@@ -192,6 +192,8 @@ def with_inertial_parameters(model: M, parameters: Any) -> M:
 
 def with_gravity(model: M, gravity: Any) -> M:
     """The robot under another gravity (3,) [m/s²]."""
+    if model.numbers is not None:
+        return model.with_constants(model.numbers, as_vector(gravity, "gravity"))
     return replace(model, gravity=gravity)
 
 

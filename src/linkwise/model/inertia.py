@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..spatial import RigidInertia, Transform, skew
+from ..values import ByValue
 
 
 def as_vector(value: Any, what: str, length: int = 3) -> np.ndarray:
@@ -46,7 +47,7 @@ def triangle_excess(tensor: np.ndarray) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Inertia:
+class Inertia(ByValue):
     """Mass [kg], centre of mass (3,) [m] and inertia tensor (3, 3) [kg m²] about the centre of mass.
 
     Position and tensor are in the axes of the body (its joint's frame). The tensor may also be given as

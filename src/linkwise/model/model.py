@@ -11,6 +11,8 @@ import numpy as np
 
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
+from ..sweeps import BodyTree, Tree
+from ..values import ByValue, digest, fixed, freeze, value_of
 from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
 from .parts import WORLD, Body, Frame, Joint
@@ -22,7 +24,7 @@ Self = TypeVar("Self", bound="Model")
 
 
 @dataclass(frozen=True, eq=False)
-class BodyConstants:
+class BodyConstants(ByValue):
     """The numbers of one body as the algorithms read them. Symbols may stand in for any of them."""
 
     placement: Transform
@@ -30,6 +32,9 @@ class BodyConstants:
     M: RigidInertia
     reflected: Any = None  # (nv, nv) reflected rotor inertia Γ, or None
     spin: Any = None  # (3,) gear · inertia · axis of a gyroscopic rotor, in the parent's axes, or None
+
+    def __post_init__(self) -> None:
+        freeze((self.placement, self.M, self.reflected, self.spin))
 
     def cast(self, dtype: Any) -> BodyConstants:
         def down(x: Any) -> Any:
@@ -41,10 +46,12 @@ class BodyConstants:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(ByValue):
     """A tree of bodies. Bodies are numbered base first: a parent comes before its children.
 
-    ``base`` is the inertia of the link bolted to the world; it matters only once the base floats.
+    ``base`` is the inertia of the link bolted to the world; it matters only once the base floats. All numbers that a
+    result depends on are fields: models are equal where they are, and copies, pickles and the keys of compiled code
+    hold them all.
     """
 
     name: str
@@ -55,8 +62,14 @@ class Model:
     base_name: str = "base"
     notes: tuple[str, ...] = ()  # what was odd about the file the robot came from
     visuals: tuple[Visual, ...] = ()  # what the bodies look like, where that is known
+    numbers: tuple[BodyConstants, ...] | None = None  # in place of those of the bodies; only with_constants gives them
 
     def __post_init__(self) -> None:
+        if self.numbers is not None:
+            raise ModelError(
+                f"robot {self.name!r} has other numbers than its bodies' own (with_constants), so that changed bodies"
+                " would not count; change the robot first, and give it other numbers then"
+            )
         object.__setattr__(self, "gravity", as_vector(self.gravity, "gravity"))
         object.__setattr__(self, "bodies", _sorted_base_first(self.name, tuple(self.bodies)))
         object.__setattr__(self, "extra_frames", tuple(self.extra_frames))
@@ -98,17 +111,19 @@ class Model:
         return {b.name: i for i, b in enumerate(self.bodies)}
 
     @cached_property
+    def tree(self) -> Tree:
+        """Who hangs on whom."""
+        return BodyTree(tuple(-1 if b.parent is None else self.body_index[b.parent] for b in self.bodies))
+
+    @property
     def parents(self) -> tuple[int, ...]:
         """The parent's index of every body; −1 for bodies held by the world."""
-        return tuple(-1 if b.parent is None else self.body_index[b.parent] for b in self.bodies)
+        return self.tree.parents
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        out: list[list[int]] = [[] for _ in self.bodies]
-        for i, p in enumerate(self.parents):
-            if p >= 0:
-                out[p].append(i)
-        return tuple(tuple(c) for c in out)
+        """The bodies that hang on every body."""
+        return tuple(self.tree.children(k) for k in range(len(self.bodies)))
 
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
@@ -135,16 +150,12 @@ class Model:
 
     def path(self, body: int) -> list[int]:
         """The bodies from the base out to ``body``, both included; empty for the world."""
-        out: list[int] = []
-        while body >= 0:
-            out.append(body)
-            body = self.parents[body]
-        return out[::-1]
+        return self.tree.path(body)
 
     @property
     def is_chain(self) -> bool:
         """Whether every body has at most one child and only one is held by the world."""
-        return all(p == i - 1 for i, p in enumerate(self.parents))
+        return self.tree.is_chain
 
     # --- names -------------------------------------------------------------------------------------
 
@@ -230,17 +241,17 @@ class Model:
         return self._limits(3)
 
     def _limits(self, which: int) -> np.ndarray:
-        return _fixed(j.limits.arrays(j.kind.nv)[which] for j in self.joints)
+        return _fixed_row(j.limits.arrays(j.kind.nv)[which] for j in self.joints)
 
     @cached_property
     def damping(self) -> np.ndarray:
         """(nv,) viscous damping [N m s/rad, N s/m], data only."""
-        return _fixed(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j in self.joints)
+        return _fixed_row(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j in self.joints)
 
     @cached_property
     def friction(self) -> np.ndarray:
         """(nv,) dry friction [N m, N], data only."""
-        return _fixed(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j in self.joints)
+        return _fixed_row(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j in self.joints)
 
     @cached_property
     def total_mass(self) -> float:
@@ -280,32 +291,43 @@ class Model:
 
     @cached_property
     def _constants(self) -> tuple[BodyConstants, ...]:
-        return tuple(_body_constants(b) for b in self.bodies)
+        return tuple(_body_constants(b) for b in self.bodies) if self.numbers is None else self.numbers
 
     @cached_property
     def _constants32(self) -> tuple[BodyConstants, ...]:
         return tuple(c.cast(np.float32) for c in self._constants)
 
-    def with_constants(self: Self, constants: Iterable[BodyConstants], gravity: Any = None) -> Self:
-        """This model with other numbers (or symbols) in place of its bodies' own, unchecked."""
-        clone = object.__new__(type(self))
-        for f in fields(self):
-            object.__setattr__(clone, f.name, getattr(self, f.name))
+    def with_constants(
+        self: Self, constants: Iterable[BodyConstants], gravity: Any = None, *, bodies: Sequence[Body] | None = None
+    ) -> Self:
+        """This model with other numbers (or symbols) in place of its bodies' own, unchecked.
+
+        ``gravity`` (3,) [m/s²], and ``bodies`` that stand in for its own, are unchecked too. Such a model cannot be
+        edited further: its bodies no longer say what it is.
+        """
+        changed = {"numbers": tuple(constants), "bodies": self.bodies if bodies is None else tuple(bodies)}
+        if len(changed["numbers"]) != len(changed["bodies"]):
+            raise InputError(
+                f"robot {self.name!r} has {len(changed['bodies'])} bodies, got constants of {len(changed['numbers'])}"
+            )
         if gravity is not None:
-            object.__setattr__(clone, "gravity", gravity)
-        clone.__dict__["_constants"] = tuple(constants)
+            changed["gravity"] = gravity
+        clone = type(self).__new__(type(self))
+        clone.__dict__.update(self.__getstate__() | changed)
         return clone
 
     def constants(self, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:
         """The numbers of every body, in the precision of the inputs they will meet."""
         return self._constants32 if dtype == np.float32 else self._constants
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Its fields alone: what was worked out from them (compiled code too) is not copied or pickled."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """What results depend on, as a key that is the same in every process.
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        None where it has none: a joint of a user's own class, whose name does not tell what it does.
+        """
+        counting = [f.name for f in fields(self) if f.compare and f.name not in ("notes", "visuals")]
+        return digest((type(self), *((name, value_of(getattr(self, name))) for name in counting)))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}>"
@@ -333,11 +355,9 @@ def _joined(parts: Iterable[Any]) -> np.ndarray:
     return np.concatenate(parts).astype(float) if parts else np.zeros(0)
 
 
-def _fixed(parts: Iterable[Any]) -> np.ndarray:
+def _fixed_row(parts: Iterable[Any]) -> np.ndarray:
     """As _joined, but read-only: it is kept with the model."""
-    out = _joined(parts)
-    out.setflags(write=False)
-    return out
+    return fixed(_joined(parts))
 
 
 def _some(names: Iterable[str]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
 from ..spatial import Transform, rotation_from_rpy
+from ..values import ByValue, fixed
 from .inertia import Inertia, as_number, as_vector
 from .joints.kinds import JointKind, unit_axis
 
@@ -32,12 +33,31 @@ def make_pose(at: Any = (0.0, 0.0, 0.0), rpy: Any = None, rotation: Any = None, 
             raise ModelError(f"the rotation of {what} must be a finite 3×3 matrix")
         if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
             raise ModelError(f"the rotation of {what} is not a rotation matrix (R R* ≠ I or det R < 0)")
-    R.setflags(write=False)
-    return Transform(R, offset)
+    return Transform(fixed(R), offset)
+
+
+def set_pose(part: Any, name: str, what: str) -> None:
+    """Give a part being made the pose that its ``at``, ``rpy`` and ``rotation`` say, and copies of these to keep."""
+    pose = make_pose(part.at, part.rpy, part.rotation, what)
+    kept = {"at": pose.l, "rpy": part.rpy, "rotation": part.rotation if part.rotation is None else pose.R, name: pose}
+    if part.rpy is not None:
+        kept["rpy"] = as_vector(part.rpy, f"the rpy angles of {what}")
+    for field_name, value in kept.items():
+        object.__setattr__(part, field_name, value)
+
+
+def _kept(x: Any) -> Any:
+    """Numbers given as a list or an array as a read-only copy; what is no number waits for the joint's checks."""
+    if not isinstance(x, (list, tuple, np.ndarray)):
+        return x
+    try:
+        return fixed(np.array(x, dtype=float))
+    except (TypeError, ValueError):
+        return x
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class Limits(ByValue):
     """What a joint may do, kept as data: position, velocity [rad/s, m/s] and effort [N m, N] bounds.
 
     One number, or one per degree of freedom. None means unlimited. No algorithm enforces them.
@@ -45,8 +65,13 @@ class Limits:
 
     lower: Any = None
     upper: Any = None
+    _: KW_ONLY
     velocity: Any = None
     effort: Any = None
+
+    def __post_init__(self) -> None:
+        for label in ("lower", "upper", "velocity", "effort"):
+            object.__setattr__(self, label, _kept(getattr(self, label)))
 
     def arrays(self, nv: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(lower, upper, velocity, effort), each (nv,), with ±inf for unlimited."""
@@ -63,7 +88,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Rotor:
+class Rotor(ByValue):
     """A motor's rotor behind a gear: it spins ``gear_ratio`` times as fast as its joint.
 
     ``inertia`` [kg m²] is about the spin axis. Its reflected inertia gear_ratio² · inertia is added at
@@ -74,6 +99,7 @@ class Rotor:
 
     inertia: float
     gear_ratio: float = 1.0
+    _: KW_ONLY
     axis: Any = None
 
     def __post_init__(self) -> None:
@@ -100,7 +126,7 @@ class Mimic:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(ByValue):
     """How a body moves in its parent: a kind, placed at ``at`` [m], ``rpy`` [rad] (or ``rotation``) there.
 
     ``limits``, ``damping``, ``friction`` and ``mimic`` are data for the user and for simulation; inverse
@@ -109,9 +135,10 @@ class Joint:
 
     kind: JointKind
     name: str = ""
-    at: Any = (0.0, 0.0, 0.0)
-    rpy: Any = None
-    rotation: Any = None
+    _: KW_ONLY
+    at: Any = field(default=(0.0, 0.0, 0.0), compare=False)
+    rpy: Any = field(default=None, compare=False)
+    rotation: Any = field(default=None, compare=False)
     limits: Limits = field(default_factory=Limits)
     damping: Any = 0.0
     friction: Any = 0.0
@@ -123,10 +150,11 @@ class Joint:
         what = f"joint {self.name!r}" if self.name else "a joint"
         if not isinstance(self.kind, JointKind):
             raise ModelError(f"{what} needs a joint kind such as lw.Revolute('z'), got {self.kind!r}")
-        object.__setattr__(self, "placement", make_pose(self.at, self.rpy, self.rotation, what))
+        set_pose(self, "placement", what)
         if self.rotor is not None and self.rotor.axis is not None and self.kind.nv != 1:
             raise ModelError(f"{what}: a rotor with an axis needs a joint of one degree of freedom")
         for label in ("damping", "friction"):
+            object.__setattr__(self, label, _kept(getattr(self, label)))
             try:
                 value = np.asarray(getattr(self, label), dtype=float)
             except (TypeError, ValueError):
@@ -147,7 +175,7 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class Body(ByValue):
     """A rigid body and the joint that holds it: ``joint`` may be a bare kind such as ``lw.Revolute('y')``."""
 
     name: str
@@ -169,20 +197,24 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
-    """A named frame fixed on a body (``None``: on the world) at ``at`` [m], ``rpy`` [rad]."""
+class Frame(ByValue):
+    """A named frame fixed on a body (``None``: on the world) at ``at`` [m], ``rpy`` [rad].
+
+    Frames of the same name, body and pose are equal, however they were given.
+    """
 
     name: str
     body: str | None = None
-    at: Any = (0.0, 0.0, 0.0)
-    rpy: Any = None
-    rotation: Any = None
+    _: KW_ONLY
+    at: Any = field(default=(0.0, 0.0, 0.0), compare=False)
+    rpy: Any = field(default=None, compare=False)
+    rotation: Any = field(default=None, compare=False)
     pose: Transform = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ModelError(f"a frame needs a name, got {self.name!r}")
-        object.__setattr__(self, "pose", make_pose(self.at, self.rpy, self.rotation, f"frame {self.name!r}"))
+        set_pose(self, "pose", f"frame {self.name!r}")
 
     @staticmethod
     def from_pose(name: str, body: str | None, pose: Transform) -> Frame:

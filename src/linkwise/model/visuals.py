@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
 from ..spatial import Transform
+from ..values import ByValue, fixed
 from .inertia import as_number, as_vector
-from .parts import make_pose
+from .parts import set_pose
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Shape(ByValue):
     """A shape in its own axes. One of Box, Ball, Rod, Mesh, Surface."""
 
 
@@ -54,6 +55,7 @@ class Rod(Shape):
 
     radius: float
     length: float
+    _: KW_ONLY
     rounded: bool = False
 
     def __post_init__(self) -> None:
@@ -66,6 +68,7 @@ class Mesh(Shape):
     """Triangles in a file, named as the robot's file names it (``package://…`` too), seen from ``folder``."""
 
     file: str
+    _: KW_ONLY
     folder: str = ""
     scale: Any = (1.0, 1.0, 1.0)
 
@@ -90,19 +93,20 @@ class Surface(Shape):
             raise ModelError(f"the faces of a surface are whole numbers (m, 3), got shape {faces.shape}")
         if faces.min() < 0 or faces.max() >= len(vertices):
             raise ModelError(f"the faces of a surface count its {len(vertices)} vertices from 0")
-        object.__setattr__(self, "vertices", vertices)
-        object.__setattr__(self, "faces", faces.astype(int))
+        object.__setattr__(self, "vertices", fixed(vertices))
+        object.__setattr__(self, "faces", fixed(faces.astype(int)))
 
 
 @dataclass(frozen=True, eq=False)
-class Visual:
+class Visual(ByValue):
     """A shape on a body (``None``: on the world) at ``at`` [m], ``rpy`` [rad]; ``colour`` is (r, g, b, a), 0 to 1."""
 
     shape: Shape
     body: str | None = None
-    at: Any = (0.0, 0.0, 0.0)
-    rpy: Any = None
-    rotation: Any = None
+    _: KW_ONLY
+    at: Any = field(default=(0.0, 0.0, 0.0), compare=False)
+    rpy: Any = field(default=None, compare=False)
+    rotation: Any = field(default=None, compare=False)
     colour: Any = None
     pose: Transform = field(init=False, repr=False)
 
@@ -110,10 +114,10 @@ class Visual:
         what = "a visual" if self.body is None else f"a visual on body {self.body!r}"
         if not isinstance(self.shape, Shape):
             raise ModelError(f"{what} needs a shape such as lw.Box((1, 1, 1)), got {self.shape!r}")
-        object.__setattr__(self, "pose", make_pose(self.at, self.rpy, self.rotation, what))
+        set_pose(self, "pose", what)
         if self.colour is not None:
             given = as_vector(self.colour, f"the colour of {what}", 4)
-            object.__setattr__(self, "colour", np.clip(given, 0.0, 1.0))
+            object.__setattr__(self, "colour", fixed(np.clip(given, 0.0, 1.0)))
 
     def moved(self, body: str | None, pose: Transform) -> Visual:
         """The same look on another body, in which its present body has this pose."""

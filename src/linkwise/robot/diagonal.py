@@ -34,27 +34,27 @@ class Diagonalized(Calls):
     # --- diagonalised dynamics ---------------------------------------------------------------------
 
     @compiled("q", "v")
-    def total_rates(self, q: Any, v: Any, normalized: bool = True) -> Array:
+    def total_rates(self, q: Any, v: Any, *, normalized: bool = True) -> Array:
         """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""
         return self._call(diagonal.total_rates, 1, q, normalized, v=v)
 
     @compiled("q", "nu")
-    def joint_rates(self, q: Any, nu: Any, normalized: bool = True) -> Array:
+    def joint_rates(self, q: Any, nu: Any, *, normalized: bool = True) -> Array:
         """v = ℓ*ν, (..., nv) [rad/s, m/s]: joint rates from total rates ν, or from ξ (DD Table 2)."""
         return self._call(diagonal.joint_rates, 1, q, normalized, nu=nu)
 
     @compiled("q", "tau")
-    def working_forces(self, q: Any, tau: Any, normalized: bool = True) -> Array:
+    def working_forces(self, q: Any, tau: Any, *, normalized: bool = True) -> Array:
         """ε = ℓτ, (..., nv) [√J/s]: the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
         return self._call(diagonal.working_forces, 1, q, normalized, tau=tau)
 
     @compiled("q", "eps")
-    def joint_forces(self, q: Any, eps: Any, normalized: bool = True) -> Array:
+    def joint_forces(self, q: Any, eps: Any, *, normalized: bool = True) -> Array:
         """τ = mε, (..., nv) [N m, N]: joint forces from working forces ε, or from κ (DD Table 3)."""
         return self._call(diagonal.joint_forces, 1, q, normalized, eps=eps)
 
     @compiled("q", "nu")
-    def diagonal_coriolis(self, q: Any, nu: Any, method: str = "general", normalized: bool = True) -> Array:
+    def diagonal_coriolis(self, q: Any, nu: Any, *, method: str = "general", normalized: bool = True) -> Array:
         """C(θ, ν), (..., nv), of ν̇ + C = ε: it does no work, ν*C = 0; or C(θ, ξ) of Dξ̇ + C = κ.
 
         ``method``: "general" (every robot), and for one-dof joints without rotors "closed_form" (DD Identity 7.1,
@@ -65,7 +65,7 @@ class Diagonalized(Calls):
 
     @compiled("q", "nu", "tau", "external")
     def diagonal_dynamics(
-        self, q: Any, nu: Any, tau: Any, external: Any = None, method: str = "general", normalized: bool = True
+        self, q: Any, nu: Any, tau: Any, *, external: Any = None, method: str = "general", normalized: bool = True
     ) -> tuple[Array, Array]:
         """(v, ν̇), each (..., nv): how the state (q, ν), or (q, ξ), moves under joint forces τ (DD Algorithm 8.1).
 
@@ -109,7 +109,7 @@ class Diagonalized(Calls):
         """R_hijk, (..., nv, nv, nv, nv): the Riemann symbols of the mass metric, in the directions of v (DD (2.5))."""
         return self._call(curvature.curvature, 4, q)
 
-    def is_diagonalizable(self, q: Any = None, tolerance: float = 1e-8) -> bool:
+    def is_diagonalizable(self, q: Any = None, *, tolerance: float = 1e-8) -> bool:
         """Whether coordinates exist in which 𝓜 is the unit matrix everywhere (DD Lemma 2.2).
 
         The curvature must vanish, up to ``tolerance`` of its terms, at all configurations q (..., nq); by default at

@@ -29,6 +29,7 @@ def compiled(*array_names: str) -> Callable[[Any], Any]:
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(method)
         names = tuple(signature.parameters)[1:]
+        positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
         needed = tuple(n for n in array_names if signature.parameters[n].default is inspect.Parameter.empty)
 
         @functools.wraps(method)
@@ -37,7 +38,7 @@ def compiled(*array_names: str) -> Callable[[Any], Any]:
                 return method(self, *args, **named)
             if target not in (None, "cpu"):
                 raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; robot.compile has others')
-            given = dict(zip(names, args)) | named
+            given = dict(zip(positional, args)) | named
             proper = len(given) == len(args) + len(named) and given.keys() <= set(names)
             found = _arrays(given, array_names) if proper else None
             if found is None or not found.keys() >= set(needed):

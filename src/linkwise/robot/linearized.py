@@ -58,7 +58,7 @@ class Linearized(Calls):
 
     @compiled("q", "v", "a", "external")
     def linearize_inverse(
-        self, q: Any, v: Any, a: Any, external: Any = None, method: str = "algorithm_2"
+        self, q: Any, v: Any, a: Any, *, external: Any = None, method: str = "algorithm_2"
     ) -> linear.InverseLinearization:
         """δT = M δa + dv δv + dq δq: ``.M``, ``.dv``, ``.dq``, each (..., nv, nv) (LD Lemmas 3.1, 3.2).
 
@@ -71,7 +71,7 @@ class Linearized(Calls):
 
     @compiled("q", "v", "tau", "external")
     def linearize_forward(
-        self, q: Any, v: Any, tau: Any, external: Any = None, method: str | None = None
+        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str | None = None
     ) -> linear.ForwardLinearization:
         """δa = Minv δτ + dv δv + dq δq: ``.Minv``, ``.dv``, ``.dq``, each (..., nv, nv) (LD §4).
 
@@ -87,13 +87,13 @@ class Linearized(Calls):
         return out
 
     @compiled("q", "v", "a", "dq", "dv", "da", "external")
-    def inverse_dynamics_jvp(self, q: Any, v: Any, a: Any, dq: Any, dv: Any, da: Any, external: Any = None) -> Array:
+    def inverse_dynamics_jvp(self, q: Any, v: Any, a: Any, dq: Any, dv: Any, da: Any, *, external: Any = None) -> Array:
         """δT, (..., nv), along δq (tangent), δv, δa, in O(n) (LD Algorithm 1)."""
         return self._with_forces(linear.inverse_jvp, 1, external, q, v=v, a=a, dq=dq, dv=dv, da=da)
 
     @compiled("q", "v", "a", "weights", "external")
     def inverse_dynamics_vjp(
-        self, q: Any, v: Any, a: Any, weights: Any, external: Any = None
+        self, q: Any, v: Any, a: Any, weights: Any, *, external: Any = None
     ) -> linear.InverseGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.da`` of weights · T, each (..., nv), in O(n)."""
         batch, (q, v, a, w), f = self._checked_state(external, q=q, v=v, a=a, weights=weights)
@@ -108,6 +108,7 @@ class Linearized(Calls):
         dq: Any,
         dv: Any,
         dtau: Any,
+        *,
         external: Any = None,
         method: str = "algorithm_5_ii",
     ) -> Array:
@@ -121,7 +122,7 @@ class Linearized(Calls):
 
     @compiled("q", "v", "tau", "weights", "external")
     def forward_dynamics_vjp(
-        self, q: Any, v: Any, tau: Any, weights: Any, external: Any = None
+        self, q: Any, v: Any, tau: Any, weights: Any, *, external: Any = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a, each (..., nv), in O(n)."""
         batch, (q, v, tau, w), f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
@@ -129,7 +130,7 @@ class Linearized(Calls):
 
     @compiled("q", "v", "a", "weights", "dq", "dv", "da", "external")
     def inverse_dynamics_hvp(
-        self, q: Any, v: Any, a: Any, weights: Any, dq: Any, dv: Any, da: Any, external: Any = None
+        self, q: Any, v: Any, a: Any, weights: Any, dq: Any, dv: Any, da: Any, *, external: Any = None
     ) -> linear.InverseGradient:
         """How the gradients of weights · T change along (δq, δv, δa): its second derivative times a direction."""
         state = {"q": q, "v": v, "a": a, "weights": weights, "dq": dq, "dv": dv, "da": da}
@@ -137,7 +138,7 @@ class Linearized(Calls):
 
     @compiled("q", "v", "tau", "weights", "dq", "dv", "dtau", "external")
     def forward_dynamics_hvp(
-        self, q: Any, v: Any, tau: Any, weights: Any, dq: Any, dv: Any, dtau: Any, external: Any = None
+        self, q: Any, v: Any, tau: Any, weights: Any, dq: Any, dv: Any, dtau: Any, *, external: Any = None
     ) -> linear.ForwardGradient:
         """How the gradients of weights · a change along (δq, δv, δτ): its second derivative times a direction."""
         state = {"q": q, "v": v, "tau": tau, "weights": weights, "dq": dq, "dv": dv, "dtau": dtau}
@@ -157,7 +158,7 @@ class Linearized(Calls):
 
     @compiled("q", "v")
     def linearize_velocity(
-        self, q: Any, v: Any, frame: Any, axes: str = "world"
+        self, q: Any, v: Any, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.VelocityLinearization:
         """δV = dv δv + dq δq of a frame's [ω; v]: ``.dv`` (the Jacobian) and ``.dq``, each (..., 6, nv)."""
         batch, (q, v), _ = self._checked_state(None, q=q, v=v)
@@ -166,7 +167,7 @@ class Linearized(Calls):
 
     @compiled("q", "v", "a")
     def linearize_acceleration(
-        self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world"
+        self, q: Any, v: Any, a: Any, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.AccelerationLinearization:
         """δα = J δa + dv δv + dq δq of a frame's classical acceleration, each (..., 6, nv); at a = 0 that of J̇v."""
         batch, (q, v, a), _ = self._checked_state(None, q=q, v=v, a=a)
@@ -191,7 +192,7 @@ class Linearized(Calls):
         return self._call(parameters.regressor, 2, q, v=v, a=a)
 
     @compiled("q", "v", "tau", "external")
-    def forward_dynamics_sensitivity(self, q: Any, v: Any, tau: Any, external: Any = None) -> Array:
+    def forward_dynamics_sensitivity(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
         """∂a/∂π, (..., nv, 10 bodies), with π = inertial_parameters (LD Algorithm 5, driven by δT = −Yδπ)."""
         return self._with_forces(parameters.forward_sensitivity, 2, external, q, v=v, tau=tau)
 
@@ -200,7 +201,7 @@ class Linearized(Calls):
         return parameters.base_parameters(self)
 
     def trajectory_sensitivity(
-        self, q: Any, v: Any, tau: Any, step: float, columns: Any = None, method: str = "semi_implicit"
+        self, q: Any, v: Any, tau: Any, step: float, *, columns: Any = None, method: str = "semi_implicit"
     ) -> parameters.TrajectorySensitivity:
         """A motion from (q, v) under joint forces ``tau`` (steps, ..., nv) and its derivatives in the parameters.
 

@@ -18,7 +18,7 @@ from ..whole_files import write_text
 from .robot import Robot
 
 
-def load(source: str | os.PathLike[str], floating: bool = False) -> Robot:
+def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
     """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF or MJCF file.
 
     ``floating`` puts the base link on a free joint. What is odd about a file is in ``robot.notes``.
@@ -54,7 +54,7 @@ def robot_names() -> list[str]:
     return robots.names()
 
 
-def chain(n: int, joint: Any = "revolute", seed: int | None = None) -> Robot:
+def chain(n: int, *, joint: Any = "revolute", seed: int | None = None) -> Robot:
     """A serial chain of n links, link1 … linkn on joint1 … jointn, with a frame "tip" at its end.
 
     Without ``seed`` every link is a rod of 1 kg and 1 m along x, with axes y and z in turn; with one, offsets, axes and
@@ -63,7 +63,7 @@ def chain(n: int, joint: Any = "revolute", seed: int | None = None) -> Robot:
     return builders.chain(n, joint=joint, seed=seed, cls=Robot)
 
 
-def random_tree(n: int, seed: int = 0, **options: Any) -> Robot:
+def random_tree(n: int, *, seed: int = 0, **options: Any) -> Robot:
     """A random tree of n bodies, body1 … bodyn, with mixed joints, the same for the same seed.
 
     ``options``: ``joints`` (names or kinds that may occur), ``floating`` (body1 on a free joint, carrying the others),
@@ -76,6 +76,7 @@ def assemble(
     name: str,
     bodies: Iterable[Body],
     frames: Iterable[Frame] = (),
+    *,
     gravity: Any = STANDARD_GRAVITY,
     base: Inertia | None = None,
     visuals: Iterable[Visual] = (),

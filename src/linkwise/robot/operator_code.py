@@ -113,8 +113,9 @@ def _kernel(expression: Expression, recipe: Recipe, count: int, binding: Binding
         programs = (trace(m(), call, "operators", names=list(sizes), sizes=sizes) for m in models)
         return min(programs, key=lambda program: program.operations.total)
 
+    asked = request(model, "operators", tuple(sizes), {"recipe": recipe, "things": [_kind(t) for t in binding.things]})
     try:
-        kernel = Kernel.remembered(_request(request, model, recipe, binding, sizes), make)
+        kernel = Kernel.remembered(asked, make)
     except (UntraceableError, ArithmeticError) as e:
         _warn(expression, str(e))
         return None
@@ -155,14 +156,6 @@ def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Arr
 def _split(row: Array, sizes: list[int]) -> list[Array]:
     ends = np.cumsum([r * r for r in sizes])
     return [row[e - r * r : e].reshape(r, r) for e, r in zip(ends, sizes)]
-
-
-def _request(request: Any, model: Model, recipe: Recipe, binding: Binding, sizes: dict[str, int]) -> str | None:
-    """The key of the code in the disk cache; None for frames that have no name there."""
-    kinds = [_kind(t) for t in binding.things]
-    if not all(isinstance(f, str) for k in kinds if isinstance(k, tuple) for f in k[0]):
-        return None
-    return request(model, "operators", tuple(sizes), {"formula": repr((recipe, kinds))})
 
 
 def _warn(expression: Expression, reason: str) -> None:

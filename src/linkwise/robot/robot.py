@@ -94,12 +94,12 @@ class Robot(Linearized, Diagonalized):
         return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
 
     @compiled("q", "v")
-    def velocity(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
+    def velocity(self, q: Any, v: Any, frame: Any, *, axes: str = "world") -> Array:
         """[ω; v] of a frame's origin, (..., 6) [rad/s, m/s], in world axes or, with axes="local", in its own."""
         return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
 
     @compiled("q", "v", "a")
-    def acceleration(self, q: Any, v: Any, a: Any, frame: Any, axes: str = "world", spatial: bool = False) -> Array:
+    def acceleration(self, q: Any, v: Any, a: Any, frame: Any, *, axes: str = "world", spatial: bool = False) -> Array:
         """[ω̇; v̇] of a frame's origin, (..., 6) [rad/s², m/s²]: its classical acceleration, or the spatial one.
 
         Without gravity; in world axes or, with axes="local", in the frame's own.
@@ -107,7 +107,7 @@ class Robot(Linearized, Diagonalized):
         return self._call(kinematics.frame_acceleration, 1, q, frame, axes, spatial, v=v, a=a)
 
     @compiled("q")
-    def jacobian(self, q: Any, frame: Any, axes: str = "world") -> Array:
+    def jacobian(self, q: Any, frame: Any, *, axes: str = "world") -> Array:
         """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1)).
 
         In world axes or, with axes="local", in the frame's own.
@@ -115,7 +115,7 @@ class Robot(Linearized, Diagonalized):
         return self._call(kinematics.jacobian, 2, q, frame, axes)
 
     @compiled("q", "v")
-    def jacobian_dot_v(self, q: Any, v: Any, frame: Any, axes: str = "world") -> Array:
+    def jacobian_dot_v(self, q: Any, v: Any, frame: Any, *, axes: str = "world") -> Array:
         """J̇ v, (..., 6) [rad/s², m/s²]: the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
 
         def run(model: Model, q: Array, v: Array) -> Array:
@@ -124,7 +124,7 @@ class Robot(Linearized, Diagonalized):
         return self._call(run, 1, q, v=v)
 
     @compiled("q", "force")
-    def jacobian_force(self, q: Any, frame: Any, force: Any) -> Array:
+    def jacobian_force(self, q: Any, force: Any, frame: Any) -> Array:
         """J* f, (..., nv) [N m, N]: the joint forces for a force f (..., 6) by the tip, world axes (OA (2.1))."""
         f = inputs.vector(force, 6, "force", self)
         q = inputs.configuration(self, q)
@@ -150,7 +150,7 @@ class Robot(Linearized, Diagonalized):
     # --- inverse dynamics ----------------------------------------------------------------------------
 
     @compiled("q", "v", "a", "external")
-    def inverse_dynamics(self, q: Any, v: Any, a: Any, external: Any = None, method: str = "newton_euler") -> Array:
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, *, external: Any = None, method: str = "newton_euler") -> Array:
         """T = 𝓜a + 𝓒 + gravity, (..., nv) [N m, N]. ``method``: "newton_euler" or "composite_body".
 
         ``external`` (..., bodies, 6) is the [moment; force] on each body, in body axes at its origin;
@@ -160,7 +160,7 @@ class Robot(Linearized, Diagonalized):
         return self._with_forces(run, 1, external, q, v=v, a=a)
 
     @compiled("q", "v", "external")
-    def bias_force(self, q: Any, v: Any, external: Any = None) -> Array:
+    def bias_force(self, q: Any, v: Any, *, external: Any = None) -> Array:
         """𝓒(q, v) + gravity, (..., nv) [N m, N]: the joint forces for which v̇ = 0."""
 
         def run(model: Model, q: Array, v: Array, f: Array | None) -> Array:
@@ -174,7 +174,7 @@ class Robot(Linearized, Diagonalized):
         return self._call(lambda m, q: inverse.bias_force(m, q, arrays.zeros((m.nv,), like=q)), 1, q)
 
     @compiled("q", "v", "a", "external")
-    def link_forces(self, q: Any, v: Any, a: Any, external: Any = None) -> Array:
+    def link_forces(self, q: Any, v: Any, a: Any, *, external: Any = None) -> Array:
         """f(k), (..., bodies, 6) [N m, N]: the force on each body by its inboard neighbour, body axes, at its joint."""
         return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
 
@@ -201,12 +201,12 @@ class Robot(Linearized, Diagonalized):
     # --- mass matrix ---------------------------------------------------------------------------------
 
     @compiled("q")
-    def mass_matrix(self, q: Any, method: str = "composite") -> Array:
+    def mass_matrix(self, q: Any, *, method: str = "composite") -> Array:
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
         return self._call(choose(mass.METHODS, method, "mass-matrix method"), 2, q)
 
     @compiled("q")
-    def mass_matrix_inverse(self, q: Any, method: str | None = None) -> Array:
+    def mass_matrix_inverse(self, q: Any, *, method: str | None = None) -> Array:
         """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3).
 
         ``method``: "columns" sweeps over all columns at once; "paths" walks each column's path to the base and back,
@@ -254,7 +254,7 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q", "v", "tau", "external")
     def forward_dynamics(
-        self, q: Any, v: Any, tau: Any, external: Any = None, method: str = "articulated_body"
+        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
     ) -> Array:
         """The joint accelerations (..., nv) [rad/s², m/s²] that joint forces τ (..., nv) [N m, N] cause.
 
@@ -264,7 +264,7 @@ class Robot(Linearized, Diagonalized):
         return self._with_forces(lambda *x: run(*x).acceleration, 1, external, q, v=v, tau=tau)
 
     def forward_quantities(
-        self, q: Any, v: Any, tau: Any, external: Any = None, method: str = "articulated_body"
+        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
     ) -> dict[str, list[Array]]:
         """What a forward-dynamics method meets on its way, under its author's names, one entry per body.
 
@@ -280,7 +280,7 @@ class Robot(Linearized, Diagonalized):
 
     @compiled("q", "v", "a", "tau", "external")
     def hybrid_dynamics(
-        self, q: Any, v: Any, a: Any, tau: Any, prescribed: Iterable[str], external: Any = None
+        self, q: Any, v: Any, a: Any, tau: Any, prescribed: Iterable[str], *, external: Any = None
     ) -> tuple[Array, Array]:
         """(a, τ), each (..., nv): accelerations of the ``prescribed`` joints are given, forces of the others.
 
@@ -320,7 +320,7 @@ class Robot(Linearized, Diagonalized):
         return self._call(operational.consistent_inverse, 2, q, as_frames(frame))
 
     @compiled("q", "force")
-    def tip_force_correction(self, q: Any, frame: Any, force: Any) -> tuple[Array, Array]:
+    def tip_force_correction(self, q: Any, force: Any, frame: Any) -> tuple[Array, Array]:
         """(Δa, Δα(0)) due to a force (..., 6) that the tip exerts on its environment (OA (5.2), (5.3)).
 
         (..., nv) and (..., 6) [rad/s², m/s²]; force [N m, N] and Δα(0) in world axes.
@@ -402,7 +402,7 @@ class Robot(Linearized, Diagonalized):
     # --- for controllers -----------------------------------------------------------------------------
 
     @compiled("q", "v", "v_ref", "a_ref", "external")
-    def inverse_dynamics_with_reference(self, q: Any, v: Any, v_ref: Any, a_ref: Any, external: Any = None) -> Array:
+    def inverse_dynamics_with_reference(self, q: Any, v: Any, v_ref: Any, a_ref: Any, *, external: Any = None) -> Array:
         """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv) [N m, N], in O(n): v and v_ref kept apart.
 
         C is that of :meth:`coriolis_matrix`, for which d𝓜/dt − 2C is skew; passivity-based laws rest on it.
@@ -411,7 +411,7 @@ class Robot(Linearized, Diagonalized):
 
     # --- operators -----------------------------------------------------------------------------------
 
-    def operators(self, q: Any, frames: Any = None, v: Any = None, a: Any = None) -> Operators:
+    def operators(self, q: Any, *, frames: Any = None, v: Any = None, a: Any = None) -> Operators:
         """The leaf operators H, φ, M, … at a configuration; ``frames`` are the tips that B picks.
 
         The default is one tip per outermost body: the last frame added on it, or the body's own. With a
@@ -428,6 +428,7 @@ class Robot(Linearized, Diagonalized):
     def compile(
         self,
         name: str,
+        *,
         target: str = "cpu",
         dtype: str = "float64",
         parameters: Sequence[str] = (),
@@ -462,25 +463,25 @@ class Robot(Linearized, Diagonalized):
 
     # --- other robots from this one ------------------------------------------------------------------
 
-    def lock(self, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> Robot:
+    def lock(self, joints: Iterable[str] | Mapping[str, Any], *, q: Any = None) -> Robot:
         """This robot with some joints locked: a mapping joint → value, or names and a full q."""
         return edit.lock(self, joints, q)
 
-    def subtree(self, root: str, floating: bool = False) -> Robot:
+    def subtree(self, root: str, *, floating: bool = False) -> Robot:
         """The part of this robot from body ``root`` outward."""
         return edit.subtree(self, root, floating)
 
     def weld(
-        self, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None
+        self, body: str, payload: Inertia, *, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None
     ) -> Robot:
         """This robot with a payload fixed on a body (or frame)."""
         return edit.weld(self, body, payload, at, rpy, frame)
 
-    def attach(self, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0), rpy: Any = None) -> Robot:
+    def attach(self, other: Model, to: str, *, prefix: str = "", at: Any = (0, 0, 0), rpy: Any = None) -> Robot:
         """This robot with another robot bolted on at a frame."""
         return edit.attach(self, other, to, prefix, at, rpy)
 
-    def floating(self, joint_name: str = "root_joint") -> Robot:
+    def floating(self, *, joint_name: str = "root_joint") -> Robot:
         """This robot with its base link on a free joint."""
         return edit.float_base(self, joint_name)
 

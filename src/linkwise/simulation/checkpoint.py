@@ -130,7 +130,7 @@ def checkpoint(
 def _depends_on(task: Task, every: int, start: Sequence[Array], tau: Any, events: Sequence[Event]) -> dict[str, str]:
     pushes = task.pushes
     return {
-        "the robot": _digest(pickle.dumps(task.robot.__getstate__(), protocol=5)),
+        "the robot": _digest(task.robot.fingerprint or pickle.dumps(task.robot, protocol=5)),
         "method, step or every": _digest(repr((task.method, task.step, every, task.hold))),
         "damping, friction or limits": _digest(repr(sorted(task.passive.to_plain().items()))),
         "the states at the start": _digest(start[0], start[1][:, : task.robot.nv]),

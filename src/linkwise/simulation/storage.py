@@ -1,8 +1,8 @@
 """Trajectories in files: .npz with NumPy alone, NetCDF and Zarr through xarray, Parquet through PyArrow.
 
 Every file holds time, q, v, a, tau, the energies and external forces, and as JSON what is needed to go on: method,
-step, passive forces, names. Files are written beside their place and moved there, so that a file is whole or not there
-at all.
+step, passive forces, names, and a checksum of it all (:mod:`.storage_checks`). Files are written beside their place and
+moved there, so that a file is whole or not there at all.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -27,9 +25,10 @@ from ..whole_files import write_through
 from .events import Crossing
 from .integrators import BOOKS
 from .joint_forces import Passive
+from .storage_checks import allowed, checksum, npz_size, refuse_misshapen, refuse_more_than, zarr_size
 from .trajectory import Settings, Trajectory, labels
 
-FORMAT, VERSION = "linkwise-trajectory", 2
+FORMAT, VERSION = "linkwise-trajectory", 3
 _VECTORS = {"q": "position", "v": "dof", "a": "dof", "tau": "dof"}  # name → the axis of its numbers
 _ENERGIES = ("kinetic", "potential", *BOOKS)
 _WRENCHES, _AXES = "wrenches", ("mx", "my", "mz", "fx", "fy", "fz")  # external forces: moment and force, body axes
@@ -74,7 +73,7 @@ def contents(t: Trajectory) -> Contents:
         "tolerances": s.tolerances,
         "events": [[e.event, e.time, e.state, e.q.tolist(), e.v.tolist()] for e in t.events],
     }
-    return Contents(arrays, about)
+    return Contents(arrays, about | {"checksum": checksum(arrays, about)})
 
 
 def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
@@ -120,14 +119,17 @@ def save(t: Trajectory, path: str | os.PathLike[str]) -> None:
     write_through(where, lambda part: write(found, part))
 
 
-def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
-    """Read a trajectory; what is no such file, or only part of one, is refused."""
+def load(path: str | os.PathLike[str], robot: Robot | None = None, *, limit: float | None = None) -> Trajectory:
+    """Read a trajectory; what is no such file, or only part of one, is refused.
+
+    ``limit`` [bytes] is the most that it may unpack to, by default a thousand times its size, or 256 MiB.
+    """
     where = Path(path)
     read = _format(where).read
-    if not where.exists():
-        raise FileError(f"cannot read {where}: there is no such file")
     try:
-        found = read(where)
+        if not where.exists():
+            raise FileError(f"cannot read {where}: there is no such file")
+        found = read(where, allowed(where, limit))
         _check(found, where)
         return trajectory(found, robot, where)
     except LinkwiseError:
@@ -146,12 +148,14 @@ def _check(found: Contents, path: Path) -> None:
         raise FileError(
             f"cannot read {path}: it has version {about['version']} of the format, this linkwise reads {VERSION}"
         )
-    rows = (*about["batch"], about["samples"])
-    for name in (*_VECTORS, *_ENERGIES, *(_WRENCHES for _ in range(_WRENCHES in found.arrays))):
-        if found.arrays[name].shape[: len(rows)] != rows:
-            raise FileError(
-                f"cannot read {path}: {name} has shape {found.arrays[name].shape} in place of {(*rows, '…')}"
-            )
+    inner: dict[str, tuple[int, ...]] = {name: (len(about[f"{axis}_names"]),) for name, axis in _VECTORS.items()}
+    inner |= dict.fromkeys(_ENERGIES, ())
+    if _WRENCHES in found.arrays:
+        inner[_WRENCHES] = (len(_body_names(found)), len(_AXES))
+    refuse_misshapen(found.arrays, about, inner, path)
+    said = {k: x for k, x in about.items() if k != "checksum"}
+    if checksum(found.arrays, said) != about["checksum"]:
+        raise FileError(f"cannot read {path}: parts of it are missing or were changed; save it again")
 
 
 def _short(e: Exception) -> str:
@@ -167,9 +171,10 @@ def _write_npz(found: Contents, path: Path) -> None:
         np.savez(f, about=np.array(json.dumps(found.about)), **found.arrays)  # type: ignore[arg-type]
 
 
-def _read_npz(path: Path) -> Contents:
+def _read_npz(path: Path, most: float) -> Contents:
     if not zipfile.is_zipfile(path):
         raise FileError(f"cannot read {path}: it is damaged, cut short, or no .npz file")
+    refuse_more_than(most, npz_size(path), path)
     with np.load(path, allow_pickle=False) as z:
         if "about" not in z:
             raise FileError(f"cannot read {path}: it is no trajectory of linkwise")
@@ -230,12 +235,14 @@ def _netcdf_engine() -> str:
     return "h5netcdf"
 
 
-def _read_netcdf(path: Path) -> Contents:
+def _read_netcdf(path: Path, most: float) -> Contents:
     xarray = _needs("xarray")
-    classic = path.read_bytes()[:3] == b"CDF"
+    with open(path, "rb") as f:
+        classic = f.read(3) == b"CDF"
     if not classic:
         _needs("h5netcdf")
     with xarray.open_dataset(path, engine="scipy" if classic else "h5netcdf") as d:
+        refuse_more_than(most, float(d.nbytes), path)
         d.load()
     return _from_dataset(d, path)
 
@@ -243,34 +250,24 @@ def _read_netcdf(path: Path) -> Contents:
 def _from_dataset(d: Any, path: Path) -> Contents:
     if "about" not in d.attrs:
         raise FileError(f"cannot read {path}: it is no trajectory of linkwise")
-    arrays = {str(k): np.asarray(x.values) for k, x in d.data_vars.items()}
-    return Contents({"time": np.asarray(d["time"].values), **arrays}, json.loads(d.attrs["about"]))
+    arrays = {str(k): x.values for k, x in (("time", d["time"]), *d.data_vars.items())}
+    native = {k: np.asarray(x, x.dtype.newbyteorder("=")) for k, x in arrays.items()}  # old NetCDF has the other
+    return Contents(native, json.loads(d.attrs["about"]))
 
 
 def _write_zarr(found: Contents, path: Path) -> None:
-    """A folder of chunks, in version 2 of the format, which every reader of Zarr knows.
-
-    A chunk that is lost reads as zeros there, so that a checksum must tell.
-    """
+    """A folder of chunks, in version 2 of the format, which every reader of Zarr knows."""
     _needs("zarr")
-    dataset = _dataset(found)
-    dataset.attrs["checksum"] = _checksum(found)
-    dataset.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+    _dataset(found).to_zarr(path, mode="w", zarr_format=2, consolidated=True)
 
 
-def _read_zarr(path: Path) -> Contents:
+def _read_zarr(path: Path, most: float) -> Contents:
     xarray = _needs("xarray")
     _needs("zarr")
+    refuse_more_than(most, zarr_size(path, most), path)
     with xarray.open_zarr(path, chunks=None, consolidated=True) as d:
         d.load()
-    found = _from_dataset(d, path)
-    if _checksum(found) != d.attrs.get("checksum"):
-        raise FileError(f"cannot read {path}: parts of it are missing or were changed; save it again")
-    return found
-
-
-def _checksum(found: Contents) -> int:
-    return reduce(lambda x, name: crc32(found.arrays[name].tobytes(), x), sorted(found.arrays), 0)
+    return _from_dataset(d, path)
 
 
 # --- Parquet ------------------------------------------------------------------------------------------
@@ -299,13 +296,18 @@ def _write_parquet(found: Contents, path: Path) -> None:
     parquet.write_table(table.replace_schema_metadata({FORMAT: json.dumps(about)}), path)
 
 
-def _read_parquet(path: Path) -> Contents:
-    table = _needs("pyarrow.parquet").read_table(path)
-    said = (table.schema.metadata or {}).get(FORMAT.encode())
+def _read_parquet(path: Path, most: float) -> Contents:
+    file = _needs("pyarrow.parquet").ParquetFile(path)
+    said = (file.schema_arrow.metadata or {}).get(FORMAT.encode())
     if said is None:
         raise FileError(f"cannot read {path}: it is no trajectory of linkwise")
     about = json.loads(said)
     rows = (*about["batch"], about["samples"])
+    if not all(str(kind) in ("int64", "float", "double") for kind in file.schema_arrow.types):
+        raise FileError(f"cannot read {path}: it has columns of other things than numbers; save it again")
+    # Columns of one repeated number take no room in the file, whatever their length.
+    refuse_more_than(most, 8.0 * file.metadata.num_rows * file.metadata.num_columns, path)
+    table = file.read()
 
     def column(name: str) -> np.ndarray:
         return table[name].to_numpy()
@@ -336,7 +338,7 @@ def _wrench_columns(bodies: list[str]) -> list[str]:
 @dataclass(frozen=True)
 class _Format:
     write: Callable[[Contents, Path], None]
-    read: Callable[[Path], Contents]
+    read: Callable[[Path, float], Contents]  # the second is the most bytes to unpack to
 
 
 FORMATS = {

@@ -234,11 +234,15 @@ class Trajectory:
         save(self, path)
 
     @staticmethod
-    def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
-        """Read a file that :meth:`save` wrote; with the robot, poses can be asked for and the motion resumed."""
+    def load(path: str | os.PathLike[str], robot: Robot | None = None, *, limit: float | None = None) -> Trajectory:
+        """Read a file that :meth:`save` wrote; with the robot, poses can be asked for and the motion resumed.
+
+        A file that is damaged, cut short or changed is refused (:class:`FileError`), as is one that unpacks to more
+        than ``limit`` bytes (default: a thousand times its size, or 256 MiB).
+        """
         from .storage import load
 
-        return load(path, robot)
+        return load(path, robot, limit=limit)
 
     def resume(self, duration: float, controller: Any = None, tau: Any = None, **options: Any) -> Trajectory:
         """This motion continued for ``duration`` [s] in the same way, from its last sample; gives both parts as one.

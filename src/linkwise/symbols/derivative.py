@@ -1,8 +1,6 @@
-"""Exact derivatives of a scalar program, as programs: forward mode, reverse mode, whole Jacobians.
+"""Exact derivatives of symbols, as symbols: forward mode and reverse mode.
 
-The derivative's nodes live in the same graph as the function's, so what both need is computed once.
-Derivatives are with respect to the numbers of an input as they stand; for a quaternion that means its four
-numbers, not the tangent space.
+The derivatives' nodes live in the same graph as the values', so what both need is computed once.
 """
 
 from __future__ import annotations
@@ -10,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ..codegen.program.trace import Program
 from ..errors import InputError
 from .scalar import Scalar, reachable
 
@@ -48,12 +43,6 @@ def _partials(node: Scalar) -> list[Any]:
     raise InputError(f"operation {node.op} has no derivative")
 
 
-def tangents(program: Program, seeds: dict[tuple[str, int], Any]) -> list[Any]:
-    """Forward mode: the derivatives of all outputs along the direction given by the inputs' seeds."""
-    inputs = [x for x in program.nodes if x.op == "input"]
-    return along(program.roots, inputs, [seeds.get((x.args[0], x.args[1]), 0.0) for x in inputs])
-
-
 def along(outputs: Sequence[Any], variables: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
     """Forward mode over any values of a graph: the derivatives of ``outputs`` where ``variables`` move by ``seeds``.
 
@@ -79,14 +68,14 @@ def _moved(node: Scalar, changes: list[Any]) -> Any:
     return total
 
 
-def cotangents(program: Program, weights: list[Any]) -> dict[tuple[str, int], Any]:
-    """Reverse mode: the derivatives of Σ weight · output with respect to every input."""
+def against(outputs: Sequence[Any], weights: Sequence[Any], nodes: Sequence[Scalar]) -> dict[tuple[str, int], Any]:
+    """Reverse mode: the derivatives of Σ weight · output by every input among ``nodes``, which have arguments first."""
     back: dict[int, Any] = {}
-    for root, weight in zip(program.roots, weights):
+    for root, weight in zip(outputs, weights):
         if isinstance(root, Scalar):
             back[id(root)] = back.get(id(root), 0.0) + weight
     out: dict[tuple[str, int], Any] = {}
-    for node in reversed(program.nodes):
+    for node in reversed(nodes):
         weight = back.get(id(node), 0.0)
         if node.op == "input":
             out[node.args[0], node.args[1]] = weight
@@ -132,64 +121,3 @@ def _sum(a: Any, b: Any) -> Any:
     if first is None or second is None or first[0] is not second[0]:
         return a + b
     return first[0].select(_sum(first[1], second[1]), _sum(first[2], second[2]))
-
-
-def jvp(program: Program) -> Program:
-    """(inputs, directions) → derivatives along the directions, one per output; directions are named d‹input›.
-
-    (With more d's in front where the function has an input of that name.)
-    """
-    graph = _graph(program)
-    names = _fresh([f"d{k}" for k in program.inputs], program)
-    directions = dict(zip(names, program.inputs.values()))
-    seeds = {(k, i): x for k, d in zip(program.inputs, names) for i, x in enumerate(graph.inputs(d, directions[d]))}
-    roots = tuple(tangents(program, seeds))
-    return Program(f"{program.name}_jvp", {**program.inputs, **directions}, program.shapes, program.single, roots)
-
-
-def vjp(program: Program) -> Program:
-    """(inputs, weights) → Σ weight · ∂output/∂input, one array per input; weights are named w0, w1, …"""
-    graph = _graph(program)
-    names = _fresh([f"w{i}" for i in range(len(program.shapes))], program)
-    sizes = {name: int(np.prod(s)) for name, s in zip(names, program.shapes)}
-    weights = [x for name, n in sizes.items() for x in graph.inputs(name, n)]
-    found = cotangents(program, weights)
-    roots = tuple(found.get((k, i), 0.0) for k, n in program.inputs.items() for i in range(n))
-    shapes = tuple((n,) for n in program.inputs.values())
-    return Program(f"{program.name}_vjp", {**program.inputs, **sizes}, shapes, len(shapes) == 1, roots)
-
-
-def jacobian(program: Program, wrt: str) -> Program:
-    """∂outputs/∂‹wrt›, each (*output shape, length of wrt), in whichever mode needs fewer sweeps."""
-    if wrt not in program.inputs:
-        raise InputError(f"{program.name} has no input {wrt!r}; it has {', '.join(program.inputs)}")
-    n, m = program.inputs[wrt], len(program.roots)
-    columns = np.zeros((m, n), dtype=object)
-    if n <= m:
-        for i in range(n):
-            columns[:, i] = tangents(program, {(wrt, i): 1.0})
-    else:
-        for j in range(m):
-            found = cotangents(program, [1.0 if k == j else 0.0 for k in range(m)])
-            columns[j] = [found.get((wrt, i), 0.0) for i in range(n)]
-    shapes = tuple((*s, n) for s in program.shapes)
-    return Program(f"{program.name}_d{wrt}", program.inputs, shapes, program.single, tuple(columns.ravel()))
-
-
-def _fresh(wanted: list[str], program: Program) -> list[str]:
-    """These names, lengthened at the front until no input or other of them has the same."""
-    taken = set(program.inputs)
-    out = []
-    for name in wanted:
-        while name in taken:
-            name = name[0] + name
-        taken.add(name)
-        out.append(name)
-    return out
-
-
-def _graph(program: Program) -> Any:
-    for root in program.roots:
-        if isinstance(root, Scalar):
-            return root.graph
-    raise InputError(f"{program.name} is constant")

@@ -192,9 +192,31 @@ class Scalar:
 
     def __bool__(self) -> bool:
         raise UntraceableError(
-            "a symbolic value is neither true nor false: this function decides by the values of its arguments and"
-            ' cannot be compiled; call it with target="numpy", or use arrays.where in place of if'
+            "a symbol is neither true nor false: if, while, and, or, not, min, max and sorted cannot decide by it;"
+            " use np.where(condition, yes, no), np.minimum, np.maximum, & and |"
         )
+
+    def __float__(self) -> float:
+        raise UntraceableError(
+            "a symbol has no value that float(), the functions of math or an array of floats could take;"
+            " use NumPy's function (np.sin for math.sin), and np.zeros_like(q) for an array that takes symbols"
+        )
+
+    def __complex__(self) -> complex:
+        raise UntraceableError("a symbol is a real number without a value; complex numbers cannot be traced")
+
+    def __int__(self) -> int:
+        raise UntraceableError(
+            "a symbol has no value that int() or round() could take; use np.floor, np.rint or np.trunc"
+        )
+
+    def __index__(self) -> int:
+        raise UntraceableError("a symbol has no value that could be an index or a count; use np.where to choose")
+
+    def __round__(self, digits: int | None = None) -> int:
+        return int(self)
+
+    __trunc__ = __floor__ = __ceil__ = __int__
 
     __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()
 

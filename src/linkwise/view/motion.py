@@ -114,7 +114,7 @@ class Motion:
         """(n, bodies, 6): the force on every body by its inboard neighbour, where v and a are known."""
         if self.v is None or self.a is None:
             return None
-        return self.robot.link_forces(self.q, self.v, self.a, self.external, target="numpy")
+        return self.robot.link_forces(self.q, self.v, self.a, external=self.external, target="numpy")
 
 
 def as_motion(trajectory: Any, robot: Robot | None = None, external: Any = None) -> Motion:

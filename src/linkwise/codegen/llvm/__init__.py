@@ -1,0 +1,1 @@
+"""Programs as LLVM code, many states side by side in SIMD registers."""

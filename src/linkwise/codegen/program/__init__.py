@@ -1,0 +1,1 @@
+"""Scalar programs: traced from an algorithm, differentiated, scheduled, listed as text."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, LinkwiseError, UntraceableError
 from ...inputs import knows, length
 from ...model.model import Model
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
 from ...symbols.scalar import Graph, Operations, Scalar, count, evaluate, reachable
+from ...symbols.users_line import at_users_line
 from .parameters import parameter_sizes, with_symbols
 from .schedule import schedule
 
@@ -106,12 +108,16 @@ def trace(
     unless ``sizes`` gives them; the names are those of the function's parameters unless ``names`` gives them.
     ``parameters`` keeps constants of the robot symbolic, as further inputs: "inertial" (bodies × 10, as
     ``robot.inertial_parameters``) and "offsets" (bodies × 3, the joints' positions in their parents).
+
+    What cannot be traced is an :class:`UntraceableError` with the line of the function where it happened. A mistake in
+    the function that has nothing to do with symbols comes out as it is.
     """
     lengths = _lengths(model, names or _parameters(function), sizes or {})
     graph = Graph()
     symbols = {k: graph.inputs(k, n) for k, n in lengths.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
-    result = function(with_symbols(model, extra), *symbols.values())
+    with _failures_named(model, function, lengths):
+        result = function(with_symbols(model, extra), *symbols.values())
     lengths = lengths | {k: x.size for k, x in extra.items()}
     leaves, structure = flatten(result)
     arrays = [np.asarray(x) for x in leaves]
@@ -124,6 +130,41 @@ def trace(
     return Program(
         name or function.__name__, lengths, shapes, single, roots, None if is_plain(structure) else structure
     )
+
+
+_OF_SYMBOLS = (TypeError, AttributeError, ValueError)  # what NumPy raises where it cannot take symbols
+
+
+@contextmanager
+def _failures_named(model: Model, function: Callable[..., Any], lengths: Mapping[str, int]) -> Iterator[None]:
+    """What fails in the function as what it is: something that cannot be traced, with its line, or a mistake."""
+    try:
+        yield
+    except UntraceableError as e:
+        at_users_line(e)
+        raise
+    except LinkwiseError:
+        raise
+    except _OF_SYMBOLS as e:
+        if _fails_on_numbers(model, function, lengths, next(kind for kind in _OF_SYMBOLS if isinstance(e, kind))):
+            raise
+        raise at_users_line(UntraceableError(f"this cannot be done with symbols: {e}"), e) from e
+
+
+def _fails_on_numbers(
+    model: Model, function: Callable[..., Any], lengths: Mapping[str, int], kind: type[Exception]
+) -> bool:
+    """Whether a function that failed on symbols fails so on numbers too, and the symbols are not to blame."""
+    rng = np.random.default_rng(0)
+    is_configuration = {k: k in ("q", "q0", "q1") and n == model.nq for k, n in lengths.items()}
+    numbers = [model.random_configuration(rng) if is_configuration[k] else rng.normal(size=lengths[k]) for k in lengths]
+    try:
+        function(model, *numbers)
+    except kind:
+        return True
+    except _OF_SYMBOLS:
+        return False
+    return False
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

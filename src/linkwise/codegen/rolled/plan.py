@@ -11,7 +11,7 @@ import numpy as np
 from ...symbols.scalar import Scalar, reachable
 from .recorder import Sweep
 from .vertex_cut import fewest
-from .walk_recorder import PAIRS, PairRecorder, RecordedMatrix, Walk
+from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
 
 
 @dataclass(eq=False)
@@ -47,7 +47,7 @@ class PlannedLoop:
 
 
 def plan(
-    recorder: PairRecorder, v_slices: Sequence[slice], outputs: list[Any], nv: int
+    recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], nv: int
 ) -> tuple[list[list[Work]], list[PlannedLoop]]:
     """(phases, loops of walks) of a recorded function; ``nv`` is that of the robot."""
     classes = len(recorder.roots)
@@ -93,7 +93,7 @@ def _loop(origins: tuple[int, ...], walks: list[Walk], classes: int) -> PlannedL
 
 
 def _place_matrix(
-    recorder: PairRecorder,
+    recorder: RecordedTree,
     phases: list[list[Work]],
     loops: list[PlannedLoop],
     matrix: RecordedMatrix,
@@ -108,8 +108,8 @@ def _place_matrix(
     if matrix.flipped is not None:
         placed.append((matrix.flipped, True))
     for pairs, flipped in placed:
-        for walk, works in _works(loops, list(pairs.walk.values())):
-            origin = next(c for c, w in pairs.walk.items() if w is walk)
+        for walk, works in _works(loops, list(pairs.walks.values())):
+            origin = next(c for c, w in pairs.walks.items() if w is walk)
             # X(j,k) of an inward walk from k, and X(i,j) of an outward walk from i, stand in the rows of the first
             in_own_rows = walk.outward == flipped
             for c, work in enumerate(works):
@@ -139,7 +139,7 @@ def _without_idle_walks(loop: PlannedLoop) -> PlannedLoop:
 # --- saved values ------------------------------------------------------------------------------------
 
 
-def _save_between(works: list[Work], walked: list[Work], recorder: PairRecorder) -> None:
+def _save_between(works: list[Work], walked: list[Work], recorder: RecordedTree) -> None:
     """From the walks and the last phase back: what each needs of earlier ones, saved where it is first known."""
     first_sine: dict[int, int] = {}
     for p, work in enumerate(works):

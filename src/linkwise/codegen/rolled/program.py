@@ -1,7 +1,7 @@
 """Rolled programs: the sweeps of an algorithm as loops over bodies, for long chains and big trees.
 
 Bodies of one joint kind form a class. An algorithm runs once on a model with one body per class, whose constants
-are symbols unless all bodies of the class agree on them; :class:`Recorder` stands in for the parents, so that each
+are symbols unless all bodies of the class agree on them; its tree is a :class:`.RecordedTree`, of which each
 ``outward`` or ``inward`` traces its step once per class and becomes a loop. Nothing else of the algorithm changes.
 
 Sweeps in the same direction that do not wait for each other share a *phase*, one loop over the bodies: even phases
@@ -28,12 +28,13 @@ from ...model.joints.kinds import Cylindrical, JointKind, Prismatic, Revolute
 from ...model.model import BodyConstants, Model
 from ...model.normal_form import Hinge, normal_form
 from ...spatial import RigidInertia, Transform, Turn
+from ...sweeps import BodyTree
 from ...symbols.results import LEAF, flatten
 from ...symbols.scalar import Graph, Operations, count, reachable
 from ..program.trace import Signature
 from .plan import PlannedLoop, Work, plan
-from .recorder import Recorder, Sweep
-from .walk_recorder import PairRecorder, RecordedMatrix
+from .recorder import Sweep
+from .walk_recorder import RecordedMatrix, RecordedTree
 
 # Functions of joint-space vectors that are sweeps and walks and nothing besides, and by which methods.
 # (Others look at all bodies at once, which here are only one per class.)
@@ -79,11 +80,15 @@ class RolledProgram:
     """A function as loops over bodies. ``phases[p][c]`` is what class c does in phase p."""
 
     signature: Signature
-    parents: tuple[int, ...]
+    tree: BodyTree
     classes: list[Class]
     sweeps: list[Sweep]
     phases: list[list[Work]] = field(default_factory=list)
     loops: list[PlannedLoop] = field(default_factory=list)
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        return self.tree.parents
 
     @cached_property
     def has_forks(self) -> bool:
@@ -94,7 +99,7 @@ class RolledProgram:
     @cached_property
     def is_chain(self) -> bool:
         """Whether every body hangs on the one before it."""
-        return all(p == k - 1 for k, p in enumerate(self.parents))
+        return self.tree.is_chain
 
     @cached_property
     def length(self) -> int:
@@ -233,10 +238,10 @@ def roll(model: Any, function: Callable[..., Any], name: str, arrays: Sequence[s
     graph = Graph()
     form = normal_form(model)[0]
     classes = classes_of(form, graph)
-    recorder = PairRecorder.of(graph, [all(model.parents[k] < 0 for k in kind.members) for kind in classes])
-    recorder.loops, recorder.branching = {}, len(set(model.parents)) < len(model.parents)
+    roots = [all(model.tree.on_world(k) for k in kind.members) for kind in classes]
+    sizes = [c.constants.kind.nv for c in classes]
+    recorder = RecordedTree(graph, roots, sizes, branching=not model.tree.is_chain)
     stand_in = _stand_in(form, classes, recorder)
-    recorder.sizes = [c.constants.kind.nv for c in classes]
     symbols = [graph.inputs(a, length(stand_in, a)) for a in arrays]
     for kind, q, v in zip(classes, stand_in.q_slices, stand_in.v_slices):
         kind.starts = {a: q.start if a == "q" else v.start for a in arrays}
@@ -246,14 +251,13 @@ def roll(model: Any, function: Callable[..., Any], name: str, arrays: Sequence[s
         raise InputError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
     shapes = tuple((model.nv,) * len(x.shape) for x in outputs)
     signature = Signature(name, {a: length(model, a) for a in arrays}, shapes, structure is LEAF, structure)
-    program = RolledProgram(signature, tuple(model.parents), classes, recorder.sweeps)
+    program = RolledProgram(signature, model.tree, classes, recorder.sweeps)
     program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, model.nv)
     return program
 
 
-def _stand_in(model: Any, classes: list[Class], recorder: Recorder) -> Any:
+def _stand_in(model: Any, classes: list[Class], tree: RecordedTree) -> Any:
     """The model with one body per class."""
-    clone = model.with_constants([c.constants for c in classes])
-    object.__setattr__(clone, "bodies", tuple(model.bodies[c.members[0]] for c in classes))
-    clone.__dict__["parents"] = recorder
+    clone = model.with_constants([c.constants for c in classes], bodies=[model.bodies[c.members[0]] for c in classes])
+    clone.__dict__["tree"] = tree
     return clone

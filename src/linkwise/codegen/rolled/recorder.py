@@ -1,18 +1,19 @@
 """Sweeps recorded instead of run: their steps traced once per class of bodies, what a body hands on found out.
 
-:class:`Recorder` stands in for the parents of the bodies, so that ``outward`` and ``inward`` come here.
+:class:`SweepRecorder` answers the questions of a :class:`linkwise.sweeps.Tree` that are sweeps, and refuses those about
+single bodies, which here stand for many; :mod:`.walk_recorder` has the walks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import InputError
-from ...sweeps import Loop
+from ...errors import UnrollableError
+from ...sweeps import Step, Tree
 from ...symbols.results import flatten, rebuild
 from ...symbols.scalar import Graph, Scalar, reachable
 
@@ -30,23 +31,20 @@ class Sweep:
     handed: list[list[Any]]  # per class, what each slot becomes
 
 
-class Recorder(Loop):
-    """The parents of the classes' representatives: sweeps are recorded, their steps traced once per class."""
+class SweepRecorder(Tree):
+    """The tree of the classes' representatives: sweeps are recorded, their steps traced once per class."""
 
-    graph: Graph
-    sweeps: list[Sweep]
-    phase_of: dict[int, int]  # id of a node → the first phase in which it is known
-    roots: Sequence[bool]  # of each class, whether all its bodies hang on the world
-    _held: dict[int, Any]  # id of what an outward sweep gave → that, and the same at the parents
+    def __init__(self, graph: Graph, roots: Sequence[bool]) -> None:
+        self.graph = graph
+        self.roots = roots  # of each class, whether all its bodies hang on the world
+        self.sweeps: list[Sweep] = []
+        self.phase_of: dict[int, int] = {}  # id of a node → the first phase in which it is known
+        self._held: dict[int, Any] = {}  # id of what an outward sweep gave → that, and the same at the parents
 
-    @classmethod
-    def of(cls, graph: Graph, roots: Sequence[bool]) -> Self:
-        """As many representatives as there are ``roots``; their parents are nobody in particular."""
-        out = cls([-2] * len(roots))
-        out.graph, out.roots, out.sweeps, out.phase_of, out._held = graph, roots, [], {}, {}
-        return out
+    def __len__(self) -> int:
+        return len(self.roots)
 
-    def at_base(self, k: int) -> bool:
+    def on_world(self, k: int) -> bool:
         return self.roots[k]
 
     def phase(self, x: Any) -> int:
@@ -62,7 +60,7 @@ class Recorder(Loop):
         self.phase_of[id(node)] = phase
         return node
 
-    def outward(self, step: Callable[..., Any], start: Any, *data: Sequence[Any]) -> list[Any]:
+    def outward(self, step: Step, start: Any, *data: Sequence[Any]) -> list[Any]:
         """A parent's value is a carry wherever it is not one constant on the whole robot."""
         leaves, structure = flatten(start)
         kept = [i for i, x in enumerate(leaves) if x is not None]
@@ -83,7 +81,7 @@ class Recorder(Loop):
         self._held[id(out)] = (out, [parent] * len(out))
         return out
 
-    def inward(self, step: Callable[..., Any], zero: Any, *data: Sequence[Any]) -> list[Any]:
+    def inward(self, step: Step, zero: Any, *data: Sequence[Any]) -> list[Any]:
         """A sum over children is a carry wherever some child adds to it."""
         first = [step(zero, *items)[0] for items in zip(*data)]
         structure = flatten(first[0])[1]
@@ -98,9 +96,9 @@ class Recorder(Loop):
         kept, _ = self._settle(False, empty, trial)
         return kept
 
-    def carried(self, values: Sequence[Any]) -> list[Any]:
+    def at_parents(self, values: Sequence[Any], start: Any) -> list[Any]:
         if id(values) not in self._held:
-            raise InputError("only what an outward sweep gave can be read at the parents in rolled code")
+            raise UnrollableError("only what an outward sweep gave can be read at the parents in rolled code")
         return self._held[id(values)][1]
 
     def _settle(self, outward: bool, at_end: Pattern, trial: Callable[..., Any]) -> tuple[Any, Any]:
@@ -124,6 +122,38 @@ class Recorder(Loop):
     def _name(self) -> int:
         """A number that no trial uses."""
         return _RECORDED + len(self.sweeps)
+
+    # --- single bodies -----------------------------------------------------------------------------
+
+    @property
+    def has_single_bodies(self) -> bool:
+        return False
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        _refuse("the parents of all bodies")
+
+    def parent(self, k: int) -> int:
+        _refuse("the parent of one body")
+
+    def children(self, k: int) -> tuple[int, ...]:
+        _refuse("the children of one body")
+
+    def inboard(self, k: int) -> list[int]:
+        _refuse("the path of one body")
+
+    def outboard(self, k: int) -> list[int]:
+        _refuse("what one body carries")
+
+    @property
+    def is_chain(self) -> bool:
+        _refuse("whether the tree is a chain")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise UnrollableError(
+        f"the algorithm asks for {what}, which loops over bodies cannot tell: only sweeps and walks can be rolled"
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
-from ...sweeps import Pairs
+from ...arrays import Array
+from ...errors import UnrollableError
+from ...sweeps import Pairs, Step
 from ...symbols.results import flatten, rebuild
-from ...symbols.scalar import Scalar, reachable
-from .recorder import Pattern, Recorder
+from ...symbols.scalar import Graph, Scalar, reachable
+from .recorder import Pattern, SweepRecorder
 
 PAIRS = 1_000_000  # the phase of what depends on two bodies: after all sweeps
 
@@ -41,63 +42,83 @@ class PairLoop:
     walks: list[Walk] = field(default_factory=list)
 
 
+class RecordedPairs(Pairs):
+    """What walks have kept for pairs of classes, and which walk it was, by the class it starts from."""
+
+    def __init__(self, kept: Any = (), walks: dict[int, Walk] | None = None) -> None:
+        super().__init__(kept)
+        self.walks = {} if walks is None else walks
+
+    def mapped(self, function: Callable[[Any], Any]) -> RecordedPairs:
+        return RecordedPairs(super().mapped(function), self.walks)
+
+
 class RecordedMatrix:
     """A joint-space matrix of blocks: by class on the diagonal, by walk and class beside it. (Of a result it is a leaf,
     as an array is.)"""
 
-    def __init__(self, diagonal: list[Any], kept: list[Pairs], flipped: Pairs | None, shape: tuple[int, int]) -> None:
+    def __init__(
+        self, diagonal: list[Any], kept: list[RecordedPairs], flipped: RecordedPairs | None, shape: tuple[int, int]
+    ) -> None:
         self.diagonal, self.kept, self.flipped, self.shape = diagonal, kept, flipped, shape
 
     def __neg__(self) -> RecordedMatrix:
-        def negated(pairs: Pairs) -> Pairs:
-            out = Pairs({key: -x for key, x in pairs.items()})
-            out.walk = pairs.walk
-            return out
-
-        flipped = None if self.flipped is None else negated(self.flipped)
+        flipped = None if self.flipped is None else self.flipped.mapped(_negative)
         diagonal = [None if x is None else -x for x in self.diagonal]
-        return RecordedMatrix(diagonal, [negated(p) for p in self.kept], flipped, self.shape)
+        return RecordedMatrix(diagonal, [pairs.mapped(_negative) for pairs in self.kept], flipped, self.shape)
 
 
-class PairRecorder(Recorder):
-    """A recorder that also knows walks from each body, and the matrices they make."""
+def _negative(x: Any) -> Any:
+    return -x
 
-    loops: dict[tuple[int, ...], PairLoop]  # by the classes that start
-    sizes: Sequence[int]  # degrees of freedom of each class
-    branching: bool  # whether some body, or the world, has two children
 
-    def inward_from_each(self, step: Callable[..., Any], starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
+class RecordedTree(SweepRecorder):
+    """The tree of classes of bodies that an algorithm is rolled with: sweeps, walks, and the matrices they make.
+
+    ``roots`` says of each class whether all its bodies hang on the world, ``sizes`` has its degrees of freedom;
+    ``branching`` is whether some body of the robot, or the world, has two children.
+    """
+
+    def __init__(self, graph: Graph, roots: Sequence[bool], sizes: Sequence[int], branching: bool) -> None:
+        super().__init__(graph, roots)
+        self.sizes, self.branching = sizes, branching
+        self.loops: dict[tuple[int, ...], PairLoop] = {}  # by the classes that start
+
+    def inward_from_each(self, step: Step, starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
         def run(x: Any) -> list[Any]:
             return [step(x, *items) for items in zip(*data)]
 
         return self._walks(run, starts, None, outward=False)
 
     def outward_from_each(
-        self, step: Callable[..., Any], starts: Sequence[Any], at_fork: Callable[[int, int], Any], *data: Sequence[Any]
+        self, step: Step, starts: Sequence[Any], at_fork: Callable[[int, int], Any], *data: Sequence[Any]
     ) -> Pairs:
         def run(x: Any) -> list[Any]:
             return [step(x, *items) for items in zip(*data)]
 
         return self._walks(run, starts, at_fork if self.branching else None, outward=True)
 
-    def joint_matrix(self, diagonal: Sequence[Any], kept: Sequence[Pairs], flipped: Pairs | None) -> RecordedMatrix:
-        n = sum(self.sizes)
+    def matrix(
+        self, sizes: Sequence[int], diagonal: Sequence[Any], kept: Sequence[Any], flipped: Any, like: Array
+    ) -> RecordedMatrix:
+        n = sum(sizes)
         return RecordedMatrix(list(diagonal), list(kept), flipped, (n, n))
 
-    def _walks(self, run: Callable[[Any], list[Any]], starts: Sequence[Any], at_fork: Any, outward: bool) -> Pairs:
+    def _walks(
+        self, run: Callable[[Any], list[Any]], starts: Sequence[Any], at_fork: Any, outward: bool
+    ) -> RecordedPairs:
         """The walks of all classes that start, by the shapes of what they carry; kept for (class, class)."""
         groups: dict[Any, list[int]] = {}
         for c, x in enumerate(starts):
             if x is not None:
                 groups.setdefault(self.sizes[c], []).append(c)
-        kept = Pairs()
-        kept.walk = {}
+        kept = RecordedPairs()
         for origins in groups.values():
             forks = None if at_fork is None else [at_fork(a, origins[0]) for a in range(len(starts))]
             walk, found = self._walk(run, {c: starts[c] for c in origins}, forks, outward)
             self.loops.setdefault(tuple(origins), PairLoop(tuple(origins))).walks.append(walk)
             for origin in origins:
-                kept.walk[origin] = walk
+                kept.walks[origin] = walk
                 for c, x in enumerate(found):
                     kept[(origin, c) if outward else (c, origin)] = x
         return kept
@@ -143,5 +164,5 @@ class PairRecorder(Recorder):
         found = {x.args[0] for x in nodes if x.op == "input" and str(x.args[0]).startswith("pair:")}
         walks = {f"pair:{w.index}": w for loop in self.loops.values() for w in loop.walks}
         if len(found) != 1:
-            raise InputError("in rolled code the values at forks must come from one walk inward")
+            raise UnrollableError("in rolled code the values at forks must come from one walk inward")
         return walks[found.pop()]

@@ -1,0 +1,1 @@
+"""Machine code at work: kernels, the cache on disk, the way in from Python."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...symbols import derivative
 from ...symbols.scalar import Operations
+from ..program import derivative
 from ..program.listing import listing
 from ..program.trace import Program, Signature
 from .engine import MachineCode, compile_program, load_object

@@ -7,10 +7,8 @@ the robot or of the arguments makes another key.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...values import digest, value_of
 from ..program.trace import Signature
 from . import disk_cache as cache
 from .engine import host, llvm_version
@@ -36,21 +35,10 @@ def request(
     robot: Any, name: str, arrays: Sequence[str], fixed: Mapping[str, Any], parameters: Sequence[str] = ()
 ) -> str | None:
     """The key of a request, or None where it cannot have one (an argument of a user's own making)."""
-    plain = {k: v for k, v in fixed.items() if isinstance(v, (str, int, float, bool, tuple))}
-    if len(plain) < len(fixed) or not all(
-        isinstance(x, str) for v in plain.values() if isinstance(v, tuple) for x in v
-    ):
+    asked = digest(value_of((name, tuple(arrays), tuple(parameters), sorted(fixed.items()))))
+    if asked is None or robot.fingerprint is None:
         return None
-    ours = [type(robot), *(type(j.kind) for j in robot.joints)]
-    if not all(kind.__module__.partition(".")[0] == "linkwise" for kind in ours):
-        return None  # what a user's own class does is not in the key
-    body = pickle.dumps(robot.__getstate__(), protocol=5)
-    text = repr((name, tuple(arrays), sorted(fixed.items()), tuple(parameters)))
-    return cache.key(hashlib.sha256(body).hexdigest(), text, library_fingerprint(), repr(host()))
-
-
-def _is_plain(x: Any) -> bool:
-    return all(map(_is_plain, x)) if isinstance(x, tuple) else isinstance(x, (str, int, float))
+    return cache.key(robot.fingerprint, asked, library_fingerprint(), repr(host()))
 
 
 @lru_cache(maxsize=1)

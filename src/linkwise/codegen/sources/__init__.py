@@ -1,0 +1,1 @@
+"""Programs as source text for other compilers: C, CUDA, JAX."""

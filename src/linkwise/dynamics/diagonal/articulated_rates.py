@@ -23,7 +23,7 @@ from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import Transform, congruence, cross_force
-from ...sweeps import inward, unzip
+from ...sweeps import unzip
 from ..articulated import Articulated, articulated, colour, coordinate_axes, without_axes
 from ..links import Links, evaluate
 
@@ -72,7 +72,7 @@ def riccati_rates(
 
     zero = arrays.zeros((*links.q.shape[:-1], 6, 6), like=links.q)
     data = (links.phi, links.H, art.P, art.D_inverse, art.G, art.P_plus, s, Delta, H_ring)
-    return ArticulatedRates(*unzip(inward(links.parents, step, zero, *data), 3))
+    return ArticulatedRates(*unzip(links.tree.inward(step, zero, *data), 3))
 
 
 def _with_exact_zeros(H: Array, P_plus: Array, P_plus_ring: Array) -> Array:
@@ -169,7 +169,7 @@ def mass_factor_rate(model: Model, q: Array, v: Array) -> Array:
     zero = arrays.zeros((6, links.nv), like=links.q)
     turning = (joint_velocities(links, beta), map_rates(model, links, beta))
     data = (links.phi, links.H, art.G, change.G, own, own_ring, *turning)
-    return links.join_rows(inward(links.parents, step, (zero, zero), *data), links.nv)
+    return links.join_rows(links.tree.inward(step, (zero, zero), *data), links.nv)
 
 
 def _unit_columns(links: Links) -> list[Array]:

@@ -14,7 +14,7 @@ from ...arrays import Array
 from ...errors import NotAdmittedError
 from ...model.model import Model
 from ...spatial import Transform, congruence, cross_force, cross_motion
-from ...sweeps import inward, outward, unzip
+from ...sweeps import unzip
 from ..articulated import Articulated
 from ..inverse import split_forces
 from ..links import Links, base_acceleration, gyroscopic_forces
@@ -62,7 +62,7 @@ def inertia_rates(links: Links, art: Articulated, Delta: list[Array]) -> tuple[l
         return congruence(phi, _both_sides(G, H, Pi_dot)), (P_ring, Pi_dot)
 
     zero = arrays.zeros((6, 6), like=links.q)
-    kept = inward(links.parents, step, zero, links.phi, links.H, art.G, art.P, Delta)
+    kept = links.tree.inward(step, zero, links.phi, links.H, art.G, art.P, Delta)
     return unzip(kept, 2)
 
 
@@ -102,7 +102,7 @@ def _shifted(x: DiagonalState, y: list[Array]) -> list[Array]:
         return phi @ _tau_bar(G, H, y), gathered
 
     zero = arrays.zeros((6, 1), like=x.links.q)
-    return inward(x.links.parents, step, zero, x.links.phi, x.links.H, x.art.G, y)
+    return x.links.tree.inward(step, zero, x.links.phi, x.links.H, x.art.G, y)
 
 
 def _H_psi(x: DiagonalState, y: list[Array]) -> list[Array]:
@@ -113,7 +113,7 @@ def _H_psi(x: DiagonalState, y: list[Array]) -> list[Array]:
         return phi @ _tau_bar(G, H, total), H @ total
 
     zero = arrays.zeros((6, 1), like=x.links.q)
-    return inward(x.links.parents, step, zero, x.links.phi, x.links.H, x.art.G, y)
+    return x.links.tree.inward(step, zero, x.links.phi, x.links.H, x.art.G, y)
 
 
 # --- recursions ----------------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def recursive(model: Model, q: Array, nu: Array, normalized: bool = True) -> Arr
         return (congruence(phi, _both_sides(G, H, Pi_dot)), phi @ _tau_bar(G, H, y)), H @ y
 
     if normalized:
-        return links.join(inward(links.parents, normal_step, zero, *data, root.L_inverse))
-    return links.join(inward(links.parents, plain_step, zero, *data))
+        return links.join(links.tree.inward(normal_step, zero, *data, root.L_inverse))
+    return links.join(links.tree.inward(plain_step, zero, *data))
 
 
 def algorithm_8_1(
@@ -164,7 +164,7 @@ def algorithm_8_1(
     x, root, _ = _state(model, q, nu, normalized, "Algorithm 8.1")
     links, art = x.links, x.art
     b = gyroscopic_forces(model, links, x.V, x.beta, split_forces(external))
-    weight = outward(links.parents, lambda a, phi: phi.T @ a, base_acceleration(model, q), links.phi)
+    weight = links.tree.outward(lambda a, phi: phi.T @ a, base_acceleration(model, q), links.phi)
 
     def step(gathered: Any, phi: Transform, H: Array, G: Array, P: Array, *rest: Any) -> Any:
         Delta, V, xi, b, M, a_g, T, D_inverse = rest
@@ -179,7 +179,7 @@ def algorithm_8_1(
     zero = (arrays.zeros((6, 6), like=q), arrays.zeros((6, 1), like=q))
     moving = (joint_velocities(links, x.beta), x.V, x.xi, b)
     data = (links.phi, links.H, art.G, art.P, *moving, links.M, weight, links.split(tau), art.D_inverse)
-    xi_dot, D_ring = unzip(inward(links.parents, step, zero, *data), 2)
+    xi_dot, D_ring = unzip(links.tree.inward(step, zero, *data), 2)
     if normalized:
         rates = root.rates(D_ring)
         xi_dot = [L.mT @ d + Lr.mT @ xi for L, d, Lr, xi in zip(root.L, xi_dot, rates, x.xi)]

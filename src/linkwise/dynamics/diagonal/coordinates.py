@@ -18,7 +18,7 @@ from typing import Any
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import Transform
-from ...sweeps import inward, outward, unzip
+from ...sweeps import unzip
 from ..articulated import Articulated, articulated, colour, smooth, whiten
 from ..inverse import split_forces
 from ..links import Links, at_rest, base_acceleration, coriolis_accelerations, evaluate, gyroscopic_forces, no_motion
@@ -42,7 +42,7 @@ def total_rates_of(links: Links, art: Articulated, beta: list[Array]) -> tuple[l
         V_plus = phi.T @ outer[1]
         return beta + G.mT @ V_plus, V_plus + H.mT @ beta
 
-    values = outward(links.parents, step, (None, at_rest(links.q)), links.phi, links.H, art.G, beta)
+    values = links.tree.outward(step, (None, at_rest(links.q)), links.phi, links.H, art.G, beta)
     return unzip(values, 2)
 
 
@@ -122,7 +122,7 @@ def driven_rates(
     links, art = x.links, x.art
     a = coriolis_accelerations(x.model, links, x.V, x.beta)
     b = gyroscopic_forces(x.model, links, x.V, x.beta, split_forces(external))
-    falling = [None] * len(a) if gravity is None else outward(links.parents, _carry, gravity, links.phi)
+    falling = [None] * len(a) if gravity is None else links.tree.outward(_carry, gravity, links.phi)
 
     def step(z: Any, phi: Transform, H: Array, G: Array, P: Array, P_plus: Array, P_ring: Array, *rest: Any) -> Any:
         s, H_ring, V, xi, a, b, a_g, T = rest
@@ -138,7 +138,7 @@ def driven_rates(
 
     H_ring = map_rates(x.model, links, x.beta)
     inertias = (links.phi, links.H, art.G, art.P, art.P_plus, change.P)
-    return inward(links.parents, step, 0, *inertias, links.s, H_ring, x.V, x.xi, a, b, falling, T)
+    return links.tree.inward(step, 0, *inertias, links.s, H_ring, x.V, x.xi, a, b, falling, T)
 
 
 def _carry(a: Array, phi: Transform) -> Array:

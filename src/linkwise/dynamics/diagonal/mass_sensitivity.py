@@ -6,7 +6,6 @@ from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import cross_force
-from ...sweeps import ancestors
 from ..inverse import inertia_forces
 from ..links import Links, evaluate
 
@@ -44,7 +43,7 @@ def _half(model: Model, links: Links, k: int, i: int, f: Array) -> Array:
     if H_ring is not None:
         blocks[k, 0] = H_ring.mT @ f
     x, outer = cross_force(links.H[k].mT @ direction, f), k
-    for j in ancestors(links.parents, k):
+    for j in links.tree.inboard(k):
         x = links.phi[outer] @ x
         if links.sizes[j]:
             blocks[j, 0] = links.H[j] @ x

@@ -18,7 +18,6 @@ from ...arrays import Array
 from ...errors import NotAdmittedError
 from ...model.model import Model
 from ...spatial import RigidInertia, Transform, congruence
-from ...sweeps import inward, outward
 from ..articulated import pivot_inverse, riccati_step
 from .articulated_body import Forward, bias_free_forces, prepare
 
@@ -52,7 +51,7 @@ def armstrong(model: Model, q: Array, v: Array, tau: Array, external: Array | No
 
     T = bias_free_forces(x)
     data = (links.phi, links.H, links.M, links.Gamma, links.s, T, links.names, spherical)
-    kept = inward(links.parents, step, (0, 0), *data)
+    kept = links.tree.inward(step, (0, 0), *data)
 
     def back(outer: Any, phi: Transform, H: Array, kept: dict[str, Array]) -> Any:
         alpha_plus = phi.T @ outer[0]
@@ -64,7 +63,7 @@ def armstrong(model: Model, q: Array, v: Array, tau: Array, external: Array | No
         return alpha_plus + H.mT @ beta_dot, beta_dot
 
     start = (arrays.zeros((6, 1), like=q), None)
-    beta_dot = [b for _, b in outward(links.parents, back, start, links.phi, links.H, kept)]
+    beta_dot = [b for _, b in links.tree.outward(back, start, links.phi, links.H, kept)]
     names = ("Gamma", "L", "Omega_omega", "beta_omega", "Omega_F", "beta_F")
     return Forward(links, beta_dot, {n: [k.get(n) for k in kept] for n in names})
 

@@ -11,7 +11,7 @@ from typing import Any
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import Transform
-from ...sweeps import inward, outward, unzip
+from ...sweeps import unzip
 from ..articulated import Articulated, articulated, smooth, whiten, with_exact_rows
 from ..inverse import inertia_forces, split_forces
 from ..kinematics import classical, tip_transforms
@@ -71,7 +71,11 @@ def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Arr
     With z₀ = z − Pa and ε₀ = T − Hz₀ the same is z⁺ = z₀ + Gε₀ + P⁺a and β̇ = D⁻¹ε₀ − G*(α⁺ + a), which is
     what is computed: HP⁺ = 0, so P⁺a costs less than Pa. A gyroscopic rotor's s adds s*a to T.
     """
-    x = prepare(model, q, v, tau, external)
+    return articulated_body_of(prepare(model, q, v, tau, external))
+
+
+def articulated_body_of(x: State) -> Forward:
+    """The same from a state that is prepared, of bodies of any kind."""
     links, art = x.links, articulated(x.links)
     T = [t if s is None else t + s.mT @ a for t, s, a in zip(x.T, links.s, x.a)]
 
@@ -88,7 +92,7 @@ def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Arr
         return phi @ z_plus, (z, D_inverse @ epsilon, z_plus)
 
     data = (links.phi, links.H, art.P_plus, art.D_inverse, art.G, x.a, x.b, T, links.Gamma)
-    z, nu, z_plus = unzip(inward(links.parents, correct, 0, *data), 3)
+    z, nu, z_plus = unzip(links.tree.inward(correct, 0, *data), 3)
 
     def accelerate(outer: Any, phi: Transform, H: Array, G: Array, nu: Array, a: Array) -> Any:
         alpha_plus = phi.T @ outer[0]
@@ -96,7 +100,7 @@ def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Arr
         beta_dot = nu - G.mT @ moved
         return moved + H.mT @ beta_dot, beta_dot, alpha_plus
 
-    values = outward(links.parents, accelerate, (x.base, None, None), links.phi, links.H, art.G, nu, x.a)
+    values = links.tree.outward(accelerate, (x.base, None, None), links.phi, links.H, art.G, nu, x.a)
     alpha, beta_dot, alpha_plus = unzip(values, 3)
     quantities = {"V": x.V, "a": x.a, "b": x.b, **_inertias(art), **_predictions(x, art, z)}
     quantities |= {"z_plus": z_plus, "alpha": alpha, "alpha_plus": alpha_plus}
@@ -162,8 +166,8 @@ def fd3(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
     links, art = x.links, articulated(x.links)
     zeta = _propagated(x)
     T = [
-        t if s is None else t - s.mT @ (phi.T @ (x.base if p < 0 else zeta[p]))
-        for t, s, phi, p in zip(x.T, links.s, links.phi, links.parents)
+        t if s is None else t - s.mT @ (phi.T @ inboard)
+        for t, s, phi, inboard in zip(x.T, links.s, links.phi, links.tree.at_parents(zeta, x.base))
     ]
 
     def step(gathered: Any, phi: Transform, H: Array, G: Array, M: Any, zeta: Array, b: Array, T: Array) -> Any:
@@ -171,7 +175,7 @@ def fd3(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
         epsilon = T - H @ z
         return phi @ (z + G @ epsilon), epsilon  # ψz + KT = φ(z + Gε)
 
-    epsilon = inward(links.parents, step, 0, links.phi, links.H, art.G, links.M, zeta, x.b, T)
+    epsilon = links.tree.inward(step, 0, links.phi, links.H, art.G, links.M, zeta, x.b, T)
     nu = [Di @ e for Di, e in zip(art.D_inverse, epsilon)]
     beta_dot, lam = smooth(links, art, nu)
     return Forward(links, beta_dot, {**_inertias(art), "zeta": zeta, "epsilon": epsilon, "nu": nu, "lambda": lam})
@@ -191,7 +195,7 @@ def fd4(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
         moved = z + P @ a
         return phi @ (moved - G @ (H @ moved) + G @ T), (z, T - H @ z)
 
-    kept = inward(links.parents, step, 0, links.phi, links.H, art.P, art.G, x.a, x.b, x.T)
+    kept = links.tree.inward(step, 0, links.phi, links.H, art.P, art.G, x.a, x.b, x.T)
     z, epsilon = unzip(kept, 2)
     nu = [Di @ e for Di, e in zip(art.D_inverse, epsilon)]
 
@@ -201,5 +205,5 @@ def fd4(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
         return beta_dot, carried + H.mT @ beta_dot + a
 
     data = (links.phi, links.H, art.P, art.D_inverse, art.G, nu, x.a)
-    beta_dot, lam = unzip(outward(links.parents, back, (None, x.base), *data), 2)
+    beta_dot, lam = unzip(links.tree.outward(back, (None, x.base), *data), 2)
     return Forward(links, beta_dot, {**_inertias(art), "z": z, "epsilon": epsilon, "nu": nu, "lambda": lam})

@@ -59,10 +59,7 @@ def _bae_haug(run: Forward) -> Quantities:
     """
     x, links = run.quantities, run.links
     f = _link_forces(run)
-    from_children: list = [0] * len(f)
-    for k in range(len(f) - 1, -1, -1):
-        if links.parents[k] >= 0:
-            from_children[links.parents[k]] = from_children[links.parents[k]] + links.phi[k] @ f[k]
+    from_children = links.tree.from_children([phi @ force for phi, force in zip(links.phi, f)])
     L = [inner - z for inner, z in zip(from_children, x["z"])]
     Q = [force - inner for force, inner in zip(f, from_children)]
     K = [P - M.matrix for P, M in zip(x["P"], links.M)]

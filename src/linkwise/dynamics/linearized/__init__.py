@@ -1,0 +1,1 @@
+"""Exact first and second derivatives of the dynamics (the Linearized dynamics paper)."""

@@ -14,9 +14,8 @@ from typing import Any
 from ... import arrays
 from ...arrays import Array
 from ...spatial import Transform
-from ...sweeps import Loop, Pairs, ancestors, inward_from_each, outward, outward_from_each, unzip
+from ...sweeps import Pairs, unzip
 from ..articulated import Articulated
-from ..joint_matrix import joint_matrix
 from ..links import Links
 from ..mass_inverse import compliances, next_row, past_joint
 from .forward import articulated_columns, hat_quantities, refuse_spinning_rotors
@@ -48,14 +47,14 @@ def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
     links = m.links
     refuse_spinning_rotors(links, "Algorithm 6", "algorithm_4")
     x = _parts(m, art)
-    run = _by_rows if isinstance(links.parents, Loop) or not _columns_pay(links) else _by_columns
+    run = _by_columns if links.tree.has_single_bodies and _columns_pay(links) else _by_rows
     kept, A_inner, B_inner = run(x)
     A_own, B_own = unzip([_own_blocks(x, k) for k in range(len(links.sizes))], 2)
     mass, A, B = zip(*(pairs.unzip(3) for pairs in kept))
     return (
-        joint_matrix(links, x.L, mass, None, like=like(m)),
-        joint_matrix(links, A_own, A, A_inner, like=like(m)),
-        joint_matrix(links, B_own, B, B_inner, like=like(m)),
+        links.matrix(x.L, mass, None, like=like(m)),
+        links.matrix(A_own, A, A_inner, like=like(m)),
+        links.matrix(B_own, B, B_inner, like=like(m)),
     )
 
 
@@ -86,7 +85,7 @@ def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[
         return J_plus + H.mT @ left, 2.0 * arrays.transpose(left)
 
     start = (arrays.zeros((6, 3), like=links.q), None)
-    return unzip(outward(links.parents, step, start, links.phi, links.H, art.G, G_hat), 2)
+    return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, G_hat), 2)
 
 
 Found = tuple[list[Pairs], Pairs, Pairs]  # (𝓜⁻¹, A_C, B_C)(i,j) of j not inboard of i; A_C(i,a), B_C(i,a) of a inboard
@@ -125,7 +124,7 @@ def _by_rows(x: Parts) -> Found:
 
     starts = [(phi @ G, phi.R @ Q) if r else None for phi, G, Q, r in zip(links.phi, art.G, x.Q, links.sizes)]
     data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, x.vartheta_q, x.own)
-    A_inner, B_inner, W = inward_from_each(links.parents, inboard, starts, *data).unzip(3)
+    A_inner, B_inner, W = links.tree.inward_from_each(inboard, starts, *data).unzip(3)
 
     def outboard(X: Array, phi: Transform, H: Array, G: Array, Y_A: Array, Y_B: Array, own: Any) -> Any:
         """X_i(j), 𝓜⁻¹(i,j), A_C(i,j) = X_i(j)Y_A(j) and B_C(i,j)."""
@@ -138,7 +137,7 @@ def _by_rows(x: Parts) -> Found:
 
     rows = [U if r else None for U, r in zip(x.U, links.sizes)]
     walked = (links.phi, links.H, art.G, x.Y_A, x.Y_B, x.own)
-    return [outward_from_each(links.parents, outboard, rows, at_fork, *walked)], A_inner, B_inner
+    return [links.tree.outward_from_each(outboard, rows, at_fork, *walked)], A_inner, B_inner
 
 
 # --- by columns, for trees -------------------------------------------------------------------------------
@@ -156,7 +155,7 @@ def _by_columns(x: Parts) -> Found:
 
     starts = [_sent_inward(x, j) if r else None for j, r in enumerate(links.sizes)]
     data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, x.vartheta_q, x.own)
-    blocks, A_inner, B_inner, columns = inward_from_each(links.parents, inboard, starts, *data).unzip(4)
+    blocks, A_inner, B_inner, columns = links.tree.inward_from_each(inboard, starts, *data).unzip(4)
     return [blocks, _beside(x, blocks, columns)], A_inner, B_inner
 
 
@@ -180,15 +179,14 @@ def _beside(x: Parts, blocks: Pairs, columns: Pairs) -> Pairs:
     At a free base a, X_i(a) = −W_i(a)Υ(a) need not be formed: Υ(a) times a column is already in the rows of a.
     """
     out = Pairs()
-    links, children = x.links, _children(x.links)
+    links, tree = x.links, x.links.tree
     for i, r in enumerate(links.sizes):
         came_from = i
-        for a in ancestors(links.parents, i) if r else []:
-            free = links.parents[a] < 0 and links.sizes[a] == 6
+        for a in tree.inboard(i) if r else []:
+            free = tree.on_world(a) and links.sizes[a] == 6
             X = -(columns[a, i][0].mT @ (links.H[a].mT if free else x.Upsilon[a]))
-            reached = [c for c in children[a] if c != came_from]
-            for j in reached:  # grows while it is walked
-                reached += children[j]
+            branches = [c for c in tree.children(a) if c != came_from]
+            for j in [b for branch in branches for b in (branch, *tree.outboard(branch))]:
                 if links.sizes[j]:
                     out[i, j] = _met(X, blocks[a, j] if free else columns[a, j], free, out.get((j, i)))
             came_from = a
@@ -202,18 +200,10 @@ def _met(X: Array, columns: Any, free: bool, mirrored: Any) -> tuple[Array, Arra
     return mass, X @ Y_A, X @ Y_B
 
 
-def _children(links: Links) -> list[list[int]]:
-    out: list[list[int]] = [[] for _ in links.parents]
-    for k, p in enumerate(links.parents):
-        if p >= 0:
-            out[p].append(k)
-    return out
-
-
 def _columns_pay(links: Links) -> bool:
     """Whether columns cost less than rows: two more columns to carry for a body and each of its ancestors, one
     row less to carry for each pair of bodies beside each other, in either order."""
-    paths = [ancestors(links.parents, k) for k in range(len(links.parents))]
+    paths = [links.tree.inboard(k) for k in range(len(links.tree))]
     related = sum(len(path) for path in paths)
     trees: dict[int, int] = {}
     for k, path in enumerate(paths):

@@ -15,7 +15,7 @@ from ... import arrays
 from ...arrays import Array
 from ...errors import NotAdmittedError, SingularError
 from ...spatial import Transform, cross_force
-from ...sweeps import inward, outward, unzip
+from ...sweeps import unzip
 from ..articulated import Articulated
 from ..links import Links
 from ..mass import composite_of
@@ -182,7 +182,7 @@ def filter_and_smooth(
         z_plus = z + G @ epsilon
         return phi @ (z_plus if passed is None else z_plus + passed), epsilon
 
-    epsilon = inward(links.parents, correct, 0, links.phi, links.H, art.G, x, T, passed or none)
+    epsilon = links.tree.inward(correct, 0, links.phi, links.H, art.G, x, T, passed or none)
 
     def back(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, eps: Array, b: Array, less: Any) -> Any:
         lam_plus = phi.T @ outer[1]
@@ -191,7 +191,7 @@ def filter_and_smooth(
 
     start = (None, arrays.zeros((6, 1), like=links.q) if base is None else base)
     data = (links.phi, links.H, art.G, art.D_inverse, epsilon, b, epsilon_less or none)
-    return unzip(outward(links.parents, back, start, *data), 2)[0]
+    return unzip(links.tree.outward(back, start, *data), 2)[0]
 
 
 def accelerations_by_articulation(
@@ -223,7 +223,7 @@ def hat_quantities(m: Motion, art: Articulated) -> tuple[list[Array], list[Array
         return phi @ ((P_hat - G @ HP_hat) @ arrays.transpose(phi.R)), (P_hat, HP_hat)
 
     data = (links.phi, links.H, art.G, m.rates.M_hat)
-    return unzip(inward(links.parents, step, 0, *data), 2)
+    return unzip(links.tree.inward(step, 0, *data), 2)
 
 
 def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], dtau: list[Array]) -> list[Array]:

@@ -13,7 +13,6 @@ from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import cross, cross_motion
-from ...sweeps import ancestors
 from ..articulated import articulated
 from ..kinematics import classical, jacobian, tip_transform
 from ..links import Links, evaluate
@@ -80,7 +79,7 @@ def _at_the_frame(m: Motion, body: int, tip: Any) -> list[tuple[Array, Array, Ar
     links: Links = m.links
     out = [(arrays.zeros((6, r), like=like(m)),) * 4 for r in links.sizes]
     X = tip
-    for k in [body, *ancestors(links.parents, body)]:
+    for k in links.tree.path(body)[::-1]:
         x = joint_variation(m, k)
         out[k] = tuple(X.T @ y for y in (links.H[k].mT, x.vartheta_q, x.lambda_v, x.lambda_q))
         X = links.phi[k].compose(X)

@@ -16,7 +16,6 @@ from ...arrays import Array
 from ...errors import InputError, UnknownNameError
 from ...model.model import Model
 from ...spatial import cross, skew
-from ...sweeps import ancestors
 from .inverse import like
 from .models import forward_motion, inverse_motion
 from .step_derivatives import STEPS, Accelerate, Varied
@@ -53,7 +52,7 @@ def regressor_of(m: Motion) -> Array:
     blocks: dict[tuple[int, int], Array] = {}
     for k, (V, alpha) in enumerate(zip(m.rates.V, m.alpha)):
         X = body_regressor(V, alpha)
-        for j in [k, *ancestors(links.parents, k)]:
+        for j in links.tree.path(k)[::-1]:
             if links.sizes[j]:
                 blocks[j, k] = links.H[j] @ X
             X = links.phi[j] @ X

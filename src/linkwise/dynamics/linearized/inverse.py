@@ -14,9 +14,8 @@ import numpy as np
 from ... import arrays
 from ...arrays import Array
 from ...spatial import RigidInertia, Transform, cross_force, cross_motion
-from ...sweeps import inward, inward_from_each, outward, unzip
+from ...sweeps import unzip
 from ..inverse import composite_inertias
-from ..joint_matrix import joint_matrix
 from ..links import Links
 from .variations import JointVariation, Motion, Rate, joint_variation, joint_variations, turned_forces
 
@@ -52,7 +51,7 @@ def carried_out(links: Links, own: list[Array]) -> tuple[list[Array], list[Array
         return plus, plus + own
 
     start = (None, arrays.zeros((6, 1), like=links.q))
-    return unzip(outward(links.parents, step, start, links.phi, own), 2)
+    return unzip(links.tree.outward(step, start, links.phi, own), 2)
 
 
 def algorithm_1(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | None) -> list[Array]:
@@ -74,7 +73,7 @@ def algorithm_1(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | N
         return phi @ (xi + cross_force(eta, f) if rotor is None else xi + cross_force(eta, f) + rotor), H @ xi
 
     passed = [_passed_by_rotor(m, k, dv, da) for k in range(len(dq))]
-    dT = inward(links.parents, step, 0, links.phi, links.H, x, m.f, eta, passed)
+    dT = links.tree.inward(step, 0, links.phi, links.H, x, m.f, eta, passed)
     return [_own_terms(m, k, t, dq, da, theta_plus[k], lam_plus[k]) for k, t in enumerate(dT)]
 
 
@@ -132,7 +131,7 @@ def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list
 
     rotors = [None if u is None else (s, u, x) for s, u, x in zip(links.s, r.turning, w)]
     data = (links.phi, links.M, r.M_hat, zeta, doubled, rotors)
-    mu, kappa = unzip(inward(links.parents, gather, (0, 0), *data), 2)
+    mu, kappa = unzip(links.tree.inward(gather, (0, 0), *data), 2)
 
     gq, gv, ga = [], [], []
     for k, x in enumerate(variations):
@@ -174,12 +173,12 @@ def algorithm_2(m: Motion, variations: list[JointVariation] | None = None) -> tu
         else:
             diagonal.append((None, None, None))
             starts.append(None)
-    kept = inward_from_each(links.parents, _step_inboard, starts, links.phi, links.H, variations).unzip(5)
+    kept = links.tree.inward_from_each(_step_inboard, starts, links.phi, links.H, variations).unzip(5)
     mass, A_D, B_D = unzip(diagonal, 3)
     return (
-        joint_matrix(links, mass, kept[:1], None, like=like(m)),
-        joint_matrix(links, A_D, kept[1:2], kept[3], like=like(m)),
-        joint_matrix(links, B_D, kept[2:3], kept[4], like=like(m)),
+        links.matrix(mass, kept[:1], None, like=like(m)),
+        links.matrix(A_D, kept[1:2], kept[3], like=like(m)),
+        links.matrix(B_D, kept[2:3], kept[4], like=like(m)),
     )
 
 
@@ -223,7 +222,7 @@ def composite_rates(links: Links, M_hat: list[Rate]) -> list[Rate]:
         total = gathered + own
         return total.moved(phi), total
 
-    return inward(links.parents, step, 0, links.phi, M_hat)
+    return links.tree.inward(step, 0, links.phi, M_hat)
 
 
 def like(m: Motion) -> Array:

@@ -15,7 +15,6 @@ from ... import arrays
 from ...arrays import Array
 from ...errors import InputError
 from ...model.model import Model
-from ...sweeps import Loop
 from ..articulated import articulated
 from ..inverse import split_forces
 from ..links import Links, base_acceleration, evaluate
@@ -205,8 +204,8 @@ _MANY = 140
 
 
 def quickest_forward(model: Model) -> str:
-    """The method with the fewest operations for this robot, by its structure; loops know Algorithm 6 alone."""
-    if isinstance(model.parents, Loop):
+    """The method with the fewest operations for this robot, by its structure; by walks where those are all there is."""
+    if not model.tree.has_single_bodies:
         return "algorithm_6"
     spinning = any(c.spin is not None for c in model.constants())
     return "algorithm_4" if spinning or elimination_products(model) < _MANY * model.nv else "algorithm_6"
@@ -218,12 +217,8 @@ def elimination_products(model: Model) -> int:
     For every degree of freedom, those outboard of it times those related to it.
     """
     sizes = [j.kind.nv for j in model.joints]
-    inboard, outboard = list(sizes), list(sizes)
-    for k, p in enumerate(model.parents):
-        inboard[k] += inboard[p] if p >= 0 else 0
-    for k in range(len(sizes) - 1, -1, -1):
-        if model.parents[k] >= 0:
-            outboard[model.parents[k]] += outboard[k]
+    inboard = model.tree.outward(lambda to_base, r: to_base + r, 0, sizes)
+    outboard = model.tree.inward(lambda out, r: (out + r, out + r), 0, sizes)
     return sum(r * out * (out + to_base - r) for r, out, to_base in zip(sizes, outboard, inboard))
 
 

@@ -21,7 +21,7 @@ from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import RigidInertia, Transform, cross, cross_force, cross_motion, skew
-from ...sweeps import at_base, inward, outward, unzip
+from ...sweeps import unzip
 from ..links import Links, at_rest
 from ..referred_links import Placed
 
@@ -103,7 +103,7 @@ class Velocities:
 
 def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
     """V and everything that follows from it and H."""
-    return velocity_terms_of(placed, v, [_map_partials(model, placed, k) for k in range(len(placed.links.parents))])
+    return velocity_terms_of(placed, v, [_map_partials(model, placed, k) for k in range(len(placed.links.tree))])
 
 
 def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velocities:
@@ -116,7 +116,7 @@ def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velociti
         return V_plus, V_plus + H.mT @ beta
 
     start = (None, at_rest(links.q))
-    V_plus, V = unzip(outward(links.parents, step, start, links.phi, links.H, beta), 2)
+    V_plus, V = unzip(links.tree.outward(step, start, links.phi, links.H, beta), 2)
     Psi_dot = [cross_motion(Vp, H.mT) for Vp, H in zip(V_plus, links.H)]
     a = [P @ b if d is None else P @ b + _map_rate(d, b) for P, b, d in zip(Psi_dot, beta, partials)]
     momenta, turning = _rotors(links, V_plus, beta)
@@ -140,14 +140,10 @@ def _map_rate(partials: Any, beta: Array) -> Array:
 
 def _rotors(links: Links, V_plus: list[Array], beta: list[Array]) -> tuple[list[Any], list[Any]]:
     """The momenta Σ sβ that spinning rotors give the bodies that carry them, and u = S[V(p)]s, in k's frame."""
-    momenta: list[Any] = [0] * len(beta)
-    turning: list[Any] = [None] * len(beta)
-    for k, s in enumerate(links.s):
-        p = links.parents[k]
-        if s is not None and p >= 0:
-            turning[k] = cross_force(V_plus[k], s)
-            momenta[p] = momenta[p] + (links.phi[k] @ s)[..., :3, :] * beta[k]
-    return momenta, turning
+    carried = [s is not None and not links.tree.on_world(k) for k, s in enumerate(links.s)]
+    turning = [cross_force(V, s) if there else None for there, V, s in zip(carried, V_plus, links.s)]
+    own = [(phi @ s)[..., :3, :] * b if there else None for there, phi, s, b in zip(carried, links.phi, links.s, beta)]
+    return links.tree.from_children(own), turning
 
 
 def _with_rotors(rate: Rate, momentum: Any) -> Rate:
@@ -194,14 +190,14 @@ def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | Non
         return alpha_plus, alpha_plus + H.mT @ beta_dot + a
 
     data = (links.phi, links.H, beta_dot, rates.a)
-    alpha_plus, alpha = unzip(outward(links.parents, accelerate, (None, base), *data), 2)
+    alpha_plus, alpha = unzip(links.tree.outward(accelerate, (None, base), *data), 2)
     x = [M @ al + b for M, al, b in zip(links.M, alpha, inertia_forces_of_velocity(rates, external))]
 
     def gather(f: Any, phi: Transform, x: Array, s: Any, beta_dot: Array) -> Any:
         f = f + x
         return phi @ (f if s is None else f + s @ beta_dot), f
 
-    f = inward(links.parents, gather, 0, links.phi, x, links.s, beta_dot)
+    f = links.tree.inward(gather, 0, links.phi, x, links.s, beta_dot)
     return Motion(rates, beta_dot, alpha_plus, alpha, f)
 
 
@@ -266,7 +262,7 @@ def turned_forces(m: Motion, variations: list[JointVariation]) -> tuple[list[Any
     script_F: list[Any] = [None] * len(m.f)
     own: list[Any] = [None] * len(m.f)
     for k, (H, f, r) in enumerate(zip(links.H, m.f, links.sizes)):
-        if r and not at_base(links.parents, k):
+        if r and not links.tree.on_world(k):
             script_F[k] = cross_force(H.mT, f)
             if r > 1:
                 own[k] = -(H @ script_F[k])
@@ -286,7 +282,7 @@ def without_free_bases(m: Motion, variations: list[JointVariation]) -> tuple[lis
     links = m.links
     left, answers = list(variations), {}
     for k, (H, r) in enumerate(zip(links.H, links.sizes)):
-        if r == 6 and at_base(links.parents, k):
+        if r == 6 and links.tree.on_world(k):
             x = variations[k]
             H_inverse = arrays.inverse(arrays.transpose(H))
             answers[k] = (H_inverse @ x.lambda_v, H_inverse @ x.lambda_q)

@@ -1,0 +1,1 @@
+"""Robots read from and written to URDF and MJCF files."""

@@ -82,7 +82,7 @@ def _mesh(file: MjcfFile, mesh: int, pose: Transform, source: Any) -> tuple[Shap
     path = _path(m, mesh)
     if path is not None and not file.moved_meshes(source)[mesh]:
         back = Transform(_rotation(m.mesh_quat[mesh]), np.array(m.mesh_pos[mesh])).inverse()
-        return Mesh(path, os.path.dirname(path), np.array(m.mesh_scale[mesh])), pose.compose(back)
+        return Mesh(path, folder=os.path.dirname(path), scale=np.array(m.mesh_scale[mesh])), pose.compose(back)
     first, count = m.mesh_vertadr[mesh], m.mesh_vertnum[mesh]
     vertices = np.array(m.mesh_vert[first : first + count], dtype=float)
     first, count = m.mesh_faceadr[mesh], m.mesh_facenum[mesh]

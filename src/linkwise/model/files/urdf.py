@@ -317,7 +317,7 @@ def _read_extension(robot: Element, joints: dict[str, Element]) -> tuple[dict[st
             raise e.error(f"its joint {shortened(name)!r} does not exist; correct it")
         axis = e.numbers("axis", 3) if "axis" in e.attributes else None
         try:
-            rotors[name] = Rotor(e.number("inertia"), e.number("gear_ratio", default=1.0), axis)
+            rotors[name] = Rotor(e.number("inertia"), e.number("gear_ratio", default=1.0), axis=axis)
         except ModelError as reason:
             raise e.error(str(reason)) from None
     gravity = extension.only("gravity")

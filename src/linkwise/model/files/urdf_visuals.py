@@ -52,7 +52,7 @@ def _mesh(element: Element) -> Mesh:
     scale = element.attributes.get("scale", "")
     numbers = [element.number("scale")] * 3 if len(scale.split()) == 1 else element.numbers("scale", 3, (1, 1, 1))
     folder = os.path.dirname(os.path.abspath(element.source)) if os.path.isfile(element.source) else ""
-    return Mesh(element.text("filename").strip(), folder, numbers)
+    return Mesh(element.text("filename").strip(), folder=folder, scale=numbers)
 
 
 _READERS: dict[str, Callable[[Element], Shape]] = {

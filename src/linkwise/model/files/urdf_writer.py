@@ -117,7 +117,12 @@ def _part(joint: Joint, i: int, kind: JointKind, name: str) -> Joint:
     lower, upper, velocity, effort = (x[i] for x in joint.limits.arrays(2))
     damping, friction = (np.broadcast_to(np.asarray(x, float), (2,))[i] for x in (joint.damping, joint.friction))
     return replace(
-        joint, kind=kind, name=name, limits=Limits(lower, upper, velocity, effort), damping=damping, friction=friction
+        joint,
+        kind=kind,
+        name=name,
+        limits=Limits(lower, upper, velocity=velocity, effort=effort),
+        damping=damping,
+        friction=friction,
     )
 
 

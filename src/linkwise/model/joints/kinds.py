@@ -27,6 +27,7 @@ from ...spatial import (
     rotation_from_quaternion,
     turn_about,
 )
+from ...values import ByValue, fixed
 from ..inertia import as_vector
 from .exponential import screw_exp, screw_log
 
@@ -57,7 +58,7 @@ def _columns(*columns: Any) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class JointKind:
+class JointKind(ByValue):
     """What a kind of joint is. ``nq`` configuration numbers, ``nv`` velocities, constant map H* (6, nv)."""
 
     nq: int = field(init=False, default=0)
@@ -270,16 +271,17 @@ class Planar(JointKind):
     """
 
     normal: Any = "z"
+    basis: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         n = unit_axis(self.normal, "the normal of a planar joint")
         object.__setattr__(self, "normal", n)
-        object.__setattr__(self, "basis", _turn_from_z(n))
-        ex, ey, ez = self.basis.T  # type: ignore[attr-defined]
+        object.__setattr__(self, "basis", fixed(_turn_from_z(n)))
+        ex, ey, ez = self.basis.T
         self._set(3, _columns([0, 0, 0, *ex], [0, 0, 0, *ey], [*ez, 0, 0, 0]))
 
     def transform(self, q: Array) -> Transform:
-        basis = self.basis.astype(_precision(q))  # type: ignore[attr-defined]
+        basis = self.basis.astype(_precision(q))
         offset = q[..., 0:1] * basis[:, 0] + q[..., 1:2] * basis[:, 1]
         return _turned(basis[:, 2], q[..., 2], offset)
 

@@ -132,7 +132,7 @@ def _limb(links: tuple[Link, ...], parent: str, side: str = "", sign: int = 1) -
         lower, upper = link.lower, link.upper
         if sign < 0 and link.axis != "y":  # a mirror turns rolls and yaws round, not pitches
             lower, upper = -upper, -lower
-        limits = Limits(lower, upper, VELOCITY, link.effort)
+        limits = Limits(lower, upper, velocity=VELOCITY, effort=link.effort)
         joint = Joint(Revolute(link.axis), f"{side}{link.joint}", at=(x, sign * y, z), limits=limits)
         out.append(Body(f"{side}{link.body}", joint, link.inertia, parent))
         parent = f"{side}{link.body}"

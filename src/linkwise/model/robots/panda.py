@@ -121,7 +121,7 @@ def _link(i: int) -> Body:
     x = AXES[i - 1]
     # Exact at quarter turns, so that their zeros fold away in compiled code.
     R = np.round(rotation_from_rpy((x.alpha, 0, 0)), 15) + 0.0
-    limits = Limits(x.lower, x.upper, x.velocity, x.effort)
+    limits = Limits(x.lower, x.upper, velocity=x.velocity, effort=x.effort)
     joint = Joint(Revolute("z"), f"panda_joint{i}", at=R @ (x.a, 0, x.d), rotation=R, limits=limits)
     return Body(f"panda_link{i}", joint, _inertia(LINKS[i]), f"panda_link{i - 1}" if i > 1 else None)
 

@@ -30,9 +30,9 @@ LEGS = {"FL": (1, 1), "FR": (1, -1), "RL": (-1, 1), "RR": (-1, -1)}  # front or 
 
 # joint: lower, upper [rad], velocity [rad/s], effort [N m]. The knees bend backward.
 LIMITS = {
-    "hip": Limits(-0.9, 0.9, 20.0, 25.0),
-    "thigh": Limits(-1.6, 3.2, 20.0, 25.0),
-    "calf": Limits(-2.7, 0.0, 15.0, 35.0),
+    "hip": Limits(-0.9, 0.9, velocity=20.0, effort=25.0),
+    "thigh": Limits(-1.6, 3.2, velocity=20.0, effort=25.0),
+    "calf": Limits(-2.7, 0.0, velocity=15.0, effort=35.0),
 }
 
 

@@ -58,7 +58,7 @@ def satellite(cls: type[M]) -> M:
         at: tuple[float, ...] = (0.5 * BUS_SIZE, sign * SHOULDER_SIDE, 0)
         parent = "bus"
         for i, link in enumerate(ARM, start=1):
-            limits = Limits(-link.reach, link.reach, VELOCITY, link.effort)
+            limits = Limits(-link.reach, link.reach, velocity=VELOCITY, effort=link.effort)
             joint = Joint(Revolute(link.axis), f"{side}_joint{i}", at=at, limits=limits)
             at = (link.length, 0, 0)
             bodies.append(Body(f"{side}_link{i}", joint, _cylinder(link), parent))

@@ -143,7 +143,7 @@ def test_packages_are_found_above_the_robots_file(tmp_path, where):
     stl(tmp_path / where / "meshes" / "arm.stl", TRIANGLE)
     folder = tmp_path / "bot" / "urdf" / "deep"
     folder.mkdir(parents=True)
-    found = meshes.find(lw.Mesh("package://bot/meshes/arm.stl", str(folder)))
+    found = meshes.find(lw.Mesh("package://bot/meshes/arm.stl", folder=str(folder)))
     assert found == tmp_path / where / "meshes" / "arm.stl"
 
 
@@ -159,9 +159,9 @@ def test_packages_are_found_in_folders_given_and_in_those_of_ros(tmp_path, monke
 
 def test_plain_names_and_file_addresses(tmp_path):
     stl(tmp_path / "my meshes" / "arm.stl", TRIANGLE)
-    assert meshes.find(lw.Mesh("my meshes/arm.stl", str(tmp_path))) is not None
+    assert meshes.find(lw.Mesh("my meshes/arm.stl", folder=str(tmp_path))) is not None
     assert meshes.find(lw.Mesh(f"file://{tmp_path}/my%20meshes/arm.stl")) is not None
-    assert meshes.find(lw.Mesh("other.stl", str(tmp_path))) is None
+    assert meshes.find(lw.Mesh("other.stl", folder=str(tmp_path))) is None
 
 
 def robot_file(tmp_path):

@@ -35,9 +35,9 @@ def jacobians(r, s: State, function):
 @pytest.mark.parametrize("name", ROBOTS)
 def test_inverse_dynamics(name):
     r, s = robot(name), state(robot(name), (), seed=1)
-    dq, dv, M = jacobians(r, s, lambda q, v, a: r.inverse_dynamics(q, v, a, s.external))
+    dq, dv, M = jacobians(r, s, lambda q, v, a: r.inverse_dynamics(q, v, a, external=s.external))
     for method in ("algorithm_1", "algorithm_2"):
-        found = r.linearize_inverse(s.q, s.v, s.a, s.external, method=method)
+        found = r.linearize_inverse(s.q, s.v, s.a, external=s.external, method=method)
         assert_close(found.M, M, 1e-9, method)
         assert_close(found.dv, dv, 1e-9, method)
         assert_close(found.dq, dq, 1e-9, method)
@@ -46,12 +46,12 @@ def test_inverse_dynamics(name):
 @pytest.mark.parametrize("name", ROBOTS)
 def test_forward_dynamics(name):
     r, s = robot(name), state(robot(name), (), seed=2)
-    dq, dv, Minv = jacobians(r, s, lambda q, v, tau: r.forward_dynamics(q, v, tau, s.external))
+    dq, dv, Minv = jacobians(r, s, lambda q, v, tau: r.forward_dynamics(q, v, tau, external=s.external))
     admitted = [m for m in lw.FORWARD_LINEARIZATIONS if m.startswith("algorithm")]
     if name in (*ROTORS, "arms", "hinges"):
         admitted = [m for m in admitted if m not in ("algorithm_5", "algorithm_6")]
     for method in (None, *admitted):
-        found = r.linearize_forward(s.q, s.v, s.a, s.external, method=method)
+        found = r.linearize_forward(s.q, s.v, s.a, external=s.external, method=method)
         assert_close(found.Minv, Minv, 1e-8, method)
         assert_close(found.dv, dv, 1e-8, method)
         assert_close(found.dq, dq, 1e-8, method)
@@ -85,18 +85,20 @@ def test_hinges_by_complex_steps(seed):
 def test_products_are_those_of_the_matrices(name):
     r, s = robot(name), state(robot(name), (), seed=3)
     x, y, z, w = np.random.default_rng(5).normal(size=(4, r.nv))
-    inverse = r.linearize_inverse(s.q, s.v, s.a, s.external)
-    along = r.inverse_dynamics_jvp(s.q, s.v, s.a, x, y, z, s.external)
+    inverse = r.linearize_inverse(s.q, s.v, s.a, external=s.external)
+    along = r.inverse_dynamics_jvp(s.q, s.v, s.a, x, y, z, external=s.external)
     assert_close(along, inverse.dq @ x + inverse.dv @ y + inverse.M @ z, 1e-12)
-    g = r.inverse_dynamics_vjp(s.q, s.v, s.a, w, s.external)
+    g = r.inverse_dynamics_vjp(s.q, s.v, s.a, w, external=s.external)
     for mine, matrix in zip(g, (inverse.dq, inverse.dv, inverse.M)):
         assert_close(mine, matrix.T @ w, 1e-12)
 
-    forward = r.linearize_forward(s.q, s.v, s.tau, s.external)
+    forward = r.linearize_forward(s.q, s.v, s.tau, external=s.external)
     expected = forward.dq @ x + forward.dv @ y + forward.Minv @ z
     for method in ("algorithm_3", "algorithm_5_ii"):
-        assert_close(r.forward_dynamics_jvp(s.q, s.v, s.tau, x, y, z, s.external, method=method), expected, 1e-10)
-    g = r.forward_dynamics_vjp(s.q, s.v, s.tau, w, s.external)
+        assert_close(
+            r.forward_dynamics_jvp(s.q, s.v, s.tau, x, y, z, external=s.external, method=method), expected, 1e-10
+        )
+    g = r.forward_dynamics_vjp(s.q, s.v, s.tau, w, external=s.external)
     for mine, matrix in zip(g, (forward.dq, forward.dv, forward.Minv)):
         assert_close(mine, matrix.T @ w, 1e-10)
 
@@ -162,7 +164,7 @@ def test_what_is_not_admitted_says_why():
         r.linearize_inverse(s.q, s.v, s.a, method="lemma_3_2")
     r, s = robot("panda"), state(robot("panda"), ())
     with pytest.raises(lw.NotAdmittedError, match="external"):
-        r.linearize_forward(s.q, s.v, s.tau, s.external, method="lemma_4_6")
+        r.linearize_forward(s.q, s.v, s.tau, external=s.external, method="lemma_4_6")
 
 
 def test_unknown_methods_list_the_known_ones():
@@ -337,10 +339,10 @@ def test_tips_under_joint_and_external_forces(name):
 
     def felt(t):
         q, v = r.integrate(s.q, t * x), s.v + t * y
-        return r.acceleration(q, v, r.forward_dynamics(q, v, s.tau + t * z, s.external), frame)
+        return r.acceleration(q, v, r.forward_dynamics(q, v, s.tau + t * z, external=s.external), frame)
 
-    under = r.linearize_forward(s.q, s.v, s.tau, s.external)
-    tip = r.linearize_acceleration(s.q, s.v, r.forward_dynamics(s.q, s.v, s.tau, s.external), frame)
+    under = r.linearize_forward(s.q, s.v, s.tau, external=s.external)
+    tip = r.linearize_acceleration(s.q, s.v, r.forward_dynamics(s.q, s.v, s.tau, external=s.external), frame)
     found = (tip.dq + tip.J @ under.dq) @ x + (tip.dv + tip.J @ under.dv) @ y + tip.J @ under.Minv @ z
     assert_close(found, derivative(felt), 1e-8)
 

@@ -23,8 +23,8 @@ def test_against_the_coriolis_matrix(case):
 
 def test_is_inverse_dynamics_where_the_velocities_agree(case):
     r, s, _ = case
-    found = r.inverse_dynamics_with_reference(s.q, s.v, s.v, s.a, s.external)
-    assert_close(found, r.inverse_dynamics(s.q, s.v, s.a, s.external), 1e-12)
+    found = r.inverse_dynamics_with_reference(s.q, s.v, s.v, s.a, external=s.external)
+    assert_close(found, r.inverse_dynamics(s.q, s.v, s.a, external=s.external), 1e-12)
 
 
 def test_mass_rate_less_twice_C_does_no_work(case):

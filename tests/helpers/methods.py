@@ -85,20 +85,20 @@ CALLS: dict[str, Call] = {
     "jacobian": _call("q", lambda r, x: r.jacobian(x.q, _tip(r))),
     "jacobian (local)": _call("q", lambda r, x: r.jacobian(x.q, _tip(r), axes="local")),
     "jacobian_dot_v": _call("q v", lambda r, x: r.jacobian_dot_v(x.q, x.v, _tip(r))),
-    "jacobian_force": _call("q force", lambda r, x: r.jacobian_force(x.q, _tip(r), x.force)),
+    "jacobian_force": _call("q force", lambda r, x: r.jacobian_force(x.q, x.force, _tip(r))),
     "jacobian_outer": _call("q", lambda r, x: r.jacobian_outer(x.q, _tip(r))),
     "jacobian_inner": _call("q", lambda r, x: r.jacobian_inner(x.q, _tip(r))),
-    "inverse_dynamics": _call("q v a external", lambda r, x: r.inverse_dynamics(x.q, x.v, x.a, x.external)),
+    "inverse_dynamics": _call("q v a external", lambda r, x: r.inverse_dynamics(x.q, x.v, x.a, external=x.external)),
     "inverse_dynamics (composite_body)": _call(
-        "q v a external", lambda r, x: r.inverse_dynamics(x.q, x.v, x.a, x.external, method="composite_body")
+        "q v a external", lambda r, x: r.inverse_dynamics(x.q, x.v, x.a, external=x.external, method="composite_body")
     ),
     "inverse_dynamics_with_reference": _call(
         "q v a tau external",
-        lambda r, x: r.inverse_dynamics_with_reference(x.q, x.v, x.tau, x.a, x.external),
+        lambda r, x: r.inverse_dynamics_with_reference(x.q, x.v, x.tau, x.a, external=x.external),
     ),
-    "bias_force": _call("q v external", lambda r, x: r.bias_force(x.q, x.v, x.external)),
+    "bias_force": _call("q v external", lambda r, x: r.bias_force(x.q, x.v, external=x.external)),
     "gravity_force": _call("q", lambda r, x: r.gravity_force(x.q)),
-    "link_forces": _call("q v a external", lambda r, x: r.link_forces(x.q, x.v, x.a, x.external)),
+    "link_forces": _call("q v a external", lambda r, x: r.link_forces(x.q, x.v, x.a, external=x.external)),
     "wrenches": _call("q force", lambda r, x: r.wrenches(x.q, {_tip(r): x.force})),
     **{
         f"mass_matrix ({m})": _call("q", lambda r, x, m=m: r.mass_matrix(x.q, method=m))
@@ -113,19 +113,19 @@ CALLS: dict[str, Call] = {
     "coriolis_matrix": _call("q v", lambda r, x: r.coriolis_matrix(x.q, x.v)),
     **{
         f"forward_dynamics ({m})": _call(
-            "q v tau external", lambda r, x, m=m: r.forward_dynamics(x.q, x.v, x.tau, x.external, method=m)
+            "q v tau external", lambda r, x, m=m: r.forward_dynamics(x.q, x.v, x.tau, external=x.external, method=m)
         )
         for m in lw.FORWARD_METHODS
         if m != "armstrong"
     },
     "hybrid_dynamics": _call(
-        "q v a tau external", lambda r, x: r.hybrid_dynamics(x.q, x.v, x.a, x.tau, _driven(r), x.external)
+        "q v a tau external", lambda r, x: r.hybrid_dynamics(x.q, x.v, x.a, x.tau, _driven(r), external=x.external)
     ),
     "operational_inertia": _call("q", lambda r, x: r.operational_inertia(x.q, _tip(r))),
     "operational_compliance": _call("q", lambda r, x: r.operational_compliance(x.q, list(r.tips))),
     "operational_bias": _call("q v", lambda r, x: r.operational_bias(x.q, x.v, _tip(r))),
     "consistent_inverse": _call("q", lambda r, x: r.consistent_inverse(x.q, _tip(r))),
-    "tip_force_correction": _call("q force", lambda r, x: r.tip_force_correction(x.q, _tip(r), x.force)),
+    "tip_force_correction": _call("q force", lambda r, x: r.tip_force_correction(x.q, x.force, _tip(r))),
     "energy": _call("q v", lambda r, x: r.energy(x.q, x.v)),
     "kinetic_energy": _call("q v", lambda r, x: r.kinetic_energy(x.q, x.v)),
     "potential_energy": _call("q", lambda r, x: r.potential_energy(x.q)),
@@ -142,9 +142,11 @@ CALLS: dict[str, Call] = {
     "working_forces": _call("q tau", lambda r, x: r.working_forces(x.q, x.tau)),
     "joint_forces": _call("q tau", lambda r, x: r.joint_forces(x.q, x.tau)),
     "diagonal_coriolis": _call("q v", lambda r, x: r.diagonal_coriolis(x.q, x.v)),
-    "diagonal_dynamics": _call("q v tau external", lambda r, x: r.diagonal_dynamics(x.q, x.v, x.tau, x.external)),
+    "diagonal_dynamics": _call(
+        "q v tau external", lambda r, x: r.diagonal_dynamics(x.q, x.v, x.tau, external=x.external)
+    ),
     "diagonal_dynamics (unnormalized)": _call(
-        "q v tau external", lambda r, x: r.diagonal_dynamics(x.q, x.v, x.tau, x.external, normalized=False)
+        "q v tau external", lambda r, x: r.diagonal_dynamics(x.q, x.v, x.tau, external=x.external, normalized=False)
     ),
     "mass_factor": _call("q", lambda r, x: r.mass_factor(x.q)),
     "mass_factor_rate": _call("q v", lambda r, x: r.mass_factor_rate(x.q, x.v)),
@@ -154,39 +156,39 @@ CALLS: dict[str, Call] = {
     "curvature": _call("q", lambda r, x: r.curvature(x.q)),
     **{
         f"linearize_inverse ({m})": _call(
-            "q v a external", lambda r, x, m=m: r.linearize_inverse(x.q, x.v, x.a, x.external, method=m)
+            "q v a external", lambda r, x, m=m: r.linearize_inverse(x.q, x.v, x.a, external=x.external, method=m)
         )
         for m in ("algorithm_1", "algorithm_2")
     },
     **{
         f"linearize_forward ({m})": _call(
-            "q v tau external", lambda r, x, m=m: r.linearize_forward(x.q, x.v, x.tau, x.external, method=m)
+            "q v tau external", lambda r, x, m=m: r.linearize_forward(x.q, x.v, x.tau, external=x.external, method=m)
         )
         for m in (None, "algorithm_3", "algorithm_4", "algorithm_5_ii")
     },
     "inverse_dynamics_jvp": _call(
-        "q v a tau external", lambda r, x: r.inverse_dynamics_jvp(x.q, x.v, x.a, x.tau, x.v, x.tau, x.external)
+        "q v a tau external", lambda r, x: r.inverse_dynamics_jvp(x.q, x.v, x.a, x.tau, x.v, x.tau, external=x.external)
     ),
     "inverse_dynamics_vjp": _call(
-        "q v a tau external", lambda r, x: r.inverse_dynamics_vjp(x.q, x.v, x.a, x.tau, x.external)
+        "q v a tau external", lambda r, x: r.inverse_dynamics_vjp(x.q, x.v, x.a, x.tau, external=x.external)
     ),
     "inverse_dynamics_hvp": _call(
         "q v a tau external",
-        lambda r, x: r.inverse_dynamics_hvp(x.q, x.v, x.a, x.tau, x.v, x.a, x.tau, x.external),
+        lambda r, x: r.inverse_dynamics_hvp(x.q, x.v, x.a, x.tau, x.v, x.a, x.tau, external=x.external),
     ),
     **{
         f"forward_dynamics_jvp ({m})": _call(
             "q v tau a external",
-            lambda r, x, m=m: r.forward_dynamics_jvp(x.q, x.v, x.tau, x.a, x.v, x.a, x.external, method=m),
+            lambda r, x, m=m: r.forward_dynamics_jvp(x.q, x.v, x.tau, x.a, x.v, x.a, external=x.external, method=m),
         )
         for m in ("algorithm_3", "algorithm_5_ii")
     },
     "forward_dynamics_vjp": _call(
-        "q v tau a external", lambda r, x: r.forward_dynamics_vjp(x.q, x.v, x.tau, x.a, x.external)
+        "q v tau a external", lambda r, x: r.forward_dynamics_vjp(x.q, x.v, x.tau, x.a, external=x.external)
     ),
     "forward_dynamics_hvp": _call(
         "q v tau a external",
-        lambda r, x: r.forward_dynamics_hvp(x.q, x.v, x.tau, x.a, x.v, x.a, x.tau, x.external),
+        lambda r, x: r.forward_dynamics_hvp(x.q, x.v, x.tau, x.a, x.v, x.a, x.tau, external=x.external),
     ),
     "linearize_velocity": _call("q v", lambda r, x: r.linearize_velocity(x.q, x.v, _tip(r))),
     "linearize_acceleration": _call("q v a", lambda r, x: r.linearize_acceleration(x.q, x.v, x.a, _tip(r))),
@@ -196,7 +198,7 @@ CALLS: dict[str, Call] = {
     "operational_inertia_derivative": _call("q", lambda r, x: r.operational_inertia_derivative(x.q, _tip(r))),
     "inverse_dynamics_regressor": _call("q v a", lambda r, x: r.inverse_dynamics_regressor(x.q, x.v, x.a)),
     "forward_dynamics_sensitivity": _call(
-        "q v tau external", lambda r, x: r.forward_dynamics_sensitivity(x.q, x.v, x.tau, x.external)
+        "q v tau external", lambda r, x: r.forward_dynamics_sensitivity(x.q, x.v, x.tau, external=x.external)
     ),
     "external_force": _call("q external", lambda r, x: r.external_force(x.q, x.external)),
     "operators (mass)": _call("q v", lambda r, x: r.operators(x.q).mass @ x.v),

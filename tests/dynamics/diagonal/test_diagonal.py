@@ -149,13 +149,13 @@ def test_printed_forms_agree(name, normalized):
     """Identity 7.1 and Algorithm 7.1; Lemma 7.3 and (7.10); (8.3)."""
     r = robot(name)
     s = state(r)
-    nu = r.total_rates(s.q, s.v, normalized)
+    nu = r.total_rates(s.q, s.v, normalized=normalized)
     C = r.diagonal_coriolis(s.q, nu, normalized=normalized)
     for method in ("closed_form", "recursive"):
-        assert_close(r.diagonal_coriolis(s.q, nu, method, normalized), C, 1e-12, method)
+        assert_close(r.diagonal_coriolis(s.q, nu, method=method, normalized=normalized), C, 1e-12, method)
     for external in (None, s.external):
-        general = r.diagonal_dynamics(s.q, nu, s.tau, external, normalized=normalized)
-        printed = r.diagonal_dynamics(s.q, nu, s.tau, external, "algorithm_8_1", normalized)
+        general = r.diagonal_dynamics(s.q, nu, s.tau, external=external, normalized=normalized)
+        printed = r.diagonal_dynamics(s.q, nu, s.tau, external=external, method="algorithm_8_1", normalized=normalized)
         for x, y in zip(printed, general, strict=True):
             assert_close(x, y, 1e-11)
 
@@ -168,7 +168,7 @@ def test_printed_forms_say_whom_they_do_not_admit(name, culprit):
     s = state(r, ())
     for method in ("closed_form", "recursive"):
         with pytest.raises(NotAdmittedError, match=f'joint .*{culprit}.*method="general"'):
-            r.diagonal_coriolis(s.q, s.v, method)
+            r.diagonal_coriolis(s.q, s.v, method=method)
     with pytest.raises(NotAdmittedError, match=f"Algorithm 8.1.*{culprit}"):
         r.diagonal_dynamics(s.q, s.v, s.tau, method="algorithm_8_1")
 
@@ -177,7 +177,7 @@ def test_unknown_methods():
     r = robot("panda")
     s = state(r, ())
     with pytest.raises(lw.UnknownNameError, match="choose from general, closed_form, recursive"):
-        r.diagonal_coriolis(s.q, s.v, "fast")
+        r.diagonal_coriolis(s.q, s.v, method="fast")
     with pytest.raises(lw.UnknownNameError, match="choose from general, algorithm_8_1"):
         r.diagonal_dynamics(s.q, s.v, s.tau, method="fast")
 
@@ -189,10 +189,10 @@ def test_unknown_methods():
 def test_forward_dynamics(case, normalized):
     """ν̇ is d/dt of m*v along the motion that robot.forward_dynamics gives."""
     r, s = case
-    acceleration = r.forward_dynamics(s.q, s.v, s.tau, s.external)
-    expected = rate(r, s, lambda q, v: r.total_rates(q, v, normalized), acceleration)
-    nu = r.total_rates(s.q, s.v, normalized)
-    v, nu_dot = r.diagonal_dynamics(s.q, nu, s.tau, s.external, normalized=normalized)
+    acceleration = r.forward_dynamics(s.q, s.v, s.tau, external=s.external)
+    expected = rate(r, s, lambda q, v: r.total_rates(q, v, normalized=normalized), acceleration)
+    nu = r.total_rates(s.q, s.v, normalized=normalized)
+    v, nu_dot = r.diagonal_dynamics(s.q, nu, s.tau, external=s.external, normalized=normalized)
     assert_close(v, s.v, 1e-11)
     assert_close(nu_dot, expected, 1e-10)
 

@@ -14,8 +14,8 @@ METHODS = [m for m in lw.FORWARD_METHODS if m != "armstrong"]  # which does not 
 def test_undoes_inverse_dynamics(name, method):
     r = robot(name)
     s = state(r)
-    tau = r.inverse_dynamics(s.q, s.v, s.a, s.external)
-    assert_close(r.forward_dynamics(s.q, s.v, tau, s.external, method=method), s.a, 1e-9)
+    tau = r.inverse_dynamics(s.q, s.v, s.a, external=s.external)
+    assert_close(r.forward_dynamics(s.q, s.v, tau, external=s.external, method=method), s.a, 1e-9)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -23,9 +23,9 @@ def test_solves_the_equation_of_motion(name):
     """β̇ = 𝓜⁻¹ (T − bias) with dense matrices."""
     r = robot(name)
     s = state(r)
-    right = s.tau - r.bias_force(s.q, s.v, s.external)
+    right = s.tau - r.bias_force(s.q, s.v, external=s.external)
     expected = np.linalg.solve(r.mass_matrix(s.q), right[..., None])[..., 0]
-    assert_close(r.forward_dynamics(s.q, s.v, s.tau, s.external), expected, 1e-10)
+    assert_close(r.forward_dynamics(s.q, s.v, s.tau, external=s.external), expected, 1e-10)
 
 
 @pytest.mark.parametrize("name", ["panda", "ur5", "humanoid", "quadruped", "satellite"])
@@ -49,9 +49,9 @@ def test_batches_broadcast_from_any_argument(method):
     q = r.random_configuration(rng, shapes["q"])
     v, tau = (rng.normal(size=(*shapes[k], r.nv)) for k in ("v", "tau"))
     f = rng.normal(size=(2, len(r.bodies), 6))
-    found = r.forward_dynamics(q, v, tau, f, method=method)
+    found = r.forward_dynamics(q, v, tau, external=f, method=method)
     assert found.shape == (2, 3, 2, 2, r.nv)
-    one = r.forward_dynamics(q[1, 0, 0, 0], v[2, 0, 0], tau[1, 0], f[1], method=method)
+    one = r.forward_dynamics(q[1, 0, 0, 0], v[2, 0, 0], tau[1, 0], external=f[1], method=method)
     assert_close(found[1, 2, 1, 1], one, 1e-9)
     for alone in ("q", "v", "tau"):
         given = {"q": s.q, "v": s.v, "tau": s.tau} | {alone: {"q": q, "v": v, "tau": tau}[alone]}

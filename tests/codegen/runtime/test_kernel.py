@@ -1,43 +1,19 @@
 """Compiled kernels against the NumPy path and the scalar interpreter."""
 
-import inspect
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from kernel_calls import FRAMED, SIGNATURES, arguments, as_tuple
 
 import linkwise as lw
-from linkwise.codegen.pipeline import catalogue
 from linkwise.codegen.program.trace import trace
 from linkwise.codegen.runtime import engine
-
-# Functions of a state alone that return arrays; test_default.py has the others.
-APART = ("hybrid_dynamics", "jacobian_inner_inverse", "poses", "velocities", "accelerations")
-SIGNATURES = {
-    k: v if k == "external_force" else tuple(n for n in v if n != "external") for k, v in catalogue(lw.Robot).items()
-}
-SIGNATURES = {k: v for k, v in SIGNATURES.items() if "force" not in v and k not in APART}
-
-
-FRAMED = {k for k in SIGNATURES if "frame" in inspect.signature(getattr(lw.Robot, k)).parameters}
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
-
-
-def arguments(robot, names, batch, rng, dtype=float):
-    out = []
-    for name in names:
-        size = 6 * len(robot.bodies) if name == "external" else robot.nv
-        x = robot.random_configuration(rng, batch) if name[0] == "q" else rng.normal(size=(*batch, size))
-        out.append(x.astype(dtype))
-    return out
-
-
-def as_tuple(x):
-    return x if isinstance(x, tuple) else (x,)
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

@@ -23,7 +23,9 @@ def test_forward_dynamics_refuses_a_loose_joint(method, kind):
 
 def test_rotors_heavier_than_their_carrier_are_refused():
     ball = lw.Body("ball", lw.Spherical(), lw.Inertia.sphere(1.0, 1.0))
-    wheel = lw.Body("wheel", lw.Joint(lw.Revolute("x"), rotor=lw.Rotor(5.0, 1.0, "x")), lw.Inertia.sphere(1, 1), "ball")
+    wheel = lw.Body(
+        "wheel", lw.Joint(lw.Revolute("x"), rotor=lw.Rotor(5.0, 1.0, axis="x")), lw.Inertia.sphere(1, 1), "ball"
+    )
     with pytest.raises(lw.ModelError, match="'wheel_joint'.*'ball'"):
         lw.assemble("gyro", [ball, wheel])
 

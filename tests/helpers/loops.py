@@ -42,7 +42,7 @@ def laws(r: lw.Robot, seed: int = 0) -> dict[str, Any]:
     return {
         "RateFeedback": control.RateFeedback(r, damped, **all_of_it),
         "ConfigurationControl": control.ConfigurationControl(
-            r, r.tips[-1], pose[1], pose[0], damped, position_gain=10.0, orientation_gain=0.3, **all_of_it
+            r, r.tips[-1], pose[1], pose[0], damping=damped, position_gain=10.0, orientation_gain=0.3, **all_of_it
         ),
         "PDGravity": control.PDGravity(r, reference(0.3)[0], kp, kd, **all_of_it),
         "PDPlus": control.PDPlus(r, reference, kp, kd, **all_of_it),

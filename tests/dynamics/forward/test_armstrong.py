@@ -34,8 +34,8 @@ ADMITTED = {
 def test_undoes_inverse_dynamics(name):
     r = ADMITTED[name]
     s = state(r)
-    tau = r.inverse_dynamics(s.q, s.v, s.a, s.external)
-    assert_close(r.forward_dynamics(s.q, s.v, tau, s.external, method="armstrong"), s.a, 1e-9)
+    tau = r.inverse_dynamics(s.q, s.v, s.a, external=s.external)
+    assert_close(r.forward_dynamics(s.q, s.v, tau, external=s.external, method="armstrong"), s.a, 1e-9)
 
 
 @pytest.mark.parametrize("name", ["ball chain", "ball tree", "ball tree, floating"])
@@ -46,8 +46,8 @@ def test_his_variables(name):
     """
     r = ADMITTED[name]
     s = state(r)
-    x = r.forward_quantities(s.q, s.v, s.tau, s.external, method="armstrong")
-    motion = r.forward_quantities(s.q, s.v, s.tau, s.external, method="fd1")
+    x = r.forward_quantities(s.q, s.v, s.tau, external=s.external, method="armstrong")
+    motion = r.forward_quantities(s.q, s.v, s.tau, external=s.external, method="fd1")
     f = _forces(r, s.q, motion["lambda"])
     balls = [k for k, j in enumerate(r.joints) if j.kind.kind == "spherical"]
     assert len(balls) >= 6

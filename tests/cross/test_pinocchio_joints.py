@@ -1,6 +1,6 @@
 """Pinocchio as an oracle for one robot built joint by joint: free base, hinges, sliders, screws, balls.
 
-(tests/cross compares whole URDF files; this robot has the joints that URDF does not know.)
+(The other files here compare whole URDF files; this robot has the joints that URDF does not know.)
 """
 
 import numpy as np
@@ -91,7 +91,7 @@ def test_external_forces(case):
     for f in s.external:
         forces.append(pin.Force(f[3:], f[:3]))
     T = pin.rnea(o.model, o.data, s.q, o.v(s.v), o.v(s.a), forces)[o.order]
-    assert_close(r.inverse_dynamics(s.q, s.v, s.a, s.external), T, 1e-12)
+    assert_close(r.inverse_dynamics(s.q, s.v, s.a, external=s.external), T, 1e-12)
 
 
 def test_mass_matrix(case):
@@ -113,10 +113,10 @@ def test_frame_kinematics(case):
         A = pin.getFrameAcceleration(o.model, o.data, o.frame, reference).vector[ANGULAR_FIRST]
         alpha = pin.getFrameClassicalAcceleration(o.model, o.data, o.frame, reference).vector[ANGULAR_FIRST]
         J = pin.computeFrameJacobian(o.model, o.data, s.q, o.frame, reference)[ANGULAR_FIRST][:, o.order]
-        assert_close(r.velocity(s.q, s.v, FRAME, axes), V, 1e-12)
-        assert_close(r.acceleration(s.q, s.v, s.a, FRAME, axes), alpha, 1e-11)
-        assert_close(r.acceleration(s.q, s.v, s.a, FRAME, axes, spatial=True), A, 1e-11)
-        assert_close(r.jacobian(s.q, FRAME, axes), J, 1e-12)
+        assert_close(r.velocity(s.q, s.v, FRAME, axes=axes), V, 1e-12)
+        assert_close(r.acceleration(s.q, s.v, s.a, FRAME, axes=axes), alpha, 1e-11)
+        assert_close(r.acceleration(s.q, s.v, s.a, FRAME, axes=axes, spatial=True), A, 1e-11)
+        assert_close(r.jacobian(s.q, FRAME, axes=axes), J, 1e-12)
 
 
 def test_centroidal_quantities_and_energies(case):

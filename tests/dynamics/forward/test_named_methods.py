@@ -20,10 +20,10 @@ def case(request):
 def run(case, method):
     """The named quantities, those of the articulated-body algorithm, and the links' forces."""
     r, s = case
-    x = r.forward_quantities(s.q, s.v, s.tau, s.external, method=method)
-    plain = r.forward_quantities(s.q, s.v, s.tau, s.external)
-    a = r.forward_dynamics(s.q, s.v, s.tau, s.external)
-    f = r.link_forces(s.q, s.v, a, s.external)[..., None]
+    x = r.forward_quantities(s.q, s.v, s.tau, external=s.external, method=method)
+    plain = r.forward_quantities(s.q, s.v, s.tau, external=s.external)
+    a = r.forward_dynamics(s.q, s.v, s.tau, external=s.external)
+    f = r.link_forces(s.q, s.v, a, external=s.external)[..., None]
     return x, plain, [f[:, k] for k in range(len(r.bodies))]
 
 
@@ -103,7 +103,7 @@ def test_accelerations_are_given_under_the_authors_name(case, method):
     x, _, _ = run(case, method)
     name = "u_dot" if method == "rosenthal" else "q_ddot"
     stacked = np.concatenate(x[name], axis=-2)[..., 0]
-    assert_close(stacked, r.forward_dynamics(s.q, s.v, s.tau, s.external), 1e-10)
+    assert_close(stacked, r.forward_dynamics(s.q, s.v, s.tau, external=s.external), 1e-10)
 
 
 # --- FD1 … FD4 ---------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_fd1(case):
     r, s = case
     x, _, _ = run(case, "fd1")
     T = np.concatenate(x["T_prime"], axis=-2)[..., 0]
-    assert_close(T, s.tau - r.bias_force(s.q, s.v, s.external), 1e-10)
+    assert_close(T, s.tau - r.bias_force(s.q, s.v, external=s.external), 1e-10)
     W = r.inverse_factors(s.q)[0]
     assert_close(np.concatenate(x["epsilon"], axis=-2)[..., 0], times(W, T), 1e-9)
     same([D @ nu for D, nu in zip(x["D"], x["nu"])], x["epsilon"])
@@ -126,7 +126,7 @@ def test_fd2_gives_the_links_accelerations(case):
     x, plain, _ = run(case, "fd2")
     same(x["alpha"], plain["alpha"])
     same([l + z for l, z in zip(x["lambda"], x["zeta"])], x["alpha"])
-    a = r.forward_dynamics(s.q, s.v, s.tau, s.external)
+    a = r.forward_dynamics(s.q, s.v, s.tau, external=s.external)
     gravity = np.concatenate([np.zeros(3), r.gravity])
     for body, alpha in zip(r.bodies, x["alpha"]):
         R = r.pose(s.q, body.name)[0]
@@ -156,5 +156,5 @@ def test_triangular(case):
     r, s = case
     x, _, _ = run(case, "triangular")
     factor = r.innovations_factors(s.q)[0]
-    T = s.tau - r.bias_force(s.q, s.v, s.external)
+    T = s.tau - r.bias_force(s.q, s.v, external=s.external)
     assert_close(times(factor, np.concatenate(x["epsilon"], axis=-2)[..., 0]), T, 1e-10)

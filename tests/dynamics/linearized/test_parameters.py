@@ -30,12 +30,12 @@ def test_joint_forces_are_linear_in_the_parameters(name):
 def test_forward_sensitivity_against_other_parameters(name):
     """Central differences over robots whose parameters differ a little (to all appearances: real bodies)."""
     r, s = robot(name), state(robot(name), (), seed=2)
-    S = r.forward_dynamics_sensitivity(s.q, s.v, s.tau, s.external)
+    S = r.forward_dynamics_sensitivity(s.q, s.v, s.tau, external=s.external)
     p = r.inertial_parameters
     scale = np.random.default_rng(3).normal(size=len(r.bodies))[:, None]
 
     def accelerations(t):
-        return r.with_inertial_parameters(p * (1 + t * scale)).forward_dynamics(s.q, s.v, s.tau, s.external)
+        return r.with_inertial_parameters(p * (1 + t * scale)).forward_dynamics(s.q, s.v, s.tau, external=s.external)
 
     h = 1e-3
     moved = (8 * (accelerations(h) - accelerations(-h)) - (accelerations(2 * h) - accelerations(-2 * h))) / (12 * h)

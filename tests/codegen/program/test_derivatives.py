@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from test_kernel import arguments
+from kernel_calls import arguments
 
 import linkwise as lw
+from linkwise.codegen.program.derivative import jacobian
 from linkwise.codegen.program.parameters import parameter_values
-from linkwise.symbols.derivative import jacobian
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_kernel import FRAMED, SIGNATURES, arguments, as_tuple
+from kernel_calls import FRAMED, SIGNATURES, arguments, as_tuple
 
 import linkwise as lw
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from snippets import ROOT
 
 CXX = shutil.which("g++") or shutil.which("clang++")
 NVCC = shutil.which("nvcc")
@@ -57,7 +58,7 @@ def largest_difference(found, expected):
 
 
 # Those that benchmarks/cuda_check.py runs on a graphics card.
-CASES = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "cuda_check.py"))["CASES"]
+CASES = runpy.run_path(str(ROOT / "benchmarks" / "cuda_check.py"))["CASES"]
 
 
 @needs_compiler

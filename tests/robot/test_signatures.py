@@ -1,0 +1,63 @@
+"""The signatures of public calls: states first, then the frame, then options by keyword alone, on every target."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import control
+
+POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+CATALOGUE = {name: method for name, method in inspect.getmembers(lw.Robot) if hasattr(method, "array_names")}
+# Arguments without which a call means nothing, given by position beside the states.
+NAMED_PARTS = ("frame", "prescribed")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_states_then_the_frame_then_options_by_keyword(name):
+    method = CATALOGUE[name]
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    positional = [p.name for p in parameters if p.kind is POSITIONAL]
+    options = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    states = [n for n in positional if n not in NAMED_PARTS]
+    assert set(states) <= set(method.array_names)
+    assert positional == states + [n for n in positional if n in NAMED_PARTS], "the frame comes after all states"
+    assert all(p.default is not p.empty for p in options)
+    assert all(p.default is p.empty for p in parameters if p.kind is POSITIONAL), "options are keywords"
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda r, q, t: r.mass_matrix(q, "direct", target=t),
+        lambda r, q, t: r.forward_dynamics(q, q, q, None, target=t),
+        lambda r, q, t: r.jacobian(q, "tip", "local", target=t),
+        lambda r, q, t: r.total_rates(q, q, False, target=t),
+    ],
+)
+def test_options_are_refused_by_position_before_and_after_the_first_call(call, target):
+    robot = lw.chain(2)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="positional"):
+            call(robot, np.zeros(2), target)
+        robot.mass_matrix(np.zeros(2), target=target)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: lw.load("panda", True),
+        lambda: lw.chain(3, "revolute"),
+        lambda: lw.random_tree(3, 1),
+        lambda: lw.Frame("here", None, (0, 0, 0)),
+        lambda: lw.Joint(lw.Revolute("z"), "hinge", (0, 0, 0)),
+        lambda: lw.chain(2).operators(np.zeros(2), ["tip"]),
+        lambda: lw.chain(2).weld("link1", lw.Inertia(1.0), (0, 0, 0)),
+        lambda: control.RateFeedback(lw.chain(2), 1.0, True),
+    ],
+)
+def test_options_of_other_public_calls_are_keywords(call):
+    with pytest.raises(TypeError, match="positional"):
+        call()

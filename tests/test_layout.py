@@ -1,0 +1,59 @@
+"""Folders of tests are those of the source, so that the test of a file is found without searching."""
+
+from pathlib import Path
+
+import pytest
+
+from snippets import ROOT
+
+SOURCE = ROOT / "src" / "linkwise"
+TESTS = ROOT / "tests"
+# Folders of tests that are not rooms: laws of the algebra, physics, other libraries as oracles, what tests share,
+# and the scripts of benchmarks/.
+BESIDE_THE_ROOMS = {"laws", "physics", "cross", "helpers", "benchmarks"}
+
+
+def rooms(source: Path) -> set[str]:
+    """The packages below a folder, as paths within it."""
+    return {p.parent.relative_to(source).as_posix() for p in source.rglob("*.py") if p.parent != source}
+
+
+def folders_of_tests(tests: Path) -> set[str]:
+    """The folders that hold tests, or a folder that does."""
+    holding = {p.parent.relative_to(tests) for p in tests.rglob("test_*.py") if p.parent != tests}
+    return {f.as_posix() for p in holding for f in (p, *p.parents[:-1])}
+
+
+def differences(source: Path, tests: Path) -> list[str]:
+    """What keeps the folders of the tests from being those of the source."""
+    found = {f for f in folders_of_tests(tests) if f.partition("/")[0] not in BESIDE_THE_ROOMS}
+    there = rooms(source)
+    return [f"no test in tests/{x}" for x in sorted(there - found)] + [
+        f"tests/{x} is no room of the source" for x in sorted(found - there)
+    ]
+
+
+def test_tests_mirror_the_source():
+    assert not differences(SOURCE, TESTS)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("src/arms/hand/finger.py", "no test in tests/arms/hand"),
+        ("tests/legs/test_foot.py", "tests/legs is no room of the source"),
+    ],
+)
+def test_a_difference_is_seen(tmp_path, file, said):
+    for name in ("src/arms/elbow.py", "tests/arms/test_elbow.py", "tests/laws/test_lever.py", file):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert said in differences(tmp_path / "src", tmp_path / "tests")
+
+
+def test_nothing_is_a_symbolic_link():
+    """Windows makes none without being asked, and a link in a wheel is a copy."""
+    folders = ("src", "tests", "docs", "examples", "benchmarks", ".ci", ".github")
+    ours = [p for folder in folders for p in (ROOT / folder).rglob("*")]
+    assert len(ours) > 400
+    assert not [p for p in ours if p.is_symlink()]
