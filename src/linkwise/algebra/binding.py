@@ -33,6 +33,7 @@ class State:
         self, leaves: Leaves, q: Array, v: Array | None = None, a: Array | None = None, compile: Compile | None = None
     ) -> None:
         self.leaves, self.q, self.v, self.a, self.compile = leaves, q, v, a, compile
+        self.form: State | None = None  # the same in other frames on the bodies, where expressions may be evaluated
         self.serial = next(_serials)
 
     @property
@@ -96,6 +97,14 @@ class Binding:
     def numbers(self) -> dict[int, Leaves | OwnBlocks]:
         """What expressions are built from to run as sweeps."""
         return {i: t.numbers if isinstance(t, State) else OwnBlocks(i, t.blocks) for i, t in enumerate(self.things)}
+
+    @cached_property
+    def form(self) -> Binding | None:
+        """The same in other frames on the bodies, where every state has them."""
+        states = [t.form for t in self.things if isinstance(t, State)]
+        if None in states:
+            return None
+        return Binding(tuple(t.form if isinstance(t, State) else t for t in self.things))  # type: ignore[misc]
 
     @cached_property
     def batches(self) -> set[tuple[int, ...]]:

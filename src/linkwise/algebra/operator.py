@@ -17,6 +17,7 @@ from ..arrays import Array
 from ..errors import InputError, SpaceError
 from .binding import Binding, merged, moved, trimmed
 from .expression import Expression, as_number
+from .frame_freedom import is_frame_free
 from .kinds import families_of
 from .leaves import remembered
 from .recipe import build, recipe_of
@@ -138,7 +139,9 @@ class Operator:
     def numbers(self) -> Expression:
         """The expression over leaves with numbers: what the sweeps run over."""
         if self._numbers is None:
-            self._numbers = build(recipe_of(self.expression), self.binding.numbers)
+            form = self.binding.form
+            things = self.binding if form is None or not is_frame_free(self.expression) else form
+            self._numbers = build(recipe_of(self.expression), things.numbers)
         return self._numbers
 
     def apply(self, x: Any, *, target: str | None = None) -> Array:

@@ -30,11 +30,10 @@ def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
         robot = robots.build(name, cls=Robot)
         floats = any(b.parent is None and isinstance(b.joint.kind, Free) for b in robot.bodies)
         return edit.float_base(robot) if floating and not floats else robot
-    if isinstance(source, str) and not any(c in name for c in "./\\") and not Path(name).exists():
-        meant = did_you_mean(name, robots.names()) or f"built in are {', '.join(robots.names())}"
-        raise UnknownNameError(f"no built-in robot is named {name!r}, and no such file exists; {meant}")
     from ..model.files import xml
 
+    if isinstance(source, str) and not xml.is_text(name) and not any(c in name for c in "./\\"):
+        _refuse_unknown(name)
     if xml.root_tag(name) == "mujoco":
         from ..model.files.mjcf import read_mjcf
 
@@ -42,6 +41,14 @@ def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
     from ..model.files.urdf import read_urdf
 
     return read_urdf(name, floating=floating, cls=Robot)
+
+
+def _refuse_unknown(name: str) -> None:
+    """Refuse what is neither a built-in robot nor a file; os.path.exists takes names that are too long for files."""
+    if not os.path.exists(name):
+        meant = did_you_mean(name, robots.names()) or f"built in are {', '.join(robots.names())}"
+        shown = name if len(name) <= 60 else f"{name[:60]}…"
+        raise UnknownNameError(f"no built-in robot is named {shown!r}, and no such file exists; {meant}")
 
 
 def save_urdf(robot: Robot, path: str | os.PathLike[str], *, floating_root: bool = False) -> None:

@@ -8,7 +8,8 @@ arrays, and a warning says so once.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,12 @@ from ..algebra.leaves import Leaves, remembered, unbound
 from ..algebra.operators import Operators
 from ..algebra.recipe import OwnBlocks, Recipe, build, recipe_of
 from ..arrays import Array
+from ..codegen.facts import Facts
 from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..model.model import Model
-from ..model.normal_form import normal_form
 from .dispatch import default_target
 
-_MOST_KEPT = 256  # kernels of a robot's expressions
+_NOT_YET = object()
 
 
 def operators_at(model: Model, frames: tuple[Any, ...], q: Array, v: Array | None, a: Array | None) -> Operators:
@@ -78,14 +79,12 @@ def _code(expression: Expression, binding: Binding) -> Code | None:
     if expression.is_constant or 0 in expression.shape:
         return None  # nothing to compute
     recipe, numbers = taken_out(recipe_of(expression))
-    model = binding.leaves.model
-    kernels: dict[Any, Any] = model.__dict__.setdefault("_operator_kernels", {})
-    key = (recipe, *(_kind(t) for t in binding.things))
-    if key not in kernels:
-        if len(kernels) >= _MOST_KEPT:
-            kernels.pop(next(iter(kernels)))
-        kernels[key] = _kernel(expression, recipe, len(numbers), binding)
-    kernel = kernels[key]
+    robot: Any = binding.leaves.model
+    key = ("operators", recipe, *(_kind(t) for t in binding.things))
+    kernel = robot._code.get(key, _NOT_YET)
+    if kernel is _NOT_YET:
+        kernel = _kernel(expression, recipe, len(numbers), binding)
+        robot._code.keep(key, kernel)
     return None if kernel is None else Code(kernel, numbers)
 
 
@@ -94,34 +93,30 @@ def _kind(thing: Any) -> Any:
     return (thing.leaves.frames, thing.leaves.moving) if isinstance(thing, State) else len(thing.blocks)
 
 
+@dataclass(frozen=True)
+class _ExpressionFacts(Facts):
+    """What the compiler must know of an expression: whether frames show is proved, whatever numbers it takes."""
+
+    def shows_frames(self, names: Iterable[str]) -> bool:
+        return not self.joint_space
+
+
 def _kernel(expression: Expression, recipe: Recipe, count: int, binding: Binding) -> Any:
-    from ..codegen.pipeline import MOST_BODIES, MOST_NODES
-    from ..codegen.program.trace import trace
-    from ..codegen.runtime.kernel import Kernel
-    from ..codegen.runtime.requests import request
+    """The kernel of a formula, or None, with a warning, where NumPy must do."""
+    from ..codegen.pipeline import Job, compile_job
 
-    model, sizes = binding.leaves.model, _sizes(expression, binding, count)
-    if len(model.bodies) > MOST_BODIES:
-        _warn(expression, f"its robot has {len(model.bodies)} bodies, more than the {MOST_BODIES} that are unrolled")
-        return None
+    sizes = _sizes(expression, binding, count)
+    facts = _ExpressionFacts({k: (n,) for k, n in sizes.items()}, joint_space=is_frame_free(expression))
+    asked = {"recipe": recipe, "things": [_kind(t) for t in binding.things]}
     call = _function(recipe, count, binding)
-    models: list[Callable[[], Model]] = [lambda: model]
-    if is_frame_free(expression):
-        models += [lambda: normal_form(model)[0], lambda: normal_form(model, slide=False)[0]]
-
-    def make() -> Any:
-        programs = (trace(m(), call, "operators", names=list(sizes), sizes=sizes) for m in models)
-        return min(programs, key=lambda program: program.operations.total)
-
-    asked = request(model, "operators", tuple(sizes), {"recipe": recipe, "things": [_kind(t) for t in binding.things]})
+    job = Job(binding.leaves.model, "operators", call, tuple(sizes), facts, asked, patient=False)
     try:
-        kernel = Kernel.remembered(asked, make)
+        kernel = compile_job(job)
     except (UntraceableError, ArithmeticError) as e:
         _warn(expression, str(e))
         return None
-    if not kernel.is_remembered and len(kernel.program.nodes) > MOST_NODES:
-        _warn(expression, f"its program has {len(kernel.program.nodes)} steps, more than the {MOST_NODES} that compile")
-        return None
+    if kernel is None:
+        _warn(expression, job.journal[-1].note)
     return kernel
 
 

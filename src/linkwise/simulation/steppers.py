@@ -13,12 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..arrays import Array
-from ..codegen.pipeline import MOST_BODIES, MOST_NODES
+from ..codegen.program.frames import normal_forms
 from ..codegen.program.repeat import Repeated
 from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.requests import request
+from ..codegen.thresholds import MOST_BODIES, MOST_NODES
 from ..errors import SimulationError
-from ..model.normal_form import normal_form
 from ..robot.robot import Robot
 from .controllers import Law
 from .external_forces import INPUT, Pushes
@@ -112,15 +112,16 @@ class CompiledStepper:
         stepped = [n for n in ("t", "tau") if n in self.names]
         if "t" in self.names:
             return Repeated(self._program, _CARRIED, stepped)
-        plain = {"method": task.method, "passive": repr(sorted(task.passive.to_plain().items()))}
+        plain: dict[str, Any] = {"method": task.method, "passive": repr(sorted(task.passive.to_plain().items()))}
         if task.pushes is not None:
-            plain["pushes"] = repr(task.pushes.frames)
-        kept = task.robot.__dict__.setdefault("_loops", {})
-        key = (*plain.values(), *self.names, *task.parameters)
-        if key not in kept:
+            plain["pushes"] = task.pushes.frames
+        key = ("simulate.step", *plain.values(), *self.names, *task.parameters)
+        found = task.robot._code.get(key)
+        if found is None:
             asked = request(task.robot, "simulate.step", self.names, plain, tuple(task.parameters))
-            kept[key] = Repeated(self._program, _CARRIED, stepped, asked)
-        return kept[key]
+            found = Repeated(self._program, _CARRIED, stepped, asked)
+            task.robot._code.keep(key, found)
+        return found
 
     @property
     def worthwhile(self) -> bool:
@@ -183,7 +184,7 @@ class CompiledStepper:
 
 def shortest(robot: Robot) -> Robot:
     """The robot in frames that make its forward dynamics short, for programs in joint space alone."""
-    models = [robot, normal_form(robot)[0], normal_form(robot, slide=False)[0]]
+    models = [robot, *(form for _, form in normal_forms(robot))]
     call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
     return min(models, key=lambda model: trace(model, call).operations.total)
 
