@@ -12,11 +12,12 @@ from ..errors import InputError
 from ..model.builders import chain, random_tree
 from ..model.model import Model
 from ..model.parts import Rotor
+from .binding import Binding, Blocks, State, unbound_things
 from .dense import magnitude
-from .kinds import UserBlockDiagonal, leaves_of
-from .leaves import Operators
-from .operator import Operator
-from .rebind import rebind
+from .leaves import unbound
+from .operator import Operator, bound
+from .operators import Operators
+from .recipe import build, recipe_of
 from .rules import CHAIN, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
 
 
@@ -73,12 +74,12 @@ def check_identity(
         return _check_rule(lhs, trials, seed, tolerance, rotors)
     if rhs is None:
         raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
-    bound = [x for x in (lhs, rhs) if isinstance(x, Operator)]
-    if any(isinstance(leaf, UserBlockDiagonal) for x in bound for leaf in leaves_of(x)):
+    given = [x.binding.things for x in (lhs, rhs) if isinstance(x, Operator)]
+    if any(isinstance(t, Blocks) for things in given for t in things):
         raise InputError(
             "an expression with a block diagonal of your own belongs to one robot; give functions of op that build it"
         )
-    if len({leaf.owner.rigid_key for x in bound for leaf in leaves_of(x)}) > 1:
+    if len({t.serial for things in given for t in things}) > 1:
         raise InputError("the two sides are bound to different robots or configurations; give functions of op instead")
     return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, rotors, chains_only=False)
 
@@ -105,7 +106,7 @@ def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, rotors: bo
 
 def _side(side: Side, op: Operators) -> Operator:
     if isinstance(side, Operator):
-        return rebind(side, op)
+        return bound(build(recipe_of(side.expression), unbound_things(op.binding)), op.binding)
     out = side(op)
     if not isinstance(out, Operator):
         raise InputError(f"each side must give an operator, got {type(out).__name__}")
@@ -128,7 +129,7 @@ def _search(
         model = model if gyro else _without_axes(model)
         rng = np.random.default_rng(seed + trial)
         q, v, a = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
-        op = Operators(model, q, model.tips, v, a)
+        op = operators_at(model, q, v, a)
         left, right = sides(op)
         if left.rows != right.rows or left.cols != right.cols:
             raise InputError(
@@ -136,7 +137,7 @@ def _search(
                 f" {right.cols} to {right.rows}"
             )
         a, b = left.dense(), right.dense()
-        difference = _relative(a, b, scale=max(magnitude(left), magnitude(right)))
+        difference = _relative(a, b, scale=max(magnitude(left.numbers), magnitude(right.numbers)))
         formula = formula or f"{left} = {right}"
         worst_sweep = max(worst_sweep, _sweep_error(left, a, rng), _sweep_error(right, b, rng))
         if difference > worst or np.isnan(difference):
@@ -146,9 +147,15 @@ def _search(
     return IdentityReport(holds, worst, where, which, trials, tolerance, formula, worst_sweep)
 
 
+def operators_at(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Operators:
+    """The operators of a model that need not be a robot; they run as sweeps on NumPy."""
+    leaves = unbound(model, model.tips, (True, True))
+    return Operators(leaves, Binding((State(leaves, q, v, a),)))
+
+
 def _sweep_error(op: Operator, matrix: np.ndarray, rng: np.random.Generator) -> float:
     x = rng.normal(size=op.cols.dimension)
-    return _relative(op.apply(x), matrix @ x, scale=magnitude(op) * float(np.abs(x).max(initial=0.0)))
+    return _relative(op.apply(x), matrix @ x, scale=magnitude(op.numbers) * float(np.abs(x).max(initial=0.0)))
 
 
 def _relative(a: Any, b: Any, scale: float) -> float:

@@ -15,9 +15,11 @@ from functools import cache
 from typing import Any
 
 from ..errors import InputError, LinkwiseError, did_you_mean
-from .leaves import Operators
+from .expression import Expression, Identity, product, total
+from .leaves import Leaves
 from .motion import MotionLeaves
-from .operator import Identity, Operator, product, total
+from .operator import Operator, bound
+from .operators import OPERATOR_NAMES, Operators
 from .printing import STARRED, TEXT
 
 _LONGEST, _DEEPEST = 2000, 50
@@ -35,30 +37,23 @@ _SIGNS = {"−": "-", "·": "@", "∙": "@"}
 
 def parse_formula(text: str, operators: Operators) -> Operator:
     """The operator that a formula names; raises :class:`InputError` with the column of what it cannot read."""
-    return _Parser(text, operators).whole()
+    return bound(parse_expression(text, operators.leaves), operators.binding)
+
+
+def parse_expression(text: str, leaves: Leaves) -> Expression:
+    """As :func:`parse_formula`, bound to no state."""
+    return _Parser(text, leaves).whole()
 
 
 def needs_motion(text: str) -> bool:
     """Whether a formula names an operator that takes velocities and accelerations."""
-    moving = set(_properties(MotionLeaves))
+    moving = {name for name in OPERATOR_NAMES if hasattr(MotionLeaves, name)}
     return any(t.kind == "name" and t.text in moving for t in _tokens(text))
 
 
 def operator_names() -> list[str]:
     """Every name a formula may use, ``I`` apart."""
-    return sorted({*_properties(Operators), "I_joints", "I_tips", "I_edges"})
-
-
-@cache
-def _properties(cls: type) -> tuple[str, ...]:
-    """The names of a class's operators."""
-    found = []
-    for name in dir(cls):
-        member = getattr(cls, name)
-        getter = getattr(member, "func", None) or getattr(member, "fget", None)
-        if not name.startswith("_") and getter is not None and getter.__annotations__.get("return") == "Operator":
-            found.append(name)
-    return tuple(found)
+    return sorted(set(OPERATOR_NAMES) - {"I"})
 
 
 @cache
@@ -146,8 +141,8 @@ class _Unit:
 class _Parser:
     """Reads sums of products of factors, by recursive descent."""
 
-    def __init__(self, text: str, operators: Operators) -> None:
-        self.operators = operators
+    def __init__(self, text: str, leaves: Leaves) -> None:
+        self.leaves = leaves
         self.tokens = [*_tokens(text), _Token("end", "", len(text) + 1)]
         self.at = 0
         self.depth = 0
@@ -163,13 +158,13 @@ class _Parser:
     def error(self, token: _Token, reason: str) -> InputError:
         return InputError(f"the formula, column {token.column}: {reason}")
 
-    def whole(self) -> Operator:
+    def whole(self) -> Expression:
         value = self.sum()
         if self.here.kind != "end":
             raise self.error(self.here, f"{self.here.text!r} is one too many")
         if isinstance(value, _Unit):
-            return self.operators.I if value.scale == 1 else value.scale * self.operators.I
-        if not isinstance(value, Operator):
+            return self.leaves.I if value.scale == 1 else value.scale * self.leaves.I
+        if not isinstance(value, Expression):
             raise InputError("the formula is a number; it must name an operator")
         return value
 
@@ -186,14 +181,14 @@ class _Parser:
         return self._added(terms, start)
 
     def _added(self, terms: list[tuple[float, Any]], start: _Token) -> Any:
-        known = next((t for _, t in terms if isinstance(t, Operator)), None)
+        known = next((t for _, t in terms if isinstance(t, Expression)), None)
         if known is None:
             if len(terms) > 1 and any(isinstance(t, float) for _, t in terms):
                 raise self.error(start, "a number alone cannot be added; for twice the identity write 2 I")
             if isinstance(terms[0][1], float):
                 return terms[0][0] * terms[0][1]
             return _Unit(sum(c * t.scale for c, t in terms))
-        full: list[tuple[float, Operator]] = []
+        full: list[tuple[float, Expression]] = []
         for c, t in terms:
             if isinstance(t, float):
                 raise self.error(start, f"{t:g} alone cannot be added to {known}; write {t:g} I")
@@ -209,7 +204,7 @@ class _Parser:
     def product(self) -> Any:
         """Factors side by side, or with @, ·, or a star between them; numbers multiply, and divide with /."""
         start = self.here
-        scale, units, factors = 1.0, False, list[Operator]()
+        scale, units, factors = 1.0, False, list[Expression]()
         while True:
             value = self.factor()
             if isinstance(value, float):
@@ -278,7 +273,7 @@ class _Parser:
             return _Unit()
         if name not in operator_names():
             raise self.error(token, f"no operator is named {name!r}{_meant(name, operator_names())}")
-        value = self._made(token, lambda: getattr(self.operators, name))
+        value = self._made(token, lambda: getattr(self.leaves, name))
         # The letters Ḣ and Ḧ carry a star where the operator itself is printed.
         return value.T if token.is_letter and name in STARRED else value
 

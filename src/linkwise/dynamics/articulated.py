@@ -21,7 +21,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import SingularError
-from ..riccati import cross_joint
+from ..riccati import coordinate_axes, cross_joint
 from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from ..sweeps import unzip
 from .links import Links
@@ -152,20 +152,35 @@ def past_joint(X: Array, H: Array, G: Array) -> Array:
     return X - G @ (H @ X)
 
 
-def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
-    """L, U and Υ of every body, outward (LD (4.19), Lemma 4.9).
+def compliances(links: Links, art: Articulated) -> list[Array]:
+    """Υ(k) = τ̄*Υ⁺τ̄ + H*D⁻¹H with Υ⁺ = φ*Υ(k+1)φ, outward: how a body yields to a force on it, (..., 6, 6).
 
-        L = D⁻¹ + G*Υ⁺G,    U = LH − G*Υ⁺,    Υ = Υ⁺ + H*U − Υ⁺GH = τ̄*Υ⁺τ̄ + H*D⁻¹H,    Υ⁺ = φ*Υ(k+1)φ
-
-    Υ(k) is the Ω(k) of the Operator algebra paper (§5, after (5.5)), how a body yields to a force; L(k) is 𝓜⁻¹(k,k).
+    (Linearized dynamics paper (4.19); Ω(k) of the Operator algebra paper, §5, after (5.5).)
     """
 
+    def step(outer: Array, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Array:
+        Upsilon_plus = adjoint_congruence(phi, outer)
+        if coordinate_axes(H) is None:
+            return _first_row(Upsilon_plus, H, G, D_inverse)[2]
+        tau_bar = arrays.eye(6, like=G) - G @ H  # with exact zeros, as HG = I
+        return arrays.symmetric(tau_bar.mT @ Upsilon_plus @ tau_bar + H.mT @ D_inverse @ H)
+
+    return links.tree.outward(step, arrays.zeros((6, 6), like=links.q), links.phi, links.H, art.G, art.D_inverse)
+
+
+def first_rows(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
+    """L, U and Υ of every body, outward: 𝓜⁻¹(k,k), and where the row of k in (I − HψK)*D⁻¹Hψ starts (LD Lemma 4.9)."""
+
     def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
-        Upsilon_plus = adjoint_congruence(phi, outer[2])
-        Z = Upsilon_plus @ G
-        L = arrays.symmetric(D_inverse + G.mT @ Z)
-        U = L @ H - Z.mT
-        return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)
+        return _first_row(adjoint_congruence(phi, outer[2]), H, G, D_inverse)
 
     start = (None, None, arrays.zeros((6, 6), like=links.q))
     return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse), 3)
+
+
+def _first_row(Upsilon_plus: Array, H: Array, G: Array, D_inverse: Array) -> tuple[Array, Array, Array]:
+    """L = D⁻¹ + G*Υ⁺G,  U = LH − G*Υ⁺,  Υ = Υ⁺ + H*U − Υ⁺GH = τ̄*Υ⁺τ̄ + H*D⁻¹H."""
+    Z = Upsilon_plus @ G
+    L = arrays.symmetric(D_inverse + G.mT @ Z)
+    U = L @ H - Z.mT
+    return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)

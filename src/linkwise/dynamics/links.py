@@ -144,8 +144,8 @@ def velocities(links: Links, beta: list[Array]) -> list[Array]:
 
 
 def acceleration_step(A_parent: Array, phi: Transform, H: Array, beta_dot: Array, a: Array) -> Array:
-    """α(k) = φ*(k+1,k) α(k+1) + H*(k) β̇(k) + a(k)."""
-    return phi.T @ A_parent + H.mT @ beta_dot + a
+    """α(k) = φ*(k+1,k) α(k+1) + H*(k) β̇(k) + a(k), added up as the articulated-body algorithm does it."""
+    return phi.T @ A_parent + a + H.mT @ beta_dot
 
 
 def accelerations(links: Links, beta_dot: list[Array], a: list[Array], base: Array) -> list[Array]:

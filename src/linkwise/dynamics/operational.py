@@ -31,7 +31,7 @@ def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     """
     links = evaluate(model, q)
     art = articulated(links)
-    Omega = compliances(links, art)[2]
+    Omega = compliances(links, art)
     reach = [_carried_inboard(model, links, art, frame) for frame in frames]
     blocks: dict[tuple[int, int], Array] = {}
     for i, (path_i, X_i) in enumerate(reach):
