@@ -23,6 +23,7 @@ ROOMS = (
     "arrays",
     "spatial",
     "sweeps",
+    "riccati",
     "symbols",
     "model",
     "inputs",

@@ -96,8 +96,7 @@ class Rule:
 def _sample_leaves() -> Leaves:
     from ..model.builders import chain
 
-    model: Model = chain(2)
-    return Leaves(model, ("tip",), moving=(True, True))
+    return Leaves(chain(2, cls=Model), ("tip",), moving=(True, True))
 
 
 @lru_cache(maxsize=1)

@@ -276,7 +276,8 @@ def _program(job: Job) -> Program:
 
 def _traced(job: Job, robot: Any) -> Program:
     """The program in the frames of this robot."""
-    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters)
+    plain = job.facts is not None  # the catalogue needs none of NumPy's functions on symbols
+    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters, plain)
 
 
 def _refuse_rolling(job: Job) -> None:
