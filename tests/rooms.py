@@ -43,6 +43,8 @@ ROOMS = (
     "__main__",
 )
 
+GROUND = ROOMS[: ROOMS.index("symbols")]  # what every room may use; it knows no robot
+
 
 @dataclass(frozen=True)
 class Import:
