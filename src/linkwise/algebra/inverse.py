@@ -219,6 +219,7 @@ def _small(op: Expression) -> Expression | None:
 
 
 _WORST_CONDITION = 1e13  # of a small matrix that is inverted
+_DOUBTFUL_CONDITION = 1e12  # above it compiled code leaves the question to the sweeps, as rounding may differ
 _WORST_WITHOUT_PIVOTS = 1e5  # where X⁻¹ comes from X*X, whose condition is the square of that
 
 
@@ -231,10 +232,11 @@ def _inverted(x: Any, symmetric: bool) -> Any:
         return arrays.inverse_spd(x) if symmetric else arrays.inverse(x)
     if symmetric:
         out = arrays.inverse_spd(x)
-        bound, condition = _WORST_CONDITION, np.trace(x) * np.trace(out)
+        bound, condition = _DOUBTFUL_CONDITION, np.trace(x) * np.trace(out)
     else:
         out = arrays.inverse(x)
         out = out + out @ (np.eye(x.shape[-1]) - x @ out)  # a step of Newton's: what X*X lost comes back
         bound, condition = _WORST_WITHOUT_PIVOTS**2, (x * x).sum() * (out * out).sum()
-    arrays.require_positive(np.asarray(bound - condition, dtype=object), always=True)
+    for margin in (condition, bound - condition):  # pivots of either sign may have come out
+        arrays.require_positive(np.asarray(margin, dtype=object), always=True)
     return out

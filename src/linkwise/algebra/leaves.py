@@ -489,14 +489,16 @@ def remembered(leaves: Leaves, key: Any, make: Callable[[], Any]) -> Any:
 # --- numbers -----------------------------------------------------------------------------------------
 
 _SMALLEST_PIVOT = 1e-14  # of D, in units of P: below it X is not positive definite
+_DOUBTFUL_PIVOT = 1e-8  # below it compiled code leaves the question to the sweeps, as rounding may differ
 
 
 def _require_pivots(P: Array, D_inverse: Array) -> None:
-    """On symbols: the eigenvalues of D, at least 1/tr D⁻¹, are above the smallest that the sweeps admit."""
+    """On symbols: the eigenvalues of D, at least 1/tr D⁻¹, are well above the smallest that the sweeps admit."""
     if arrays.is_symbolic(D_inverse) and D_inverse.shape[-1]:
         size = np.trace(P, axis1=-2, axis2=-1)  # at least its largest entry, as P is positive definite
-        margin = 1.0 - _SMALLEST_PIVOT * size * np.trace(D_inverse, axis1=-2, axis2=-1)
-        arrays.require_positive(np.asarray(margin, dtype=object), always=True)
+        doubt = _DOUBTFUL_PIVOT * size * np.trace(D_inverse, axis1=-2, axis2=-1)
+        for margin in (doubt, 1.0 - doubt):
+            arrays.require_positive(np.asarray(margin, dtype=object), always=True)
 
 
 def checked_blocks(blocks: Any, space: Space) -> list[Array]:

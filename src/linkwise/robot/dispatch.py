@@ -23,6 +23,7 @@ import numpy as np
 from .. import inputs
 from ..codegen.facts import Facts
 from ..errors import InputError, UntraceableError
+from ..symbols.creation import by_plain_arrays
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
@@ -68,14 +69,14 @@ def compiled(
 
         def checked(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
             if (target or default_target()) == "numpy":
-                return method(self, *args, **named)
+                return by_plain_arrays(method, self, *args, **named)
             if target not in (None, "cpu"):
                 raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; robot.compile has others')
             given = dict(zip(positional, args)) | named
             proper = len(given) == len(args) + len(named) and given.keys() <= known
             found = _arrays(given, shapes) if proper else None
             if found is None or not found.keys() >= needed:
-                return method(self, *args, **named)
+                return by_plain_arrays(method, self, *args, **named)
             run = _runner(self, method, given, found, call, checked)
             return method(self, *args, **named) if run is None else run(*found.values())
 
