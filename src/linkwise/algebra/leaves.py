@@ -213,7 +213,7 @@ class Operators(MotionLeaves):
             s=none if coupling is None else self.links.s,
         )
         blocks = [dense_block(x) for x in self.blocks_of(self.M)]
-        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*", threshold=1e-14)
+        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*")
 
     @cached_property
     def P(self) -> Operator:
