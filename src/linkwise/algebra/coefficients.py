@@ -8,7 +8,7 @@ from .recipe import Recipe
 
 
 def taken_out(recipe: Recipe) -> tuple[Recipe, tuple[float, ...]]:
-    """A recipe whose coefficients other than ±1 are numbered, and these numbers.
+    """A recipe whose coefficients other than ±1 are numbered by their size, and these sizes.
 
     Names that the user chose say nothing about the code and go too.
     """
@@ -18,17 +18,17 @@ def taken_out(recipe: Recipe) -> tuple[Recipe, tuple[float, ...]]:
         if not isinstance(part, tuple) or not part:
             return part
         if part[0] == "sum":
-            return ("sum", *((_slot(c), walk(term)) for c, term in part[1:]))
+            return ("sum", *((slot(c), walk(term)) for c, term in part[1:]))
         if part[0] == "own":
             return (*part[:4], "X", part[5])
         return tuple(map(walk, part))
 
-    def _slot(c: float) -> Any:
+    def slot(c: float) -> Any:
         if abs(c) == 1:
             return c
-        if c not in numbers:
-            numbers.append(c)
-        return ("c", numbers.index(c))
+        if abs(c) not in numbers:
+            numbers.append(abs(c))
+        return ("c", numbers.index(abs(c)), 1 if c > 0 else -1)
 
     return walk(recipe), tuple(numbers)
 
@@ -38,9 +38,12 @@ def put_back(recipe: Any, numbers: Any) -> Any:
     if not isinstance(recipe, tuple) or not recipe:
         return recipe
     if recipe[0] == "sum":
-        terms = ((numbers[c[1]] if isinstance(c, tuple) else c, put_back(r, numbers)) for c, r in recipe[1:])
-        return ("sum", *terms)
+        return ("sum", *((_number(c, numbers), put_back(term, numbers)) for c, term in recipe[1:]))
     return tuple(put_back(part, numbers) for part in recipe)
+
+
+def _number(c: Any, numbers: Any) -> Any:
+    return c if not isinstance(c, tuple) else numbers[c[1]] if c[2] > 0 else -numbers[c[1]]
 
 
 class Coefficient:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays
+from .. import arrays, singularity
 from ..errors import NoRecursionError, SingularError, SpaceError
 from . import spaces
 from .blocks import dense_block
@@ -205,11 +205,17 @@ def _small(op: Expression) -> Expression | None:
 
     def matrix() -> list[Any]:
         small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.values))
+        message = f"{op} is singular here (too few joints, or a singular pose): it has no inverse"
+        if op.key == op.T.key:
+            found, singular = singularity.inverse(small, roundings=singularity.OPERATIONAL_ROUNDINGS)
+            if arrays.is_eager(small) and np.any(singular):
+                raise SingularError(message)
+            return [singularity.not_a_number_where(singular, found)]
         if arrays.is_eager(small):  # states with NaN pass through
             finite = np.isfinite(small).all(axis=(-2, -1), keepdims=True)
             if (np.linalg.cond(np.where(finite, small, np.eye(small.shape[-1]))) > _WORST_CONDITION).any():
-                raise SingularError(f"{op} is singular here (too few joints, or a singular pose): it has no inverse")
-        return [_inverted(small, op.key == op.T.key)]
+                raise SingularError(message)
+        return [arrays.inverse(small)]
 
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
     out.token, out.inverse_of = ("inverse", op.key), op
@@ -219,6 +225,7 @@ def _small(op: Expression) -> Expression | None:
 
 
 _WORST_CONDITION = 1e13  # of a small matrix that is inverted
+_DOUBTFUL_CONDITION = 1e12  # above it compiled code leaves the question to the sweeps, as rounding may differ
 _WORST_WITHOUT_PIVOTS = 1e5  # where X⁻¹ comes from X*X, whose condition is the square of that
 
 
@@ -231,10 +238,11 @@ def _inverted(x: Any, symmetric: bool) -> Any:
         return arrays.inverse_spd(x) if symmetric else arrays.inverse(x)
     if symmetric:
         out = arrays.inverse_spd(x)
-        bound, condition = _WORST_CONDITION, np.trace(x) * np.trace(out)
+        bound, condition = _DOUBTFUL_CONDITION, np.trace(x) * np.trace(out)
     else:
         out = arrays.inverse(x)
         out = out + out @ (np.eye(x.shape[-1]) - x @ out)  # a step of Newton's: what X*X lost comes back
         bound, condition = _WORST_WITHOUT_PIVOTS**2, (x * x).sum() * (out * out).sum()
-    arrays.require_positive(np.asarray(bound - condition, dtype=object), always=True)
+    for margin in (condition, bound - condition):  # pivots of either sign may have come out
+        arrays.require_positive(np.asarray(margin, dtype=object), always=True)
     return out

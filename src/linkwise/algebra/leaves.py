@@ -246,10 +246,7 @@ class Leaves(MotionLeaves):
             s=none if coupling is None else self.links.s,
         )
         blocks = [dense_block(x) for x in self.blocks_of(self.M)]
-        found = riccati(links, blocks, what=f"H φ ({self.M}) φ* H*", threshold=_SMALLEST_PIVOT)
-        for P, D_inverse in zip(found.P, found.D_inverse):
-            _require_pivots(P, D_inverse)
-        return found
+        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*")
 
     @cached_property
     def P(self) -> Expression:
@@ -487,16 +484,6 @@ def remembered(leaves: Leaves, key: Any, make: Callable[[], Any]) -> Any:
 
 
 # --- numbers -----------------------------------------------------------------------------------------
-
-_SMALLEST_PIVOT = 1e-14  # of D, in units of P: below it X is not positive definite
-
-
-def _require_pivots(P: Array, D_inverse: Array) -> None:
-    """On symbols: the eigenvalues of D, at least 1/tr D⁻¹, are above the smallest that the sweeps admit."""
-    if arrays.is_symbolic(D_inverse) and D_inverse.shape[-1]:
-        size = np.trace(P, axis1=-2, axis2=-1)  # at least its largest entry, as P is positive definite
-        margin = 1.0 - _SMALLEST_PIVOT * size * np.trace(D_inverse, axis1=-2, axis2=-1)
-        arrays.require_positive(np.asarray(margin, dtype=object), always=True)
 
 
 def checked_blocks(blocks: Any, space: Space) -> list[Array]:

@@ -138,11 +138,11 @@ def _operator(name: str, words: str | None) -> Any:
 def _names_of_leaves() -> dict[str, str | None]:
     """Every operator of :class:`Leaves` by its name, with its docstring."""
     found: dict[str, str | None] = dict.fromkeys(_IDENTITIES, "The identity of that space.")
-    for cls in reversed(Leaves.__mro__):
+    for cls in Leaves.__mro__:
         for name, member in vars(cls).items():
             getter = member.func if isinstance(member, cached_property) else getattr(member, "fget", None)
             if not name.startswith("_") and getter is not None and getter.__annotations__.get("return") == "Expression":
-                found[name] = getter.__doc__
+                found.setdefault(name, getter.__doc__)
     return found
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import inputs
 from ..codegen.facts import Facts
-from ..errors import InputError, UntraceableError
+from ..errors import InputError, SingularError, UntraceableError
 from ..symbols.creation import by_plain_arrays
 
 TARGETS = ("cpu", "numpy")
@@ -164,7 +164,7 @@ def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, A
 
     try:
         return compile_job(method_job(robot, call, arrays, fixed, patient=False))
-    except (UntraceableError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
+    except (UntraceableError, SingularError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
         return None
 
 
