@@ -9,6 +9,8 @@ from typing import Any
 
 import linkwise as lw
 from linkwise import control
+from linkwise.algebra.motion import MotionLeaves
+from linkwise.algebra.operators import OPERATOR_NAMES
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.c import CSource
 from linkwise.symbols.elementwise import ENTRIES
@@ -42,17 +44,13 @@ def leaf_table(kind: str) -> str:
     robot = lw.chain(2)
     x = [0.1, 0.2]
     op = robot.operators(x, v=x, a=x)
-    moving = set(type(op).__mro__[1].__dict__)
     rows = ["| name | prints as | takes → gives | structure | what it is |", "|---|---|---|---|---|"]
-    for cls in type(op).__mro__[:2]:
-        for name, member in cls.__dict__.items():
-            getter = getattr(member, "func", None) or getattr(member, "fget", None)
-            is_leaf = getter is not None and getter.__annotations__.get("return") == "Operator"
-            if name.startswith("_") or not is_leaf or (name in moving) != (kind == "moving"):
-                continue
-            leaf = getattr(op, name)
-            spaces = f"{leaf.cols.kind} → {leaf.rows.kind}"
-            rows.append(f"| `op.{name}` | {plain(str(leaf))} | {spaces} | {leaf.structure} | {said(getter)} |")
+    for name in OPERATOR_NAMES:
+        if name.partition("_")[0] == "I" or hasattr(MotionLeaves, name) != (kind == "moving"):
+            continue
+        leaf, getter = getattr(op, name), getattr(type(op), name)
+        spaces = f"{leaf.cols.kind} → {leaf.rows.kind}"
+        rows.append(f"| `op.{name}` | {plain(str(leaf))} | {spaces} | {leaf.structure} | {said(getter)} |")
     return "\n".join(rows) + "\n"
 
 

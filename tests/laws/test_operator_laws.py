@@ -9,7 +9,7 @@ from operator_zoo import EXPRESSIONS, LEAVES, Q_BATCHES, ROBOTS, X_BATCHES, make
 from trees import assert_close
 
 import linkwise as lw
-from linkwise.algebra.operator import Identity, Zero
+from linkwise.algebra.expression import Identity, Zero
 
 ALL = [*LEAVES, *EXPRESSIONS]
 TOLERANCE = 1e-11
@@ -21,7 +21,7 @@ def vectors(space, batch, seed=0):
 
 def is_constant(A):
     """I and 0 know no configuration, hence no batch."""
-    return isinstance(A, (Identity, Zero))
+    return isinstance(A.expression, (Identity, Zero))
 
 
 def inner(x, y):
@@ -232,7 +232,7 @@ def test_normal_form():
     assert (2.0 * H @ (3.0 * phi)).key == (6.0 * (H @ phi)).key
     assert (M + phi - M).key == phi.key
     assert (M + M + phi).key == (phi + 2.0 * M).key
-    assert isinstance(0.0 * M, Zero) and isinstance(H @ (M - M), Zero)
+    assert isinstance((0.0 * M).expression, Zero) and isinstance((H @ (M - M)).expression, Zero)
     assert (M / 4).key == (0.25 * M).key
     assert (-M).key == (-1 * M).key
 

@@ -32,8 +32,8 @@ def test_arm_against_scipy_on_the_dense_equations():
 
     exact = solve_ivp(rate, (0, 0.5), np.concatenate([q, v]), "DOP853", rtol=1e-13, atol=1e-13, t_eval=[0.25, 0.5])
     for method, step in (("runge_kutta_4", 2.5e-4), ("dop853", 0.25), ("lsoda", 0.25)):
-        tight = {"rtol": 1e-12, "atol": 1e-13}
-        t = lw.simulate(r, q, v, controller, duration=0.5, step=step, method=method, damping=0.1, **tight)
+        options = {"damping": 0.1, "tolerances": (1e-12, 1e-13)}
+        t = lw.simulate(r, q, v, controller, duration=0.5, step=step, method=method, **options)
         here = np.concatenate([t.q, t.v], axis=-1)[[len(t) // 2, -1]]
         assert np.abs(here - exact.y.T).max() < 1e-10
 

@@ -11,6 +11,12 @@ from linkwise.simulation.system import COORDINATES
 DURATION = 0.2
 
 
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    """The robot's own methods run on NumPy here; simulations are compiled all the same."""
+    monkeypatch.setenv("LINKWISE_TARGET", "numpy")
+
+
 def motion(robot, q, v, step, steps, force=None, coordinates="total", method="runge_kutta_4", target="numpy"):
     options = {"coordinates": coordinates, "method": method, "target": target}
     return lw.simulate(robot, q, v, force, step=step, steps=steps, **options)
@@ -107,7 +113,7 @@ def test_batches_and_compiled_steps(name):
 @pytest.mark.parametrize(("coordinates", "method"), [("total", "rotation_midpoint"), ("unnormalized", "two_sweep")])
 def test_forces_and_energies_in_every_coordinate(coordinates, method):
     """Controllers, external forces, damping and the energy account, compiled in and called back."""
-    r = robot("arms")
+    r = lw.chain(3)
     s = state(r, (2,), seed=4)
     options = {"external": {r.tips[0]: [0, 0, 0, 1.0, 2.0, 0]}, "damping": 0.1, "step": 1e-3, "steps": 40}
     law = lambda robot, t, q, v: -0.2 * v + np.sin(t)

@@ -176,3 +176,20 @@ def test_errors_of_a_controller_come_through():
 
     with pytest.raises(ZeroDivisionError, match="gain"):
         lw.simulate(UR5, Q, controller=broken, duration=0.01)
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are doubles here")
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "runge_kutta_4", "variational"])
+def test_long_doubles_never_reach_machine_code(method):
+    """It would read them as doubles: garbage."""
+    robot = lw.load("double_pendulum")
+    q, v = np.array([0.3, -0.2], np.longdouble), np.array([0.1, 0.2], np.longdouble)
+    run = {"duration": 0.05, "step": 0.01, "method": method}
+    with pytest.raises(lw.InputError, match='float64 and float32.*target="numpy"'):
+        lw.simulate(robot, q, v, **run, target="cpu")
+    wide = lw.simulate(robot, q, v, **run, target="numpy").q
+    near = lw.simulate(robot, q.astype(float), v.astype(float), **run, target="cpu").q
+    assert wide.dtype == np.longdouble and np.abs(wide - near).max() < 1e-15
+    acceleration = robot.forward_dynamics(q, v, v, target="cpu")
+    assert acceleration.dtype == np.longdouble
+    assert np.allclose(acceleration, robot.forward_dynamics(q.astype(float), v.astype(float), v.astype(float)))

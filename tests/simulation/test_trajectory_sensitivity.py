@@ -7,6 +7,12 @@ from trees import assert_close, derivative, robot, state
 import linkwise as lw
 
 
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    """The robot's own methods run on NumPy here; simulations are compiled all the same."""
+    monkeypatch.setenv("LINKWISE_TARGET", "numpy")
+
+
 @pytest.mark.parametrize("method", ["semi_implicit_euler", "midpoint", "runge_kutta_4"])
 @pytest.mark.parametrize("name", ["panda", "spherical", "planar", "floating_rotors", "quadruped"])
 def test_trajectory_sensitivities(name, method):

@@ -225,3 +225,15 @@ def test_numbers_of_a_batch_are_called_back():
     for i, gain in enumerate(gains):
         one = lw.simulate(R, START, controller=lambda robot, t, q, v, gain=gain: -gain * v, steps=20)
         assert np.abs(found.q[i] - one.q).max() < 1e-13
+
+
+def test_what_numpy_users_write_is_compiled():
+    def law(robot, t, q, v):
+        return np.clip(-20.0 * q - 2.0 * v, -1.0, 1.0) * np.where(np.abs(q) > 0.1, 1.0, 0.5)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = lw.simulate(R, START, controller=law, steps=50)
+    called = lw.simulate(R, START, controller=law, steps=50, callback=True)
+    assert found.settings.functions == {"controller": "compiled"}
+    assert np.abs(found.q - called.q).max() < 1e-12

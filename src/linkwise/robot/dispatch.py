@@ -22,7 +22,8 @@ import numpy as np
 
 from .. import inputs
 from ..codegen.facts import Facts
-from ..errors import InputError, UntraceableError
+from ..errors import InputError, SingularError, UntraceableError
+from ..symbols.creation import by_plain_arrays
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
@@ -68,14 +69,14 @@ def compiled(
 
         def checked(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
             if (target or default_target()) == "numpy":
-                return method(self, *args, **named)
+                return by_plain_arrays(method, self, *args, **named)
             if target not in (None, "cpu"):
                 raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; robot.compile has others')
             given = dict(zip(positional, args)) | named
             proper = len(given) == len(args) + len(named) and given.keys() <= known
             found = _arrays(given, shapes) if proper else None
             if found is None or not found.keys() >= needed:
-                return method(self, *args, **named)
+                return by_plain_arrays(method, self, *args, **named)
             run = _runner(self, method, given, found, call, checked)
             return method(self, *args, **named) if run is None else run(*found.values())
 
@@ -125,7 +126,8 @@ def _runner(
     robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any, checked: Callable[..., Any]
 ) -> Any:
     """What runs this method with these fixed arguments, made when first asked for; None where NumPy must do."""
-    fixed = {k: _hashable(v) for k, v in given.items() if k not in call.facts.arrays}
+    facts: Facts = call.facts
+    fixed = {k: _hashable(v) for k, v in given.items() if k not in facts.arrays}
     key = (method, *found, *fixed.items())
     try:
         run = robot._code.get(key, _NOT_YET)
@@ -135,7 +137,7 @@ def _runner(
         kernel = _compiled(robot, call, tuple(found), fixed)
         run = None if kernel is None else _checking(robot, kernel, call, tuple(found), fixed)
         robot._code.keep(key, run)
-        if kernel is not None and not fixed and kernel.signature.single:
+        if kernel is not None and not fixed and tuple(found) == facts.needed and kernel.signature.single:
             # What the quick entry cannot do itself it hands on to be checked.
             robot._code.quick[method] = kernel.quick_before(functools.partial(checked, robot))
     return run
@@ -162,7 +164,7 @@ def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, A
 
     try:
         return compile_job(method_job(robot, call, arrays, fixed, patient=False))
-    except (UntraceableError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
+    except (UntraceableError, SingularError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
         return None
 
 

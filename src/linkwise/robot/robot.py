@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +36,15 @@ from .dispatch import compiled
 from .linearized import Linearized
 
 if TYPE_CHECKING:
-    from ..algebra.leaves import Operators
+    from ..algebra.operators import Operators
+
+
+@cache
+def _operator_code() -> ModuleType:
+    """Loaded with the first operators; an import statement in the method would cost more than the rest of it."""
+    from . import operator_code
+
+    return operator_code
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -416,14 +426,13 @@ class Robot(Linearized, Diagonalized):
         The default is one tip per outermost body: the last frame added on it, or the body's own. With a
         velocity ``v`` (and an acceleration ``a``) there are also those of the derivative identities.
         """
-        from ..algebra.leaves import Operators
-
-        chosen = self.tips if frames is None else as_frames(frames)
-        given = {"q": inputs.configuration(self, q)}
-        given |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
-        _, values = inputs.together(self, **given)
-        named = dict(zip(given, values))
-        return Operators(self, named["q"], tuple(chosen), named.get("v"), named.get("a"))
+        chosen = self.tips if frames is None else tuple(as_frames(frames))
+        q = inputs.configuration(self, q)
+        if v is not None or a is not None:
+            named = {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
+            _, (q, *moving) = inputs.together(self, q=q, **named)
+            v, a = (moving.pop(0) if x is not None else None for x in (v, a))
+        return _operator_code().operators_at(self, chosen, q, v, a)
 
     def compile(
         self,

@@ -7,11 +7,13 @@ thread that traces, the names in the module numpy give arrays of symbols where s
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,42 @@ def arrays_take_symbols() -> Iterator[None]:
     finally:
         _tracing.now = before
         _count(-1)
+
+
+def by_plain_arrays(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """A function of linkwise, which takes plain object arrays of symbols as they are, called by what is traced.
+
+    It runs so in half the time, and what it gives are arrays of symbols again.
+    """
+    if not is_tracing():
+        return function(*args, **options)
+    _tracing.now = False
+    try:
+        found = function(*map(_plain, args), **{name: _plain(x) for name, x in options.items()})
+    finally:
+        _tracing.now = True
+    return _with_symbols(found)
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, Symbols) else x
+
+
+def _with_symbols(x: Any) -> Any:
+    """The object arrays of a result, of whatever shape it is, as arrays of symbols."""
+    if isinstance(x, np.ndarray):
+        return x.view(Symbols) if x.dtype == object else x
+    if isinstance(x, dict):
+        return {name: _with_symbols(value) for name, value in x.items()}
+    if isinstance(x, (tuple, list)):
+        parts = map(_with_symbols, x)
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if is_dataclass(x) and not isinstance(x, type):
+        out = copy.copy(x)  # with what else it knows
+        for field in fields(x):
+            object.__setattr__(out, field.name, _with_symbols(getattr(x, field.name)))
+        return out
+    return x
 
 
 def is_tracing() -> bool:

@@ -81,17 +81,15 @@ def test_declared_methods_are_the_same_in_other_frames(rng):
                 assert np.abs(x - y).max() <= 1e-8 * np.abs(x).max(), name
 
 
-def test_words_that_the_mass_matrix_determines():
+def test_expressions_whose_frames_cannot_be_seen():
     op = lw.load("panda").operators(np.zeros(7))
     free = [op.mass, op.mass.inv(), op.m, op.ell, op.D, op.D_inverse, 2.0 * op.mass + op.D, op.m @ op.m.T, op.I_joints]
-    free += [op.H @ op.phi @ op.K, (op.H @ op.psi @ op.K).T]
+    free += [op.H @ op.phi @ op.K, (op.H @ op.psi @ op.K).T, op.H @ op.P @ op.H.T]
+    free += [op.block_diagonal([np.eye(1)] * 7, "joints"), (op.mass + 0.1 * op.I_joints).inv()]
+    free += [op.H @ op.psi @ op.psi_tilde @ op.G, op.G.T @ op.Upsilon_plus @ op.G, op.H @ op.phi @ op.R @ op.H.T]
     shown = [op.M, op.P, op.phi, op.H, op.H @ op.phi, op.H @ op.H.T, op.H @ op.M @ op.H.T, op.J, op.J @ op.mass.inv()]
-    shown += [
-        op.H @ op.phi @ op.phi.T @ op.H.T,
-        op.H @ op.P @ op.H.T,
-        op.I,
-        op.block_diagonal([np.eye(1)] * 7, "joints"),
-    ]
-    shown += [op.with_inertia(op.M + op.M).D, op.mass @ op.H]
-    assert all(is_frame_free(x) for x in free)
-    assert not any(is_frame_free(x) for x in shown)
+    shown += [op.H @ op.phi @ op.phi.T @ op.H.T, op.I, op.with_inertia(op.M + op.M).D, op.mass @ op.H]
+    shown += [op.H @ op.psi @ op.M @ op.psi.T @ op.H.T, op.G.T @ op.G, op.H @ op.phi @ op.P @ op.phi.T @ op.H.T]
+    shown += [op.H @ (op.phi + op.phi.T) @ op.K, op.G.T @ op.M.inv() @ op.G, op.J.T @ op.J]
+    assert all(is_frame_free(x.expression) for x in free)
+    assert not any(is_frame_free(x.expression) for x in shown)

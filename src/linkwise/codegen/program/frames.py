@@ -5,7 +5,7 @@ operations. So a program is traced in the user's frames and in each normal form,
 come from other frames is decided by what is asked of the robot, call by call, never by comparing numbers:
 
 * a method that is declared to be in joint space (``@compiled(joint_space=True)``), called without external forces;
-* an operator expression that the mass matrix alone determines (:mod:`...algebra.frame_freedom`).
+* an operator expression that is proved to be the same in any frames (:mod:`...algebra.frame_freedom`).
 
 A function of the user's gets a :func:`stand_in`: its own robot, in its own frames, which hands just these two to a
 normal form. Everything else it can ask for (poses, Jacobians, link forces, P, V, blocks …) is the robot's own.
@@ -76,7 +76,7 @@ def _operators(make: Callable[..., Any]) -> Callable[..., Any]:
     def operators(self: Any, *args: Any, **named: Any) -> Any:
         out = make(self, *args, **named)
         if self.form is not None:
-            out.form = make(self.form, *args, **named)
+            out.state.form = make(self.form, *args, **named).state
         return out
 
     return operators
