@@ -24,6 +24,7 @@ ROOMS = (
     "spatial",
     "sweeps",
     "riccati",
+    "singularity",
     "symbols",
     "model",
     "inputs",
