@@ -117,12 +117,15 @@ def require_above(x: Any, size: Any, roundings: int, on: Sequence[Any]) -> None:
 
     It does so where a result depends on one of ``on``. Numbers are compared at once.
     """
-    for value, against, *nodes in np.broadcast(*(np.asarray(a, dtype=object) for a in (x, size, *on))):
-        graph = next((a.graph for a in (value, against, *nodes) if hasattr(a, "graph")), None)
-        if hasattr(value, "graph") or hasattr(against, "graph"):
-            graph.require_above(value, against, roundings, tuple(nodes))  # type: ignore[union-attr]
+    shape = np.broadcast_shapes(np.shape(x), np.shape(size), np.shape(on[0]))
+    values, sizes, *nodes = (np.broadcast_to(np.asarray(a, dtype=object), shape) for a in (x, size, *on))
+    for index in np.ndindex(shape):
+        value, against = values[index], sizes[index]
+        graph = getattr(value, "graph", None) or getattr(against, "graph", None)
+        if graph is not None:
+            graph.require_above(value, against, roundings, tuple(x[index] for x in nodes))
         elif not value > roundings * np.finfo(float).eps * against:
-            raise SingularError("a matrix that is to be inverted is singular in every state")
+            raise SingularError('a matrix that is to be inverted is singular in every state; target="numpy" says which')
 
 
 def square_length(x: Array) -> Array:

@@ -107,10 +107,19 @@ def test_kernels_give_nan_where_they_do_not_exist(rng):
 
 
 def test_a_result_in_place_of_an_input(rng):
-    robot = coaxial(rng)
-    kernel = robot.compile("mass_solve")
-    q, tau = rng.normal(size=(2, 5, 2))
-    assert np.isnan(kernel(q, tau, out=tau)).all()
+    """Massless gimbals lock where the middle one is straight."""
+    kinds, masses = (lw.Revolute("z"), lw.Revolute("y"), lw.Revolute("z")), (0.0, 0.0, 1.0)
+    bodies = [
+        lw.Body(f"b{i}", lw.Joint(kind), lw.Inertia(m, tensor=m * np.diag([1.0, 2.0, 1.5])), f"b{i - 1}" if i else None)
+        for i, (kind, m) in enumerate(zip(kinds, masses))
+    ]
+    kernel = lw.assemble("gimbals", bodies).compile("mass_solve")
+    q, tau = rng.normal(size=(2, 5, 3))
+    expected = kernel(q, tau)
+    assert np.isfinite(expected).all()
+    q[2, 1] = 0.0
+    kernel(q, tau, out=tau)
+    assert np.isnan(tau[2]).all() and np.array_equal(np.delete(tau, 2, 0), np.delete(expected, 2, 0))
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -148,6 +157,8 @@ def test_jax_gives_nan(rng):
 
 def test_rolled_code_has_the_same_criterion(rng):
     robot = coaxial(rng)
+    with pytest.raises(lw.SingularError, match="every state"):
+        robot.compile("forward_dynamics")
     kernel = robot.compile("forward_dynamics", rolled=True)
     assert np.isnan(kernel(*rng.normal(size=(3, 4, 2)))).all()
 

@@ -15,7 +15,7 @@ from ..dynamics.diagonal import coordinates as diagonal
 from ..dynamics.diagonal import mass_sensitivity as sensitivity
 from ..errors import InputError
 from .calls import Calls, choose
-from .dispatch import compiled
+from .dispatch import compiled, on_numpy
 
 DIAGONAL_CORIOLIS_METHODS = {
     "general": diagonal.coriolis,
@@ -104,10 +104,12 @@ class Diagonalized(Calls):
         """∂𝓜/∂θ_i, (..., nv, nv, nv), i first: along each direction of the velocity (DD Identity 6.3)."""
         return self._call(sensitivity.mass_matrix_sensitivity, 3, q)
 
+    @on_numpy
     def curvature(self, q: Any) -> Array:
         """R_hijk, (..., nv, nv, nv, nv): the Riemann symbols of the mass metric, in the directions of v (DD (2.5))."""
         return self._call(curvature.curvature, 4, q)
 
+    @on_numpy
     def is_diagonalizable(self, q: Any = None, *, tolerance: float = 1e-8) -> bool:
         """Whether coordinates exist in which 𝓜 is the unit matrix everywhere (DD Lemma 2.2).
 

@@ -90,6 +90,21 @@ def compiled(
     return decorate
 
 
+def on_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a method of Robot that NumPy alone runs: it takes ``target=`` as the others do, and refuses any other."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
+        if target not in (None, "numpy"):
+            raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {target!r}')
+        return method(self, *args, **named)
+
+    extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
+    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), extra])  # type: ignore[attr-defined]
+    return call
+
+
 def default_target() -> str:
     """What methods run on where no target is named."""
     chosen = os.environ.get("LINKWISE_TARGET", "cpu")

@@ -15,7 +15,7 @@ from ..dynamics.linearized import inertial_parameters as parameters
 from ..dynamics.linearized import models as linear
 from ..model.model import Model
 from .calls import Calls, as_frames, choose
-from .dispatch import compiled
+from .dispatch import compiled, on_numpy
 
 
 def _inverse_lemma(name: str) -> Callable[..., Any]:
@@ -196,6 +196,7 @@ class Linearized(Calls):
         """∂a/∂π, (..., nv, 10 bodies), with π = inertial_parameters (LD Algorithm 5, driven by δT = −Yδπ)."""
         return self._with_forces(parameters.forward_sensitivity, 2, external, q, v=v, tau=tau)
 
+    @on_numpy
     def base_parameters(self) -> parameters.BaseParameters:
         """Which combinations of the inertial parameters motion can tell apart, by rank of random regressors."""
         return parameters.base_parameters(self)

@@ -32,7 +32,7 @@ from ..model.inertia import Inertia
 from ..model.model import Model
 from .calls import as_frames, choose
 from .diagonal import Diagonalized
-from .dispatch import compiled
+from .dispatch import compiled, on_numpy
 from .linearized import Linearized
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ class Robot(Linearized, Diagonalized):
         """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
         return self._with_forces(inverse.external_force, 1, external, q)
 
+    @on_numpy
     def wrenches(self, q: Any, forces: Mapping[Any, Any]) -> Array:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
         q = inputs.configuration(self, q)
@@ -272,6 +273,7 @@ class Robot(Linearized, Diagonalized):
         run = choose(FORWARD_METHODS, method, "forward-dynamics method")
         return self._with_forces(lambda *x: run(*x).acceleration, 1, external, q, v=v, tau=tau)
 
+    @on_numpy
     def forward_quantities(
         self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
     ) -> dict[str, list[Array]]:
