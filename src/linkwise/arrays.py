@@ -15,6 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from .errors import SingularError
+
+_PIVOT_ROUNDINGS = 16  # by which a pivot may be off, of the size of the entry that elimination began with
+
 Array = Any  # numpy.ndarray, jax.Array, cupy.ndarray, or an object array of symbolic scalars
 
 
@@ -106,6 +110,19 @@ def require_positive(x: Array, always: bool = False) -> None:
         for entry in np.asarray(x, dtype=object).flat:
             if hasattr(entry, "require_positive"):
                 entry.require_positive(always)
+
+
+def require_above(x: Any, size: Any, roundings: int, on: Sequence[Any]) -> None:
+    """On symbols: have the compiled program report states where x ≤ roundings · ε · size, ε that of its precision.
+
+    It does so where a result depends on one of ``on``. Numbers are compared at once.
+    """
+    for value, against, *nodes in np.broadcast(*(np.asarray(a, dtype=object) for a in (x, size, *on))):
+        graph = next((a.graph for a in (value, against, *nodes) if hasattr(a, "graph")), None)
+        if hasattr(value, "graph") or hasattr(against, "graph"):
+            graph.require_above(value, against, roundings, tuple(nodes))  # type: ignore[union-attr]
+        elif not value > roundings * np.finfo(float).eps * against:
+            raise SingularError("a matrix that is to be inverted is singular in every state")
 
 
 def square_length(x: Array) -> Array:
@@ -232,10 +249,11 @@ def inverse_spd(x: Array) -> Array:
     if r == 0:
         return x
     if r == 1:
-        require_positive(x)
+        if is_symbolic(x):
+            require_above(x[..., 0, 0], 0.0, 0, [x[..., 0, 0]])
         return 1.0 / x
     if is_symbolic(x) or _is_extended(x):
-        return _inverse_by_ldl(x)
+        return inverse_by_ldl(x)
     return symmetric(namespace(x).linalg.inv(x))
 
 
@@ -244,7 +262,7 @@ def inverse(x: Array) -> Array:
     if x.shape[-1] <= 1:
         return inverse_spd(x)
     if is_symbolic(x):  # no pivoting on symbols: X⁻¹ = (X*X)⁻¹X* needs none
-        return _inverse_by_ldl(symmetric(transpose(x) @ x)) @ transpose(x)
+        return inverse_by_ldl(symmetric(transpose(x) @ x)) @ transpose(x)
     return namespace(x).linalg.inv(x)
 
 
@@ -258,7 +276,8 @@ def _ldl(x: Array) -> tuple[Array, list[Array]]:
         d = x[..., j, j]
         for k in range(j):
             d = d - lower[..., j, k] * lower[..., j, k] * pivots[k]
-        require_positive(np.asarray(d, dtype=x.dtype))
+        if is_symbolic(x):
+            require_above(d, x[..., j, j] if j else 0.0, _PIVOT_ROUNDINGS, [d])
         pivots.append(d)
         for i in range(j + 1, r):
             s = x[..., i, j]
@@ -268,7 +287,8 @@ def _ldl(x: Array) -> tuple[Array, list[Array]]:
     return lower, pivots
 
 
-def _inverse_by_ldl(x: Array) -> Array:
+def inverse_by_ldl(x: Array) -> Array:
+    """The inverse of a symmetric matrix (..., r, r) in scalar operations; infinite or NaN where a pivot is zero."""
     r = x.shape[-1]
     lower, pivots = _ldl(x)
     unit = np.zeros(x.shape, dtype=x.dtype)  # L⁻¹, unit lower triangular

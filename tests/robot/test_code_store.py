@@ -54,6 +54,15 @@ def test_a_method_taken_before_the_first_call_is_quick_after_it(monkeypatch):
     assert np.array_equal(held(x), first)
 
 
+def test_a_call_with_more_arrays_leaves_the_quick_way_open(monkeypatch):
+    r = lw.load("double_pendulum")
+    q, v, tau = np.ones((3, 2))
+    first = r.forward_dynamics(q, v, tau)
+    r.forward_dynamics(q, v, tau, external=np.ones((2, 6)))
+    monkeypatch.setattr("linkwise.robot.dispatch._runner", lambda *a: pytest.fail("not the quick way"))
+    assert np.array_equal(r.forward_dynamics(q, v, tau), first)
+
+
 def test_equal_frames_share_one_kernel():
     r = lw.load("double_pendulum")
     q = np.array([0.3, -0.2])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays
+from .. import arrays, singularity
 from ..errors import NoRecursionError, SingularError, SpaceError
 from . import spaces
 from .blocks import dense_block
@@ -205,11 +205,17 @@ def _small(op: Expression) -> Expression | None:
 
     def matrix() -> list[Any]:
         small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.values))
+        message = f"{op} is singular here (too few joints, or a singular pose): it has no inverse"
+        if op.key == op.T.key:
+            found, singular = singularity.inverse(small, roundings=singularity.OPERATIONAL_ROUNDINGS)
+            if arrays.is_eager(small) and np.any(singular):
+                raise SingularError(message)
+            return [singularity.not_a_number_where(singular, found)]
         if arrays.is_eager(small):  # states with NaN pass through
             finite = np.isfinite(small).all(axis=(-2, -1), keepdims=True)
             if (np.linalg.cond(np.where(finite, small, np.eye(small.shape[-1]))) > _WORST_CONDITION).any():
-                raise SingularError(f"{op} is singular here (too few joints, or a singular pose): it has no inverse")
-        return [_inverted(small, op.key == op.T.key)]
+                raise SingularError(message)
+        return [arrays.inverse(small)]
 
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
     out.token, out.inverse_of = ("inverse", op.key), op

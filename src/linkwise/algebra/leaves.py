@@ -246,10 +246,7 @@ class Leaves(MotionLeaves):
             s=none if coupling is None else self.links.s,
         )
         blocks = [dense_block(x) for x in self.blocks_of(self.M)]
-        found = riccati(links, blocks, what=f"H φ ({self.M}) φ* H*", threshold=_SMALLEST_PIVOT)
-        for P, D_inverse in zip(found.P, found.D_inverse):
-            _require_pivots(P, D_inverse)
-        return found
+        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*")
 
     @cached_property
     def P(self) -> Expression:
@@ -359,7 +356,7 @@ class Leaves(MotionLeaves):
         """Υ (Ω of the Operator algebra paper): the compliance seen at each link, Υ = ψ*Υψ + H*D⁻¹H."""
         from ..dynamics.articulated import compliances
 
-        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated)[2])
+        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated))
 
     @property
     def Omega(self) -> Expression:
@@ -487,18 +484,6 @@ def remembered(leaves: Leaves, key: Any, make: Callable[[], Any]) -> Any:
 
 
 # --- numbers -----------------------------------------------------------------------------------------
-
-_SMALLEST_PIVOT = 1e-14  # of D, in units of P: below it X is not positive definite
-_DOUBTFUL_PIVOT = 1e-8  # below it compiled code leaves the question to the sweeps, as rounding may differ
-
-
-def _require_pivots(P: Array, D_inverse: Array) -> None:
-    """On symbols: the eigenvalues of D, at least 1/tr D⁻¹, are well above the smallest that the sweeps admit."""
-    if arrays.is_symbolic(D_inverse) and D_inverse.shape[-1]:
-        size = np.trace(P, axis1=-2, axis2=-1)  # at least its largest entry, as P is positive definite
-        doubt = _DOUBTFUL_PIVOT * size * np.trace(D_inverse, axis1=-2, axis2=-1)
-        for margin in (doubt, 1.0 - doubt):
-            arrays.require_positive(np.asarray(margin, dtype=object), always=True)
 
 
 def checked_blocks(blocks: Any, space: Space) -> list[Array]:

@@ -201,5 +201,5 @@ def jacobian_inner_inverse(model: Model, q: Array, frame: Any) -> Array:
     if body >= 0:
         X[body] = tip_inertia
     what = f"J*J of frame {getattr(frame, 'name', frame)!r} (in a singular pose J loses rank, and J*J its inverse)"
-    at_the_tip = riccati(links, X, rotors=False, what=what, threshold=1e-13)
+    at_the_tip = riccati(links, X, rotors=False, what=what)
     return at_the_tip.solve(links, arrays.eye(links.nv, like=q))

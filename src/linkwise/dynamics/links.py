@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..model.model import Model
+from ..model.model import BodyConstants, Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
 from ..sweeps import Pairs, Tree
 
@@ -33,6 +33,12 @@ class Links:
     s: list[Any]  # gyroscopic rotor coupling (..., 6, 1) in link axes, or None
     sizes: list[int]  # r of every joint
     q: Array  # the configuration (..., nq)
+    loads: list[Any] | None = None  # (r,) the size of what each joint carries, along its directions; None where unknown
+
+    @property
+    def carried(self) -> list[Any]:
+        """(r,) of every joint the size of what it carries, along its directions, or None where that is not known."""
+        return [None] * len(self.sizes) if self.loads is None else self.loads
 
     @property
     def nv(self) -> int:
@@ -96,7 +102,16 @@ def evaluate(model: Model, q: Array) -> Links:
         s=s,
         sizes=[c.kind.nv for c in constants],
         q=q,
+        loads=[_carried(c) for c in constants],
     )
+
+
+def _carried(c: BodyConstants) -> Array:
+    """(r,) the size that D can have: inertia and mass that a joint carries, along its directions, with its rotor."""
+    inertia, mass = c.load
+    turns, slides = ((c.kind.H_star[part] ** 2).sum(axis=0) for part in (slice(0, 3), slice(3, 6)))
+    out = turns * inertia + slides * mass
+    return out if c.reflected is None else out + c.reflected.diagonal()
 
 
 def _rotor_coupling(phi: Transform, spin: Array) -> Array:
@@ -144,8 +159,8 @@ def velocities(links: Links, beta: list[Array]) -> list[Array]:
 
 
 def acceleration_step(A_parent: Array, phi: Transform, H: Array, beta_dot: Array, a: Array) -> Array:
-    """α(k) = φ*(k+1,k) α(k+1) + H*(k) β̇(k) + a(k)."""
-    return phi.T @ A_parent + H.mT @ beta_dot + a
+    """α(k) = φ*(k+1,k) α(k+1) + H*(k) β̇(k) + a(k), added up as the articulated-body algorithm does it."""
+    return phi.T @ A_parent + a + H.mT @ beta_dot
 
 
 def accelerations(links: Links, beta_dot: list[Array], a: list[Array], base: Array) -> list[Array]:

@@ -11,7 +11,7 @@ from ..arrays import Array
 from ..model.model import Model
 from ..riccati import with_exact_rows
 from ..spatial import Transform
-from .articulated import Articulated, articulated, compliances, past_joint
+from .articulated import Articulated, articulated, first_rows, past_joint
 from .links import Links, evaluate
 
 
@@ -84,12 +84,12 @@ def _smoothed_path(
 def inverse_by_rows(model: Model, q: Array) -> Array:
     """𝓜⁻¹ row by row: 𝓜⁻¹(i,i) = L(i) and X_i(i) = U(i), carried outward (LD Lemma 4.9, math notes III.2).
 
-    On a chain a row needs nothing else, half of what a path takes. The compliances L and U cost more at each body, so
+    On a chain a row needs nothing else, half of what a path takes. L, U and Υ cost more at each body, so
     that this pays where paths are long.
     """
     links = evaluate(model, q)
     art = articulated(links)
-    L, U, Upsilon = compliances(links, art)
+    L, U, Upsilon = first_rows(links, art)
 
     def inboard(W: Array, phi: Transform, H: Array, G: Array) -> Any:
         return phi @ past_joint(W, H, G), W

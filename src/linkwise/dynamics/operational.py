@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays
+from .. import arrays, singularity
 from ..arrays import Array
 from ..errors import SingularError
 from ..model.model import Model
@@ -31,7 +31,7 @@ def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     """
     links = evaluate(model, q)
     art = articulated(links)
-    Omega = compliances(links, art)[2]
+    Omega = compliances(links, art)
     reach = [_carried_inboard(model, links, art, frame) for frame in frames]
     blocks: dict[tuple[int, int], Array] = {}
     for i, (path_i, X_i) in enumerate(reach):
@@ -58,29 +58,20 @@ def _carried_inboard(model: Model, links: Links, art: Articulated, frame: Any) -
 
 def inertia(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     """Λ = (J𝓜⁻¹J*)⁻¹, (..., 6e, 6e); an error where J has not the rank for it to exist."""
-    inverse = compliance(model, q, frames)
-    refuse_singular(model, inverse, frames)
-    return arrays.inverse_spd(inverse)
+    return inverse_compliance(model, compliance(model, q, frames), frames)
 
 
-def refuse_singular(model: Model, inverse: Array, frames: Sequence[Any]) -> None:
-    if not arrays.is_eager(inverse):
-        return
-    real = inverse.real if np.iscomplexobj(inverse) else inverse
-    finite = np.isfinite(real).all(axis=(-2, -1))
-    # Scaled to a unit diagonal, so that the verdict does not hang on the units of turning and moving.
-    safe = np.where(finite[..., None, None], real, np.eye(real.shape[-1], dtype=real.dtype))
-    size = np.sqrt(np.maximum(np.diagonal(safe, axis1=-2, axis2=-1), 0.0))
-    size = np.where(size > 0, size, 1.0).astype(real.dtype)
-    eigenvalues = np.linalg.eigvalsh(safe / (size[..., :, None] * size[..., None, :]))
-    bad = eigenvalues[..., 0] <= 32 * np.finfo(real.dtype).eps * eigenvalues[..., -1]
-    if bad.any():
+def inverse_compliance(model: Model, compliance: Array, frames: Sequence[Any]) -> Array:
+    """Λ from Λ⁻¹ (..., 6e, 6e), or an error that says in how many states it does not exist."""
+    Lambda, bad = singularity.inverse(compliance, roundings=singularity.OPERATIONAL_ROUNDINGS)
+    if arrays.is_eager(compliance) and np.any(bad):
         names = ", ".join(repr(getattr(f, "name", f)) for f in frames)
         raise SingularError(
-            f"the operational inertia of {names} does not exist in {int(bad.sum())} of {bad.size} states: robot"
-            f" {model.name!r} cannot accelerate there in all {real.shape[-1]} directions (too few joints, or a singular"
-            " pose). Use operational_compliance, which needs no rank"
+            f"the operational inertia of {names} does not exist in {int(np.sum(bad))} of {np.size(bad)} states:"
+            f" robot {model.name!r} cannot accelerate there in all {Lambda.shape[-1]} directions (too few joints, or a"
+            f" singular pose), to the rounding of {compliance.dtype}. Use operational_compliance, which needs no rank"
         )
+    return singularity.not_a_number_where(bad, Lambda)
 
 
 def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tuple[Array, Array]:

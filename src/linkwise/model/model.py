@@ -32,6 +32,7 @@ class BodyConstants(ByValue):
     M: RigidInertia
     reflected: Any = None  # (nv, nv) reflected rotor inertia Γ, or None
     spin: Any = None  # (3,) gear · inertia · axis of a gyroscopic rotor, in the parent's axes, or None
+    load: Any = None  # (inertia [kg m²], mass [kg]) of the size that the joint carries, see :func:`_with_loads`
 
     def __post_init__(self) -> None:
         freeze((self.placement, self.M, self.reflected, self.spin))
@@ -41,7 +42,7 @@ class BodyConstants(ByValue):
             return None if x is None else x.astype(dtype)
 
         return BodyConstants(
-            self.placement.cast(dtype), self.kind, self.M.cast(dtype), down(self.reflected), down(self.spin)
+            self.placement.cast(dtype), self.kind, self.M.cast(dtype), down(self.reflected), down(self.spin), self.load
         )
 
 
@@ -291,7 +292,9 @@ class Model(ByValue):
 
     @cached_property
     def _constants(self) -> tuple[BodyConstants, ...]:
-        return tuple(_body_constants(b) for b in self.bodies) if self.numbers is None else self.numbers
+        if self.numbers is not None:
+            return self.numbers
+        return _with_loads(self.tree, [_body_constants(b) for b in self.bodies])
 
     @cached_property
     def _constants32(self) -> tuple[BodyConstants, ...]:
@@ -305,7 +308,10 @@ class Model(ByValue):
         ``gravity`` (3,) [m/s²], and ``bodies`` that stand in for its own, are unchecked too. Such a model cannot be
         edited further: its bodies no longer say what it is.
         """
-        changed = {"numbers": tuple(constants), "bodies": self.bodies if bodies is None else tuple(bodies)}
+        constants = tuple(constants)
+        if any(c.load is None for c in constants):
+            constants = _with_loads(self.tree, constants)
+        changed = {"numbers": constants, "bodies": self.bodies if bodies is None else tuple(bodies)}
         if len(changed["numbers"]) != len(changed["bodies"]):
             raise InputError(
                 f"robot {self.name!r} has {len(changed['bodies'])} bodies, got constants of {len(changed['numbers'])}"
@@ -340,6 +346,22 @@ def _body_constants(body: Body) -> BodyConstants:
     if rotor is not None and rotor.axis is not None:
         spin = rotor.gear_ratio * rotor.inertia * rotor.axis
     return BodyConstants(joint.placement, joint.kind, body.inertia.spatial(), reflected, spin)
+
+
+def _with_loads(tree: Tree, constants: Sequence[BodyConstants]) -> tuple[BodyConstants, ...]:
+    """The constants with the size of what each joint carries, its own body included: the mass of all bodies outboard,
+    and what its moment of inertia may be, Σ tr J + m|l|² over them, with m the mass that hangs on an offset l.
+
+    An inertia that is a rounding of that is none (:mod:`..singularity`).
+    """
+
+    def step(gathered: Any, c: BodyConstants) -> Any:
+        inertia, mass = gathered[0] + c.M.J[0, 0] + c.M.J[1, 1] + c.M.J[2, 2], gathered[1] + c.M.m[()]
+        l = c.placement.l
+        return (inertia + mass * (l[0] * l[0] + l[1] * l[1] + l[2] * l[2]), mass), (inertia, mass)
+
+    loads = tree.inward(step, (0.0, 0.0), constants)
+    return tuple(replace(c, load=load) for c, load in zip(constants, loads))
 
 
 def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import inputs
 from ..codegen.facts import Facts
-from ..errors import InputError, UntraceableError
+from ..errors import InputError, SingularError, UntraceableError
 from ..symbols.creation import by_plain_arrays
 
 TARGETS = ("cpu", "numpy")
@@ -126,7 +126,8 @@ def _runner(
     robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any, checked: Callable[..., Any]
 ) -> Any:
     """What runs this method with these fixed arguments, made when first asked for; None where NumPy must do."""
-    fixed = {k: _hashable(v) for k, v in given.items() if k not in call.facts.arrays}
+    facts: Facts = call.facts
+    fixed = {k: _hashable(v) for k, v in given.items() if k not in facts.arrays}
     key = (method, *found, *fixed.items())
     try:
         run = robot._code.get(key, _NOT_YET)
@@ -136,7 +137,7 @@ def _runner(
         kernel = _compiled(robot, call, tuple(found), fixed)
         run = None if kernel is None else _checking(robot, kernel, call, tuple(found), fixed)
         robot._code.keep(key, run)
-        if kernel is not None and not fixed and kernel.signature.single:
+        if kernel is not None and not fixed and tuple(found) == facts.needed and kernel.signature.single:
             # What the quick entry cannot do itself it hands on to be checked.
             robot._code.quick[method] = kernel.quick_before(functools.partial(checked, robot))
     return run
@@ -163,7 +164,7 @@ def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, A
 
     try:
         return compile_job(method_job(robot, call, arrays, fixed, patient=False))
-    except (UntraceableError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
+    except (UntraceableError, SingularError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
         return None
 
 

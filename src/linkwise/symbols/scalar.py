@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,42 @@ Number = (int, float, np.floating, np.integer)
 _MOST_FACTORS = 32  # of a power by multiplications; beyond it they would lose more digits than pow
 
 
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """value > roundings · ε · size, with ε the rounding of the precision a program runs in (NaN passes)."""
+
+    value: Any
+    size: Any
+    roundings: int
+    on: tuple[Scalar, ...]  # results that depend on none of these do not need it
+
+    @property
+    def nodes(self) -> list[Scalar]:
+        """What it looks at."""
+        return [x for x in (self.value, self.size) if isinstance(x, Scalar)]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The same for guards that say the same."""
+        return (*(id(x) if isinstance(x, Scalar) else x for x in (self.value, self.size)), self.roundings)
+
+    def limit(self, epsilon: float) -> tuple[float, Any]:
+        """(factor, size): the value must exceed their product; a size that is a number is in the factor."""
+        factor = self.roundings * epsilon
+        return (factor, self.size) if isinstance(self.size, Scalar) else (factor * float(self.size), None)
+
+
 class Graph:
     """Where the nodes of one program live, each stored once."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
-        self.guards: list[Scalar] = []  # what must be positive for the results that depend on it to mean anything
-        self.conditions: list[Scalar] = []  # what must be positive whatever is computed
+        self.guards: list[Guard] = []  # what must hold for the results that depend on it to mean anything
+        self.conditions: list[Guard] = []  # what must hold whatever is computed
+
+    def require_above(self, value: Any, size: Any, roundings: int, on: tuple[Any, ...]) -> None:
+        """Have targets report states where value ≤ roundings · ε · size, if a result depends on one of ``on``."""
+        self.guards.append(Guard(value, size, roundings, tuple(x for x in on if isinstance(x, Scalar))))
 
     def inputs(self, name: str, count: int) -> np.ndarray:
         """An object array (count,) of new inputs."""
@@ -202,7 +232,7 @@ class Scalar:
 
     def require_positive(self, always: bool = False) -> None:
         """Have targets that can do so report states where this is not positive (a singular mass matrix)."""
-        (self.graph.conditions if always else self.graph.guards).append(self)
+        (self.graph.conditions if always else self.graph.guards).append(Guard(self, 0.0, 0, (self,)))
 
     def less(self, other: Any) -> Any:
         """Whether self < other, for :meth:`select`."""

@@ -10,7 +10,7 @@ from linkwise.dynamics import mass, mass_inverse
 from linkwise.dynamics.forward import articulated_body, explicit, notations
 from linkwise.dynamics.links import evaluate
 
-SHAPES = ("q", "v")
+SHAPES = {"q": ("nq",), "v": ("nv",)}
 MIXED = lw.chain(8, joint="mixed", seed=2)
 
 

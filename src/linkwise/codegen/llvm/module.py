@@ -97,7 +97,7 @@ def _block_ir(program: Program, t: VectorType) -> str:
         writer.node(node)
         if id(node) in places:  # at once, so that no register holds it for long
             writer.lines += _store(t, writer.value(node), places[id(node)])
-    bad = writer.require_positive([writer.value(x) for x in program.guards])
+    bad = writer.require(program.guards)
     body = "\n".join(writer.lines)
     head = "define internal i1 @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline"
     return f"{head} {{\n{body}\n  ret i1 {bad}\n}}\n"

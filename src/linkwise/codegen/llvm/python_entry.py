@@ -164,7 +164,7 @@ def _one_ir(program: Program) -> str:
     writer = ProgramWriter(VectorType("double", 1), load)
     for node in program.nodes:
         writer.node(node)
-    bad = writer.require_positive([writer.value(x) for x in program.guards])
+    bad = writer.require(program.guards)
     lines += writer.lines
     for j, root in enumerate(program.roots):
         lines += [

@@ -6,10 +6,12 @@ instead of two), and may do nothing else to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...symbols.scalar import Scalar
+import numpy as np
+
+from ...symbols.scalar import Guard, Scalar
 from .sine_cosine import INTRINSICS, LIBM, VectorType, sincos_name
 
 _COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}  # false where an argument is not a number
@@ -73,12 +75,18 @@ class ProgramWriter:
             self.lines.append(f"  {whole} = insertelement {t.name} {so_far}, {t.scalar} {name}e{lane}, i32 {lane}")
             so_far = whole
 
-    def require_positive(self, guards: list[str]) -> str:
-        """An i1 that is true where any of these values is not positive in any lane (NaN passes)."""
+    def require(self, guards: Sequence[Guard]) -> str:
+        """An i1 that is true where any of these does not hold in any lane (NaN passes)."""
         t = self.t
+        epsilon = float(np.finfo(np.float64 if t.bits == 64 else np.float32).eps)
         bad = ""
-        for i, x in enumerate(guards):
-            self.lines.append(f"  %{self.prefix}guard{i} = fcmp ole {t.name} {x}, {t.splat(0.0)}")
+        for i, guard in enumerate(guards):
+            factor, size = guard.limit(epsilon)
+            least = t.splat(factor)
+            if size is not None:
+                self.lines.append(f"  %{self.prefix}least{i} = fmul {t.name} {self.value(size)}, {least}")
+                least = f"%{self.prefix}least{i}"
+            self.lines.append(f"  %{self.prefix}guard{i} = fcmp ole {t.name} {self.value(guard.value)}, {least}")
             if bad:
                 self.lines.append(f"  %{self.prefix}bad{i} = or {t.mask} {bad}, %{self.prefix}guard{i}")
             bad = f"%{self.prefix}bad{i}" if bad else f"%{self.prefix}guard{i}"

@@ -38,11 +38,11 @@ def with_symbols(model: Model, symbols: Mapping[str, np.ndarray]) -> Model:
 def _inertial(c: BodyConstants, p: np.ndarray) -> BodyConstants:
     m, hx, hy, hz, xx, xy, yy, xz, yz, zz = p
     J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
-    return replace(c, M=RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J))
+    return replace(c, M=RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J), load=None)
 
 
 def _offset(c: BodyConstants, l: np.ndarray) -> BodyConstants:
-    return replace(c, placement=Transform(c.placement.R, l))
+    return replace(c, placement=Transform(c.placement.R, l), load=None)
 
 
 def parameter_values(model: Model, kind: str) -> Any:

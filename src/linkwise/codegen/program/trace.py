@@ -18,7 +18,7 @@ from ...model.model import Model
 from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
-from ...symbols.scalar import Graph, Operations, Scalar, Truth, count, evaluate, reachable
+from ...symbols.scalar import Graph, Guard, Operations, Scalar, Truth, count, evaluate, reachable
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
 from .parameters import parameter_sizes, with_symbols
@@ -60,17 +60,17 @@ class Program:
     @cached_property
     def nodes(self) -> list[Scalar]:
         """Everything the outputs and the guards need, arguments first, in an order that suits the registers."""
-        return schedule(self.roots, self.guards)
+        return schedule(self.roots, [x for g in self.guards for x in g.nodes])
 
     @cached_property
-    def guards(self) -> list[Scalar]:
-        """Values that must be positive for the results to mean anything: pivots of matrices that are inverted."""
+    def guards(self) -> list[Guard]:
+        """What must hold for the results to mean anything: that matrices which are inverted are not singular."""
         graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
         if graph is None:
             return []
         used = {id(x) for x in reachable(self.roots)}
-        found = [x for x in graph.guards if id(x) in used] + graph.conditions
-        return list({id(x): x for x in found}.values())
+        found = [g for g in graph.guards if any(id(x) in used for x in g.on)] + graph.conditions
+        return list({g.key: g for g in found}.values())
 
     @cached_property
     def operations(self) -> Operations:

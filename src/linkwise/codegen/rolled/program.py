@@ -173,13 +173,13 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
             R = np.eye(3)
             for turn in reversed(turns):
                 R = turn @ R
-        l, (m, hx, hy, hz, xx, xy, yy, xz, yz, zz, *rotor) = np.array(rest[:3], dtype=object), rest[3:]
+        l, (m, hx, hy, hz, xx, xy, yy, xz, yz, zz, *load) = np.array(rest[:3], dtype=object), rest[3:]
         J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
         M = RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J)
-        reflected = rotor[0] * np.eye(c.kind.nv) if rotor else None
-        return BodyConstants(Transform(R, l, turns), kind, M, reflected)
+        reflected = load[2] * np.eye(c.kind.nv) if rotor else None
+        return BodyConstants(Transform(R, l, turns), kind, M, reflected, load=(load[0], load[1]))
 
-    return key, [*place, *inertia, *rotor], make
+    return key, [*place, *inertia, *c.load, *rotor], make
 
 
 def _kind_key(kind: JointKind) -> Any:

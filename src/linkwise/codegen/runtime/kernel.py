@@ -183,7 +183,10 @@ class Kernel(Remade):
         return self.run(arrays, out, threads)[0]
 
     def run(self, arrays: Sequence[Any], out: Any = None, threads: int | None = None) -> tuple[Any, bool]:
-        """(the result, whether it is sound: False where a matrix that is inverted was singular in some state)."""
+        """(the result, whether it is sound: False where a matrix that is inverted was singular in some state).
+
+        The results of such states are NaN.
+        """
         inputs = arrays if _plain(arrays, self._sizes) else None
         dtype: Any = np.float64
         if inputs is None:
@@ -195,7 +198,11 @@ class Kernel(Remade):
         flat_out = outputs
         if len(batch) != 1:
             flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.signature.shapes)]
+        if out is not None:  # which may be one of the inputs
+            flat_in = [x.copy() if any(x.base is y or x is y for y in outputs) else x for x in flat_in]
         failed = count > 0 and self._run(self.code(dtype), count, [*flat_in, *flat_out], threads)
+        if failed:
+            _blank_unsound(self.code(dtype), flat_in, flat_out)
         return self.signature.result(list(outputs)), not failed
 
     def _checked(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], Any]:
@@ -299,3 +306,16 @@ def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> bool:
         failed = code.function(count, work.table_address, work.scratch_address)
     code.spare.append(work)
     return bool(failed)
+
+
+def _blank_unsound(code: MachineCode, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    """NaN for the states in which a guard fails: looked for by halves, since few do."""
+    count = len(outputs[0]) if outputs else 0
+    if not count or not _call(code, count, [*inputs, *outputs]):
+        return
+    if count == 1:
+        for y in outputs:
+            y[...] = np.nan
+        return
+    for half in (slice(0, count // 2), slice(count // 2, count)):
+        _blank_unsound(code, [x[half] for x in inputs], [y[half] for y in outputs])

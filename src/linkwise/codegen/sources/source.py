@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,12 @@ import numpy as np
 
 from ...errors import FileError, InputError
 from ...symbols.operations import OPERATIONS, Operations
-from ...symbols.scalar import Scalar
+from ...symbols.scalar import Guard, Scalar
 from ...whole_files import cannot_write, write_text
 from ..program.trace import Program
 from ..runtime.remade import Remade
 
-_TAKEN = re.compile(r"out\d*|t\d+")  # what the code itself calls its outputs and values
+_TAKEN = re.compile(r"out\d*|t\d+|singular")  # what the code itself calls its outputs and values
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -90,6 +90,16 @@ class Expressions:
         if form is None:  # the others have the names of <math.h>
             return f"{node.op}{self.suffix}({', '.join(arguments)})"
         return form.format(*arguments, one=f"1.0{self.suffix}")
+
+    def singular(self, guards: Sequence[Guard]) -> str:
+        """Whether a guard does not hold; one expression without branches."""
+        epsilon = float(np.finfo(np.float32 if self.suffix else np.float64).eps)
+        tests = []
+        for guard in guards:
+            factor, size = guard.limit(epsilon)
+            least = self._constant(factor) if size is None else f"{self._constant(factor)} * {self[size]}"
+            tests.append(f"({self[guard.value]} <= {least})")
+        return " | ".join(tests)
 
     def _constant(self, x: float) -> str:
         with np.errstate(over="ignore"):

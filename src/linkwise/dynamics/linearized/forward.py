@@ -41,12 +41,14 @@ def eliminate(links: Links, mass: Array) -> tuple[list[Array], list[Array]]:
     """
     n = mass.shape[-1]
     owner = [name for name, r in zip(links.names, links.sizes) for _ in range(r)]
+    known = links.carried
+    sizes = [None if known[k] is None else known[k][j : j + 1] for k, r in enumerate(links.sizes) for j in range(r)]
     columns: list[Array] = [None] * n
     pivots: list[Array] = [None] * n
     left = mass
     for i in range(n - 1, -1, -1):
         w, d = left[..., :i, i : i + 1], left[..., i : i + 1, i : i + 1]
-        pivots[i] = pivot_inverse(d, owner[i])
+        pivots[i] = pivot_inverse(d, owner[i], sizes[i])
         columns[i] = w * pivots[i]
         left = left[..., :i, :i] - arrays.symmetric(columns[i] @ w.mT)
     return columns, pivots
