@@ -177,11 +177,8 @@ def _memoryless(op: Expression) -> Expression | None:
     def blocks() -> list[Any]:
         out = []
         for k, x in enumerate(owner.blocks_of(op)):
-            x = dense_block(x)
-            try:
-                out.append(_inverted(x, symmetric))
-            except np.linalg.LinAlgError:
-                raise SingularError(f"block {k} of {op} is singular, so its inverse does not exist") from None
+            message = f"block {k} of {op} is singular, so its inverse does not exist"
+            out.append(_inverted(dense_block(x), symmetric, message))
         return out
 
     name = f"({op})⁻¹" if isinstance(op, (Product, Sum)) else f"{op}⁻¹"
@@ -206,16 +203,7 @@ def _small(op: Expression) -> Expression | None:
     def matrix() -> list[Any]:
         small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.values))
         message = f"{op} is singular here (too few joints, or a singular pose): it has no inverse"
-        if op.key == op.T.key:
-            found, singular = singularity.inverse(small, roundings=singularity.OPERATIONAL_ROUNDINGS)
-            if arrays.is_eager(small) and np.any(singular):
-                raise SingularError(message)
-            return [singularity.not_a_number_where(singular, found)]
-        if arrays.is_eager(small):  # states with NaN pass through
-            finite = np.isfinite(small).all(axis=(-2, -1), keepdims=True)
-            if (np.linalg.cond(np.where(finite, small, np.eye(small.shape[-1]))) > _WORST_CONDITION).any():
-                raise SingularError(message)
-        return [arrays.inverse(small)]
+        return [_inverted(small, op.key == op.T.key, message)]
 
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
     out.token, out.inverse_of = ("inverse", op.key), op
@@ -224,25 +212,33 @@ def _small(op: Expression) -> Expression | None:
     return out.with_used([*op.used, *([compliance] if op.key in known else [])])
 
 
-_WORST_CONDITION = 1e13  # of a small matrix that is inverted
-_DOUBTFUL_CONDITION = 1e12  # above it compiled code leaves the question to the sweeps, as rounding may differ
-_WORST_WITHOUT_PIVOTS = 1e5  # where X⁻¹ comes from X*X, whose condition is the square of that
+_WORST_CONDITION = 1e13  # of a small matrix without symmetry that is inverted
+# Where X⁻¹ comes from X*X it is off by (‖X‖‖X⁻¹‖)² roundings; Newton's step squares that error. So 10⁵ of them may be.
+_ROUNDINGS_OF_SQUARES = 100_000
 
 
-def _inverted(x: Any, symmetric: bool) -> Any:
-    """The inverse of a block; compiled code reports states in which it may not be trusted.
-
-    The condition is at most tr X tr X⁻¹ of a positive definite X and ‖X‖‖X⁻¹‖ (Frobenius) of any.
-    """
-    if not arrays.is_symbolic(x) or x.shape[-1] <= 1:
-        return arrays.inverse_spd(x) if symmetric else arrays.inverse(x)
+def _inverted(x: Any, symmetric: bool, message: str) -> Any:
+    """The inverse of a block, or an error; compiled code reports states in which it may not be trusted."""
     if symmetric:
-        out = arrays.inverse_spd(x)
-        bound, condition = _DOUBTFUL_CONDITION, np.trace(x) * np.trace(out)
-    else:
-        out = arrays.inverse(x)
-        out = out + out @ (np.eye(x.shape[-1]) - x @ out)  # a step of Newton's: what X*X lost comes back
-        bound, condition = _WORST_WITHOUT_PIVOTS**2, (x * x).sum() * (out * out).sum()
-    for margin in (condition, bound - condition):  # pivots of either sign may have come out
-        arrays.require_positive(np.asarray(margin, dtype=object), always=True)
+        out, singular = singularity.inverse(x, roundings=singularity.OPERATIONAL_ROUNDINGS)
+        if arrays.is_eager(x) and np.any(singular):
+            raise SingularError(message)
+        return singularity.not_a_number_where(singular, out)
+    if arrays.is_symbolic(x):
+        return _inverted_by_squares(x)
+    if arrays.is_eager(x) and x.shape[-1]:  # states with NaN pass through
+        finite = np.isfinite(x).all(axis=(-2, -1), keepdims=True)
+        if (np.linalg.cond(np.where(finite, x, np.eye(x.shape[-1]))) > _WORST_CONDITION).any():
+            raise SingularError(message)
+    return arrays.inverse(x)
+
+
+def _inverted_by_squares(x: Any) -> Any:
+    """X⁻¹ = (X*X)⁻¹X* on symbols, and a step of Newton's, by which what the squares lost comes back."""
+    out = arrays.inverse(x)
+    if x.shape[-1] <= 1:
+        return out
+    out = out + out @ (np.eye(x.shape[-1]) - x @ out)
+    squares = (x * x).sum() * (out * out).sum()  # at least the square of the condition
+    arrays.require_above(1.0, squares, _ROUNDINGS_OF_SQUARES, list(out.flat))
     return out

@@ -483,10 +483,8 @@ def remembered(leaves: Leaves, key: Any, make: Callable[[], Any]) -> Any:
     return found
 
 
-# --- numbers -----------------------------------------------------------------------------------------
-
-
 def checked_blocks(blocks: Any, space: Space) -> list[Array]:
+    """The user's blocks as arrays that nobody else holds, each of the size that the space has."""
     if isinstance(blocks, (list, tuple)):
         out = [inputs.as_array(x, f"block {k}") for k, x in enumerate(blocks)]
     else:

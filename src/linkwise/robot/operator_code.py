@@ -23,7 +23,7 @@ from ..algebra.operators import Operators
 from ..algebra.recipe import OwnBlocks, Recipe, build, recipe_of
 from ..arrays import Array
 from ..codegen.facts import Facts
-from ..errors import InputError, SlowPathWarning, UntraceableError
+from ..errors import InputError, SingularError, SlowPathWarning, UntraceableError
 from ..model.model import Model
 from .dispatch import default_target
 
@@ -112,6 +112,8 @@ def _kernel(expression: Expression, recipe: Recipe, count: int, binding: Binding
     job = Job(binding.leaves.model, "operators", call, tuple(sizes), facts, asked, patient=False)
     try:
         kernel = compile_job(job)
+    except SingularError:  # in every state: the sweeps say so
+        return None
     except (UntraceableError, ArithmeticError) as e:
         _warn(expression, str(e))
         return None
