@@ -66,7 +66,8 @@ def test_one_state_goes_through_the_quick_entry_and_batches_do_not():
     q = r.random_configuration(0)
     v, tau = np.random.default_rng(0).normal(size=(2, 7))
     first = r.forward_dynamics(q, v, tau)
-    assert type(r.forward_dynamics).__name__ == "builtin_function_or_method"
+    (quick,) = r._code.quick.values()
+    assert type(quick).__name__ == "builtin_function_or_method"
     assert np.allclose(r.forward_dynamics(q, v, tau), first, rtol=1e-13)
     batch = r.forward_dynamics(q[None].repeat(4, 0), v, tau)
     assert batch.shape == (4, 7) and np.allclose(batch, first, rtol=1e-13)
@@ -128,7 +129,7 @@ def test_copies_and_pickles_leave_compiled_code_behind():
     q = r.random_configuration(3)
     M = r.mass_matrix(q)
     for other in (copy.copy(r), copy.deepcopy(r), pickle.loads(pickle.dumps(r))):
-        assert "mass_matrix" not in vars(other) and "_runners" not in vars(other)
+        assert not other._code.quick and not len(other._code)
         assert np.allclose(other.mass_matrix(q), M, rtol=1e-13)
     heavier = r.with_inertial_parameters(2.0 * r.inertial_parameters)
     assert np.allclose(heavier.mass_matrix(q), 2.0 * M, rtol=1e-12)

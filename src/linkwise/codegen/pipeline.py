@@ -13,11 +13,12 @@ from .program.frame_freedom import computes_the_same
 from .program.trace import Program, trace
 from .rolled.program import PER_PAIR, ROLLABLE, different_kinds, is_rollable, roll
 from .runtime.kernel import Kernel
+from .runtime.remade import Remade, RunAsItIs, made
 from .runtime.requests import recall, request
 from .runtime.rolled_kernel import RolledKernel
 from .sources.c import CSource
 from .sources.cuda import CudaSource
-from .sources.jax import jitted
+from .sources.jax import JaxFunction
 
 if TYPE_CHECKING:
     from ..robot.robot import Robot
@@ -85,12 +86,16 @@ def compile_function(
     ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs.
     """
     _check_target(target)
+    found: Remade
     if target == "numpy":
-        return lambda *arrays: function(robot, *arrays)
-    if target == "jax":
-        return jitted(function, robot)
-    program = _traced(function, robot, sizes, parameters)
-    return Kernel(program) if target == "cpu" else SOURCES[target](program, robot.name, dtype)
+        found = RunAsItIs(function, robot)
+    elif target == "jax":
+        found = JaxFunction(function, robot)
+    else:
+        program = _traced(function, robot, sizes, parameters)
+        found = Kernel(program) if target == "cpu" else SOURCES[target](program, robot.name, dtype)
+    options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
+    return made(found, compile_function, function, robot, **options)
 
 
 def _traced(
@@ -136,9 +141,9 @@ def compile_named(
         names = tuple(n for n in names if n != "external")
     call = _caller(method, names, fixed)
     if target == "numpy":
-        return lambda *arrays: call(robot, *arrays)
+        return RunAsItIs(call, robot)
     if target == "jax":
-        return jitted(call, robot)
+        return JaxFunction(call, robot)
 
     def make() -> Program:
         return _fewest_operations(robot, call, name, names, parameters)

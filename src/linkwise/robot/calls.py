@@ -12,6 +12,7 @@ from .. import arrays, inputs
 from ..arrays import Array
 from ..errors import InputError, UnknownNameError
 from ..model.model import Model
+from .code_store import HasCode
 
 
 def choose(methods: Mapping[str, Any], name: str, what: str) -> Any:
@@ -31,8 +32,8 @@ def as_frames(frame: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calls(Model):
-    """A model with the ways its methods call algorithms."""
+class Calls(HasCode, Model):
+    """A model with the ways its methods call algorithms, and with a store of the machine code of those calls."""
 
     def _pair(self, x: Array, y: Array, nx: str, ny: str) -> tuple[Array, Array, tuple[int, ...]]:
         batch, (x, y) = inputs.together(self, **{nx: x, ny: y})

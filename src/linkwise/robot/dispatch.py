@@ -4,6 +4,10 @@ A method marked ``@compiled("q", "v", …)`` is traced and compiled for its robo
 arrays; ``target="numpy"`` runs it as it stands, and so do arguments that are not plain numbers (JAX arrays,
 symbols, complex steps). ``LINKWISE_TARGET=numpy`` makes that the default. Inputs are checked as the method itself
 checks them; a result that is not sound (a singular mass matrix) is computed again on NumPy, which says why.
+
+The methods are ordinary Python functions before and after their first call. Their code is in the robot's
+:class:`CodeStore`, where a call with arrays alone finds the C function that takes one state: some 0.1 µs of Python
+before it. (A C function put on the robot itself would save that, and hide the method's signature, help and pickle.)
 """
 
 from __future__ import annotations
@@ -30,20 +34,30 @@ def compiled(*array_names: str) -> Callable[[Any], Any]:
         signature = inspect.signature(method)
         names = tuple(signature.parameters)[1:]
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
-        needed = tuple(n for n in array_names if signature.parameters[n].default is inspect.Parameter.empty)
+        known = frozenset(names)
+        needed = frozenset(n for n in array_names if signature.parameters[n].default is inspect.Parameter.empty)
 
         @functools.wraps(method)
-        def call(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
+        def call(self: Any, *args: Any, **named: Any) -> Any:
+            if named:
+                return checked(self, *args, **named)
+            try:
+                quick = self._code.quick[method]
+            except KeyError:  # not compiled yet
+                return checked(self, *args)
+            return quick(*args)
+
+        def checked(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
             if (target or default_target()) == "numpy":
                 return method(self, *args, **named)
             if target not in (None, "cpu"):
                 raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; robot.compile has others')
             given = dict(zip(positional, args)) | named
-            proper = len(given) == len(args) + len(named) and given.keys() <= set(names)
+            proper = len(given) == len(args) + len(named) and given.keys() <= known
             found = _arrays(given, array_names) if proper else None
-            if found is None or not found.keys() >= set(needed):
+            if found is None or not found.keys() >= needed:
                 return method(self, *args, **named)
-            run = _runner(self, method, given, found, call)
+            run = _runner(self, method, given, found, call, checked)
             return method(self, *args, **named) if run is None else run(*found.values())
 
         extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
@@ -96,22 +110,23 @@ def _checked(robot: Any, found: dict[str, np.ndarray]) -> list[np.ndarray]:
     return inputs.together(robot, **checks)[1]
 
 
-def _runner(robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any) -> Any:
+def _runner(
+    robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any, checked: Callable[..., Any]
+) -> Any:
     """What runs this method with these fixed arguments, made when first asked for; None where NumPy must do."""
     fixed = {k: _hashable(v) for k, v in given.items() if k not in call.array_names}
-    key = (method.__name__, *found, *fixed.items())
-    runners = robot.__dict__.setdefault("_runners", {})
+    key = (method, *found, *fixed.items())
     try:
-        run = runners.get(key, _NOT_YET)
+        run = robot._code.get(key, _NOT_YET)
     except TypeError:  # an argument that cannot be a key
         return None
     if run is _NOT_YET:
         kernel = _compiled(robot, method, tuple(found), fixed)
-        run = runners[key] = None if kernel is None else _checking(robot, kernel, method, tuple(found), fixed)
-        own = getattr(type(robot), method.__name__, None) is call  # not where a subclass has its own
-        if kernel is not None and own and not fixed and kernel.signature.single:
-            # From now on the robot's own attribute is the quick entry; what it cannot do comes here again.
-            robot.__dict__[method.__name__] = kernel.quick_before(call.__get__(robot))
+        run = None if kernel is None else _checking(robot, kernel, method, tuple(found), fixed)
+        robot._code.keep(key, run)
+        if kernel is not None and not fixed and kernel.signature.single:
+            # What the quick entry cannot do itself it hands on to be checked.
+            robot._code.quick[method] = kernel.quick_before(functools.partial(checked, robot))
     return run
 
 

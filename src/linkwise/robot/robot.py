@@ -436,8 +436,10 @@ class Robot(Linearized, Diagonalized):
         where the function can be (inverse and forward dynamics, 𝓜x, 𝓜⁻¹τ, 𝓜, 𝓜⁻¹, linearised models and others).
         """
         from ..codegen.pipeline import compile_named
+        from ..codegen.runtime.remade import made
 
-        return compile_named(self, name, target, dtype, parameters, rolled, **fixed)
+        options = {"target": target, "dtype": dtype, "parameters": parameters, "rolled": rolled, **fixed}
+        return made(compile_named(self, name, **options), self.compile, name, **options)
 
     # --- files -----------------------------------------------------------------------------------------
 

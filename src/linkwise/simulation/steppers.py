@@ -112,15 +112,16 @@ class CompiledStepper:
         stepped = [n for n in ("t", "tau") if n in self.names]
         if "t" in self.names:
             return Repeated(self._program, _CARRIED, stepped)
-        plain = {"method": task.method, "passive": repr(sorted(task.passive.to_plain().items()))}
+        plain: dict[str, Any] = {"method": task.method, "passive": repr(sorted(task.passive.to_plain().items()))}
         if task.pushes is not None:
-            plain["pushes"] = repr(task.pushes.frames)
-        kept = task.robot.__dict__.setdefault("_loops", {})
-        key = (*plain.values(), *self.names, *task.parameters)
-        if key not in kept:
+            plain["pushes"] = task.pushes.frames
+        key = ("simulate.step", *plain.values(), *self.names, *task.parameters)
+        found = task.robot._code.get(key)
+        if found is None:
             asked = request(task.robot, "simulate.step", self.names, plain, tuple(task.parameters))
-            kept[key] = Repeated(self._program, _CARRIED, stepped, asked)
-        return kept[key]
+            found = Repeated(self._program, _CARRIED, stepped, asked)
+            task.robot._code.keep(key, found)
+        return found
 
     @property
     def worthwhile(self) -> bool:

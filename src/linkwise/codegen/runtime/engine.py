@@ -21,6 +21,9 @@ from .python_functions import context
 _PASSES, _CODE_GENERATOR = 0, 2
 
 
+_NUMBERS = {"float64": "double", "float32": "float"}
+
+
 @dataclass(frozen=True)
 class Host:
     """What the kernels are compiled for."""
@@ -31,8 +34,11 @@ class Host:
 
     def vector(self, dtype: Any) -> VectorType:
         """The host's SIMD type for float64 or float32."""
-        size = np.dtype(dtype).itemsize
-        return VectorType("double" if size == 8 else "float", self.vector_bytes // size)
+        kind = _NUMBERS.get(np.dtype(dtype).name)
+        if kind is None:
+            name = np.dtype(dtype).name
+            raise errors.InputError(f'machine code is for float64 and float32, not {name}; target="numpy" takes any')
+        return VectorType(kind, self.vector_bytes // np.dtype(dtype).itemsize)
 
 
 @lru_cache(maxsize=1)

@@ -18,17 +18,18 @@ from ..program.listing import listing
 from ..program.trace import Program, Signature
 from .engine import MachineCode, compile_program, load_object
 from .python_functions import bound_function, quick_function
+from .remade import Remade, made
 from .requests import recall, remember
 
 # Below this many states a thread costs more than it saves.
 _STATES_PER_THREAD = 1024
 
 
-class Kernel:
+class Kernel(Remade):
     """A program compiled for the CPU. Call it with arrays (..., n); batches broadcast, dtypes are kept.
 
     float32 inputs run in float32, everything else in float64. Code is compiled when a precision is first
-    used, or taken from the disk cache.
+    used, or taken from the disk cache. A kernel is pickled as what it was made from, and made again from it.
     """
 
     target = "cpu"
@@ -92,15 +93,15 @@ class Kernel:
 
     def jacobian(self, wrt: str) -> Kernel:
         """A kernel for the exact derivatives with respect to one input, each (..., *output, length of wrt)."""
-        return Kernel(derivative.jacobian(self.program, wrt))
+        return made(Kernel(derivative.jacobian(self.program, wrt)), self.jacobian, wrt)
 
     def jvp(self) -> Kernel:
         """A kernel for directional derivatives: takes the inputs, then one direction per input."""
-        return Kernel(derivative.jvp(self.program))
+        return made(Kernel(derivative.jvp(self.program)), self.jvp)
 
     def vjp(self) -> Kernel:
         """A kernel for gradients of weighted outputs: takes inputs, then weights; gives one array per input."""
-        return Kernel(derivative.vjp(self.program))
+        return made(Kernel(derivative.vjp(self.program)), self.vjp)
 
     def code(self, dtype: Any) -> MachineCode:
         """The machine code for a precision."""
@@ -120,14 +121,14 @@ class Kernel:
     @cached_property
     def quick(self) -> Any:
         """The same function with the least overhead for one float64 state; other calls go the checked way."""
-        return self.quick_before(self.__call__)
+        return self.quick_before(self, "quick")
 
-    def quick_before(self, fallback: Callable[..., Any]) -> Any:
-        """The quick function that hands every call it cannot do itself to ``fallback``."""
+    def quick_before(self, fallback: Callable[..., Any], name: str | None = None) -> Any:
+        """The quick function that hands every call it cannot do itself to ``fallback``, of which it is ``name``."""
         code = self.code(np.float64)
         if code.entry is None:
             return fallback
-        return quick_function(code.entry, self.signature.name, fallback, code)
+        return quick_function(code.entry, name or self.signature.name, tuple(self.signature.inputs), fallback, code)
 
     def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
         """A function without arguments that runs on these very arrays and writes into ``out``.

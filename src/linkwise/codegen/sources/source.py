@@ -15,6 +15,7 @@ from ...errors import FileError, InputError
 from ...symbols.scalar import Operations, Scalar
 from ...whole_files import cannot_write, write_text
 from ..program.trace import Program
+from ..runtime.remade import Remade
 
 _TAKEN = re.compile(r"out\d*|t\d+")  # what the code itself calls its outputs and values
 _KEYWORDS = frozenset(
@@ -86,7 +87,7 @@ class Expressions:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class Source(Remade):
     """A function as source text: ``source`` and ``header`` are texts, :meth:`write` puts them into a folder."""
 
     program: Program
