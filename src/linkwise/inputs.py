@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import arrays
+from .arguments import mapping
 from .arrays import Array
 from .errors import InputError
 from .model.model import Model
@@ -109,6 +110,12 @@ def forces(model: Model, external: Any) -> Array | None:
             f" got {tuple(out.shape)}; robot.wrenches builds it from forces at frames"
         )
     return out
+
+
+def frame_forces(model: Model, forces: Any) -> dict[str, Array]:
+    """Forces [moment; force] on frames, each (..., 6), by what to call them."""
+    given = mapping(forces, "forces").items()
+    return {f"force on {k}": vector(f, 6, f"the force on {k!r}", model) for k, f in given}
 
 
 def fit(out: Array, batch: tuple[int, ...], tail: int) -> Array:

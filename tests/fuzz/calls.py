@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
@@ -60,6 +62,7 @@ def good_values() -> dict[str, Any]:
         "upper": 1.0, "velocity": 2.0, "effort": 3.0, "multiplier": 1.0, "offset": 0.0, "gear_ratio": 3.0,
         "bodies": [lw.Body("one", lw.Revolute("z"), lw.Inertia.sphere(1.0, 0.1))], "base": lw.Inertia(),
         "visuals": [lw.Visual(lw.Ball(0.1))], "n": 3, "seed": 1, "source": "ur5", "stop": True, "direction": 1.0,
+        "path": os.path.join(tempfile.gettempdir(), "linkwise-fuzz.urdf"),
         "function": lambda r, q, v=None: r.gravity_force(q), "lhs": lambda op: op.phi, "rhs": lambda op: op.phi,
         "trials": 2, "rotors": True, "sizes": {"v": r.nv}, "robot": r, "name": name, "branching": 0.5,
     }  # fmt: skip
@@ -104,15 +107,19 @@ def public_calls() -> Iterator[Call]:
         member = getattr(lw, name)
         is_error = isinstance(member, type) and issubclass(member, (Exception, Warning))
         if callable(member) and not is_error and name not in NOT_CALLS | ELSEWHERE:
-            yield _call(name, name, member)
+            yield _call(name, member, member)
     for name in sorted(n for n in dir(lw.Robot) if not n.startswith("_")):
         if callable(getattr(lw.Robot, name)) and name not in NOT_CALLS | ELSEWHERE:
-            yield _call(f"Robot.{name}", name, getattr(robot(), name))
+            yield _call(f"Robot.{name}", getattr(lw.Robot, name), functools.partial(_on_robot, name))
 
 
-def _call(title: str, name: str, function: Callable[..., Any]) -> Call:
-    parameters = inspect.signature(function).parameters.values()
-    plain = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+def _on_robot(name: str, /, **given: Any) -> Any:
+    return getattr(robot(), name)(**given)
+
+
+def _call(title: str, described: Callable[..., Any], function: Callable[..., Any]) -> Call:
+    parameters = inspect.signature(described).parameters.values()
+    plain = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and p.name != "self"]
     required = tuple(p.name for p in plain if p.default is p.empty)
     return Call(title, function, required, tuple(p.name for p in plain if p.default is not p.empty))
 

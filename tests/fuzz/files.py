@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
@@ -26,7 +27,8 @@ MJCF = """<mujoco model="mix"><compiler angle="radian"/><option gravity="0 0 -9"
 <geom type="box" size=".1 .1 .1" material="m"/><body name="b" pos="0 0 .5" euler="0 .1 0">
 <joint name="j1" type="hinge" axis="0 1 0" range="-1 1" ref=".1"/><joint name="j2" type="slide" axis="1 0 0"/>
 <geom type="capsule" size=".05" fromto="0 0 0 0 0 .5"/><site name="s" pos="0 0 .5"/>
-<body name="c" pos="0 0 .5"><joint name="ball" type="ball"/><geom type="mesh" mesh="tet" class="c"/></body></body></body>
+<body name="c" pos="0 0 .5"><joint name="ball" type="ball"/>
+<geom type="mesh" mesh="tet" class="c"/></body></body></body>
 <replicate count="2" offset="1 0 0"><body pos="3 0 1"><joint type="slide"/><geom size=".1"/></body></replicate>
 </worldbody><equality><joint joint1="j1" joint2="j2"/></equality>
 <actuator><motor name="mo" joint="j1" gear="2"/></actuator><sensor><jointpos joint="j1"/></sensor></mujoco>"""
@@ -85,9 +87,8 @@ def whole(ending: str, folder: Path) -> Path:
     if ending in TEXTS:
         path.write_text(TEXTS[ending], encoding="utf-8")
     elif ending == "checkpoint":
-        lw.simulate(
-            lw.load("double_pendulum"), np.ones((2, 2)), duration=0.02, checkpoint=path, checkpoint_seconds=0, target="numpy"
-        )
+        r, kept = lw.load("double_pendulum"), {"checkpoint": path, "checkpoint_seconds": 0}
+        lw.simulate(r, np.ones((2, 2)), duration=0.02, target="numpy", **kept)
     else:
         write(storage.contents(trajectory()), path)
     return path
@@ -112,8 +113,11 @@ def damaged(ending: str, folder: Path, rng: Random) -> Path:
     if path.is_dir():
         shutil.rmtree(path)
     if ending not in (*TEXTS, "checkpoint") and rng.random() < 0.4:
-        write(forged(rng), path)
-        return path
+        with contextlib.suppress(Exception):  # the libraries that write refuse much of it themselves
+            write(forged(rng), path)
+            return path
+        if path.is_dir():
+            shutil.rmtree(path)
     source = whole(ending, folder)
     if source.is_dir():
         shutil.copytree(source, path)
@@ -181,5 +185,22 @@ def forged(rng: Random) -> storage.Contents:
 
 
 def json_value(rng: Random) -> Any:
-    simple = (None, True, -1, 0, 10**30, 0.5, 1e300, "", "x" * 100, [], {}, [[]], [1, 2], ["a"], {"a": [1]}, [[1, 2, 3]])
+    simple = (
+        None,
+        True,
+        -1,
+        0,
+        10**30,
+        0.5,
+        1e300,
+        "",
+        "x" * 100,
+        [],
+        {},
+        [[]],
+        [1, 2],
+        ["a"],
+        {"a": [1]},
+        [[1, 2, 3]],
+    )
     return rng.choice(simple)

@@ -2,9 +2,9 @@
 
     python tests/fuzz/run.py --cases 20000 [--seed 0] [--only calls | files | NAME]
 
-Cases are numbered; each is the same whenever it is run with the same seed. They run in another process, whose memory is
-limited and whose time is counted in processor seconds: one that crashes or hangs is reported by its number, and the next
-one goes on. A case by itself, in this process and with its traceback: --case NUMBER.
+Cases are numbered; each is the same whenever it is run with the same seed. They run in another process, whose memory
+is limited and whose time is counted in processor seconds: one that crashes or hangs is reported by its number, and the
+next one goes on. A case by itself, in this process and with its traceback: --case NUMBER.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def outcome(do: Callable[[], Any]) -> str | None:
     except LinkwiseError:
         pass
     except BaseException as e:
-        if not (isinstance(e, TypeError) and COUNTED.search(str(e)) and len(traceback.extract_tb(e.__traceback__)) <= 3):
-            where = traceback.extract_tb(e.__traceback__)[-1]
-            ours = [f for f in traceback.extract_tb(e.__traceback__) if "linkwise" in f.filename] or [where]
-            place = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"
+        through = traceback.extract_tb(e.__traceback__)
+        if not (isinstance(e, TypeError) and COUNTED.search(str(e)) and len(through) <= 4):
+            ours = [f for f in through if "linkwise" in f.filename] or through[-1:]
+            place = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(ours[-3:]))
             return f"{type(e).__name__}: {' '.join(str(e).split())[:200]} (at {place})"
     spent = time.process_time() - begun
     return f"took {spent:.0f} s" if spent > SLOW else None

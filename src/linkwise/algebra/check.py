@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import flag, number, shown, whole
 from ..errors import InputError
 from ..model.builders import chain, random_tree
 from ..model.model import Model
@@ -67,12 +68,17 @@ def check_identity(
     to some robot, which is then rebuilt on each random one. ``rotors`` also tries robots with rotors.
     A :class:`Rule` of :func:`linkwise.identities` may be given alone.
     """
-    if trials < 1:
-        raise InputError(f"trials must be at least 1, got {trials}")
+    whole(trials, "trials", least=1)
+    whole(seed, "seed")
+    number(tolerance, "tolerance", least=0.0)
+    flag(rotors, "rotors")
     if isinstance(lhs, Rule):
         return _check_rule(lhs, trials, seed, tolerance, rotors)
     if rhs is None:
         raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
+    for side in (lhs, rhs):
+        if not callable(side):
+            raise InputError(f"each side is a function of the operators, or an expression, got {shown(side)}")
     bound = [x for x in (lhs, rhs) if isinstance(x, Operator)]
     if any(isinstance(leaf, UserBlockDiagonal) for x in bound for leaf in leaves_of(x)):
         raise InputError(

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import shown, word
 from ..errors import InputError, LinkwiseError, UnknownNameError, did_you_mean
 from ..model.model import Model
 from ..model.normal_form import normal_form
@@ -86,6 +87,7 @@ def compile_function(
     ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs.
     """
     _check_target(target)
+    _check_robot(robot)
     found: Remade
     if target == "numpy":
         found = RunAsItIs(function, robot)
@@ -131,7 +133,7 @@ def compile_named(
 ) -> Any:
     """A function of the catalogue compiled for one robot; ``fixed`` holds its other arguments (frame=…)."""
     _check_target(target)
-    names = catalogue(type(robot)).get(name)
+    names = catalogue(type(robot)).get(word(name, "the name of a function"))
     if names is None:
         known = catalogue(type(robot))
         meant = did_you_mean(name, known) or f"choose from {', '.join(known)}"
@@ -249,6 +251,11 @@ def _fewest_operations(robot: Robot, call: Any, name: str, names: Sequence[str],
     return min(programs, key=lambda program: program.operations.total)
 
 
-def _check_target(target: str) -> None:
-    if target not in TARGETS:
-        raise InputError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
+def _check_target(target: Any) -> None:
+    if not isinstance(target, str) or target not in TARGETS:
+        raise InputError(f"target must be one of {', '.join(TARGETS)}, got {shown(target)}")
+
+
+def _check_robot(robot: Any) -> None:
+    if not isinstance(robot, Model):
+        raise InputError(f"code is compiled for a robot, got {shown(robot)}")

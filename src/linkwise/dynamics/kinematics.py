@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..arguments import shown
 from ..arrays import Array
 from ..errors import InputError, SingularError
 from ..model.model import Model
@@ -48,8 +49,8 @@ def tip_transform(model: Model, links: Links, frame: Any, axes: str = "world") -
 
     With world axes this is the block φ(1, 0) of the operator B (Operator algebra paper (2.1)).
     """
-    if axes not in ("world", "local"):
-        raise InputError(f'axes must be "world" or "local", got {axes!r}')
+    if not isinstance(axes, str) or axes not in ("world", "local"):
+        raise InputError(f'axes must be "world" or "local", got {shown(axes)}')
     body, on_body = model.frame(frame)
     placed = on_body.cast(np.float32) if links.q.dtype == np.float32 else on_body
     if axes == "local":

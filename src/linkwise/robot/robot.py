@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import flag
 from ..arrays import Array
 from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, momentum, operational
 from ..dynamics import momentum_coordinates as canonical
@@ -94,7 +95,7 @@ class Robot(Linearized, Diagonalized):
 
         Without gravity; in world axes or, with axes="local", in the frame's own.
         """
-        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, spatial, v=v, a=a)
+        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, flag(spatial, "spatial"), v=v, a=a)
 
     @compiled("q")
     def jacobian(self, q: Any, frame: Any, *, axes: str = "world") -> Array:
@@ -176,8 +177,7 @@ class Robot(Linearized, Diagonalized):
     def wrenches(self, q: Any, forces: Mapping[str, Any]) -> Array:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
         q = inputs.configuration(self, q)
-        checked = {str(k): inputs.vector(f, 6, f"the force on {k!r}", self) for k, f in forces.items()}
-        batch, values = inputs.together(self, q=q, **checked)
+        batch, values = inputs.together(self, q=q, **inputs.frame_forces(self, forces))
         from ..dynamics.links import evaluate
 
         links = evaluate(self, values[0])
@@ -203,8 +203,9 @@ class Robot(Linearized, Diagonalized):
         and "rows" carries each row outward, which take fewer operations. The default is what suits: where it is
         compiled, one of the latter two.
         """
-        chosen = method or (mass_inverse.quickest(self) if arrays.is_symbolic(q) else "columns")
-        return self._call(choose(mass_inverse.METHODS, chosen, "method for the inverse mass matrix"), 2, q)
+        if method is None:
+            method = mass_inverse.quickest(self) if arrays.is_symbolic(q) else "columns"
+        return self._call(choose(mass_inverse.METHODS, method, "method for the inverse mass matrix"), 2, q)
 
     @compiled("q", "x")
     def mass_times(self, q: Any, x: Any) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import number
 from ..arrays import Array
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
@@ -34,8 +35,8 @@ class Event:
         if not callable(self.function):
             raise InputError(f"an event needs a function of (robot, t, q, v), got {self.function!r}")
         refuse_other_arguments("an event", self.function)
-        if not self.tolerance > 0:
-            raise InputError(f"the tolerance of an event must be positive, got {self.tolerance}")
+        number(self.tolerance, "the tolerance of an event", above=0.0)
+        number(self.direction, "the direction of an event")
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 

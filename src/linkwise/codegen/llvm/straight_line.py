@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...symbols.scalar import Scalar
 from .sine_cosine import VectorType, sincos_name
 
@@ -67,11 +69,15 @@ class ProgramWriter:
             so_far = whole
 
     def require_positive(self, guards: list[str]) -> str:
-        """An i1 that is true where any of these values is not positive in any lane (NaN passes)."""
+        """An i1 that is true where any of these values is not positive in any lane (NaN passes).
+
+        Numbers so small that their inverse overflows count as zero.
+        """
         t = self.t
+        least = float(np.finfo(np.float64 if t.bits == 64 else np.float32).tiny)
         bad = ""
         for i, x in enumerate(guards):
-            self.lines.append(f"  %{self.prefix}guard{i} = fcmp ole {t.name} {x}, {t.splat(0.0)}")
+            self.lines.append(f"  %{self.prefix}guard{i} = fcmp ole {t.name} {x}, {t.splat(least)}")
             if bad:
                 self.lines.append(f"  %{self.prefix}bad{i} = or {t.mask} {bad}, %{self.prefix}guard{i}")
             bad = f"%{self.prefix}bad{i}" if bad else f"%{self.prefix}guard{i}"
