@@ -87,7 +87,7 @@ def call(prefix: str, name: str, member: object) -> str:
     for p in inspect.signature(member).parameters.values():
         if p.name in ("self", "cls") or p.kind is p.VAR_KEYWORD:
             continue
-        if p.name == "target" and hasattr(member, "array_names"):
+        if p.name == "target" and hasattr(member, "facts"):
             continue  # said once, above the table
         argument = f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name
         shown.append(argument if p.default is p.empty else f"{argument}={_default(p.default)}")

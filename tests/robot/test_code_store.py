@@ -88,7 +88,7 @@ def test_a_subclass_and_its_parent_have_code_of_their_own():
     from linkwise.robot.dispatch import compiled as marked
 
     class Doubled(lw.Robot):
-        @marked("q")
+        @marked(q="nq")
         def gravity_force(self, q):
             """Twice as much."""
             return 2.0 * super().gravity_force(q)

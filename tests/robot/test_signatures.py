@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise import control
 
 POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
-CATALOGUE = {name: method for name, method in inspect.getmembers(lw.Robot) if hasattr(method, "array_names")}
+CATALOGUE = {name: method for name, method in inspect.getmembers(lw.Robot) if hasattr(method, "facts")}
 # Arguments without which a call means nothing, given by position beside the states.
 NAMED_PARTS = ("frame", "prescribed")
 
@@ -21,7 +21,7 @@ def test_states_then_the_frame_then_options_by_keyword(name):
     positional = [p.name for p in parameters if p.kind is POSITIONAL]
     options = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     states = [n for n in positional if n not in NAMED_PARTS]
-    assert set(states) <= set(method.array_names)
+    assert set(states) <= set(method.facts.arrays)
     assert positional == states + [n for n in positional if n in NAMED_PARTS], "the frame comes after all states"
     assert all(p.default is not p.empty for p in options)
     assert all(p.default is p.empty for p in parameters if p.kind is POSITIONAL), "options are keywords"

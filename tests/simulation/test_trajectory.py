@@ -1,8 +1,6 @@
 """Trajectories: parts, quantities on demand, files, and going on from them."""
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -255,7 +253,7 @@ while True:
         with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
             assert process.stdout.readline().strip() == b"saved"
             time.sleep(delay)
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
         assert len(lw.Trajectory.load(path)) == 20_001
 
 

@@ -45,6 +45,7 @@ class Operators(MotionLeaves):
         self._measurement: tuple[Operator | None, Operator | None] = (None, None)
         self.family_key: Any = ()
         self.root = self  # the family of the robot's own inertia
+        self.form: Operators | None = None  # the same in other frames on the bodies, where expressions may be evaluated
         self._make_spaces()
 
     def _make_spaces(self) -> None:

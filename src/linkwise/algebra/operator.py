@@ -131,6 +131,11 @@ class Operator:
 
     def apply_columns(self, x: Array) -> Array:
         """A X for the columns of X (..., n, m)."""
+        from .frame_freedom import in_frames_that_suit
+
+        suited = in_frames_that_suit(self)
+        if suited is not self:
+            return suited.apply_columns(x)
         ends = np.cumsum(self.cols.sizes)
         blocks = [x[..., e - r : e, :] for e, r in zip(ends, self.cols.sizes)]
         out = self.forward(blocks)

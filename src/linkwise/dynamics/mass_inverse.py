@@ -130,11 +130,11 @@ def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array
 METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_rows}
 
 
-_LONG = 14  # links of a chain from which rows take fewer operations than paths
+def quickest(model: Model, rows_from: int) -> str:
+    """The method with the fewest operations for this robot, by its structure; rows where no path can be followed.
 
-
-def quickest(model: Model) -> str:
-    """The method with the fewest operations for this robot, by its structure; rows where no path can be followed."""
+    On chains of ``rows_from`` links and more that is rows too.
+    """
     tree = model.tree
-    by_paths = tree.has_single_bodies and not (tree.is_chain and len(tree) >= _LONG)
+    by_paths = tree.has_single_bodies and not (tree.is_chain and len(tree) >= rows_from)
     return "paths" if by_paths else "rows"

@@ -36,13 +36,17 @@ _Z = np.array([0.0, 0.0, 1.0])
 
 @dataclass(frozen=True, eq=False)
 class Hinge(Revolute):
-    """A revolute joint whose angle counts from ``offset`` [rad]."""
+    """A revolute joint whose angle counts from another one, of which ``cosine`` and ``sine`` are given.
 
-    offset: float = 0.0
+    The two angles are not added: where q is large, that would round the other one's digits off.
+    """
+
+    cosine: float = 1.0
+    sine: float = 0.0
 
     def transform(self, q: Array) -> Transform:
-        angle = q[..., 0] + self.offset
-        c, s = arrays.cos(angle), arrays.sin(angle)
+        turned, across = arrays.cos(q[..., 0]), arrays.sin(q[..., 0])
+        c, s = turned * self.cosine - across * self.sine, across * self.cosine + turned * self.sine
         R = arrays.matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         return Transform(R, np.zeros(3), turn_about(_Z, c, s))
 
@@ -154,7 +158,7 @@ def _joined(placed: Transform, c: BodyConstants, size: float) -> BodyConstants:
     kind: JointKind
     if isinstance(c.kind, Revolute):
         right = last in _RIGHT
-        kind = Revolute("z") if right else Hinge("z", float(np.arctan2(last[1], last[0])))
+        kind = Revolute("z") if right else Hinge("z", *last)
         last = last if right else (1.0, 0.0)
     elif isinstance(c.kind, Helical):
         kind = Helical("z", c.kind.pitch)
@@ -178,7 +182,7 @@ def _zxz(R: np.ndarray) -> tuple[tuple[float, float], ...]:
     """
     across = float(np.hypot(R[0, 2], R[1, 2]))
     first = (1.0, 0.0)
-    if across > 1e-12:
+    if across > 8 * _ROUNDING:
         first = _angle(-float(R[1, 2]), float(R[0, 2]), 8 * _ROUNDING / across)
     left = np.asarray(Turn(2, *first).T @ R, dtype=float)
     middle = _angle(float(left[2, 2]), -float(left[1, 2]))

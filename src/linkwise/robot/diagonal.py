@@ -34,27 +34,27 @@ class Diagonalized(Calls):
 
     # --- diagonalised dynamics ---------------------------------------------------------------------
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv", joint_space=True)
     def total_rates(self, q: Any, v: Any, *, normalized: bool = True) -> Array:
         """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""
         return self._call(diagonal.total_rates, 1, q, flag(normalized, "normalized"), v=v)
 
-    @compiled("q", "nu")
+    @compiled(q="nq", nu="nv", joint_space=True)
     def joint_rates(self, q: Any, nu: Any, *, normalized: bool = True) -> Array:
         """v = ℓ*ν, (..., nv) [rad/s, m/s]: joint rates from total rates ν, or from ξ (DD Table 2)."""
         return self._call(diagonal.joint_rates, 1, q, flag(normalized, "normalized"), nu=nu)
 
-    @compiled("q", "tau")
+    @compiled(q="nq", tau="nv", joint_space=True)
     def working_forces(self, q: Any, tau: Any, *, normalized: bool = True) -> Array:
         """ε = ℓτ, (..., nv) [√J/s]: the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
         return self._call(diagonal.working_forces, 1, q, flag(normalized, "normalized"), tau=tau)
 
-    @compiled("q", "eps")
+    @compiled(q="nq", eps="nv", joint_space=True)
     def joint_forces(self, q: Any, eps: Any, *, normalized: bool = True) -> Array:
         """τ = mε, (..., nv) [N m, N]: joint forces from working forces ε, or from κ (DD Table 3)."""
         return self._call(diagonal.joint_forces, 1, q, flag(normalized, "normalized"), eps=eps)
 
-    @compiled("q", "nu")
+    @compiled(q="nq", nu="nv", joint_space=True)
     def diagonal_coriolis(self, q: Any, nu: Any, *, method: str = "general", normalized: bool = True) -> Array:
         """C(θ, ν), (..., nv), of ν̇ + C = ε: it does no work, ν*C = 0; or C(θ, ξ) of Dξ̇ + C = κ.
 
@@ -64,7 +64,7 @@ class Diagonalized(Calls):
         run = choose(DIAGONAL_CORIOLIS_METHODS, method, "method for the diagonal Coriolis term")
         return self._call(run, 1, q, flag(normalized, "normalized"), nu=nu)
 
-    @compiled("q", "nu", "tau", "external")
+    @compiled(q="nq", nu="nv", tau="nv", external=("bodies", 6), joint_space=True)
     def diagonal_dynamics(
         self, q: Any, nu: Any, tau: Any, *, external: Any = None, method: str = "general", normalized: bool = True
     ) -> tuple[Array, Array]:
@@ -81,27 +81,27 @@ class Diagonalized(Calls):
         v, rate = run(self, *values, flag(normalized, "normalized"), f)
         return inputs.fit(v, batch, 1), inputs.fit(rate, batch, 1)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True)
     def mass_factor(self, q: Any) -> Array:
         """m = (I + HφK)D^{1/2}, (..., nv, nv), with 𝓜 = m m*; D^{1/2} is the Cholesky factor (DD (5.1))."""
         return self._call(articulated_rates.mass_factor, 2, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv", joint_space=True)
     def mass_factor_rate(self, q: Any, v: Any) -> Array:
         """ṁ, (..., nv, nv), while the robot moves with v (DD Identity 6.1)."""
         return self._call(articulated_rates.mass_factor_rate, 2, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq")
     def articulated_inertias(self, q: Any) -> Array:
         """P(k), (..., bodies, 6, 6): the inertia of each body with the joints outboard free (DD Algorithm 4.1)."""
         return self._call(articulated_rates.articulated_inertias, 3, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def articulated_inertia_rates(self, q: Any, v: Any) -> Array:
         """P°(k), (..., bodies, 6, 6): the rate of P(k) in body k's own axes (DD Algorithm 6.1)."""
         return self._call(articulated_rates.articulated_inertia_rates, 3, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True)
     def mass_matrix_sensitivity(self, q: Any) -> Array:
         """∂𝓜/∂θ_i, (..., nv, nv, nv), i first: along each direction of the velocity (DD Identity 6.3)."""
         return self._call(sensitivity.mass_matrix_sensitivity, 3, q)

@@ -1,6 +1,6 @@
 """Catalogue methods run as machine code by default.
 
-A method marked ``@compiled("q", "v", …)`` is traced and compiled for its robot when it is first called with NumPy
+A method marked ``@compiled(q="nq", v="nv", …)`` is traced and compiled for its robot when it is first called with NumPy
 arrays; ``target="numpy"`` runs it as it stands, and so do arguments that are not plain numbers (JAX arrays,
 symbols, complex steps). ``LINKWISE_TARGET=numpy`` makes that the default. Inputs are checked as the method itself
 checks them; a result that is not sound (a singular mass matrix) is computed again on NumPy, which says why.
@@ -15,28 +15,47 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import inputs
 from ..arguments import shown
+from ..codegen.facts import Facts
 from ..errors import InputError, UntraceableError
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
 
 
-def compiled(*array_names: str) -> Callable[[Any], Any]:
-    """Mark a method of Robot whose arguments of these names are arrays; its others are fixed when it is compiled."""
+def compiled(
+    *,
+    joint_space: bool = False,
+    rolls: bool | tuple[str, ...] = False,
+    per_pair: int = 0,
+    **arrays: str | int | tuple[str | int, ...],
+) -> Callable[[Any], Any]:
+    """Mark a method of Robot that runs as machine code, and say what the compiler must know of it.
+
+    ``arrays`` names its array arguments in order, with the shape of each for one state: a number, the name of one of
+    the robot's ("nq", "nv", "bodies"), or a tuple of these. Its other arguments are fixed when it is compiled.
+    ``joint_space`` says that results are in joint space alone, the same for any frames on the bodies. ``rolls`` says
+    that it is sweeps and walks and nothing besides, so that large robots may keep their loops; for a method with
+    variants, in which of them (their names, the default being one). ``per_pair`` is, for a matrix, about how many
+    operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other.
+    """
+    shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
+    variants = (None, *rolls) if isinstance(rolls, tuple) else (None,) if rolls else ()
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(method)
         names = tuple(signature.parameters)[1:]
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
         known = frozenset(names)
-        needed = frozenset(n for n in array_names if signature.parameters[n].default is inspect.Parameter.empty)
+        optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
+        facts = Facts(shapes, optional, joint_space, variants, per_pair)
+        needed = frozenset(facts.needed)
 
         @functools.wraps(method)
         def call(self: Any, *args: Any, **named: Any) -> Any:
@@ -53,7 +72,7 @@ def compiled(*array_names: str) -> Callable[[Any], Any]:
                 return method(self, *args, **named)
             given = dict(zip(positional, args)) | named
             proper = len(given) == len(args) + len(named) and given.keys() <= known
-            found = _arrays(given, array_names) if proper else None
+            found = _arrays(given, shapes) if proper else None
             if found is None or not found.keys() >= needed:
                 return method(self, *args, **named)
             run = _runner(self, method, given, found, call, checked)
@@ -62,7 +81,7 @@ def compiled(*array_names: str) -> Callable[[Any], Any]:
         extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
         kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         call.__signature__ = signature.replace(parameters=[*kept, extra])  # type: ignore[attr-defined]
-        call.array_names = array_names  # type: ignore[attr-defined]
+        call.facts = facts  # type: ignore[attr-defined]
         call.plain = method  # type: ignore[attr-defined]
         return call
 
@@ -85,7 +104,7 @@ def _chosen(target: Any) -> str:
     return target
 
 
-def _arrays(given: dict[str, Any], array_names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
+def _arrays(given: dict[str, Any], array_names: Iterable[str]) -> dict[str, np.ndarray] | None:
     """The array arguments as NumPy arrays of real numbers; None where one is something else."""
     out = {}
     for name in array_names:
@@ -103,17 +122,9 @@ def _arrays(given: dict[str, Any], array_names: tuple[str, ...]) -> dict[str, np
     return out
 
 
-def _checked(robot: Any, found: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The arrays in one precision, checked as the methods check them; external forces as rows of numbers."""
-    checks = {}
-    for name, x in found.items():
-        if name == "q":
-            checks[name] = inputs.configuration(robot, x)
-        elif name == "external":
-            forces = inputs.forces(robot, x)
-            checks[name] = forces.reshape((*forces.shape[:-2], forces.shape[-2] * 6))  # type: ignore[union-attr]
-        else:
-            checks[name] = inputs.vector(x, inputs.length(robot, name), name, robot)
+def _checked(robot: Any, found: dict[str, np.ndarray], facts: Facts) -> list[np.ndarray]:
+    """The arrays in one precision, checked as the methods check them; those of several axes as rows of numbers."""
+    checks = {name: inputs.shaped(robot, x, facts.arrays[name], name) for name, x in found.items()}
     return inputs.together(robot, **checks)[1]
 
 
@@ -121,15 +132,15 @@ def _runner(
     robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any, checked: Callable[..., Any]
 ) -> Any:
     """What runs this method with these fixed arguments, made when first asked for; None where NumPy must do."""
-    fixed = {k: _hashable(v) for k, v in given.items() if k not in call.array_names}
+    fixed = {k: _hashable(v) for k, v in given.items() if k not in call.facts.arrays}
     key = (method, *found, *fixed.items())
     try:
         run = robot._code.get(key, _NOT_YET)
     except TypeError:  # an argument that cannot be a key
         return None
     if run is _NOT_YET:
-        kernel = _compiled(robot, method, tuple(found), fixed)
-        run = None if kernel is None else _checking(robot, kernel, method, tuple(found), fixed)
+        kernel = _compiled(robot, call, tuple(found), fixed)
+        run = None if kernel is None else _checking(robot, kernel, call, tuple(found), fixed)
         robot._code.keep(key, run)
         if kernel is not None and not fixed and kernel.signature.single:
             # What the quick entry cannot do itself it hands on to be checked.
@@ -137,15 +148,15 @@ def _runner(
     return run
 
 
-def _checking(robot: Any, kernel: Any, method: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Any:
+def _checking(robot: Any, kernel: Any, call: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Any:
     """The kernel behind the checks that the method makes, and the method where the kernel's result is not sound."""
 
     def run(*arrays: np.ndarray) -> Any:
         given = dict(zip(names, arrays))
-        checked = _checked(robot, given)
+        checked = _checked(robot, given, call.facts)
         result, sound = kernel.run(checked)
         if not sound:
-            return method(robot, **given, **fixed)
+            return call.plain(robot, **given, **fixed)
         if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
             result.set_origin(robot, checked[names.index("v")])
         return result
@@ -153,11 +164,11 @@ def _checking(robot: Any, kernel: Any, method: Any, names: tuple[str, ...], fixe
     return kernel.quick_before(run) if kernel.signature.single else run
 
 
-def _compiled(robot: Any, method: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
-    from ..codegen.pipeline import compile_for_calls
+def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
+    from ..codegen.pipeline import compile_job, method_job
 
     try:
-        return compile_for_calls(robot, method, arrays, fixed)
+        return compile_job(method_job(robot, call, arrays, fixed, patient=False))
     except (UntraceableError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
         return None
 

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..arrays import Array
-from ..codegen.pipeline import MOST_BODIES, MOST_NODES
+from ..codegen.program.frames import normal_forms
 from ..codegen.program.repeat import Repeated
 from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.requests import request
+from ..codegen.thresholds import MOST_BODIES, MOST_NODES
 from ..errors import SimulationError
-from ..model.normal_form import normal_form
 from ..robot.robot import Robot
 from .controllers import Law
 from .external_forces import INPUT, Pushes
@@ -184,7 +184,7 @@ class CompiledStepper:
 
 def shortest(robot: Robot) -> Robot:
     """The robot in frames that make its forward dynamics short, for programs in joint space alone."""
-    models = [robot, normal_form(robot)[0], normal_form(robot, slide=False)[0]]
+    models = [robot, *(form for _, form in normal_forms(robot))]
     call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
     return min(models, key=lambda model: trace(model, call).operations.total)
 

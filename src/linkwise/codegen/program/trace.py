@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, LinkwiseError, UntraceableError
-from ...inputs import knows, length
+from ...inputs import sizes as sizes_of
 from ...model.model import Model
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
 from ...symbols.scalar import Graph, Operations, Scalar, count, evaluate, reachable
 from ...symbols.users_line import at_users_line
+from ..facts import argument_shapes
 from .parameters import parameter_sizes, with_symbols
 from .schedule import schedule
 
@@ -112,13 +114,13 @@ def trace(
     What cannot be traced is an :class:`UntraceableError` with the line of the function where it happened. A mistake in
     the function that has nothing to do with symbols comes out as it is.
     """
-    lengths = _lengths(model, names or _parameters(function), sizes or {})
+    known = lengths(model, argument_names(function) if names is None else names, sizes or {})
     graph = Graph()
-    symbols = {k: graph.inputs(k, n) for k, n in lengths.items()}
+    symbols = {k: graph.inputs(k, n) for k, n in known.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
-    with _failures_named(model, function, lengths):
+    with _failures_named(model, function, known):
         result = function(with_symbols(model, extra), *symbols.values())
-    lengths = lengths | {k: x.size for k, x in extra.items()}
+    known = known | {k: x.size for k, x in extra.items()}
     leaves, structure = flatten(result)
     arrays = [np.asarray(x) for x in leaves]
     for x in arrays:
@@ -127,9 +129,7 @@ def trace(
     roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
     shapes = tuple(x.shape for x in arrays)
     single = structure is LEAF
-    return Program(
-        name or function.__name__, lengths, shapes, single, roots, None if is_plain(structure) else structure
-    )
+    return Program(name or function.__name__, known, shapes, single, roots, None if is_plain(structure) else structure)
 
 
 _OF_SYMBOLS = (TypeError, AttributeError, ValueError)  # what NumPy raises where it cannot take symbols
@@ -167,7 +167,7 @@ def _fails_on_numbers(
     return False
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
+def argument_names(function: Callable[..., Any]) -> list[str]:
     """The parameters after the robot that have no default."""
     return [
         p.name
@@ -176,8 +176,11 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
     ]
 
 
-def _lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    known = {n: length(model, n) for n in names if knows(n)} | dict(sizes)
+def lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    """How many numbers each argument has: as ``sizes`` says, or as an argument of that name has in the catalogue."""
+    cls: Any = type(model)
+    shapes = argument_shapes(cls)
+    known = {n: math.prod(sizes_of(model, shapes[n])) for n in names if n in shapes} | dict(sizes)
     missing = [n for n in names if n not in known]
     if missing:
         raise InputError(

@@ -13,16 +13,18 @@ import numpy as np
 
 from ...errors import InputError
 from ...symbols.scalar import Operations
+from ..llvm.module import kernel_ir
+from ..llvm.sine_cosine import VectorType
+from ..passes import Journal, run_passes
 from ..program import derivative
 from ..program.listing import listing
+from ..program.schedule import traffic
 from ..program.trace import Program, Signature
-from .engine import MachineCode, compile_program, load_object
+from ..thresholds import STATES_PER_THREAD
+from .engine import CODE_PASSES, MachineCode, code_job
 from .python_functions import bound_function, quick_function
 from .remade import Remade, made
 from .requests import recall, remember
-
-# Below this many states a thread costs more than it saves.
-_STATES_PER_THREAD = 1024
 
 
 class Kernel(Remade):
@@ -34,23 +36,30 @@ class Kernel(Remade):
 
     target = "cpu"
 
-    def __init__(self, program: Program, request: str | None = None) -> None:
+    def __init__(self, program: Program, request: str | None = None, journal: Journal | None = None) -> None:
         self._make: Callable[[], Program] = lambda: program
-        self._start(program.signature, request)
+        self._start(program.signature, request, journal)
 
     @classmethod
-    def remembered(cls, request: str | None, make: Callable[[], Program]) -> Kernel:
+    def remembered(cls, request: str | None, make: Callable[[], Program], journal: Journal | None = None) -> Kernel:
         """A kernel for a request that may have been answered before; its program is made only when needed."""
         answer = recall(request)
         if answer is None:
-            return cls(make(), request)
+            return cls(make(), request, journal)
         kernel = cls.__new__(cls)
         kernel._make = make
-        kernel._start(answer.signature, request, answer.objects)
+        kernel._start(answer.signature, request, journal, answer.objects)
         return kernel
 
-    def _start(self, signature: Signature, request: str | None, objects: dict[str, str] | None = None) -> None:
+    def _start(
+        self,
+        signature: Signature,
+        request: str | None,
+        journal: Journal | None,
+        objects: dict[str, str] | None = None,
+    ) -> None:
         self.signature = signature
+        self.passes = Journal() if journal is None else journal  # what made it, and how long each pass took
         self.__name__ = signature.name
         self._request, self._objects = request, dict(objects or {})
         self._codes: dict[str, MachineCode] = {}
@@ -107,16 +116,22 @@ class Kernel(Remade):
         """The machine code for a precision."""
         name = np.dtype(dtype).name
         if name not in self._codes:
-            code = load_object(self._objects.get(name), dtype)
-            if code is None:
-                code = self._compile(dtype)
-                self._objects[name] = code.name
+            job = code_job(self, dtype, self._objects.get(name))
+            run_passes(CODE_PASSES, job, self.passes)
+            assert job.code is not None
+            if self._objects.get(name) != job.code.name:
+                self._objects[name] = job.code.name
                 remember(self._request, self.signature, self._objects)
-            self._codes[name] = code
+            self._codes[name] = job.code
         return self._codes[name]
 
-    def _compile(self, dtype: Any) -> MachineCode:
-        return compile_program(self.program, dtype)
+    def ordered(self) -> str:
+        """Bring the program's values into the order in which they are computed; says what that costs."""
+        return f"{len(self.program.nodes)} values, {traffic(self.program.nodes)} moves between registers and memory"
+
+    def ir(self, vector: VectorType) -> str:
+        """The text of the LLVM module."""
+        return kernel_ir(self.program, vector)
 
     @cached_property
     def quick(self) -> Any:
@@ -252,7 +267,7 @@ def workers_for(count: int, threads: int | None) -> int:
         if threads < 1:
             raise InputError(f"threads must be at least 1, got {threads}")
         return min(threads, count)
-    return max(1, min(os.cpu_count() or 1, count // _STATES_PER_THREAD))
+    return max(1, min(os.cpu_count() or 1, count // STATES_PER_THREAD))
 
 
 @lru_cache(maxsize=1)

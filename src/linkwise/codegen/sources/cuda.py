@@ -24,11 +24,11 @@ from functools import cached_property
 
 from ...symbols.scalar import Scalar
 from ..program.schedule import schedule_for_threads
+from ..thresholds import CUDA_REGISTERS
+from ..thresholds import CUDA_THREADS as THREADS
 from .source import Expressions, Source, argument
 
-THREADS = 128  # per block: every thread may then use all the 255 registers that a thread can have
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
-_REGISTERS = {"float64": 110, "float32": 220}  # for values, two words or one; the others hold addresses and temporaries
 
 _OWN_NAMES = frozenset(
     """stride batch state step blocks arguments stream size_t dim3 threadIdx blockIdx blockDim gridDim warpSize
@@ -155,7 +155,7 @@ extern "C" {self.prototype}
         """One state. A result is written as soon as it is known, which frees its register."""
         names = self._arguments()
         values = Expressions(self.dtype)
-        nodes = schedule_for_threads(self.program.roots, _REGISTERS[self.dtype])
+        nodes = schedule_for_threads(self.program.roots, CUDA_REGISTERS[self.dtype])
         angles = _angles_with_both(nodes)
         places: dict[int, list[str]] = {}
         constants: list[str] = []
