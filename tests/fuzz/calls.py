@@ -102,7 +102,12 @@ class Call:
     optional: tuple[str, ...]
 
 
-def public_calls() -> Iterator[Call]:
+@functools.cache
+def public_calls() -> tuple[Call, ...]:
+    return tuple(_public_calls())
+
+
+def _public_calls() -> Iterator[Call]:
     for name in sorted(lw.__all__):
         member = getattr(lw, name)
         is_error = isinstance(member, type) and issubclass(member, (Exception, Warning))

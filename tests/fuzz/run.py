@@ -38,7 +38,7 @@ def case(number: int, seed: int, only: str | None, folder: Path) -> tuple[str, C
     import files
 
     rng = Random(f"{seed}/{number}")
-    known = list(calls.public_calls())
+    known = calls.public_calls()
     if only not in (None, "calls", "files"):
         known = [c for c in known if only in c.name]
     as_file = only == "files" or only in files.READERS or (only is None and rng.random() < 0.3)

@@ -245,6 +245,8 @@ def compile_function(
     """
     if not isinstance(robot, Model):
         raise InputError(f"code is compiled for a robot, got {arguments.shown(robot)}")
+    if not callable(function):
+        raise InputError(f"what is compiled is a function of (robot, q, …), got {arguments.shown(function)}")
     name = getattr(function, "__name__", "function")
     job = Job(robot, name, function, tuple(argument_names(function)), sizes=sizes or {}, target=target, dtype=dtype)
     job.parameters = tuple(arguments.names(parameters, "parameters"))

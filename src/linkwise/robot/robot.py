@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, inputs
-from ..arguments import flag
+from ..arguments import flag, names
 from ..arrays import Array
 from ..codegen import thresholds
 from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, momentum, operational
@@ -442,7 +442,8 @@ class Robot(Linearized, Diagonalized):
         from ..codegen.pipeline import compile_job, method_job, method_named
         from ..codegen.runtime.remade import made
 
-        options = {"target": target, "dtype": dtype, "parameters": tuple(parameters), "rolled": rolled}
+        kept = tuple(names(parameters, "parameters"))
+        options = {"target": target, "dtype": dtype, "parameters": kept, "rolled": rolled}
         job = method_job(self, method_named(type(self), name), None, fixed, **options)
         return made(compile_job(job), self.compile, name, **options, **fixed)
 
