@@ -11,6 +11,8 @@ import linkwise as lw
 from linkwise import control
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.c import CSource
+from linkwise.symbols.elementwise import ENTRIES
+from linkwise.symbols.functions import AS_NUMPY_DOES, FUNCTIONS
 from rooms import room_table, rooms_within_table
 
 # --- the papers' identities ------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ CLASSES: dict[str, tuple[str, type]] = {
     "trajectory": ("trajectory", lw.Trajectory),
 }
 
-GIVEN = {"Crossing", "EnergyBooks", "IdentityReport", "Operator", "Robot", "Rule", "Trajectory"}  # never made by hand
+GIVEN = {"Crossing", "EnergyAccount", "IdentityReport", "Operator", "Robot", "Rule", "Trajectory"}  # never made by hand
 HIDDEN = {"remembered", "run", "code", "signature", "quick_before"}  # of kernels, for linkwise itself
 
 UNSAID = {  # what members without a docstring are
@@ -212,6 +214,19 @@ UNSAID = {  # what members without a docstring are
     "source": "the text of NAME.c",
 }
 
+
+def traced_table() -> str:
+    """The functions of NumPy that can be traced."""
+    of_arrays = sorted(AS_NUMPY_DOES | FUNCTIONS.keys())
+    rows = {
+        "single numbers, and their `reduce`, `accumulate` and `outer`": sorted(f"np.{name}" for name in ENTRIES),
+        "arrays": [name for name in of_arrays if "linalg" not in name],
+        "linear algebra": [name for name in of_arrays if "linalg" in name],
+    }
+    lines = [f"| {what} | {', '.join(f'`{x}`' for x in names)} |" for what, names in rows.items()]
+    return "\n".join(["| functions of | |", "|---|---|", *lines]) + "\n"
+
+
 TABLES: dict[str, Callable[..., str]] = {
     "control": control_table,
     "leaves": leaf_table,
@@ -222,4 +237,5 @@ TABLES: dict[str, Callable[..., str]] = {
     "module": module_table,
     "rooms": room_table,
     "rooms_within": rooms_within_table,
+    "traced": traced_table,
 }

@@ -24,6 +24,7 @@ ROOMS = (
     "arrays",
     "spatial",
     "sweeps",
+    "riccati",
     "symbols",
     "model",
     "inputs",
@@ -42,6 +43,8 @@ ROOMS = (
     "cli",
     "__main__",
 )
+
+GROUND = ROOMS[: ROOMS.index("symbols")]  # what every room may use; it knows no robot
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
 
-from rooms import ROOMS, imports
+from rooms import GROUND, ROOMS, imports
 
-GROUND = ("errors", "extras", "whole_files", "values", "arrays", "spatial", "sweeps")
 SHOWN = {"__init__": "public names", "__main__": ""}  # python -m linkwise is the command line under another name
 INK, PALE, LINE, SHORT_CUT = "#1f2933", "#7b8794", "#52606d", "#cbd2d9"
 FILLS = ("#e6f0ef", "#e9eef7", "#f3eee3", "#f2e9f1")  # by storey, in turn

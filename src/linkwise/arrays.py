@@ -114,6 +114,19 @@ def square_length(x: Array) -> Array:
     return np.asarray(total, dtype=object) if is_symbolic(total) else total
 
 
+def precision(like: Array) -> Any:
+    """The precision in which a robot's constants meet ``like``: float32 follows float32; all else (symbols and complex
+    numbers too) meets float64."""
+    return np.float32 if like.dtype == np.float32 else np.float64
+
+
+def constant(x: Any, like: Array) -> Any:
+    """Constants of a robot (an array, or what has a ``cast``) in the precision of ``like``."""
+    if precision(like) is np.float64:
+        return x
+    return x.cast(np.float32) if hasattr(x, "cast") else x.astype(np.float32)
+
+
 def eye(n: int, like: Array) -> Array:
     """The n×n identity, of the kind and precision of ``like``."""
     xp = namespace(like)

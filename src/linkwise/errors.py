@@ -86,3 +86,7 @@ class MissingExtraError(LinkwiseError, ImportError):
 
 class ModelWarning(UserWarning):
     """A robot file that looks odd but can be used."""
+
+
+class SimulationWarning(UserWarning):
+    """A simulation that is slower or less sure than it might be: a function called back, a checkpoint not compared."""

@@ -93,9 +93,10 @@ def forces(model: Model, external: Any) -> Array | None:
 
 
 def frame_forces(model: Model, forces: Any) -> dict[str, Array]:
-    """Forces [moment; force] on frames, each (..., 6), by what to call them."""
+    """Forces [moment; force] on frames, each (..., 6), by what to call them; names of frames may repeat."""
     given = mapping(forces, "forces").items()
-    return {f"force on {k}": vector(f, 6, f"the force on {k!r}", model) for k, f in given}
+    named = [(getattr(frame, "name", frame), f) for frame, f in given]
+    return {f"the force on {n!r} ({i})": vector(f, 6, f"the force on {n!r}", model) for i, (n, f) in enumerate(named)}
 
 
 def shaped(model: Model, x: Any, shape: tuple[str | int, ...], what: str) -> Array:

@@ -229,7 +229,7 @@ def test_simulate(capsys, tmp_path):
     own = lw.simulate(robot, robot.neutral(), duration=0.1, method="variational", every=10)
     assert np.array_equal(found.q, own.q)
     shown = data(capsys, "simulate", "panda", "--q", "neutral", "--duration", "0.1")
-    assert shown["drift"] < 1e-6 and shown["method"] == "rk4" and len(shown["q"]) == 7
+    assert shown["drift"] < 1e-6 and shown["method"] == "runge_kutta_4" and len(shown["q"]) == 7
 
 
 def test_simulate_with_forces(capsys, tmp_path):

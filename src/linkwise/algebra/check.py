@@ -165,10 +165,14 @@ def _random_robot(seed: int, rotors: bool, serial: bool, one_dof: bool) -> Model
     size = 2 + seed % 6
     if one_dof:
         kind = ("revolute", "prismatic", "helical")[seed % 3]
-        return chain(size, joint=kind, seed=seed) if serial else random_tree(size, seed=seed, joints=_ONE_DOF)
+        if serial:
+            return chain(size, joint=kind, seed=seed, cls=Model)
+        return random_tree(size, seed=seed, joints=_ONE_DOF, cls=Model)
     if serial:
-        return chain(size, joint="mixed", seed=seed) if not rotors else _with_rotors(chain(size, seed=seed))
-    return random_tree(size, seed=seed, floating=seed % 2 == 0, rotors=rotors)
+        if rotors:
+            return _with_rotors(chain(size, seed=seed, cls=Model))
+        return chain(size, joint="mixed", seed=seed, cls=Model)
+    return random_tree(size, seed=seed, floating=seed % 2 == 0, rotors=rotors, cls=Model)
 
 
 def _without_axes(model: Model) -> Model:

@@ -323,7 +323,7 @@ class Operators(MotionLeaves):
         """Υ (Ω of the Operator algebra paper): the compliance seen at each link, Υ = ψ*Υψ + H*D⁻¹H."""
         from ..dynamics.articulated import compliances
 
-        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated))
+        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated)[2])
 
     @property
     def Omega(self) -> Operator:

@@ -149,27 +149,23 @@ class MotionLeaves:
         """Ψ̈ = diag{α⁺(k) × H*(k) + V⁺(k) × Ψ̇(k)}, α⁺ the parent's acceleration; Ḧ* for one-dof joints."""
 
         def blocks() -> list[Array]:
-            from ..dynamics.links import base_acceleration
+            from ..dynamics.links import base_acceleration, carried_outward
 
             links, alpha, own = self.links, self._accelerations, self._velocities
             base = base_acceleration(self.model, self.q)
-            out = []
-            inboard = links.tree.at_parents(alpha, base)
-            for k, (phi, H, rate) in enumerate(zip(links.phi, links.H, self._parent_rates())):
-                V_plus = own[k] - H.mT @ self._rates[k]
-                alpha_plus = phi.T @ inboard[k]
-                out.append(cross_motion(alpha_plus, H.mT) + cross_motion(V_plus, rate))
-            return out
+            V_plus = [V - H.mT @ b for V, H, b in zip(own, links.H, self._rates)]
+            data = zip(carried_outward(links, alpha, base), links.H, V_plus, self._parent_rates())
+            return [cross_motion(A, H.mT) + cross_motion(V, rate) for A, H, V, rate in data]
 
         return self._diagonal("Psi_ddot", self.bodies, self.joints, blocks)
 
     @cached_property
     def M_hat(self) -> Operator:
         """M̂ = ½ (Ṁ − Q[MV]) (LD (2.8)); not symmetric."""
-        from ..dynamics.coriolis import inertia_rate
+        from ..dynamics.inertia_rate import inertia_rate
 
         def blocks() -> list[Array]:
-            return [inertia_rate(M, V) for M, V in zip(self.links.M, self._velocities)]
+            return [inertia_rate(M, V).matrix for M, V in zip(self.links.M, self._velocities)]
 
         return self._diagonal("M_hat", self.bodies, self.bodies, blocks)
 

@@ -85,7 +85,7 @@ class Rule:
 def _sample_operators() -> Operators:
     from ..model.builders import chain
 
-    model: Model = chain(2)
+    model = chain(2, cls=Model)
     return Operators(model, model.neutral(), ("tip",), np.zeros(model.nv), np.zeros(model.nv))
 
 

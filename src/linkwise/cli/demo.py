@@ -38,7 +38,8 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     out.say(f"linkwise {__version__}: rigid-body dynamics as an algebra of operators")
     motion = demo.tell(robot, out.say)
     out.say()
-    out.give(robot=robot.name, nv=robot.nv, mass=robot.total_mass, duration=motion.times[-1], drift=motion.drift)
+    drift = float(abs(motion.energy.drift).max())
+    out.give(robot=robot.name, nv=robot.nv, mass=robot.total_mass, duration=motion.duration, drift=drift)
     if output is not None:
         _draw(motion, output, out)
     out.say("Next: linkwise demo --robot ur5 (linkwise robots lists them all), then README.md and docs/index.md")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import arguments, inputs
 from ..errors import InputError, UnknownNameError, did_you_mean
@@ -30,9 +30,6 @@ from .runtime.rolled_kernel import RolledKernel
 from .sources.c import CSource
 from .sources.cuda import CudaSource
 from .sources.jax import JaxFunction
-
-if TYPE_CHECKING:
-    from ..robot.robot import Robot
 
 SOURCES = {"c": CSource, "cuda": CudaSource}
 TARGETS = ("cpu", "numpy", "jax", *SOURCES)
@@ -209,7 +206,7 @@ def compile_job(job: Job) -> Any:
 
 
 def method_job(
-    robot: Robot, method: Any, arrays: Sequence[str] | None, fixed: Mapping[str, Any], **options: Any
+    robot: Model, method: Any, arrays: Sequence[str] | None, fixed: Mapping[str, Any], **options: Any
 ) -> Job:
     """The job for a method of the catalogue with these arrays (by default those it needs) and other arguments."""
     facts: Facts = method.facts
@@ -229,7 +226,7 @@ def method_named(cls: type, name: str) -> Any:
 
 def compile_function(
     function: Callable[..., Any],
-    robot: Robot,
+    robot: Model,
     target: str = "cpu",
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float64",
@@ -262,7 +259,7 @@ def _caller(
 ) -> Callable[..., Any]:
     """The method as a function of the robot and of arrays, each with its numbers in a row."""
 
-    def call(robot: Robot, *rows: Any) -> Any:
+    def call(robot: Model, *rows: Any) -> Any:
         given = {}
         for (name, shape), x in zip(shapes.items(), rows):
             given[name] = x if len(shape) == 1 else x.reshape((*x.shape[:-1], *inputs.sizes(robot, shape)))
@@ -281,7 +278,8 @@ def _program(job: Job) -> Program:
 
 def _traced(job: Job, robot: Any) -> Program:
     """The program in the frames of this robot."""
-    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters)
+    plain = job.facts is not None  # the catalogue needs none of NumPy's functions on symbols
+    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters, plain)
 
 
 def _refuse_rolling(job: Job) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import SingularError
+from ..riccati import cross_joint
 from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from ..sweeps import unzip
 from .links import Links
@@ -63,55 +64,8 @@ def riccati_step(
     P: Array, H: Array, Gamma: Any, s: Any, name: str, what: str = MASS, threshold: float = 0.0
 ) -> tuple[Array, Array, Array, Array, Array]:
     """(P, D, D⁻¹, G, P⁺) of one body from its P. ``name`` is for the error where D is not positive."""
-    U = P @ H.mT
-    D = arrays.symmetric(H @ U)
-    if Gamma is not None:
-        D = D + Gamma
-    if s is not None:
-        U = U + s
-    D_inverse = pivot_inverse(D, name, what, threshold * _size(P) if threshold else 0.0)
-    G = U @ D_inverse
-    P_plus = P - arrays.symmetric(G @ U.mT)
-    if Gamma is None and s is None and arrays.is_symbolic(P):
-        G, P_plus = _with_exact_entries(H, G, P_plus)
-    return P, D, D_inverse, G, P_plus
-
-
-def _with_exact_entries(H: Array, G: Array, P_plus: Array) -> tuple[Array, Array]:
-    """HG = I and HP⁺ = 0 hold exactly; where H picks coordinate axes, put these ones and zeros in.
-
-    On symbols this spares the operations that would compute them (and all that follow from them).
-    """
-    axes = coordinate_axes(H)
-    if axes is None:
-        return G, P_plus
-    return with_exact_rows(H, G, np.eye(len(H))), without_axes(P_plus, axes)
-
-
-def coordinate_axes(H: Array) -> list[int] | None:
-    """The coordinates that the rows of H pick, or None where H is not made of coordinate axes."""
-    if arrays.is_symbolic(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
-        return None
-    return [int(axis) for axis in np.abs(H).argmax(axis=1)]
-
-
-def without_axes(X: Array, axes: list[int]) -> Array:
-    """A symmetric X (..., 6, 6) whose rows and columns at ``axes`` are known to vanish, with exact zeros there."""
-    X = X.copy()
-    X[..., axes, :] = 0.0
-    X[..., :, axes] = 0.0
-    return X
-
-
-def with_exact_rows(H: Array, x: Array, known: Array) -> Array:
-    """x (..., 6, m) with those of its rows replaced that Hx = ``known`` (..., r, m) gives; on symbols only."""
-    axes = coordinate_axes(H) if arrays.is_symbolic(x) else None
-    if axes is None:
-        return x
-    x = x.copy()
-    for row, axis in enumerate(axes):
-        x[..., axis, :] = known[..., row, :] * H[row, axis]
-    return x
+    floor = threshold * _size(P) if threshold else 0.0
+    return cross_joint(P, H, Gamma, s, lambda D: pivot_inverse(D, name, what, floor))
 
 
 def articulated(links: Links) -> Articulated:
@@ -193,16 +147,25 @@ def _plus(x: Array, H: Array, z: Any) -> Array:
     return x if isinstance(z, int) else x + H @ z
 
 
-def compliances(links: Links, art: Articulated) -> list[Array]:
-    """Ω(k) (Υ of the Linearized dynamics paper): Ω(k) = ψ*(k+1,k) Ω(k+1) ψ(k+1,k) + H*D⁻¹H, outward.
+def past_joint(X: Array, H: Array, G: Array) -> Array:
+    """τ̄X = X − GHX: forces on a body as they go on past its joint."""
+    return X - G @ (H @ X)
 
-    (Operator algebra paper §5, after (5.5); Linearized dynamics paper (4.19).)
+
+def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
+    """L, U and Υ of every body, outward (LD (4.19), Lemma 4.9).
+
+        L = D⁻¹ + G*Υ⁺G,    U = LH − G*Υ⁺,    Υ = Υ⁺ + H*U − Υ⁺GH = τ̄*Υ⁺τ̄ + H*D⁻¹H,    Υ⁺ = φ*Υ(k+1)φ
+
+    Υ(k) is the Ω(k) of the Operator algebra paper (§5, after (5.5)), how a body yields to a force; L(k) is 𝓜⁻¹(k,k).
     """
 
-    def step(outer: Array, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Array:
-        tau_bar = arrays.eye(6, like=G) - G @ H
-        carried = adjoint_congruence(phi, outer)
-        return arrays.symmetric(tau_bar.mT @ carried @ tau_bar + H.mT @ D_inverse @ H)
+    def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
+        Upsilon_plus = adjoint_congruence(phi, outer[2])
+        Z = Upsilon_plus @ G
+        L = arrays.symmetric(D_inverse + G.mT @ Z)
+        U = L @ H - Z.mT
+        return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)
 
-    start = arrays.zeros((6, 6), like=links.q)
-    return links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse)
+    start = (None, None, arrays.zeros((6, 6), like=links.q))
+    return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse), 3)

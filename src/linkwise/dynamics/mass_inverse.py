@@ -9,9 +9,9 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
-from ..spatial import Transform, adjoint_congruence
-from ..sweeps import unzip
-from .articulated import Articulated, articulated, with_exact_rows
+from ..riccati import with_exact_rows
+from ..spatial import Transform
+from .articulated import Articulated, articulated, compliances, past_joint
 from .links import Links, evaluate
 
 
@@ -101,30 +101,11 @@ def inverse_by_rows(model: Model, q: Array) -> Array:
     return links.matrix(L, [kept], None, like=q)
 
 
-def past_joint(X: Array, H: Array, G: Array) -> Array:
-    """τ̄X = X − GHX: forces on a body as they go on past its joint."""
-    return X - G @ (H @ X)
-
-
 def next_row(X: Array, phi: Transform, H: Array, G: Array) -> tuple[Array, Array]:
     """(X_i(j), 𝓜⁻¹(i,j)) at the next body j outboard: X_i(p)ψ(p,j) + 𝓜⁻¹(i,j)H(j) and −X_i(p)K(p,j) (LD Lemma 4.9)."""
     carried = arrays.transpose(phi.T @ X.mT)
     block = -(carried @ G)
     return carried + block @ H, block
-
-
-def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
-    """L = D⁻¹ + G*Υ⁺G, U = LH − G*Υ⁺ and Υ = Υ⁺ + H*U − Υ⁺GH, outward (LD (4.19), Lemma 4.9)."""
-
-    def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
-        Upsilon_plus = adjoint_congruence(phi, outer[2])
-        Z = Upsilon_plus @ G
-        L = arrays.symmetric(D_inverse + G.mT @ Z)
-        U = L @ H - Z.mT
-        return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)
-
-    start = (None, None, arrays.zeros((6, 6), like=links.q))
-    return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse), 3)
 
 
 METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_rows}

@@ -17,7 +17,7 @@ from ..arrays import Array
 from ..errors import SingularError
 from ..model.model import Model
 from ..spatial import Transform
-from .articulated import Articulated, articulated, compliances, smooth
+from .articulated import Articulated, articulated, compliances, past_joint, smooth
 from .forward.articulated_body import articulated_body
 from .kinematics import frame_acceleration, tip_transform
 from .links import Links, evaluate
@@ -31,7 +31,7 @@ def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     """
     links = evaluate(model, q)
     art = articulated(links)
-    Omega = compliances(links, art)
+    Omega = compliances(links, art)[2]
     reach = [_carried_inboard(model, links, art, frame) for frame in frames]
     blocks: dict[tuple[int, int], Array] = {}
     for i, (path_i, X_i) in enumerate(reach):
@@ -52,7 +52,7 @@ def _carried_inboard(model: Model, links: Links, art: Articulated, frame: Any) -
     out: dict[int, Array] = {}
     for k in path:
         out[k] = X
-        X = links.phi[k] @ (X - art.G[k] @ (links.H[k] @ X))  # ψ(p,k) X = φ(p,k) τ̄(k) X
+        X = links.phi[k] @ past_joint(X, links.H[k], art.G[k])  # ψ(p,k) X = φ(p,k) τ̄(k) X
     return path, out
 
 
@@ -100,7 +100,7 @@ def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tu
         z = gathered + f
         if isinstance(z, int):  # nothing outboard feels the force
             return 0, arrays.zeros((H.shape[-2], 1), like=links.q)
-        return phi @ (z - G @ (H @ z)), -(D_inverse @ (H @ z))
+        return phi @ past_joint(z, H, G), -(D_inverse @ (H @ z))
 
     nu = links.tree.inward(step, 0, links.phi, links.H, art.G, art.D_inverse, at_tip)
     delta, lam = smooth(links, art, nu)

@@ -47,7 +47,8 @@ def assemble(
     base: Inertia | None = None,
     base_name: str = "base",
     visuals: Iterable[Visual] = (),
-    cls: type[M] = Model,  # type: ignore[assignment]
+    *,
+    cls: type[M],
 ) -> M:
     """A robot from its bodies, strictly: inertias that no real body has are refused.
 
@@ -113,7 +114,8 @@ def chain(
     n: int,
     joint: str | JointKind = "revolute",
     seed: int | np.random.Generator | None = None,
-    cls: type[M] = Model,  # type: ignore[assignment]
+    *,
+    cls: type[M],
 ) -> M:
     """A serial chain of n links, link1 … linkn on joint1 … jointn, with a frame "tip" at its end.
 
@@ -185,7 +187,8 @@ def random_tree(
     floating: bool = False,
     branching: float = 0.5,
     rotors: bool = False,
-    cls: type[M] = Model,  # type: ignore[assignment]
+    *,
+    cls: type[M],
 ) -> M:
     """A random tree of n bodies, body1 … bodyn, the same for the same seed.
 

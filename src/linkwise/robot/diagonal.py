@@ -15,9 +15,8 @@ from ..dynamics.diagonal import as_printed as diagonal_printed
 from ..dynamics.diagonal import coordinates as diagonal
 from ..dynamics.diagonal import mass_sensitivity as sensitivity
 from ..errors import InputError
-from ..simulation import diagonal_motion
 from .calls import Calls, choose
-from .dispatch import compiled, default_target
+from .dispatch import compiled
 
 DIAGONAL_CORIOLIS_METHODS = {
     "general": diagonal.coriolis,
@@ -120,24 +119,3 @@ class Diagonalized(Calls):
         if not np.isfinite(q).all():
             raise InputError("q has entries that are not finite: there is no curvature to look at")
         return curvature.is_flat(self, q, number(tolerance, "tolerance", least=0.0))
-
-    def diagonal_motion(
-        self,
-        q: Any,
-        v: Any,
-        step: float,
-        steps: int,
-        force: diagonal_motion.Force = None,
-        coordinates: str = "total",
-        method: str = "runge_kutta_4",
-    ) -> diagonal_motion.Motion:
-        """The motion from (q, v) in ``steps`` steps of ``step`` [s], with total rates ν for joint rates (DD §8).
-
-        ``coordinates``: "total" (q, ν), "unnormalized" (q, ξ) or "joint" (q, v). ``force(t, q, v)`` gives joint forces
-        (..., nv), without it there are none. ``method``: "semi_implicit_euler", "midpoint", "runge_kutta_4",
-        "rotation_midpoint" or, as printed in Algorithm 8.1, "two_sweep". Steps run as machine code. Of the result,
-        ``.t`` (steps + 1,), ``.q``, ``.v`` and ``.w`` (the rates of these coordinates), each (steps + 1, ..., n).
-        """
-        robot: Any = self  # of which this class is a part
-        chosen = diagonal_motion.rate_coordinates(robot, coordinates, compiled=default_target() == "cpu")
-        return diagonal_motion.motion(robot, q, v, step, steps, force, chosen, method)

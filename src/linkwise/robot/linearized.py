@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import inputs
 from ..arrays import Array
 from ..codegen import thresholds
@@ -15,7 +13,6 @@ from ..dynamics.forward import articulated_body as forward
 from ..dynamics.linearized import frames as linearized_frames
 from ..dynamics.linearized import inertial_parameters as parameters
 from ..dynamics.linearized import models as linear
-from ..errors import InputError
 from ..model.model import Model
 from .calls import Calls, as_frames, choose
 from .dispatch import compiled
@@ -202,20 +199,3 @@ class Linearized(Calls):
     def base_parameters(self) -> parameters.BaseParameters:
         """Which combinations of the inertial parameters motion can tell apart, by rank of random regressors."""
         return parameters.base_parameters(self)
-
-    def trajectory_sensitivity(
-        self, q: Any, v: Any, tau: Any, step: float, *, columns: Any = None, method: str = "semi_implicit"
-    ) -> parameters.TrajectorySensitivity:
-        """A motion from (q, v) under joint forces ``tau`` (steps, ..., nv) and its derivatives in the parameters.
-
-        Steps of ``step`` [s] as :func:`linkwise.simulate` makes them by ``method`` "semi_implicit" or "rk4";
-        ``columns`` picks entries of inertial_parameters.ravel().
-        """
-        checked = {"q": inputs.configuration(self, q)}
-        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("tau", tau))}
-        if checked["tau"].ndim < 2:
-            raise InputError(f"tau must have shape (steps, ..., {self.nv}), got {checked['tau'].shape}")
-        table = checked["tau"]
-        one = checked | {"tau": np.zeros(table.shape[1:], table.dtype)}  # a row: steps are no batch
-        _, (q, v, row) = inputs.together(self, **one)
-        return parameters.trajectory_sensitivity(self, q, v, table.astype(row.dtype), step, columns, method)

@@ -5,42 +5,88 @@ The derivatives' nodes live in the same graph as the values', so what both need 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import InputError
+import numpy as np
+
 from .scalar import Scalar, reachable
+
+
+def _fabs(x: Any) -> Any:
+    """The sign of x, and 0 at the kink."""
+    return (x > 0.0).select(1.0, (x < 0.0).select(-1.0, 0.0))
+
+
+def _of_power(y: Any, a: Any, b: Any) -> list[Any]:
+    by_base = b * a ** (b - 1.0)
+    if not isinstance(b, Scalar):
+        return [by_base, 0.0]
+    # 0ᵇ stays 0 where b moves (and is positive), though the logarithm is infinite.
+    with np.errstate(all="ignore"):
+        logarithm = a.log() if isinstance(a, Scalar) else float(np.log(a))
+    return [by_base, (y == 0.0).select(0.0, y * logarithm)]
+
+
+def _of_arctangent(node: Any, y: Any, x: Any) -> list[Any]:
+    inverse = 1.0 / (y * y + x * x)
+    return [x * inverse, -(y * inverse)]
+
+
+# The derivatives of each operation with respect to its arguments, given its value and those. Roundings, comparisons and
+# what combines them are constant but for their jumps; a choice is handled apart.
+_PARTIALS: dict[str, Callable[..., list[Any]]] = {
+    "add": lambda y, a, b: [1.0, 1.0],
+    "sub": lambda y, a, b: [1.0, -1.0],
+    "mul": lambda y, a, b: [b, a],
+    "neg": lambda y, a: [-1.0],
+    "inv": lambda y, a: [-(y * y)],
+    "sqrt": lambda y, a: [0.5 / y],
+    "sin": lambda y, a: [a.cos()],
+    "cos": lambda y, a: [-a.sin()],
+    "asin": lambda y, a: [1.0 / (1.0 - a * a).sqrt()],
+    "acos": lambda y, a: [-(1.0 / (1.0 - a * a).sqrt())],
+    "atan2": _of_arctangent,
+    "sinh": lambda y, a: [a.cosh()],
+    "cosh": lambda y, a: [a.sinh()],
+    "tanh": lambda y, a: [1.0 - y * y],
+    "asinh": lambda y, a: [1.0 / (1.0 + a * a).sqrt()],
+    "acosh": lambda y, a: [1.0 / (a * a - 1.0).sqrt()],
+    "atanh": lambda y, a: [1.0 / (1.0 - a * a)],
+    "exp": lambda y, a: [y],
+    "exp2": lambda y, a: [y * math.log(2.0)],
+    "expm1": lambda y, a: [y + 1.0],
+    "log": lambda y, a: [1.0 / a],
+    "log2": lambda y, a: [1.0 / (a * math.log(2.0))],
+    "log10": lambda y, a: [1.0 / (a * math.log(10.0))],
+    "log1p": lambda y, a: [1.0 / (1.0 + a)],
+    "cbrt": lambda y, a: [1.0 / (3.0 * y * y)],
+    "pow": _of_power,
+    "hypot": lambda y, a, b: [a / y, b / y],
+    "fmod": lambda y, a, b: [1.0, -_quotient(a, b)],
+    "fabs": lambda y, a: [_fabs(a)],
+    "copysign": lambda y, a, b: [_sign(a) * _sign(b), 0.0],
+}
+_CONSTANT = frozenset({"floor", "ceil", "trunc", "rint", "less", "less_equal", "equal", "and", "or", "not"})
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """a/b without its fraction."""
+    ratio = a / b
+    return ratio.graph.node("trunc", ratio) if isinstance(ratio, Scalar) else float(np.trunc(ratio))
+
+
+def _sign(x: Any) -> Any:
+    """The sign of a number as ±1, that of a zero too."""
+    return x.graph.node("copysign", 1.0, x) if isinstance(x, Scalar) else math.copysign(1.0, x)
 
 
 def _partials(node: Scalar) -> list[Any]:
     """The derivatives of a node with respect to its arguments."""
-    a = node.args
-    if node.op == "add":
-        return [1.0, 1.0]
-    if node.op == "sub":
-        return [1.0, -1.0]
-    if node.op == "mul":
-        return [a[1], a[0]]
-    if node.op == "neg":
-        return [-1.0]
-    if node.op == "inv":
-        return [-(node * node)]
-    if node.op == "sqrt":
-        return [0.5 / node]
-    if node.op == "sin":
-        return [a[0].cos()]
-    if node.op == "cos":
-        return [-a[0].sin()]
-    if node.op == "log":
-        return [1.0 / a[0]]
-    if node.op == "exp":
-        return [node]
-    if node.op == "atan2":
-        inverse = 1.0 / (a[0] * a[0] + a[1] * a[1])
-        return [a[1] * inverse, -(a[0] * inverse)]
-    if node.op == "less":
-        return [0.0, 0.0]
-    raise InputError(f"operation {node.op} has no derivative")
+    if node.op in _CONSTANT:
+        return [0.0 for _ in node.args]
+    return _PARTIALS[node.op](node, *node.args)
 
 
 def along(outputs: Sequence[Any], variables: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.errors import FileError, ModelWarning
-from linkwise.model.files import xml
-from linkwise.model.files.urdf import read_urdf
+from linkwise.model.files import urdf, xml
 from linkwise.model.model import Model
+
+read_urdf = partial(urdf.read_urdf, cls=Model)
 
 SEED = """<?xml version="1.0" encoding="utf-8"?>
 <robot name="säge">

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...symbols.scalar import Scalar
-from .sine_cosine import VectorType, sincos_name
+from .sine_cosine import INTRINSICS, LIBM, VectorType, sincos_name
+
+_COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}  # false where an argument is not a number
 
 
 class ProgramWriter:
@@ -38,21 +40,26 @@ class ProgramWriter:
             self.lines.append(f"  {name} = fneg {v} {self.value(a[0])}")
         elif node.op == "inv":
             self.lines.append(f"  {name} = fdiv {v} {self.t.splat(1.0)}, {self.value(a[0])}")
-        elif node.op == "sqrt":
-            self.lines.append(f"  {name} = call {v} @llvm.sqrt.{self.t.mangled}({v} {self.value(a[0])})")
-        elif node.op == "less":
-            self.lines.append(f"  {name} = fcmp olt {v} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op in INTRINSICS:
+            arguments = ", ".join(f"{v} {self.value(x)}" for x in a)
+            self.lines.append(f"  {name} = call {v} @llvm.{node.op}.{self.t.mangled}({arguments})")
+        elif node.op in _COMPARISONS:
+            self.lines.append(f"  {name} = fcmp {_COMPARISONS[node.op]} {v} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op in ("and", "or"):
+            self.lines.append(f"  {name} = {node.op} {self.t.mask} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op == "not":
+            self.lines.append(f"  {name} = xor {self.t.mask} {self.value(a[0])}, {self.t.all_true}")
         elif node.op == "select":
             chosen = f"{self.t.mask} {self.value(a[0])}, {v} {self.value(a[1])}, {v} {self.value(a[2])}"
             self.lines.append(f"  {name} = select {chosen}")
-        elif node.op in ("log", "exp", "atan2"):
+        elif node.op in LIBM:
             self._by_lane(name, node.op, [self.value(x) for x in a])
         else:
             index = 0 if node.op == "sin" else 1
             self.lines.append(f"  {name} = extractvalue {{{v}, {v}}} {self.sincos(a[0])}, {index}")
 
     def _by_lane(self, name: str, function: str, values: list[str]) -> None:
-        """A function of libm, lane by lane: for what no step of a sweep needs."""
+        """A function of libm, lane by lane."""
         t = self.t
         symbol = f"@{function}" + ("" if t.bits == 64 else "f")
         if t.lanes == 1:

@@ -15,8 +15,10 @@ import numpy as np
 from ...errors import InputError, LinkwiseError, UntraceableError
 from ...inputs import sizes as sizes_of
 from ...model.model import Model
+from ...symbols.array import Symbols
+from ...symbols.creation import arrays_take_symbols
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
-from ...symbols.scalar import Graph, Operations, Scalar, count, evaluate, reachable
+from ...symbols.scalar import Graph, Operations, Scalar, Truth, count, evaluate, reachable
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
 from .parameters import parameter_sizes, with_symbols
@@ -103,6 +105,7 @@ def trace(
     sizes: Mapping[str, int] | None = None,
     names: Sequence[str] | None = None,
     parameters: Sequence[str] = (),
+    plain: bool = False,
 ) -> Program:
     """Run ``function(robot, q, …)`` on symbols.
 
@@ -118,8 +121,11 @@ def trace(
     graph = Graph()
     symbols = {k: graph.inputs(k, n) for k, n in known.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
-    with _failures_named(model, function, known):
+    if plain:
         result = function(with_symbols(model, extra), *symbols.values())
+    else:
+        with _failures_named(model, function, known), arrays_take_symbols():
+            result = function(with_symbols(model, extra), *(x.view(Symbols) for x in symbols.values()))
     known = known | {k: x.size for k, x in extra.items()}
     leaves, structure = flatten(result)
     arrays = [np.asarray(x) for x in leaves]
@@ -127,6 +133,10 @@ def trace(
         if x.dtype != object and x.dtype.kind not in "fiu":
             raise InputError(f"{name or function.__name__} must return arrays of numbers, got dtype {x.dtype}")
     roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
+    if any(isinstance(v, Truth) for v in roots):
+        raise UntraceableError(
+            f"{name or function.__name__} gives truth values, but compiled code numbers; use np.where(mask, 1.0, 0.0)"
+        )
     shapes = tuple(x.shape for x in arrays)
     single = structure is LEAF
     return Program(name or function.__name__, known, shapes, single, roots, None if is_plain(structure) else structure)

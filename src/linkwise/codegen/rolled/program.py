@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ... import inputs
-from ...errors import InputError
+from ...errors import InputError, UnrollableError
 from ...model.joints.kinds import Cylindrical, JointKind, Prismatic, Revolute
 from ...model.model import BodyConstants, Model
 from ...model.normal_form import Hinge, normal_form
@@ -35,6 +35,7 @@ from ..facts import Shape
 from ..program.trace import Signature
 from .plan import PlannedLoop, Work, plan
 from .recorder import Sweep
+from .separation import refuse_mixing
 from .walk_recorder import RecordedMatrix, RecordedTree
 
 _TURNED_ALIKE = (Revolute, Prismatic, Cylindrical)  # kinds with nothing but an axis: z in the normal form
@@ -222,14 +223,21 @@ def roll(model: Any, function: Callable[..., Any], name: str, arrays: Mapping[st
         kind.starts = {a: q.start if shape == ("nq",) else v.start for a, shape in arrays.items()}
     leaves, structure = flatten(function(stand_in, *symbols))
     outputs = [x if isinstance(x, RecordedMatrix) else np.asarray(x) for x in leaves]
-    if any(x.shape not in ((stand_in.nv,), (stand_in.nv, stand_in.nv)) for x in outputs):
-        raise InputError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
+    if not all(isinstance(x, RecordedMatrix) or x.shape == (stand_in.nv,) for x in outputs):
+        raise UnrollableError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
     shapes = tuple((model.nv,) * len(x.shape) for x in outputs)
     lengths = {a: inputs.sizes(model, shape)[0] for a, shape in arrays.items()}
     signature = Signature(name, lengths, shapes, structure is LEAF, structure)
     program = RolledProgram(signature, model.tree, classes, recorder.sweeps)
     program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, model.nv)
+    refuse_mixing(name, program, _own_inputs(classes, {a: len(x) for a, x in zip(arrays, symbols)}))
     return program
+
+
+def _own_inputs(classes: list[Class], lengths: Mapping[str, int]) -> list[dict[str, range]]:
+    """Which entries of each array, one after another, belong to each class."""
+    ends = [*(kind.starts for kind in classes[1:]), lengths]
+    return [{a: range(kind.starts[a], end[a]) for a in lengths} for kind, end in zip(classes, ends)]
 
 
 def _stand_in(model: Any, classes: list[Class], tree: RecordedTree) -> Any:

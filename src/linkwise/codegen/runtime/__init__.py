@@ -1,1 +1,5 @@
-"""Machine code at work: kernels, the cache on disk, the way in from Python."""
+"""Machine code at work: kernels, the cache on disk, the way in from Python.
+
+``kernel`` and ``rolled_kernel`` are what users call; ``engine`` makes machine code of LLVM text, ``requests`` and
+``disk_cache`` find what was made before, ``python_functions`` wraps the quick entry.
+"""

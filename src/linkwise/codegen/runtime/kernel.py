@@ -264,9 +264,9 @@ def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
 
 def workers_for(count: int, threads: int | None) -> int:
     if threads is not None:
-        if threads < 1:
-            raise InputError(f"threads must be at least 1, got {threads}")
-        return min(threads, count)
+        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+            raise InputError(f"threads must be a whole number of at least 1, got {threads!r}")
+        return min(int(threads), count)
     return max(1, min(os.cpu_count() or 1, count // STATES_PER_THREAD))
 
 

@@ -15,9 +15,9 @@ from ... import arrays
 from ...arrays import Array
 from ...spatial import Transform
 from ...sweeps import Pairs, unzip
-from ..articulated import Articulated
+from ..articulated import Articulated, compliances, past_joint
 from ..links import Links
-from ..mass_inverse import compliances, next_row, past_joint
+from ..mass_inverse import next_row
 from .forward import articulated_columns, hat_quantities, refuse_spinning_rotors
 from .inverse import like
 from .variations import Motion, joint_variations, turned_forces, without_free_bases

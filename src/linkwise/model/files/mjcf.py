@@ -45,7 +45,7 @@ M = TypeVar("M", bound=Model)
 _UNNAMED = "MuJoCo Model"  # what the package calls a model without a name
 
 
-def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M] = Model) -> M:  # type: ignore[assignment]
+def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M]) -> M:
     """The robot in an MJCF file, given by its path or as text; ``cls`` is the class of model to make.
 
     With ``floating``, what is bolted to the world moves freely, unless a body of the file does so already.

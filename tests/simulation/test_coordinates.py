@@ -5,9 +5,21 @@ import pytest
 from trees import assert_close, free_motion, robot, state
 
 import linkwise as lw
-from linkwise.simulation.diagonal_motion import COORDINATES, STEPS, motion, rate_coordinates
+from linkwise.simulation.steps import EXPLICIT
+from linkwise.simulation.system import COORDINATES
 
 DURATION = 0.2
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    """The robot's own methods run on NumPy here; simulations are compiled all the same."""
+    monkeypatch.setenv("LINKWISE_TARGET", "numpy")
+
+
+def motion(robot, q, v, step, steps, force=None, coordinates="total", method="runge_kutta_4", target="numpy"):
+    options = {"coordinates": coordinates, "method": method, "target": target}
+    return lw.simulate(robot, q, v, force, step=step, steps=steps, **options)
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +60,8 @@ def test_fine_steps_agree_in_all_coordinates(mixed):
     for name in COORDINATES:
         found = motion(r, q, v, DURATION / 80, 80, lambda t, q, v: tau, name)
         assert distance(r, found, exact) < 1e-6, name
-        assert_close(rate_coordinates(r, name).to_joint(found.q, found.w), found.v, 1e-12)
-        assert_close(found.t, np.linspace(0, DURATION, 81), 1e-14)
+        assert found.settings.coordinates == name
+        assert_close(found.time, np.linspace(0, DURATION, 81), 1e-14)
 
 
 def test_forces_see_time_and_state():
@@ -82,54 +94,69 @@ def test_rest_stays_at_rest():
         assert not found.v.any() and not (found.q - r.neutral()).any()
 
 
-def test_batches_and_kernels():
+@pytest.mark.parametrize("name", COORDINATES)
+def test_batches_and_compiled_steps(name):
     r = lw.load("double_pendulum")
     rng = np.random.default_rng(1)
     q, v = rng.normal(size=(3, 1, 2)), rng.normal(size=(2, 2))
-    for name in COORDINATES:
-        kernels = rate_coordinates(r, name, compiled=True)
-        for method in STEPS:
-            if method == "rotation_midpoint" and name != "total":
-                continue
-            found = motion(r, q, v, 0.01, 5, coordinates=name, method=method)
-            assert found.q.shape == found.v.shape == found.w.shape == (6, 3, 2, 2)
-            one = motion(r, q[2, 0], v[1], 0.01, 5, coordinates=name, method=method)
-            assert_close(found.q[:, 2, 1], one.q, 1e-13)
-            fast = motion(r, q, v, 0.01, 5, coordinates=kernels, method=method)
-            assert_close(fast.q, found.q, 1e-12)
-            assert_close(fast.w, found.w, 1e-11)
+    own = {"total": ["rotation_midpoint"], "unnormalized": ["two_sweep"]}
+    for method in [*EXPLICIT, *own.get(name, [])]:
+        found = motion(r, q, v, 0.01, 5, coordinates=name, method=method)
+        assert found.q.shape == found.v.shape == (3, 2, 6, 2)
+        one = motion(r, q[2, 0], v[1], 0.01, 5, coordinates=name, method=method)
+        assert_close(found.q[2, 1], one.q, 1e-13)
+        fast = motion(r, q, v, 0.01, 5, coordinates=name, method=method, target="cpu")
+        assert_close(fast.q, found.q, 1e-12)
+        assert_close(fast.v, found.v, 1e-11)
+
+
+@pytest.mark.parametrize(("coordinates", "method"), [("total", "rotation_midpoint"), ("unnormalized", "two_sweep")])
+def test_forces_and_energies_in_every_coordinate(coordinates, method):
+    """Controllers, external forces, damping and the energy account, compiled in and called back."""
+    r = lw.chain(3)
+    s = state(r, (2,), seed=4)
+    options = {"external": {r.tips[0]: [0, 0, 0, 1.0, 2.0, 0]}, "damping": 0.1, "step": 1e-3, "steps": 40}
+    law = lambda robot, t, q, v: -0.2 * v + np.sin(t)
+    for hold in (False, True):
+        found = lw.simulate(r, s.q, s.v, law, coordinates=coordinates, method=method, hold=hold, **options)
+        back = lw.simulate(
+            r, s.q, s.v, law, coordinates=coordinates, method=method, hold=hold, callback=True, **options
+        )
+        assert_close(back.q, found.q, 1e-11)
+        assert_close(back.exchanged, found.exchanged, 1e-9)
+    joint = lw.simulate(r, s.q, s.v, law, hold=True, **options)
+    size = np.abs(joint.energy.total).max()
+    assert np.abs(found.energy.drift).max() < 0.02 * size
+    assert np.abs(found.energy.work - joint.energy.work).max() < 0.02 * np.abs(joint.energy.work).max()
+    assert np.abs(found.energy.external - joint.energy.external).max() < 0.02 * size
+
+
+def test_motions_in_other_rates_go_on():
+    r = lw.load("ur5")
+    s = state(r, ())
+    whole = lw.simulate(r, s.q, s.v, steps=20, coordinates="total")
+    assert_close(lw.simulate(r, s.q, s.v, steps=10, coordinates="total").resume(0.01).q, whole.q, 1e-12)
+    lagged = lw.simulate(r, s.q, s.v, steps=10, coordinates="unnormalized", method="two_sweep")
+    with pytest.raises(lw.InputError, match="remembers more than q and v"):
+        lagged.resume(0.01)
+    assert "total rates" in repr(whole)
 
 
 def test_what_is_refused():
     r = lw.load("double_pendulum")
     q = np.zeros(2)
-    with pytest.raises(lw.UnknownNameError, match="no step is named 'leapfrog'"):
+    with pytest.raises(lw.UnknownNameError, match="no method is named 'leapfrog'"):
         motion(r, q, q, 0.1, 2, method="leapfrog")
     with pytest.raises(lw.UnknownNameError, match="no coordinates are named 'polar'"):
         motion(r, q, q, 0.1, 2, coordinates="polar")
-    with pytest.raises(lw.InputError, match='needs coordinates "total"'):
-        motion(r, q, q, 0.1, 2, coordinates="joint", method="rotation_midpoint")
-    with pytest.raises(lw.InputError, match='for coordinates "unnormalized"'):
-        motion(r, q, q, 0.1, 2, coordinates="total", method="two_sweep")
-    with pytest.raises(lw.InputError, match="finite step"):
-        motion(r, q, q, np.nan, 2)
-    with pytest.raises(lw.InputError, match=r"whole number.*steps=2\.5"):
-        motion(r, q, q, 0.1, 2.5)
-    with pytest.raises(lw.InputError, match="v must have shape"):
-        motion(r, q, np.zeros(3), 0.1, 2)
-
-
-def test_a_robot_moves_in_diagonal_coordinates(monkeypatch):
-    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
-    robot = lw.load("ur5")
-    q, v = robot.random_configuration(0, batch=3), np.ones((3, 6))
-    force = lambda t, q, v: -1e-3 * v
-    for coordinates in COORDINATES:
-        found = robot.diagonal_motion(q, v, 0.01, 5, force, coordinates)
-        expected = motion(robot, q, v, 0.01, 5, force, coordinates)
-        assert found.q.shape == (6, 3, 6)
-        assert np.allclose(found.q, expected.q, rtol=0, atol=1e-12)
-        assert np.allclose(found.w, expected.w, rtol=0, atol=1e-11)
+    for name, method, needed in [
+        ("joint", "rotation_midpoint", "total"),
+        ("total", "two_sweep", "unnormalized"),
+        ("total", "variational", "joint"),
+        ("total", "dop853", "joint"),
+    ]:
+        with pytest.raises(lw.InputError, match=f"{method}' needs coordinates='{needed}'"):
+            motion(r, q, q, 0.1, 2, coordinates=name, method=method)
 
 
 def test_flatness_of_no_configuration_is_refused():
