@@ -9,6 +9,7 @@ Times are processor time on one core, the best of several; kernels on disk are l
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -154,7 +155,7 @@ def steps_per_state() -> Iterable[Row]:
         run = lambda n, s=steps: lw.simulate(
             robot, np.zeros((16, 7)), np.zeros((16, 7)), duration=1e-3 * s, step=1e-3, record_every=s, threads=n
         )
-        yield steps, *(round(1e6 * _elapsed(lambda n=n: run(n))) for n in (1, 2))
+        yield steps, *(round(1e6 * _elapsed(functools.partial(run, n))) for n in (1, 2))
 
 
 def streamed_bytes() -> Iterable[Row]:

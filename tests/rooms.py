@@ -17,6 +17,7 @@ SOURCE = ROOT / "src" / "linkwise"
 # Files and folders of src/linkwise; each may import those above it, at its head, within a function, or for its types.
 ROOMS = (
     "errors",
+    "arguments",
     "extras",
     "whole_files",
     "values",

@@ -10,9 +10,9 @@ from snippets import ROOT
 
 SOURCE = ROOT / "src" / "linkwise"
 TESTS = ROOT / "tests"
-# Folders of tests that are not rooms: laws of the algebra, physics, other libraries as oracles, what tests share,
-# and the scripts of benchmarks/.
-BESIDE_THE_ROOMS = {"laws", "physics", "cross", "helpers", "benchmarks"}
+# Folders of tests that are not rooms: laws of the algebra, physics, other libraries as oracles, the fuzz, what tests
+# share, and the scripts of benchmarks/.
+BESIDE_THE_ROOMS = {"laws", "physics", "cross", "fuzz", "helpers", "benchmarks"}
 
 
 def rooms(source: Path) -> set[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import arrays
+from .arguments import mapping
 from .arrays import Array
 from .errors import InputError
 from .model.model import Model
@@ -89,6 +90,13 @@ def forces(model: Model, external: Any) -> Array | None:
             f" got {tuple(out.shape)}; robot.wrenches builds it from forces at frames"
         )
     return out
+
+
+def frame_forces(model: Model, forces: Any) -> dict[str, Array]:
+    """Forces [moment; force] on frames, each (..., 6), by what to call them; names of frames may repeat."""
+    given = mapping(forces, "forces").items()
+    named = [(getattr(frame, "name", frame), f) for frame, f in given]
+    return {f"the force on {n!r} ({i})": vector(f, 6, f"the force on {n!r}", model) for i, (n, f) in enumerate(named)}
 
 
 def shaped(model: Model, x: Any, shape: tuple[str | int, ...], what: str) -> Array:

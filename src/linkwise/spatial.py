@@ -84,6 +84,7 @@ def rotation_from_quaternion(q: Array) -> Array:
     square = x * x + y * y + z * z + w * w
     arrays.require_positive(square, always=True)
     s = 2.0 / square
+    arrays.require_positive(s)  # zero where the square is too large for a number
     return matrix(
         [
             [1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)],

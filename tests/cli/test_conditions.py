@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from command_line import process, run, without
+from patience import PATIENCE
 
 from linkwise import cli
 from linkwise import whole_files as files
@@ -334,7 +335,14 @@ LONG = {
     "bench": ["bench", "--robot", "panda", "--library", "linkwise", "--repeats", "100000", "--json", "{}/old.json"],
     "check": ["check", "humanoid", "--states", "2000"],
 }
-READY = "import sys; from linkwise.cli import main; print('ready', flush=True); sys.exit(main(sys.argv[1:]))"
+# Where the tests run in the background, or under nohup, SIGINT is ignored, and children inherit that.
+READY = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from linkwise.cli import main
+print("ready", flush=True)
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 def interrupted(argv, delay):
@@ -346,7 +354,7 @@ def interrupted(argv, delay):
             assert child.stdout.readline() == "ready\n"
             time.sleep(delay)
             child.send_signal(signal.SIGINT)
-            _, err = child.communicate(timeout=60)
+            _, err = child.communicate(timeout=PATIENCE)
         finally:
             child.kill()
     return child.returncode, err

@@ -20,7 +20,7 @@ SOURCE = Path(lw.__file__).parent
 
 
 def spinning_forces(model, q, v, drag, wind):
-    """Joint forces of a drag against each body's motion, seen from its joint: a new algorithm, as one would write it."""
+    """Joint forces of a drag against each body's motion, seen from its joint: a new algorithm, as one writes it."""
     links = evaluate(model, q)
     V = velocities(links, links.split(v))
 

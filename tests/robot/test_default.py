@@ -11,6 +11,7 @@ import pytest
 
 import linkwise as lw
 
+
 def _with_rotors():
     kinds = [lw.Revolute("z"), lw.Prismatic("x"), lw.Revolute([0.6, 0, 0.8])]
     bodies = []

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from patience import PATIENCE, eventually
 
 import linkwise as lw
 
@@ -38,9 +39,19 @@ def run(script, result, **options):
 
 def finished(process):
     try:
-        assert process.wait(120) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
+
+
+def killed_on_its_way(script, path, result):
+    """Start a run and kill it as soon as it has written its checkpoint anew; whether it had not ended before."""
+    before = path.stat().st_mtime_ns if path.exists() else None
+    process = run(script, result)
+    written = lambda: path.exists() and path.stat().st_mtime_ns != before
+    assert eventually(lambda: process.poll() is not None or written(), lambda: time.sleep(0.002))
+    process.send_signal(signal.SIGKILL)
+    return process.wait(PATIENCE) == -signal.SIGKILL
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
@@ -49,17 +60,7 @@ def test_a_killed_run_goes_on_bit_for_bit(controller, hold, duration, tmp_path):
     path = tmp_path / "run.checkpoint"
     kept = f"lw.Checkpoint({str(path)!r}, seconds=0.05)"
     script = SCRIPT.format(controller=controller, hold=hold, duration=duration, checkpoint=kept)
-    kills = 0
-    for _ in range(3):
-        process = run(script, tmp_path / "killed.npz")
-        before = path.stat().st_mtime_ns if path.exists() else None
-        until = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < until:
-            if path.exists() and path.stat().st_mtime_ns != before:
-                process.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.002)
-        kills += process.wait(30) == -signal.SIGKILL
+    kills = sum(killed_on_its_way(script, path, tmp_path / "killed.npz") for _ in range(3))
     assert kills >= 2  # killed on the way, not after its end
     finished(run(script, tmp_path / "killed.npz"))
     whole = SCRIPT.format(controller=controller, hold=hold, duration=duration, checkpoint=None)

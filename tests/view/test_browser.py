@@ -8,9 +8,9 @@ import contextlib
 import io
 import os
 import shutil
-import time
 
 import numpy as np
+import patience
 import pytest
 from motions import swing
 
@@ -36,13 +36,12 @@ HARMLESS = (
     "GPU stall due to ReadPixels",
     "Automatic fallback to software",
 )
-PATIENCE = 600.0  # seconds: the browser draws in software, on a machine that may be busy with much else
 
 
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as p:
-        made = p.chromium.launch(executable_path=BROWSER, args=FLAGS, headless=True, timeout=1000 * PATIENCE)
+        made = p.chromium.launch(executable_path=BROWSER, args=FLAGS, headless=True, timeout=1000 * patience.PATIENCE)
         yield made
         made.close()
 
@@ -51,8 +50,8 @@ def browser():
 def new_page(browser):
     """A page that keeps what is said on its console and what it asks of any network. Half the pixels draw sooner."""
     context = browser.new_context(viewport={"width": 900, "height": 560}, device_scale_factor=0.5)
-    context.set_default_timeout(1000 * PATIENCE)
     made = context.new_page()
+    made.set_default_timeout(1000 * patience.PATIENCE)
     made.complaints, made.requests = [], []
     made.on("console", lambda m: made.complaints.append(m.text) if m.type in ("error", "warning") else None)
     made.on("pageerror", lambda e: made.complaints.append(str(e)))
@@ -76,12 +75,13 @@ def share_changed(a, b):
 
 
 def eventually(page, condition):
-    until = time.perf_counter() + PATIENCE
-    while not condition():
-        if time.perf_counter() > until:
-            return False
-        page.wait_for_timeout(200)
-    return True
+    return patience.eventually(condition, lambda: page.wait_for_timeout(200))
+
+
+def stands_still(page):
+    before = scene(page)
+    page.wait_for_timeout(500)
+    return share_changed(before, scene(page)) < 0.002
 
 
 def shows_robot(page):
@@ -104,7 +104,7 @@ def live(browser):
         new_page(browser) as page,
     ):
         opened(page, viewer.url)
-        page.wait_for_timeout(1500)  # the scene fades in
+        assert eventually(page, lambda: stands_still(page))  # the scene fades in
         yield viewer, page
 
 

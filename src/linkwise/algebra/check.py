@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import flag, number, shown, whole
 from ..errors import InputError, SingularError
 from ..model.builders import chain, random_tree
 from ..model.model import Model
@@ -77,12 +78,17 @@ def check_identity(
     inverts is nearly singular: a condition above 10⁶, or a pivot D below 10⁻⁶ of its P. ``redrawn`` in the report
     counts them; :class:`SingularError` says when no robot will do.
     """
-    if trials < 1:
-        raise InputError(f"trials must be at least 1, got {trials}")
+    whole(trials, "trials", least=1)
+    whole(seed, "seed")
+    number(tolerance, "tolerance", least=0.0)
+    flag(rotors, "rotors")
     if isinstance(lhs, Rule):
         return _check_rule(lhs, trials, seed, tolerance, rotors)
     if rhs is None:
         raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
+    for side in (lhs, rhs):
+        if not callable(side):
+            raise InputError(f"each side is a function of the operators, or an expression, got {shown(side)}")
     given = [x.binding.things for x in (lhs, rhs) if isinstance(x, Operator)]
     if any(isinstance(t, Blocks) for things in given for t in things):
         raise InputError(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .. import inputs
+from .. import arguments, inputs
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..model.model import Model
 from . import thresholds
@@ -70,8 +70,8 @@ class Job:
 
 def leave_as_it_is(job: Job) -> str | None:
     """NumPy and JAX run the function itself."""
-    if job.target not in TARGETS:
-        raise InputError(f"target must be one of {', '.join(TARGETS)}, got {job.target!r}")
+    if not isinstance(job.target, str) or job.target not in TARGETS:
+        raise InputError(f"target must be one of {', '.join(TARGETS)}, got {arguments.shown(job.target)}")
     if job.target == "numpy":
         job.finish(RunAsItIs(job.call, job.robot))
     elif job.target == "jax":
@@ -218,7 +218,7 @@ def method_job(
 def method_named(cls: type, name: str) -> Any:
     """The method of the catalogue of this name, or an error that says which there are."""
     known = catalogue(cls)
-    if name not in known:
+    if arguments.word(name, "the name of a function") not in known:
         meant = did_you_mean(name, known) or f"choose from {', '.join(known)}"
         raise UnknownNameError(f"no function {name!r} to compile; {meant}")
     return getattr(cls, name)
@@ -240,9 +240,13 @@ def compile_function(
     ``dtype``) or "numpy".
     ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs.
     """
+    if not isinstance(robot, Model):
+        raise InputError(f"code is compiled for a robot, got {arguments.shown(robot)}")
+    if not callable(function):
+        raise InputError(f"what is compiled is a function of (robot, q, …), got {arguments.shown(function)}")
     name = getattr(function, "__name__", "function")
     job = Job(robot, name, function, tuple(argument_names(function)), sizes=sizes or {}, target=target, dtype=dtype)
-    job.parameters = tuple(parameters)
+    job.parameters = tuple(arguments.names(parameters, "parameters"))
     options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
     return made(compile_job(job), compile_function, function, robot, **options)
 

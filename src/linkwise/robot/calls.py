@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import shown
 from ..arrays import Array
 from ..errors import InputError, UnknownNameError
 from ..model.model import Model
@@ -17,8 +18,8 @@ from .code_store import HasCode
 
 def choose(methods: Mapping[str, Any], name: str, what: str) -> Any:
     """The method of this name, or an error that lists those there are."""
-    if name not in methods:
-        raise UnknownNameError(f"no {what} is named {name!r}; choose from {', '.join(methods)}")
+    if not isinstance(name, str) or name not in methods:
+        raise UnknownNameError(f"no {what} is named {shown(name)}; choose from {', '.join(methods)}")
     return methods[name]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
+from ..arguments import flag, number
 from ..arrays import Array
 from ..dynamics.diagonal import articulated_rates, curvature
 from ..dynamics.diagonal import as_printed as diagonal_printed
@@ -35,22 +36,22 @@ class Diagonalized(Calls):
     @compiled(q="nq", v="nv", joint_space=True)
     def total_rates(self, q: Any, v: Any, *, normalized: bool = True) -> Array:
         """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""
-        return self._call(diagonal.total_rates, 1, q, normalized, v=v)
+        return self._call(diagonal.total_rates, 1, q, flag(normalized, "normalized"), v=v)
 
     @compiled(q="nq", nu="nv", joint_space=True)
     def joint_rates(self, q: Any, nu: Any, *, normalized: bool = True) -> Array:
         """v = ℓ*ν, (..., nv) [rad/s, m/s]: joint rates from total rates ν, or from ξ (DD Table 2)."""
-        return self._call(diagonal.joint_rates, 1, q, normalized, nu=nu)
+        return self._call(diagonal.joint_rates, 1, q, flag(normalized, "normalized"), nu=nu)
 
     @compiled(q="nq", tau="nv", joint_space=True)
     def working_forces(self, q: Any, tau: Any, *, normalized: bool = True) -> Array:
         """ε = ℓτ, (..., nv) [√J/s]: the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
-        return self._call(diagonal.working_forces, 1, q, normalized, tau=tau)
+        return self._call(diagonal.working_forces, 1, q, flag(normalized, "normalized"), tau=tau)
 
     @compiled(q="nq", eps="nv", joint_space=True)
     def joint_forces(self, q: Any, eps: Any, *, normalized: bool = True) -> Array:
         """τ = mε, (..., nv) [N m, N]: joint forces from working forces ε, or from κ (DD Table 3)."""
-        return self._call(diagonal.joint_forces, 1, q, normalized, eps=eps)
+        return self._call(diagonal.joint_forces, 1, q, flag(normalized, "normalized"), eps=eps)
 
     @compiled(q="nq", nu="nv", joint_space=True)
     def diagonal_coriolis(self, q: Any, nu: Any, *, method: str = "general", normalized: bool = True) -> Array:
@@ -60,7 +61,7 @@ class Diagonalized(Calls):
         Lemma 7.3) and "recursive" (DD Algorithm 7.1, (7.10)).
         """
         run = choose(DIAGONAL_CORIOLIS_METHODS, method, "method for the diagonal Coriolis term")
-        return self._call(run, 1, q, normalized, nu=nu)
+        return self._call(run, 1, q, flag(normalized, "normalized"), nu=nu)
 
     @compiled(q="nq", nu="nv", tau="nv", external=("bodies", 6), joint_space=True)
     def diagonal_dynamics(
@@ -76,7 +77,7 @@ class Diagonalized(Calls):
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("nu", nu), ("tau", tau))}
         batch, values, f = self._joined_with(f, checked)
-        v, rate = run(self, *values, normalized, f)
+        v, rate = run(self, *values, flag(normalized, "normalized"), f)
         return inputs.fit(v, batch, 1), inputs.fit(rate, batch, 1)
 
     @compiled(q="nq", joint_space=True)
@@ -119,4 +120,4 @@ class Diagonalized(Calls):
         q = self.random_configuration(0, (5,)) if q is None else inputs.configuration(self, q)
         if not np.isfinite(q).all():
             raise InputError("q has entries that are not finite: there is no curvature to look at")
-        return curvature.is_flat(self, q, tolerance)
+        return curvature.is_flat(self, q, number(tolerance, "tolerance", least=0.0))

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
+from ..arguments import shown
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError
 from ..symbols.creation import by_plain_arrays
@@ -68,10 +69,8 @@ def compiled(
             return quick(*args)
 
         def checked(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
-            if (target or default_target()) == "numpy":
+            if _chosen(target) == "numpy":
                 return by_plain_arrays(method, self, *args, **named)
-            if target not in (None, "cpu"):
-                raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; robot.compile has others')
             given = dict(zip(positional, args)) | named
             proper = len(given) == len(args) + len(named) and given.keys() <= known
             found = _arrays(given, shapes) if proper else None
@@ -111,6 +110,14 @@ def default_target() -> str:
     if chosen not in TARGETS:
         raise InputError(f'LINKWISE_TARGET must be "cpu" or "numpy", got {chosen!r}')
     return chosen
+
+
+def _chosen(target: Any) -> str:
+    if target is None:
+        return default_target()
+    if not isinstance(target, str) or target not in TARGETS:
+        raise InputError(f'target is "cpu" or "numpy" here, got {shown(target)}; robot.compile has others')
+    return target
 
 
 def _arrays(given: dict[str, Any], array_names: Iterable[str]) -> dict[str, np.ndarray] | None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import flag, names
 from ..arrays import Array
 from ..codegen import thresholds
 from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, momentum, operational
@@ -109,7 +110,7 @@ class Robot(Linearized, Diagonalized):
 
         Without gravity; in world axes or, with axes="local", in the frame's own.
         """
-        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, spatial, v=v, a=a)
+        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, flag(spatial, "spatial"), v=v, a=a)
 
     @compiled(q="nq")
     def jacobian(self, q: Any, frame: Any, *, axes: str = "world") -> Array:
@@ -192,10 +193,7 @@ class Robot(Linearized, Diagonalized):
     def wrenches(self, q: Any, forces: Mapping[Any, Any]) -> Array:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
         q = inputs.configuration(self, q)
-        names = [getattr(frame, "name", frame) for frame in forces]
-        checked = [inputs.vector(f, 6, f"the force on {n!r}", self) for n, f in zip(names, forces.values())]
-        named = {f"the force on {n!r} ({i})": x for i, (n, x) in enumerate(zip(names, checked))}  # names may repeat
-        batch, values = inputs.together(self, q=q, **named)
+        batch, values = inputs.together(self, q=q, **inputs.frame_forces(self, forces))
         from ..dynamics.links import evaluate
 
         links = evaluate(self, values[0])
@@ -221,8 +219,9 @@ class Robot(Linearized, Diagonalized):
         and "rows" carries each row outward, which take fewer operations. The default is what suits: where it is
         compiled, one of the latter two.
         """
-        chosen = method or (mass_inverse.quickest(self, thresholds.ROWS_FROM) if arrays.is_symbolic(q) else "columns")
-        return self._call(choose(mass_inverse.METHODS, chosen, "method for the inverse mass matrix"), 2, q)
+        if method is None:
+            method = mass_inverse.quickest(self, thresholds.ROWS_FROM) if arrays.is_symbolic(q) else "columns"
+        return self._call(choose(mass_inverse.METHODS, method, "method for the inverse mass matrix"), 2, q)
 
     @compiled(q="nq", x="nv", joint_space=True, rolls=True)
     def mass_times(self, q: Any, x: Any) -> Array:
@@ -458,7 +457,8 @@ class Robot(Linearized, Diagonalized):
         from ..codegen.pipeline import compile_job, method_job, method_named
         from ..codegen.runtime.remade import made
 
-        options = {"target": target, "dtype": dtype, "parameters": tuple(parameters), "rolled": rolled}
+        kept = tuple(names(parameters, "parameters"))
+        options = {"target": target, "dtype": dtype, "parameters": kept, "rolled": rolled}
         job = method_job(self, method_named(type(self), name), None, fixed, **options)
         return made(compile_job(job), self.compile, name, **options, **fixed)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import number
 from ..arrays import Array
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
@@ -32,8 +33,8 @@ class Event:
 
     def __post_init__(self) -> None:
         takes_robot("an event", self.function)  # refused at once where it is not clear
-        if not (isinstance(self.tolerance, (int, float)) and self.tolerance > 0):
-            raise InputError(f"the tolerance of an event must be positive, got {self.tolerance!r}")
+        number(self.tolerance, "the tolerance of an event", above=0.0)
+        number(self.direction, "the direction of an event")
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 

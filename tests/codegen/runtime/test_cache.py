@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import linkwise as lw
 from linkwise.codegen.runtime import disk_cache as cache
@@ -89,7 +90,7 @@ def test_two_processes_fill_one_cache(folder):
         "print(repr(k(r.neutral(), np.ones(6), np.ones(6)).tolist()))\n"
     )
     runs = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    answers = {run.communicate(timeout=120)[0] for run in runs}
+    answers = {run.communicate(timeout=PATIENCE)[0] for run in runs}
     assert len(answers) == 1 and all(run.returncode == 0 for run in runs)
     assert len(list(folder.glob("*.o"))) == 1 and not list(folder.glob("*.part"))
 

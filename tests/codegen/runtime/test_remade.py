@@ -11,6 +11,7 @@ import sys
 import cloudpickle
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import linkwise as lw
 from linkwise.codegen.program.trace import trace
@@ -138,5 +139,5 @@ def test_workers_take_methods_and_kernels(start, tmp_path):
     """In a program of its own: what cannot be loaded in a worker would leave it waiting for ever."""
     program = tmp_path / "workers.py"
     program.write_text(WORKERS)
-    run = subprocess.run([sys.executable, program, start], capture_output=True, text=True, timeout=600)
+    run = subprocess.run([sys.executable, program, start], capture_output=True, text=True, timeout=PATIENCE)
     assert run.stdout == "done\n", run.stderr

@@ -18,12 +18,11 @@ from xml.parsers import expat
 import numpy as np
 
 from ...errors import FileError
+from ..inertia import LARGEST
 
 MAX_DEPTH = 200  # robot files nest to ten or so; deeper ones are not robot files
 
 MAX_BYTES = 2**28  # of a robot file; a device would never end
-
-LARGEST = 1e100  # beyond this, products of a few numbers overflow
 
 # Each alternative can match in one way only, so long runs of digits cannot make the matching slow.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

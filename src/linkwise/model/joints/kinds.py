@@ -28,7 +28,7 @@ from ...spatial import (
     turn_about,
 )
 from ...values import ByValue, fixed
-from ..inertia import as_vector
+from ..inertia import as_number, as_vector
 from .exponential import screw_exp, screw_log
 
 _NAMED_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
@@ -40,7 +40,10 @@ def unit_axis(axis: Any, what: str = "the joint axis") -> np.ndarray:
         if axis not in _NAMED_AXES:
             raise ModelError(f"{what} must be one of {', '.join(_NAMED_AXES)} or three numbers, got {axis!r}")
         axis = _NAMED_AXES[axis]
-    vector = as_vector(axis, what)
+    vector = as_vector(axis, what, most=np.inf)
+    largest = float(np.abs(vector).max())
+    if largest > 1e100:  # its square would be too large; only the direction counts
+        vector = vector / largest
     length = float(np.linalg.norm(vector))
     if length < 1e-12:
         raise ModelError(f"{what} is zero; give it a direction")
@@ -159,8 +162,7 @@ class Helical(JointKind):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis))
-        if not np.isfinite(self.pitch):
-            raise ModelError(f"the pitch of a helical joint must be finite, got {self.pitch}")
+        object.__setattr__(self, "pitch", as_number(self.pitch, "the pitch of a helical joint"))
         self._set(1, _columns([*self.axis, *(self.pitch * self.axis)]))
 
     def transform(self, q: Array) -> Transform:
@@ -453,8 +455,13 @@ def _quaternion_rate(q: Array, w: Array) -> Array:
 
 
 def _quaternion_error(q: np.ndarray) -> str | None:
-    if (np.abs(q).max(axis=-1) == 0).any():
+    largest = np.abs(q).max(axis=-1)
+    if (largest == 0).any():
         return "has a quaternion of zero length; a unit quaternion is (x, y, z, w) = (0, 0, 0, 1), say"
+    limits = np.finfo(q.dtype)
+    odd = (largest < 2.0 * np.sqrt(limits.tiny)) | ((largest > 0.25 * np.sqrt(limits.max)) & np.isfinite(largest))
+    if odd.any():
+        return f"has a quaternion of length about {largest[odd].flat[0]:.0e}, too far from 1; divide it by its length"
     return None
 
 
