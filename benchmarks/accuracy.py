@@ -22,9 +22,8 @@ from linkwise.bench.cases import ARGUMENTS, Case, robot_of, stacked
 from linkwise.bench.cases import states as states_of
 from linkwise.bench.machine import describe, machine
 from linkwise.bench.peers import pinocchio
-from linkwise.codegen.pipeline import compile_for_calls, compile_function
+from linkwise.codegen.pipeline import compile_function, compile_job, method_job
 from linkwise.errors import LinkwiseError
-from linkwise.inputs import length
 from linkwise.interop.availability import NotHere
 from linkwise.model.model import BodyConstants
 from linkwise.robot.make import load
@@ -94,8 +93,7 @@ def arguments(robot: Robot, case: Case) -> tuple[list[np.ndarray], dict[str, Any
 def is_compiled(robot: Robot, function: str, fixed: dict[str, Any]) -> bool:
     """Whether a call runs as machine code; matrices of long chains run on NumPy."""
     method = getattr(type(robot), function)
-    names = tuple(n for n in method.array_names if n != "external")
-    return compile_for_calls(robot, method.plain, names, fixed) is not None
+    return compile_job(method_job(robot, method, None, fixed, patient=False)) is not None
 
 
 def measured(robot_name: str, function: str, batch: int = STATES) -> Errors:
@@ -179,7 +177,7 @@ def ulps(largest: float, dtype: Any, samples: int = 200_000) -> tuple[float, flo
     rng = np.random.default_rng(0)
     quarters = np.round(rng.uniform(-largest, largest, samples // 2) / (np.pi / 2)) * (np.pi / 2)
     x = np.concatenate([rng.uniform(-largest, largest, samples // 2), quarters]).astype(dtype)[:, None]
-    found = kernel(np.zeros((1, length(robot, "q")), dtype), x)
+    found = kernel(np.zeros((1, robot.nq), dtype), x)
     exact = np.sin(x.astype(WIDE)), np.cos(x.astype(WIDE))
     places = (np.spacing(np.abs(e).astype(dtype)) for e in exact)
     sine, cosine = (float((np.abs(f - e) / place).max()) for f, e, place in zip(found, exact, places))

@@ -17,7 +17,7 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.bench.machine import one_core
-from linkwise.codegen.rolled.program import PER_PAIR
+from linkwise.codegen.facts import catalogue
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     one_core()
     print(f"{'links':>5}  {'function':<20}{'straight line':>26}{'loops':>26}   ns per state, operations, first call")
     for n in asked.links:
-        for name in PER_PAIR:
+        for name in (name for name, facts in catalogue(lw.Robot).items() if facts.per_pair):
             compare(lw.chain(n, seed=0), name, asked)
 
 

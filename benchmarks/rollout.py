@@ -32,7 +32,7 @@ STEP = 1e-3
 
 def linkwise_runs(robot: lw.Robot, q: np.ndarray, v: np.ndarray, steps: int, method: str) -> Any:
     def run() -> lw.Trajectory:
-        return lw.rollout(robot, q, v, steps=steps, step=STEP, method=method, threads=1, target="cpu")
+        return lw.simulate(robot, q, v, steps=steps, step=STEP, method=method, threads=1, target="cpu")
 
     return run
 
@@ -69,9 +69,9 @@ def measure(arguments: argparse.Namespace) -> int:
     q, v = robot.random_configuration(rng, arguments.batch), rng.normal(size=(arguments.batch, 7))
     work = {
         "mujoco.rollout, RK4": mujoco_runs(robot, q, v, arguments.steps),
-        "linkwise, rk4": linkwise_runs(robot, q, v, arguments.steps, "rk4"),
+        "linkwise, rk4": linkwise_runs(robot, q, v, arguments.steps, "runge_kutta_4"),
         "linkwise, variational": linkwise_runs(robot, q, v, arguments.steps, "variational"),
-        "linkwise, semi_implicit": linkwise_runs(robot, q, v, arguments.steps, "semi_implicit"),
+        "linkwise, semi_implicit": linkwise_runs(robot, q, v, arguments.steps, "semi_implicit_euler"),
     }
     here, there = work["linkwise, rk4"](), work["mujoco.rollout, RK4"]()
     error = max(np.abs(here.q[:, 1:] - there[:, :, 1:8]).max(), np.abs(here.v[:, 1:] - there[:, :, 8:]).max())

@@ -87,7 +87,7 @@ def swing(robot: lw.Robot, duration: float = 4.0) -> Motion:
 
 
 def live(browser: Any, motion: Motion, asked: argparse.Namespace) -> dict[str, Any]:
-    with lw.view.open(motion, browser=False, port=0, show=("looks", "axes", "center_of_mass")) as viewer:
+    with lw.view.open(motion, browser=False, port=0, show=("visuals", "axes", "center_of_mass")) as viewer:
         messages, times = counted(viewer.server), []
         for t in np.linspace(0, motion.duration, 90):
             begun = time.perf_counter()

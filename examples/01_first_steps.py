@@ -37,5 +37,5 @@ print("\na batch of mass matrices:", robot.mass_matrix(qs).shape)
 print("tool positions of the batch:", robot.pose(qs, "tool0")[1].shape)
 
 # A picture of the arm in this pose, with its frames and the axes of its joints.
-lw.view.save("first_steps.png", q, robot, show=("looks", "frames", "axes"))
+lw.view.save("first_steps.png", q, robot, show=("visuals", "frames", "axes"))
 print("\nfirst_steps.png written")

@@ -55,5 +55,5 @@ except lw.ModelError as e:
 
 # Let it go, and look at it.
 swing = lw.simulate(robot, q, v, duration=1.5, step=0.002)
-lw.view.save("oddity.gif", swing, show=("looks", "center_of_mass", "trace"), size=(320, 240), rate=12)
+lw.view.save("oddity.gif", swing, show=("visuals", "center_of_mass", "trace"), size=(320, 240), rate=12)
 print(f"\nenergy kept to {abs(swing.energy.drift).max():.0e} J; oddity.gif written")

@@ -8,7 +8,6 @@ import time
 import numpy as np
 
 import linkwise as lw
-from linkwise.simulation.diagonal_motion import motion, rate_coordinates
 
 SYMBOL = {"joint": "v", "total": "ν", "unnormalized": "ξ"}
 # coordinates, step, evaluations of the state derivative per step (the outward sweep that semi-implicit Euler adds in
@@ -45,19 +44,17 @@ def nanoseconds(kernel, arguments):
     return 1e9 * best / len(arguments[0])
 
 
-def operations(robot, coordinates):
-    """Exact counts for one state derivative."""
+def derivative(robot, coordinates):
+    """The state derivative of these coordinates, compiled."""
     if coordinates == "joint":
-        return robot.compile("forward_dynamics").operations.total
-    return robot.compile("diagonal_dynamics", normalized=coordinates == "total").operations.total
+        return robot.compile("forward_dynamics")
+    return robot.compile("diagonal_dynamics", normalized=coordinates == "total")
 
 
 def energy_error(robot, q, v, coordinates, method, h, steps):
     """Median over the batch of the largest energy error, relative to the largest kinetic energy."""
-    found = motion(robot, q, v, h, steps, coordinates=coordinates, method=method)
-    kinetic, potential = robot.energy(found.q, found.v)
-    total = kinetic + potential
-    return np.median(np.abs(total - total[0]).max(axis=0) / kinetic.max(axis=0))
+    account = lw.simulate(robot, q, v, step=h, steps=steps, coordinates=coordinates, method=method).energy
+    return np.median(np.abs(account.drift).max(axis=-1) / account.kinetic.max(axis=-1))
 
 
 robots = {name: lw.load(name) for name in ("double_pendulum", "ur5", "quadruped")}
@@ -67,18 +64,18 @@ for name, robot in robots.items():
     rng = np.random.default_rng(0)
     states = (robot.random_configuration(rng, (8192,)), *rng.normal(size=(2, 8192, robot.nv)))
     print(f"\n{name}: {robot.nv} degrees of freedom. One state derivative costs")
-    cost, spent, compiled = {}, {}, {}
+    cost, spent = {}, {}
     for coordinates, symbol in SYMBOL.items():
-        compiled[coordinates] = rate_coordinates(robot, coordinates, compiled=True)
-        cost[coordinates] = operations(robot, coordinates)
-        spent[coordinates] = nanoseconds(compiled[coordinates].derivative, states)
+        kernel = derivative(robot, coordinates)
+        cost[coordinates] = kernel.operations.total
+        spent[coordinates] = nanoseconds(kernel, states)
         print(f"  in {symbol}: {cost[coordinates]:6d} operations, {spent[coordinates]:5.0f} ns")
 
     q, v = states[0][:32], states[1][:32]
     print(f"  {'':<26}{'per step':^22}" + "energy error / kinetic energy in 0.24 s".rjust(14 * len(STEPS)))
     print(f"  {'':<26}{'operations':>12}{'ns':>10}" + "".join(f"{1e3 * h:>9.0f} ms" for h, _ in STEPS))
     for coordinates, method, evaluations in RUNS:
-        errors = [energy_error(robot, q, v, compiled[coordinates], method, h, n) for h, n in STEPS]
+        errors = [energy_error(robot, q, v, coordinates, method, h, n) for h, n in STEPS]
         results[name, coordinates, method] = (evaluations * cost[coordinates], errors)
         price = f"{evaluations * cost[coordinates]:12d}{evaluations * spent[coordinates]:10.0f}"
         print(f"    {SYMBOL[coordinates]}  {method:<21}{price}" + "".join(f"{e:12.1e}" for e in errors))
@@ -86,9 +83,8 @@ for name, robot in robots.items():
 # ½ν*ν is the kinetic energy, so a step that only turns ν keeps it exactly, whatever the step.
 robot = robots["ur5 without gravity"]
 q, v = robot.random_configuration(1), np.ones(robot.nv)
-turning = rate_coordinates(robot, "total", compiled=True)
-kept = motion(robot, q, v, 0.1, 100, coordinates=turning, method="rotation_midpoint")
-energy = 0.5 * (kept.w**2).sum(axis=-1)
+kept = lw.simulate(robot, q, v, step=0.1, steps=100, coordinates="total", method="rotation_midpoint")
+energy = kept.energy.kinetic
 print(f"\n10 s at steps of 100 ms without gravity, turning ν: energy constant to {np.ptp(energy) / energy[0]:.0e}")
 
 try:

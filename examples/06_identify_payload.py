@@ -57,7 +57,8 @@ base = arm.base_parameters()
 print(f"of the arm's {arm.inertial_parameters.size} parameters, motion can tell {len(base.columns)} combinations apart")
 
 # How much does the payload matter for where the arm goes? Sensitivity of a free fall to its mass.
-fall = arm.trajectory_sensitivity(q[0], np.zeros(7), np.zeros((20, 7)), step=0.005, columns=[60], method="rk4")
+options = {"step": 0.005, "columns": [60], "method": "runge_kutta_4"}
+fall = lw.trajectory_sensitivity(arm, q[0], tau=np.zeros((20, 7)), **options)
 print(f"after 0.1 s of free fall, 1 kg at the last joint's origin changes q by {np.abs(fall.dq[-1]).max():.2e} rad")
 
 figure = Figure(figsize=(10, 3.6), layout="constrained")

@@ -15,7 +15,6 @@ from linkwise.control import (
     OperationalSpace,
     PDGravity,
     RateFeedback,
-    closed_loop,
 )
 
 robot = lw.load("panda")
@@ -47,13 +46,13 @@ v0 = rng.normal(size=(8, 7))
 print(f"{'to rest in 1 s':<28}{'kinetic energy left':>20}{'effort [N m]':>14}{'operations':>12}")
 energies = {}
 for name, law in rest.items():
-    run = closed_loop(robot, law, home, v0, duration=1.0, step=step)
+    run = lw.simulate(robot, home, v0, law, duration=1.0, step=step)
     energies[name] = robot.kinetic_energy(run.q, run.v)
-    left = (energies[name][-1] / energies[name][0]).max()
+    left = (energies[name][:, -1] / energies[name][:, 0]).max()
     print(f"{name:<28}{left:20.1e}{effort(run):14.2f}{law.compile().operations.total:12d}")
     if isinstance(law, RateFeedback):
-        assert (np.diff(run.lyapunov, axis=0) < 0).all()
-        off = np.abs(energies[name] / energies[name][0] - np.exp(-2 * c * run.t)[:, None]).max()
+        assert (np.diff(run.along(law.lyapunov)) < 0).all()
+        off = np.abs(energies[name] / energies[name][:, :1] - np.exp(-2 * c * run.time)).max()
         print(f"{'':<28}the kinetic energy is e^(−2ct) to {off:.0e}")
 
 # --- to a pose ----------------------------------------------------------------------------------------
@@ -66,18 +65,19 @@ reach = {
 }
 print(f"\n{'to a pose':<20}{'within 1 cm after':>18}{'left at 5 s':>14}{'effort':>9}{'peak':>8}", end="")
 print(f"{'operations':>12}{'with 1 kg unknown':>20}")
-runs = {}
+runs, falling = {}, {}
 for name, law in reach.items():
-    run = runs[name] = closed_loop(robot, law, home, duration=5.0, step=step)
+    run = runs[name] = lw.simulate(robot, home, controller=law, duration=5.0, step=step)
     error = np.linalg.norm(robot.pose(run.q, tip)[1] - p, axis=-1)
-    heavy = closed_loop(loaded, law, home, duration=5.0, step=step)
+    heavy = lw.simulate(loaded, home, controller=law, duration=5.0, step=step)
     off = np.linalg.norm(robot.pose(heavy.q[-1], tip)[1] - p)
-    settled = run.t[np.flatnonzero(error > 0.01)[-1] + 1] if error[-1] < 0.01 else np.inf
+    settled = run.time[np.flatnonzero(error > 0.01)[-1] + 1] if error[-1] < 0.01 else np.inf
     peak = np.abs(run.tau - robot.gravity_force(run.q)).max()
     print(f"{name:<20}{settled:16.2f} s{1e3 * error[-1]:11.2g} mm{effort(run):9.2f}{peak:8.1f}"
           f"{law.compile().operations.total:12d}{1e3 * off:17.0f} mm")  # fmt: skip
-    V = run.lyapunov
-    assert V is None or (np.diff(V) <= 1e-12 * V[0]).all()
+    if hasattr(law, "lyapunov"):
+        V = falling[name] = run.along(law.lyapunov)
+        assert (np.diff(V) <= 1e-12 * V[0]).all()
 
 # --- picture ------------------------------------------------------------------------------------------
 
@@ -85,17 +85,17 @@ figure = Figure(figsize=(11, 3.8), layout="constrained")
 FigureCanvasAgg(figure)
 axes = figure.subplots(1, 3)
 for i, (name, energy) in enumerate(energies.items()):
-    t = step * np.arange(len(energy))
-    axes[0].semilogy(t, energy / energy[0], color=f"C{i}", lw=0.8, zorder=3 - i)
+    t = step * np.arange(energy.shape[-1])
+    axes[0].semilogy(t, (energy / energy[:, :1]).T, color=f"C{i}", lw=0.8, zorder=3 - i)
     axes[0].plot([], color=f"C{i}", label=name)
 axes[0].set(xlabel="t [s]", ylabel="kinetic energy / at the start", title="to rest, eight motions")
 axes[0].legend(fontsize=8)
 for i, (name, run) in enumerate(runs.items()):
     error = np.linalg.norm(robot.pose(run.q, tip)[1] - p, axis=-1)
     style = {"color": f"C{i}", "ls": "--" if name == "computed torque" else "-"}  # it lies on operational space
-    axes[1].semilogy(run.t, np.maximum(error, 1e-7), label=name, **style)
-    if run.lyapunov is not None:
-        axes[2].semilogy(run.t, np.maximum(run.lyapunov / run.lyapunov[0], 1e-13), label=name, **style)
+    axes[1].semilogy(run.time, np.maximum(error, 1e-7), label=name, **style)
+    if name in falling:
+        axes[2].semilogy(run.time, np.maximum(falling[name] / falling[name][0], 1e-13), label=name, **style)
 axes[1].set(xlabel="t [s]", ylabel="distance from the goal [m]", title="to a pose", ylim=(3e-7, 0.5), xlim=(0, 5))
 axes[1].legend(fontsize=8)
 axes[2].set(xlabel="t [s]", ylabel="V / at the start", title="Lyapunov functions", ylim=(3e-13, 3), xlim=(0, 5))

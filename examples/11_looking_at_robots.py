@@ -30,8 +30,8 @@ q, v = np.moveaxis(np.array(states), 1, 0)
 motion = lw.view.Motion(robot, STEP * np.arange(STEPS + 1), q, v, tau=-DAMPING * v)
 
 print("things to draw:", len(lw.view.Scene(robot).pieces), "| plotted beside it:", ", ".join(motion.channels))
-print(lw.view.save("arm.png", motion, time=0.5, show=("looks", "axes", "center_of_mass", "joint_forces")))
-print(lw.view.save("arm.gif", motion, show=("looks", "trace"), size=(240, 180), rate=10))
+print(lw.view.save("arm.png", motion, time=0.5, show=("visuals", "axes", "center_of_mass", "joint_forces")))
+print(lw.view.save("arm.gif", motion, show=("visuals", "trace"), size=(240, 180), rate=10))
 for name, plot in (("joints.png", lw.plots.joints), ("energy.png", lw.plots.energy)):
     plot(motion).savefig(name)
     print(name)

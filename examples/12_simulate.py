@@ -1,4 +1,4 @@
-"""Ten seconds of a free-swinging 7-joint arm at 1 ms: energy under three integrators, and the books of a braked arm.
+"""Ten seconds of a free-swinging 7-joint arm at 1 ms: three integrators, and the energies of a braked arm.
 
 Writes simulate.png where matplotlib is installed.
 """
@@ -15,7 +15,7 @@ q, v = robot.random_configuration(rng), rng.normal(size=7)
 
 print("10 s of free swinging at 1 ms, 10 000 steps of one state:")
 free = {}
-for method in ("semi_implicit", "rk4", "variational"):
+for method in ("semi_implicit_euler", "runge_kutta_4", "variational"):
     lw.simulate(robot, q, v, duration=0.01, method=method)  # compiles
     start = time.perf_counter()
     free[method] = lw.simulate(robot, q, v, duration=10.0, step=1e-3, method=method)
@@ -23,7 +23,7 @@ for method in ("semi_implicit", "rk4", "variational"):
     error = free[method].energy.drift
     seconds = error[1:].reshape(10, 1000)
     print(
-        f"  {method:<14} {1e3 * spent:4.0f} ms; energy error at most {np.abs(error).max():7.1e} J,"
+        f"  {method:<20} {1e3 * spent:4.0f} ms; energy error at most {np.abs(error).max():7.1e} J,"
         f" mean in the first second {seconds[0].mean():8.1e} J, in the last {seconds[-1].mean():8.1e} J"
     )
 
@@ -43,9 +43,9 @@ hits = lw.simulate(robot, q, v, brake, duration=5.0, damping=0.5, events=touch).
 print("\nthe tool passes 0.3 m at", ", ".join(f"{h.time:.6f} s" for h in hits[:4]) or "no time")
 
 many = robot.random_configuration(1, 4096)
-lw.rollout(robot, many, steps=1)
+lw.simulate(robot, many, steps=1)
 start = time.perf_counter()
-lw.rollout(robot, many, steps=100, threads=1)
+lw.simulate(robot, many, steps=100, threads=1)
 spent = time.perf_counter() - start
 print(f"\n4096 arms, 100 steps of RK4 on one core: {spent:.2f} s, {1e9 * spent / 409600:.0f} ns per state and step")
 
@@ -64,11 +64,11 @@ else:
         )
     left.set(title="free swinging: energy error", xlabel="time [s]", ylabel="|energy − start| [J]")
     left.legend(loc="lower right", fontsize=8)
-    books = braked.energy
+    account = braked.energy
     for name in ("kinetic", "potential", "work", "dissipated", "stops"):
-        right.plot(braked.time, getattr(books, name) - (name == "potential") * books.potential[0], label=name)
-    right.plot(braked.time, books.drift, "k:", label="drift")
-    right.set(title="braked: energy books (potential from its start)", xlabel="time [s]", ylabel="energy [J]")
+        right.plot(braked.time, getattr(account, name) - (name == "potential") * account.potential[0], label=name)
+    right.plot(braked.time, account.drift, "k:", label="drift")
+    right.set(title="braked: energy account (potential from its start)", xlabel="time [s]", ylabel="energy [J]")
     right.legend(fontsize=8)
     for ax in (left, right):
         ax.grid(alpha=0.3)

@@ -41,5 +41,5 @@ print("resumed, bit for bit the same:", np.array_equal(resumed.q, pushed.q))
 Path("push.checkpoint").unlink()
 
 lw.plots.energy(pushed).savefig("push_energy.png")
-lw.view.save("push.gif", pushed, show=("looks", "external", "trace"), size=(320, 240), rate=12)
+lw.view.save("push.gif", pushed, show=("visuals", "external", "trace"), size=(320, 240), rate=12)
 print("push_energy.png and push.gif written")

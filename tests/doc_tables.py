@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import linkwise as lw
 from linkwise import control
+from linkwise.algebra.motion import MotionLeaves
+from linkwise.algebra.operators import OPERATOR_NAMES
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.c import CSource
+from linkwise.robot.closed import ClosedRobot
+from linkwise.symbols.elementwise import ENTRIES
+from linkwise.symbols.functions import AS_NUMPY_DOES, FUNCTIONS
+from rooms import room_table, rooms_within_table
 
 # --- the papers' identities ------------------------------------------------------------------------------
 
@@ -39,17 +45,13 @@ def leaf_table(kind: str) -> str:
     robot = lw.chain(2)
     x = [0.1, 0.2]
     op = robot.operators(x, v=x, a=x)
-    moving = set(type(op).__mro__[1].__dict__)
     rows = ["| name | prints as | takes → gives | structure | what it is |", "|---|---|---|---|---|"]
-    for cls in type(op).__mro__[:2]:
-        for name, member in cls.__dict__.items():
-            getter = getattr(member, "func", None) or getattr(member, "fget", None)
-            is_leaf = getter is not None and getter.__annotations__.get("return") == "Operator"
-            if name.startswith("_") or not is_leaf or (name in moving) != (kind == "moving"):
-                continue
-            leaf = getattr(op, name)
-            spaces = f"{leaf.cols.kind} → {leaf.rows.kind}"
-            rows.append(f"| `op.{name}` | {plain(str(leaf))} | {spaces} | {leaf.structure} | {said(getter)} |")
+    for name in OPERATOR_NAMES:
+        if name.partition("_")[0] == "I" or hasattr(MotionLeaves, name) != (kind == "moving"):
+            continue
+        leaf, getter = getattr(op, name), getattr(type(op), name)
+        spaces = f"{leaf.cols.kind} → {leaf.rows.kind}"
+        rows.append(f"| `op.{name}` | {plain(str(leaf))} | {spaces} | {leaf.structure} | {said(getter)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -86,7 +88,7 @@ def call(prefix: str, name: str, member: object) -> str:
     for p in inspect.signature(member).parameters.values():
         if p.name in ("self", "cls") or p.kind is p.VAR_KEYWORD:
             continue
-        if p.name == "target" and hasattr(member, "array_names"):
+        if p.name == "target" and hasattr(member, "__wrapped__"):
             continue  # said once, above the table
         argument = f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name
         shown.append(argument if p.default is p.empty else f"{argument}={_default(p.default)}")
@@ -104,9 +106,18 @@ def _default(value: Any) -> str:
 
 def method_table() -> str:
     """Every public method and property of a robot, in the order of the source, under its headings."""
+    return _methods_of(lw.Robot.__mro__[:-1])
+
+
+def closed_table() -> str:
+    """The methods of a robot with loops that are not those of its tree."""
+    return _methods_of([ClosedRobot])
+
+
+def _methods_of(classes: Iterable[type]) -> str:
     rows: list[str] = []
     seen: set[str] = set()
-    for cls in lw.Robot.__mro__[:-1]:
+    for cls in classes:
         for heading, names in _sections(cls):
             own = [n for n in names if not n.startswith("_") and n not in seen]
             seen.update(own)
@@ -194,7 +205,7 @@ CLASSES: dict[str, tuple[str, type]] = {
     "trajectory": ("trajectory", lw.Trajectory),
 }
 
-GIVEN = {"Crossing", "EnergyBooks", "IdentityReport", "Operator", "Robot", "Rule", "Trajectory"}  # never made by hand
+GIVEN = {"Crossing", "EnergyAccount", "IdentityReport", "Operator", "Robot", "Rule", "Trajectory"}  # never made by hand
 HIDDEN = {"remembered", "run", "code", "signature", "quick_before"}  # of kernels, for linkwise itself
 
 UNSAID = {  # what members without a docstring are
@@ -211,7 +222,21 @@ UNSAID = {  # what members without a docstring are
     "source": "the text of NAME.c",
 }
 
+
+def traced_table() -> str:
+    """The functions of NumPy that can be traced."""
+    of_arrays = sorted(AS_NUMPY_DOES | FUNCTIONS.keys())
+    rows = {
+        "single numbers, and their `reduce`, `accumulate` and `outer`": sorted(f"np.{name}" for name in ENTRIES),
+        "arrays": [name for name in of_arrays if "linalg" not in name],
+        "linear algebra": [name for name in of_arrays if "linalg" in name],
+    }
+    lines = [f"| {what} | {', '.join(f'`{x}`' for x in names)} |" for what, names in rows.items()]
+    return "\n".join(["| functions of | |", "|---|---|", *lines]) + "\n"
+
+
 TABLES: dict[str, Callable[..., str]] = {
+    "closed": closed_table,
     "control": control_table,
     "leaves": leaf_table,
     "identities": identity_table,
@@ -219,4 +244,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "methods": method_table,
     "names": name_table,
     "module": module_table,
+    "rooms": room_table,
+    "rooms_within": rooms_within_table,
+    "traced": traced_table,
 }

@@ -5,13 +5,15 @@ set -eu
 cd "$(dirname "$0")/.."
 
 venv="${VENV:-.venv}"
-[ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
+[ -x "$venv/bin/python" ] || [ -d "$venv/Scripts" ] || "${PYTHON:-python3}" -m venv "$venv"
+python="$venv/bin/python"
+[ -d "$venv/Scripts" ] && python="$venv/Scripts/python.exe" # Windows
 
 # Install again only where pyproject.toml has changed since.
 stamp="$venv/.linkwise-dev"
 if [ ! -e "$stamp" ] || [ -n "$(find pyproject.toml -newer "$stamp")" ]; then
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check -e ".[dev]"
+    "$python" -m pip install -q --disable-pip-version-check -e ".[dev]"
     touch "$stamp"
 fi
 
-exec "$venv/bin/python" -m pytest -n auto "$@"
+exec "$python" -m pytest -n auto "$@"

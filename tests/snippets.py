@@ -1,6 +1,6 @@
 """Markdown that runs: Python blocks, the output beside them, and the tables made from the code.
 
-    python tests/snippets.py            check README.md and docs/*.md
+    python tests/snippets.py            check README.md, CONTRIBUTING.md and docs/*.md
     python tests/snippets.py --write    put what is printed, and the tables, into them
 
 The ```python blocks of a file run in order in one namespace and an empty folder. What a block prints must
@@ -30,7 +30,7 @@ from doc_tables import TABLES
 from linkwise.cli import main as main_of_linkwise
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"(<!-- table: (\w+)(?: (\w+))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)

@@ -12,8 +12,8 @@ import linkwise as lw
 from linkwise import control
 from snippets import PAGES, ROOT, mismatches
 
-DOCS = [p for p in PAGES if p.parent.name == "docs"]
-TEXT = {p: p.read_text(encoding="utf-8") for p in [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]}
+DOCS = [p for p in PAGES if p.name != "README.md"]
+TEXT = {p: p.read_text(encoding="utf-8") for p in [*PAGES, ROOT / "CHANGELOG.md"]}
 ALL = "\n".join(TEXT.values())
 
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 from snippets import ROOT
 
@@ -27,7 +28,7 @@ def test_script_runs(script, tmp_path):
         env=as_users_have_it,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()

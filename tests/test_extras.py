@@ -77,7 +77,7 @@ def test_linkwise_itself_needs_numpy_and_llvmlite_alone(tmp_path):
 def test_all_is_every_extra_for_users():
     listed = set(EXTRAS["all"][0].removeprefix("linkwise[").rstrip("]").split(","))
     assert listed == EXTRAS.keys() - {"all", "bench", "dev", "docs"}
-    assert {"view", "jax", "cuda", "mjcf", "cluster"} <= listed
+    assert {"view", "jax", "cuda", "mjcf"} <= listed
     assert "Darwin" in EXTRAS["cuda"][0]
 
 

@@ -1,5 +1,7 @@
 """Folders of tests are those of the source, so that the test of a file is found without searching."""
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,9 @@ from snippets import ROOT
 
 SOURCE = ROOT / "src" / "linkwise"
 TESTS = ROOT / "tests"
-# Folders of tests that are not rooms: laws of the algebra, physics, other libraries as oracles, what tests share,
-# and the scripts of benchmarks/.
-BESIDE_THE_ROOMS = {"laws", "physics", "cross", "helpers", "benchmarks"}
+# Folders of tests that are not rooms: laws of the algebra, physics, other libraries as oracles, the fuzz, what tests
+# share, and the scripts of benchmarks/.
+BESIDE_THE_ROOMS = {"laws", "physics", "cross", "fuzz", "helpers", "benchmarks"}
 
 
 def rooms(source: Path) -> set[str]:
@@ -57,3 +59,26 @@ def test_nothing_is_a_symbolic_link():
     ours = [p for folder in folders for p in (ROOT / folder).rglob("*")]
     assert len(ours) > 400
     assert not [p for p in ours if p.is_symlink()]
+
+
+def named_in(room: Path) -> list[str]:
+    """The files and rooms that the second paragraph of a room's docstring points to."""
+    said = (ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or "").split("\n\n")
+    return re.findall(r"``([a-z][a-z_0-9]*/?)``", said[1]) if len(said) > 1 else []
+
+
+READ_IN_ORDER = [
+    "algebra",
+    *("codegen", "codegen/llvm", "codegen/program", "codegen/rolled", "codegen/runtime", "codegen/sources"),
+    *("dynamics", "dynamics/diagonal", "dynamics/forward", "dynamics/linearized"),
+    *("model", "model/files", "model/joints", "robot", "symbols", "interop", "demo"),
+]
+
+
+@pytest.mark.parametrize("room", READ_IN_ORDER)
+def test_a_room_says_in_which_order_to_read_it(room):
+    """Its docstring names files, and those that it names are there."""
+    names = named_in(SOURCE / room)
+    assert names, f"{room}/__init__.py names no file to begin with"
+    there = {p.name + "/" if p.is_dir() else p.stem for p in (SOURCE / room).iterdir()}
+    assert not [x for x in names if x not in there], f"{room}/__init__.py names what is not there"

@@ -1,8 +1,10 @@
 """The wheel: everything that linkwise needs is in it, nothing else is, and what it says of itself is right."""
 
 import email
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import pytest
@@ -37,6 +39,7 @@ def test_it_holds_the_source_and_its_data(wheel):
     ours = {n for n in ours if "__pycache__" not in n}
     assert held == ours
     assert any(n.startswith("linkwise/model/robots/") for n in held) and "linkwise/bench/suites.toml" in held
+    assert "linkwise/py.typed" in held  # its types are for users, too
 
 
 def test_what_it_says_of_itself(wheel):
@@ -46,8 +49,17 @@ def test_what_it_says_of_itself(wheel):
         entry = z.read(names["entry_points.txt"]).decode()
         assert any(n.endswith("LICENSE") for n in names)
     assert said["Requires-Python"] == ">=3.11"
-    assert {f"Programming Language :: Python :: 3.{n}" for n in (11, 12, 13)} <= set(said.get_all("Classifier"))
-    assert {"all", "cluster", "cuda", "jax", "mjcf", "view"} <= set(said.get_all("Provides-Extra"))
+    assert {f"Programming Language :: Python :: 3.{n}" for n in (11, 12, 13, 14)} <= set(said.get_all("Classifier"))
+    assert {"all", "cuda", "jax", "mjcf", "view"} <= set(said.get_all("Provides-Extra"))
     assert "linkwise = linkwise.cli:main" in entry
     always = [r for r in said.get_all("Requires-Dist") if "extra ==" not in r]
     assert sorted(r.partition(">")[0] for r in always) == ["llvmlite", "numpy"]
+
+
+def test_the_version_is_said_once_and_cited():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["dynamic"] == ["version"] and "version" not in project  # hatchling reads it from the source
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited and cited[1] == lw.__version__
+    newest = re.search(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest and newest[1] == lw.__version__

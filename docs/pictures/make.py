@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import house
 import numpy as np
 import sketches
 from PIL import Image
@@ -23,7 +24,7 @@ from PIL import Image
 import linkwise as lw
 
 HERE = Path(__file__).parent
-ALL = ("looks", "axes", "center_of_mass", "joint_forces", "trace")
+ALL = ("visuals", "axes", "center_of_mass", "joint_forces", "trace")
 EXAMPLES = {
     "diagonal_coordinates.png": "05_diagonal_coordinates.py",
     "payload.png": "06_identify_payload.py",
@@ -111,16 +112,17 @@ def main() -> None:
         "costs.png": lambda name: put(name, lw.plots.costs()),
         "still.png": lambda name: lw.view.save(HERE / name, motion, show=ALL, size=(480, 360), time=0.6),
         "humanoid.png": lambda name: lw.view.save(
-            HERE / name, lw.load("humanoid"), show=("looks", "inertias", "center_of_mass"), size=(360, 360)
+            HERE / name, lw.load("humanoid"), show=("visuals", "inertias", "center_of_mass"), size=(360, 360)
         ),
         "fall.gif": lambda name: lw.view.save(
-            HERE / name, motion, show=("looks", "trace", "center_of_mass"), size=(320, 240), rate=12.0
+            HERE / name, motion, show=("visuals", "trace", "center_of_mass"), size=(320, 240), rate=12.0
         ),
         "viewer.png": lambda name: screenshot(motion),
         **dict.fromkeys(EXAMPLES, from_example),
         "two_links.png": lambda name: put(name, sketches.two_links()),
         "sweeps.png": lambda name: put(name, sketches.sweeps()),
         "patterns.png": lambda name: put(name, sketches.patterns()),
+        "rooms.svg": lambda name: (HERE / name).write_text(house.picture(), encoding="utf-8"),
     }
     for name, make in made.items():
         if not chosen or name in chosen:

@@ -16,7 +16,9 @@ from .errors import (
     NoRecursionError,
     NotAdmittedError,
     SimulationError,
+    SimulationWarning,
     SingularError,
+    SlowPathWarning,
     SpaceError,
     UnknownNameError,
     UnrollableError,
@@ -49,9 +51,13 @@ if _TYPE_CHECKING:
     from .algebra.operator import Operator
     from .algebra.rules import Rule, identities
     from .codegen.pipeline import compile_function as compile
+    from .simulation.checkpoint import Checkpoint
+    from .simulation.energy import EnergyAccount
     from .simulation.events import Crossing, Event
-    from .simulation.rollout import rollout, simulate
-    from .simulation.trajectory import EnergyBooks, Trajectory
+    from .simulation.joint_forces import Friction, Stops
+    from .simulation.sensitivity import trajectory_sensitivity
+    from .simulation.simulate import rollout, simulate
+    from .simulation.trajectory import Trajectory
     from .view import plots
 
 __version__ = "0.1.0"
@@ -59,9 +65,12 @@ __version__ = "0.1.0"
 # Imported when first used, as loading a robot and asking it something does without: name → (module, its name there).
 _LATER = {
     "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Checkpoint": ("simulation.checkpoint", "Checkpoint"),
     "Crossing": ("simulation.events", "Crossing"),
-    "EnergyBooks": ("simulation.trajectory", "EnergyBooks"),
+    "EnergyAccount": ("simulation.energy", "EnergyAccount"),
     "Event": ("simulation.events", "Event"),
+    "Friction": ("simulation.joint_forces", "Friction"),
+    "Stops": ("simulation.joint_forces", "Stops"),
     "Operator": ("algebra.operator", "Operator"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
@@ -69,8 +78,9 @@ _LATER = {
     "Trajectory": ("simulation.trajectory", "Trajectory"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),
-    "rollout": ("simulation.rollout", "rollout"),
-    "simulate": ("simulation.rollout", "simulate"),
+    "rollout": ("simulation.simulate", "rollout"),
+    "simulate": ("simulation.simulate", "simulate"),
+    "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
     "view": ("view", None),
 }
 
@@ -96,16 +106,18 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "Checkpoint",
     "ClosureError",
     "Crossing",
     "Custom",
     "Cylindrical",
-    "EnergyBooks",
+    "EnergyAccount",
     "Event",
     "FileError",
     "Fixed",
     "Frame",
     "Free",
+    "Friction",
     "Helical",
     "IdentityReport",
     "Inertia",
@@ -130,9 +142,12 @@ __all__ = [
     "Rotor",
     "Rule",
     "SimulationError",
+    "SimulationWarning",
     "SingularError",
+    "SlowPathWarning",
     "SpaceError",
     "Spherical",
+    "Stops",
     "Surface",
     "Trajectory",
     "Universal",
@@ -152,5 +167,6 @@ __all__ = [
     "rollout",
     "save_urdf",
     "simulate",
+    "trajectory_sensitivity",
     "view",
 ]

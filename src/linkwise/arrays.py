@@ -15,6 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from .errors import SingularError
+
+_PIVOT_ROUNDINGS = 16  # by which a pivot may be off, of the size of the entry that elimination began with
+
 Array = Any  # numpy.ndarray, jax.Array, cupy.ndarray, or an object array of symbolic scalars
 
 
@@ -108,10 +112,39 @@ def require_positive(x: Array, always: bool = False) -> None:
                 entry.require_positive(always)
 
 
+def require_above(x: Any, size: Any, roundings: int, on: Sequence[Any]) -> None:
+    """On symbols: have the compiled program report states where x ≤ roundings · ε · size, ε that of its precision.
+
+    It does so where a result depends on one of ``on``. Numbers are compared at once.
+    """
+    shape = np.broadcast_shapes(np.shape(x), np.shape(size), np.shape(on[0]))
+    values, sizes, *nodes = (np.broadcast_to(np.asarray(a, dtype=object), shape) for a in (x, size, *on))
+    for index in np.ndindex(shape):
+        value, against = values[index], sizes[index]
+        graph = getattr(value, "graph", None) or getattr(against, "graph", None)
+        if graph is not None:
+            graph.require_above(value, against, roundings, tuple(x[index] for x in nodes))
+        elif not value > roundings * np.finfo(float).eps * against:
+            raise SingularError('a matrix that is to be inverted is singular in every state; target="numpy" says which')
+
+
 def square_length(x: Array) -> Array:
     """x · x over the last axis, (...), an array also where x is one symbolic vector."""
     total = (x * x).sum(axis=-1)
     return np.asarray(total, dtype=object) if is_symbolic(total) else total
+
+
+def precision(like: Array) -> Any:
+    """The precision in which a robot's constants meet ``like``: float32 follows float32; all else (symbols and complex
+    numbers too) meets float64."""
+    return np.float32 if like.dtype == np.float32 else np.float64
+
+
+def constant(x: Any, like: Array) -> Any:
+    """Constants of a robot (an array, or what has a ``cast``) in the precision of ``like``."""
+    if precision(like) is np.float64:
+        return x
+    return x.cast(np.float32) if hasattr(x, "cast") else x.astype(np.float32)
 
 
 def eye(n: int, like: Array) -> Array:
@@ -219,10 +252,11 @@ def inverse_spd(x: Array) -> Array:
     if r == 0:
         return x
     if r == 1:
-        require_positive(x)
+        if is_symbolic(x):
+            require_above(x[..., 0, 0], 0.0, 0, [x[..., 0, 0]])
         return 1.0 / x
     if is_symbolic(x) or _is_extended(x):
-        return _inverse_by_ldl(x)
+        return inverse_by_ldl(x)
     return symmetric(namespace(x).linalg.inv(x))
 
 
@@ -231,7 +265,7 @@ def inverse(x: Array) -> Array:
     if x.shape[-1] <= 1:
         return inverse_spd(x)
     if is_symbolic(x):  # no pivoting on symbols: X⁻¹ = (X*X)⁻¹X* needs none
-        return _inverse_by_ldl(symmetric(transpose(x) @ x)) @ transpose(x)
+        return inverse_by_ldl(symmetric(transpose(x) @ x)) @ transpose(x)
     return namespace(x).linalg.inv(x)
 
 
@@ -245,7 +279,8 @@ def _ldl(x: Array) -> tuple[Array, list[Array]]:
         d = x[..., j, j]
         for k in range(j):
             d = d - lower[..., j, k] * lower[..., j, k] * pivots[k]
-        require_positive(np.asarray(d, dtype=x.dtype))
+        if is_symbolic(x):
+            require_above(d, x[..., j, j] if j else 0.0, _PIVOT_ROUNDINGS, [d])
         pivots.append(d)
         for i in range(j + 1, r):
             s = x[..., i, j]
@@ -255,7 +290,8 @@ def _ldl(x: Array) -> tuple[Array, list[Array]]:
     return lower, pivots
 
 
-def _inverse_by_ldl(x: Array) -> Array:
+def inverse_by_ldl(x: Array) -> Array:
+    """The inverse of a symmetric matrix (..., r, r) in scalar operations; infinite or NaN where a pivot is zero."""
     r = x.shape[-1]
     lower, pivots = _ldl(x)
     unit = np.zeros(x.shape, dtype=x.dtype)  # L⁻¹, unit lower triangular

@@ -90,3 +90,11 @@ class MissingExtraError(LinkwiseError, ImportError):
 
 class ModelWarning(UserWarning):
     """A robot file that looks odd but can be used."""
+
+
+class SimulationWarning(UserWarning):
+    """A simulation that is slower or less sure than it might be: a function called back, a checkpoint not compared."""
+
+
+class SlowPathWarning(UserWarning):
+    """Something that runs in Python or on NumPy arrays where compiled code was to be expected; says why."""

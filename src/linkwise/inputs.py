@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from . import arrays
+from .arguments import mapping
 from .arrays import Array
 from .errors import InputError
 from .model.model import Model
@@ -52,27 +54,6 @@ def vector(x: Any, length: int, what: str, model: Model) -> Array:
     return out
 
 
-# Arguments by name: how many numbers each has for one state.
-_LENGTHS: dict[str, Any] = {
-    **dict.fromkeys(("q", "q0", "q1"), "nq"),
-    **dict.fromkeys(("v", "a", "v_ref", "a_ref", "tau", "x", "nu", "eps", "weights", "dq", "dv", "da", "dtau"), "nv"),
-    "force": 6,
-}
-
-
-def length(model: Model, name: str) -> int:
-    """How many numbers an argument of this name has for one state."""
-    if name == "external":
-        return 6 * len(model.bodies)
-    known = _LENGTHS[name]
-    return known if isinstance(known, int) else getattr(model, known)
-
-
-def knows(name: str) -> bool:
-    """Whether the length of arguments of this name follows from the robot."""
-    return name in _LENGTHS or name == "external"
-
-
 def together(model: Model, **named: Array) -> tuple[tuple[int, ...], list[Array]]:
     """The common batch shape of several arrays (their last axes apart), and all in one precision."""
     arrays_in = list(named.values())
@@ -87,9 +68,9 @@ def together(model: Model, **named: Array) -> tuple[tuple[int, ...], list[Array]
     return batch, arrays_in
 
 
-def configuration(model: Model, q: Any) -> Array:
+def configuration(model: Model, q: Any, what: str = "q") -> Array:
     """``q`` as (..., nq), its quaternions of non-zero length."""
-    out = vector(q, model.nq, "q", model)
+    out = vector(q, model.nq, what, model)
     if arrays.is_eager(out) and not np.iscomplexobj(out):
         for joint, where in zip(model.joints, model.q_slices):
             problem = joint.kind.error(out[..., where]) if joint.kind.nq != joint.kind.nv else None
@@ -109,6 +90,36 @@ def forces(model: Model, external: Any) -> Array | None:
             f" got {tuple(out.shape)}; robot.wrenches builds it from forces at frames"
         )
     return out
+
+
+def frame_forces(model: Model, forces: Any) -> dict[str, Array]:
+    """Forces [moment; force] on frames, each (..., 6), by what to call them; names of frames may repeat."""
+    given = mapping(forces, "forces").items()
+    named = [(getattr(frame, "name", frame), f) for frame, f in given]
+    return {f"the force on {n!r} ({i})": vector(f, 6, f"the force on {n!r}", model) for i, (n, f) in enumerate(named)}
+
+
+def shaped(model: Model, x: Any, shape: tuple[str | int, ...], what: str) -> Array:
+    """An argument of this shape for one state, checked as such; the numbers of several axes in a row, (..., n)."""
+    if shape == ("nq",):
+        return configuration(model, x, what)
+    if shape == ("bodies", 6):
+        out = forces(model, x)
+        assert out is not None
+        return out.reshape((*out.shape[:-2], out.shape[-2] * 6))
+    known = sizes(model, shape)
+    if len(known) == 1:
+        return vector(x, known[0], what, model)
+    out = as_array(x, what)
+    if tuple(out.shape[-len(known) :]) != known:
+        wanted = ", ".join(map(str, known))
+        raise InputError(f"{what} must have shape (..., {wanted}) for robot {model.name!r}, got {tuple(out.shape)}")
+    return out.reshape((*out.shape[: -len(known)], math.prod(known)))
+
+
+def sizes(model: Model, shape: tuple[str | int, ...]) -> tuple[int, ...]:
+    """A shape in numbers: "nq", "nv" and "bodies" are those of the robot."""
+    return tuple(n if isinstance(n, int) else len(model.bodies) if n == "bodies" else getattr(model, n) for n in shape)
 
 
 def fit(out: Array, batch: tuple[int, ...], tail: int) -> Array:

@@ -84,6 +84,7 @@ def rotation_from_quaternion(q: Array) -> Array:
     square = x * x + y * y + z * z + w * w
     arrays.require_positive(square, always=True)
     s = 2.0 / square
+    arrays.require_positive(s)  # zero where the square is too large for a number
     return matrix(
         [
             [1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)],
@@ -258,6 +259,7 @@ def turn_about(axis: Array, c: Array, s: Array) -> tuple[Turn, ...] | None:
     return (Turn(i, c, s if values[i] > 0 else -s),)
 
 
+_ROUNDING = 4 * np.finfo(float).eps  # of the entries of a rotation that is a product of others
 _RIGHT_ANGLES = [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]
 
 
@@ -269,8 +271,9 @@ def constant_turns(R: np.ndarray) -> tuple[Turn, ...] | None:
     if (np.eye(3) == R).all():
         return ()
     for i in range(3):
-        if R[i, i] == 1.0:
-            j, k = (i + 1) % 3, (i + 2) % 3
+        j, k = (i + 1) % 3, (i + 2) % 3
+        # (R[i, i] = 1 alone does not do: a tilt of 1e-8 rad leaves it at 1.)
+        if np.abs([R[i, j], R[i, k], R[j, i], R[k, i]]).max() <= _ROUNDING and R[i, i] > 0.0:
             return (Turn(i, float(R[j, j]), float(R[k, j])),)
     if set(np.abs(R).ravel().tolist()) <= {0.0, 1.0}:
         for a, b in ((0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)):

@@ -19,16 +19,18 @@ class ByValue:
     """
 
     @cached_property
-    def value(self) -> Hashable:
+    def _value(self) -> Hashable:
         """What it is, as nested tuples of plain things: equal where all numbers that results depend on are."""
         return _fields_of(self) if _is_told_by_fields(self) else _Itself(self)
 
     @cached_property
     def _hash(self) -> int:
-        return hash(self.value)
+        return hash(self._value)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(self) is type(other) and isinstance(other, ByValue) and self.value == other.value)
+        return self is other or (
+            type(self) is type(other) and isinstance(other, ByValue) and self._value == other._value
+        )
 
     def __hash__(self) -> int:
         return self._hash
@@ -90,7 +92,7 @@ def value_of(x: Any) -> Hashable:
     if x is None or isinstance(x, (str, bytes, bool, int, float, type)):
         return x
     if isinstance(x, ByValue):
-        return x.value
+        return x._value
     if isinstance(x, np.ndarray):
         entries = map(value_of, x.ravel()) if x.dtype == object else x.ravel().tolist()
         return (x.dtype.str, x.ndim, *x.shape, *entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import shutil
 import tempfile
@@ -40,6 +41,13 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
             _replace(target, lambda part: part.write_bytes(data))
     except OSError as e:
         raise FileError(cannot_write(path, e)) from e
+
+
+def write_figure(path: str | os.PathLike[str], figure: Any) -> None:
+    """Write a matplotlib figure, whole or not at all, in the format that the path ends with."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=Path(path).suffix[1:].lower())
+    write_bytes(path, buffer.getvalue())
 
 
 def write_through(path: str | os.PathLike[str], writer: Callable[[Path], Any]) -> None:

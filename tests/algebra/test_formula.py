@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algebra.formula import needs_motion, operator_names, parse_formula
-from linkwise.algebra.printing import text
+from linkwise.algebra.formula import needs_motion, operator_names, parse_expression, parse_formula
+from linkwise.algebra.leaves import unbound
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def printed_formulas(op):
         if rule.free or not rule.admits(op):
             continue
         for side in rule.sides(op):
-            written = text(side)
+            written = str(side)
             if "S_" not in written and "_{" not in written and written not in ("0", "I"):
                 yield rule.name, written, side
 
@@ -30,7 +30,7 @@ def printed_formulas(op):
 def test_every_printed_identity_reads_back(op):
     count = 0
     for name, written, side in printed_formulas(op):
-        assert text(parse_formula(written, op)) == written, name
+        assert str(parse_formula(written, op)) == written, name
         np.testing.assert_allclose(parse_formula(written, op).dense(), side.dense(), atol=1e-9, err_msg=name)
         count += 1
     assert count > 80
@@ -127,3 +127,79 @@ def test_spaces_that_do_not_fit(op, formula):
 def test_no_inverse(op):
     with pytest.raises(lw.NoRecursionError, match="column"):
         parse_formula("(phi + M)^-1", op)
+
+
+# --- what could be read in two ways -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formula", "column", "words"),
+    [
+        ("P(2)", 2, r"\(2\) reads as a block .* not there yet"),
+        ("M(1)", 2, "block"),
+        ("H φ M(1) φ* H*", 6, "block"),
+        ("φ(3,1)", 2, r"\(3,1\) reads as a block"),
+        ("φ(k,k-1) M", 2, "block"),
+        ("φ*(k+1,k)", 3, "block"),
+        ("P⁺(1)", 3, "block"),
+        ("K(p,k)", 2, "block"),
+        ("M( n )", 2, "block"),
+        ("I(3)", 2, "block"),
+        ("P (2)", 3, "in front of what it multiplies"),
+        ("P 2", 3, "in front of what it multiplies"),
+        ("I 3", 3, "in front of what it multiplies"),
+        ("(H φ) 2", 7, "in front of what it multiplies"),
+        ("2 3 P", 3, "in front of what it multiplies"),
+        ("2(3)P", 2, "in front of what it multiplies"),
+        ("H*2", 2, "star right behind an operator is its adjoint"),
+        ("H**2", 2, "no power"),
+        ("H**", 2, r"\(H\*\)\*"),
+        ("H @ 2", 3, "between operators"),
+        ("2 @ H", 3, "between operators"),
+        ("H^2", 2, "powers"),
+        ("P²", 2, "powers"),
+        ("D^0.5", 2, "powers"),
+        ("D^-1/2", 2, "D_root_inverse"),
+        ("M-1", 3, r"write 1 I; an inverse is M\^-1"),
+        ("P/2H*", 4, "does 2 divide this as well"),
+        ("1/2P", 4, "does 2 divide this as well"),
+        ("(I - I)^-1", 8, "no inverse"),
+        ("1e999 P", 1, "too large"),
+        ("2 + P", 1, "write 2 I"),
+    ],
+)
+def test_two_meanings_are_refused(op, formula, column, words):
+    """The word points at the character."""
+    with pytest.raises(lw.InputError, match=rf"column {column}: .*{words}"):
+        parse_formula(formula, op)
+
+
+@pytest.mark.parametrize(
+    ("formula", "meaning"),
+    [
+        ("2P", "2 P"),
+        ("(2)(P)", "2 P"),
+        ("P * 2", "2 P"),
+        ("P · 2", "2 P"),
+        ("1/2 P", "0.5 P"),
+        ("P/2", "0.5 P"),
+        ("D⁻¹/2", "0.5 D⁻¹"),
+        ("D^-1 / 2", "0.5 D⁻¹"),
+        ("D^{-1}/2", "0.5 D⁻¹"),
+        ("HφM(φ*H*)", "H φ M φ* H*"),
+        ("φ(I + E_phi)", "φ (I + E_φ)"),
+        ("(H φ)(M φ* H*)", "H φ M φ* H*"),
+        ("P(I)", "P"),
+        ("H -H", "0"),
+        ("P *P", "P P"),
+        ("2E_phi", "2 E_φ"),
+        ("D^-½", "D^-½"),
+    ],
+)
+def test_what_has_one_meaning_is_read(op, formula, meaning):
+    assert str(parse_formula(formula, op)) == meaning
+
+
+def test_a_formula_may_be_read_without_a_state():
+    leaves = unbound(lw.load("panda"))
+    assert str(parse_expression("(H φ M φ* H*)⁻¹", leaves)) == "(I - H ψ K)* D⁻¹ (I - H ψ K)"

@@ -5,14 +5,13 @@ import pytest
 from trees import assert_close, robot, state
 
 import linkwise as lw
-from linkwise.algebra.leaves import Operators
 from linkwise.symbols.scalar import Graph, Operations, count, evaluate
 
 ROBOTS = ["panda", "ur5", "humanoid", "quadruped", "chain6", "tree", "floating", "arms", "tree_rotors"]
 
 
 def operators(r, q):
-    return Operators(r, q, r.tips[:1])
+    return r.operators(q, frames=r.tips[:1])
 
 
 # function of (robot, q, x) as an operator formula, and the hand-written sweeps for the same.

@@ -229,7 +229,7 @@ def test_simulate(capsys, tmp_path):
     own = lw.simulate(robot, robot.neutral(), duration=0.1, method="variational", every=10)
     assert np.array_equal(found.q, own.q)
     shown = data(capsys, "simulate", "panda", "--q", "neutral", "--duration", "0.1")
-    assert shown["drift"] < 1e-6 and shown["method"] == "rk4" and len(shown["q"]) == 7
+    assert shown["drift"] < 1e-6 and shown["method"] == "runge_kutta_4" and len(shown["q"]) == 7
 
 
 def test_simulate_with_forces(capsys, tmp_path):
@@ -307,7 +307,7 @@ def test_plot_of_a_trajectory_and_a_frame(capsys, tmp_path):
 
 def test_view_writes(capsys, tmp_path):
     pytest.importorskip("PIL")
-    for name, argv in (("a.png", []), ("b.png", ["--show", "looks,axes,center_of_mass"]), ("c.gif", ["--play"])):
+    for name, argv in (("a.png", []), ("b.png", ["--show", "visuals,axes,center_of_mass"]), ("c.gif", ["--play"])):
         path = tmp_path / name
         code, out, err = run(capsys, "view", "panda", "--duration", "0.1", *argv, "-o", path)
         assert (code, err) == (0, "") and str(path) in out

@@ -5,9 +5,9 @@ import pytest
 from trees import assert_close, robot, state
 
 import linkwise as lw
-from linkwise.codegen.pipeline import catalogue
+from linkwise.codegen.facts import catalogue
 
-SIGNATURES = {k: tuple(n for n in v if n != "external") for k, v in catalogue(lw.Robot).items()}
+SIGNATURES = {k: facts.needed for k, facts in catalogue(lw.Robot).items()}
 
 CALLS = {
     "linearize_inverse": ("q", "v", "a"),
@@ -55,7 +55,7 @@ def test_programs_of_frames(name, robot_name):
         assert_close(mine, reference, 1e-9)
 
 
-@pytest.mark.parametrize("name", [n for n, names in catalogue(lw.Robot).items() if n in CALLS and "external" in names])
+@pytest.mark.parametrize("name", [n for n, f in catalogue(lw.Robot).items() if n in CALLS and "external" in f.arrays])
 def test_external_forces_in_machine_code(name):
     """On a floating robot, for a batch."""
     r = robot("quadruped")

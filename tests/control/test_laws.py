@@ -5,6 +5,7 @@ import pytest
 from loops import LAWS, laws, swinging
 from trees import assert_close, robot, state
 
+import linkwise as lw
 from linkwise import InputError, NotAdmittedError, SingularError, UnknownNameError, control
 
 
@@ -60,8 +61,8 @@ def test_tracking_errors_vanish(name, compiled):
     gains = {"Kp": 8.0 if name == "SlidingTracking" else 100.0 * scale, "Kd": 20.0 * scale}
     reference = swinging(r)
     controller = getattr(control, name)(r, reference, **gains)
-    run = control.closed_loop(r, controller, reference(0)[0] + 0.2, duration=4.0, step=4e-3)
-    e = np.array([q - reference(t)[0] for t, q in zip(run.t, run.q)])
+    run = lw.simulate(r, reference(0)[0] + 0.2, controller=controller, duration=4.0, step=4e-3)
+    e = np.array([q - reference(t)[0] for t, q in zip(run.time, run.q)])
     assert np.abs(e[0]).max() == pytest.approx(0.2)
     assert np.abs(e[-1]).max() < (0.02 if name == "ReferenceFeedforward" else 2e-3)
 
@@ -72,9 +73,9 @@ def test_computed_torque_obeys_its_error_equation(compiled):
     reference = swinging(r)
     controller = control.ComputedTorque(r, reference, 25.0, control.critical_damping(25.0))
     start, v0 = reference(0)[0], reference(0)[1]
-    run = control.closed_loop(r, controller, start + 0.3, v0, duration=1.0, step=2e-3)
-    e = np.array([q - reference(t)[0] for t, q in zip(run.t, run.q)])
-    assert_close(e, (0.3 * (1 + 5 * run.t) * np.exp(-5 * run.t))[:, None] * np.ones(6), 1e-7)
+    run = lw.simulate(r, start + 0.3, v0, controller, duration=1.0, step=2e-3)
+    e = np.array([q - reference(t)[0] for t, q in zip(run.time, run.q)])
+    assert_close(e, (0.3 * (1 + 5 * run.time) * np.exp(-5 * run.time))[:, None] * np.ones(6), 1e-7)
 
 
 def test_configuration_control_reaches_its_pose(compiled):
@@ -84,7 +85,7 @@ def test_configuration_control_reaches_its_pose(compiled):
     controller = control.ConfigurationControl(
         r, r.tips[0], p, R, damping=6.0, position_gain=80.0, orientation_gain=10.0
     )
-    run = control.closed_loop(r, controller, q, duration=6.0, step=4e-3)
+    run = lw.simulate(r, q, controller=controller, duration=6.0, step=4e-3)
     R1, p1 = r.pose(run.q[-1], r.tips[0])
     assert np.abs(p1 - p).max() < 1e-3 and np.abs(R1 - R).max() < 5e-3
     assert np.abs(run.v[-1]).max() < 5e-3
@@ -131,7 +132,7 @@ def test_reaches_and_holds_its_posture(compiled):
     q = np.array([0.0, 0.3, 0.0, -1.8, 0.0, 2.0, 0.5])
     p = r.pose(q, r.tips[0])[1] + [0.1, 0.2, -0.1]
     controller = control.OperationalSpace(r, r.tips[0], control.FrameGoal(p), posture=q)
-    run = control.closed_loop(r, controller, q, duration=3.0, step=4e-3)
+    run = lw.simulate(r, q, controller=controller, duration=3.0, step=4e-3)
     assert np.abs(r.pose(run.q[-1], r.tips[0])[1] - p).max() < 1e-5
     # what is left of the posture's pull moves the frame: a₀ is in the range of 𝓜⁻¹J*
     J = r.jacobian(run.q[-1], r.tips[0])[3:]
@@ -207,16 +208,22 @@ def test_references_and_states():
         control.PDPlus(r, lambda t: (np.zeros(6), np.zeros(6), np.zeros(5)), 1.0, 1.0)(0.0, np.zeros(6), np.zeros(6))
 
 
-def test_closed_loops():
+def test_laws_are_controllers():
     r = robot("ur5")
+    law = control.RateFeedback(r, 1.0)
     with pytest.raises(InputError, match="must be positive"):
-        control.closed_loop(r, control.RateFeedback(r, 1.0), np.zeros(6), step=0.0)
-    with pytest.raises(InputError, match="left all bounds"), np.errstate(all="ignore"):
-        control.closed_loop(r, lambda t, q, v: 1e6 * v + 1.0, np.zeros(6), step=0.1, duration=60.0)
-    with pytest.raises(InputError, match=r"joint forces of shape \(6,\), got \(3,\)"):
-        control.closed_loop(r, lambda t, q, v: np.zeros(3), np.zeros(6))
-    run = control.closed_loop(r, lambda t, q, v: 0.0 * v, np.zeros((2, 6)), np.ones(6), 0.01, 0.005)
-    assert run.q.shape == (3, 2, 6) and run.tau.shape == (3, 2, 6) and run.lyapunov is None
+        lw.simulate(r, np.zeros(6), controller=law, step=0.0)
+    with pytest.raises(InputError, match=r"0\.01 steps of 0\.1 s; it must be a whole number"):
+        lw.simulate(r, np.zeros(6), controller=law, duration=0.001, step=0.1)
+    with pytest.raises(lw.SimulationError, match="no longer finite"), np.errstate(all="ignore"):
+        lw.simulate(r, np.zeros(6), controller=lambda t, q, v: 1e6 * v + 1.0, step=0.1, duration=60.0)
+    with pytest.raises(InputError, match=r"joint forces of shape \(6,\).*got \(3,\)"):
+        lw.simulate(r, np.zeros(6), controller=lambda t, q, v: np.zeros(3))
+    run = lw.simulate(r, np.zeros((2, 6)), np.ones(6), law, duration=0.01, step=0.005)
+    assert run.q.shape == run.tau.shape == (2, 3, 6)
+    V = run.along(law.lyapunov)
+    assert V.shape == (2, 3) and (np.diff(V) < 0).all()
+    assert np.array_equal(V[:, 1], law.lyapunov(0.005, run.q[:, 1], run.v[:, 1]))
 
 
 @pytest.mark.parametrize("name", [*ALL_LAWS, "LQR"])

@@ -9,7 +9,7 @@ from trees import assert_close, robot, state
 
 import linkwise as lw
 from linkwise import InputError, LinkwiseError, NotAdmittedError
-from linkwise.control import LQR, TVLQR, Steps, closed_loop, riccati_sweep
+from linkwise.control import LQR, TVLQR, Steps, riccati_sweep
 
 
 @pytest.fixture
@@ -50,19 +50,29 @@ def test_stable_and_stationary(name, step):
     assert np.abs(residual).max() < 1e-6 * np.abs(P).max()
 
 
+def test_about_infinity_is_refused():
+    r = robot("ur5")
+    for bad in ({"q": np.full(6, np.inf)}, {"v": np.full(6, np.nan)}, {"tau": np.full(6, -np.inf)}):
+        with pytest.raises(InputError, match=f"{next(iter(bad))} has entries that are not finite"):
+            LQR.about(r, **{"q": np.zeros(6)} | bad)
+    with pytest.raises(InputError, match="q has entries that are not finite"):
+        TVLQR.along(r, np.full((3, 6), np.inf), np.zeros((3, 6)), np.zeros((2, 6)), 0.01)
+
+
 def test_balances_and_its_cost_to_go_falls(compiled):
     r = robot("cartpole")
     law = LQR.about(r, [0, 0], state=[1, 10, 1, 1], control=0.1)
-    run = closed_loop(r, law, [[0.3, 0.25], [-0.2, -0.2]], duration=12.0, step=5e-3)
-    assert np.abs(run.q[-1]).max() < 1e-3
-    assert (np.diff(run.lyapunov, axis=0) < 1e-9 * run.lyapunov[0]).all()
+    run = lw.simulate(r, [[0.3, 0.25], [-0.2, -0.2]], controller=law, duration=12.0, step=5e-3)
+    assert np.abs(run.q[:, -1]).max() < 1e-3
+    V = run.along(law.lyapunov)
+    assert (np.diff(V) < 1e-9 * V[:, :1]).all()
     assert not run.tau[..., 1].any()  # nothing drives the hinge
 
 
 def test_a_sampled_law_holds_its_input(compiled):
     r = robot("cartpole")
     law = LQR.about(r, [0, 0], control=0.1, step=0.05)
-    run = closed_loop(r, law, [0.1, 0.1], duration=8.0, step=0.05, hold=True)
+    run = lw.simulate(r, [0.1, 0.1], controller=law, duration=8.0, step=0.05, hold=True)
     assert np.abs(run.q[-1]).max() < 1e-3
 
 
@@ -72,7 +82,7 @@ def test_ball_joints(compiled):
     q = state(r, (), seed=3).q
     inertia = np.diag(r.mass_matrix(q))
     law = LQR.about(r, q, state=np.concatenate([100 * inertia, inertia]), control=1.0 / inertia)
-    run = closed_loop(r, law, r.integrate(q, 0.2 * np.ones(r.nv)), duration=8.0, step=5e-3)
+    run = lw.simulate(r, r.integrate(q, 0.2 * np.ones(r.nv)), controller=law, duration=8.0, step=5e-3)
     assert np.abs(r.difference(q, run.q[-1])).max() < 1e-2 * 0.2
 
 
@@ -119,22 +129,24 @@ def test_riccati_sweep_is_the_minimum():
 
 def swing(r, N=250, step=0.02):
     u = 3.0 * np.sin(0.1 * np.arange(N))[:, None]
-    steps = Steps(r, step, "rk4")
-    return (*steps.rollout(np.array([0.0, 3.0]), np.zeros(2), u), u, step)
+    steps = Steps(r, step, "runge_kutta_4")
+    motion = steps.rollout(np.array([0.0, 3.0]), np.zeros(2), u)
+    return motion.q, motion.v, u, step
 
 
 def test_tracks_disturbed_starts(compiled):
     """Along a swinging cart-pole: without feedback the disturbance stays, with it nearly nothing is left."""
     r = robot("cartpole")
     q, v, u, step = swing(r)
-    law = TVLQR.along(r, q, v, u, step, state=10.0, control=0.01, terminal=100.0, method="rk4")
+    law = TVLQR.along(r, q, v, u, step, state=10.0, control=0.01, terminal=100.0, method="runge_kutta_4")
     start = q[0] + np.array([[0.1, 0.1], [-0.1, 0.15], [0.0, -0.2]])
-    run = closed_loop(r, law, start, duration=5.0, step=step, hold=True)
-    left = np.abs(run.q[-1] - q[-1]).max(axis=-1)
-    alone = closed_loop(r, lambda t, q, v: law.u[min(round(t / step), 249)] @ law.S.T, start, None, 5.0, step, True)
+    held = {"duration": 5.0, "step": step, "hold": True, "callback": True}
+    run = lw.simulate(r, start, controller=law, **held)
+    left = np.abs(run.q[:, -1] - q[-1]).max(axis=-1)
+    alone = lw.simulate(r, start, tau=law.u @ law.S.T, step=step)
     assert (left < 0.01).all()
-    assert (np.abs(alone.q[-1] - q[-1]).max(axis=-1) > 5 * left).all()
-    exact = closed_loop(r, law, q[0], duration=5.0, step=step, hold=True)
+    assert (np.abs(alone.q[:, -1] - q[-1]).max(axis=-1) > 5 * left).all()
+    exact = lw.simulate(r, q[0], controller=law, **held)
     assert_close(exact.q, q, 1e-10)
 
 
@@ -142,10 +154,10 @@ def test_goes_on_as_told():
     r = robot("cartpole")
     q, v, u, step = swing(r, N=4)
     then = LQR.about(r, [0, 0])
-    law = TVLQR.along(r, q, v, u, step, method="rk4", then=then)
+    law = TVLQR.along(r, q, v, u, step, method="runge_kutta_4", then=then)
     s = state(r, (3,))
     assert_close(law(1.0, s.q, s.v), then(1.0, s.q, s.v), 1e-14)
-    last = TVLQR.along(r, q, v, u, step, method="rk4")
+    last = TVLQR.along(r, q, v, u, step, method="runge_kutta_4")
     assert_close(last(9.0, q[-1], v[-1]), np.array([u[-1, 0], 0.0]), 1e-12)
 
 

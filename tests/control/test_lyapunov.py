@@ -35,15 +35,15 @@ def test_falls_at_every_step(law):
     r = robot("ur5")
     controller = laws(r)[law]
     s = state(r, (3,), seed=1)
-    run = control.closed_loop(r, controller, s.q, 0.5 * s.v, duration=1.0, step=2e-3)
-    V = run.lyapunov
-    assert V.shape == (501, 3)
-    assert (np.diff(V, axis=0) < 1e-13 * V[0]).all()
-    assert (V[-1] < 0.5 * V[0]).all()
+    run = lw.simulate(r, s.q, 0.5 * s.v, controller, duration=1.0, step=2e-3)
+    V = run.along(controller.lyapunov)
+    assert V.shape == (3, 501)
+    assert (np.diff(V) < 1e-13 * V[:, :1]).all()
+    assert (V[:, -1] < 0.5 * V[:, 0]).all()
     if law != "ReferenceCoriolis":  # what is lost is what the rate says, by Simpson's rule
-        rate = np.stack([controller.lyapunov_rate(t, q, v) for t, q, v in zip(run.t, run.q, run.v)])
-        lost = (2e-3 / 3) * (rate[:-2:2] + 4 * rate[1:-1:2] + rate[2::2]).sum(axis=0)
-        assert_close(V[-1] - V[0], lost, 1e-5)
+        rate = run.along(controller.lyapunov_rate)
+        lost = (2e-3 / 3) * (rate[:, :-2:2] + 4 * rate[:, 1:-1:2] + rate[:, 2::2]).sum(axis=-1)
+        assert_close(V[:, -1] - V[:, 0], lost, 1e-5)
 
 
 @pytest.mark.parametrize("name", ["spherical", "planar", "arms"])
@@ -53,7 +53,7 @@ def test_falls_on_quaternions(name, law):
     controller = laws(r, seed=2)[law]
     s = state(r, (), seed=4)
     q = r.integrate(controller.reference(0.0)[0], 0.2 * s.a) if law != "RateFeedback" else s.q
-    V = control.closed_loop(r, controller, q, 0.3 * s.v, duration=0.2, step=1e-3).lyapunov
+    V = lw.simulate(r, q, 0.3 * s.v, controller, duration=0.2, step=1e-3).along(controller.lyapunov)
     assert (np.diff(V) < 1e-13 * V[0]).all()
 
 
@@ -61,8 +61,10 @@ def test_one_gain_damps_as_an_exponential():
     """½|ν|² e^(−2ct), whatever the motion (DD Control 8.1)."""
     r = robot("ur5")
     s = state(r, (), seed=5)
-    run = control.closed_loop(r, control.RateFeedback(r, 3.0), s.q, s.v, duration=1.0, step=2e-3)
-    assert_close(run.lyapunov / run.lyapunov[0], np.exp(-6.0 * run.t), 1e-8)
+    law = control.RateFeedback(r, 3.0)
+    run = lw.simulate(r, s.q, s.v, law, duration=1.0, step=2e-3)
+    V = run.along(law.lyapunov)
+    assert_close(V / V[0], np.exp(-6.0 * run.time), 1e-8)
 
 
 def test_working_forces_are_those_of_the_paper():
@@ -107,5 +109,5 @@ def test_a_wrong_model_breaks_the_proof_but_runs():
     believed = robot("ur5")
     heavy = believed.weld(believed.tips[-1], lw.Inertia.sphere(8.0, 0.1))
     law = control.PDGravity(believed, np.zeros(6), 20.0, 2.0)
-    V = control.closed_loop(heavy, law, np.zeros(6), duration=0.2, step=2e-3).lyapunov
+    V = lw.simulate(heavy, np.zeros(6), controller=law, duration=0.2, step=2e-3).along(law.lyapunov)
     assert V[-1] > V[0]

@@ -6,7 +6,7 @@ from trees import assert_close, derivative, robot
 
 import linkwise as lw
 from linkwise import InputError, NotAdmittedError
-from linkwise.control import DDP, ILQR, QuadraticCost, Steps, closed_loop
+from linkwise.control import DDP, ILQR, QuadraticCost, Steps
 from linkwise.control.box import minimise_in_box
 
 
@@ -30,9 +30,9 @@ def test_cost_falls_at_every_iteration_and_the_target_is_reached(cls):
     assert (np.diff(found.costs) < 0).all()
     assert np.abs(found.q[-1] - [np.pi, 0]).max() < 0.02 and np.abs(found.v[-1]).max() < 0.1
     steps = Steps(found.robot, 0.03)
-    q, v = steps.rollout(found.q[0], found.v[0], found.u)
-    assert_close(found.q, q, 1e-10)
-    assert_close(found.v, v, 1e-10)
+    motion = steps.rollout(found.q[0], found.v[0], found.u)
+    assert_close(found.q, motion.q, 1e-10)
+    assert_close(found.v, motion.v, 1e-10)
     assert_close(found.tau, found.u, 0.0)
 
 
@@ -47,7 +47,7 @@ def test_ddp_converges_quadratically_and_sooner():
     assert (slow[1:] > 0.1 * slow[:-1]).all()  # linearly
 
 
-@pytest.mark.parametrize("method", ["semi_implicit", "rk4"])
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "runge_kutta_4"])
 def test_the_gradient_that_is_reported_is_that_of_the_cost(method):
     r = robot("double_pendulum")
     cost = QuadraticCost(r, [1.0, 0.5], state=0.1, control=0.1, terminal=10.0)
@@ -61,7 +61,8 @@ def test_the_gradient_that_is_reported_is_that_of_the_cost(method):
         def along(t, i=i):
             w = u.copy()
             w[i] += t
-            return cost.value(*steps.rollout(np.zeros(2), np.zeros(2), w), w, steps)
+            motion = steps.rollout(np.zeros(2), np.zeros(2), w)
+            return cost.value(motion.q, motion.v, w, steps)
 
         gradient[i] = derivative(along)
     assert found.gradients[0] == pytest.approx(np.abs(gradient).max(), rel=1e-7)
@@ -101,7 +102,7 @@ def test_swings_up_a_cart_that_drives_one_joint_and_is_led_back():
     assert found.tau.shape == (60, 2) and not found.tau[:, 1].any()
     law = found.controller()
     # the plant takes fine Runge–Kutta steps, the plan coarse Euler ones; the feedback makes up for it
-    run = closed_loop(r, law, [0.0, np.pi - 0.05], duration=3.0, step=0.01, hold=True)
+    run = lw.simulate(r, [0.0, np.pi - 0.05], controller=law, duration=3.0, step=0.01, hold=True, callback=True)
     assert np.abs(run.q[-1, 1]) < 0.4
 
 
@@ -131,6 +132,23 @@ def test_refused():
     with pytest.raises(InputError, match="one state"):
         ILQR(r, cost, 0.1).solve(np.zeros((3, 2)), u0=np.zeros((5, 2)))
     with pytest.raises(NotAdmittedError, match="ILQR"):
-        DDP(r, cost, 0.1, "rk4").solve([0, 0], u0=np.ones((5, 2)))
+        DDP(r, cost, 0.1, "runge_kutta_4").solve([0, 0], u0=np.ones((5, 2)))
     with pytest.raises(InputError, match="motion without bounds"):
         ILQR(r, cost, 0.5).solve([0, 0], u0=np.full((80, 2), 1e200))
+
+
+class FarAway(QuadraticCost):
+    """A cost that is mostly one that no input changes, as that of a target far out of reach."""
+
+    def value(self, q, v, u, steps):
+        return 1e15 + super().value(q, v, u, steps)
+
+
+def test_what_is_far_from_its_minimum_has_not_converged():
+    """The cost falls by less than a thousandth of the tolerance of it, and its gradient is anything but small."""
+    r = robot("double_pendulum")
+    cost = FarAway(r, [np.pi, 0], state=[0.1, 0.1, 0.01, 0.01], control=0.01, terminal=[100, 100, 10, 10])
+    found = ILQR(r, cost, 0.03).solve([0, 0], u0=np.full((40, 2), 0.1))
+    assert found.iterations == 1 and found.gradients[-1] > 0.1
+    assert found.reason == "the cost no longer falls, but its gradient has not vanished"
+    assert not found.converged and found.report().startswith("stopped")

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 from trees import ALL, assert_close, robot, state, times
 
+import linkwise as lw
+from linkwise.dynamics.inertia_rate import inertia_rate
+from linkwise.spatial import cross_force, cross_motion_matrix, skew
+
 STEP = 1e-30
 
 
@@ -52,3 +56,21 @@ def test_vanishes_at_rest_and_for_sliders_in_line():
     slides = robot("prismatic")
     s = state(slides)
     assert_close(slides.coriolis_matrix(s.q, s.v), np.zeros((3, slides.nv, slides.nv)), 1e-13)
+
+
+def test_inertia_rate_is_half_of_what_changes(rng):
+    """M̂ = ½(S[V]M − MṼ − Q[MV]) (LD (2.6), (2.8)), M̂V = S[V]MV, and sums of it under φ·φ* are the dense ones."""
+
+    M = lw.Inertia(1.3, com=rng.normal(size=3), tensor=np.diag([0.3, 0.4, 0.5])).spatial()
+    V = rng.normal(size=(6, 1))
+    a, b = (skew(x) for x in np.split((M @ V)[:, 0], 2))
+    tilde = cross_motion_matrix(V)
+    dense = 0.5 * (-tilde.T @ M.matrix - M.matrix @ tilde - np.block([[a, b], [b, np.zeros((3, 3))]]))
+    rate = inertia_rate(M, V)
+    assert_close(rate.matrix, dense, 1e-13)
+    assert_close(rate @ V, cross_force(V, M @ V), 1e-13)
+    X = rng.normal(size=(6, 2))
+    assert_close(rate @ X, dense @ X, 1e-13)
+    assert_close(rate.adjoint_times(X), dense.T @ X, 1e-13)
+    phi = lw.Joint(lw.Fixed(), at=rng.normal(size=3), rpy=rng.normal(size=3)).placement
+    assert_close((rate.moved(phi) + rate).matrix, phi.matrix @ dense @ phi.matrix.T + dense, 1e-12)

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+from patience import PATIENCE
+
 from linkwise import cli
 
 LONELY = """
@@ -42,7 +44,7 @@ def data(capsys, *argv, code=0):
 
 def process(*argv, **options):
     """A command in a process of its own."""
-    options = {"capture_output": True, "text": True, "encoding": "utf-8", "timeout": 120} | options
+    options = {"capture_output": True, "text": True, "encoding": "utf-8", "timeout": PATIENCE} | options
     return subprocess.run([sys.executable, "-m", "linkwise", *map(str, argv)], **options)
 
 
@@ -51,5 +53,11 @@ def without(blocked, *argv, cwd=None):
     code = LONELY.format(blocked=set(blocked), argv=[str(x) for x in argv])
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", cwd=cwd, env=environment
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env=environment,
+        timeout=PATIENCE,
     )

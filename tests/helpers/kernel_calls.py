@@ -3,13 +3,11 @@
 import inspect
 
 import linkwise as lw
-from linkwise.codegen.pipeline import catalogue
+from linkwise.codegen.facts import catalogue
 
 # These return more than arrays or take more than a state; tests/robot/test_default.py has them.
 APART = ("hybrid_dynamics", "jacobian_inner_inverse", "poses", "velocities", "accelerations")
-SIGNATURES = {
-    k: v if k == "external_force" else tuple(n for n in v if n != "external") for k, v in catalogue(lw.Robot).items()
-}
+SIGNATURES = {k: facts.needed for k, facts in catalogue(lw.Robot).items()}
 SIGNATURES = {k: v for k, v in SIGNATURES.items() if "force" not in v and k not in APART}
 FRAMED = {k for k in SIGNATURES if "frame" in inspect.signature(getattr(lw.Robot, k)).parameters}
 

@@ -207,7 +207,7 @@ CALLS: dict[str, Call] = {
     "operators (dense)": _call("q", lambda r, x: r.operators(x.q).mass.dense()),
 }
 
-# Results that are lists per body, without a common batch shape, with time first, or that need another sort of robot.
-APART = {"diagonal_motion", "forward_quantities", "jacobian_inner_inverse", "trajectory_sensitivity"}
+# Results that are lists per body, without a common batch shape, or that need another sort of robot.
+APART = {"forward_quantities", "jacobian_inner_inverse"}
 # The configuration is theirs alone: no state goes in.
 OTHERS = {"lock", "is_diagonalizable"}

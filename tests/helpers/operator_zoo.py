@@ -8,8 +8,8 @@ import numpy as np
 from trees import robot, state
 
 import linkwise as lw
-from linkwise.algebra.leaves import Operators
-from linkwise.algebra.operator import Zero
+from linkwise.algebra.expression import Zero
+from linkwise.algebra.operators import Operators
 from linkwise.algebra.recursions import KINDS
 
 ROBOTS = ["tree", "floating", "arms", "tree_rotors", "chain4", "panda"]
@@ -63,7 +63,7 @@ EXPRESSIONS = {
     "sum of both sides": lambda o: o.phi @ o.M - 2.5 * (o.M @ o.phi.T),
     "multiple": lambda o: -3.0 * o.psi,
     "zero": lambda o: o.phi - o.phi,
-    "zero between spaces": lambda o: Zero(o.joints, o.edges),
+    "zero between spaces": lambda o: lw.Operator(Zero(o.joints, o.edges), o.binding),
     "product with zero": lambda o: o.H @ (o.phi - o.phi),
     "user's block diagonal": general,
     "user's block diagonal on joints": lambda o: general(o, "joints"),

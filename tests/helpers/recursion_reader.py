@@ -32,7 +32,7 @@ class Reader:
     def __init__(self, op: lw.Operator) -> None:
         self.op = op
         self.text = op.explain().recursion
-        leaves = leaves_of(op)
+        leaves = leaves_of(op.numbers)
         owner = leaves[0].owner
         self.parents = owner.model.parents
         known: list[Leaf] = [leaf.upright() for leaf in leaves]

@@ -130,6 +130,8 @@ def _motion_cross(x):
 
 
 def _Q(x):
-    from linkwise.dynamics.coriolis import momentum_matrix_Q
+    """Q[X] = [[ã, b̃], [b̃, 0]] of X = [a; b] (LD (1.6))."""
+    from linkwise.spatial import skew
 
-    return momentum_matrix_Q(x[:, None])
+    a, b = skew(x[:3]), skew(x[3:])
+    return np.block([[a, b], [b, np.zeros((3, 3))]])

@@ -2,16 +2,21 @@
 
 import cProfile
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
-from linkwise.model.builders import assemble, chain, random_tree
+from linkwise.model import builders
 from linkwise.model.inertia import Inertia
 from linkwise.model.joints.kinds import Custom, Fixed, Free, Revolute, Spherical
 from linkwise.model.model import Model
 from linkwise.model.parts import Body, Frame, Joint
+
+assemble, chain, random_tree = (
+    partial(f, cls=Model) for f in (builders.assemble, builders.chain, builders.random_tree)
+)
 
 BALL = Inertia.sphere(1.0, 0.1)
 CHAIN_KINDS = ["revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free"]

@@ -3,18 +3,20 @@
 The oracle is the mechanics written out: velocities from base to tips, energies summed over bodies.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
-from linkwise.model import edit
-from linkwise.model.builders import chain, random_tree
+from linkwise.model import builders, edit, robots
 from linkwise.model.inertia import Inertia
 from linkwise.model.joints.kinds import Fixed, Free, Prismatic, Revolute, Universal
 from linkwise.model.model import Model
 from linkwise.model.parts import Body, Frame, Joint, Limits, Rotor, make_pose
-from linkwise.model.robots import build
 from linkwise.spatial import Transform
+
+chain, random_tree, build = (partial(f, cls=Model) for f in (builders.chain, builders.random_tree, robots.build))
 
 
 class Robot(Model):

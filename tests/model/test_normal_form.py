@@ -73,3 +73,28 @@ def test_frames_may_coincide_and_links_may_be_massless():
     q, v, x = states(robot)
     expected = robot.inverse_dynamics(q, v, x, target="numpy")
     assert np.allclose(robot.compile("inverse_dynamics")(q, v, x), expected, atol=1e-13)
+
+
+class Sprung(lw.Revolute):
+    """A user's own kind, as its base moves."""
+
+
+class Geared(lw.Revolute):
+    """A user's own kind that moves otherwise than its base."""
+
+    def transform(self, q):
+        return super().transform(2.0 * q)
+
+    def map(self, q):
+        return 2.0 * super().map(q)
+
+
+@pytest.mark.parametrize("kind", [Sprung("y"), Sprung((0.6, 0.0, 0.8)), Geared("y")])
+def test_kinds_of_the_users_own_keep_their_frames_and_inertias(kind):
+    robot = lw.chain(3, joint=kind)
+    q, v, x = states(robot)
+    form = normal_form(robot)[0]
+    for name in ("forward_dynamics", "inverse_dynamics"):
+        expected = getattr(robot, name)(q, v, x, target="numpy")
+        for found in (getattr(form, name)(q, v, x, target="numpy"), getattr(robot, name)(q, v, x, target="cpu")):
+            assert np.abs(found - expected).max() <= 1e-10 * np.abs(expected).max()

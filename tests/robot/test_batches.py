@@ -157,5 +157,6 @@ def test_forward_quantities_in_batches():
             assert len(found[name]) == (len(r.tips) if name == "alpha_tip" else len(r.bodies))
             for part, alone in zip(found[name], one[name], strict=True):
                 assert_close(np.broadcast_to(part, (3, *alone.shape))[1], alone, 1e-9)
-        small = r.forward_quantities(*(getattr(x, k).astype(np.float32) for k in ("q", "v", "tau", "external")))
+        q, v, tau, external = (getattr(x, k).astype(np.float32) for k in ("q", "v", "tau", "external"))
+        small = r.forward_quantities(q, v, tau, external=external)
         assert {part.dtype for parts in small.values() for part in parts} == {np.dtype(np.float32)}

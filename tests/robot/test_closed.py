@@ -178,3 +178,25 @@ def test_closed_configurations_come_in_batches():
     assert np.abs(robot.loop_error(q, target="numpy")).max() < 1e-10
     assert robot.mobility(q).shape == (3, 4) and (robot.mobility(q) == 1).all()
     assert robot.closed_configuration(np.zeros((0, 3))).shape == (0, 3)
+
+
+# --- compiled --------------------------------------------------------------------------------------------------------
+
+
+def test_loops_are_part_of_what_code_is_kept_under():
+    kinds = [four_bar(kind) for kind in ("revolute", "spherical")]
+    longer = [open_four_bar().close(lw.Loop("crank", "rocker", "distance", length=x)) for x in (1.0, 1.1)]
+    keys = [r.fingerprint for r in (*kinds, *longer, open_four_bar())]
+    assert None not in keys and len(set(keys)) == len(keys)
+    assert four_bar().fingerprint == kinds[0].fingerprint
+
+
+def test_functions_of_users_see_the_closed_robot():
+    robot = four_bar()
+    q, v = four_bar_state(robot)
+
+    def power(robot, q, v, tau):
+        return robot.forward_dynamics(q, v, tau) @ robot.loop_projector(q) @ v
+
+    expected = power(robot, q, v, np.ones(3))
+    np.testing.assert_allclose(lw.compile(power, robot)(q, v, np.ones(3)), expected, rtol=1e-9)

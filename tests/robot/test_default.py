@@ -11,13 +11,6 @@ import pytest
 
 import linkwise as lw
 
-ROBOTS = {
-    "panda": lambda: lw.load("panda"),
-    "tree with every joint kind": lambda: lw.chain(8, joint="mixed", seed=4),
-    "floating tree": lambda: lw.random_tree(5, seed=2).floating(),
-    "rotors": lambda: _with_rotors(),
-}
-
 
 def _with_rotors():
     kinds = [lw.Revolute("z"), lw.Prismatic("x"), lw.Revolute([0.6, 0, 0.8])]
@@ -37,11 +30,23 @@ def compiled(monkeypatch):
     monkeypatch.setenv("LINKWISE_TARGET", "cpu")
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
-@pytest.mark.parametrize("name", [n for n in methods.CALLS if not n.startswith("operators")])
-def test_every_method_agrees_with_its_numpy_path(robot, name, monkeypatch):
-    r = ROBOTS[robot]()
-    call = methods.CALLS[name]
+ROBOTS = {
+    "rotors": _with_rotors,
+    "panda": lambda: lw.load("panda"),
+    "every joint kind": lambda: lw.chain(8, joint="mixed", seed=4),
+    "floating tree": lambda: lw.random_tree(5, seed=2).floating(),
+}
+CALLS = [n for n in methods.CALLS if not n.startswith("operators")]
+# Every call on the small robot, and on one of the others, each of which has its turn.
+PAIRS = [(name, robot) for i, name in enumerate(CALLS) for robot in ("rotors", list(ROBOTS)[1 + i % 3])]
+CONDITIONED = ("operational", "consistent", "jacobian_inner", "gradient", "tip_force")  # what inverts Λ⁻¹ = J𝓜⁻¹J*
+
+
+@pytest.mark.parametrize(("name", "robot"), PAIRS)
+def test_every_method_gives_the_same_on_every_path(name, robot, monkeypatch, tmp_path):
+    """NumPy, the first compiled call, later ones, single states, code found on disk by an equal robot, and float32."""
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    r, call = ROBOTS[robot](), methods.CALLS[name]
     x = methods.inputs(r, (5,), seed=1)
     monkeypatch.setenv("LINKWISE_TARGET", "numpy")
     try:
@@ -53,12 +58,31 @@ def test_every_method_agrees_with_its_numpy_path(robot, name, monkeypatch):
         assert str(caught.value) == str(e)
         return
     monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    tolerance = 1e-8 if any(word in name for word in CONDITIONED) else 2e-12
     found = call(r, x)
-    conditioned = any(word in name for word in ("operational", "consistent", "jacobian_inner", "gradient", "tip_force"))
+    assert_near(found, expected, tolerance)
+    assert_same(call(r, x), found)
+    assert_same(call(ROBOTS[robot](), x), found)
+    one = x.mapped(lambda y: y[3])
+    for _ in range(2):  # the second by the quick entry
+        assert_near(call(r, one), [y[3] for y in expected], tolerance)
+    if robot == "rotors":
+        single = call(r, x.mapped(lambda y: y.astype(np.float32)))
+        assert_near([y.astype(float) for y in single], expected, 1e9 * 2e-12 if tolerance < 1e-9 else 1e-1)
+        assert all(y.dtype == np.float32 for y in single)
+
+
+def assert_same(found, expected):
+    """To the last bit."""
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype and np.array_equal(a, b)
+
+
+def assert_near(found, expected, tolerance):
+    """Relative to the largest entry of each array."""
     for a, b in zip(found, expected, strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype
-        scale = np.abs(b).max(initial=0.0)
-        assert np.abs(a - b).max(initial=0.0) <= (1e-8 if conditioned else 2e-12) * max(scale, 1e-3)
+        assert np.abs(a - b).max(initial=0.0) <= tolerance * max(np.abs(b).max(initial=0.0), 1e-3)
 
 
 def test_one_state_goes_through_the_quick_entry_and_batches_do_not():
@@ -66,7 +90,8 @@ def test_one_state_goes_through_the_quick_entry_and_batches_do_not():
     q = r.random_configuration(0)
     v, tau = np.random.default_rng(0).normal(size=(2, 7))
     first = r.forward_dynamics(q, v, tau)
-    assert type(r.forward_dynamics).__name__ == "builtin_function_or_method"
+    (quick,) = r._code.quick.values()
+    assert type(quick).__name__ == "builtin_function_or_method"
     assert np.allclose(r.forward_dynamics(q, v, tau), first, rtol=1e-13)
     batch = r.forward_dynamics(q[None].repeat(4, 0), v, tau)
     assert batch.shape == (4, 7) and np.allclose(batch, first, rtol=1e-13)
@@ -128,7 +153,7 @@ def test_copies_and_pickles_leave_compiled_code_behind():
     q = r.random_configuration(3)
     M = r.mass_matrix(q)
     for other in (copy.copy(r), copy.deepcopy(r), pickle.loads(pickle.dumps(r))):
-        assert "mass_matrix" not in vars(other) and "_runners" not in vars(other)
+        assert not other._code.quick and not len(other._code)
         assert np.allclose(other.mass_matrix(q), M, rtol=1e-13)
     heavier = r.with_inertial_parameters(2.0 * r.inertial_parameters)
     assert np.allclose(heavier.mass_matrix(q), 2.0 * M, rtol=1e-12)

@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise import control
 
 POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
-CATALOGUE = {name: method for name, method in inspect.getmembers(lw.Robot) if hasattr(method, "array_names")}
+CATALOGUE = {name: method for name, method in inspect.getmembers(lw.Robot) if hasattr(method, "facts")}
 # Arguments without which a call means nothing, given by position beside the states.
 NAMED_PARTS = ("frame", "prescribed")
 
@@ -21,7 +21,7 @@ def test_states_then_the_frame_then_options_by_keyword(name):
     positional = [p.name for p in parameters if p.kind is POSITIONAL]
     options = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     states = [n for n in positional if n not in NAMED_PARTS]
-    assert set(states) <= set(method.array_names)
+    assert set(states) <= set(method.facts.arrays)
     assert positional == states + [n for n in positional if n in NAMED_PARTS], "the frame comes after all states"
     assert all(p.default is not p.empty for p in options)
     assert all(p.default is p.empty for p in parameters if p.kind is POSITIONAL), "options are keywords"
@@ -61,3 +61,34 @@ def test_options_are_refused_by_position_before_and_after_the_first_call(call, t
 def test_options_of_other_public_calls_are_keywords(call):
     with pytest.raises(TypeError, match="positional"):
         call()
+
+
+STATELESS = {"compile", "operators", "lock", "subtree", "weld", "attach", "floating", "merge_fixed", "with_inertias"}
+STATELESS |= {
+    "with_inertial_parameters",
+    "with_gravity",
+    "with_constants",
+    "to_urdf",
+    "neutral",
+    "random_configuration",
+}
+STATELESS |= {"frame", "body", "joint", "path", "constants", "close"}
+
+
+def test_every_call_that_computes_takes_a_target():
+    """``target="numpy"`` on any call runs it as it is written; what NumPy alone runs refuses others by name."""
+    methods = {n: m for n, m in inspect.getmembers(lw.Robot, inspect.isfunction) if not n.startswith("_")}
+    missing = [n for n, m in methods.items() if n not in STATELESS and "target" not in inspect.signature(m).parameters]
+    assert not missing
+    robot, q = lw.load("double_pendulum"), np.zeros(2)
+    calls = {
+        "curvature": lambda t: robot.curvature(q, target=t),
+        "is_diagonalizable": lambda t: robot.is_diagonalizable(q, target=t),
+        "base_parameters": lambda t: robot.base_parameters(target=t),
+        "wrenches": lambda t: robot.wrenches(q, {robot.tips[0]: np.ones(6)}, target=t),
+        "forward_quantities": lambda t: robot.forward_quantities(q, q, q, target=t),
+    }
+    for name, call in calls.items():
+        assert call("numpy") is not None and call(None) is not None
+        with pytest.raises(lw.InputError, match=f"{name} runs on NumPy alone"):
+            call("cpu")

@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
+from patience import PATIENCE, eventually
 
 import linkwise as lw
 
@@ -23,9 +25,9 @@ slow = lambda robot, t, q, v: -0.1 * v if float(t) < 1e3 else v
 turns = lw.Event(lambda r, t, q, v: v[..., 0], name="turns")
 motion = lw.simulate(
     robot, q, controller={controller}, hold={hold}, duration={duration}, every=10, damping=0.01, events=turns,
-    external={{robot.tips[0]: [0, 0, 0, 1, 0, 0]}}, checkpoint={checkpoint!r}, checkpoint_seconds=0.05,
+    external={{robot.tips[0]: [0, 0, 0, 1, 0, 0]}}, checkpoint={checkpoint},
 )
-np.savez(sys.argv[1], q=motion.q, v=motion.v, tau=motion.tau, books=motion.exchanged,
+np.savez(sys.argv[1], q=motion.q, v=motion.v, tau=motion.tau, exchanged=motion.exchanged,
          events=[e.time for e in motion.events])
 """
 
@@ -37,27 +39,28 @@ def run(script, result, **options):
 
 def finished(process):
     try:
-        assert process.wait(120) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
+
+
+def killed_on_its_way(script, path, result):
+    """Start a run and kill it as soon as it has written its checkpoint anew; whether it had not ended before."""
+    before = path.stat().st_mtime_ns if path.exists() else None
+    process = run(script, result)
+    written = lambda: path.exists() and path.stat().st_mtime_ns != before
+    assert eventually(lambda: process.poll() is not None or written(), lambda: time.sleep(0.002))
+    process.send_signal(signal.SIGKILL)
+    return process.wait(PATIENCE) == -signal.SIGKILL
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 @pytest.mark.parametrize(("controller", "hold", "duration"), [("law", False, 40.0), ("slow", True, 8.0)])
 def test_a_killed_run_goes_on_bit_for_bit(controller, hold, duration, tmp_path):
     path = tmp_path / "run.checkpoint"
-    script = SCRIPT.format(controller=controller, hold=hold, duration=duration, checkpoint=str(path))
-    kills = 0
-    for _ in range(3):
-        process = run(script, tmp_path / "killed.npz")
-        before = path.stat().st_mtime_ns if path.exists() else None
-        until = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < until:
-            if path.exists() and path.stat().st_mtime_ns != before:
-                process.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.002)
-        kills += process.wait(30) == -signal.SIGKILL
+    kept = f"lw.Checkpoint({str(path)!r}, seconds=0.05)"
+    script = SCRIPT.format(controller=controller, hold=hold, duration=duration, checkpoint=kept)
+    kills = sum(killed_on_its_way(script, path, tmp_path / "killed.npz") for _ in range(3))
     assert kills >= 2  # killed on the way, not after its end
     finished(run(script, tmp_path / "killed.npz"))
     whole = SCRIPT.format(controller=controller, hold=hold, duration=duration, checkpoint=None)
@@ -73,7 +76,7 @@ def pendulum(path, duration=0.5, robot=None, **options):
     return lw.simulate(robot, [1.0, 0.5], duration=duration, checkpoint=path, **options)
 
 
-@pytest.mark.parametrize("method", ["semi_implicit", "rk4", "variational"])
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "runge_kutta_4", "variational"])
 def test_a_longer_run_goes_on_from_a_shorter_one(method, tmp_path):
     path = tmp_path / "run"
     pendulum(path, method=method)
@@ -88,7 +91,7 @@ def test_a_longer_run_goes_on_from_a_shorter_one(method, tmp_path):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"step": 2e-3}, "method, step or every"),
+        ({"step": 2e-3}, "method, coordinates, step or every"),
         ({"damping": 0.1}, "damping, friction or limits"),
         ({"controller": lambda r, t, q, v: -v}, "the controller"),
         ({"controller": lambda r, t, q, v: -v if float(t) < 1 else v}, "the controller"),
@@ -103,14 +106,87 @@ def test_another_run_is_refused(other, words, tmp_path):
         pendulum(tmp_path / "run", **other)
 
 
-def test_other_numbers_in_a_controller_are_another_run(tmp_path):
-    def law(gain):
-        return lambda robot, t, q, v: -gain * v
+def closing(gain):
+    return lambda robot, t, q, v: -gain * v
 
-    pendulum(tmp_path / "run", controller=law(1.0))
-    pendulum(tmp_path / "run", controller=law(1.0), duration=0.6)
-    with pytest.raises(lw.InputError, match="the controller differ"):
-        pendulum(tmp_path / "run", controller=law(2.0), duration=0.6)
+
+def with_default(gain):
+    def law(t, q, v, gain=gain):
+        return -gain * v
+
+    return law
+
+
+class Damper:
+    def __init__(self, gain):
+        self.gain = gain
+
+    def __call__(self, robot, t, q, v):
+        return -self.gain * v
+
+
+def gained(gain, robot, t, q, v):
+    return -gain * v
+
+
+MAKERS = (closing, with_default, Damper, lambda gain: partial(gained, gain))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("callback", [False, True])
+@pytest.mark.parametrize("make", MAKERS)
+def test_other_numbers_in_a_function_are_another_run(make, callback, tmp_path):
+    """In closures, defaults, fields and partial functions; compiled in or called back; named where they differ."""
+    path, options = tmp_path / "run", {"callback": callback}
+    pendulum(path, controller=make(1.0), **options)
+    pendulum(path, controller=make(1.0), duration=0.6, **options)
+    name = "argument 1" if make is MAKERS[-1] else "gain"
+    with pytest.raises(lw.InputError, match=rf"the controller: {name} \(1\.0 then, 2\.0 now\) differ"):
+        pendulum(path, controller=make(2.0), duration=0.6, **options)
+
+
+LIMIT = 0.3
+
+
+def crossing(robot, t, q, v):
+    return q[..., 0] - LIMIT
+
+
+@pytest.mark.parametrize("callback", [False, True])
+def test_events_external_forces_and_globals_are_compared(callback, tmp_path, monkeypatch):
+    options = {"callback": callback, "external": {"tip": [0, 0, 0, 1.0, 0, 0]}, "events": crossing}
+    pendulum(tmp_path / "run", **options)
+    pendulum(tmp_path / "run", 0.6, **options)
+    monkeypatch.setitem(globals(), "LIMIT", 0.4)
+    with pytest.raises(lw.InputError, match=r"the event 'crossing': LIMIT \(0\.3 then, 0\.4 now\) differ"):
+        pendulum(tmp_path / "run", 0.6, **options)
+    monkeypatch.undo()
+    for other in ({"external": {"tip": [0, 0, 0, 2.0, 0, 0]}}, {"external": lambda r, t, q, v: np.zeros((2, 6))}):
+        with pytest.raises(lw.InputError, match="of another run: .*external force.* differ"):
+            pendulum(tmp_path / "run", 0.6, **options | other)
+    with pytest.raises(lw.InputError, match="'crossing'"):
+        pendulum(tmp_path / "run", 0.6, **options | {"events": ()})
+
+
+def test_parameters_of_the_robot_are_compared(tmp_path):
+    robot = lw.load("double_pendulum")
+    own = robot.inertial_parameters
+    pendulum(tmp_path / "run", parameters={"inertial": own})
+    pendulum(tmp_path / "run", 0.6, parameters={"inertial": own})
+    with pytest.raises(lw.InputError, match="parameters differ"):
+        pendulum(tmp_path / "run", 0.6, parameters={"inertial": 1.1 * own})
+
+
+def test_what_cannot_be_compared_is_said(tmp_path):
+    stream = (x for x in ())  # a generator cannot be taken apart
+
+    def law(robot, t, q, v):
+        return -v if stream else v
+
+    pendulum(tmp_path / "run", controller=law)  # the program says all there is
+    pendulum(tmp_path / "called", controller=law, callback=True)
+    with pytest.warns(lw.SimulationWarning, match=r"of the controller, stream \(generator\) cannot be compared"):
+        pendulum(tmp_path / "called", 0.6, controller=law, callback=True)
 
 
 def test_what_is_no_checkpoint_is_refused(tmp_path):
@@ -125,8 +201,8 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
         pendulum(tmp_path / "no" / "run")
     with pytest.raises(lw.InputError, match="fixed steps"):
         pendulum(path, method="dop853")
-    with pytest.raises(lw.InputError, match="checkpoint_seconds"):
-        pendulum(tmp_path / "new", checkpoint_seconds=-1)
+    with pytest.raises(lw.InputError, match="the seconds of a checkpoint"):
+        pendulum(lw.Checkpoint(tmp_path / "new", seconds=-1))
 
 
 def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):

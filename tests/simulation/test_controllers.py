@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.simulation.rollout import _stepper
-from linkwise.simulation.steppers import ArrayStepper, CalledStepper, CompiledStepper
+from linkwise.simulation.joint_forces import PassiveForces
+from linkwise.simulation.simulate import chosen_stepper
+from linkwise.simulation.steppers import ArrayStepper, CalledStepper, CompiledStepper, Task
+from linkwise.simulation.user_functions import Controller, UserFunction
 
-METHODS = ("semi_implicit", "rk4", "variational")
+METHODS = ("semi_implicit_euler", "runge_kutta_4", "variational")
 
 
 def pd(robot, t, q, v):
@@ -50,18 +52,14 @@ def test_what_cannot_be_traced_is_called_back(monkeypatch):
 
 
 def test_the_quickest_way_is_chosen():
-    from linkwise.simulation.controllers import Law
-    from linkwise.simulation.joint_forces import Passive
-    from linkwise.simulation.steppers import Task
-
     r = lw.load("double_pendulum")
 
     def python(robot, t, q, v):
         return -v if float(t) < 1 else v
 
     def chosen(function=None, target="cpu", callback=False, **named):
-        law = None if function is None else Law(r, function, callback)
-        return type(_stepper(Task(r, "rk4", 1e-3, Passive(), law, **named), (), target))
+        asked = None if function is None else Controller(r, UserFunction("the controller", function, callback))
+        return type(chosen_stepper(Task(r, "runge_kutta_4", 1e-3, PassiveForces(), asked, **named), target))
 
     assert chosen() is CompiledStepper
     assert chosen(pd) is CompiledStepper
@@ -133,9 +131,9 @@ def test_laws_of_the_control_room_are_controllers():
     robot = lw.load("ur5")
     goal = np.full(6, 0.3)
     law = control.ComputedTorque(robot, control.hold(robot, goal), 40.0, 12.0)
-    by_law = lw.simulate(robot, np.zeros(6), controller=law, duration=0.1, step=0.002, method="rk4")
+    by_law = lw.simulate(robot, np.zeros(6), controller=law, duration=0.1, step=0.002, method="runge_kutta_4")
     wrapped = lw.simulate(
-        robot, np.zeros(6), controller=lambda r, t, q, v: law(t, q, v), duration=0.1, step=0.002, method="rk4"
+        robot, np.zeros(6), controller=lambda r, t, q, v: law(t, q, v), duration=0.1, step=0.002, method="runge_kutta_4"
     )
     assert np.allclose(by_law.q, wrapped.q, rtol=1e-12)
     assert np.abs(by_law.q[-1] - goal).max() < np.abs(by_law.q[0] - goal).max()

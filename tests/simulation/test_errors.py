@@ -32,16 +32,16 @@ Q = np.zeros(6)
         ({"controller": lambda r, t, q, v: np.zeros(3)}, "joint forces of shape"),
         ({"controller": lambda r, t, q, v: np.zeros((4, 6))}, "joint forces of shape"),
         ({"controller": lambda r, t, q, v: v, "tau": np.zeros((1000, 6))}, "not both"),
-        ({"tau": np.zeros((999, 6))}, "one row per step"),
+        ({"tau": np.zeros((999, 6)), "duration": 1.0}, "one row per step"),
         ({"tau": np.zeros((2, 1000, 6))}, "does not fit the batch"),
         ({"damping": -1.0}, "damping must be finite and not negative"),
         ({"damping": np.zeros(3)}, "6 numbers"),
-        ({"friction": True, "friction_speed": 0.0}, "friction_speed"),
+        ({"friction": lw.Friction(True, speed=0.0)}, "the speed of friction"),
         ({"limits": (1.0, 0.0)}, "exceed"),
         ({"limits": 3}, "lower, upper"),
-        ({"limits": True, "stop_stiffness": -1.0}, "stop_stiffness"),
+        ({"limits": lw.Stops(stiffness=-1.0)}, "the stiffness of stops"),
         ({"target": "gpu"}, '"cpu" or "numpy"'),
-        ({"method": "dop853", "rtol": 0.0}, "rtol"),
+        ({"method": "dop853", "tolerances": (0.0, 1e-12)}, "the relative tolerance"),
         ({"method": "dop853", "tau": np.zeros((1000, 6))}, "its own steps"),
         ({"parameters": {"masses": np.zeros(3)}}, "parameters are"),
         ({"parameters": {"inertial": np.zeros((6, 9))}}, r"\(\.\.\., 6, 10\)"),
@@ -54,10 +54,49 @@ def test_bad_arguments(named, message):
 
 
 def test_unknown_methods_are_listed():
-    with pytest.raises(lw.UnknownNameError, match="semi_implicit, rk4, variational, rk23"):
+    with pytest.raises(
+        lw.UnknownNameError,
+        match="semi_implicit_euler, midpoint, runge_kutta_4, variational, .*, rk23",
+    ):
         lw.simulate(UR5, Q, method="euler")
-    with pytest.raises(lw.InputError, match="fixed steps"):
-        lw.rollout(UR5, Q, steps=3, method="dop853")
+
+
+@pytest.mark.parametrize(
+    "named, message",
+    [
+        ({"duration": 1e12}, "GiB, and this machine has"),
+        ({"duration": 1e12, "every": 10**12}, "GiB, and this machine has"),
+        ({"step": 1e-300}, "more than can be counted"),
+        ({"duration": 1e300, "step": 1e-300}, "more than can be counted"),
+        ({"steps": 10**18}, "more than can be counted"),
+        ({"steps": 5, "duration": 1.0}, "is 1000 steps of 0.001 s, and steps=5"),
+        ({"duration": 0.001, "step": 0.1}, "0.01 steps of 0.1 s"),
+        ({"threads": "a"}, "threads must be a whole number"),
+        ({"threads": 0}, "threads must be a whole number"),
+        ({"threads": 1.5}, "threads must be a whole number"),
+        ({"every": True}, "every must be"),
+        ({"v0": lambda t, q, v: v}, "a controller comes after it"),
+        ({"events": 3}, "events are functions"),
+        ({"parameters": 3}, "parameters are named arrays"),
+        ({"checkpoint": 3}, "checkpoint is the path of a file"),
+        ({"method": "dop853", "tolerances": 1e-6}, "tolerances are a pair"),
+        ({"external": {"tool0": np.zeros((2, 6)), "base_link": np.zeros((3, 6))}}, "do not fit together"),
+        ({"friction": lw.Friction(1.0, speed="slow")}, "the speed of friction"),
+        ({"limits": lw.Stops("low")}, "limits must be numbers"),
+        ({"tau": np.zeros((10, 6)) * 1j}, "real numbers"),
+        ({"controller": 3}, "tables go to tau="),
+        ({"external": 3.0}, "external must have shape"),
+    ],
+)
+def test_arguments_that_no_simulation_can_have(named, message):
+    with pytest.raises(lw.InputError, match=message):
+        lw.simulate(UR5, **{"q0": Q, "duration": None} | named)
+
+
+@pytest.mark.parametrize("method", [3, [], None])
+def test_methods_that_are_no_names(method):
+    with pytest.raises(lw.UnknownNameError):
+        lw.simulate(UR5, Q, method=method)
 
 
 def test_rollouts_need_steps():
@@ -65,6 +104,9 @@ def test_rollouts_need_steps():
         lw.rollout(UR5, Q)
     with pytest.raises(lw.InputError, match="at least 1"):
         lw.rollout(UR5, Q, steps=0)
+    with pytest.raises(lw.InputError, match="steps=5"):
+        lw.rollout(UR5, Q, steps=5, duration=1.0)
+    assert len(lw.rollout(UR5, Q, steps=5)) == len(lw.simulate(UR5, Q, tau=np.zeros((5, 6)))) == 6
     with pytest.raises(lw.InputError, match="steps, 6"):
         lw.rollout(UR5, Q, tau=np.zeros(6))
 
@@ -119,10 +161,10 @@ def test_limits_of_joints_without_positions():
 
 @pytest.mark.parametrize("function", [lambda t, q: q, lambda robot, t, q, v, more: q])
 def test_functions_of_other_arguments(function):
-    takes = r"is a function of \(robot, t, q, v\), but <lambda> takes \("
-    with pytest.raises(lw.InputError, match=f"a controller {takes}"):
+    takes = r"is a function of \(robot, t, q, v\), or \(t, q, v\), but <lambda> takes \("
+    with pytest.raises(lw.InputError, match=f"the controller {takes}"):
         lw.simulate(UR5, Q, controller=function)
-    with pytest.raises(lw.InputError, match=f"an external force {takes}"):
+    with pytest.raises(lw.InputError, match=f"the external force {takes}"):
         lw.simulate(UR5, Q, external=function)
     with pytest.raises(lw.InputError, match=f"an event {takes}"):
         lw.simulate(UR5, Q, events=function)
@@ -134,3 +176,20 @@ def test_errors_of_a_controller_come_through():
 
     with pytest.raises(ZeroDivisionError, match="gain"):
         lw.simulate(UR5, Q, controller=broken, duration=0.01)
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are doubles here")
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "runge_kutta_4", "variational"])
+def test_long_doubles_never_reach_machine_code(method):
+    """It would read them as doubles: garbage."""
+    robot = lw.load("double_pendulum")
+    q, v = np.array([0.3, -0.2], np.longdouble), np.array([0.1, 0.2], np.longdouble)
+    run = {"duration": 0.05, "step": 0.01, "method": method}
+    with pytest.raises(lw.InputError, match='float64 and float32.*target="numpy"'):
+        lw.simulate(robot, q, v, **run, target="cpu")
+    wide = lw.simulate(robot, q, v, **run, target="numpy").q
+    near = lw.simulate(robot, q.astype(float), v.astype(float), **run, target="cpu").q
+    assert wide.dtype == np.longdouble and np.abs(wide - near).max() < 1e-15
+    acceleration = robot.forward_dynamics(q, v, v, target="cpu")
+    assert acceleration.dtype == np.longdouble
+    assert np.allclose(acceleration, robot.forward_dynamics(q.astype(float), v.astype(float), v.astype(float)))

@@ -26,7 +26,7 @@ FALL = np.sqrt(2.0 / 9.81)  # [s] from 1 m
 
 
 @pytest.mark.parametrize("function", [height, height_by_value])
-@pytest.mark.parametrize("method", ["rk4", "variational", "dop853"])
+@pytest.mark.parametrize("method", ["runge_kutta_4", "variational", "dop853"])
 def test_a_fall_ends_on_the_ground(function, method):
     t = lw.simulate(slider(), [1.0], duration=2.0, step=0.01, method=method, events=lw.Event(function, stop=True))
     (hit,) = t.events

@@ -1,11 +1,11 @@
-"""External forces: constant ones and functions, compiled in and called back, in the equations and in the books."""
+"""External forces: constant ones and functions, compiled in and called back, in the equations and in the energies."""
 
 import numpy as np
 import pytest
 
 import linkwise as lw
 
-METHODS = ("semi_implicit", "rk4", "variational")
+METHODS = ("semi_implicit_euler", "runge_kutta_4", "variational")
 PUSH = {"tcp": [0.3, -0.2, 0.1, 5.0, 1.0, -2.0]}
 
 
@@ -59,6 +59,28 @@ def test_every_way_to_say_it_is_the_same(method):
     assert np.allclose(others[-1].energy.work, constant.energy.external, rtol=1e-11)
 
 
+@pytest.mark.parametrize("callback", [False, True])
+def test_frames_of_your_own(callback):
+    """Frames that the robot does not have by name, near to each other and of one name; and one named as an argument."""
+    robot = lw.load("panda")
+    q, v = state(robot)
+    at = np.array([0.01, 0.02, 0.1])
+    here, there = (lw.Frame("here", "panda_link7", at=at + d) for d in (0.0, 1e-12))
+    both = {here: PUSH["tcp"], there: [0, 0, 0, 0, 0, 3.0]}
+    expected = {here: np.add(PUSH["tcp"], [0, 0, 0, 0, 0, 3.0])}
+    constant = lw.simulate(robot, q, v, external=both, steps=20)
+    assert np.abs(constant.q - lw.simulate(robot, q, v, external=expected, steps=20).q).max() < 1e-12
+    by_function = lw.simulate(robot, q, v, external=lambda robot, t, q, v: both, steps=20, callback=callback)
+    assert np.abs(by_function.q - constant.q).max() < 1e-12
+    moved = lw.Frame("here", "panda_link7", at=at + 0.2)  # not the program of the frame of that name before
+    other = lw.simulate(robot, q, v, external={moved: PUSH["tcp"]}, steps=20)
+    again = lw.simulate(robot, q, v, external=lambda robot, t, q, v: {moved: PUSH["tcp"]}, steps=20)
+    assert np.abs(other.q - again.q).max() < 1e-12 < np.abs(other.q - constant.q).max()
+    with pytest.raises(lw.UnknownNameError, match="sits on body 'nowhere'"):
+        lw.simulate(robot, q, external={lw.Frame("x", "nowhere"): np.zeros(6)})
+    assert np.array_equal(robot.wrenches(q, {lw.Frame("q", "panda_link7"): np.zeros(6)}), np.zeros((7, 6)))
+
+
 def test_against_forward_dynamics_with_external_forces():
     """The accelerations that the robot's own forward dynamics gives for them."""
     robot = lw.load("quadruped")
@@ -85,9 +107,9 @@ def test_a_thrown_stone_is_the_closed_form():
 
 
 @pytest.mark.parametrize(
-    "method, bound", [("semi_implicit", 1.0), ("rk4", 1e-6), ("variational", 1e-2), ("dop853", 1e-7)]
+    "method, bound", [("semi_implicit_euler", 1.0), ("runge_kutta_4", 1e-6), ("variational", 1e-2), ("dop853", 1e-7)]
 )
-def test_the_books_balance(method, bound):
+def test_the_energies_balance(method, bound):
     robot = lw.load("panda")
     q, v = state(robot)
 

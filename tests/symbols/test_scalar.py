@@ -146,9 +146,12 @@ def test_powers_square_and_multiply(xyz):
     assert x**0 == 1.0
     for p in (-1, -3, 0.5, 1.5, -0.5):
         assert value(x**p, [1.3, 0, 0]) == pytest.approx(1.3**p, rel=1e-14)
-    for bad in (0.3, 1 / 3):
-        with pytest.raises(TypeError):
-            x**bad
+    for p in (0.3, 1 / 3, 100, -40.5, x):  # by pow: so many multiplications would lose digits
+        assert count([x**p]) == Operations(sines=1)
+    assert value(x**100, [1.3, 0, 0]) == pytest.approx(1.3**100, rel=1e-15)
+    assert value(2.0**x, [1.3, 0, 0]) == pytest.approx(2.0**1.3, rel=1e-15)
+    with pytest.raises(TypeError):
+        x ** "a"
 
 
 def test_printing():

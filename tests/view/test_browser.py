@@ -8,9 +8,9 @@ import contextlib
 import io
 import os
 import shutil
-import time
 
 import numpy as np
+import patience
 import pytest
 from motions import swing
 
@@ -36,13 +36,12 @@ HARMLESS = (
     "GPU stall due to ReadPixels",
     "Automatic fallback to software",
 )
-PATIENCE = 60.0  # seconds: the browser draws in software, on a machine that does other things too
 
 
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as p:
-        made = p.chromium.launch(executable_path=BROWSER, args=FLAGS, headless=True)
+        made = p.chromium.launch(executable_path=BROWSER, args=FLAGS, headless=True, timeout=1000 * patience.PATIENCE)
         yield made
         made.close()
 
@@ -52,6 +51,7 @@ def new_page(browser):
     """A page that keeps what is said on its console and what it asks of any network. Half the pixels draw sooner."""
     context = browser.new_context(viewport={"width": 900, "height": 560}, device_scale_factor=0.5)
     made = context.new_page()
+    made.set_default_timeout(1000 * patience.PATIENCE)
     made.complaints, made.requests = [], []
     made.on("console", lambda m: made.complaints.append(m.text) if m.type in ("error", "warning") else None)
     made.on("pageerror", lambda e: made.complaints.append(str(e)))
@@ -75,12 +75,13 @@ def share_changed(a, b):
 
 
 def eventually(page, condition):
-    until = time.perf_counter() + PATIENCE
-    while not condition():
-        if time.perf_counter() > until:
-            return False
-        page.wait_for_timeout(200)
-    return True
+    return patience.eventually(condition, lambda: page.wait_for_timeout(200))
+
+
+def stands_still(page):
+    before = scene(page)
+    page.wait_for_timeout(500)
+    return share_changed(before, scene(page)) < 0.002
 
 
 def shows_robot(page):
@@ -91,7 +92,7 @@ def shows_robot(page):
 
 def opened(page, address):
     page.goto(address)
-    page.locator("canvas").first.wait_for(timeout=1000 * PATIENCE)
+    page.locator("canvas").first.wait_for()
     assert eventually(page, lambda: shows_robot(page))
 
 
@@ -103,7 +104,7 @@ def live(browser):
         new_page(browser) as page,
     ):
         opened(page, viewer.url)
-        page.wait_for_timeout(1500)  # the scene fades in
+        assert eventually(page, lambda: stands_still(page))  # the scene fades in
         yield viewer, page
 
 
@@ -119,7 +120,7 @@ def test_the_robot_is_seen_and_moves_when_scrubbed(live):
 
 def test_a_plot_stands_beside(live):
     _, page = live
-    page.locator(".uplot").first.wait_for(timeout=1000 * PATIENCE)
+    page.locator(".uplot").first.wait_for()
     assert page.get_by_text("panda_joint1").count() >= 1
     assert not complaints(page)
 
@@ -160,7 +161,7 @@ def test_a_slider_poses_the_robot(browser):
 
 
 def test_a_saved_page_plays_offline(browser, tmp_path):
-    path = lw.view.save(tmp_path / "arm.html", swing(lw.load("panda"), duration=2.0), show=("looks", "trace"))
+    path = lw.view.save(tmp_path / "arm.html", swing(lw.load("panda"), duration=2.0), show=("visuals", "trace"))
     with new_page(browser) as page:
         page.context.set_offline(True)
         opened(page, path.as_uri())

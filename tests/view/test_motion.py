@@ -11,7 +11,7 @@ import linkwise as lw
 from linkwise.errors import InputError
 from linkwise.view import Motion
 from linkwise.view.motion import as_motion
-from linkwise.view.sliders import from_knobs, knobs, to_knobs
+from linkwise.view.sliders import from_slider_values, slider_values, sliders
 
 
 def test_a_trajectory_is_anything_with_time_and_q():
@@ -89,11 +89,11 @@ def test_reactions_are_the_link_forces():
 def test_sliders_and_configurations_agree(seed, rng):
     robot = lw.random_tree(8, seed=seed)
     x = 0.8 * rng.uniform(-1, 1, robot.nv)
-    q = from_knobs(robot, x)
+    q = from_slider_values(robot, x)
     assert q.shape == (robot.nq,)
-    assert_allclose(to_knobs(robot, q), x, atol=1e-12)
+    assert_allclose(slider_values(robot, q), x, atol=1e-12)
     random = robot.random_configuration(rng)
-    again = from_knobs(robot, to_knobs(robot, random))
+    again = from_slider_values(robot, slider_values(robot, random))
     for body in robot.bodies:
         for a, b in zip(robot.pose(again, body.name), robot.pose(random, body.name)):
             assert_allclose(a, b, atol=1e-9)
@@ -101,17 +101,17 @@ def test_sliders_and_configurations_agree(seed, rng):
 
 def test_sliders_have_the_limits_of_the_joints():
     robot = lw.load("panda")
-    found = knobs(robot, 1.0)
+    found = sliders(robot, 1.0)
     assert_allclose([k.low for k in found], robot.lower_limits)
     assert_allclose([k.high for k in found], robot.upper_limits)
     slider = lw.assemble("s", [lw.Body("b", lw.Prismatic("x"), lw.Inertia.point(1.0))])
-    (knob,) = knobs(slider, 2.5)
-    assert (knob.low, knob.high) == (-2.5, 2.5)
-    assert all(k.low < k.high for name in lw.robots() for k in knobs(lw.load(name), 1.0))
+    (own,) = sliders(slider, 2.5)
+    assert (own.low, own.high) == (-2.5, 2.5)
+    assert all(k.low < k.high for name in lw.robots() for k in sliders(lw.load(name), 1.0))
 
 
 @pytest.mark.parametrize("limits", [lw.Limits(lower=5.0), lw.Limits(upper=-5.0), lw.Limits(1.0, 1.0)])
 def test_odd_limits_still_give_a_slider(limits):
     joint = lw.Joint(lw.Revolute("x"), limits=limits)
-    (knob,) = knobs(lw.assemble("s", [lw.Body("b", joint, lw.Inertia.point(1.0))]), 1.0)
-    assert np.isfinite([knob.low, knob.high]).all() and knob.low < knob.high
+    (own,) = sliders(lw.assemble("s", [lw.Body("b", joint, lw.Inertia.point(1.0))]), 1.0)
+    assert np.isfinite([own.low, own.high]).all() and own.low < own.high

@@ -120,8 +120,8 @@ def test_every_layer_draws_something():
 
 def test_nothing_by_that_name_can_be_shown():
     robot = lw.load("ur5")
-    with pytest.raises(InputError, match="'shadows' can be shown; choose from looks"):
-        lw.view.save("a.png", robot, show=("looks", "shadows"))
+    with pytest.raises(InputError, match="'shadows' can be shown; choose from visuals"):
+        lw.view.save("a.png", robot, show=("visuals", "shadows"))
 
 
 # --- files ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import linkwise as lw
 from linkwise.spatial import Transform
 from linkwise.view import solids
-from linkwise.view.scene import INERTIAS, LOOKS, Scene, box_of_inertia
+from linkwise.view.scene import INERTIAS, VISUALS, Scene, box_of_inertia
 
 ROBOTS = [*lw.robots(), "tree"]
 
@@ -95,16 +95,16 @@ def test_poses_frames_tips_and_center_of_mass_are_the_robots(name, rng):
 def test_every_robot_has_something_to_see(name):
     robot = build(name)
     scene = Scene(robot)
-    assert {p.layer for p in scene.pieces} == {LOOKS, INERTIAS}
+    assert {p.layer for p in scene.pieces} == {VISUALS, INERTIAS}
     assert all(-1 <= p.body < len(robot.bodies) for p in scene.pieces)
     assert all(np.isfinite(p.triangles.vertices).all() for p in scene.pieces)
-    marked = {p.body for p in scene.pieces if p.layer == LOOKS}
+    marked = {p.body for p in scene.pieces if p.layer == VISUALS}
     assert {i for i, j in enumerate(robot.joints) if j.kind.nv} <= marked
 
 
 def test_a_sketch_joins_each_joint_to_the_next():
     robot = lw.load("panda")
-    rods = [p for p in Scene(robot).pieces if p.layer == LOOKS]
+    rods = [p for p in Scene(robot).pieces if p.layer == VISUALS]
     for child, parent in enumerate(robot.parents):
         end = robot.joints[child].placement.l
         if np.linalg.norm(end) > 1e-6:

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import linkwise as lw
 from linkwise.errors import FileError, LinkwiseError, ModelError, ModelWarning
 from linkwise.view import meshes
-from linkwise.view.scene import LOOKS, Scene
+from linkwise.view.scene import VISUALS, Scene
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 URDF = f"""<robot name="r">
@@ -96,7 +96,7 @@ def world_pose(robot, q, visual):
     return R @ visual.pose.R, p + R @ visual.pose.l
 
 
-def poses_of_looks(robot, q):
+def poses_of_visuals(robot, q):
     return {type(x.shape).__name__: world_pose(robot, q, x) for x in robot.visuals}
 
 
@@ -107,24 +107,24 @@ def assert_same_places(found, expected):
         assert_allclose(found[name][1], p, atol=1e-14)
 
 
-def test_looks_stay_where_they_are_through_edits():
+def test_visuals_stay_where_they_are_through_edits():
     robot = load(URDF)
-    expected = poses_of_looks(robot, [0.7])
-    assert_same_places(poses_of_looks(robot.lock({"turn": 0.7}), []), expected)
+    expected = poses_of_visuals(robot, [0.7])
+    assert_same_places(poses_of_visuals(robot.lock({"turn": 0.7}), []), expected)
     floating = robot.floating()
-    assert_same_places(poses_of_looks(floating, [0, 0, 0, 0, 0, 0, 1, 0.7]), expected)
+    assert_same_places(poses_of_visuals(floating, [0, 0, 0, 0, 0, 0, 1, 0.7]), expected)
     stand = lw.assemble("stand", [lw.Body("post", lw.Prismatic("z"), lw.Inertia.point(1.0))])
     both = stand.attach(robot, "post", prefix="r_", at=(1, 0, 0))
     moved = {k: (R, p + np.array([1, 0, 0.5])) for k, (R, p) in expected.items()}
-    assert_same_places(poses_of_looks(both, [0.5, 0.7]), moved)
+    assert_same_places(poses_of_visuals(both, [0.5, 0.7]), moved)
     cut = robot.subtree("arm")
-    assert_same_places(poses_of_looks(cut, [0.7]), {k: v for k, v in expected.items() if k != "Box"})
+    assert_same_places(poses_of_visuals(cut, [0.7]), {k: v for k, v in expected.items() if k != "Box"})
 
 
-def test_looks_can_be_given_by_hand_and_are_checked():
+def test_visuals_can_be_given_by_hand_and_are_checked():
     body = lw.Body("rod", lw.Revolute("y"), lw.Inertia.point(1.0, (0, 0, 1)))
     robot = lw.assemble("r", [body], visuals=[lw.Visual(lw.Ball(0.1), "rod", at=(0, 0, 1), colour=(0, 1, 0, 1))])
-    (piece,) = [p for p in Scene(robot).pieces if p.layer == LOOKS]
+    (piece,) = [p for p in Scene(robot).pieces if p.layer == VISUALS]
     assert piece.body == 0 and piece.colour == (0, 1, 0, 1)
     assert_allclose(piece.triangles.vertices.mean(axis=0)[2], 1.0)
     with pytest.raises(ModelError, match="body 'arm', which does not exist"):
@@ -175,7 +175,7 @@ def test_meshes_are_drawn_scaled(tmp_path):
     pytest.importorskip("trimesh")
     stl(tmp_path / "bot" / "meshes" / "arm.stl", TRIANGLE)
     scene = Scene(lw.load(robot_file(tmp_path)))
-    looks = [p for p in scene.pieces if p.layer == LOOKS]
+    looks = [p for p in scene.pieces if p.layer == VISUALS]
     assert len(looks) == 4 and not scene.missing
     (triangle,) = [p for p in looks if len(p.triangles.faces) == 1]
     assert_allclose(sorted(triangle.triangles.vertices.tolist()), [[0, 0, 0], [0, 1, 0], [0.5, 0, 0]])
@@ -183,7 +183,7 @@ def test_meshes_are_drawn_scaled(tmp_path):
 
 def test_a_missing_mesh_is_reported_and_the_rest_drawn(tmp_path):
     scene = Scene(lw.load(robot_file(tmp_path)))
-    assert len([p for p in scene.pieces if p.layer == LOOKS]) == 3
+    assert len([p for p in scene.pieces if p.layer == VISUALS]) == 3
     (missing,) = scene.missing
     assert "package://bot/meshes/arm.stl" in missing and "mesh_folders" in missing
 

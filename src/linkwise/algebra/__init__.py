@@ -1,0 +1,10 @@
+"""What a person writes: operators and their identities, inverses, simplification, proofs and explanations.
+
+``expression`` has the formulas (sums, products, adjoints), ``operator`` a formula with the states it is taken at, by
+``binding``, and ``operators`` what a robot gives of them. ``leaves`` are the leaves, ``motion`` those that need
+velocities, ``kinds`` and ``blocks`` what a leaf does to a vector; ``spaces`` says which fit together. ``dense`` is
+the meaning of everything, as matrices. Then what is done with formulas: ``identities`` and ``identities_motion`` as
+data, ``rules`` that apply them, ``inverse``, ``recursions`` and ``linearized``, ``check`` on random robots; as plain
+data (``recipe``, ``coefficients``, ``frame_freedom``) they are compiled. Text in and out: ``formula``, ``printing``,
+``explain`` with ``recursion_text`` and ``preludes``.
+"""

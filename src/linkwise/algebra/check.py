@@ -8,15 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..arguments import flag, number, shown, whole
+from ..errors import InputError, SingularError
 from ..model.builders import chain, random_tree
 from ..model.model import Model
 from ..model.parts import Rotor
+from .binding import Binding, Blocks, State, unbound_things
+from .blocks import dense_block
 from .dense import magnitude
-from .kinds import UserBlockDiagonal, leaves_of
-from .leaves import Operators
-from .operator import Operator
-from .rebind import rebind
+from .expression import Expression
+from .kinds import families_of, leaves_of
+from .leaves import unbound
+from .operator import Operator, bound
+from .operators import Operators
+from .recipe import build, recipe_of
 from .rules import CHAIN, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
 
 
@@ -36,6 +41,7 @@ class IdentityReport:
     tolerance: float
     formula: str
     sweeps: float  # the largest relative difference between sweeps and dense matrices, over both sides
+    redrawn: int = 0  # random robots that were drawn again, as a side does not exist there or nearly so
 
     def __bool__(self) -> bool:
         return self.holds
@@ -45,6 +51,7 @@ class IdentityReport:
         return (
             f"{self.formula}\n  {verdict} on {self.trials} random robots: worst relative difference {self.worst:.2g}"
             f" on {self.robot} (tolerance {self.tolerance:g}); sweeps agree with matrices to {self.sweeps:.2g}"
+            + (f"; {self.redrawn} robots were drawn again, as a side is singular there" if self.redrawn else "")
         )
 
 
@@ -66,19 +73,28 @@ def check_identity(
     Each side is a function of the operators, such as ``lambda op: op.H @ op.phi``, or an expression bound
     to some robot, which is then rebuilt on each random one. ``rotors`` also tries robots with rotors.
     A :class:`Rule` of :func:`linkwise.identities` may be given alone.
+
+    Where a side does not exist on a random robot (too few joints for Λ, say), another is drawn, and so where what it
+    inverts is nearly singular: a condition above 10⁶, or a pivot D below 10⁻⁶ of its P. ``redrawn`` in the report
+    counts them; :class:`SingularError` says when no robot will do.
     """
-    if trials < 1:
-        raise InputError(f"trials must be at least 1, got {trials}")
+    whole(trials, "trials", least=1)
+    whole(seed, "seed")
+    number(tolerance, "tolerance", least=0.0)
+    flag(rotors, "rotors")
     if isinstance(lhs, Rule):
         return _check_rule(lhs, trials, seed, tolerance, rotors)
     if rhs is None:
         raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
-    bound = [x for x in (lhs, rhs) if isinstance(x, Operator)]
-    if any(isinstance(leaf, UserBlockDiagonal) for x in bound for leaf in leaves_of(x)):
+    for side in (lhs, rhs):
+        if not callable(side):
+            raise InputError(f"each side is a function of the operators, or an expression, got {shown(side)}")
+    given = [x.binding.things for x in (lhs, rhs) if isinstance(x, Operator)]
+    if any(isinstance(t, Blocks) for things in given for t in things):
         raise InputError(
             "an expression with a block diagonal of your own belongs to one robot; give functions of op that build it"
         )
-    if len({leaf.owner.rigid_key for x in bound for leaf in leaves_of(x)}) > 1:
+    if len({t.serial for things in given for t in things}) > 1:
         raise InputError("the two sides are bound to different robots or configurations; give functions of op instead")
     return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, rotors, chains_only=False)
 
@@ -105,7 +121,7 @@ def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, rotors: bo
 
 def _side(side: Side, op: Operators) -> Operator:
     if isinstance(side, Operator):
-        return rebind(side, op)
+        return bound(build(recipe_of(side.expression), unbound_things(op.binding)), op.binding)
     out = side(op)
     if not isinstance(out, Operator):
         raise InputError(f"each side must give an operator, got {type(out).__name__}")
@@ -122,33 +138,85 @@ def _search(
     one_dof: bool = False,
     gyro: bool = True,
 ) -> IdentityReport:
-    worst, worst_sweep, where, which, formula = -1.0, 0.0, "", 0, ""
+    worst, worst_sweep, where, which, formula, redrawn = -1.0, 0.0, "", 0, "", 0
     for trial in range(trials):
-        model = _random_robot(seed + trial, rotors and trial % 2 == 1, chains_only or trial % 3 == 0, one_dof)
-        model = model if gyro else _without_axes(model)
-        rng = np.random.default_rng(seed + trial)
-        q, v, a = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
-        op = Operators(model, q, model.tips, v, a)
-        left, right = sides(op)
-        if left.rows != right.rows or left.cols != right.cols:
-            raise InputError(
-                f"the two sides live in different spaces: {left} maps {left.cols} to {left.rows}, {right} maps"
-                f" {right.cols} to {right.rows}"
+        left, right, drawn = None, None, seed + trial
+        for attempt in range(_MOST_DRAWN):
+            drawn = seed + trial + attempt * trials
+            model = _random_robot(drawn, rotors and trial % 2 == 1, chains_only or trial % 3 == 0, one_dof)
+            left, right = _regular_sides(model if gyro else _without_axes(model), sides, drawn)
+            if left is not None:
+                break
+            redrawn += 1
+        if left is None or right is None:
+            raise SingularError(
+                f"a side of the identity is singular, or nearly so, on each of {_MOST_DRAWN} random robots: nothing to"
+                " compare"
             )
+        rng = np.random.default_rng(drawn)
         a, b = left.dense(), right.dense()
-        difference = _relative(a, b, scale=max(magnitude(left), magnitude(right)))
+        difference = _relative(a, b, scale=max(magnitude(left.numbers), magnitude(right.numbers)))
         formula = formula or f"{left} = {right}"
         worst_sweep = max(worst_sweep, _sweep_error(left, a, rng), _sweep_error(right, b, rng))
         if difference > worst or np.isnan(difference):
-            worst, which = difference, seed + trial
+            worst, which = difference, drawn
+            model = left.binding.leaves.model
             where = f"{model.name!r} ({len(model.bodies)} bodies, nv={model.nv})"
     holds = bool(worst <= tolerance)
-    return IdentityReport(holds, worst, where, which, trials, tolerance, formula, worst_sweep)
+    return IdentityReport(holds, worst, where, which, trials, tolerance, formula, worst_sweep, redrawn)
+
+
+_MOST_DRAWN = 30  # robots for one trial
+_WORST_CONDITION = 1e6  # of what is inverted: above it rounding alone may exceed the tolerance
+
+
+def _regular_sides(
+    model: Model, sides: Callable[[Operators], tuple[Operator, Operator]], seed: int
+) -> tuple[Operator, Operator] | tuple[None, None]:
+    """Both sides at a random state of a robot, or nothing where one does not exist there or nearly so."""
+    rng = np.random.default_rng(seed)
+    q, v, a = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
+    op = operators_at(model, q, v, a)
+    try:
+        left, right = sides(op)
+        regular = all(_is_regular(side.numbers) for side in (left, right))
+    except SingularError:
+        return None, None
+    if left.rows != right.rows or left.cols != right.cols:
+        raise InputError(
+            f"the two sides live in different spaces: {left} maps {left.cols} to {left.rows}, {right} maps"
+            f" {right.cols} to {right.rows}"
+        )
+    return (left, right) if regular else (None, None)
+
+
+def _is_regular(side: Expression) -> bool:
+    """Whether all that an expression inverts is well conditioned."""
+    for leaf in leaves_of(side):
+        if leaf.inverse_of is not None:
+            blocks = [dense_block(x) for x in leaf.blocks]
+            if any(x.size and np.linalg.cond(x) > _WORST_CONDITION for x in blocks):
+                return False
+            if not _is_regular(leaf.inverse_of):
+                return False
+    for family in families_of(side):
+        if family.is_default:
+            continue  # bodies that all have mass and inertia
+        for P, D in zip(family.articulated.P, family.articulated.D):
+            if D.size and np.linalg.eigvalsh(D)[0] < np.abs(P).max() / _WORST_CONDITION:
+                return False
+    return True
+
+
+def operators_at(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Operators:
+    """The operators of a model that need not be a robot; they run as sweeps on NumPy."""
+    leaves = unbound(model, model.tips, (True, True))
+    return Operators(leaves, Binding((State(leaves, q, v, a),)))
 
 
 def _sweep_error(op: Operator, matrix: np.ndarray, rng: np.random.Generator) -> float:
     x = rng.normal(size=op.cols.dimension)
-    return _relative(op.apply(x), matrix @ x, scale=magnitude(op) * float(np.abs(x).max(initial=0.0)))
+    return _relative(op.apply(x), matrix @ x, scale=magnitude(op.numbers) * float(np.abs(x).max(initial=0.0)))
 
 
 def _relative(a: Any, b: Any, scale: float) -> float:
@@ -159,10 +227,14 @@ def _random_robot(seed: int, rotors: bool, serial: bool, one_dof: bool) -> Model
     size = 2 + seed % 6
     if one_dof:
         kind = ("revolute", "prismatic", "helical")[seed % 3]
-        return chain(size, joint=kind, seed=seed) if serial else random_tree(size, seed=seed, joints=_ONE_DOF)
+        if serial:
+            return chain(size, joint=kind, seed=seed, cls=Model)
+        return random_tree(size, seed=seed, joints=_ONE_DOF, cls=Model)
     if serial:
-        return chain(size, joint="mixed", seed=seed) if not rotors else _with_rotors(chain(size, seed=seed))
-    return random_tree(size, seed=seed, floating=seed % 2 == 0, rotors=rotors)
+        if rotors:
+            return _with_rotors(chain(size, seed=seed, cls=Model))
+        return chain(size, joint="mixed", seed=seed, cls=Model)
+    return random_tree(size, seed=seed, floating=seed % 2 == 0, rotors=rotors, cls=Model)
 
 
 def _without_axes(model: Model) -> Model:

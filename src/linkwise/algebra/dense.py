@@ -13,11 +13,11 @@ from .. import arrays
 from ..arrays import Array
 from ..errors import LinkwiseError
 from .blocks import dense_block
+from .expression import Expression, Identity, Product, Sum, Zero
 from .kinds import BlockDiagonal, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
-from .operator import Identity, Operator, Product, Sum, Zero
 
 
-def dense(op: Operator) -> Array:
+def dense(op: Expression) -> Array:
     """The matrix (..., rows, columns) of an expression."""
     like = _sample(op)
     if arrays.is_symbolic(like):  # no matrix inverse on symbols: there the sweeps over the columns of I stand in
@@ -25,11 +25,11 @@ def dense(op: Operator) -> Array:
     return _dense(op, like)
 
 
-def magnitude(op: Operator) -> float:
+def magnitude(op: Expression) -> float:
     """The largest entry of the expression with every leaf's matrix made positive: the size its rounding goes by."""
     like = _sample(op)
 
-    def positive(x: Operator) -> Array:
+    def positive(x: Expression) -> Array:
         if isinstance(x, Product):
             out = positive(x.factors[0])
             for f in x.factors[1:]:
@@ -42,14 +42,14 @@ def magnitude(op: Operator) -> float:
     return float(positive(op).max(initial=0.0))
 
 
-def _sample(op: Operator) -> Any:
+def _sample(op: Expression) -> Any:
     from .kinds import leaves_of
 
     leaves = leaves_of(op)
     return leaves[0].owner.q if leaves else arrays.zeros((1,), like=0.0)
 
 
-def _dense(op: Operator, like: Array) -> Array:
+def _dense(op: Expression, like: Array) -> Array:
     if isinstance(op, Identity):
         return arrays.eye(op.rows.dimension, like=like)
     if isinstance(op, Zero):

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .kinds import Leaf, UserBlockDiagonal, leaves_of
-from .leaves import Operators
-from .operator import Operator
+from .binding import Binding, State
+from .kinds import leaves_of
+from .leaves import Leaves
 from .preludes import preludes
 from .printing import latex, text
-from .rebind import rebind
+from .recipe import OwnBlocks, build, recipe_of
 from .recursion_text import recursions
 
 if TYPE_CHECKING:
     from ..symbols.scalar import Operations
+    from .operator import Operator
 
 MOST_COUNTED = 150  # degrees of freedom up to which operations are counted by tracing
 
@@ -24,16 +25,16 @@ class Explanation:
     """What ``op.explain()`` returns; print it, or take its parts."""
 
     def __init__(self, op: Operator) -> None:
-        self.op = op
+        self.op, self.expression = op, op.expression
 
     @property
     def formula(self) -> str:
-        return text(self.op)
+        return text(self.expression)
 
     @property
     def latex(self) -> str:
         """The formula, the recursions, the identities used and the operation count as a LaTeX fragment."""
-        lines = [r"\[", latex(self.op), r"\]"]
+        lines = [r"\[", latex(self.expression), r"\]"]
         for block in self._blocks(as_latex=True):
             lines += [rf"\textit{{{_prose(block.title)}}}", r"\begin{align*}"]
             lines += [" " + line + r" \\" for line in block.lines[:-1]] + [" " + x for x in block.lines[-1:]]
@@ -56,8 +57,8 @@ class Explanation:
         return "\n".join(out)
 
     def _blocks(self, as_latex: bool = False) -> list[Any]:
-        serial = all(leaf.owner.model.is_chain for leaf in leaves_of(self.op))
-        return preludes(self.op, serial, as_latex) + recursions(self.op, serial, as_latex)
+        serial = all(leaf.owner.model.is_chain for leaf in leaves_of(self.expression))
+        return preludes(self.expression, serial, as_latex) + recursions(self.expression, serial, as_latex)
 
     @property
     def rules(self) -> tuple[Any, ...]:
@@ -73,7 +74,7 @@ class Explanation:
         op = self.op
         lines = [f"{self.formula}", f"  maps {op.cols} to {op.rows}; {op.structure}", "", "Runs as"]
         lines.append(self.recursion or "    y = x")
-        if any(not leaf.owner.model.is_chain for leaf in leaves_of(op)):
+        if any(not leaf.owner.model.is_chain for leaf in leaves_of(self.expression)):
             lines.append("  (Σ over the children j of body k; p is the parent of k)")
         lines += ["", "Identities used"]
         lines += [f"  {r}" for r in self.rules] or ["  none"]
@@ -84,7 +85,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_latex_(self) -> str:
-        return f"${latex(self.op)}$"
+        return f"${latex(self.expression)}$"
 
 
 _LATEX_WORDS = {"…": r"\ldots{}", "§": r"\S{}", "–": "--", "×": r"\(\times\)", "÷": r"\(\div\)", "√": r"\(\surd\)"}
@@ -101,21 +102,28 @@ def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
     from ..symbols.scalar import Graph, Operations, count
 
-    leaves = leaves_of(op)
-    if not leaves:
+    if not leaves_of(op.expression):
         return Operations()
-    owner = leaves[0].owner.root
-    if owner.model.nv > MOST_COUNTED or _pinned(leaves):
+    things = op.binding.things
+    model = op.binding.leaves.model
+    if model.nv > MOST_COUNTED or _varies(op.binding):
         return None
     graph = Graph()
-    nv = owner.model.nv
-    v, a = (None if x is None else graph.inputs(name, nv) for name, x in (("v", owner.v), ("a", owner.a)))
-    symbolic = Operators(owner.model, graph.inputs("q", owner.model.nq), owner.frames, v, a)
-    traced = rebind(op, symbolic)
+    symbolic: dict[int, Any] = {}
+    for i, thing in enumerate(things):
+        if isinstance(thing, State):
+            q, v, a = (
+                None if x is None else graph.inputs(f"{name}{i}", x.shape[-1])
+                for name, x in (("q", thing.q), ("v", thing.v), ("a", thing.a))
+            )
+            symbolic[i] = Leaves(model, thing.leaves.frames, q, v, a)
+        else:
+            symbolic[i] = OwnBlocks(i, thing.blocks)
+    traced = build(recipe_of(op.expression), symbolic)
     y = traced.apply_columns(graph.inputs("x", traced.cols.dimension)[:, None])
     return count(np.ravel(y))
 
 
-def _pinned(leaves: list[Leaf]) -> bool:
+def _varies(binding: Binding) -> bool:
     """Whether a block diagonal of the user's own varies over a batch, so that no single count exists."""
-    return any(isinstance(x, UserBlockDiagonal) and any(b.ndim > 2 for b in x.blocks) for x in leaves)
+    return any(b.ndim > 2 for t in binding.things if not isinstance(t, State) for b in t.blocks)

@@ -3,21 +3,25 @@
 Names are those of :class:`Operators` or the letters ``explain`` prints. Factors stand side by side, or with
 ``@`` or ``·`` between them. A star right behind a factor is its adjoint (so are ``.T`` and ``^T``); with a blank
 before it, it multiplies. ``.inv()``, ``⁻¹`` and ``^-1`` are the inverse, ``.simplify()`` applies the identities.
-``I`` is the identity of the space its sum is on. Text is never run as code.
+``I`` is the identity of the space its sum is on. Numbers stand in front of what they multiply. Text is never run as
+code, and what could be read in two ways is refused: blocks P(2), powers H^2, numbers behind operators, D^-1/2.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from ..errors import InputError, LinkwiseError, did_you_mean
-from .leaves import Operators
+from .expression import Expression, Identity, product, total
+from .leaves import Leaves
 from .motion import MotionLeaves
-from .operator import Identity, Operator, product, total
+from .operator import Operator, bound
+from .operators import OPERATOR_NAMES, Operators
 from .printing import STARRED, TEXT
 
 _LONGEST, _DEEPEST = 2000, 50
@@ -35,30 +39,23 @@ _SIGNS = {"−": "-", "·": "@", "∙": "@"}
 
 def parse_formula(text: str, operators: Operators) -> Operator:
     """The operator that a formula names; raises :class:`InputError` with the column of what it cannot read."""
-    return _Parser(text, operators).whole()
+    return bound(parse_expression(text, operators.leaves), operators.binding)
+
+
+def parse_expression(text: str, leaves: Leaves) -> Expression:
+    """As :func:`parse_formula`, bound to no state."""
+    return _Parser(text, leaves).whole()
 
 
 def needs_motion(text: str) -> bool:
     """Whether a formula names an operator that takes velocities and accelerations."""
-    moving = set(_properties(MotionLeaves))
+    moving = {name for name in OPERATOR_NAMES if hasattr(MotionLeaves, name)}
     return any(t.kind == "name" and t.text in moving for t in _tokens(text))
 
 
 def operator_names() -> list[str]:
     """Every name a formula may use, ``I`` apart."""
-    return sorted({*_properties(Operators), "I_joints", "I_tips", "I_edges"})
-
-
-@cache
-def _properties(cls: type) -> tuple[str, ...]:
-    """The names of a class's operators."""
-    found = []
-    for name in dir(cls):
-        member = getattr(cls, name)
-        getter = getattr(member, "func", None) or getattr(member, "fget", None)
-        if not name.startswith("_") and getter is not None and getter.__annotations__.get("return") == "Operator":
-            found.append(name)
-    return tuple(found)
+    return sorted(set(OPERATOR_NAMES) - {"I"})
 
 
 @cache
@@ -84,6 +81,7 @@ class _Token:
     text: str
     column: int
     is_letter: bool = False  # a name spelled as it is printed
+    is_glued: bool = False  # whether no blank stands before it
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -96,10 +94,41 @@ def _tokens(text: str) -> list[_Token]:
         if text[at].isspace():
             at += 1
             continue
-        token, length = _next(text, at, bool(out) and _ends_operand(out[-1]))
-        out.append(token)
+        behind = bool(out) and _ends_operand(out[-1])
+        glued = at > 0 and not text[at - 1].isspace()
+        _refuse_two_meanings(text, at, behind and glued)
+        token, length = _next(text, at, behind)
+        out.append(replace(token, is_glued=glued))
         at += length
     return out
+
+
+_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
+
+
+def _refuse_two_meanings(text: str, at: int, behind_operand: bool) -> None:
+    """What stands right behind an operator and means something else in the papers or in Python than a product."""
+    if not behind_operand:
+        return
+    where, rest = f"the formula, column {at + 1}: ", text[at:]
+    block = _INDICES.match(rest)
+    if block:
+        raise InputError(
+            f"{where}{block[0]} reads as a block of the operator before it, and blocks are not there yet; a number"
+            " that multiplies stands in front, as in 2 P"
+        )
+    if rest.startswith("**"):
+        raise InputError(f"{where}** is no power; write the product out, and the adjoint of the adjoint as (H*)*")
+    if re.match(r"\*\d", rest):
+        raise InputError(
+            f"{where}a star right behind an operator is its adjoint; the number it seems to multiply by stands in front"
+        )
+    if rest.startswith("^-1/"):
+        raise InputError(
+            f"{where}a root, or an inverse that is divided? D^-1/2 may be D_root_inverse, or 0.5 D^-1: write which"
+        )
+    if rest[0] in "^²³⁴⁵⁶⁷⁸⁹" and not any(p.match(text, at) for p in _POSTFIXES.values()):
+        raise InputError(f"{where}powers other than ^-1, ^T and ^* are not there; write products out, as in P P")
 
 
 def _ends_operand(token: _Token) -> bool:
@@ -146,8 +175,8 @@ class _Unit:
 class _Parser:
     """Reads sums of products of factors, by recursive descent."""
 
-    def __init__(self, text: str, operators: Operators) -> None:
-        self.operators = operators
+    def __init__(self, text: str, leaves: Leaves) -> None:
+        self.leaves = leaves
         self.tokens = [*_tokens(text), _Token("end", "", len(text) + 1)]
         self.at = 0
         self.depth = 0
@@ -163,13 +192,13 @@ class _Parser:
     def error(self, token: _Token, reason: str) -> InputError:
         return InputError(f"the formula, column {token.column}: {reason}")
 
-    def whole(self) -> Operator:
+    def whole(self) -> Expression:
         value = self.sum()
         if self.here.kind != "end":
             raise self.error(self.here, f"{self.here.text!r} is one too many")
         if isinstance(value, _Unit):
-            return self.operators.I if value.scale == 1 else value.scale * self.operators.I
-        if not isinstance(value, Operator):
+            return self.leaves.I if value.scale == 1 else value.scale * self.leaves.I
+        if not isinstance(value, Expression):
             raise InputError("the formula is a number; it must name an operator")
         return value
 
@@ -179,27 +208,29 @@ class _Parser:
         sign = -1.0 if self.here.kind == "-" else 1.0
         if self.here.kind in "+-":
             self.take()
-        terms = [(sign, self.product())]
+        terms = [(sign, self.here, self.product())]
         while self.here.kind in ("+", "-"):
             sign = 1.0 if self.take().kind == "+" else -1.0
-            terms.append((sign, self.product()))
+            terms.append((sign, self.here, self.product()))
         return self._added(terms, start)
 
-    def _added(self, terms: list[tuple[float, Any]], start: _Token) -> Any:
-        known = next((t for _, t in terms if isinstance(t, Operator)), None)
+    def _added(self, terms: list[tuple[float, _Token, Any]], start: _Token) -> Any:
+        known = next((t for _, _, t in terms if isinstance(t, Expression)), None)
         if known is None:
-            if len(terms) > 1 and any(isinstance(t, float) for _, t in terms):
-                raise self.error(start, "a number alone cannot be added; for twice the identity write 2 I")
-            if isinstance(terms[0][1], float):
-                return terms[0][0] * terms[0][1]
-            return _Unit(sum(c * t.scale for c, t in terms))
-        full: list[tuple[float, Operator]] = []
-        for c, t in terms:
+            number = next((token for _, token, t in terms if isinstance(t, float)), None)
+            if len(terms) > 1 and number is not None:
+                raise self.error(number, "a number alone cannot be added; for twice the identity write 2 I")
+            if number is not None:
+                return terms[0][0] * terms[0][2]
+            return _Unit(sum(c * t.scale for c, _, t in terms))
+        full: list[tuple[float, Expression]] = []
+        for c, token, t in terms:
             if isinstance(t, float):
-                raise self.error(start, f"{t:g} alone cannot be added to {known}; write {t:g} I")
+                hint = f"; an inverse is {known}^-1" if (c, t) == (-1.0, 1.0) else ""
+                raise self.error(token, f"{t:g} alone cannot be added to {known}; write {t:g} I{hint}")
             if isinstance(t, _Unit):
                 if known.rows != known.cols:
-                    raise self.error(start, f"{known} maps {known.cols} to {known.rows}, so no I can be added to it")
+                    raise self.error(token, f"{known} maps {known.cols} to {known.rows}, so no I can be added to it")
                 c, t = c * t.scale, Identity(known.rows)
             full.append((c, t))
         if len(full) == 1 and full[0][0] == 1:
@@ -207,12 +238,16 @@ class _Parser:
         return self._made(start, lambda: total(full))
 
     def product(self) -> Any:
-        """Factors side by side, or with @, ·, or a star between them; numbers multiply, and divide with /."""
+        """Factors side by side, or with @, ·, or a star between them; numbers in front multiply, and divide with /."""
         start = self.here
-        scale, units, factors = 1.0, False, list[Operator]()
+        scale, units, factors = 1.0, False, list[Expression]()
+        between: _Token | None = None  # the sign before a factor; None where it stands side by side with the last
+        first = True
         while True:
+            token = self.here
             value = self.factor()
             if isinstance(value, float):
+                self._refuse_number(token, between, first)
                 scale *= value
             elif isinstance(value, _Unit):
                 scale, units = scale * value.scale, True
@@ -220,20 +255,35 @@ class _Parser:
                 factors.append(value)
             while self.here.kind == "/":
                 scale /= self._divisor()
+            between, first = None, False
             if self.here.kind in ("@", "*"):
-                self.take()
+                between = self.take()
+                if between.text == "@" and isinstance(value, float):
+                    raise self.error(between, "@ stands between operators; a number multiplies with * or a blank")
             elif self.here.kind not in ("name", "number", "("):
                 break
+        if not math.isfinite(scale):
+            raise self.error(start, "a number here is too large")
         if not factors:
             return _Unit(scale) if units else scale
         whole = factors[0] if len(factors) == 1 else self._made(start, lambda: product(factors))
         return whole if scale == 1 else scale * whole
 
+    def _refuse_number(self, token: _Token, between: _Token | None, first: bool) -> None:
+        """A number multiplies what it stands in front of; behind something only with a sign that says so."""
+        if between is not None and between.text == "@":
+            raise self.error(between, "@ stands between operators; a number multiplies with * or a blank")
+        if not first and between is None:
+            raise self.error(token, "a number stands in front of what it multiplies: 2 P, not P 2 or P (2)")
+
     def _divisor(self) -> float:
         sign = self.take()
         if self.here.kind != "number" or float(self.here.text) == 0:
             raise self.error(sign, "only numbers other than zero divide; an inverse is .inv() or ^-1")
-        return float(self.take().text)
+        number = self.take()
+        if self.here.is_glued and self.here.kind in ("name", "("):
+            raise self.error(self.here, f"does {number.text} divide this as well? put a blank or parentheses")
+        return float(number.text)
 
     def factor(self) -> Any:
         """A number, a name or parentheses, and what stands behind it."""
@@ -267,7 +317,11 @@ class _Parser:
         if isinstance(value, float):
             raise self.error(token, f"{token.text!r} is for operators, not for numbers")
         if isinstance(value, _Unit):
-            return _Unit(1.0 / value.scale) if token.kind == "inverse" and value.scale else value
+            if token.kind != "inverse":
+                return value
+            if not value.scale:
+                raise self.error(token, "this is zero times the identity, which has no inverse")
+            return _Unit(1.0 / value.scale)
         if token.kind == "adjoint":
             return value.T
         return self._made(token, value.inv if token.kind == "inverse" else value.simplify)
@@ -278,7 +332,7 @@ class _Parser:
             return _Unit()
         if name not in operator_names():
             raise self.error(token, f"no operator is named {name!r}{_meant(name, operator_names())}")
-        value = self._made(token, lambda: getattr(self.operators, name))
+        value = self._made(token, lambda: getattr(self.leaves, name))
         # The letters Ḣ and Ḧ carry a star where the operator itself is printed.
         return value.T if token.is_letter and name in STARRED else value
 

@@ -9,40 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .leaves import Operators as O
-from .operator import Operator, Zero
+from .expression import Expression, Zero
+from .leaves import Leaves as O
 from .rules import CHAIN, NO_GYRO, NO_ROTORS, Rule
 
 
-def colour(o: O) -> Operator:
+def colour(o: O) -> Expression:
     """I + HφK."""
     return o.I_joints + o.H @ o.phi @ o.K
 
 
-def white(o: O) -> Operator:
+def white(o: O) -> Expression:
     """W = I − HψK."""
     return o.I_joints - o.H @ o.psi @ o.K
 
 
-def jpl_colour(o: O) -> Operator:
+def jpl_colour(o: O) -> Expression:
     """I + HΦL."""
     return o.I_joints + o.H @ o.Phi @ o.L
 
 
-def jpl_white(o: O) -> Operator:
+def jpl_white(o: O) -> Expression:
     """I − HΨL."""
     return o.I_joints - o.H @ o.Psi @ o.L
 
 
-def inverse_mass(o: O) -> Operator:
+def inverse_mass(o: O) -> Expression:
     return white(o).T @ o.D_inverse @ white(o)
 
 
 def _rule(
     name: str,
     cites: str,
-    lhs: Callable[..., Operator],
-    rhs: Callable[..., Operator],
+    lhs: Callable[..., Expression],
+    rhs: Callable[..., Expression],
     *requires: str,
     simplifies: bool = False,
     free: bool = False,
@@ -220,12 +220,12 @@ JPL = (
 )
 
 
-def _L(o: O) -> Operator:
+def _L(o: O) -> Expression:
     """L = D⁻¹ + G*Υ⁺G of LD (4.22)."""
     return o.D_inverse + o.G.T @ o.Upsilon_plus @ o.G
 
 
-def _U(o: O) -> Operator:
+def _U(o: O) -> Expression:
     """U = LH − G*Υ⁺ of LD (4.22)."""
     return _L(o) @ o.H - o.G.T @ o.Upsilon_plus
 

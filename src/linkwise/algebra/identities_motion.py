@@ -7,61 +7,61 @@ instant; those statements are checked by differentiation in the tests.
 
 from __future__ import annotations
 
+from .expression import Expression, Zero
 from .identities import _U, _rule, inverse_mass, white
-from .leaves import Operators as O
-from .operator import Operator, Zero
+from .leaves import Leaves as O
 from .rules import CHAIN, MOTION, NO_ROTORS, ONE_DOF
 
 _M = (MOTION, ONE_DOF, NO_ROTORS)
 
 
-def A_D(o: O) -> Operator:
+def A_D(o: O) -> Expression:
     """A_D = 2Hφ[M̂φ*H* + Mφ*Ḣ*] (LD Lemma 3.1)."""
     return 2.0 * o.H @ o.phi @ (o.M_hat @ o.phi.T @ o.H.T + o.M @ o.phi.T @ o.H_dot)
 
 
-def B_D(o: O) -> Operator:
+def B_D(o: O) -> Expression:
     """B_D = Hφ[𝓕 + 2M̂φ*Ḣ* + Mφ*Ḧ*] (LD Lemma 3.1)."""
     return o.H @ o.phi @ (o.F_script + 2.0 * o.M_hat @ o.phi.T @ o.H_dot + o.M @ o.phi.T @ o.H_ddot)
 
 
-def Y_A(o: O) -> Operator:
+def Y_A(o: O) -> Expression:
     return 2.0 * (o.P_hat @ o.H.T + o.P @ o.H_dot)
 
 
-def Y_B(o: O) -> Operator:
+def Y_B(o: O) -> Expression:
     return 2.0 * o.P_hat @ o.H_dot + o.P @ o.H_ddot + o.F_script
 
 
-def E_A(o: O) -> Operator:
+def E_A(o: O) -> Expression:
     return 2.0 * o.H_dot - o.Upsilon @ Y_A(o) + 2.0 * o.J_hat @ o.H.T
 
 
-def E_B(o: O) -> Operator:
+def E_B(o: O) -> Expression:
     return o.H_ddot - o.Upsilon @ Y_B(o) + 2.0 * o.J_hat @ o.H_dot
 
 
-def Q(o: O) -> Operator:
+def Q(o: O) -> Expression:
     return 2.0 * (o.K_hat - o.J_hat.T @ o.K)
 
 
-def m_dot(o: O) -> Operator:
+def m_dot(o: O) -> Expression:
     """ṁ = Hφ[Fφ̃P + ½(I + τ̄)Π̇]H*D^{-1/2} (DD Identity 6.1)."""
     return o.H @ o.phi @ (o.F @ o.phi_tilde @ o.P + 0.5 * (o.I + o.tau_bar) @ o.Pi_dot) @ o.H.T @ o.D_root_inverse
 
 
-def m_dot_nu(o: O) -> Operator:
+def m_dot_nu(o: O) -> Expression:
     """X with ṁν = XV (DD Identity 6.2)."""
     local = o.F @ o.P + o.P @ o.F.T + o.E_psi @ o.Pi_dot - o.Pi_dot @ o.E_psi.T
     return o.H @ o.phi @ (o.F @ o.phi @ o.K @ o.H @ o.P + 0.5 * local)
 
 
-def half_mass_sensitivity(o: O) -> Operator:
+def half_mass_sensitivity(o: O) -> Expression:
     """X with ½ θ̇*M_θθ̇ = XV (DD Lemma 6.2 (6.16c))."""
     return o.H @ o.phi @ (o.F @ (o.I + o.phi @ o.K @ o.H) @ o.P + o.V_tilde.T @ o.M)
 
 
-def diagonal_coriolis(o: O) -> Operator:
+def diagonal_coriolis(o: O) -> Expression:
     """X with C(θ, ν) = XV (DD Identity 7.1)."""
     skew = o.E_psi @ o.Pi_dot - o.Pi_dot @ o.E_psi.T - o.F @ o.P + o.P @ o.F.T
     return 0.5 * o.D_root_inverse @ o.H @ o.psi @ (skew - 2.0 * o.V_tilde.T @ o.M)

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays
+from .. import arrays, singularity
 from ..errors import NoRecursionError, SingularError, SpaceError
 from . import spaces
 from .blocks import dense_block
+from .expression import Expression, Identity, Product, Sum, product, total
 from .kinds import BlockDiagonal, Leaf, Propagation, Shift, SmallMatrix, UserBlockDiagonal, families_of, leaves_of
-from .leaves import Operators
-from .operator import Identity, Operator, Product, Sum, product, total
+from .leaves import Leaves
 from .rules import rule
 
 
-def inverse(op: Operator) -> Operator:
+def inverse(op: Expression) -> Expression:
     """An O(n) expression for the inverse; :class:`NoRecursionError` where no route is known."""
     if op.rows != op.cols:
         raise SpaceError(f"{op} has no inverse: it maps {op.cols} to {op.rows}")
@@ -35,7 +35,7 @@ def inverse(op: Operator) -> Operator:
     )
 
 
-def _trivial(op: Operator) -> Operator | None:
+def _trivial(op: Expression) -> Expression | None:
     if isinstance(op, Identity):
         return op
     if isinstance(op, Sum) and op.terms[0][0] != 1:  # (cA)⁻¹ = A⁻¹/c
@@ -44,7 +44,7 @@ def _trivial(op: Operator) -> Operator | None:
     return None
 
 
-def _propagation(op: Operator) -> Operator | None:
+def _propagation(op: Expression) -> Expression | None:
     """φ⁻¹ = I − E_φ, ψ⁻¹ = I − E_ψ (UF (20), (54))."""
     if not isinstance(op, Propagation):
         return None
@@ -54,7 +54,7 @@ def _propagation(op: Operator) -> Operator | None:
     return (Identity(op.rows) - (shift.T if op.flipped else shift)).with_used([*op.used, *used])
 
 
-def _identity_plus_shift(op: Operator) -> Operator | None:
+def _identity_plus_shift(op: Expression) -> Expression | None:
     """(I − E_φ)⁻¹ = φ, (I − E_ψ)⁻¹ = ψ, and (φ⁻¹ + KH)⁻¹ = ψ."""
     if not isinstance(op, Sum):
         return None
@@ -71,7 +71,7 @@ def _identity_plus_shift(op: Operator) -> Operator | None:
     return None
 
 
-def _filters(op: Operator) -> Operator | None:
+def _filters(op: Expression) -> Expression | None:
     """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), and the same read backwards."""
     if not isinstance(op, Sum):
         return None
@@ -84,7 +84,7 @@ def _filters(op: Operator) -> Operator | None:
     return None
 
 
-def _known(op: Operator, table: list[tuple[Operator, Operator, str]]) -> Operator | None:
+def _known(op: Expression, table: list[tuple[Expression, Expression, str]]) -> Expression | None:
     for lhs, rhs, name in table:
         if op.key == lhs.key:
             return rhs.with_used([*op.used, rule(name)])
@@ -96,13 +96,13 @@ def _known(op: Operator, table: list[tuple[Operator, Operator, str]]) -> Operato
 # --- innovations -------------------------------------------------------------------------------------
 
 
-def _innovations(op: Operator) -> Operator | None:
+def _innovations(op: Expression) -> Expression | None:
     """(HφXφ*H* + Γ)⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemma 4.3, JPL Theorem 4.1, UF Lemma 6.4)."""
     terms = op.terms if isinstance(op, Sum) else ((1.0, op),)
-    middles: list[tuple[float, Operator]] = []
-    noise: list[tuple[float, Operator]] = []
+    middles: list[tuple[float, Expression]] = []
+    noise: list[tuple[float, Expression]] = []
     coupling: set[Any] = set()
-    owner: Operators | None = None
+    owner: Leaves | None = None
     for c, term in terms:
         middle = _middle(term)
         if middle is not None:
@@ -123,7 +123,7 @@ def _innovations(op: Operator) -> Operator | None:
     return product([white.T, family.D_inverse, white]).with_used([*op.used, rule("mass_inverse")])
 
 
-def _middle(term: Operator) -> tuple[Operators, Operator] | None:
+def _middle(term: Expression) -> tuple[Leaves, Expression] | None:
     """X of HφXφ*H*, where X is memoryless."""
     if not isinstance(term, Product) or len(term.factors) < 5:
         return None
@@ -139,15 +139,15 @@ def _middle(term: Operator) -> tuple[Operators, Operator] | None:
     return (owner, X) if X.relations <= spaces.MEMORYLESS else None
 
 
-def _family(owner: Operators, X: Operator, Gamma: Operator | None, coupling: set[Any]) -> Operators | None:
+def _family(owner: Leaves, X: Expression, Gamma: Expression | None, coupling: set[Any]) -> Leaves | None:
     """The articulated family of X and Γ: the robot's own where they are its own."""
     cross = owner.H @ owner.phi @ owner.rotor_coupling
     expected = {cross.key, cross.T.key}
     if coupling and coupling != expected:
         return None
     own = owner.root
-    gyro = any(s is not None for s in owner.links.s)
-    same_noise = (Gamma is None and not owner.links.has_rotors) or (
+    gyro = owner.has_spinning_rotors
+    same_noise = (Gamma is None and not owner.has_rotors) or (
         Gamma is not None and Gamma.key == owner.rotor_inertia.key
     )
     if X.key == own.M.key and same_noise and bool(coupling) == gyro:
@@ -161,7 +161,7 @@ def _family(owner: Operators, X: Operator, Gamma: Operator | None, coupling: set
 _PAIRS = {"D": "D_inverse", "D_inverse": "D", "D_root": "D_root_inverse", "D_root_inverse": "D_root"}
 
 
-def _memoryless(op: Operator) -> Operator | None:
+def _memoryless(op: Expression) -> Expression | None:
     """Block by block."""
     if not op.relations <= spaces.MEMORYLESS or op.rows.kind not in ("body", "joint", "edge"):
         return None
@@ -177,44 +177,68 @@ def _memoryless(op: Operator) -> Operator | None:
     def blocks() -> list[Any]:
         out = []
         for k, x in enumerate(owner.blocks_of(op)):
-            x = dense_block(x)
-            try:
-                out.append(arrays.inverse_spd(x) if symmetric else arrays.inverse(x))
-            except np.linalg.LinAlgError:
-                raise SingularError(f"block {k} of {op} is singular, so its inverse does not exist") from None
+            message = f"block {k} of {op} is singular, so its inverse does not exist"
+            out.append(_inverted(dense_block(x), symmetric, message))
         return out
 
     name = f"({op})⁻¹" if isinstance(op, (Product, Sum)) else f"{op}⁻¹"
     out = BlockDiagonal(owner, name, op.rows, op.cols, spaces.MEMORYLESS, blocks)
     out.token, out.inverse_of = ("inverse", op.key), op
-    out.origin = lambda rebuild, target: inverse(rebuild(op))
     return out.with_used(op.used)
 
 
-def _factors(op: Operator) -> Operator | None:
+def _factors(op: Expression) -> Expression | None:
     """(A B)⁻¹ = B⁻¹ A⁻¹ where every factor has an inverse of its own."""
     if not isinstance(op, Product) or any(f.rows != f.cols for f in op.factors):
         return None
     return product([inverse(f) for f in reversed(op.factors)]).with_used(op.used)
 
 
-def _small(op: Operator) -> Operator | None:
+def _small(op: Expression) -> Expression | None:
     """Between tips: a matrix of 6 per tip, formed in O(n) and inverted as it is."""
     if op.rows.kind != "tip":
         return None
     owner = leaves_of(op)[0].owner
 
     def matrix() -> list[Any]:
-        small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.q))
-        if arrays.is_eager(small):  # states with NaN pass through
-            finite = np.isfinite(small).all(axis=(-2, -1), keepdims=True)
-            if (np.linalg.cond(np.where(finite, small, np.eye(small.shape[-1]))) > 1e13).any():
-                raise SingularError(f"{op} is singular here (too few joints, or a singular pose): it has no inverse")
-        return [arrays.inverse_spd(small) if op.key == op.T.key else arrays.inverse(small)]
+        small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.values))
+        message = f"{op} is singular here (too few joints, or a singular pose): it has no inverse"
+        return [_inverted(small, op.key == op.T.key, message)]
 
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
     out.token, out.inverse_of = ("inverse", op.key), op
-    out.origin = lambda rebuild, target: inverse(rebuild(op))
     compliance = rule("operational_compliance")
-    known = {side.key for side in compliance.sides(owner)}
+    known = {side.key for side in compliance.expressions(owner)}
     return out.with_used([*op.used, *([compliance] if op.key in known else [])])
+
+
+_WORST_CONDITION = 1e13  # of a small matrix without symmetry that is inverted
+# Where X⁻¹ comes from X*X it is off by (‖X‖‖X⁻¹‖)² roundings; Newton's step squares that error. So 10⁵ of them may be.
+_ROUNDINGS_OF_SQUARES = 100_000
+
+
+def _inverted(x: Any, symmetric: bool, message: str) -> Any:
+    """The inverse of a block, or an error; compiled code reports states in which it may not be trusted."""
+    if symmetric:
+        out, singular = singularity.inverse(x, roundings=singularity.OPERATIONAL_ROUNDINGS)
+        if arrays.is_eager(x) and np.any(singular):
+            raise SingularError(message)
+        return singularity.not_a_number_where(singular, out)
+    if arrays.is_symbolic(x):
+        return _inverted_by_squares(x)
+    if arrays.is_eager(x) and x.shape[-1]:  # states with NaN pass through
+        finite = np.isfinite(x).all(axis=(-2, -1), keepdims=True)
+        if (np.linalg.cond(np.where(finite, x, np.eye(x.shape[-1]))) > _WORST_CONDITION).any():
+            raise SingularError(message)
+    return arrays.inverse(x)
+
+
+def _inverted_by_squares(x: Any) -> Any:
+    """X⁻¹ = (X*X)⁻¹X* on symbols, and a step of Newton's, by which what the squares lost comes back."""
+    out = arrays.inverse(x)
+    if x.shape[-1] <= 1:
+        return out
+    out = out + out @ (np.eye(x.shape[-1]) - x @ out)
+    squares = (x * x).sum() * (out * out).sum()  # at least the square of the condition
+    arrays.require_above(1.0, squares, _ROUNDINGS_OF_SQUARES, list(out.flat))
+    return out

@@ -19,29 +19,28 @@ from .. import arrays
 from ..sweeps import Tree
 from . import spaces
 from .blocks import Edge, Projection, act, act_adjoint, plus
-from .operator import Blocks, Operator, Product, Sum
+from .expression import Blocks, Expression, Product, Sum
 from .spaces import Space, Structure
 
 if TYPE_CHECKING:
-    from .leaves import Operators
+    from .leaves import Leaves
 
 _SYMMETRIC = {"M", "P", "P_plus", "D", "D_inverse", "R", "Upsilon", "Upsilon_plus", "rotor_inertia", "P_ring", "Pi_dot"}
 
 
-class Leaf(Operator):
+class Leaf(Expression):
     """A named operator with blocks computed on demand; ``flipped`` makes it the adjoint."""
 
     def __init__(
-        self, owner: Operators, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], Any]
+        self, owner: Leaves, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], Any]
     ) -> None:
         self.owner, self.name, self.rows, self.cols, self.relations = owner, name, rows, cols, relations
         self._blocks = blocks
         self.flipped = False
         self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
-        self.origin: Any = None  # how to build it again on another robot, where its name alone does not tell
         # A block diagonal of the user's own may bear any name, so its name says nothing.
         self.symmetric = name in _SYMMETRIC and not isinstance(self, UserBlockDiagonal)
-        self.inverse_of: Operator | None = None  # the expression whose inverse this leaf holds
+        self.inverse_of: Expression | None = None  # the expression whose inverse this leaf holds
         self.driver: Any = None  # (kind, X) of a block diagonal that a recursion driven by X gives
 
     @cached_property
@@ -53,10 +52,11 @@ class Leaf(Operator):
         return self.owner.model.tree
 
     @property
-    def T(self) -> Operator:
+    def T(self) -> Expression:
         if self.symmetric:
             return self
         out = self.copy()
+        out.__dict__.pop("key", None)
         out.flipped = not self.flipped
         out.rows, out.cols = self.cols, self.rows
         out.relations = spaces.adjoint(self.relations)
@@ -65,8 +65,7 @@ class Leaf(Operator):
     def copy(self) -> Leaf:
         return copy.copy(self)
 
-    @property
-    def key(self) -> Any:
+    def _key(self) -> Any:
         return (self.owner.leaf_key(self.name), self.token, self.flipped)
 
     def upright(self) -> Leaf:
@@ -124,7 +123,7 @@ class StrictPropagation(Leaf):
         return _shifted(self.tree, self.blocks, _gather(self.tree, self.blocks, x), len(x))
 
 
-class FusedPropagation(Operator):
+class FusedPropagation(Expression):
     """Propagation after shift, (I − φA₁)⁻¹ φA₂, with one crossing of each edge: y(p) = Σ φ(A₁ y + A₂ x)."""
 
     def __init__(self, propagation: Propagation, shift: Shift) -> None:
@@ -188,7 +187,7 @@ def _zero_if_none(x: Any) -> Any:
     return 0 if x is None else x
 
 
-def fused(left: Operator, right: Operator) -> FusedPropagation | None:
+def fused(left: Expression, right: Expression) -> FusedPropagation | None:
     """One sweep for a propagation that follows a shift across the same edges."""
     if not (isinstance(left, Propagation) and isinstance(right, Shift)) or left.flipped or right.flipped:
         return None
@@ -202,8 +201,11 @@ def fused(left: Operator, right: Operator) -> FusedPropagation | None:
 class UserBlockDiagonal(BlockDiagonal):
     """A block diagonal that the user made; equal only to itself and its copies."""
 
+    place: int  # where its blocks stand in the binding
+    space: str  # "bodies", "joints", "tips" or "edges"
 
-def leaves_of(op: Operator) -> list[Leaf]:
+
+def leaves_of(op: Expression) -> list[Leaf]:
     """Every leaf of an expression, in order."""
     if isinstance(op, Leaf):
         return [op]
@@ -211,9 +213,9 @@ def leaves_of(op: Operator) -> list[Leaf]:
     return [leaf for part in parts for leaf in leaves_of(part)]
 
 
-def families_of(op: Operator) -> list[Operators]:
+def families_of(op: Expression) -> list[Leaves]:
     """The families whose leaves appear in an expression."""
-    found: dict[Any, Operators] = {}
+    found: dict[Any, Leaves] = {}
     for leaf in leaves_of(op):
         found.setdefault((leaf.owner.rigid_key, leaf.owner.family_key), leaf.owner)
     return list(found.values())

@@ -1,6 +1,7 @@
-"""Leaf operators bound to a robot and a configuration: H, φ, M, B, the articulated family, JPL's shifts.
+"""The leaf operators of a robot: H, φ, M, B, the articulated family, JPL's shifts.
 
-Leaves compute their blocks when first applied, so naming one costs nothing.
+Leaves without numbers are what formulas, rules and proofs are made of; a robot has them once (:func:`unbound`).
+Leaves with numbers, at a configuration, are what sweeps run over; they compute their blocks when first applied.
 """
 
 from __future__ import annotations
@@ -8,50 +9,78 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import arrays, inputs
 from ..arrays import Array
-from ..errors import InputError, NoRecursionError, SpaceError
+from ..errors import NoRecursionError, SpaceError
 from ..model.model import Model
-from ..spatial import RigidInertia, Transform
+from ..spatial import Transform
 from . import spaces
 from .blocks import Edge, Projection, Unit, dense_block
+from .expression import Expression, Identity
 from .kinds import BlockDiagonal, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal
 from .motion import MotionLeaves
-from .operator import Identity, Operator
+from .recursions import solve_recursion
 from .spaces import Space
 
+if TYPE_CHECKING:
+    from ..dynamics.links import Links
 
-class Operators(MotionLeaves):
-    """The leaf operators of a robot at a configuration q (..., nq); see :meth:`Robot.operators`.
+
+class Leaves(MotionLeaves):
+    """The leaf operators of a robot, at a configuration q (..., nq) where they have numbers.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
     axes at its origin) and ``edges`` (6 per edge, in the parent's frame).
     """
 
     def __init__(
-        self, model: Model, q: Array, frames: tuple[Any, ...], v: Array | None = None, a: Array | None = None
+        self,
+        model: Model,
+        frames: tuple[Any, ...] = (),
+        q: Array | None = None,
+        v: Array | None = None,
+        a: Array | None = None,
+        *,
+        moving: tuple[bool, bool] | None = None,
+        place: int = 0,
     ) -> None:
-        from ..dynamics.links import evaluate
-
-        self.model, self.q, self.frames, self.v, self.a = model, q, frames, v, a
-        self.links = evaluate(model, q)
+        self.model, self.frames, self.place = model, frames, place
+        self.q, self.v, self.a = q, v, a
+        self.moving = (v is not None, a is not None) if moving is None else moving
         self.tip_bodies = [model.frame(f)[0] for f in frames]
-        self.rigid_key = ("operators", id(self))
-        self._inertia: Operator | None = None
-        self._measurement: tuple[Operator | None, Operator | None] = (None, None)
+        self.has_rotors = any(c.reflected is not None for c in model.constants())
+        self.has_spinning_rotors = any(c.spin is not None for c in model.constants())
+        self.rigid_key = ("leaves", place) if q is None else ("leaves", id(self))
+        self.memory: dict[Any, Any] = {}  # what was made of unbound leaves before, see :func:`remembered`
+        self._inertia: Expression | None = None
+        self._measurement: tuple[Expression | None, Expression | None] = (None, None)
         self.family_key: Any = ()
         self.root = self  # the family of the robot's own inertia
         self._make_spaces()
 
+    @cached_property
+    def links(self) -> Links:
+        """φ(p, k), H(k), M(k), … of every body, in numbers."""
+        from ..dynamics.links import evaluate
+
+        return evaluate(self.model, self.values)
+
+    @property
+    def values(self) -> Array:
+        """The configuration, where there is one."""
+        if self.q is None:
+            raise SpaceError("these leaves have no numbers: formulas of theirs are bound to a configuration first")
+        return self.q
+
     def _make_spaces(self) -> None:
-        n, name, key = len(self.model.bodies), self.model.name, ("space", id(self.model))
+        n, name, key = len(self.model.bodies), self.model.name, ("space", self.model)
         owners = tuple(range(n))
         self.bodies = Space("body", name, (6,) * n, owners, (*key, "body"))
-        self.joints = Space("joint", name, tuple(self.links.sizes), owners, (*key, "joint"))
+        self.joints = Space("joint", name, tuple(j.kind.nv for j in self.model.joints), owners, (*key, "joint"))
         self.edges = Space("edge", name, (6,) * n, self.model.parents, (*key, "edge"))
         tip_key = tuple(getattr(f, "name", f) for f in self.frames)
         self.tips = Space("tip", name, (6,) * len(self.frames), tuple(self.tip_bodies), (*key, "tip", tip_key))
@@ -61,33 +90,38 @@ class Operators(MotionLeaves):
     # --- names -------------------------------------------------------------------------------------
 
     _RIGID = frozenset({"H", "phi", "phi_tilde", "E_phi", "B", "S", "Delta_phi", "rotor_inertia", "rotor_coupling"})
+    _SHARED = _RIGID | {"links", "_rates", "_velocities", "_accelerations"}
 
     def leaf_key(self, name: str) -> Any:
         """Rigid leaves are shared by all families; articulated ones belong to their own inertia X."""
         return (self.rigid_key, name) if name in self._RIGID else (self.rigid_key, self.family_key, name)
 
-    def leaf(self, name: str) -> Operator:
+    def leaf(self, name: str) -> Expression:
         """A leaf by its name, such as "phi" or "tau_bar"."""
         return getattr(self, name)
 
-    def with_inertia(self, X: Operator, rotor_inertia: Any = None, rotor_coupling: Any = None) -> Operators:
+    def with_inertia(self, X: Expression, rotor_inertia: Any = None, rotor_coupling: Any = None) -> Leaves:
         """The same robot and configuration with a block-diagonal X in place of M: its own P, D, K, ψ, …
 
         ``rotor_inertia`` adds a joint-space block diagonal to D, as a rotor's reflected inertia does.
         """
         if X.rows != self.bodies or X.cols != self.bodies or X.relations - spaces.MEMORYLESS:
             raise SpaceError(f"an inertia must be block diagonal on {self.bodies}; {X} is {X.structure}")
-        self._refuse_asymmetric(X)
+        if self.q is not None:
+            self._refuse_asymmetric(X)
+        measurement = (rotor_inertia, rotor_coupling)
+        key = (X.key, *(None if m is None else m.key for m in measurement))
+        return remembered(self, ("family", key), lambda: self._other_family(X, measurement, key))
+
+    def _other_family(self, X: Expression, measurement: tuple[Any, Any], key: Any) -> Leaves:
         other = copy.copy(self)
         for name in [n for n in other.__dict__ if isinstance(getattr(type(self), n, None), cached_property)]:
-            if name not in self._RIGID:
+            if name not in self._SHARED:
                 del other.__dict__[name]
-        other._inertia = X
-        other._measurement = (rotor_inertia, rotor_coupling)
-        other.family_key = (X.key, *(None if m is None else m.key for m in other._measurement))
+        other._inertia, other._measurement, other.family_key = X, measurement, key
         return other
 
-    def _refuse_asymmetric(self, X: Operator) -> None:
+    def _refuse_asymmetric(self, X: Expression) -> None:
         for k, block in enumerate(self.blocks_of(X)):
             x = dense_block(block)
             if arrays.is_eager(x) and np.nanmax(np.abs(x - x.mT), initial=0) > 1e-9 * np.nanmax(np.abs(x), initial=0):
@@ -99,20 +133,20 @@ class Operators(MotionLeaves):
     @property
     def has_joint_inertia(self) -> bool:
         """Whether D holds more than HPH*, so that HG = I and its like fail."""
-        return self.links.has_rotors if self.is_default else any(m is not None for m in self._measurement)
+        return self.has_rotors if self.is_default else any(m is not None for m in self._measurement)
 
     @property
-    def joint_noise(self) -> Operator | None:
+    def joint_noise(self) -> Expression | None:
         """Γ: what D holds beside HPH*, or None."""
         if self.is_default:
-            return self.rotor_inertia if self.links.has_rotors else None
+            return self.rotor_inertia if self.has_rotors else None
         return self._measurement[0]
 
     @property
     def has_coupling(self) -> bool:
         """Whether a rotor couples its joint with its parent's motion, so that GD = PH* and its like fail."""
         if self.is_default:
-            return any(s is not None for s in self.links.s)
+            return self.has_spinning_rotors
         return self._measurement[1] is not None
 
     @property
@@ -126,30 +160,30 @@ class Operators(MotionLeaves):
         return BlockDiagonal(self, name, rows, cols, spaces.MEMORYLESS, blocks)
 
     @cached_property
-    def H(self) -> Operator:
+    def H(self) -> Expression:
         """The joint map H(k), r×6: projects a link force onto the joint's own directions."""
         return self._diagonal("H", self.joints, self.bodies, lambda: self.links.H)
 
     def _rigid_edges(self) -> list[Edge]:
-        return [Edge(phi, Unit(self.q)) for phi in self.links.phi]
+        return [Edge(phi, Unit(self.values)) for phi in self.links.phi]
 
     @cached_property
-    def E_phi(self) -> Operator:
+    def E_phi(self) -> Expression:
         """E_φ: block φ(p, k) at (parent, child)."""
         return Shift(self, "E_phi", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._rigid_edges)
 
     @cached_property
-    def phi(self) -> Operator:
+    def phi(self) -> Expression:
         """φ = (I − E_φ)⁻¹: rigid force propagation, an inward sweep; φ* propagates velocities outward."""
         return Propagation(self, "phi", self.bodies, self.bodies, spaces.CAUSAL, self._rigid_edges)
 
     @cached_property
-    def phi_tilde(self) -> Operator:
+    def phi_tilde(self) -> Expression:
         """φ̃ = φ − I."""
         return StrictPropagation(self, "phi_tilde", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._rigid_edges)
 
     @cached_property
-    def B(self) -> Operator:
+    def B(self) -> Expression:
         """B: picks the tips. J = B*φ*H*."""
         return Pick(self, "B", self.bodies, self.tips, spaces.MEMORYLESS, self._tip_blocks)
 
@@ -160,39 +194,39 @@ class Operators(MotionLeaves):
         return tip_transforms(self.model, self.links, self.frames)
 
     @cached_property
-    def S(self) -> Operator:
+    def S(self) -> Expression:
         """JPL 88-11's block shift: the identity from edge k to the parent's block."""
-        blocks = lambda: [Unit(self.q)] * len(self.links.phi)
+        blocks = lambda: [Unit(self.values)] * len(self.links.phi)
         return Shift(self, "S", self.bodies, self.edges, spaces.MEMORYLESS, blocks)
 
     @cached_property
-    def Delta_phi(self) -> Operator:
+    def Delta_phi(self) -> Expression:
         """Δφ = diag φ(p, k), so that E_φ = SΔφ (JPL 88-11 A.1)."""
         relations = spaces.STRICTLY_CAUSAL
         return BlockDiagonal(self, "Delta_phi", self.edges, self.bodies, relations, self._rigid_edges)
 
     @property
-    def Phi(self) -> Operator:
+    def Phi(self) -> Expression:
         """JPL 88-11's Φ = φS."""
         return self.phi @ self.S
 
     # --- inertias and the articulated family -------------------------------------------------------
 
     @property
-    def M(self) -> Operator:
+    def M(self) -> Expression:
         """The links' spatial inertias (or the X of :meth:`with_inertia`)."""
         return self._own_inertia if self._inertia is None else self._inertia
 
     @cached_property
-    def _own_inertia(self) -> Operator:
+    def _own_inertia(self) -> Expression:
         return self._diagonal("M", self.bodies, self.bodies, lambda: self.links.M)
 
-    def blocks_of(self, X: Operator) -> list[Array]:
+    def blocks_of(self, X: Expression) -> list[Array]:
         """The blocks of a memoryless expression, by applying it to the identity of each block."""
         if isinstance(X, BlockDiagonal) and not X.flipped:
             return X.blocks
-        basis = [arrays.eye(r, like=self.q) for r in X.cols.sizes]
-        zero = [arrays.zeros((r, c), like=self.q) for r, c in zip(X.rows.sizes, X.cols.sizes)]
+        basis = [arrays.eye(r, like=self.values) for r in X.cols.sizes]
+        zero = [arrays.zeros((r, c), like=self.values) for r, c in zip(X.rows.sizes, X.cols.sizes)]
         return [z if y is None else y for y, z in zip(X.forward(basis), zero)]
 
     @cached_property
@@ -212,25 +246,25 @@ class Operators(MotionLeaves):
             s=none if coupling is None else self.links.s,
         )
         blocks = [dense_block(x) for x in self.blocks_of(self.M)]
-        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*", threshold=1e-14)
+        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*")
 
     @cached_property
-    def P(self) -> Operator:
+    def P(self) -> Expression:
         """The articulated-body inertias P(k)."""
         return self._diagonal("P", self.bodies, self.bodies, lambda: self.articulated.P)
 
     @cached_property
-    def P_plus(self) -> Operator:
+    def P_plus(self) -> Expression:
         """P⁺ = P − GDG*: the articulated inertia seen from across the joint."""
         return self._diagonal("P_plus", self.bodies, self.bodies, lambda: self.articulated.P_plus)
 
     @cached_property
-    def D(self) -> Operator:
+    def D(self) -> Expression:
         """D = HPH*: the articulated inertia about the joint."""
         return self._diagonal("D", self.joints, self.joints, lambda: self.articulated.D)
 
     @cached_property
-    def D_inverse(self) -> Operator:
+    def D_inverse(self) -> Expression:
         """D⁻¹."""
         return self._diagonal("D_inverse", self.joints, self.joints, lambda: self.articulated.D_inverse)
 
@@ -241,27 +275,27 @@ class Operators(MotionLeaves):
         return roots(self.articulated)
 
     @cached_property
-    def D_root(self) -> Operator:
+    def D_root(self) -> Expression:
         """D^{1/2}: the lower triangular Cholesky factors L of D = L L* (DD (5.1))."""
         return self._diagonal("D_root", self.joints, self.joints, lambda: self._roots.L)
 
     @cached_property
-    def D_root_inverse(self) -> Operator:
+    def D_root_inverse(self) -> Expression:
         """D^{-1/2} = L⁻¹."""
         return self._diagonal("D_root_inverse", self.joints, self.joints, lambda: self._roots.L_inverse)
 
     @cached_property
-    def G(self) -> Operator:
+    def G(self) -> Expression:
         """The Kalman gain G = PH*D⁻¹."""
         return self._diagonal("G", self.bodies, self.joints, lambda: self.articulated.G)
 
     @cached_property
-    def tau(self) -> Operator:
+    def tau(self) -> Expression:
         """τ = GH."""
         return self._diagonal("tau", self.bodies, self.bodies, lambda: [g @ h for g, h in self._gains()])
 
     @cached_property
-    def tau_bar(self) -> Operator:
+    def tau_bar(self) -> Expression:
         """τ̄ = I − GH."""
         return self._diagonal("tau_bar", self.bodies, self.bodies, lambda: [Projection(g, h) for g, h in self._gains()])
 
@@ -272,7 +306,7 @@ class Operators(MotionLeaves):
         return [Edge(phi, Projection(g, h)) for phi, (g, h) in zip(self.links.phi, self._gains())]
 
     @cached_property
-    def K(self) -> Operator:
+    def K(self) -> Expression:
         """K = E_φG: block φ(p, k)G(k) at (parent, child)."""
         relations = spaces.STRICTLY_CAUSAL
         return Shift(self, "K", self.bodies, self.joints, relations, self._gain_edges)
@@ -281,82 +315,82 @@ class Operators(MotionLeaves):
         return [Edge(phi, g) for phi, g in zip(self.links.phi, self.articulated.G)]
 
     @cached_property
-    def E_psi(self) -> Operator:
+    def E_psi(self) -> Expression:
         """E_ψ = E_φτ̄."""
         return Shift(self, "E_psi", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._articulated_edges)
 
     @cached_property
-    def psi(self) -> Operator:
+    def psi(self) -> Expression:
         """ψ = (I − E_ψ)⁻¹: articulated force propagation."""
         return Propagation(self, "psi", self.bodies, self.bodies, spaces.CAUSAL, self._articulated_edges)
 
     @cached_property
-    def psi_tilde(self) -> Operator:
+    def psi_tilde(self) -> Expression:
         """ψ̃ = ψ − I."""
         relations = spaces.STRICTLY_CAUSAL
         return StrictPropagation(self, "psi_tilde", self.bodies, self.bodies, relations, self._articulated_edges)
 
     @cached_property
-    def L(self) -> Operator:
+    def L(self) -> Expression:
         """JPL 88-11's L(k) = φ(p, k)G(k), diagonal from joints to edges; K = SL."""
         return BlockDiagonal(self, "L", self.edges, self.joints, spaces.STRICTLY_CAUSAL, self._gain_edges)
 
     @cached_property
-    def Delta_psi(self) -> Operator:
+    def Delta_psi(self) -> Expression:
         """Δψ = diag ψ(p, k)."""
         relations = spaces.STRICTLY_CAUSAL
         return BlockDiagonal(self, "Delta_psi", self.edges, self.bodies, relations, self._articulated_edges)
 
     @property
-    def Psi(self) -> Operator:
+    def Psi(self) -> Expression:
         """JPL 88-11's Ψ = ψS."""
         return self.psi @ self.S
 
     @cached_property
-    def R(self) -> Operator:
+    def R(self) -> Expression:
         """The composite-body inertias R(k)."""
         return self.lyapunov(self.M, "R")
 
     @cached_property
-    def Upsilon(self) -> Operator:
+    def Upsilon(self) -> Expression:
         """Υ (Ω of the Operator algebra paper): the compliance seen at each link, Υ = ψ*Υψ + H*D⁻¹H."""
         from ..dynamics.articulated import compliances
 
         return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated))
 
     @property
-    def Omega(self) -> Operator:
+    def Omega(self) -> Expression:
         """The Operator algebra paper's name for Υ."""
         return self.Upsilon
 
     @cached_property
-    def Upsilon_plus(self) -> Operator:
+    def Upsilon_plus(self) -> Expression:
         """Υ⁺(k) = φ*(p, k) Υ(p) φ(p, k): the parent's compliance seen from k."""
         return self._diagonal("Upsilon_plus", self.bodies, self.bodies, self._carried_compliances)
 
     def _carried_compliances(self) -> list[Array]:
         from ..spatial import adjoint_congruence
 
-        zero = arrays.zeros((6, 6), like=self.q)
+        zero = arrays.zeros((6, 6), like=self.values)
         inner = self.Upsilon.blocks  # type: ignore[attr-defined]
         return [adjoint_congruence(x, U) for x, U in zip(self.links.phi, self.links.tree.at_parents(inner, zero))]
 
     # --- rotors ------------------------------------------------------------------------------------
 
     @cached_property
-    def rotor_inertia(self) -> Operator:
+    def rotor_inertia(self) -> Expression:
         """Γ: the reflected rotor inertias, joint space, zero where a joint has no rotor."""
 
         def blocks() -> list[Array]:
             return [
-                arrays.zeros((r, r), like=self.q) if g is None else g
+                arrays.zeros((r, r), like=self.values) if g is None else g
                 for g, r in zip(self.links.Gamma, self.links.sizes)
             ]
 
         return self._diagonal("rotor_inertia", self.joints, self.joints, blocks)
 
     @cached_property
-    def rotor_coupling(self) -> Operator:
+    def rotor_coupling(self) -> Expression:
         """Block (p, k): the moment on the parent per acceleration of joint k, from a rotor that turns with p."""
 
         def blocks() -> list[Any]:
@@ -367,86 +401,90 @@ class Operators(MotionLeaves):
     # --- common expressions ------------------------------------------------------------------------
 
     @property
-    def mass(self) -> Operator:
+    def mass(self) -> Expression:
         """𝓜 = HφMφ*H*, plus what rotors add."""
         H, phi, M = self.H, self.phi, self.M
         out = H @ phi @ M @ phi.T @ H.T
         if not self.is_default:
             return out
-        if any(s is not None for s in self.links.s):
+        if self.has_spinning_rotors:
             coupling = H @ phi @ self.rotor_coupling
             out = out + coupling + coupling.T
-        return out + self.rotor_inertia if self.links.has_rotors else out
+        return out + self.rotor_inertia if self.has_rotors else out
 
     @property
-    def m(self) -> Operator:
+    def m(self) -> Expression:
         """m = (I + HφK) D^{1/2}: 𝓜 = m m*, ν = m*θ̇, T = mε (DD (5.1))."""
         return (self.I_joints + self.H @ self.phi @ self.K) @ self.D_root
 
     @property
-    def ell(self) -> Operator:
+    def ell(self) -> Expression:
         """ℓ = m⁻¹ = D^{-1/2}(I − HψK): 𝓜⁻¹ = ℓ*ℓ, ε = ℓT, θ̇ = ℓ*ν (DD (5.1))."""
         return self.D_root_inverse @ (self.I_joints - self.H @ self.psi @ self.K)
 
     @property
-    def J(self) -> Operator:
+    def J(self) -> Expression:
         """The Jacobian J = B*φ*H*."""
         return self.B.T @ self.phi.T @ self.H.T
 
-    # --- user's own block diagonals ------------------------------------------------------------------
+    # --- other block diagonals -----------------------------------------------------------------------
 
-    def block_diagonal(self, blocks: Any, space: str = "bodies", name: str = "X") -> Operator:
-        """A block-diagonal operator of the user's own on a space: "bodies", "joints", "tips" or "edges".
-
-        ``blocks`` is one square matrix per block, each (..., r, r), or one array (..., blocks, r, r).
-        """
-        if space not in ("bodies", "joints", "tips", "edges"):
-            raise InputError(f'space must be "bodies", "joints", "tips" or "edges", got {space!r}')
+    def own_blocks(self, place: int, space: str, name: str, blocks: list[Array] | None = None) -> UserBlockDiagonal:
+        """A block diagonal of the user's own, whose blocks stand at ``place`` of the binding."""
         where: Space = getattr(self, space)
-        checked = _checked_blocks(blocks, where)
-        out = UserBlockDiagonal(self, name, where, where, spaces.MEMORYLESS, lambda: checked)
-        out.token = _Token()
+        out = UserBlockDiagonal(self, name, where, where, spaces.MEMORYLESS, lambda: blocks)
+        out.token, out.place, out.space = ("own", place, space), place, space
         return out
 
-    def lyapunov(self, X: Operator, name: str | None = None) -> Operator:
+    def lyapunov(self, X: Expression, name: str | None = None) -> Expression:
         """The block diagonal S with S(k) = Σ φ(k,j) S(j) φ*(k,j) + X(k), so that φXφ* = φS + Sφ̃* (LD (A.1))."""
-        from ..spatial import congruence
-
-        def blocks() -> list[Any]:
-            def step(gathered: Any, phi: Transform, x: Any) -> Any:
-                total = gathered + x
-                if isinstance(total, RigidInertia):
-                    return congruence(phi, total), total
-                return phi @ (phi @ total.mT).mT, total  # X need not be symmetric
-
-            return self.model.tree.inward(step, 0, self.links.phi, self.blocks_of(X))
-
         if name:
-            return self._diagonal(name, self.bodies, self.bodies, blocks)
-        return self._driven("S_φφ", X, "φφ", blocks, lambda rebuild, target: target.lyapunov(rebuild(X)))
+            return self._diagonal(name, self.bodies, self.bodies, lambda: solve_recursion(self, X, "φφ"))
+        return self.recursion(X, "φφ")
 
-    def recursion(self, X: Operator, kind: str, letter: str | None = None) -> Operator:
+    def recursion(self, X: Expression, kind: str, letter: str | None = None) -> Expression:
         """A block diagonal driven by X across other edges, as identities (A.2)–(A.5) of LD need it.
 
         ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`; ``letter`` is what it prints as.
         """
-        from .recursions import solve_recursion
-
         blocks = lambda: solve_recursion(self, X, kind)
-        origin = lambda rebuild, target: target.recursion(rebuild(X), kind, letter)
-        return self._driven(letter or f"S_{kind}", X, kind, blocks, origin)
-
-    def _driven(self, name: str, X: Operator, kind: str, blocks: Callable[[], Any], origin: Any) -> Operator:
-        out = self._diagonal(name, self.bodies, self.bodies, blocks)
-        out.token, out.origin, out.driver = X.key, origin, (kind, X)
+        out = self._diagonal(letter or f"S_{kind}", self.bodies, self.bodies, blocks)
+        out.token, out.driver = X.key, (kind, X)
         return out
 
 
-class _Token:
-    """Stands for one object of the user's: equal to itself alone."""
+# --- unbound leaves ----------------------------------------------------------------------------------
+
+_MOST_REMEMBERED = 4096  # results of a robot's leaves: some megabytes
+_MOST_CHOICES = 16  # of frames, for which a robot keeps its leaves
 
 
-def _checked_blocks(blocks: Any, space: Space) -> list[Array]:
+def unbound(model: Model, frames: tuple[Any, ...] = (), moving: tuple[bool, bool] = (False, False)) -> Leaves:
+    """The leaves of a robot without numbers, the same for every configuration; ``moving``: with v, with a."""
+    known: dict[Any, Leaves] = model.__dict__.setdefault("_leaves", {})
+    found = known.get((frames, moving))
+    if found is None:
+        if len(known) >= _MOST_CHOICES:
+            known.pop(next(iter(known)))
+        found = known[frames, moving] = Leaves(model, frames, moving=moving)
+    return found
+
+
+def remembered(leaves: Leaves, key: Any, make: Callable[[], Any]) -> Any:
+    """What ``make`` gives, made once for unbound leaves; numbers are not kept."""
+    if leaves.q is not None:
+        return make()
+    found = leaves.memory.get(key)
+    if found is None:
+        made = make()
+        if len(leaves.memory) >= _MOST_REMEMBERED:
+            leaves.memory.clear()
+        found = leaves.memory[key] = made
+    return found
+
+
+def checked_blocks(blocks: Any, space: Space) -> list[Array]:
+    """The user's blocks as arrays that nobody else holds, each of the size that the space has."""
     if isinstance(blocks, (list, tuple)):
         out = [inputs.as_array(x, f"block {k}") for k, x in enumerate(blocks)]
     else:

@@ -12,98 +12,98 @@ from typing import TYPE_CHECKING, Any
 from .. import arrays
 from ..arrays import Array
 from ..errors import NotAdmittedError
+from .expression import Expression
 from .identities import _L, _U, inverse_mass, white
-from .leaves import Operators as O
-from .operator import Operator
+from .leaves import Leaves as O
 
 if TYPE_CHECKING:
     from ..model.model import Model
 
 
-def _Lambda(o: O) -> Operator:
+def _Lambda(o: O) -> Expression:
     return o.H_dot + o.Psi_dot
 
 
-def A_D(o: O) -> Operator:
+def A_D(o: O) -> Expression:
     """A_D = Hφ[2M̂φ*H* + Mφ*Λ] (LD Lemma 3.1)."""
     return o.H @ o.phi @ (2.0 * o.M_hat @ o.phi.T @ o.H.T + o.M @ o.phi.T @ _Lambda(o))
 
 
-def B_D(o: O) -> Operator:
+def B_D(o: O) -> Expression:
     """B_D = Hφ[2M̂φ*Ψ̇ + Mφ*Ψ̈] + Hφ̃𝓕 (LD Lemma 3.1)."""
     inner = 2.0 * o.M_hat @ o.phi.T @ o.Psi_dot + o.M @ o.phi.T @ o.Psi_ddot
     return o.H @ o.phi @ inner + o.H @ o.phi_tilde @ o.F_script
 
 
-def mass_composite(o: O) -> Operator:
+def mass_composite(o: O) -> Expression:
     """𝓜 = H[φR + Rφ̃*]H*, plus what rotors add (LD Lemma 3.2)."""
     out = o.H @ (o.phi @ o.R + o.R @ o.phi_tilde.T) @ o.H.T
-    return out + o.rotor_inertia if o.links.has_rotors else out
+    return out + o.rotor_inertia if o.has_rotors else out
 
 
-def A_D_composite(o: O) -> Operator:
+def A_D_composite(o: O) -> Expression:
     """A_D = Hφ[RΛ + 2R̂H*] + H[Rφ̃*Λ + 2R̂φ̃*H*] (LD Lemma 3.2)."""
     outer = o.R @ o.phi_tilde.T @ _Lambda(o) + 2.0 * o.R_hat @ o.phi_tilde.T @ o.H.T
     return o.H @ o.phi @ (o.R @ _Lambda(o) + 2.0 * o.R_hat @ o.H.T) + o.H @ outer
 
 
-def B_D_composite(o: O) -> Operator:
+def B_D_composite(o: O) -> Expression:
     """B_D = Hφ[2R̂Ψ̇ + RΨ̈] + H[2R̂φ̃*Ψ̇ + Rφ̃*Ψ̈] + Hφ̃𝓕 (LD Lemma 3.2)."""
     outer = 2.0 * o.R_hat @ o.phi_tilde.T @ o.Psi_dot + o.R @ o.phi_tilde.T @ o.Psi_ddot
     inner = 2.0 * o.R_hat @ o.Psi_dot + o.R @ o.Psi_ddot
     return o.H @ o.phi @ inner + o.H @ outer + o.H @ o.phi_tilde @ o.F_script
 
 
-def _white_force(o: O) -> Operator:
+def _white_force(o: O) -> Expression:
     """(I − HψK)*D⁻¹Hψ = 𝓜⁻¹Hφ (LD Lemma 4.5)."""
     return white(o).T @ o.D_inverse @ o.H @ o.psi
 
 
-def A_C(o: O) -> Operator:
+def A_C(o: O) -> Expression:
     """A_C = W*D⁻¹Hψ[2M̂φ*H* + PΛ] + K*ψ*Λ (LD Lemma 4.6)."""
     return _white_force(o) @ (2.0 * o.M_hat @ o.phi.T @ o.H.T + o.P @ _Lambda(o)) + o.K.T @ o.psi.T @ _Lambda(o)
 
 
-def B_C(o: O) -> Operator:
+def B_C(o: O) -> Expression:
     """B_C = W*D⁻¹Hψ[E_φ𝓕 + 2M̂φ*Ψ̇ + PΨ̈] + K*ψ*Ψ̈ (LD Lemma 4.6)."""
     inner = o.E_phi @ o.F_script + 2.0 * o.M_hat @ o.phi.T @ o.Psi_dot + o.P @ o.Psi_ddot
     return _white_force(o) @ inner + o.K.T @ o.psi.T @ o.Psi_ddot
 
 
-def _Y_A(o: O) -> Operator:
+def _Y_A(o: O) -> Expression:
     return 2.0 * o.P_hat @ o.H.T + o.P @ _Lambda(o)
 
 
-def _Y_B(o: O) -> Operator:
+def _Y_B(o: O) -> Expression:
     return 2.0 * o.P_hat @ o.Psi_dot + o.P @ o.Psi_ddot
 
 
-def A_C_hat(o: O) -> Operator:
+def A_C_hat(o: O) -> Expression:
     """A_C = W*[D⁻¹HψY_A + 2K̂*φ*H*] + K*ψ*Λ (LD Lemma 4.7)."""
     inner = o.D_inverse @ o.H @ o.psi @ _Y_A(o) + 2.0 * o.K_hat.T @ o.phi.T @ o.H.T
     return white(o).T @ inner + o.K.T @ o.psi.T @ _Lambda(o)
 
 
-def B_C_hat(o: O) -> Operator:
+def B_C_hat(o: O) -> Expression:
     """B_C = W*[D⁻¹Hψ(Y_B + E_φ𝓕) + 2K̂*φ*Ψ̇] + K*ψ*Ψ̈ (LD Lemma 4.7)."""
     force = _Y_B(o) + o.E_phi @ o.F_script
     inner = o.D_inverse @ o.H @ o.psi @ force + 2.0 * o.K_hat.T @ o.phi.T @ o.Psi_dot
     return white(o).T @ inner + o.K.T @ o.psi.T @ o.Psi_ddot
 
 
-def mass_inverse_split(o: O) -> Operator:
+def mass_inverse_split(o: O) -> Expression:
     """𝓜⁻¹ = L − K*ψ*U* − UψK (LD Lemma 4.9)."""
     return _L(o) - o.K.T @ o.psi.T @ _U(o).T - _U(o) @ o.psi @ o.K
 
 
-def A_C_split(o: O) -> Operator:
+def A_C_split(o: O) -> Expression:
     """A_C = UψY_A + K*ψ*E_A + Q*φ*H*, E_A = Λ − ΥY_A + 2ĴH* (LD Lemma 4.9)."""
     E_A = _Lambda(o) - o.Upsilon @ _Y_A(o) + 2.0 * o.J_hat @ o.H.T
     Q = 2.0 * (o.K_hat - o.J_hat.T @ o.K)
     return _U(o) @ o.psi @ _Y_A(o) + o.K.T @ o.psi.T @ E_A + Q.T @ o.phi.T @ o.H.T
 
 
-def B_C_split(o: O) -> Operator:
+def B_C_split(o: O) -> Expression:
     """B_C = Uψ(Y_B + E_φ𝓕) + K*ψ*(E_B − ΥE_φ𝓕) + Q*φ*Ψ̇, E_B = Ψ̈ − ΥY_B + 2ĴΨ̇ (LD Lemma 4.9)."""
     force = _Y_B(o) + o.E_phi @ o.F_script
     E_B = o.Psi_ddot - o.Upsilon @ force + 2.0 * o.J_hat @ o.Psi_dot
@@ -112,12 +112,12 @@ def B_C_split(o: O) -> Operator:
 
 
 # (mass matrix or its inverse, by velocities, by configuration), each a formula.
-INVERSE_LEMMAS: dict[str, tuple[Callable[[O], Operator], ...]] = {
+INVERSE_LEMMAS: dict[str, tuple[Callable[[O], Expression], ...]] = {
     "lemma_3_1": (lambda o: o.mass, A_D, B_D),
     "lemma_3_2": (mass_composite, A_D_composite, B_D_composite),
 }
 
-FORWARD_LEMMAS: dict[str, tuple[Callable[[O], Operator], ...]] = {
+FORWARD_LEMMAS: dict[str, tuple[Callable[[O], Expression], ...]] = {
     "lemma_4_1": (inverse_mass, lambda o: inverse_mass(o) @ A_D(o), lambda o: inverse_mass(o) @ B_D(o)),
     "lemma_4_6": (inverse_mass, A_C, B_C),
     "lemma_4_7": (inverse_mass, A_C_hat, B_C_hat),
@@ -128,7 +128,7 @@ FORWARD_LEMMAS: dict[str, tuple[Callable[[O], Operator], ...]] = {
 def matrices(model: Model, name: str, q: Array, v: Array, a: Array, external: Array | None) -> tuple[Array, ...]:
     """The three matrices of a lemma, its formulas applied to the columns of I."""
     _refuse(model, name, external)
-    o = O(model, q, (), v, a)
+    o = O(model, (), q, v, a)
     identity: Any = arrays.eye(model.nv, like=q)
     return tuple(formula(o).apply_columns(identity) for formula in (INVERSE_LEMMAS | FORWARD_LEMMAS)[name])
 

@@ -15,7 +15,7 @@ from ..arrays import Array
 from ..errors import InputError
 from ..spatial import cross_force, cross_motion, cross_motion_matrix
 from . import spaces
-from .operator import Operator
+from .expression import Expression
 
 if TYPE_CHECKING:
     from ..dynamics.articulated import Articulated
@@ -25,25 +25,28 @@ if TYPE_CHECKING:
 
 
 class MotionLeaves:
-    """The part of :class:`Operators` that knows how the robot moves."""
+    """The part of :class:`Leaves` that knows how the robot moves."""
 
     if TYPE_CHECKING:
         model: Model
-        links: Links
         bodies: Space
         joints: Space
-        q: Array
+        moving: tuple[bool, bool]
 
+        @cached_property
+        def links(self) -> Links: ...
+        @property
+        def values(self) -> Array: ...
         @property
         def has_coupling(self) -> bool: ...
         @cached_property
         def articulated(self) -> Articulated: ...
         @cached_property
-        def H(self) -> Operator: ...
+        def H(self) -> Expression: ...
 
         _diagonal: Callable[..., Any]
-        recursion: Callable[..., Operator]
-        lyapunov: Callable[..., Operator]
+        recursion: Callable[..., Expression]
+        lyapunov: Callable[..., Expression]
         blocks_of: Callable[..., list[Any]]
 
     v: Array | None = None
@@ -52,7 +55,7 @@ class MotionLeaves:
     @property
     def has_motion(self) -> bool:
         """Whether a velocity was given."""
-        return self.v is not None
+        return self.moving[0]
 
     @cached_property
     def _rates(self) -> list[Array]:
@@ -73,19 +76,19 @@ class MotionLeaves:
         if self.a is None:
             raise InputError("this operator needs an acceleration: use robot.operators(q, v=v, a=a)")
         bias = coriolis_accelerations(self.model, self.links, self._velocities, self._rates)
-        return accelerations(self.links, self.links.split(self.a), bias, base_acceleration(self.model, self.q))
+        return accelerations(self.links, self.links.split(self.a), bias, base_acceleration(self.model, self.values))
 
     # --- Diagonalized dynamics paper ---------------------------------------------------------------
 
     @cached_property
-    def V_tilde(self) -> Operator:
+    def V_tilde(self) -> Expression:
         """Ṽ = diag{V(k) ×}: the cross product with each body's velocity (DD (5.5))."""
         return self._diagonal(
             "V_tilde", self.bodies, self.bodies, lambda: [cross_motion_matrix(V) for V in self._velocities]
         )
 
     @cached_property
-    def F(self) -> Operator:
+    def F(self) -> Expression:
         """F = diag S[H*β]: how the edge maps change, E_φ° = E_φF (DD Table 4; for hinges the paper's Ω̃_δ)."""
         return self._diagonal("F", self.bodies, self.bodies, self._joint_turns)
 
@@ -105,19 +108,19 @@ class MotionLeaves:
         return P_ring, [P + x + x.mT for P, x in zip(P_ring, X)]
 
     @cached_property
-    def P_ring(self) -> Operator:
+    def P_ring(self) -> Expression:
         """P°: the rate of the articulated inertias, each seen from its own body (DD Algorithm 6.1)."""
         return self._diagonal("P_ring", self.bodies, self.bodies, lambda: self._articulated_rates[0])
 
     @cached_property
-    def Pi_dot(self) -> Operator:
+    def Pi_dot(self) -> Expression:
         """Π̇ = P° + FP + PF* (DD Algorithm 6.1)."""
         return self._diagonal("Pi_dot", self.bodies, self.bodies, lambda: self._articulated_rates[1])
 
     # --- Linearized dynamics paper -----------------------------------------------------------------
 
     @cached_property
-    def H_dot(self) -> Operator:
+    def H_dot(self) -> Expression:
         """Ḣ* = diag{V(k) × H*(k)} (LD (2.13)), from joints to bodies."""
         return self._diagonal("H_dot", self.bodies, self.joints, self._map_rates)
 
@@ -125,7 +128,7 @@ class MotionLeaves:
         return [cross_motion(V, H.mT) for V, H in zip(self._velocities, self.links.H)]
 
     @cached_property
-    def H_ddot(self) -> Operator:
+    def H_ddot(self) -> Expression:
         """Ḧ* = diag{α(k) × H*(k) + V(k) × Ḣ*(k)} (LD Algorithm 1), with the gravity-loaded α."""
 
         def blocks() -> list[Array]:
@@ -135,7 +138,7 @@ class MotionLeaves:
         return self._diagonal("H_ddot", self.bodies, self.joints, blocks)
 
     @cached_property
-    def Psi_dot(self) -> Operator:
+    def Psi_dot(self) -> Expression:
         """Ψ̇ = diag{V⁺(k) × H*(k)}, V⁺ the parent's velocity; Ḣ* for one-dof joints."""
         return self._diagonal("Psi_dot", self.bodies, self.joints, self._parent_rates)
 
@@ -145,36 +148,32 @@ class MotionLeaves:
         return [cross_motion(V, H.mT) for V, H in zip(carried, links.H)]
 
     @cached_property
-    def Psi_ddot(self) -> Operator:
+    def Psi_ddot(self) -> Expression:
         """Ψ̈ = diag{α⁺(k) × H*(k) + V⁺(k) × Ψ̇(k)}, α⁺ the parent's acceleration; Ḧ* for one-dof joints."""
 
         def blocks() -> list[Array]:
-            from ..dynamics.links import base_acceleration
+            from ..dynamics.links import base_acceleration, carried_outward
 
             links, alpha, own = self.links, self._accelerations, self._velocities
-            base = base_acceleration(self.model, self.q)
-            out = []
-            inboard = links.tree.at_parents(alpha, base)
-            for k, (phi, H, rate) in enumerate(zip(links.phi, links.H, self._parent_rates())):
-                V_plus = own[k] - H.mT @ self._rates[k]
-                alpha_plus = phi.T @ inboard[k]
-                out.append(cross_motion(alpha_plus, H.mT) + cross_motion(V_plus, rate))
-            return out
+            base = base_acceleration(self.model, self.values)
+            V_plus = [V - H.mT @ b for V, H, b in zip(own, links.H, self._rates)]
+            data = zip(carried_outward(links, alpha, base), links.H, V_plus, self._parent_rates())
+            return [cross_motion(A, H.mT) + cross_motion(V, rate) for A, H, V, rate in data]
 
         return self._diagonal("Psi_ddot", self.bodies, self.joints, blocks)
 
     @cached_property
-    def M_hat(self) -> Operator:
+    def M_hat(self) -> Expression:
         """M̂ = ½ (Ṁ − Q[MV]) (LD (2.8)); not symmetric."""
-        from ..dynamics.coriolis import inertia_rate
+        from ..dynamics.inertia_rate import inertia_rate
 
         def blocks() -> list[Array]:
-            return [inertia_rate(M, V) for M, V in zip(self.links.M, self._velocities)]
+            return [inertia_rate(M, V).matrix for M, V in zip(self.links.M, self._velocities)]
 
         return self._diagonal("M_hat", self.bodies, self.bodies, blocks)
 
     @cached_property
-    def F_script(self) -> Operator:
+    def F_script(self) -> Expression:
         """𝓕 = diag{S[H*(k)] f(k)} with the link forces f (LD Lemma 3.1), from joints to bodies."""
 
         def blocks() -> list[Array]:
@@ -192,20 +191,22 @@ class MotionLeaves:
         V, beta = self._velocities, self._rates
         bias = coriolis_accelerations(self.model, self.links, V, beta)
         b = gyroscopic_forces(self.model, self.links, V, beta, None)
-        return inertia_forces(self.links, self.links.split(self.a), bias, b, base_acceleration(self.model, self.q))[1]
+        return inertia_forces(
+            self.links, self.links.split(self.a), bias, b, base_acceleration(self.model, self.values)
+        )[1]
 
     @property
-    def R_hat(self) -> Operator:
+    def R_hat(self) -> Expression:
         """R̂: the composite sums of M̂ (LD (3.7))."""
         return self.recursion(self.M_hat, "φφ", "R̂")
 
     @property
-    def P_hat(self) -> Operator:
+    def P_hat(self) -> Expression:
         """P̂(k) = Σ ψ P̂ φ* + M̂(k) (LD (4.12))."""
         return self.recursion(self.M_hat, "ψφ", "P̂")
 
     @cached_property
-    def G_hat(self) -> Operator:
+    def G_hat(self) -> Expression:
         """Ĝ = P̂*H*D⁻¹ (LD (4.12), corrected)."""
         return self._diagonal("G_hat", self.bodies, self.joints, self._hat_gains)
 
@@ -214,7 +215,7 @@ class MotionLeaves:
         return [P.mT @ H.mT @ D for P, H, D in zip(P_hat, self.links.H, self.articulated.D_inverse)]
 
     @cached_property
-    def K_hat(self) -> Operator:
+    def K_hat(self) -> Expression:
         """K̂ = E_φĜ (LD (4.12))."""
         from .blocks import Edge
         from .kinds import Shift
@@ -225,6 +226,6 @@ class MotionLeaves:
         return Shift(self, "K_hat", self.bodies, self.joints, spaces.STRICTLY_CAUSAL, blocks)  # type: ignore[arg-type]
 
     @property
-    def J_hat(self) -> Operator:
+    def J_hat(self) -> Expression:
         """Ĵ(k) = ψ* Ĵ(p) φ⁻* + (ĜH)* (LD Lemma 4.9, in link frames)."""
         return self.recursion(self.H.T @ self.G_hat.T, "ψ*φ⁻*", "Ĵ")

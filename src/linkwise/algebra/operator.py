@@ -1,51 +1,59 @@
-"""Operator expressions: leaves, sums, products, adjoints. What the user writes.
+"""Operators: what the user writes. A formula together with the states it is taken at.
 
-An expression knows its spaces and its structure. ``A @ B`` multiplies, ``A @ x`` applies (by sweeps, no
-matrix), ``A.T`` is the adjoint A*, ``A.inv()`` an expression for the inverse. Adjoints are pushed down to
-the leaves and sums and products are flat, so that equal formulas compare equal.
+``A @ B`` multiplies, ``A @ x`` applies (by sweeps or compiled code, no matrix), ``A.T`` is the adjoint A*, ``A.inv()``
+the inverse. Formulas are worked out once for their robot and remembered, whatever the state: at the next
+configuration products, inverses and simplifications are looked up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import arrays
+from .. import inputs
 from ..arrays import Array
-from ..errors import SpaceError
-from . import spaces
-from .spaces import Space, Structure, structure_name
+from ..errors import InputError, SpaceError
+from .binding import Binding, merged, moved, trimmed
+from .expression import Expression, as_number
+from .frame_freedom import is_frame_free
+from .kinds import families_of
+from .leaves import remembered
+from .recipe import build, recipe_of
+from .spaces import Space, Structure
 
 if TYPE_CHECKING:
     from .explain import Explanation
-
-Blocks = list[Any]  # one array (..., size, m) per block of a space
 
 
 class Operator:
     """A linear operator between two spaces of a robot at a configuration."""
 
-    rows: Space
-    cols: Space
-    relations: Structure  # where blocks may be non-zero
-    used: tuple[Any, ...] = ()  # the identities that led to this expression
+    __slots__ = ("__weakref__", "_numbers", "binding", "expression")
     __array_ufunc__ = None  # so that ndarray @ operator comes here
+
+    def __init__(self, expression: Expression, binding: Binding) -> None:
+        self.expression, self.binding = expression, binding
+        self._numbers: Expression | None = None
 
     # --- algebra -----------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same formula of the same leaves."""
+        """Whether both are the same formula at the same states."""
         return isinstance(other, Operator) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
 
+    @property
+    def key(self) -> Any:
+        """What makes two operators the same formula at the same states."""
+        return (self.expression.key, () if self.expression.is_constant else self.binding.things)
+
     def __matmul__(self, other: Any) -> Any:
         """A @ B is the product of operators; A @ x applies A to a vector (..., n) or a batch of them."""
-        return product([self, other]) if isinstance(other, Operator) else self.apply(other)
+        return self._with("@", other) if isinstance(other, Operator) else self.apply(other)
 
     def __rmatmul__(self, x: Any) -> Array:
         """x @ A is A* applied to x."""
@@ -54,110 +62,192 @@ class Operator:
     def __add__(self, other: Any) -> Operator:
         if not isinstance(other, Operator):
             raise SpaceError(f"cannot add {type(other).__name__} to an operator; for c·I write c * op.I")
-        return total([(1.0, self), (1.0, other)])
+        return self._with("+", other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Operator:
-        return self + (-other) if isinstance(other, Operator) else self + other
+        return self._with("-", other) if isinstance(other, Operator) else self + other
 
     def __rsub__(self, other: Any) -> Operator:
         return self + other
 
     def __neg__(self) -> Operator:
-        return total([(-1.0, self)])
+        return self * -1.0
 
     def __mul__(self, factor: Any) -> Operator:
         if isinstance(factor, Operator):
             raise SpaceError("use @ for the product of operators; * is for numbers")
-        return total([(_number(factor), self)])
+        c = as_number(factor)
+        return self._made(("*", c), lambda a: a * c)
 
     __rmul__ = __mul__
 
     def __truediv__(self, factor: Any) -> Operator:
-        if _number(factor) == 0:
+        if as_number(factor) == 0:
             raise SpaceError("an operator cannot be divided by zero")
         return self * (1.0 / float(factor))
 
     @property
     def T(self) -> Operator:
         """The adjoint A*."""
-        raise NotImplementedError
+        return self._made("T", lambda a: a.T)
 
     def inv(self) -> Operator:
         """An expression for the inverse that runs in O(n), or :class:`NoRecursionError` where none is known."""
-        from .inverse import inverse
-
-        return inverse(self)
+        out = self._made("inv", Expression.inv)
+        if remembered(
+            self.binding.leaves, ("asks", id(out.expression)), lambda: (_asks_symmetry(out.expression), out.expression)
+        )[0]:
+            out.numbers  # noqa: B018  the user's own blocks are looked at here, not when the inverse is applied
+        return out
 
     def simplify(self) -> Operator:
         """The expression after the papers' identities; :attr:`used` tells which fired."""
-        from .rules import simplify
+        return self._made("simplify", Expression.simplify)
 
-        return simplify(self)
+    def _made(self, how: Any, make: Callable[[Expression], Expression]) -> Operator:
+        """What ``make`` makes of the expression, once for all states."""
+        op, leaves = self.expression, self.binding.leaves
+        found = leaves.memory.get((how, id(op)))
+        if found is None:
+            found = remembered(leaves, (how, id(op)), lambda: (_interned(make(op), self.binding), op))
+        return Operator(found[0], self.binding)
+
+    def _with(self, sign: str, other: Operator) -> Operator:
+        """Self and another joined by @, + or −."""
+        a, b, binding = self.expression, other.expression, self.binding
+        if other.binding is not binding:
+            return self._across(sign, other)
+        memory = binding.leaves.memory
+        key = (sign, id(a), id(b))
+        found = memory.get(key)
+        if found is None:
+            found = remembered(binding.leaves, key, lambda: (_interned(_SIGNS[sign](a, b), binding), a, b))
+        return Operator(found[0], binding)
+
+    def _across(self, sign: str, other: Operator) -> Operator:
+        """As _with, of operators at different states or with other blocks."""
+        both = merged([self.binding, other.binding])
+        a, b = (moved(x.expression, x.binding, both) for x in (self, other))
+        op, binding = trimmed(_SIGNS[sign](a, b), both)
+        return Operator(_interned(op, binding), binding)
 
     # --- meaning -----------------------------------------------------------------------------------
 
-    def apply(self, x: Any) -> Array:
-        """A x for a vector (..., n) or any batch of vectors, by sweeps."""
-        from .. import inputs
+    @property
+    def numbers(self) -> Expression:
+        """The expression over leaves with numbers: what the sweeps run over."""
+        if self._numbers is None:
+            form = self.binding.form
+            things = self.binding if form is None or not is_frame_free(self.expression) else form
+            self._numbers = build(recipe_of(self.expression), things.numbers)
+        return self._numbers
 
-        x = inputs.as_array(x, "the vector")
-        if x.ndim == 0 or x.shape[-1] != self.cols.dimension:
-            hint = ""
-            if x.ndim == 2 and x.shape[0] == self.cols.dimension:
-                hint = "; batches come first, so pass its transpose"
-            raise SpaceError(
-                f"{self} takes vectors of {self.cols}, shape (..., {self.cols.dimension}); got {tuple(x.shape)}{hint}"
-            )
-        batch = self._batch(x)
-        out = self.apply_columns(x[..., None])[..., 0]
-        return inputs.fit(out, np.broadcast_shapes(batch, out.shape[:-1]), 1)
+    def apply(self, x: Any, *, target: str | None = None) -> Array:
+        """A x for a vector (..., n) or any batch of vectors.
 
-    def _batch(self, x: Array) -> tuple[int, ...]:
-        """The batch shape of A x: that of the states with that of the vectors."""
-        from .kinds import leaves_of
+        NumPy arrays go through code compiled for the robot when it is first asked for, as in its methods;
+        ``target="numpy"`` runs the sweeps on the arrays themselves, and so do JAX arrays, symbols and complex numbers.
+        """
+        code, states = self._code(target), self.binding.arrays
+        if code is not None and states is not None:
+            y = code.quick(*states, *code.numbers, x)
+            if y is not None:
+                return y
+        x = self._checked(x, -1)
+        batch = self._batch(x.shape[:-1])
+        y = None if code is None else code.run(states, x)
+        if y is None:
+            y = self.numbers.apply_columns(x[..., None])[..., 0]
+        return inputs.fit(y, np.broadcast_shapes(batch, y.shape[:-1]), 1)
 
-        owners = [leaf.owner for leaf in leaves_of(self)]
-        given = {s.shape[:-1] for owner in owners for s in (owner.q, owner.v, owner.a) if s is not None}
-        try:
-            return np.broadcast_shapes(*given, x.shape[:-1])
-        except ValueError:
-            shapes = ", ".join(str(tuple(s)) for s in given)
-            raise SpaceError(
-                f"{self} is a batch of shape {shapes}, which does not fit vectors in a batch of shape"
-                f" {tuple(x.shape[:-1])}"
-            ) from None
-
-    def apply_columns(self, x: Array) -> Array:
+    def apply_columns(self, X: Any, *, target: str | None = None) -> Array:
         """A X for the columns of X (..., n, m)."""
-        ends = np.cumsum(self.cols.sizes)
-        blocks = [x[..., e - r : e, :] for e, r in zip(ends, self.cols.sizes)]
-        out = self.forward(blocks)
-        filled = [y for y, r in zip(out, self.rows.sizes) if r]
-        if not filled:
-            return arrays.zeros((*x.shape[:-2], 0, x.shape[-1]), like=x)
-        filled = [arrays.zeros((r, x.shape[-1]), like=x) if y is None else y for y, r in zip(out, self.rows.sizes) if r]
-        return arrays.concatenate(filled, axis=-2)
+        X = self._checked(X, -2)
+        code, states = self._code(target), self.binding.arrays
+        if code is not None and states is not None:
+            self._batch(X.shape[:-2])
+            Y = code.run(tuple(a[..., None, :] for a in states), X.swapaxes(-1, -2))
+            if Y is not None:
+                return Y.swapaxes(-1, -2)
+        return self.numbers.apply_columns(X)
 
-    def forward(self, x: Blocks) -> Blocks:
-        """The blocks of A x; a block None stands for zeros."""
-        raise NotImplementedError
+    def _code(self, target: str | None) -> Any:
+        """The compiled code where it is wanted and the states can go through it."""
+        binding = self.binding
+        if binding.compile is None:
+            if target not in (None, "numpy"):
+                raise InputError(f'these operators run on target="numpy" alone, got {target!r}')
+            return None
+        return binding.compile(self.expression, binding, target)
+
+    def _checked(self, x: Any, axis: int) -> Array:
+        """x as an array whose vectors fit."""
+        x = inputs.as_array(x, "the vector")
+        n = self.cols.dimension
+        if x.ndim < -axis or x.shape[axis] != n:
+            hint = ""
+            if axis == -1 and x.ndim == 2 and x.shape[0] == n:
+                hint = "; batches come first, so pass its transpose"
+            wanted = f"(..., {n})" if axis == -1 else f"(..., {n}, columns)"
+            raise SpaceError(f"{self} takes vectors of {self.cols}, shape {wanted}; got {tuple(x.shape)}{hint}")
+        return x
+
+    def _batch(self, given: tuple[int, ...]) -> tuple[int, ...]:
+        """The batch shape of A x: that of the states with that of the vectors."""
+        if self.expression.is_constant:
+            return given
+        try:
+            return np.broadcast_shapes(*self.binding.batches, given)
+        except ValueError:
+            shapes = ", ".join(str(tuple(s)) for s in self.binding.batches)
+            raise SpaceError(
+                f"{self} is a batch of shape {shapes}, which does not fit vectors in a batch of shape {given}"
+            ) from None
 
     def dense(self) -> Array:
         """The matrix of the operator, (..., rows, columns), from the definitions (no sweep)."""
         from .dense import dense
 
-        return dense(self)
+        return dense(self.numbers)
+
+    @property
+    def blocks(self) -> list[Any]:
+        """The blocks of a leaf, in the forms they are applied in."""
+        return self.numbers.blocks  # type: ignore[attr-defined]
+
+    # --- structure -----------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Space:
+        """The space that A x is in."""
+        return self.expression.rows
+
+    @property
+    def cols(self) -> Space:
+        """The space that x is in."""
+        return self.expression.cols
+
+    @property
+    def relations(self) -> Structure:
+        """Where blocks may be non-zero."""
+        return self.expression.relations
+
+    @property
+    def used(self) -> tuple[Any, ...]:
+        """The identities that led to this expression."""
+        return self.expression.used
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.rows.dimension, self.cols.dimension
+        """(dimension of the rows' space, dimension of the columns' space)."""
+        return self.expression.shape
 
     @property
     def structure(self) -> str:
         """ "memoryless", "causal" (inward), "anticausal" (outward), strictly so, or what else it is."""
-        return structure_name(self.relations)
+        return self.expression.structure
 
     # --- words -------------------------------------------------------------------------------------
 
@@ -169,208 +259,42 @@ class Operator:
 
     def latex(self) -> str:
         """The formula in LaTeX."""
-        from .printing import latex
-
-        return latex(self)
+        return self.expression.latex()
 
     def __str__(self) -> str:
-        from .printing import text
-
-        return text(self)
+        return str(self.expression)
 
     def __repr__(self) -> str:
-        return f"<{self}: {self.shape[0]}×{self.shape[1]}, {self.structure}>"
+        return repr(self.expression)
 
-    @property
-    def key(self) -> Any:
-        """What makes two expressions the same formula at the same configuration."""
-        raise NotImplementedError
-
-    def with_used(self, used: Sequence[Any]) -> Operator:
-        """The same expression, remembering which identities led to it."""
-        merged = tuple(dict.fromkeys((*self.used, *used)))
-        if merged == self.used:
-            return self
-        out = self.copy()
-        out.used = merged
-        return out
-
-    def copy(self) -> Operator:
-        raise NotImplementedError
+    def __reduce__(self) -> Any:
+        return (_unpickled, (recipe_of(self.expression), tuple(r.name for r in self.used), self.binding))
 
 
-def _number(factor: Any) -> float:
-    real = isinstance(factor, (int, float, np.integer, np.floating)) or getattr(factor, "shape", None) == ()
-    if not real or not np.isrealobj(factor) or not np.isfinite(factor):
-        raise SpaceError(f"an operator can be multiplied by a finite real number, got {factor!r}")
-    return float(factor)
+_SIGNS: dict[str, Callable[[Expression, Expression], Expression]] = {
+    "@": lambda a, b: a @ b,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+}
 
 
-class Identity(Operator):
-    """I on a space."""
-
-    def __init__(self, space: Space) -> None:
-        self.rows = self.cols = space
-        self.relations = spaces.MEMORYLESS
-
-    @property
-    def T(self) -> Operator:
-        return self
-
-    def forward(self, x: Blocks) -> Blocks:
-        return x
-
-    @property
-    def key(self) -> Any:
-        return ("I", self.rows.key)
-
-    def copy(self) -> Operator:
-        return Identity(self.rows)
+def bound(expression: Expression, binding: Binding) -> Operator:
+    """The operator of an expression at these states."""
+    return Operator(_interned(expression, binding), binding)
 
 
-class Product(Operator):
-    """A₁ A₂ … of at least two factors, none of them a product or an identity."""
-
-    def __init__(self, factors: Sequence[Operator]) -> None:
-        self.factors = tuple(factors)
-        self.rows, self.cols = self.factors[0].rows, self.factors[-1].cols
-        relations = self.factors[0].relations
-        for f in self.factors[1:]:
-            relations = spaces.composed(relations, f.relations)
-        self.relations = relations
-        self.used = tuple(dict.fromkeys(u for f in factors for u in f.used))
-
-    @property
-    def T(self) -> Operator:
-        return product([f.T for f in reversed(self.factors)]).with_used(self.used)
-
-    def forward(self, x: Blocks) -> Blocks:
-        from .kinds import fused
-
-        i = len(self.factors)
-        while i > 0:
-            pair = fused(self.factors[i - 2], self.factors[i - 1]) if i > 1 else None
-            x = (pair or self.factors[i - 1]).forward(x)
-            i -= 2 if pair else 1
-        return x
-
-    @property
-    def key(self) -> Any:
-        return ("product", *(f.key for f in self.factors))
-
-    def copy(self) -> Operator:
-        return Product(self.factors)
+def _interned(op: Expression, binding: Binding) -> Expression:
+    """The one expression of this formula and history that the robot's leaves remember."""
+    return remembered(binding.leaves, ("formula", op.key, op.used), lambda: op)
 
 
-class Sum(Operator):
-    """c₁ A₁ + c₂ A₂ + …; also a single scaled operator."""
-
-    def __init__(self, terms: Sequence[tuple[float, Operator]]) -> None:
-        self.terms = tuple(terms)
-        self.rows, self.cols = self.terms[0][1].rows, self.terms[0][1].cols
-        self.relations = frozenset().union(*(t.relations for _, t in self.terms))
-        self.used = tuple(dict.fromkeys(u for _, t in terms for u in t.used))
-
-    @property
-    def T(self) -> Operator:
-        return total([(c, t.T) for c, t in self.terms]).with_used(self.used)
-
-    def forward(self, x: Blocks) -> Blocks:
-        terms = [(c, t.factors if isinstance(t, Product) else (t,)) for c, t in self.terms]
-        return _summed(terms, x, len(self.rows.sizes))
-
-    @property
-    def key(self) -> Any:
-        return ("sum", frozenset((t.key, c) for c, t in self.terms))
-
-    def copy(self) -> Operator:
-        return Sum(self.terms)
+def _asks_symmetry(op: Expression) -> bool:
+    """Whether an inverse rests on an inertia whose symmetry only its numbers tell."""
+    return any(not f.is_default and f.M.key != f.M.T.key for f in families_of(op))
 
 
-def _summed(terms: Sequence[tuple[float, tuple[Operator, ...]]], x: Blocks, size: int) -> Blocks:
-    """Σ c A₁A₂… x, where terms that begin with the same factor share its sweep: AB + AC = A (B + C)."""
-    out: Blocks = [None] * size
-    groups: dict[Any, list[tuple[float, tuple[Operator, ...]]]] = {}
-    for c, factors in terms:
-        groups.setdefault(factors[0].key if len(factors) > 1 else None, []).append((c, factors))
-    for key, members in groups.items():
-        if key is None or len(members) == 1:
-            parts = [(c, _chained(factors).forward(x)) for c, factors in members]
-        else:
-            head = members[0][1][0]
-            inner = _summed([(c, factors[1:]) for c, factors in members], x, len(head.cols.sizes))
-            parts = [(1.0, head.forward(inner))]
-        for c, part in parts:
-            for i, y in enumerate(part):
-                if y is not None:
-                    scaled = y if c == 1 else -y if c == -1 else c * y
-                    out[i] = scaled if out[i] is None else out[i] + scaled
-    return out
+def _unpickled(recipe: Any, used: tuple[str, ...], binding: Binding) -> Operator:
+    from .binding import unbound_things
+    from .rules import rule
 
-
-def _chained(factors: tuple[Operator, ...]) -> Operator:
-    return factors[0] if len(factors) == 1 else Product(factors)
-
-
-class Zero(Operator):
-    """The operator that maps everything to zero."""
-
-    def __init__(self, rows: Space, cols: Space) -> None:
-        self.rows, self.cols, self.relations = rows, cols, spaces.NOTHING
-
-    @property
-    def T(self) -> Operator:
-        return Zero(self.cols, self.rows)
-
-    def forward(self, x: Blocks) -> Blocks:
-        return [None] * len(self.rows.sizes)
-
-    @property
-    def key(self) -> Any:
-        return ("zero", self.rows.key, self.cols.key)
-
-    def copy(self) -> Operator:
-        return Zero(self.rows, self.cols)
-
-
-def product(factors: Sequence[Operator]) -> Operator:
-    """The product, flattened: nested products joined, identities dropped, numbers brought to the front."""
-    for left, right in pairwise(factors):
-        if left.cols != right.rows:
-            raise SpaceError(
-                f"cannot multiply {left} by {right}: the first takes {left.cols}, the second gives {right.rows}"
-            )
-    used = [u for f in factors for u in f.used]
-    flat: list[Operator] = []
-    scale = 1.0
-    for f in factors:
-        if isinstance(f, Zero):
-            return Zero(factors[0].rows, factors[-1].cols)
-        if isinstance(f, Sum) and len(f.terms) == 1:
-            scale, f = scale * f.terms[0][0], f.terms[0][1]
-        flat.extend(f.factors if isinstance(f, Product) else () if isinstance(f, Identity) else (f,))
-    out: Operator = Identity(factors[0].rows) if not flat else flat[0] if len(flat) == 1 else Product(flat)
-    return (out if scale == 1 else total([(scale, out)])).with_used(used)
-
-
-def total(terms: Sequence[tuple[float, Operator]]) -> Operator:
-    """The sum, flattened: nested sums joined, equal terms gathered, zeros dropped."""
-    first = terms[0][1]
-    gathered: dict[Any, tuple[float, Operator]] = {}
-    used: list[Any] = []
-    for c, t in terms:
-        if t.rows != first.rows or t.cols != first.cols:
-            raise SpaceError(
-                f"cannot add {first} and {t}: the first maps {first.cols} to {first.rows},"
-                f" the second {t.cols} to {t.rows}"
-            )
-        used.extend(t.used)
-        parts = t.terms if isinstance(t, Sum) else () if isinstance(t, Zero) else ((1.0, t),)
-        for d, part in parts:
-            old = gathered.get(part.key, (0.0, part))[0]
-            gathered[part.key] = (old + c * d, part)
-    kept = [(c, t) for c, t in gathered.values() if c != 0]
-    if not kept:
-        return Zero(first.rows, first.cols).with_used(used)
-    out = kept[0][1] if len(kept) == 1 and kept[0][0] == 1 else Sum(kept)
-    return out.with_used(used)
+    return bound(build(recipe, unbound_things(binding)).with_used([rule(name) for name in used]), binding)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .expression import Expression, Product, Sum
 from .kinds import Leaf, UserBlockDiagonal, leaves_of
-from .leaves import Operators
-from .operator import Operator, Product, Sum
+from .leaves import Leaves
 from .printing import family_label, latex, text
 from .recursion_text import INWARD, OUTWARD, Block
 
@@ -22,7 +22,7 @@ _COMPLIANCE = {"Upsilon", "Upsilon_plus"}
 class _Letters:
     """The letters of a family, in text or in LaTeX."""
 
-    def __init__(self, owner: Operators, serial: bool, as_latex: bool) -> None:
+    def __init__(self, owner: Leaves, serial: bool, as_latex: bool) -> None:
         self.as_latex, self.equals = as_latex, "&=" if as_latex else "="
         self.label = family_label(owner, as_latex)
         self.sum = "" if serial else (r"\textstyle\sum_j " if as_latex else "Σ ")
@@ -41,7 +41,7 @@ class _Letters:
         return tex if self.as_latex else plain
 
 
-def preludes(op: Operator, serial: bool, as_latex: bool) -> list[Block]:
+def preludes(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
     """The recursions that the leaves of an expression come from, each once."""
     blocks: dict[Any, Block] = {}
     for leaf in leaves_of(op):
@@ -62,13 +62,13 @@ def preludes(op: Operator, serial: bool, as_latex: bool) -> list[Block]:
     return list(blocks.values())
 
 
-def _inertia(X: Operator, as_latex: bool) -> str:
+def _inertia(X: Expression, as_latex: bool) -> str:
     """X(k), in brackets where X is a sum or a product."""
     written = latex(X) if as_latex else text(X)
     return f"[{written}](k)" if isinstance(X, (Sum, Product)) else f"{written}(k)"
 
 
-def _riccati(owner: Operators, serial: bool, as_latex: bool) -> Block:
+def _riccati(owner: Leaves, serial: bool, as_latex: bool) -> Block:
     """P, D, G, K and ψ (Diagonalized paper, Algorithm 4.1); with Γ and N where joints have inertia of their own."""
     x = _Letters(owner, serial, as_latex)
     P, P_plus, D, D_inverse = x.own("P", "P"), x.own("P", "P", "⁺"), x.own("D", "D"), x.own("D", "D", "⁻¹")
@@ -89,7 +89,7 @@ def _riccati(owner: Operators, serial: bool, as_latex: bool) -> Block:
     )
 
 
-def _compliance(owner: Operators, serial: bool, as_latex: bool) -> Block:
+def _compliance(owner: Leaves, serial: bool, as_latex: bool) -> Block:
     """Υ (Linearized paper (4.19))."""
     x = _Letters(owner, serial, as_latex)
     U, U_plus = x.own("Υ", r"\Upsilon"), x.own("Υ", r"\Upsilon", "⁺")
@@ -103,7 +103,7 @@ def _compliance(owner: Operators, serial: bool, as_latex: bool) -> Block:
     )
 
 
-def _composite(owner: Operators, serial: bool, as_latex: bool) -> Block:
+def _composite(owner: Leaves, serial: bool, as_latex: bool) -> Block:
     """R (Unified formulation paper (24), (25))."""
     x = _Letters(owner, serial, as_latex)
     R, phi = x.own("R", "R"), x.rigid("φ", r"\phi")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .expression import Expression, Identity, Product, Sum, Zero
 from .kinds import Leaf
-from .leaves import Operators
-from .operator import Identity, Operator, Product, Sum, Zero
+from .leaves import Leaves
 
 TEXT = {
     "H": "H",
@@ -92,12 +92,12 @@ LATEX = {
 }
 
 
-def text(op: Operator) -> str:
+def text(op: Expression) -> str:
     """The formula in Unicode, such as H φ M φ* H*."""
     return _render(op, _text_leaf)
 
 
-def latex(op: Operator) -> str:
+def latex(op: Expression) -> str:
     """The formula in LaTeX, such as H \\phi M \\phi^* H^*."""
     return _render(op, _latex_leaf)
 
@@ -108,7 +108,7 @@ def symbol(leaf: Leaf) -> str:
     return base + _family(leaf)
 
 
-def family_label(owner: Operators, as_latex: bool = False) -> str:
+def family_label(owner: Leaves, as_latex: bool = False) -> str:
     """What is put behind the letters of a family: nothing for the robot's own, _X for that of another inertia."""
     if owner.is_default:
         return ""
@@ -147,7 +147,7 @@ def _latex_leaf(leaf: Leaf) -> str:
     return f"{{{base}}}^*" if "^" in base else f"{base}^*"
 
 
-def _render(op: Operator, leaf: Callable[[Leaf], str]) -> str:
+def _render(op: Expression, leaf: Callable[[Leaf], str]) -> str:
     if isinstance(op, Leaf):
         return leaf(op)
     if isinstance(op, Identity):
@@ -167,7 +167,7 @@ def _render(op: Operator, leaf: Callable[[Leaf], str]) -> str:
     return type(op).__name__
 
 
-def _wrapped(op: Operator, leaf: Callable[[Leaf], str]) -> str:
+def _wrapped(op: Expression, leaf: Callable[[Leaf], str]) -> str:
     """A factor of a product, in parentheses where it is a sum; an adjoint filter keeps its star outside."""
     inner = _render(op, leaf)
     if not isinstance(op, Sum):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from .expression import Expression, Identity, Product, Sum, Zero
 from .kinds import Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
-from .operator import Identity, Operator, Product, Sum, Zero
 from .printing import latex, symbol, text
 
 INWARD = "inward, k = 1 … n (tips to base):"
@@ -92,7 +92,7 @@ def _subscript(n: int) -> str:
     return "".join("₀₁₂₃₄₅₆₇₈₉"[int(d)] for d in str(n))
 
 
-def recursions(op: Operator, serial: bool, as_latex: bool = False) -> list[Block]:
+def recursions(op: Expression, serial: bool, as_latex: bool = False) -> list[Block]:
     """The loops that applying ``op`` to x runs, ending in y."""
     w = Writer(serial, as_latex)
     result = _lower(op, w.variable("x"), w)
@@ -120,7 +120,7 @@ def _grouped(lines: list[tuple[str, str]]) -> list[Block]:
     return blocks
 
 
-def _lower(op: Operator, x: Value, w: Writer) -> Value:
+def _lower(op: Expression, x: Value, w: Writer) -> Value:
     """The value of op x, with whatever lines it needs."""
     if isinstance(op, Identity):
         return x

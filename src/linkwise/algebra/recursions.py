@@ -12,37 +12,50 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import Array
+from ..spatial import RigidInertia, Transform, congruence
+from .blocks import dense_block
 
 if TYPE_CHECKING:
-    from .leaves import Operators
-    from .operator import Operator
+    from .expression import Expression
+    from .leaves import Leaves
 
 KINDS = ("φφ", "ψφ", "ψ*ψ", "φ*φ⁻*", "ψ*φ⁻*")
 
 
-def solve_recursion(op: Operators, X: Operator, kind: str) -> list[Array]:
+def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
     """The blocks of S for one of :data:`KINDS`."""
-    from .blocks import dense_block
+    blocks = op.blocks_of(X)
+    if kind == "φφ":
+        return _gathered(op, blocks)
+    driven = [dense_block(x) for x in blocks]
+    psi = [e.matrix for e in op.E_psi.blocks] if "ψ" in kind else []  # type: ignore[attr-defined]
+    if kind == "ψφ":
 
-    phi = [x.matrix for x in op.links.phi]
-    psi = [e.matrix for e in op.E_psi.blocks] if "ψ" in kind else phi  # type: ignore[attr-defined]
-    phi_inverse = [x.inverse().matrix for x in op.links.phi]
-    driven = [dense_block(x) for x in op.blocks_of(X)]
-    if kind in ("φφ", "ψφ"):
-        left = psi if kind == "ψφ" else phi
-
-        def gather(gathered: Any, left: Array, right: Array, x: Array) -> Any:
+        def gather(gathered: Any, left: Array, right: Transform, x: Array) -> Any:
             S = gathered + x
-            return left @ S @ right.mT, S
+            return left @ (right @ S.mT).mT, S
 
-        return op.model.tree.inward(gather, 0, left, phi, driven)
+        return op.model.tree.inward(gather, 0, psi, op.links.phi, driven)
+    back = [x.inverse().matrix.mT for x in op.links.phi]
     left, right = {
         "ψ*ψ": (psi, psi),
-        "φ*φ⁻*": (phi, [x.mT for x in phi_inverse]),
-        "ψ*φ⁻*": (psi, [x.mT for x in phi_inverse]),
+        "φ*φ⁻*": ([x.matrix for x in op.links.phi], back),
+        "ψ*φ⁻*": (psi, back),
     }[kind]
 
     def spread(S: Any, left: Array, right: Array, x: Array) -> Any:
         return x if S is None else left.mT @ S @ right + x
 
     return op.model.tree.outward(spread, None, left, right, driven)
+
+
+def _gathered(op: Leaves, blocks: list[Any]) -> list[Any]:
+    """S(k) = Σ φ S φ* + X(k), of inertias where X is one."""
+
+    def step(gathered: Any, phi: Transform, x: Any) -> Any:
+        total = gathered + (x if isinstance(x, RigidInertia) else dense_block(x))
+        if isinstance(total, RigidInertia):
+            return congruence(phi, total), total
+        return phi @ (phi @ total.mT).mT, total  # X need not be symmetric
+
+    return op.model.tree.inward(step, 0, op.links.phi, blocks)

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..errors import UnknownNameError
 from ..model.model import Model
+from .expression import Expression, Identity, Product, Sum, Zero, product, total
 from .kinds import families_of
-from .leaves import Operators
-from .operator import Identity, Operator, Product, Sum, Zero, product, total
+from .leaves import Leaves
+
+if TYPE_CHECKING:
+    from .operator import Operator
+    from .operators import Operators
 
 NO_ROTORS = "no rotors"
 NO_GYRO = "no gyroscopic rotors"
@@ -29,20 +32,21 @@ MOTION = "velocities"
 class Rule:
     """lhs = rhs. ``cites`` lists where it is printed; ``requires`` what it needs beyond a tree of bodies.
 
-    ``lhs`` and ``rhs`` build the two sides from an :class:`Operators`; with ``free`` they also take a free
+    ``lhs`` and ``rhs`` build the two sides from an :class:`Leaves`; with ``free`` they also take a free
     block-diagonal X on the body space.
     """
 
     name: str
     cites: tuple[str, ...]
-    lhs: Callable[..., Operator] = field(repr=False)
-    rhs: Callable[..., Operator] = field(repr=False)
+    lhs: Callable[..., Expression] = field(repr=False)
+    rhs: Callable[..., Expression] = field(repr=False)
     requires: frozenset[str] = frozenset()
     simplifies: bool = False
     free: bool = False
 
-    def admits(self, op: Operators) -> bool:
+    def admits(self, op: Leaves | Operators) -> bool:
         """Whether the identity holds for this robot."""
+        op = op if isinstance(op, Leaves) else op.leaves
         if NO_ROTORS in self.requires and op.has_joint_inertia:
             return False
         if NO_GYRO in self.requires and op.has_coupling:
@@ -55,7 +59,15 @@ class Rule:
 
     def sides(self, op: Operators, X: Operator | None = None) -> tuple[Operator, Operator]:
         """The two sides for the operators of a robot (``X`` for the rules with a free block diagonal)."""
-        arguments = (op, X) if self.free else (op,)
+        from .operator import bound
+
+        lhs, rhs = self.expressions(op.leaves, None if X is None else X.expression)
+        binding = op.binding if X is None else X.binding
+        return bound(lhs, binding), bound(rhs, binding)
+
+    def expressions(self, leaves: Leaves, X: Expression | None = None) -> tuple[Expression, Expression]:
+        """The two sides as formulas of leaves."""
+        arguments = (leaves, X) if self.free else (leaves,)
         return self.lhs(*arguments), self.rhs(*arguments)
 
     @property
@@ -70,11 +82,10 @@ class Rule:
         lhs, rhs = self._sample()
         return f"{lhs.latex()} = {rhs.latex()}"
 
-    def _sample(self) -> tuple[Operator, Operator]:
+    def _sample(self) -> tuple[Expression, Expression]:
         """The two sides on a small robot, to be printed."""
-        op = _sample_operators()
-        X = op.block_diagonal([np.eye(6)] * 2, name="X") if self.free else None
-        return self.sides(op, X)
+        leaves = _sample_leaves()
+        return self.expressions(leaves, leaves.own_blocks(1, "bodies", "X") if self.free else None)
 
     def __str__(self) -> str:
         needs = f" [{', '.join(sorted(self.requires))}]" if self.requires else ""
@@ -82,11 +93,10 @@ class Rule:
 
 
 @lru_cache(maxsize=1)
-def _sample_operators() -> Operators:
+def _sample_leaves() -> Leaves:
     from ..model.builders import chain
 
-    model: Model = chain(2)
-    return Operators(model, model.neutral(), ("tip",), np.zeros(model.nv), np.zeros(model.nv))
+    return Leaves(chain(2, cls=Model), ("tip",), moving=(True, True))
 
 
 @lru_cache(maxsize=1)
@@ -109,7 +119,7 @@ def rule(name: str) -> Rule:
 # --- the simplifier ----------------------------------------------------------------------------------
 
 
-def simplify(op: Operator) -> Operator:
+def simplify(op: Expression) -> Expression:
     """Apply the simplifying identities, innermost first, until none fires."""
     rebuilt = op
     if isinstance(op, Product):
@@ -122,7 +132,7 @@ def simplify(op: Operator) -> Operator:
     return op if changed is None else simplify(changed)
 
 
-def _fire(op: Operator) -> Operator | None:
+def _fire(op: Expression) -> Expression | None:
     """The expression after the first rule that matches it, or None."""
     for owner in families_of(op):
         for r, lhs, rhs in _instances(owner):
@@ -133,18 +143,18 @@ def _fire(op: Operator) -> Operator | None:
     return None
 
 
-def _instances(owner: Operators) -> list[tuple[Rule, Operator, Operator]]:
+def _instances(owner: Leaves) -> list[tuple[Rule, Expression, Expression]]:
     """The simplifying rules that hold here, built once for each family."""
     cached = owner.__dict__.get("_rule_instances")
     if cached is None or cached[0] != owner.family_key:
-        built = [(r, *r.sides(owner)) for r in identities() if r.simplifies and r.admits(owner)]
+        built = [(r, *r.expressions(owner)) for r in identities() if r.simplifies and r.admits(owner)]
         # Rotors make some right-hand sides dear: 𝓜 with its coupling terms costs more than its factors.
         cached = (owner.family_key, [(r, lhs, rhs) for r, lhs, rhs in built if cost(rhs) <= cost(lhs)])
         owner.__dict__["_rule_instances"] = cached
     return cached[1]
 
 
-def _replace(op: Operator, lhs: Operator, rhs: Operator) -> Operator | None:
+def _replace(op: Expression, lhs: Expression, rhs: Expression) -> Expression | None:
     if isinstance(lhs, Sum):
         as_sum = _replace_terms(op, lhs, rhs)
         if as_sum is not None:
@@ -152,9 +162,9 @@ def _replace(op: Operator, lhs: Operator, rhs: Operator) -> Operator | None:
     return _replace_factors(op, lhs, rhs)
 
 
-def _replace_factors(op: Operator, lhs: Operator, rhs: Operator) -> Operator | None:
+def _replace_factors(op: Expression, lhs: Expression, rhs: Expression) -> Expression | None:
     """lhs as a run of neighbouring factors."""
-    factors: Sequence[Operator] = op.factors if isinstance(op, Product) else (op,)
+    factors: Sequence[Expression] = op.factors if isinstance(op, Product) else (op,)
     wanted = [f.key for f in lhs.factors] if isinstance(lhs, Product) else [lhs.key]
     keys = [f.key for f in factors]
     for i in range(len(keys) - len(wanted) + 1):
@@ -165,7 +175,7 @@ def _replace_factors(op: Operator, lhs: Operator, rhs: Operator) -> Operator | N
     return None
 
 
-def _replace_terms(op: Operator, lhs: Sum, rhs: Operator) -> Operator | None:
+def _replace_terms(op: Expression, lhs: Sum, rhs: Expression) -> Expression | None:
     """A multiple of lhs among the terms of a sum (of more terms than lhs, or the same)."""
     if not isinstance(op, Sum) or len(op.terms) < len(lhs.terms):
         return None
@@ -180,7 +190,7 @@ def _replace_terms(op: Operator, lhs: Sum, rhs: Operator) -> Operator | None:
     return total([*rest, (ratios[0], rhs)])
 
 
-def cost(op: Operator) -> int:
+def cost(op: Expression) -> int:
     """A rough price of applying an expression to a vector, in operations per body; orders the rules."""
     prices = {"Propagation": 40, "StrictPropagation": 42, "Shift": 32, "BlockDiagonal": 20, "Pick": 10}
     if isinstance(op, Product):

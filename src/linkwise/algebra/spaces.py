@@ -29,7 +29,7 @@ class Space:
         return isinstance(other, Space) and self.key == other.key
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash((self.robot, *self.key[2:]))  # the robot's own hash would read all its numbers
 
     def __str__(self) -> str:
         return f"the {self.kind} space of {self.robot!r} (dimension {self.dimension})"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import FileError, InputError
 from ..extras import require
-from ..whole_files import refuse_unwritable, write_text
+from ..whole_files import refuse_unwritable, write_figure, write_text
 
 if TYPE_CHECKING:
     from .limits import Limit
@@ -82,10 +82,9 @@ def run(arguments: argparse.Namespace) -> None:
     elif arguments.json:
         write_text(arguments.json, reports.to_json(found))
     if arguments.plot:
-        from ..demo.picture import save
         from .plot import draw
 
-        save(draw(found), Path(arguments.plot))
+        write_figure(arguments.plot, draw(found))
     for page in arguments.write or ():
         reports.write_between_markers(Path(page), found)
     if arguments.markdown != "-":

@@ -9,10 +9,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ..arguments import shown, word
 from ..errors import FileError, InputError, UnknownNameError
 from .cases import ARGUMENTS, PLAIN, Case
 from .peers import PEERS
 
+_KINDS = {int: "whole numbers", str: "names"}
 DECLARED = Path(__file__).with_name("suites.toml")
 
 
@@ -52,7 +54,9 @@ def read_suites(path: Path = DECLARED) -> dict[str, Suite]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as e:
         raise FileError(f"{path}: cannot be read ({e.strerror})") from None
-    except tomllib.TOMLDecodeError as e:
+    except UnicodeDecodeError as e:
+        raise FileError(f"{path}: not TOML, which is UTF-8 text ({e.reason} at byte {e.start})") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as e:
         raise FileError(f"{path}: not TOML: {e}") from None
     return {name: _suite(path, name, table) for name, table in tables.items()}
 
@@ -61,7 +65,12 @@ def _suite(path: Path, name: str, table: Any) -> Suite:
     known = [f.name for f in fields(Suite) if f.name != "name"]
     if not isinstance(table, Mapping) or not set(table) <= set(known):
         raise FileError(f"{path}: suite {name!r} must be a table with any of {', '.join(known)}")
-    listed: dict[str, Any] = {k: v if k == "about" else tuple(v) for k, v in table.items()}
+    listed: dict[str, Any] = {}
+    for key, value in table.items():
+        kind: type = int if key == "batches" else str
+        if key != "about" and not (isinstance(value, list) and all(type(x) is kind for x in value)):
+            raise FileError(f"{path}: suite {name!r}: {key} must be a list of {_KINDS[kind]}, got {shown(value)}")
+        listed[key] = word(value, f"{path}: suite {name!r}: about") if key == "about" else tuple(value)
     return Suite(name, **listed)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..model.files.urdf import loose_joints
+from ..model.loose_joints import loose_joints
 from ..robot.robot import Robot
 from .findings import PASSED, WARNED, Finding
 

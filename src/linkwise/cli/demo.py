@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import FileError
-from ..whole_files import refuse_unwritable
+from ..whole_files import refuse_unwritable, write_figure
 from .arguments import load_robot
 from .command import Command, Output
 
@@ -38,7 +38,8 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     out.say(f"linkwise {__version__}: rigid-body dynamics as an algebra of operators")
     motion = demo.tell(robot, out.say)
     out.say()
-    out.give(robot=robot.name, nv=robot.nv, mass=robot.total_mass, duration=motion.times[-1], drift=motion.drift)
+    drift = float(abs(motion.energy.drift).max())
+    out.give(robot=robot.name, nv=robot.nv, mass=robot.total_mass, duration=motion.duration, drift=drift)
     if output is not None:
         _draw(motion, output, out)
     out.say("Next: linkwise demo --robot ur5 (linkwise robots lists them all), then README.md and docs/index.md")
@@ -52,7 +53,7 @@ def _draw(motion: Any, output: Path, out: Output) -> None:
         missing = isinstance(e, ModuleNotFoundError) and (e.name or "").partition(".")[0] == "matplotlib"
         out.say(NO_MATPLOTLIB if missing else f"No picture: matplotlib cannot be used ({e})")
         return
-    demo_picture.save(demo_picture.draw(motion), output)
+    write_figure(output, demo_picture.draw(motion))
     out.say(f"Picture: {output}")
     out.give(picture=str(output))
 

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
     from ..algebra.formula import needs_motion, operator_names, parse_formula
-    from ..algebra.leaves import Operators
+    from ..algebra.operators import Operators
 
     if arguments.names:
         _list_names(operator_names(), Operators, out)

@@ -42,12 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    from ..codegen.pipeline import catalogue
+    from ..codegen.facts import catalogue
 
     if arguments.list:
         from ..robot.robot import Robot
 
-        listed = catalogue(Robot)
+        listed = {name: facts.arrays for name, facts in catalogue(Robot).items()}
         out.table([("function", "takes"), *((name, ", ".join(takes)) for name, takes in listed.items())])
         out.give(functions={name: list(takes) for name, takes in listed.items()})
         return

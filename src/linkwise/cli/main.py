@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from .. import __version__
 from ..bench import command as bench_command
 from ..errors import did_you_mean
-from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, sweep, view
+from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, view
 from .arguments import STATE_OPTIONS
 from .command import BAD_INPUT, INTERRUPTED, OK, Command, Output, to_json
 from .terminal_text import one_line, show_warning, spell_what_cannot_be_shown
@@ -42,7 +42,6 @@ COMMANDS: tuple[Command, ...] = (
         bench_command.EXAMPLES,
         own_json=True,
     ),
-    sweep.COMMAND,
     completion.COMMAND,
 )
 

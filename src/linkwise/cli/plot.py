@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import linkwise as lw
 
 from ..errors import InputError, UnknownNameError
-from ..whole_files import refuse_unwritable
+from ..whole_files import refuse_unwritable, write_figure
 from .arguments import STATES, add_robot, configuration, robot_of, velocity
 from .command import Command, Output
 
@@ -54,9 +54,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         raise InputError(f"cannot write {arguments.output}: a picture is a .png, .svg or .pdf file")
     refuse_unwritable(arguments.output)
     figure = _drawn(known[arguments.picture], robot_of(arguments), arguments)
-    from ..demo.picture import save
-
-    save(figure, Path(arguments.output))
+    write_figure(arguments.output, figure)
     out.say(f"Picture: {arguments.output}")
     out.give(picture=arguments.output)
 

@@ -26,7 +26,7 @@ EXAMPLES = """examples:
   linkwise simulate my_arm.urdf --q elbow=0.5 --v random --tau hold --json
   linkwise simulate humanoid --duration 600 --checkpoint run.checkpoint -o run.zarr
 """
-METHODS = "semi_implicit, rk4, variational; with SciPy rk23, rk45, dop853, radau, bdf, lsoda"
+METHODS = "semi_implicit_euler, midpoint, runge_kutta_4, variational; with SciPy rk23, rk45, dop853, radau, bdf, lsoda"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=float, default=1.0, metavar="SECONDS", help="for how long (1)")
     parser.add_argument("--step", type=float, default=0.001, metavar="SECONDS", help="step of the integrator (0.001)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="keep every N-th step (1)")
-    parser.add_argument("--method", default="rk4", metavar="NAME", help=f"{METHODS} (rk4)")
+    parser.add_argument("--method", default="runge_kutta_4", metavar="NAME", help=f"{METHODS} (runge_kutta_4)")
     parser.add_argument("--output", "-o", metavar="FILE", help="write the trajectory: .npz, or .nc, .zarr, .parquet")
     parser.add_argument("--checkpoint", metavar="FILE", help="keep the state here; started again, go on from it")
 
@@ -111,15 +111,15 @@ def _push(text: str) -> tuple[str, np.ndarray]:
 
 def tell(robot: Robot, trajectory: lw.Trajectory, out: Output) -> None:
     """Where it ended, and what its energy did."""
-    q, v, books = trajectory.q, trajectory.v, trajectory.energy
-    drift = float(np.abs(books.drift).max())
+    q, v, account = trajectory.q, trajectory.v, trajectory.energy
+    drift = float(np.abs(account.drift).max())
     out.give(
         robot=robot.name,
         duration=float(trajectory.time[-1]),
         samples=len(trajectory),
         method=trajectory.settings.method,
     )
-    out.give(q=q[-1], v=v[-1], energy=books.total[-1], drift=drift)
+    out.give(q=q[-1], v=v[-1], energy=account.total[-1], drift=drift)
     out.say(f"{robot.name}: {len(trajectory)} samples, {trajectory.time[-1]:g} s")
     rows: list[tuple[str, ...]] = [("joint", "q at the end", "v at the end")]
     for joint, a, b in zip(robot.joints, robot.q_slices, robot.v_slices):
@@ -127,16 +127,16 @@ def tell(robot: Robot, trajectory: lw.Trajectory, out: Output) -> None:
             rows.append((joint.name, *(" ".join(number(x) for x in y) for y in (q[-1, a], v[-1, b]))))
     out.table(rows)
     if trajectory.exchanged is None:
-        out.say(f"energy {books.total[-1]:.6g} J, which changed by at most {drift:.2e} J")
+        out.say(f"energy {account.total[-1]:.6g} J, which changed by at most {drift:.2e} J")
     else:
         exchanged = {
-            "work": books.work,
-            "dissipated": books.dissipated,
-            "stops": books.stops,
-            "external": books.external,
+            "work": account.work,
+            "dissipated": account.dissipated,
+            "stops": account.stops,
+            "external": account.external,
         }
         out.give(**{name: x[-1] for name, x in exchanged.items()})
-        out.say(f"\n{books}")
+        out.say(f"\n{account}")
 
 
 COMMAND = Command("simulate", "let a robot move, and keep what it did", add_arguments, run, f"{EXAMPLES}\n{STATES}")

@@ -17,7 +17,7 @@ EXAMPLES = """examples:
   linkwise view panda
   linkwise view panda --play --duration 3
   linkwise view panda --trajectory fall.npz --output fall.html
-  linkwise view quadruped --output quadruped.png --show looks,center_of_mass
+  linkwise view quadruped --output quadruped.png --show visuals,center_of_mass
 """
 
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=float, default=2.0, metavar="SECONDS", help="of the motion (2)")
     parser.add_argument("--step", type=float, default=0.001, metavar="SECONDS", help="step of the integrator (0.001)")
     parser.add_argument("--trajectory", metavar="FILE", help="what linkwise simulate wrote")
-    parser.add_argument("--show", default="looks", metavar="LAYERS", help="what is drawn, as looks,axes,trace (looks)")
+    parser.add_argument("--show", default="visuals", metavar="LAYERS", help="what is drawn, as visuals,axes (visuals)")
     parser.add_argument("--output", "-o", metavar="FILE", help="write a page, picture or animation instead")
     parser.add_argument("--port", type=int, default=8080, help="of the viewer (8080)")
     parser.add_argument("--no-browser", action="store_true", help="only serve; open the address yourself")

@@ -1,76 +1,232 @@
-"""``robot.compile(name)`` and ``lw.compile(function, robot)``."""
+"""From a method and a robot to a kernel: one ordered list of named passes.
+
+``robot.compile(name)``, ``lw.compile(function, robot)`` and the first call of a method all come through here. The
+first passes, :data:`PROGRAM_PASSES`, end with a kernel; its machine code is made by :data:`CODE_PASSES` when a
+precision is first used. ``kernel.passes`` tells what each of them did. All numbers by which they decide are in
+:mod:`.thresholds`.
+"""
 
 from __future__ import annotations
 
-import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from ..errors import InputError, LinkwiseError, UnknownNameError, did_you_mean
+from .. import arguments, inputs
+from ..errors import InputError, UnknownNameError, did_you_mean
 from ..model.model import Model
-from ..model.normal_form import normal_form
-from .program.frame_freedom import computes_the_same
-from .program.trace import Program, trace
-from .rolled.program import PER_PAIR, ROLLABLE, different_kinds, is_rollable, roll
+from . import thresholds
+from .facts import Facts, catalogue
+from .passes import Journal, Pass, run_passes
+from .program.frames import normal_forms, shortest, stand_in
+from .program.trace import Program, argument_names, lengths, trace
+from .rolled.program import different_kinds, roll
+from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
+from .runtime.remade import RunAsItIs, made
 from .runtime.requests import recall, request
 from .runtime.rolled_kernel import RolledKernel
 from .sources.c import CSource
 from .sources.cuda import CudaSource
-from .sources.jax import jitted
-
-if TYPE_CHECKING:
-    from ..robot.robot import Robot
-
-# Functions whose arguments and results are in joint space alone: any frames on the bodies give the same.
-JOINT_SPACE = frozenset(
-    {
-        "inverse_dynamics",
-        "inverse_dynamics_with_reference",
-        "bias_force",
-        "gravity_force",
-        "mass_matrix",
-        "mass_matrix_inverse",
-        "mass_times",
-        "mass_solve",
-        "innovations_factors",
-        "inverse_factors",
-        "forward_dynamics",
-        "total_rates",
-        "joint_rates",
-        "working_forces",
-        "joint_forces",
-        "diagonal_coriolis",
-        "diagonal_dynamics",
-        "mass_factor",
-        "mass_factor_rate",
-        "mass_matrix_sensitivity",
-        "linearize_inverse",
-        "linearize_forward",
-        "inverse_dynamics_jvp",
-        "inverse_dynamics_vjp",
-        "inverse_dynamics_hvp",
-        "forward_dynamics_jvp",
-        "forward_dynamics_vjp",
-        "forward_dynamics_hvp",
-        "momentum_force",
-    }
-)
-
-MOST_BODIES = 64  # of a robot whose programs are unrolled without being asked for
-MOST_NODES = 40_000  # of a program that is compiled without being asked for: about ten seconds
-MOST_KINDS = 4  # of joints in a robot whose matrices are rolled: walks from each size of joint have code for each kind
-MOST_CLASSES = 8  # the same, joints that differ in more than the direction of an axis counted apart
-MOST_SCRATCH = 1 << 29  # bytes of memory that a thread may work in: matrices of some 1500 to 3000 degrees of freedom
-LONG_CHAIN = 20_000  # operations of a chain's matrix from which loops serve better (benchmarks/rolled.py)
+from .sources.jax import JaxFunction
 
 SOURCES = {"c": CSource, "cuda": CudaSource}
 TARGETS = ("cpu", "numpy", "jax", *SOURCES)
 
 
+@dataclass(eq=False)
+class Job:
+    """What is to be compiled, and what the passes have made of it so far."""
+
+    robot: Any
+    name: str
+    call: Callable[..., Any]  # (robot, *arrays) → results
+    arrays: tuple[str, ...]  # the names of its inputs
+    facts: Facts | None = None  # of a method of the catalogue; nothing is known of a user's function
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)  # lengths of inputs that their names do not tell
+    target: str = "cpu"
+    dtype: str = "float64"
+    parameters: tuple[str, ...] = ()
+    rolled: bool | None = None
+    patient: bool = True  # whether code may take longer to make than a mere call can wait for
+
+    lengths: dict[str, int] = field(default_factory=dict)
+    key: str | None = None  # under which the disk knows the request
+    loops: str = "no"  # whether sweeps are left as loops: "no", "yes", or "maybe", where they are worth a trial
+    traced: list[tuple[str, Program]] = field(default_factory=list)  # by frames
+    program: Program | None = None
+    kernel: Any = None
+    done: bool = False
+    journal: Journal = field(default_factory=Journal)
+
+    def finish(self, kernel: Any) -> None:
+        self.kernel, self.done = kernel, True
+
+
+# --- the passes ----------------------------------------------------------------------------------------
+
+
+def leave_as_it_is(job: Job) -> str | None:
+    """NumPy and JAX run the function itself."""
+    if not isinstance(job.target, str) or job.target not in TARGETS:
+        raise InputError(f"target must be one of {', '.join(TARGETS)}, got {arguments.shown(job.target)}")
+    if job.target == "numpy":
+        job.finish(RunAsItIs(job.call, job.robot))
+    elif job.target == "jax":
+        job.finish(JaxFunction(job.call, job.robot))
+    return f"run by {job.target}" if job.done else None
+
+
+def read_arguments(job: Job) -> str:
+    """How many numbers each input has, from the method's declaration or from its name."""
+    if job.facts is None:
+        job.lengths = lengths(job.robot, job.arrays, job.sizes)
+    else:
+        shapes = {name: job.facts.arrays[name] for name in job.arrays}
+        job.lengths = {name: math.prod(inputs.sizes(job.robot, shape)) for name, shape in shapes.items()}
+    return ", ".join(f"{name} ({n})" for name, n in job.lengths.items()) or "none"
+
+
+def choose_shape(job: Job) -> str:
+    """Straight-line code, or loops over the bodies where a robot is large and the function can be rolled."""
+    if job.rolled:
+        _refuse_rolling(job)
+    may = _can_be_rolled(job)
+    n, pairs = len(job.robot.bodies), _matrix_operations(job)
+    long_chain = job.robot.is_chain and pairs > thresholds.LONG_CHAIN
+    wanted = job.rolled or (job.rolled is None and may and (n > thresholds.MOST_BODIES or long_chain))
+    if wanted:
+        job.loops = "yes"
+        why = "as asked" if job.rolled else f"{n} bodies" if n > thresholds.MOST_BODIES else "a long chain"
+        return f"loops: {why}"
+    if job.rolled is None and not job.patient and may and pairs > thresholds.MOST_NODES:
+        job.loops = "maybe"
+        return "loops if straight-line code would be more than twice too long"
+    return "straight line: " + ("as asked" if job.rolled is False else f"{n} bodies")
+
+
+def look_up(job: Job) -> str | None:
+    """Straight-line code that an earlier process made for the same request is taken from the disk."""
+    if job.target != "cpu" or job.facts is None:
+        return None
+    job.key = request(job.robot, job.name, job.arrays, job.fixed, job.parameters)
+    if job.loops == "yes" or recall(job.key) is None:
+        return None
+    job.finish(Kernel.remembered(job.key, lambda: _program(job), job.journal))
+    return "found"
+
+
+def record_loops(job: Job) -> str | None:
+    """Each sweep's step is traced once for each class of bodies; what loops hand on to later ones is made least."""
+    if job.loops == "no":
+        return None
+    assert job.facts is not None
+    shapes = {name: job.facts.arrays[name] for name in job.arrays}
+    kernel = RolledKernel(roll(job.robot, job.call, job.name, shapes), job.robot, job.journal)
+    if job.patient and kernel.scratch_bytes > thresholds.MOST_SCRATCH:
+        raise InputError(
+            f"{job.name} of {job.robot.nv} degrees of freedom would work in {kernel.scratch_bytes / 1e9:.1f} GB per"
+            ' thread; use target="numpy", or what needs no matrix: mass_times, mass_solve, the _jvp and _vjp functions'
+        )
+    fits = job.patient or (kernel.length <= thresholds.MOST_NODES and kernel.scratch_bytes <= thresholds.MOST_SCRATCH)
+    if fits and (job.loops == "yes" or kernel.operations.total > 2 * thresholds.MOST_NODES):
+        job.finish(kernel)
+    taken = "" if job.done else ": not taken"
+    return f"{kernel.length} values in loops, {kernel.operations.total} operations{taken}"
+
+
+def give_up_on_many_bodies(job: Job) -> str | None:
+    """A mere call does not wait for straight-line code of a huge robot: NumPy answers it."""
+    if not job.patient and len(job.robot.bodies) > thresholds.MOST_BODIES:
+        job.finish(None)
+        return f"left to NumPy: {len(job.robot.bodies)} bodies"
+    return None
+
+
+def trace_in_own_frames(job: Job) -> str:
+    """The function runs once on symbols; what remains is its scalar program."""
+    job.traced = [("the robot's own frames", _traced(job, job.robot))]
+    return f"{job.traced[0][1].operations.total} operations"
+
+
+def trace_in_normal_form(job: Job) -> str | None:
+    """The same in frames that take fewer operations, where what is asked of the robot cannot show it."""
+    free = job.facts is not None and not job.facts.shows_frames(job.arrays)
+    if not job.parameters and (free or job.facts is None):
+        for name, form in normal_forms(job.robot):
+            job.traced.append((name, _traced(job, form if free else stand_in(job.robot, form))))
+    chosen, job.program = shortest(job.traced)
+    counts = [f"{program.operations.total} in {name}" for name, program in job.traced[1:]]
+    return f"{', '.join(counts)}; taken: {chosen}" if counts else None
+
+
+def give_up_on_long_code(job: Job) -> str | None:
+    """A mere call does not wait for a very long program either."""
+    assert job.program is not None
+    if not job.patient and len(job.program.nodes) > thresholds.MOST_NODES:
+        job.finish(None)
+        return f"left to NumPy: {len(job.program.nodes)} values"
+    return None
+
+
+def make_kernel(job: Job) -> str:
+    """Source text of the program, or a kernel that makes machine code when a precision is first used."""
+    assert job.program is not None
+    if job.target in SOURCES:
+        job.finish(SOURCES[job.target](job.program, job.robot.name, job.dtype))
+        return f"{job.target} source, {job.dtype}"
+    job.finish(Kernel(job.program, job.key, job.journal))
+    return "kernel"
+
+
+TRACE_PASSES = (Pass("trace", trace_in_own_frames), Pass("normal form", trace_in_normal_form))
+PROGRAM_PASSES = (
+    Pass("as it is", leave_as_it_is),
+    Pass("arguments", read_arguments),
+    Pass("loops or not", choose_shape),
+    Pass("look up", look_up),
+    Pass("loops", record_loops),
+    Pass("many bodies", give_up_on_many_bodies),
+    *TRACE_PASSES,
+    Pass("long code", give_up_on_long_code),
+    Pass("kernel", make_kernel),
+)
+PASSES = (*PROGRAM_PASSES, *CODE_PASSES)  # all of them, in order
+
+
+# --- the entry -----------------------------------------------------------------------------------------
+
+
+def compile_job(job: Job) -> Any:
+    """Run the passes; the kernel, or None where a mere call should not wait for one."""
+    run_passes(PROGRAM_PASSES, job, job.journal)
+    return job.kernel
+
+
+def method_job(
+    robot: Model, method: Any, arrays: Sequence[str] | None, fixed: Mapping[str, Any], **options: Any
+) -> Job:
+    """The job for a method of the catalogue with these arrays (by default those it needs) and other arguments."""
+    facts: Facts = method.facts
+    names = facts.needed if arrays is None else tuple(arrays)
+    call = _caller(method.plain, {name: facts.arrays[name] for name in names}, fixed)
+    return Job(robot, method.__name__, call, names, facts, fixed, **options)
+
+
+def method_named(cls: type, name: str) -> Any:
+    """The method of the catalogue of this name, or an error that says which there are."""
+    known = catalogue(cls)
+    if arguments.word(name, "the name of a function") not in known:
+        meant = did_you_mean(name, known) or f"choose from {', '.join(known)}"
+        raise UnknownNameError(f"no function {name!r} to compile; {meant}")
+    return getattr(cls, name)
+
+
 def compile_function(
     function: Callable[..., Any],
-    robot: Robot,
+    robot: Model,
     target: str = "cpu",
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float64",
@@ -84,166 +240,81 @@ def compile_function(
     ``dtype``) or "numpy".
     ``parameters`` ("inertial", "offsets") keeps those numbers of the robot as further inputs.
     """
-    _check_target(target)
-    if target == "numpy":
-        return lambda *arrays: function(robot, *arrays)
-    if target == "jax":
-        return jitted(function, robot)
-    program = _traced(function, robot, sizes, parameters)
-    return Kernel(program) if target == "cpu" else SOURCES[target](program, robot.name, dtype)
+    if not isinstance(robot, Model):
+        raise InputError(f"code is compiled for a robot, got {arguments.shown(robot)}")
+    if not callable(function):
+        raise InputError(f"what is compiled is a function of (robot, q, …), got {arguments.shown(function)}")
+    name = getattr(function, "__name__", "function")
+    job = Job(robot, name, function, tuple(argument_names(function)), sizes=sizes or {}, target=target, dtype=dtype)
+    job.parameters = tuple(arguments.names(parameters, "parameters"))
+    options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
+    return made(compile_job(job), compile_function, function, robot, **options)
 
 
-def _traced(
-    function: Callable[..., Any], robot: Robot, sizes: Mapping[str, int] | None, parameters: Sequence[str]
-) -> Program:
-    """A user's function traced, in the frames that make it shortest."""
-    program = trace(robot, function, sizes=sizes, parameters=parameters)
-    if parameters:
-        return program
-    forms = (normal_form(robot)[0], normal_form(robot, slide=False)[0])
-    others = (_traced_if_possible(form, function, sizes) for form in forms)
-    same = [other for other in others if other is not None and computes_the_same(program, other, robot)]
-    return min([program, *same], key=lambda p: p.operations.total)
+# --- what the passes use -------------------------------------------------------------------------------
 
 
-def _traced_if_possible(form: Model, function: Callable[..., Any], sizes: Mapping[str, int] | None) -> Program | None:
-    """A function traced in other frames, or None where it does not exist there: a formula with the inverse of each
-    body's inertia has none once a parent has taken over all of its child's mass."""
-    try:
-        return trace(form, function, sizes=sizes)
-    except (LinkwiseError, ArithmeticError):
-        return None
+def _caller(
+    method: Callable[..., Any], shapes: Mapping[str, tuple[str | int, ...]], fixed: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """The method as a function of the robot and of arrays, each with its numbers in a row."""
 
-
-def compile_named(
-    robot: Robot,
-    name: str,
-    target: str = "cpu",
-    dtype: str = "float64",
-    parameters: Sequence[str] = (),
-    rolled: bool | None = None,
-    **fixed: Any,
-) -> Any:
-    """A function of the catalogue compiled for one robot; ``fixed`` holds its other arguments (frame=…)."""
-    _check_target(target)
-    names = catalogue(type(robot)).get(name)
-    if names is None:
-        known = catalogue(type(robot))
-        meant = did_you_mean(name, known) or f"choose from {', '.join(known)}"
-        raise UnknownNameError(f"no function {name!r} to compile; {meant}")
-    method = getattr(type(robot), name).plain
-    if "external" in names and inspect.signature(method).parameters["external"].default is None:
-        names = tuple(n for n in names if n != "external")
-    call = _caller(method, names, fixed)
-    if target == "numpy":
-        return lambda *arrays: call(robot, *arrays)
-    if target == "jax":
-        return jitted(call, robot)
-
-    def make() -> Program:
-        return _fewest_operations(robot, call, name, names, parameters)
-
-    if target in SOURCES:
-        if rolled:
-            raise InputError(f'target="{target}" gives straight-line code; leave rolled= out')
-        return SOURCES[target](make(), robot.name, dtype)
-    if rolled or (rolled is None and _wants_rolling(robot, name, names, fixed) and not parameters):
-        if parameters:
-            raise InputError("rolled code has the robot's numbers in tables: leave parameters= or rolled= out")
-        kernel = _rolled(robot, call, name, names, fixed)
-        if kernel.scratch_bytes > MOST_SCRATCH:
-            raise InputError(
-                f"{name} of {robot.nv} degrees of freedom would work in {kernel.scratch_bytes / 1e9:.1f} GB per thread;"
-                ' use target="numpy", or what needs no matrix: mass_times, mass_solve, the _jvp and _vjp functions'
-            )
-        return kernel
-    return Kernel.remembered(request(robot, name, names, fixed, parameters), make)
-
-
-def catalogue(cls: Any) -> dict[str, tuple[str, ...]]:
-    """The functions of a robot that can be compiled, and what each takes as arrays."""
-    found = inspect.getmembers(cls, lambda x: hasattr(x, "array_names"))
-    return {name: method.array_names for name, method in found}
-
-
-def compile_for_calls(
-    robot: Robot, method: Callable[..., Any], arrays: tuple[str, ...], fixed: Mapping[str, Any]
-) -> Kernel | None:
-    """The kernel behind a method of a robot; None where its program would be too long to be worth the wait."""
-    name = method.__name__
-    call = _caller(method, arrays, fixed)
-    wanted = _wants_rolling(robot, name, arrays, fixed)
-    asked = request(robot, name, arrays, fixed)
-    known = not wanted and recall(asked) is not None  # as straight-line code, which then needs no tracing
-    may_pay = _can_be_rolled(robot, name, arrays, fixed) and _matrix_operations(robot, name) > MOST_NODES
-    if wanted or (may_pay and not known):
-        rolled = _rolled(robot, call, name, arrays, fixed)
-        fits = rolled.length <= MOST_NODES and rolled.scratch_bytes <= MOST_SCRATCH
-        if fits and (wanted or rolled.operations.total > 2 * MOST_NODES):
-            return rolled
-    if len(robot.bodies) > MOST_BODIES:
-        return None
-    kernel = Kernel.remembered(asked, lambda: _fewest_operations(robot, call, name, arrays, ()))
-    return kernel if kernel.is_remembered or len(kernel.program.nodes) <= MOST_NODES else None
-
-
-def _can_be_rolled(robot: Robot, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> bool:
-    if not is_rollable(name, fixed) or "external" in arrays or any(c.spin is not None for c in robot.constants()):
-        return False
-    if name not in PER_PAIR:
-        return True
-    return len({type(j.kind) for j in robot.joints}) <= MOST_KINDS and different_kinds(robot) <= MOST_CLASSES
-
-
-def _wants_rolling(robot: Robot, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> bool:
-    """Whether a robot is so large that its sweeps are better left as loops, and they can be."""
-    if not _can_be_rolled(robot, name, arrays, fixed):
-        return False
-    is_chain = all(p == k - 1 for k, p in enumerate(robot.parents))
-    return len(robot.bodies) > MOST_BODIES or (is_chain and _matrix_operations(robot, name) > LONG_CHAIN)
-
-
-def _matrix_operations(robot: Robot, name: str) -> int:
-    """About how many operations a matrix takes; 0 of what is no matrix."""
-    inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
-    pairs = 0
-    for joint, p in zip(robot.joints, robot.parents):
-        before, own = (inboard[p] if p >= 0 else 0), joint.kind.nv
-        pairs += own * before + own * (own - 1) // 2
-        inboard.append(before + own)
-    return PER_PAIR.get(name, 0) * pairs
-
-
-def _rolled(robot: Robot, call: Any, name: str, arrays: Sequence[str], fixed: Mapping[str, Any]) -> RolledKernel:
-    if not is_rollable(name, fixed):
-        ways = ", ".join(f"{k} ({m})" if m else k for k, methods in ROLLABLE.items() for m in methods)
-        raise InputError(f"{name} cannot be rolled with these arguments; these can: {ways}")
-    if not robot.bodies:
-        raise InputError("a robot without bodies has nothing to loop over; leave rolled out")
-    return RolledKernel(roll(robot, call, name, arrays), robot)
-
-
-def _caller(method: Callable[..., Any], arrays: tuple[str, ...], fixed: Mapping[str, Any]) -> Callable[..., Any]:
-    """The method as a function of the robot and these arrays."""
-
-    def call(robot: Robot, *values: Any) -> Any:
-        given = dict(zip(arrays, values))
-        if "external" in given:
-            given["external"] = given["external"].reshape((*given["external"].shape[:-1], -1, 6))
+    def call(robot: Model, *rows: Any) -> Any:
+        given = {}
+        for (name, shape), x in zip(shapes.items(), rows):
+            given[name] = x if len(shape) == 1 else x.reshape((*x.shape[:-1], *inputs.sizes(robot, shape)))
         return method(robot, **given, **fixed)
 
     return call
 
 
-def _fewest_operations(robot: Robot, call: Any, name: str, names: Sequence[str], parameters: Sequence[str]) -> Program:
-    """The program in the frames that make it shortest: the user's, or a normal form where no frame shows."""
-    models = [lambda: robot]
-    if name in JOINT_SPACE and not parameters and "external" not in names:
-        models += [lambda: normal_form(robot)[0], lambda: normal_form(robot, slide=False)[0]]
-    programs = (trace(model(), call, name, names=names, parameters=parameters) for model in models)
-    return min(programs, key=lambda program: program.operations.total)
+def _program(job: Job) -> Program:
+    """The program of a job whose machine code was there before."""
+    again = replace(job, done=False)
+    run_passes(TRACE_PASSES, again, job.journal)
+    assert again.program is not None
+    return again.program
 
 
-def _check_target(target: str) -> None:
-    if target not in TARGETS:
-        raise InputError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
+def _traced(job: Job, robot: Any) -> Program:
+    """The program in the frames of this robot."""
+    plain = job.facts is not None  # the catalogue needs none of NumPy's functions on symbols
+    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters, plain)
+
+
+def _refuse_rolling(job: Job) -> None:
+    """Say why a function cannot be rolled that was asked to be."""
+    if job.target in SOURCES:
+        raise InputError(f'target="{job.target}" gives straight-line code; leave rolled= out')
+    if job.parameters:
+        raise InputError("rolled code has the robot's numbers in tables: leave parameters= or rolled= out")
+    if job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):
+        known = catalogue(type(job.robot)).items()
+        ways = ", ".join(f"{k} ({m})" if m else k for k, facts in known for m in facts.rolls)
+        raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
+    if not job.robot.bodies:
+        raise InputError("a robot without bodies has nothing to loop over; leave rolled out")
+
+
+def _can_be_rolled(job: Job) -> bool:
+    if job.target != "cpu" or job.parameters or job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):
+        return False
+    if any(c.spin is not None for c in job.robot.constants()):
+        return False
+    if not job.facts.per_pair:
+        return True
+    kinds = {type(j.kind) for j in job.robot.joints}
+    return len(kinds) <= thresholds.MOST_KINDS and different_kinds(job.robot) <= thresholds.MOST_CLASSES
+
+
+def _matrix_operations(job: Job) -> int:
+    """About how many operations a matrix takes; 0 of what is no matrix."""
+    if job.facts is None or not job.facts.per_pair:
+        return 0
+    inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
+    pairs = 0
+    for joint, p in zip(job.robot.joints, job.robot.parents):
+        before, own = (inboard[p] if p >= 0 else 0), joint.kind.nv
+        pairs += own * before + own * (own - 1) // 2
+        inboard.append(before + own)
+    return job.facts.per_pair * pairs

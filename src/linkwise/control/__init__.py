@@ -1,9 +1,8 @@
 """Control laws on the models: diagonal coordinates, passivity, operational space, LQR, iLQR and DDP.
 
-Every law is ``law(t, q, v) → τ``, batched; :func:`closed_loop` runs a robot under one.
+Every law is ``law(t, q, v) → τ``, batched, and a controller for :func:`linkwise.simulate`.
 """
 
-from .closed_loop import ClosedLoop, closed_loop
 from .computed_torque import ComputedTorque, critical_damping
 from .costs import Expansion, QuadraticCost
 from .decoupled import ConfigurationControl, RateFeedback
@@ -20,7 +19,6 @@ __all__ = [
     "ILQR",
     "LQR",
     "TVLQR",
-    "ClosedLoop",
     "ComputedTorque",
     "ConfigurationControl",
     "Expansion",
@@ -36,7 +34,6 @@ __all__ = [
     "ReferenceFeedforward",
     "SlidingTracking",
     "Steps",
-    "closed_loop",
     "critical_damping",
     "driven_joints",
     "hold",

@@ -21,7 +21,7 @@ from .tracking import times
 
 
 class Expansion(NamedTuple):
-    """Derivatives of a cost along a trajectory, the last row that of the end: x (N+1, 2nv), xx, u (N, m), uu, ux."""
+    """Derivatives of a cost along one trajectory, the last row that of the end: x (N+1, 2nv), xx, u (N, m), uu, ux."""
 
     x: Array
     xx: Array
@@ -60,12 +60,13 @@ class QuadraticCost:
             object.__setattr__(self, name, value)
 
     def value(self, q: Array, v: Array, u: Array, steps: Steps) -> Array:
-        """The cost (...) of q (N+1, ..., nq), v (N+1, ..., nv) under u (N, ..., m)."""
+        """The cost (...) of q (..., N+1, nq), v (..., N+1, nv) under u (..., N, m)."""
         x = self._errors(q, v)
         du = u - self._along(self.u, u)
         R = weight_matrix(self.control, steps.inputs, "control", definite=True)
-        running = (x[:-1] @ self.state * x[:-1]).sum(axis=(0, -1)) + (du @ R * du).sum(axis=(0, -1))
-        return 0.5 * steps.step * running + 0.5 * (x[-1] @ self.terminal * x[-1]).sum(axis=-1)
+        before, end = x[..., :-1, :], x[..., -1, :]
+        running = (before @ self.state * before).sum(axis=(-2, -1)) + (du @ R * du).sum(axis=(-2, -1))
+        return 0.5 * steps.step * running + 0.5 * (end @ self.terminal * end).sum(axis=-1)
 
     def expand(self, q: Array, v: Array, u: Array, steps: Steps, exact: bool = False) -> Expansion:
         """Derivatives at one trajectory; on quaternions the second ones are Gauss and Newton's unless ``exact``."""
@@ -97,11 +98,9 @@ class QuadraticCost:
         return np.concatenate([e, v - self._along(self.v, v)], axis=-1)
 
     def _along(self, target: Array, x: Array) -> Array:
-        """A target beside samples x (N, ..., n): as it is, or one per sample."""
-        if target.ndim < 2:
-            return target
-        if len(target) != len(x):
+        """A target beside samples x (..., N, n): as it is, or one per sample."""
+        if target.ndim == 2 and len(target) != x.shape[-2]:
             raise InputError(
-                f"a target along a trajectory needs one row per sample: {len(target)} rows, {len(x)} samples"
+                f"a target along a trajectory needs one row per sample: {len(target)} rows, {x.shape[-2]} samples"
             )
-        return target.reshape(len(x), *[1] * (x.ndim - 2), target.shape[-1])
+        return target

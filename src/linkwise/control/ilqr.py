@@ -75,16 +75,17 @@ class OptimizedMotion:
 class ILQR:
     """Minimises a cost over inputs u (N, m): Gauss–Newton in the dynamics, one Riccati sweep per iteration.
 
-    ``cost`` is a :class:`QuadraticCost` or has its two methods; ``step`` [s] and ``method`` ("semi_implicit" or "rk4")
-    are the dynamics; ``actuated`` names the driven joints; ``limits`` (lower, upper) bound the inputs, each a number or
-    m. It ends when the largest gradient is below ``tolerance``, or when an iteration lowers the cost by less than a
-    thousandth of ``tolerance`` of it.
+    ``cost`` is a :class:`QuadraticCost` or has its two methods; ``step`` [s] and ``method`` ("semi_implicit_euler",
+    "midpoint" or "runge_kutta_4") are the dynamics; ``actuated`` names the driven joints; ``limits`` (lower, upper)
+    bound the inputs, each a number or m. It ends when the largest gradient is below ``tolerance``, or when an iteration
+    lowers the cost by less than a thousandth of ``tolerance`` of it; that counts as converged only where the gradient
+    is below √tolerance.
     """
 
     robot: Robot
     cost: Any
     step: float
-    method: str = "semi_implicit"
+    method: str = "semi_implicit_euler"
     actuated: Iterable[str] | None = None
     limits: Any = None
     iterations: int = 200
@@ -147,7 +148,8 @@ class _Search:
         problem = self.problem
         u = np.clip(u, *self.bounds)
         with np.errstate(over="ignore", invalid="ignore"):  # said below
-            q, v = self.steps.rollout(self.q0, self.v0, u)
+            motion = self.steps.rollout(self.q0, self.v0, u)
+            q, v = motion.q, motion.v
             first = float(problem.cost.value(q, v, u, self.steps))
         costs: list[float] = [first]
         gradients: list[float] = []
@@ -180,7 +182,8 @@ class _Search:
                 last = self._backward(q, v, u)
                 sweep = sweep if last is None else last
                 gradients.append(sweep.gradient)
-                reason, converged = "the cost no longer falls", True
+                converged = bool(sweep.gradient < np.sqrt(problem.tolerance))
+                reason = "the cost no longer falls" + ("" if converged else ", but its gradient has not vanished")
                 break
         K = np.zeros((len(u), u.shape[1], 2 * problem.robot.nv)) if sweep is None else sweep.K
         gradients = gradients or [float("nan")]
@@ -237,21 +240,21 @@ class _Search:
     def _forward(self, q: Array, v: Array, u: Array, sweep: _Sweep, cost: float) -> Any:
         """The rollout with the largest α that lowers the cost enough, all α at once; None where there is none."""
         count = len(ALPHAS)
-        Q, V = np.empty((len(q), count, q.shape[1])), np.empty((len(v), count, v.shape[1]))
-        U = np.empty((len(u), count, u.shape[1]))
-        Q[0], V[0] = q[0], v[0]
+        Q, V, U = (np.empty((count, *x.shape)) for x in (q, v, u))
+        Q[:, 0], V[:, 0] = q[0], v[0]
         with np.errstate(all="ignore"):
             for i in range(len(u)):
-                x = self.steps.error(Q[i], V[i], q[i], v[i])
-                U[i] = np.clip(u[i] + ALPHAS[:, None] * sweep.k[i] + x @ sweep.K[i].T, *self.bounds)
-                Q[i + 1], V[i + 1] = _finite(*self.steps(Q[i], V[i], U[i]), Q[i], V[i])
+                here = Q[:, i], V[:, i]
+                x = self.steps.error(*here, q[i], v[i])
+                U[:, i] = np.clip(u[i] + ALPHAS[:, None] * sweep.k[i] + x @ sweep.K[i].T, *self.bounds)
+                Q[:, i + 1], V[:, i + 1] = _finite(*self.steps(*here, U[:, i]), *here)
             costs = self.problem.cost.value(Q, V, U, self.steps)
         promised = -(ALPHAS * sweep.slope + 0.5 * ALPHAS**2 * sweep.bend)
         good = np.isfinite(costs) & (costs < cost) & (cost - costs >= ENOUGH * np.abs(promised))
         if not good.any():
             return None
         j = int(good.argmax())
-        return Q[:, j], V[:, j], U[:, j], float(costs[j])
+        return Q[j], V[j], U[j], float(costs[j])
 
     # --- regularisation ------------------------------------------------------------------------------
 

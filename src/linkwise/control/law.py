@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import inputs
+from .. import arrays, inputs
 from ..arrays import Array
 from ..errors import InputError, NotAdmittedError
 from ..model.joints.kinds import Free
@@ -29,7 +29,7 @@ class Law:
         """The joint forces, in the precision of the state."""
         q, v = state(self.robot, q, v)
         tau = self.forces(t, q, v)
-        return tau.astype(np.float32) if q.dtype == np.float32 else tau
+        return arrays.constant(tau, like=q)
 
     def forces(self, t: Any, q: Array, v: Array) -> Array:
         """What each law is, for states that are checked already."""

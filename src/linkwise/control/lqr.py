@@ -65,8 +65,10 @@ class LQR(Law):
         v = inputs.vector(np.zeros(robot.nv) if v is None else v, robot.nv, "v", robot)
         if q.ndim != 1 or v.ndim != 1:
             raise InputError(f"LQR is about one state, got q {q.shape} and v {v.shape}")
+        _refuse_infinite(q=q, v=v)
         S = selection(robot, actuated)
         tau = _holding(robot, q, v, S) if tau is None else inputs.vector(tau, robot.nv, "tau", robot)
+        _refuse_infinite(tau=tau)
         model = robot.linearize_forward(q, v, tau).state_space(step)
         A, B = model.A, model.B @ S
         Q = weight_matrix(state, 2 * robot.nv, "state", definite=False)
@@ -92,6 +94,12 @@ class LQR(Law):
     def poles(self) -> Array:
         """Eigenvalues of A − BK."""
         return np.linalg.eigvals(self.A - self.B @ self.K)
+
+
+def _refuse_infinite(**named: Array) -> None:
+    for name, x in named.items():
+        if not np.isfinite(x).all():
+            raise InputError(f"{name} has entries that are not finite: there is no model about it")
 
 
 def _holding(robot: Robot, q: Array, v: Array, S: Array) -> Array:
@@ -131,17 +139,18 @@ def _solved(robot: Robot, A: Array, B: Array, Q: Array, R: Array, step: float | 
 
 
 def riccati_sweep(A: Array, B: Array, Q: Array, R: Array, terminal: Array) -> tuple[Array, Array]:
-    """K (N, ..., m, n) and P (N+1, ..., n, n) that minimise Σ x*Qx + u*Ru + x_N*Q_f x_N under x' = Ax + Bu.
+    """K (..., N, m, n) and P (..., N+1, n, n) that minimise Σ x*Qx + u*Ru + x_N*Q_f x_N under x' = Ax + Bu.
 
-    P ← Q + A*P(A − BK),  K = (R + B*PB)⁻¹B*PA, from the end to the start; A (N, ..., n, n), B (N, ..., n, m).
+    P ← Q + A*P(A − BK),  K = (R + B*PB)⁻¹B*PA, from the end to the start; A (..., N, n, n), B (..., N, n, m).
     """
-    P = [np.broadcast_to(terminal, A.shape[1:])]
+    P = [np.broadcast_to(terminal, (*A.shape[:-3], *A.shape[-2:]))]
     K = []
-    for a, b in zip(A[::-1], B[::-1]):
+    for i in reversed(range(A.shape[-3])):
+        a, b = A[..., i, :, :], B[..., i, :, :]
         PB = P[-1] @ b
         K.append(np.linalg.solve(R + arrays.transpose(b) @ PB, arrays.transpose(PB) @ a))
         P.append(arrays.symmetric(Q + arrays.transpose(a) @ P[-1] @ (a - b @ K[-1])))
-    return np.stack(K[::-1]), np.stack(P[::-1])
+    return np.stack(K[::-1], axis=-3), np.stack(P[::-1], axis=-3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +180,7 @@ class TVLQR(Law):
         state: Any = 1.0,
         control: Any = 1.0,
         terminal: Any = 1.0,
-        method: str = "semi_implicit",
+        method: str = "semi_implicit_euler",
         actuated: Iterable[str] | None = None,
         then: Any = None,
     ) -> TVLQR:
@@ -186,6 +195,7 @@ class TVLQR(Law):
             raise InputError(f"u must have shape (N, {steps.inputs}), one row per step, got {u.shape}")
         if q.shape != (len(u) + 1, robot.nq) or v.shape != (len(u) + 1, robot.nv):
             raise InputError(f"{len(u)} steps need q and v of {len(u) + 1} rows, got {q.shape} and {v.shape}")
+        _refuse_infinite(q=q, v=v, u=u)
         A, B = steps.linearize(q[:-1], v[:-1], u)
         Q = weight_matrix(state, 2 * robot.nv, "state", definite=False)
         R = weight_matrix(control, steps.inputs, "control", definite=True)

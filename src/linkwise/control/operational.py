@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..dynamics.operational import refuse_singular
+from ..dynamics.operational import inverse_compliance
 from ..errors import InputError, NotAdmittedError
 from ..spatial import quaternion_from_rotation, quaternion_log
 from .computed_torque import critical_damping
@@ -125,7 +125,7 @@ class OperationalSpace(Law):
         """Λ = (J𝓜⁻¹J* + ρI)⁻¹ of the rows that are controlled."""
         compliance = self.robot.operational_compliance(q, self.frame)[..., rows, rows]
         if self.regularization == 0:
-            refuse_singular(self.robot, compliance, [self.frame])
+            return inverse_compliance(self.robot, compliance, [self.frame])
         size = compliance.shape[-1]
         return arrays.inverse_spd(compliance + self.regularization * arrays.eye(size, like=compliance))
 

@@ -15,32 +15,36 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..dynamics.linearized.step_derivatives import STEPS, Varied
 from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError, NotAdmittedError, UnknownNameError
 from ..robot.dispatch import default_target
 from ..robot.robot import Robot
-from ..simulation.diagonal_motion import Coordinates, runge_kutta_4, semi_implicit_euler
+from ..simulation.simulate import simulate
+from ..simulation.step_derivatives import linearized_step
+from ..simulation.steps import EXPLICIT
+from ..simulation.trajectory import Trajectory
 from .law import selection
 from .tracking import times
-
-METHODS = {"semi_implicit": semi_implicit_euler, "rk4": runge_kutta_4}
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps of ``step`` [s] by "semi_implicit" Euler or "rk4", inputs held, for the ``actuated`` joints."""
+    """Steps of ``step`` [s], inputs held, for the ``actuated`` joints.
+
+    ``method`` is one of the explicit steps of :func:`linkwise.simulate`: "semi_implicit_euler", "midpoint" or
+    "runge_kutta_4".
+    """
 
     robot: Robot
     step: float
-    method: str = "semi_implicit"
+    method: str = "semi_implicit_euler"
     actuated: Iterable[str] | None = None
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.step) and self.step > 0):
             raise InputError(f"the step must be positive, got {self.step}")
-        if self.method not in METHODS:
-            raise UnknownNameError(f"no step is named {self.method!r}; choose from {', '.join(METHODS)}")
+        if self.method not in EXPLICIT:
+            raise UnknownNameError(f"no step is named {self.method!r}; choose from {', '.join(EXPLICIT)}")
         object.__setattr__(self, "selection", selection(self.robot, self.actuated))
 
     selection: Any = None  # S (nv, m)
@@ -56,14 +60,10 @@ class Steps:
 
     @cached_property
     def _run(self) -> Any:
-        S, h, move = self.selection, self.step, METHODS[self.method]
+        S, h, move = self.selection, self.step, EXPLICIT[self.method]
 
         def step(robot: Robot, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
-            tau = times(S, u)
-            rates = Coordinates(
-                "joint", lambda q, v: v, lambda q, v: v, lambda q, v, tau: (v, robot.forward_dynamics(q, v, tau))
-            )
-            return move(robot, rates, 0.0, q, v, lambda t, q, v: tau, h)
+            return move(_Held(robot, times(S, u)), 0.0, q, v, h)
 
         from ..codegen.pipeline import compile_function
 
@@ -73,14 +73,11 @@ class Steps:
         """(q', v') after one step."""
         return self._run(q, v, u)
 
-    def rollout(self, q0: Array, v0: Array, u: Array) -> tuple[Array, Array]:
-        """q (N+1, ..., nq) and v (N+1, ..., nv) under inputs u (N, ..., m)."""
-        q, v = [q0], [v0]
-        for x in u:
-            after = self(q[-1], v[-1], x)
-            q.append(after[0])
-            v.append(after[1])
-        return np.stack(q), np.stack(v)
+    def rollout(self, q0: Any, v0: Any, u: Any) -> Trajectory:
+        """The motion from q0 (..., nq), v0 (..., nv) under inputs u (..., N, m), every step kept."""
+        tau = self.forces(np.asarray(u, dtype=float))
+        options: dict[str, Any] = {"step": self.step, "method": self.method, "check": False, "progress": False}
+        return simulate(self.robot, q0, v0, tau=tau, **options)
 
     def error(self, q: Array, v: Array, q_nominal: Array, v_nominal: Array) -> Array:
         """δx = [q ⊖ q̄; v − v̄], (..., 2nv)."""
@@ -96,18 +93,8 @@ class Steps:
     def linearize(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
         """A (..., 2nv, 2nv) and B (..., 2nv, m) with δx' = A δx + B δu."""
         n = self.robot.nv
-        eye = np.broadcast_to(np.eye(2 * n + self.inputs), (*q.shape[:-1], 2 * n + self.inputs, 2 * n + self.inputs))
-        start = Varied(q, eye[..., :n, :]), Varied(v, eye[..., n : 2 * n, :])
-        tau = Varied(self.forces(u), self.selection @ eye[..., 2 * n :, :])
-        accelerate = lambda q, v: self._acceleration(q, v, tau)
-        q_after, v_after = STEPS[self.method](self.robot, accelerate, *start, self.step)
-        both = np.concatenate([q_after.change, v_after.change], axis=-2)
+        both = linearized_step(self.robot, self.method, q, v, self.forces(u), self.step, self.selection)
         return both[..., : 2 * n], both[..., 2 * n :]
-
-    def _acceleration(self, q: Varied, v: Varied, tau: Varied) -> Varied:
-        model = self.robot.linearize_forward(q.value, v.value, tau.value)
-        value = self.robot.forward_dynamics(q.value, v.value, tau.value)
-        return Varied(value, model.dq @ q.change + model.dv @ v.change + model.Minv @ tau.change)
 
     def curvature(self, q: Array, v: Array, u: Array, weights: Array) -> Array:
         """The second derivative of weights · δx' in (δx, δu), (..., 2nv + m, 2nv + m), for semi-implicit steps.
@@ -115,8 +102,10 @@ class Steps:
         That of the acceleration comes from ``robot.forward_dynamics_hvp`` along all directions at once; joints with
         quaternions add what the composition q ⊕ hv' curves.
         """
-        if self.method != "semi_implicit":
-            raise NotAdmittedError('second derivatives are those of "semi_implicit" steps; "rk4" is for ILQR')
+        if self.method != "semi_implicit_euler":
+            raise NotAdmittedError(
+                f'second derivatives are those of "semi_implicit_euler"; {self.method!r} is for ILQR'
+            )
         n, h, D = self.robot.nv, self.step, 2 * self.robot.nv + self.inputs
         w_q, w_v = weights[..., :n], weights[..., n:]
         group = not self._commutes
@@ -147,6 +136,23 @@ class Steps:
         mixed = arrays.transpose(Y @ xi) @ bracket @ (Z @ change)
         turned = weighted_derivative(self.robot, hv, w)
         return 0.5 * (mixed + arrays.transpose(mixed)) + arrays.transpose(change) @ turned @ change
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """A robot under joint forces that stay, as steps see it."""
+
+    robot: Robot
+    tau: Array
+
+    def derivative(self, t: Any, q: Array, v: Array) -> tuple[Array, Array]:
+        return v, self.robot.forward_dynamics(q, v, self.tau)
+
+    def velocity(self, q: Array, v: Array) -> Array:
+        return v
+
+    def moved(self, q: Array, d: Array) -> Array:
+        return self.robot.integrate(q, d)
 
 
 def weighted_derivative(robot: Robot, d: Array, w: Array) -> Array:

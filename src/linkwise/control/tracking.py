@@ -77,8 +77,9 @@ def tracking(robot: Robot, reference: Reference, t: Any, q: Array, v: Array) -> 
 
 
 def _at(robot: Robot, reference: Reference, t: Any) -> tuple[Array, Array, Array]:
+    given = reference(t)
     try:
-        q, v, a = reference(t)
+        q, v, a = given
     except (TypeError, ValueError) as error:
         raise InputError(f"a reference is a function t → (q, v, a) of robot {robot.name!r}: {error}") from error
     q = inputs.configuration(robot, q)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +10,16 @@ from matplotlib.colors import Normalize, SymLogNorm
 from matplotlib.figure import Figure
 
 from ..robot.robot import Robot
+from ..simulation.trajectory import Trajectory
 from ..view.style import COLOURS, GRID, INK, KINETIC, PALE, POTENTIAL, TOTAL
-from ..whole_files import write_bytes
-from .story import Fall, floats
+from .story import floats
 
 SHOWN_INSTANTS = 7
 MOST_NUMBERS = 8  # matrices up to this size show their entries
 MOST_LABELLED = 8  # curves up to this many are named
 
 
-def draw(fall: Fall) -> Figure:
+def draw(fall: Trajectory) -> Figure:
     """Four panels, 13 × 9.6 inches."""
     figure = Figure(figsize=(13.0, 9.6), dpi=120, facecolor="white")
     FigureCanvasAgg(figure)
@@ -31,8 +29,8 @@ def draw(fall: Fall) -> Figure:
     energy = figure.add_gridspec(1, 1, left=0.065, right=0.365, top=0.335, bottom=0.065)
     factors = figure.add_gridspec(1, 1, left=0.41, right=0.985, top=0.335, bottom=0.148)
     how = "thrown and left alone" if fall.v[0].any() else "released with its motors off"
-    what = f"{fall.robot.nv} degrees of freedom, {fall.times[-1]:g} s, no friction, no end stops, no floor"
-    figure.text(0.03, 0.955, f"{fall.robot.name}, {how}", fontsize=17, weight="bold", color=INK)
+    what = f"{_robot(fall).nv} degrees of freedom, {fall.time[-1]:g} s, no friction, no end stops, no floor"
+    figure.text(0.03, 0.955, f"{_robot(fall).name}, {how}", fontsize=17, weight="bold", color=INK)
     figure.text(0.03, 0.928, what, fontsize=11, color=PALE)
     _draw_motion(figure.add_subplot(upper[0], projection="3d"), fall)
     _draw_joints(figure.add_subplot(upper[1]), fall)
@@ -41,19 +39,17 @@ def draw(fall: Fall) -> Figure:
     return figure
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write the figure whole or not at all."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=path.suffix[1:].lower())
-    write_bytes(path, buffer.getvalue())
+def _robot(fall: Trajectory) -> Robot:
+    assert fall.robot is not None  # it comes from a simulation, not from a file
+    return fall.robot
 
 
 # --- the motion in space -----------------------------------------------------------------------------
 
 
-def stick_figure(fall: Fall) -> np.ndarray:
+def stick_figure(fall: Trajectory) -> np.ndarray:
     """(segments, 2, N, 3): the ends of a line from every body's parent to it, and from tip bodies to their tips."""
-    robot = fall.robot
+    robot = _robot(fall)
     origins = [robot.pose(fall.q, b.name)[1] for b in robot.bodies]
     held = np.zeros_like(origins[0])
     ends = [(held if p < 0 else origins[p], o) for p, o in zip(robot.parents, origins) if not _flies(robot, p)]
@@ -67,11 +63,11 @@ def _flies(robot: Robot, parent: int) -> bool:
     return parent < 0 and floats(robot)
 
 
-def _draw_motion(ax: Any, fall: Fall) -> None:
+def _draw_motion(ax: Any, fall: Trajectory) -> None:
     from matplotlib import colormaps
 
     segments = stick_figure(fall)
-    last = len(fall.times) - 1
+    last = len(fall.time) - 1
     instants = np.unique(np.linspace(0, last, SHOWN_INSTANTS).astype(int))
     shade = colormaps["viridis_r"]
     for i in instants:
@@ -83,17 +79,17 @@ def _draw_motion(ax: Any, fall: Fall) -> None:
             ax.plot(x, y, z, color=colour, linewidth=width, alpha=alpha, solid_capstyle="round")
         joints = segments[:, 1, i]
         ax.scatter(*joints.T, s=12 if width > 3 else 5, color=[colour], alpha=alpha, depthshade=False)
-    for tip in fall.robot.tips:
-        trace = fall.robot.pose(fall.q, tip)[1]
+    for tip in _robot(fall).tips:
+        trace = _robot(fall).pose(fall.q, tip)[1]
         ax.plot(*trace.T, color=KINETIC, linewidth=1.0, alpha=0.9)
     _equal_box(ax, segments)
     first, final = (shade(0.12), shade(0.92))
-    figure, ends = ax.get_figure(), ((first, "0 s"), (final, f"{fall.times[-1]:g} s"), (KINETIC, "path of the tip"))
+    figure, ends = ax.get_figure(), ((first, "0 s"), (final, f"{fall.time[-1]:g} s"), (KINETIC, "path of the tip"))
     figure.text(0.03, 0.882, "The motion in space", fontsize=12, color=INK, weight="bold")
     for i, (colour, label) in enumerate(ends):
         figure.text(0.03, 0.858 - 0.022 * i, "━━", color=colour, fontsize=10)
         figure.text(0.057, 0.858 - 0.022 * i, label, color=INK, fontsize=10)
-    if not _flies(fall.robot, -1):
+    if not _flies(_robot(fall), -1):
         ax.scatter(0, 0, 0, s=70, marker="s", color=INK, depthshade=False)
     ax.set_xlabel("x [m]", color=PALE)
     ax.set_ylabel("y [m]", color=PALE)
@@ -133,8 +129,8 @@ def _plain(ax: Any, title: str, ylabel: str) -> None:
         spine.set_color(PALE)
 
 
-def _draw_joints(ax: Any, fall: Fall) -> None:
-    robot = fall.robot
+def _draw_joints(ax: Any, fall: Trajectory) -> None:
+    robot = _robot(fall)
     curves = [
         (j.name, fall.q[:, a][:, 0], j.kind.kind)
         for j, a in zip(robot.joints, robot.q_slices)
@@ -144,10 +140,10 @@ def _draw_joints(ax: Any, fall: Fall) -> None:
     _plain(ax, "Joint positions", "angle [rad], displacement [m]" if slides else "angle [rad]")
     labelled = len(curves) <= MOST_LABELLED
     for i, (_, values, _) in enumerate(curves):
-        ax.plot(fall.times, values, color=COLOURS[i % len(COLOURS)], linewidth=2.0 if labelled else 1.1)
-    ax.set_xlim(0, fall.times[-1])
+        ax.plot(fall.time, values, color=COLOURS[i % len(COLOURS)], linewidth=2.0 if labelled else 1.1)
+    ax.set_xlim(0, fall.time[-1])
     if labelled:
-        _name_ends(ax, fall.times[-1], [(name, float(x[-1]), COLOURS[i]) for i, (name, x, _) in enumerate(curves)])
+        _name_ends(ax, fall.time[-1], [(name, float(x[-1]), COLOURS[i]) for i, (name, x, _) in enumerate(curves)])
     elif curves:
         ax.text(0.99, 0.02, f"{len(curves)} joints", transform=ax.transAxes, ha="right", color=PALE)
     else:
@@ -175,19 +171,19 @@ def _name_ends(ax: Any, at: float, ends: list[tuple[str, float, str]]) -> None:
     ax.set_position((box.x0, box.y0, box.width - 0.045, box.height))
 
 
-def _draw_energy(ax: Any, fall: Fall) -> None:
-    _plain(ax, "Energy book", "energy [J]")
-    rise = fall.potential - fall.potential[0]
-    total = fall.kinetic + rise
+def _draw_energy(ax: Any, fall: Trajectory) -> None:
+    _plain(ax, "Energy account", "energy [J]")
+    kinetic, rise = fall.energy.kinetic, fall.energy.potential - fall.energy.potential[0]
+    drift = np.abs(fall.energy.drift).max()
     for label, values, colour, width in (
-        ("kinetic", fall.kinetic, KINETIC, 2.2),
+        ("kinetic", kinetic, KINETIC, 2.2),
         ("potential, from its start", rise, POTENTIAL, 2.2),
-        (f"total (moves by {fall.drift:.0e} J)", total, TOTAL, 2.6),
+        (f"total (moves by {drift:.0e} J)", kinetic + rise, TOTAL, 2.6),
     ):
-        ax.plot(fall.times, values, color=colour, linewidth=width, label=label)
-    ax.fill_between(fall.times, 0, fall.kinetic, color=KINETIC, alpha=0.08, linewidth=0)
-    ax.fill_between(fall.times, 0, rise, color=POTENTIAL, alpha=0.08, linewidth=0)
-    ax.set_xlim(0, fall.times[-1])
+        ax.plot(fall.time, values, color=colour, linewidth=width, label=label)
+    ax.fill_between(fall.time, 0, kinetic, color=KINETIC, alpha=0.08, linewidth=0)
+    ax.fill_between(fall.time, 0, rise, color=POTENTIAL, alpha=0.08, linewidth=0)
+    ax.set_xlim(0, fall.time[-1])
     low, high = ax.get_ylim()
     ax.set_ylim(low, high + 0.35 * (high - low))
     legend = ax.legend(loc="upper left", frameon=False, fontsize=10)
@@ -198,9 +194,9 @@ def _draw_energy(ax: Any, fall: Fall) -> None:
 # --- the factored mass matrix ------------------------------------------------------------------------
 
 
-def _draw_factors(figure: Figure, where: Any, fall: Fall) -> None:
+def _draw_factors(figure: Figure, where: Any, fall: Trajectory) -> None:
     """𝓜 = (I + HφK) D (I + HφK)* at the start, as three matrices."""
-    robot, q = fall.robot, fall.q[0]
+    robot, q = _robot(fall), fall.q[0]
     factor, D = robot.innovations_factors(q)
     mass = robot.mass_matrix(q)
     inner = where.subgridspec(1, 7, width_ratios=(1, 0.11, 1, 0.07, 1, 0.07, 1), wspace=0.0)

@@ -1,6 +1,6 @@
 """What ``linkwise demo`` tells: a robot, its mass matrix as a formula, its inverse, machine code, and a fall.
 
-The story is text, chapter by chapter; the fall it ends with is data, which :mod:`linkwise.view` draws.
+The story is text, chapter by chapter; the fall it ends with is a trajectory, which :mod:`.picture` draws.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,8 @@ from ..dynamics.forward.methods import FORWARD_METHODS
 from ..errors import InputError, NotAdmittedError
 from ..robot.make import chain
 from ..robot.robot import Robot
+from ..simulation.simulate import simulate
+from ..simulation.trajectory import Trajectory
 from ..symbols.scalar import Graph, count
 
 INDENT = "   "
@@ -50,27 +51,6 @@ Rows = Sequence[tuple[str, ...]]
 # --- the fall ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Fall:
-    """A motion without joint forces: N instants with their states and energies [s, J]."""
-
-    robot: Robot
-    times: np.ndarray  # (N,)
-    q: np.ndarray  # (N, nq)
-    v: np.ndarray  # (N, nv)
-    kinetic: np.ndarray  # (N,)
-    potential: np.ndarray  # (N,)
-
-    @property
-    def total(self) -> np.ndarray:
-        return self.kinetic + self.potential
-
-    @property
-    def drift(self) -> float:
-        """The largest change of the total energy [J]."""
-        return float(np.abs(self.total - self.total[0]).max())
-
-
 def start_state(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """The middle of every joint's range, at rest; a robot that floats starts with its joints moving."""
     q = robot.neutral()
@@ -92,37 +72,16 @@ def floats(robot: Robot) -> bool:
     return any(j.kind.kind == "free" for j in robot.joints)
 
 
-def fall(robot: Robot, duration: float = 0.8, steps: int = 400, target: str = "cpu") -> Fall:
-    """The motion from :func:`start_state` with no joint forces, by the classical Runge–Kutta method."""
-    none = np.zeros(robot.nv)
-    forward_dynamics = robot.compile("forward_dynamics", target=target)
-
-    def acceleration(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return forward_dynamics(q, v, none)
-
-    h = duration / steps
+def fall(robot: Robot, duration: float = 0.8, steps: int = 400) -> Trajectory:
+    """The motion from :func:`start_state` with no joint forces."""
     q, v = start_state(robot)
-    states = [(q, v)]
-    for _ in range(steps):
-        a1, v1 = acceleration(q, v), v
-        v2 = v + h / 2 * a1
-        a2 = acceleration(robot.integrate(q, h / 2 * v1), v2)
-        v3 = v + h / 2 * a2
-        a3 = acceleration(robot.integrate(q, h / 2 * v2), v3)
-        v4 = v + h * a3
-        a4 = acceleration(robot.integrate(q, h * v3), v4)
-        q = robot.integrate(q, h / 6 * (v1 + 2 * v2 + 2 * v3 + v4))
-        v = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-        states.append((q, v))
-    qs, vs = (np.array(x) for x in zip(*states))
-    kinetic, potential = robot.energy(qs, vs)
-    return Fall(robot, np.linspace(0.0, duration, steps + 1), qs, vs, kinetic, potential)
+    return simulate(robot, q, v, duration=duration, step=duration / steps, progress=False)
 
 
 # --- the story ---------------------------------------------------------------------------------------
 
 
-def tell(robot: Robot, say: Say = print) -> Fall:
+def tell(robot: Robot, say: Say = print) -> Trajectory:
     """Say all chapters; gives the fall, for the picture."""
     if robot.nv == 0:
         raise InputError(f"robot {robot.name!r} has no joint that moves, so there is nothing to show")
@@ -335,29 +294,30 @@ def _duration(seconds: float) -> str:
     return f"{1e3 * seconds:.2f} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} µs"
 
 
-def _let_go(robot: Robot, say: Say) -> Fall:
+def _let_go(robot: Robot, say: Say) -> Trajectory:
     _heading(say, "6", "Let go")
     motion = fall(robot)
-    step = 1e3 * (motion.times[1] - motion.times[0])
+    account, step = motion.energy, 1e3 * motion.settings.step
+    drift = float(np.abs(account.drift).max())
     how = "The robot floats with its joints turning" if motion.v[0].any() else "The motors are switched off"
     _prose(
         say,
-        f"{how}: no joint forces, no friction, no end stops. {motion.times[-1]:g} s in steps of {step:g} ms"
+        f"{how}: no joint forces, no friction, no end stops. {motion.time[-1]:g} s in steps of {step:g} ms"
         " (Runge–Kutta, fourth order):",
     )
     say("")
     tip = robot.tips[0]
     height = robot.pose(motion.q, tip)[1][:, 2]
     rows: list[tuple[str, ...]] = [("time [s]", "tip's height [m]", "kinetic [J]", "potential [J]", "total [J]")]
-    for i in np.linspace(0, len(motion.times) - 1, 5).astype(int):
-        values = (motion.times[i], height[i], motion.kinetic[i], motion.potential[i], motion.total[i])
+    for i in np.linspace(0, len(motion.time) - 1, 5).astype(int):
+        values = (motion.time[i], height[i], account.kinetic[i], account.potential[i], account.total[i])
         rows.append(tuple(f"{x:.{digits}f}" for x, digits in zip(values, (2, 3, 3, 3, 3))))
     _table(say, rows, right=(0, 1, 2, 3, 4))
     say("")
-    share = motion.drift / max(float(motion.kinetic.max()), 1e-300)
+    share = drift / max(float(account.kinetic.max()), 1e-300)
     _prose(
         say,
-        f"Nothing takes energy out, so the total must stand still. It moved by {motion.drift:.1e} J at most,"
+        f"Nothing takes energy out, so the total must stand still. It moved by {drift:.1e} J at most,"
         f" {share:.0e} of the largest kinetic energy: the error of the time step.",
     )
     return motion

@@ -21,6 +21,8 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import SingularError
+from ..riccati import coordinate_axes, cross_joint
+from ..singularity import OPERATIONAL_ROUNDINGS, PIVOT_ROUNDINGS, inverse, not_a_number_where
 from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from ..sweeps import unzip
 from .links import Links
@@ -45,73 +47,37 @@ class Articulated:
         return links.join_rows(smooth(links, self, nu)[0], T.shape[-1])
 
 
-def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS, threshold: float = 0.0) -> Articulated:
+def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS) -> Articulated:
     """The recursion for any block-diagonal symmetric X in place of M; rotors are optional."""
     none = [None] * len(X)
     Gamma, s = (links.Gamma, links.s) if rotors else (none, none)
+    carried = links.carried if X is links.M else none
 
-    def step(gathered: Any, phi: Transform, H: Array, M: Any, Gamma: Any, s: Any, name: str) -> Any:
+    def step(gathered: Any, phi: Transform, H: Array, M: Any, Gamma: Any, s: Any, name: str, carried: Any) -> Any:
         P = gathered + (M.matrix if isinstance(M, RigidInertia) else M)
-        kept = riccati_step(P, H, Gamma, s, name, what, threshold)
+        kept = riccati_step(P, H, Gamma, s, name, carried, what)
         return congruence(phi, kept[-1]), kept
 
-    kept = links.tree.inward(step, 0, links.phi, links.H, X, Gamma, s, links.names)
+    kept = links.tree.inward(step, 0, links.phi, links.H, X, Gamma, s, links.names, carried)
     return Articulated(*unzip(kept, 5))
 
 
 def riccati_step(
-    P: Array, H: Array, Gamma: Any, s: Any, name: str, what: str = MASS, threshold: float = 0.0
+    P: Array, H: Array, Gamma: Any, s: Any, name: str, carried: Any, what: str = MASS
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """(P, D, D⁻¹, G, P⁺) of one body from its P. ``name`` is for the error where D is not positive."""
-    U = P @ H.mT
-    D = arrays.symmetric(H @ U)
-    if Gamma is not None:
-        D = D + Gamma
-    if s is not None:
-        U = U + s
-    D_inverse = pivot_inverse(D, name, what, threshold * _size(P) if threshold else 0.0)
-    G = U @ D_inverse
-    P_plus = P - arrays.symmetric(G @ U.mT)
-    if Gamma is None and s is None and arrays.is_symbolic(P):
-        G, P_plus = _with_exact_entries(H, G, P_plus)
-    return P, D, D_inverse, G, P_plus
+    """(P, D, D⁻¹, G, P⁺) of one body from its P. ``name`` is for the error where D counts as singular, against
+    ``carried`` (r,), the size of what the joint carries, or, where that is None, against the trace of P."""
+    roundings = PIVOT_ROUNDINGS
+    if carried is None:
+        carried, roundings = _along(P, H), OPERATIONAL_ROUNDINGS
+    return cross_joint(P, H, Gamma, s, lambda D: pivot_inverse(D, name, carried, what, roundings))
 
 
-def _with_exact_entries(H: Array, G: Array, P_plus: Array) -> tuple[Array, Array]:
-    """HG = I and HP⁺ = 0 hold exactly; where H picks coordinate axes, put these ones and zeros in.
-
-    On symbols this spares the operations that would compute them (and all that follow from them).
-    """
-    axes = coordinate_axes(H)
-    if axes is None:
-        return G, P_plus
-    return with_exact_rows(H, G, np.eye(len(H))), without_axes(P_plus, axes)
-
-
-def coordinate_axes(H: Array) -> list[int] | None:
-    """The coordinates that the rows of H pick, or None where H is not made of coordinate axes."""
-    if arrays.is_symbolic(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
-        return None
-    return [int(axis) for axis in np.abs(H).argmax(axis=1)]
-
-
-def without_axes(X: Array, axes: list[int]) -> Array:
-    """A symmetric X (..., 6, 6) whose rows and columns at ``axes`` are known to vanish, with exact zeros there."""
-    X = X.copy()
-    X[..., axes, :] = 0.0
-    X[..., :, axes] = 0.0
-    return X
-
-
-def with_exact_rows(H: Array, x: Array, known: Array) -> Array:
-    """x (..., 6, m) with those of its rows replaced that Hx = ``known`` (..., r, m) gives; on symbols only."""
-    axes = coordinate_axes(H) if arrays.is_symbolic(x) else None
-    if axes is None:
-        return x
-    x = x.copy()
-    for row, axis in enumerate(axes):
-        x[..., axis, :] = known[..., row, :] * H[row, axis]
-    return x
+def _along(P: Array, H: Array) -> Array:
+    """(..., r) tr P for every direction of H, by the square of its length."""
+    trace = sum(P[..., i, i] for i in range(P.shape[-1]))
+    rows = [H[..., i, :] for i in range(H.shape[-2])]
+    return arrays.stack([(row * row).sum(axis=-1) * trace for row in rows]) if rows else trace
 
 
 def articulated(links: Links) -> Articulated:
@@ -119,18 +85,15 @@ def articulated(links: Links) -> Articulated:
     return riccati(links, links.M)
 
 
-def _size(P: Array) -> Any:
-    return np.abs(P).max(axis=(-2, -1)) if arrays.is_eager(P) else 0.0
-
-
-def pivot_inverse(D: Array, name: str, what: str = MASS, floor: Any = 0.0) -> Array:
-    """D⁻¹, or an error naming the body where D is not positive (NaN passes through as NaN)."""
-    if arrays.is_eager(D) and D.shape[-1]:
-        real = D.real if np.iscomplexobj(D) else D
-        smallest = _smallest_eigenvalue(real)
-        if (smallest <= np.broadcast_to(floor, smallest.shape)).any():
-            raise SingularError(_advice(name, what, float(np.nanmin(smallest))))
-    return arrays.inverse_spd(D)
+def pivot_inverse(
+    D: Array, name: str, carried: Any = None, what: str = MASS, roundings: int = PIVOT_ROUNDINGS
+) -> Array:
+    """D⁻¹, or an error naming the body where D counts as singular against ``carried`` (NaN passes through as NaN)."""
+    D_inverse, singular = inverse(D, carried, roundings)
+    if arrays.is_eager(D) and np.any(singular):
+        bad = D[singular] if np.ndim(singular) else D
+        raise SingularError(_advice(name, what, float(np.min(_smallest_eigenvalue(bad.real)))))
+    return not_a_number_where(singular, D_inverse)
 
 
 def _advice(name: str, what: str, smallest: float) -> str:
@@ -193,16 +156,40 @@ def _plus(x: Array, H: Array, z: Any) -> Array:
     return x if isinstance(z, int) else x + H @ z
 
 
-def compliances(links: Links, art: Articulated) -> list[Array]:
-    """Ω(k) (Υ of the Linearized dynamics paper): Ω(k) = ψ*(k+1,k) Ω(k+1) ψ(k+1,k) + H*D⁻¹H, outward.
+def past_joint(X: Array, H: Array, G: Array) -> Array:
+    """τ̄X = X − GHX: forces on a body as they go on past its joint."""
+    return X - G @ (H @ X)
 
-    (Operator algebra paper §5, after (5.5); Linearized dynamics paper (4.19).)
+
+def compliances(links: Links, art: Articulated) -> list[Array]:
+    """Υ(k) = τ̄*Υ⁺τ̄ + H*D⁻¹H with Υ⁺ = φ*Υ(k+1)φ, outward: how a body yields to a force on it, (..., 6, 6).
+
+    (Linearized dynamics paper (4.19); Ω(k) of the Operator algebra paper, §5, after (5.5).)
     """
 
     def step(outer: Array, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Array:
-        tau_bar = arrays.eye(6, like=G) - G @ H
-        carried = adjoint_congruence(phi, outer)
-        return arrays.symmetric(tau_bar.mT @ carried @ tau_bar + H.mT @ D_inverse @ H)
+        Upsilon_plus = adjoint_congruence(phi, outer)
+        if coordinate_axes(H) is None:
+            return _first_row(Upsilon_plus, H, G, D_inverse)[2]
+        tau_bar = arrays.eye(6, like=G) - G @ H  # with exact zeros, as HG = I
+        return arrays.symmetric(tau_bar.mT @ Upsilon_plus @ tau_bar + H.mT @ D_inverse @ H)
 
-    start = arrays.zeros((6, 6), like=links.q)
-    return links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse)
+    return links.tree.outward(step, arrays.zeros((6, 6), like=links.q), links.phi, links.H, art.G, art.D_inverse)
+
+
+def first_rows(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
+    """L, U and Υ of every body, outward: 𝓜⁻¹(k,k), and where the row of k in (I − HψK)*D⁻¹Hψ starts (LD Lemma 4.9)."""
+
+    def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
+        return _first_row(adjoint_congruence(phi, outer[2]), H, G, D_inverse)
+
+    start = (None, None, arrays.zeros((6, 6), like=links.q))
+    return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse), 3)
+
+
+def _first_row(Upsilon_plus: Array, H: Array, G: Array, D_inverse: Array) -> tuple[Array, Array, Array]:
+    """L = D⁻¹ + G*Υ⁺G,  U = LH − G*Υ⁺,  Υ = Υ⁺ + H*U − Υ⁺GH = τ̄*Υ⁺τ̄ + H*D⁻¹H."""
+    Z = Upsilon_plus @ G
+    L = arrays.symmetric(D_inverse + G.mT @ Z)
+    U = L @ H - Z.mT
+    return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)

@@ -30,18 +30,18 @@ def hybrid(
     def step(
         gathered: Any, phi: Transform, H: Array, M: RigidInertia, Gamma: Any, s: Any, name: str, *rest: Any
     ) -> Any:
-        a, b, T, beta_dot, is_given = rest
+        carried, a, b, T, beta_dot, is_given = rest
         P = gathered[0] + M.matrix
         z = gathered[1] + P @ a + b
         if is_given:
             moved = P @ (H.mT @ beta_dot) if s is None else P @ (H.mT @ beta_dot) + s @ beta_dot
             return (congruence(phi, P), phi @ (z + moved)), (P, z, None, None)
-        _, _, D_inverse, G, P_plus = riccati_step(P, H, Gamma, s, name)
+        _, _, D_inverse, G, P_plus = riccati_step(P, H, Gamma, s, name, carried)
         epsilon = T - H @ z
         return (congruence(phi, P_plus), phi @ (z + G @ epsilon)), (P, z, D_inverse @ epsilon, G)
 
-    data = (links.phi, links.H, links.M, links.Gamma, links.s, links.names, x.a, x.b, x.T, beta_dot_given, given)
-    P, z, nu, G = unzip(links.tree.inward(step, (0, 0), *data), 4)
+    own = (links.phi, links.H, links.M, links.Gamma, links.s, links.names, links.carried)
+    P, z, nu, G = unzip(links.tree.inward(step, (0, 0), *own, x.a, x.b, x.T, beta_dot_given, given), 4)
 
     def back(outer: Any, phi: Transform, H: Array, P: Array, z: Array, nu: Any, G: Any, *rest: Any) -> Any:
         a, T, beta_dot, Gamma, s = rest

@@ -14,6 +14,7 @@ from .links import (
     accelerations,
     applied_forces,
     base_acceleration,
+    carried_outward,
     classical_coriolis,
     classical_gyroscopic,
     coriolis_accelerations,
@@ -51,8 +52,15 @@ def inertia_forces(
 ) -> tuple[list[Array], list[Array]]:
     """T = Hf and f = φ(Mα + b), with α = φ*(H*β̇ + a): outward for α, inward for f."""
     alpha = accelerations(links, beta_dot, a, base)
-    alpha_plus = _carried(links, alpha, base)
-    b = [0.0] * len(alpha) if b is None else b
+    spinning = any(s is not None for s in links.s)  # only then is α⁺ asked for
+    alpha_plus = carried_outward(links, alpha, base) if spinning else links.s
+    return forces_of_motion(links, beta_dot, alpha, alpha_plus, [0.0] * len(alpha) if b is None else b)
+
+
+def forces_of_motion(
+    links: Links, beta_dot: list[Array], alpha: list[Array], alpha_plus: list[Any], b: list[Any]
+) -> tuple[list[Array], list[Array]]:
+    """T = Hf and f = φ(Mα + b) of given accelerations, inward (UF (18)); rotors add to T and to what is passed on."""
 
     def step(
         gathered: Any, phi: Transform, H: Array, M: RigidInertia, Gamma: Any, s: Any, x: Any, alpha: Array, b: Any
@@ -70,16 +78,6 @@ def inertia_forces(
     pairs = list(zip(beta_dot, alpha_plus))
     kept = links.tree.inward(step, 0, links.phi, links.H, links.M, links.Gamma, links.s, pairs, alpha, b)
     return unzip(kept, 2)
-
-
-def _carried(links: Links, alpha: list[Array], base: Array) -> list[Any]:
-    """α⁺(k) = φ*(k+1,k) α(k+1), only where a gyroscopic rotor needs it."""
-    if all(s is None for s in links.s):
-        return links.s
-    return [
-        None if s is None else phi.T @ inboard
-        for s, phi, inboard in zip(links.s, links.phi, links.tree.at_parents(alpha, base))
-    ]
 
 
 def split_forces(external: Array | None) -> list[Array] | None:

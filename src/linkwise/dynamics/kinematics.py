@@ -8,24 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import arrays
+from ..arguments import shown
 from ..arrays import Array
 from ..errors import InputError, SingularError
 from ..model.model import Model
 from ..spatial import Transform, adjoint_congruence, congruence, cross
 from .articulated import riccati
-from .links import Links, accelerations, coriolis_accelerations, evaluate, no_motion, velocities
+from .links import Links, accelerations, coriolis_accelerations, evaluate, identity, no_motion, velocities
 
 
 def body_poses(links: Links) -> list[Transform]:
     """The pose of every body in the world: φ(0, k) = φ(0, p) φ(p, k)."""
-    return links.tree.outward(lambda outer, phi: outer.compose(phi), _identity(links.q), links.phi)
-
-
-def _identity(q: Array) -> Transform:
-    return Transform(arrays.eye(3, like=q), arrays.zeros((3,), like=q))
+    return links.tree.outward(lambda outer, phi: outer.compose(phi), identity(links.q), links.phi)
 
 
 def pose(model: Model, q: Array, frame: Any) -> Transform:
@@ -36,8 +31,8 @@ def pose(model: Model, q: Array, frame: Any) -> Transform:
 
 def _frame_pose(model: Model, links: Links, frame: Any) -> Transform:
     body, on_body = model.frame(frame)
-    placed = on_body.cast(np.float32) if links.q.dtype == np.float32 else on_body
-    out = _identity(links.q)
+    placed = arrays.constant(on_body, like=links.q)
+    out = identity(links.q)
     for k in model.path(body):
         out = out.compose(links.phi[k])
     return out.compose(placed)
@@ -48,10 +43,10 @@ def tip_transform(model: Model, links: Links, frame: Any, axes: str = "world") -
 
     With world axes this is the block φ(1, 0) of the operator B (Operator algebra paper (2.1)).
     """
-    if axes not in ("world", "local"):
-        raise InputError(f'axes must be "world" or "local", got {axes!r}')
+    if not isinstance(axes, str) or axes not in ("world", "local"):
+        raise InputError(f'axes must be "world" or "local", got {shown(axes)}')
     body, on_body = model.frame(frame)
-    placed = on_body.cast(np.float32) if links.q.dtype == np.float32 else on_body
+    placed = arrays.constant(on_body, like=links.q)
     if axes == "local":
         return body, placed
     R = arrays.eye(3, like=links.q)
@@ -68,7 +63,7 @@ def tip_transforms(model: Model, links: Links, frames: Sequence[Any]) -> list[Tr
     out = []
     for f in frames:
         body, on_body = model.frame(f)
-        l = on_body.l.astype(np.float32) if links.q.dtype == np.float32 else on_body.l
+        l = arrays.constant(on_body.l, like=links.q)
         out.append(Transform(arrays.transpose(rotations[body]) if body >= 0 else arrays.eye(3, like=links.q), l))
     return out
 
@@ -116,8 +111,8 @@ def frame_poses(model: Model, q: Array) -> dict[str, Transform]:
     out = {}
     for f in model.frames:
         body, on_body = model.frame(f)
-        placed = on_body.cast(np.float32) if q.dtype == np.float32 else on_body
-        out[f.name] = (_identity(q) if body < 0 else bodies[body]).compose(placed)
+        placed = arrays.constant(on_body, like=q)
+        out[f.name] = (identity(q) if body < 0 else bodies[body]).compose(placed)
     return out
 
 
@@ -137,8 +132,7 @@ def frame_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> d
         if body < 0:
             out[f.name] = arrays.zeros((6,), like=q)
             continue
-        offset = on_body.l.astype(np.float32) if q.dtype == np.float32 else on_body.l
-        tip = Transform(arrays.transpose(rotations[body]), offset)
+        tip = Transform(arrays.transpose(rotations[body]), arrays.constant(on_body.l, like=q))
         V_tip = tip.T @ V[body]
         out[f.name] = (V_tip if A is None else classical(tip.T @ A[body], V_tip))[..., 0]
     return out
@@ -208,5 +202,5 @@ def jacobian_inner_inverse(model: Model, q: Array, frame: Any) -> Array:
     if body >= 0:
         X[body] = tip_inertia
     what = f"J*J of frame {getattr(frame, 'name', frame)!r} (in a singular pose J loses rank, and J*J its inverse)"
-    at_the_tip = riccati(links, X, rotors=False, what=what, threshold=1e-13)
+    at_the_tip = riccati(links, X, rotors=False, what=what)
     return at_the_tip.solve(links, arrays.eye(links.nv, like=q))

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..model.model import Model
+from ..model.model import BodyConstants, Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
 from ..sweeps import Pairs, Tree
 
@@ -33,6 +33,12 @@ class Links:
     s: list[Any]  # gyroscopic rotor coupling (..., 6, 1) in link axes, or None
     sizes: list[int]  # r of every joint
     q: Array  # the configuration (..., nq)
+    loads: list[Any] | None = None  # (r,) the size of what each joint carries, along its directions; None where unknown
+
+    @property
+    def carried(self) -> list[Any]:
+        """(r,) of every joint the size of what it carries, along its directions, or None where that is not known."""
+        return [None] * len(self.sizes) if self.loads is None else self.loads
 
     @property
     def nv(self) -> int:
@@ -96,7 +102,16 @@ def evaluate(model: Model, q: Array) -> Links:
         s=s,
         sizes=[c.kind.nv for c in constants],
         q=q,
+        loads=[_carried(c) for c in constants],
     )
+
+
+def _carried(c: BodyConstants) -> Array:
+    """(r,) the size that D can have: inertia and mass that a joint carries, along its directions, with its rotor."""
+    inertia, mass = c.load
+    turns, slides = ((c.kind.H_star[part] ** 2).sum(axis=0) for part in (slice(0, 3), slice(3, 6)))
+    out = turns * inertia + slides * mass
+    return out if c.reflected is None else out + c.reflected.diagonal()
 
 
 def _rotor_coupling(phi: Transform, spin: Array) -> Array:
@@ -113,9 +128,19 @@ def split(x: Array, sizes: Sequence[int]) -> list[Array]:
 
 def base_acceleration(model: Model, q: Array) -> Array:
     """Gravity as the base's pseudo acceleration, [0; −g] (JPL 88-11 (2.1), math notes 3)."""
-    g = np.asarray(model.gravity)
-    column = np.concatenate([np.zeros(3), -g])[:, None]
-    return column.astype(np.float32) if q.dtype == np.float32 else column
+    column = np.concatenate([np.zeros(3), -np.asarray(model.gravity)])[:, None]
+    return arrays.constant(column, like=q)
+
+
+def wider(q: Array, *others: Array) -> Array:
+    """q (..., nq) with the batch shape of all, for results that may be zero."""
+    batch = np.broadcast_shapes(q.shape[:-1], *(x.shape[:-1] for x in others))
+    return q if q.shape[:-1] == batch else arrays.namespace(q).broadcast_to(q, batch + q.shape[-1:])
+
+
+def identity(q: Array) -> Transform:
+    """The pose of the world in itself."""
+    return Transform(arrays.eye(3, like=q), arrays.zeros((3,), like=q))
 
 
 def at_rest(q: Array) -> Array:
@@ -134,13 +159,18 @@ def velocities(links: Links, beta: list[Array]) -> list[Array]:
 
 
 def acceleration_step(A_parent: Array, phi: Transform, H: Array, beta_dot: Array, a: Array) -> Array:
-    """α(k) = φ*(k+1,k) α(k+1) + H*(k) β̇(k) + a(k)."""
-    return phi.T @ A_parent + H.mT @ beta_dot + a
+    """α(k) = φ*(k+1,k) α(k+1) + H*(k) β̇(k) + a(k), added up as the articulated-body algorithm does it."""
+    return phi.T @ A_parent + a + H.mT @ beta_dot
 
 
 def accelerations(links: Links, beta_dot: list[Array], a: list[Array], base: Array) -> list[Array]:
     """α = φ*(H*β̇ + a) (Unified formulation paper (21)), from the base's (pseudo) acceleration."""
     return links.tree.outward(acceleration_step, base, links.phi, links.H, beta_dot, a)
+
+
+def carried_outward(links: Links, x: list[Array], start: Array) -> list[Array]:
+    """x⁺(k) = φ*(k+1,k) x(k+1): what an outward sweep gave, seen from every body before its joint moves."""
+    return [phi.T @ inboard for phi, inboard in zip(links.phi, links.tree.at_parents(x, start))]
 
 
 def coriolis_accelerations(model: Model, links: Links, V: list[Array], beta: list[Array]) -> list[Array]:
@@ -176,6 +206,12 @@ def applied_forces(
     if external is not None:
         b = [x - f for x, f in zip(b, external)]
     return b
+
+
+def map_rates(model: Model, links: Links, beta: list[Array]) -> list[Array | None]:
+    """H°* = dH*/dt of every joint in its own body's axes, (..., 6, r); None where the map is constant."""
+    kinds = [c.kind for c in model.constants(links.q.dtype)]
+    return [kind.map_derivative(links.q[..., where], b) for kind, where, b in zip(kinds, model.q_slices, beta)]
 
 
 def spinning_rotors(model: Model, links: Links, V: list[Array], *others: list[Array]) -> list[Any]:

@@ -9,9 +9,9 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
-from ..spatial import Transform, adjoint_congruence
-from ..sweeps import unzip
-from .articulated import Articulated, articulated, with_exact_rows
+from ..riccati import with_exact_rows
+from ..spatial import Transform
+from .articulated import Articulated, articulated, first_rows, past_joint
 from .links import Links, evaluate
 
 
@@ -84,12 +84,12 @@ def _smoothed_path(
 def inverse_by_rows(model: Model, q: Array) -> Array:
     """𝓜⁻¹ row by row: 𝓜⁻¹(i,i) = L(i) and X_i(i) = U(i), carried outward (LD Lemma 4.9, math notes III.2).
 
-    On a chain a row needs nothing else, half of what a path takes. The compliances L and U cost more at each body, so
+    On a chain a row needs nothing else, half of what a path takes. L, U and Υ cost more at each body, so
     that this pays where paths are long.
     """
     links = evaluate(model, q)
     art = articulated(links)
-    L, U, Upsilon = compliances(links, art)
+    L, U, Upsilon = first_rows(links, art)
 
     def inboard(W: Array, phi: Transform, H: Array, G: Array) -> Any:
         return phi @ past_joint(W, H, G), W
@@ -101,11 +101,6 @@ def inverse_by_rows(model: Model, q: Array) -> Array:
     return links.matrix(L, [kept], None, like=q)
 
 
-def past_joint(X: Array, H: Array, G: Array) -> Array:
-    """τ̄X = X − GHX: forces on a body as they go on past its joint."""
-    return X - G @ (H @ X)
-
-
 def next_row(X: Array, phi: Transform, H: Array, G: Array) -> tuple[Array, Array]:
     """(X_i(j), 𝓜⁻¹(i,j)) at the next body j outboard: X_i(p)ψ(p,j) + 𝓜⁻¹(i,j)H(j) and −X_i(p)K(p,j) (LD Lemma 4.9)."""
     carried = arrays.transpose(phi.T @ X.mT)
@@ -113,28 +108,14 @@ def next_row(X: Array, phi: Transform, H: Array, G: Array) -> tuple[Array, Array
     return carried + block @ H, block
 
 
-def compliances(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
-    """L = D⁻¹ + G*Υ⁺G, U = LH − G*Υ⁺ and Υ = Υ⁺ + H*U − Υ⁺GH, outward (LD (4.19), Lemma 4.9)."""
-
-    def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
-        Upsilon_plus = adjoint_congruence(phi, outer[2])
-        Z = Upsilon_plus @ G
-        L = arrays.symmetric(D_inverse + G.mT @ Z)
-        U = L @ H - Z.mT
-        return L, U, arrays.symmetric(Upsilon_plus + H.mT @ U - Z @ H)
-
-    start = (None, None, arrays.zeros((6, 6), like=links.q))
-    return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse), 3)
-
-
 METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_rows}
 
 
-_LONG = 14  # links of a chain from which rows take fewer operations than paths
+def quickest(model: Model, rows_from: int) -> str:
+    """The method with the fewest operations for this robot, by its structure; rows where no path can be followed.
 
-
-def quickest(model: Model) -> str:
-    """The method with the fewest operations for this robot, by its structure; rows where no path can be followed."""
+    On chains of ``rows_from`` links and more that is rows too.
+    """
     tree = model.tree
-    by_paths = tree.has_single_bodies and not (tree.is_chain and len(tree) >= _LONG)
+    by_paths = tree.has_single_bodies and not (tree.is_chain and len(tree) >= rows_from)
     return "paths" if by_paths else "rows"

@@ -45,8 +45,7 @@ def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
 def potential_energy(model: Model, q: Array) -> Array:
     """−Σ m g·c, (...) [J]: zero where the centre of mass is at the world's origin."""
     R = total_inertia(evaluate(model, q))
-    g = np.asarray(model.gravity, dtype=np.float32 if q.dtype == np.float32 else float)
-    return -(R.h @ g)
+    return -(R.h @ arrays.constant(np.asarray(model.gravity), like=q))
 
 
 def total_inertia(links: Links) -> RigidInertia:

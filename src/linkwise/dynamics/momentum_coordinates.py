@@ -18,7 +18,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross_force
-from .links import Links, base_acceleration, evaluate, velocities
+from .links import Links, base_acceleration, evaluate, map_rates, velocities
 
 
 def momentum_force(model: Model, q: Array, v: Array) -> Array:
@@ -30,10 +30,8 @@ def momentum_force(model: Model, q: Array, v: Array) -> Array:
 
     outboard = _outboard(links, V, beta, gravity)
     rates = []
-    for k, c in enumerate(model.constants(q.dtype)):
-        h, weight = outboard[k]
-        rate = -(links.H[k] @ (cross_force(V[k], h) + weight))
-        turning = c.kind.map_derivative(q[..., model.q_slices[k]], beta[k])
+    for H, x, (h, weight), turning in zip(links.H, V, outboard, map_rates(model, links, beta)):
+        rate = -(H @ (cross_force(x, h) + weight))
         rates.append(rate if turning is None else rate + turning.mT @ h)
     return links.join(rates)
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays
+from .. import arrays, singularity
 from ..arrays import Array
 from ..errors import SingularError
 from ..model.model import Model
 from ..spatial import Transform
-from .articulated import Articulated, articulated, compliances, smooth
+from .articulated import Articulated, articulated, compliances, past_joint, smooth
 from .forward.articulated_body import articulated_body
 from .kinematics import frame_acceleration, tip_transform
 from .links import Links, evaluate
@@ -52,35 +52,26 @@ def _carried_inboard(model: Model, links: Links, art: Articulated, frame: Any) -
     out: dict[int, Array] = {}
     for k in path:
         out[k] = X
-        X = links.phi[k] @ (X - art.G[k] @ (links.H[k] @ X))  # ψ(p,k) X = φ(p,k) τ̄(k) X
+        X = links.phi[k] @ past_joint(X, links.H[k], art.G[k])  # ψ(p,k) X = φ(p,k) τ̄(k) X
     return path, out
 
 
 def inertia(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     """Λ = (J𝓜⁻¹J*)⁻¹, (..., 6e, 6e); an error where J has not the rank for it to exist."""
-    inverse = compliance(model, q, frames)
-    refuse_singular(model, inverse, frames)
-    return arrays.inverse_spd(inverse)
+    return inverse_compliance(model, compliance(model, q, frames), frames)
 
 
-def refuse_singular(model: Model, inverse: Array, frames: Sequence[Any]) -> None:
-    if not arrays.is_eager(inverse):
-        return
-    real = inverse.real if np.iscomplexobj(inverse) else inverse
-    finite = np.isfinite(real).all(axis=(-2, -1))
-    # Scaled to a unit diagonal, so that the verdict does not hang on the units of turning and moving.
-    safe = np.where(finite[..., None, None], real, np.eye(real.shape[-1], dtype=real.dtype))
-    size = np.sqrt(np.maximum(np.diagonal(safe, axis1=-2, axis2=-1), 0.0))
-    size = np.where(size > 0, size, 1.0).astype(real.dtype)
-    eigenvalues = np.linalg.eigvalsh(safe / (size[..., :, None] * size[..., None, :]))
-    bad = eigenvalues[..., 0] <= 32 * np.finfo(real.dtype).eps * eigenvalues[..., -1]
-    if bad.any():
+def inverse_compliance(model: Model, compliance: Array, frames: Sequence[Any]) -> Array:
+    """Λ from Λ⁻¹ (..., 6e, 6e), or an error that says in how many states it does not exist."""
+    Lambda, bad = singularity.inverse(compliance, roundings=singularity.OPERATIONAL_ROUNDINGS)
+    if arrays.is_eager(compliance) and np.any(bad):
         names = ", ".join(repr(getattr(f, "name", f)) for f in frames)
         raise SingularError(
-            f"the operational inertia of {names} does not exist in {int(bad.sum())} of {bad.size} states: robot"
-            f" {model.name!r} cannot accelerate there in all {real.shape[-1]} directions (too few joints, or a singular"
-            " pose). Use operational_compliance, which needs no rank"
+            f"the operational inertia of {names} does not exist in {int(np.sum(bad))} of {np.size(bad)} states:"
+            f" robot {model.name!r} cannot accelerate there in all {Lambda.shape[-1]} directions (too few joints, or a"
+            f" singular pose), to the rounding of {compliance.dtype}. Use operational_compliance, which needs no rank"
         )
+    return singularity.not_a_number_where(bad, Lambda)
 
 
 def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tuple[Array, Array]:
@@ -100,7 +91,7 @@ def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tu
         z = gathered + f
         if isinstance(z, int):  # nothing outboard feels the force
             return 0, arrays.zeros((H.shape[-2], 1), like=links.q)
-        return phi @ (z - G @ (H @ z)), -(D_inverse @ (H @ z))
+        return phi @ past_joint(z, H, G), -(D_inverse @ (H @ z))
 
     nu = links.tree.inward(step, 0, links.phi, links.H, art.G, art.D_inverse, at_tip)
     delta, lam = smooth(links, art, nu)

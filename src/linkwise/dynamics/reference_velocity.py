@@ -19,7 +19,16 @@ from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, cross
 from .inverse import inertia_forces, split_forces
-from .links import Links, at_rest, base_acceleration, evaluate, spinning_rotors, velocities, with_rotor_moments
+from .links import (
+    Links,
+    at_rest,
+    base_acceleration,
+    evaluate,
+    map_rates,
+    spinning_rotors,
+    velocities,
+    with_rotor_moments,
+)
 
 Moving = tuple[list[Array], list[Array]]  # velocities of the bodies (..., 6, 1) and of the joints (..., r, 1)
 
@@ -49,14 +58,13 @@ def _bias_accelerations(model: Model, links: Links, actual: Moving, reference: M
     (V, beta), (V_r, beta_r) = actual, reference
     inboard, inboard_r = (links.tree.at_parents(x, at_rest(links.q)) for x in (V, V_r))
     out = []
-    for k, c in enumerate(model.constants(links.q.dtype)):
+    for k, rate in enumerate(map_rates(model, links, beta)):  # of maps that turn in their bodies
         own, own_r = links.H[k].mT @ beta[k], links.H[k].mT @ beta_r[k]
         w, w_r, phi = V[k][..., :3, :], V_r[k][..., :3, :], links.phi[k]
         l = phi.l[..., :, None] + 0.0 * inboard[k][..., :3, :]
         linear = phi.rotation.T @ cross(inboard_r[k][..., :3, :], cross(inboard[k][..., :3, :], l))
         linear = linear + cross(w_r - own_r[..., :3, :], own[..., 3:, :]) + cross(w, own_r[..., 3:, :])
         a = arrays.concatenate([cross(w, own_r[..., :3, :]), linear], axis=-2)
-        rate = c.kind.map_derivative(links.q[..., model.q_slices[k]], beta[k])  # the map turns in its body
         out.append(a if rate is None else a + rate @ beta_r[k])
     return out
 

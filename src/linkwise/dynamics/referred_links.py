@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from .. import arrays
 from ..arrays import Array
 from ..spatial import Transform, congruence, cross
-from .links import Links
+from .links import Links, identity
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def referred(links: Links, reference: Sequence[int]) -> Placed:
     for k, pose in enumerate(at):
         p = links.tree.parent(k)
         if p >= 0 and reference[p] == reference[k]:
-            phi.append(_identity(links.q))
+            phi.append(identity(links.q))
         else:
             outer = links.phi[k] if p < 0 or at[p] is None else at[p].compose(links.phi[k])  # type: ignore[union-attr]
             phi.append(outer if pose is None else _after(outer, pose))
@@ -60,10 +60,6 @@ def referred(links: Links, reference: Sequence[int]) -> Placed:
         M.append(links.M[k] if pose is None else congruence(pose, links.M[k]))
         s.append(links.s[k] if pose is None or links.s[k] is None else pose @ links.s[k])
     return Placed(replace(links, phi=phi, H=H, M=M, s=s), at)
-
-
-def _identity(q: Array) -> Transform:
-    return Transform(arrays.eye(3, like=q), arrays.zeros((3,), like=q))
 
 
 def _poses(links: Links, reference: Sequence[int]) -> list[Transform | None]:

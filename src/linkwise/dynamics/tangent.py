@@ -43,7 +43,7 @@ def brackets(kind: JointKind, name: str) -> np.ndarray | None:
     if np.abs(found).max() < 1e-12:
         return None
     coordinates = np.linalg.pinv(H) @ found
-    if np.abs(H @ coordinates - found).max() > 1e-9:
+    if np.abs(H @ coordinates - found).max() > 1e-9 * np.abs(H).max() ** 2:
         raise NotAdmittedError(
             f"the joint {name!r} is non-holonomic: its {r} velocities do not close under brackets, so that changes"
             f" of its configuration along a motion are not {r} numbers"
@@ -64,8 +64,8 @@ def transport(model: Model, v: Array) -> Array:
         C = brackets(joint.kind, joint.name)
         if C is not None:
             beta = v[..., of_v]
-            constants = C.astype(beta.dtype) if beta.dtype == np.float32 else C
-            blocks[k, k] = -sum(beta[..., i : i + 1, None] * constants[i] for i in range(joint.kind.nv))
+            C = arrays.constant(C, like=beta)
+            blocks[k, k] = -sum(beta[..., i : i + 1, None] * C[i] for i in range(joint.kind.nv))
     sizes = [j.kind.nv for j in model.joints]
     return arrays.from_blocks(blocks, sizes, sizes, like=v)
 

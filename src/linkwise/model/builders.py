@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..arguments import generator, number, shown, whole
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import Transform, rotation_from_quaternion
 from ..values import fixed
@@ -31,6 +32,7 @@ from .visuals import Visual
 
 M = TypeVar("M", bound=Model)
 
+MOST_BODIES = 10_000_000  # some ten gigabytes
 LINK_LENGTH, LINK_RADIUS, LINK_MASS = 1.0, 0.1, 1.0  # a link of a regular chain [m, m, kg]
 
 
@@ -45,7 +47,8 @@ def assemble(
     base: Inertia | None = None,
     base_name: str = "base",
     visuals: Iterable[Visual] = (),
-    cls: type[M] = Model,  # type: ignore[assignment]
+    *,
+    cls: type[M],
 ) -> M:
     """A robot from its bodies, strictly: inertias that no real body has are refused.
 
@@ -54,6 +57,8 @@ def assemble(
     """
     bodies, frames = _listed(name, "bodies", bodies, Body), _listed(name, "frames", frames, Frame)
     base = Inertia() if base is None else base
+    if not isinstance(base, Inertia):
+        raise InputError(f"robot {name!r}: base must be an lw.Inertia, got {shown(base)}")
     names = {b.name: None for b in bodies}
     for b in bodies:
         _must_exist(name, f"body {b.name!r} hangs on", b.parent, names)
@@ -61,12 +66,13 @@ def assemble(
     for f in frames:
         _must_exist(name, f"frame {f.name!r} sits on", f.body, names)
     base.check(f"robot {name!r}: the inertia tensor of the base {base_name!r}")
-    return cls(name, tuple(bodies), tuple(frames), gravity, base, base_name, visuals=tuple(visuals))
+    looks = tuple(_listed(name, "visuals", visuals, Visual))
+    return cls(name, tuple(bodies), tuple(frames), gravity, base, base_name, visuals=looks)
 
 
 def _listed(robot: str, what: str, items: Any, kind: type) -> list[Any]:
-    if isinstance(items, (kind, str)) or not isinstance(items, Iterable):
-        raise InputError(f"robot {robot!r}: {what} must be a list of lw.{kind.__name__}, got {items!r}")
+    if isinstance(items, (kind, str, np.ndarray)) or not isinstance(items, Iterable):
+        raise InputError(f"robot {robot!r}: {what} must be a list of lw.{kind.__name__}, got {shown(items)}")
     out = list(items)
     for x in out:
         if not isinstance(x, kind):
@@ -108,7 +114,8 @@ def chain(
     n: int,
     joint: str | JointKind = "revolute",
     seed: int | np.random.Generator | None = None,
-    cls: type[M] = Model,  # type: ignore[assignment]
+    *,
+    cls: type[M],
 ) -> M:
     """A serial chain of n links, link1 … linkn on joint1 … jointn, with a frame "tip" at its end.
 
@@ -127,7 +134,7 @@ def chain(
         joints, inertias = _regular_links(n, joint)
         tip = Frame("tip", names[-1], at=(LINK_LENGTH, 0, 0))
     else:
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         joints, inertias = _random_links(n, joint, rng)
         tip = Frame("tip", names[-1], at=_offsets(rng, 1)[0], rotation=_rotations(rng, 1)[0])
     parents = [None, *names[:-1]]
@@ -150,7 +157,7 @@ def _regular_cycle(joint: str | JointKind) -> list[JointKind]:
     """The joint kinds of a regular chain until they repeat."""
     if isinstance(joint, JointKind):
         return [joint]
-    names = _MIXED if joint == "mixed" else (_kind_name(joint, (*_REGULAR, "mixed")),)
+    names = _MIXED if isinstance(joint, str) and joint == "mixed" else (_kind_name(joint, (*_REGULAR, "mixed")),)
     axes = (("y", "z"), ("z", "y"))
     return [_REGULAR[name](*axes[i % 2]) for i, name in enumerate(names * 2)]
 
@@ -159,7 +166,7 @@ def _random_links(n: int, joint: str | JointKind, rng: np.random.Generator) -> t
     if isinstance(joint, JointKind):
         kinds = [joint] * n
     else:
-        names = _MIXED if joint == "mixed" else (_kind_name(joint, (*_REGULAR, "mixed")),)
+        names = _MIXED if isinstance(joint, str) and joint == "mixed" else (_kind_name(joint, (*_REGULAR, "mixed")),)
         kinds = [_RANDOM[names[i % len(names)]](rng) for i in range(n)]
     placements = zip(_offsets(rng, n), _rotations(rng, n))
     template = Joint(Fixed())
@@ -180,7 +187,8 @@ def random_tree(
     floating: bool = False,
     branching: float = 0.5,
     rotors: bool = False,
-    cls: type[M] = Model,  # type: ignore[assignment]
+    *,
+    cls: type[M],
 ) -> M:
     """A random tree of n bodies, body1 … bodyn, the same for the same seed.
 
@@ -192,10 +200,10 @@ def random_tree(
     Half of the joints have limits; a frame "frameᵢ" sits on about every third body and on the last.
     """
     n = _count(n, "n, the number of bodies,")
-    if not 0.0 <= branching <= 1.0:
+    if not 0.0 <= number(branching, "branching") <= 1.0:
         raise InputError(f"branching must be from 0 (a chain) to 1, got {branching}")
     allowed = _allowed_kinds(joints)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     names = [f"body{i + 1}" for i in range(n)]
     rows = zip(names, _inertias(rng, n), _offsets(rng, n), _rotations(rng, n))
     bodies, frames = [], []
@@ -339,9 +347,7 @@ def _copy(part: P, **changes: Any) -> P:
 
 
 def _count(n: Any, what: str) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise InputError(f"{what} must be a whole number from 1 on, got {n!r}")
-    return int(n)
+    return whole(n, what, least=1, most=MOST_BODIES)
 
 
 def _kind_name(name: Any, known: Iterable[str]) -> str:

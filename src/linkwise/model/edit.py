@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..arguments import mapping, names, shown, word
 from ..errors import InputError, ModelError
 from ..spatial import Transform
-from .inertia import Inertia, as_vector
+from .inertia import Inertia, as_array, as_vector
 from .joints.kinds import Fixed, Free
 from .model import Model
 from .parts import Body, Frame, Joint, make_pose
@@ -54,14 +55,16 @@ def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> 
     """
     if isinstance(joints, str):
         raise InputError(f"joints must be a list or a mapping of joint names, got the string {joints!r}")
-    whole = model.neutral() if q is None else np.asarray(q, dtype=float)
+    whole = model.neutral() if q is None else as_array(q, "q must be numbers")
     if whole.shape != (model.nq,):
         raise InputError(f"q must have {model.nq} numbers, got shape {whole.shape}")
-    values = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(joints)
+    values = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(names(joints, "joints"))
     locked: dict[int, np.ndarray] = {}
     for name, value in values.items():
         i = model.joint(name)
-        given = whole[model.q_slices[i]] if value is None else np.atleast_1d(np.asarray(value, dtype=float))
+        given = whole[model.q_slices[i]]
+        if value is not None:
+            given = np.atleast_1d(as_array(value, f"joint {name!r} is locked at numbers"))
         if given.shape != (model.joints[i].kind.nq,):
             raise InputError(f"joint {name!r} takes {model.joints[i].kind.nq} numbers, got shape {given.shape}")
         problem = model.joints[i].kind.error(given)
@@ -118,6 +121,9 @@ def weld(model: M, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = 
 
 def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0), rpy: Any = None) -> M:
     """The robot with another robot bolted on at a frame; ``prefix`` keeps names apart."""
+    if not isinstance(other, Model):
+        raise InputError(f"what is attached must be a robot, got {shown(other)}")
+    word(prefix, "prefix")
     index, pose = model.frame(to)
     carrier = None if index < 0 else model.bodies[index].name
     mount = pose.compose(make_pose(at, rpy, what="the attached robot"))
@@ -141,7 +147,7 @@ def float_base(model: M, joint_name: str = "root_joint") -> M:
     """The robot with the body that was bolted to the world moving freely."""
     if model.base.mass == 0 and not model.bodies:
         raise ModelError(f"robot {model.name!r} has no body that could float")
-    if joint_name in model.joint_index:
+    if word(joint_name, "joint_name") in model.joint_index:
         raise ModelError(f"robot {model.name!r} floats already, or has a joint {joint_name!r}: give another joint_name")
     base = Body(model.base_name, Joint(Free(), joint_name), model.base)
     bodies = (base, *(replace(b, parent=base.name) if b.parent is None else b for b in model.bodies))
@@ -155,7 +161,7 @@ def float_base(model: M, joint_name: str = "root_joint") -> M:
 def with_inertias(model: M, inertias: Mapping[str, Inertia]) -> M:
     """The robot with new inertias for some bodies, everything else shared."""
     bodies = list(model.bodies)
-    for name, inertia in inertias.items():
+    for name, inertia in mapping(inertias, "inertias").items():
         _refuse_no_inertia(inertia, f"the inertia of body {name!r}")
         inertia.check(f"the inertia tensor of body {name!r}")
         i = model.body(name)
@@ -174,7 +180,7 @@ def inertial_parameters(model: Model) -> np.ndarray:
 
 def with_inertial_parameters(model: M, parameters: Any) -> M:
     """The robot with the ten inertial parameters (bodies, 10) of every body replaced."""
-    p = np.asarray(parameters, dtype=float)
+    p = as_array(parameters, "inertial parameters must be numbers")
     if p.shape != (len(model.bodies), 10):
         raise InputError(f"parameters must have shape ({len(model.bodies)}, 10), got {p.shape}")
     inertias = {}

@@ -7,34 +7,48 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import ModelError
 from ..spatial import RigidInertia, Transform, skew
 from ..values import ByValue
 
+LARGEST = 1e100  # beyond this, products of a few numbers overflow
 
-def as_vector(value: Any, what: str, length: int = 3) -> np.ndarray:
-    """``value`` as ``length`` finite floats, or an error that names ``what``."""
+
+def as_array(value: Any, what: str) -> np.ndarray:
+    """``value`` as an array of real floats, or an error that says what ``what`` must be."""
     try:
-        out = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must be {length} numbers, got {value!r}") from None
+        given = np.asarray(value)
+        if given.dtype.kind in "fiubO":
+            return np.array(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ModelError(f"{what}, got {shown(value)}")
+
+
+def as_vector(value: Any, what: str, length: int = 3, *, most: float = LARGEST) -> np.ndarray:
+    """``value`` as ``length`` finite floats, or an error that names ``what``."""
+    out = as_array(value, f"{what} must be {length} numbers")
     if out.shape != (length,):
         raise ModelError(f"{what} must be {length} numbers, got an array of shape {out.shape}")
     if not np.isfinite(out).all():
         raise ModelError(f"{what} must be finite, got {out.tolist()}")
+    if np.abs(out).max() > most:
+        raise ModelError(f"{what} is too large to be meant, got {out.tolist()}; use SI units")
     out.setflags(write=False)
     return out
 
 
 def as_number(value: Any, what: str) -> float:
     """``value`` as a finite float, or an error that names ``what``."""
-    try:
-        out = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must be a number, got {value!r}") from None
+    out = as_array(value, f"{what} must be a number")
+    if out.shape != ():
+        raise ModelError(f"{what} must be a number, got {shown(value)}")
     if not np.isfinite(out):
         raise ModelError(f"{what} must be finite, got {out}")
-    return out
+    if abs(out) > LARGEST:
+        raise ModelError(f"{what} is too large to be meant, got {out}; use SI units")
+    return float(out)
 
 
 def triangle_excess(tensor: np.ndarray) -> float:
@@ -59,16 +73,15 @@ class Inertia(ByValue):
     tensor: Any = field(default_factory=lambda: np.zeros((3, 3)))
 
     def __post_init__(self) -> None:
-        try:
-            tensor = np.array(self.tensor, dtype=float)
-        except (TypeError, ValueError):
-            raise ModelError(f"an inertia tensor must hold numbers, got {self.tensor!r}") from None
+        tensor = as_array(self.tensor, "an inertia tensor must hold numbers")
         if tensor.shape == (3,):
             tensor = np.diag(tensor)
         if tensor.shape != (3, 3):
             raise ModelError(f"an inertia tensor is (3, 3) or three principal moments, got shape {tensor.shape}")
         if not np.isfinite(tensor).all():
             raise ModelError(f"the inertia tensor must be finite, got {tensor.tolist()}")
+        if np.abs(tensor).max() > LARGEST:
+            raise ModelError(f"the inertia tensor is too large to be meant, got {tensor.tolist()}; use SI units")
         if np.abs(tensor - tensor.T).max() > 1e-9 * np.abs(tensor).max():
             raise ModelError(f"the inertia tensor must be symmetric, got {tensor.tolist()}")
         tensor = 0.5 * (tensor + tensor.T)

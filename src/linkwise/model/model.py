@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..arguments import generator, shown, whole
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
@@ -18,6 +20,7 @@ from .joints.kinds import JointKind
 from .parts import WORLD, Body, Frame, Joint
 from .visuals import Visual
 
+MOST_NUMBERS = 10**8  # in a batch of random configurations
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 Self = TypeVar("Self", bound="Model")
@@ -32,6 +35,7 @@ class BodyConstants(ByValue):
     M: RigidInertia
     reflected: Any = None  # (nv, nv) reflected rotor inertia Γ, or None
     spin: Any = None  # (3,) gear · inertia · axis of a gyroscopic rotor, in the parent's axes, or None
+    load: Any = None  # (inertia [kg m²], mass [kg]) of the size that the joint carries, see :func:`_with_loads`
 
     def __post_init__(self) -> None:
         freeze((self.placement, self.M, self.reflected, self.spin))
@@ -41,7 +45,7 @@ class BodyConstants(ByValue):
             return None if x is None else x.astype(dtype)
 
         return BodyConstants(
-            self.placement.cast(dtype), self.kind, self.M.cast(dtype), down(self.reflected), down(self.spin)
+            self.placement.cast(dtype), self.kind, self.M.cast(dtype), down(self.reflected), down(self.spin), self.load
         )
 
 
@@ -149,8 +153,8 @@ class Model(ByValue):
         return _slices(j.kind.nv for j in self.joints)
 
     def path(self, body: int) -> list[int]:
-        """The bodies from the base out to ``body``, both included; empty for the world."""
-        return self.tree.path(body)
+        """The bodies from the base out to ``body``, both included; empty for the world (−1)."""
+        return self.tree.path(whole(body, "the index of a body", least=-1, most=len(self.bodies) - 1))
 
     @property
     def is_chain(self) -> bool:
@@ -181,7 +185,7 @@ class Model(ByValue):
                 raise UnknownNameError(f"frame {frame.name!r} sits on body {frame.body!r}, which {self._has('bodies')}")
             return -1, frame.pose
         if not isinstance(frame, str):
-            raise InputError(f"a frame is given by its name, got {frame!r}")
+            raise InputError(f"a frame is given by its name, got {shown(frame)}")
         if frame not in self._frame_table:
             raise UnknownNameError(f"no frame is named {frame!r}; robot {self.name!r} has {_some(self._frame_table)}")
         return self.frame(self._frame_table[frame])
@@ -192,8 +196,8 @@ class Model(ByValue):
             if not 0 <= name < len(self.bodies):
                 raise UnknownNameError(f"no body has number {name}; robot {self.name!r} has {len(self.bodies)} bodies")
             return int(name)
-        if name not in self.body_index:
-            raise UnknownNameError(f"no body is named {name!r}; robot {self.name!r} has {_some(self.body_index)}")
+        if not isinstance(name, str) or name not in self.body_index:
+            raise UnknownNameError(f"no body is named {shown(name)}; robot {self.name!r} has {_some(self.body_index)}")
         return self.body_index[name]
 
     @cached_property
@@ -202,8 +206,9 @@ class Model(ByValue):
 
     def joint(self, name: str) -> int:
         """The index of a joint (and of the body it moves) given by name."""
-        if name not in self.joint_index:
-            raise UnknownNameError(f"no joint is named {name!r}; robot {self.name!r} has {_some(self.joint_index)}")
+        if not isinstance(name, str) or name not in self.joint_index:
+            known = _some(self.joint_index)
+            raise UnknownNameError(f"no joint is named {shown(name)}; robot {self.name!r} has {known}")
         return self.joint_index[name]
 
     def _has(self, what: str) -> str:
@@ -268,9 +273,12 @@ class Model(ByValue):
         self, rng: np.random.Generator | int | None = None, batch: int | tuple[int, ...] = ()
     ) -> np.ndarray:
         """Random configurations (*batch, nq), within joint limits; ``rng`` is a seed or a generator."""
-        rng = np.random.default_rng(rng)
-        shape = (batch,) if isinstance(batch, (int, np.integer)) else tuple(batch)
-        flat = [self._random_one(rng) for _ in range(int(np.prod(shape)))]
+        rng = generator(rng, "rng")
+        shape = tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
+        shape = tuple(whole(n, "a batch dimension") for n in shape)
+        if prod(shape) * self.nq > MOST_NUMBERS:
+            raise InputError(f"a batch {shape} of robot {self.name!r} has more than {MOST_NUMBERS:.0e} numbers")
+        flat = [self._random_one(rng) for _ in range(prod(shape))]
         return np.array(flat).reshape((*shape, self.nq))
 
     def _random_one(self, rng: np.random.Generator) -> np.ndarray:
@@ -291,7 +299,9 @@ class Model(ByValue):
 
     @cached_property
     def _constants(self) -> tuple[BodyConstants, ...]:
-        return tuple(_body_constants(b) for b in self.bodies) if self.numbers is None else self.numbers
+        if self.numbers is not None:
+            return self.numbers
+        return _with_loads(self.tree, [_body_constants(b) for b in self.bodies])
 
     @cached_property
     def _constants32(self) -> tuple[BodyConstants, ...]:
@@ -305,7 +315,10 @@ class Model(ByValue):
         ``gravity`` (3,) [m/s²], and ``bodies`` that stand in for its own, are unchecked too. Such a model cannot be
         edited further: its bodies no longer say what it is.
         """
-        changed = {"numbers": tuple(constants), "bodies": self.bodies if bodies is None else tuple(bodies)}
+        numbers = _parts(constants, BodyConstants, "constants")
+        if any(c.load is None for c in numbers):
+            numbers = _with_loads(self.tree, numbers)
+        changed = {"numbers": numbers, "bodies": self.bodies if bodies is None else _parts(bodies, Body, "bodies")}
         if len(changed["numbers"]) != len(changed["bodies"]):
             raise InputError(
                 f"robot {self.name!r} has {len(changed['bodies'])} bodies, got constants of {len(changed['numbers'])}"
@@ -318,7 +331,7 @@ class Model(ByValue):
 
     def constants(self, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:
         """The numbers of every body, in the precision of the inputs they will meet."""
-        return self._constants32 if dtype == np.float32 else self._constants
+        return self._constants32 if _is_float32(dtype) else self._constants
 
     @cached_property
     def fingerprint(self) -> str | None:
@@ -340,6 +353,38 @@ def _body_constants(body: Body) -> BodyConstants:
     if rotor is not None and rotor.axis is not None:
         spin = rotor.gear_ratio * rotor.inertia * rotor.axis
     return BodyConstants(joint.placement, joint.kind, body.inertia.spatial(), reflected, spin)
+
+
+def _with_loads(tree: Tree, constants: Sequence[BodyConstants]) -> tuple[BodyConstants, ...]:
+    """The constants with the size of what each joint carries, its own body included: the mass of all bodies outboard,
+    and what its moment of inertia may be, Σ tr J + m|l|² over them, with m the mass that hangs on an offset l.
+
+    An inertia that is a rounding of that is none (:mod:`..singularity`).
+    """
+
+    def step(gathered: Any, c: BodyConstants) -> Any:
+        inertia, mass = gathered[0] + c.M.J[0, 0] + c.M.J[1, 1] + c.M.J[2, 2], gathered[1] + c.M.m[()]
+        l = c.placement.l
+        return (inertia + mass * (l[0] * l[0] + l[1] * l[1] + l[2] * l[2]), mass), (inertia, mass)
+
+    loads = tree.inward(step, (0.0, 0.0), constants)
+    return tuple(replace(c, load=load) for c, load in zip(constants, loads))
+
+
+def _is_float32(dtype: Any) -> bool:
+    try:
+        return bool(np.dtype(dtype) == np.float32)
+    except TypeError:
+        raise InputError(f"dtype must be one of NumPy's, got {shown(dtype)}") from None
+
+
+def _parts(given: Any, kind: type, what: str) -> tuple[Any, ...]:
+    if not isinstance(given, Iterable) or isinstance(given, np.ndarray):
+        raise InputError(f"{what} must be a list, got {shown(given)}")
+    parts = tuple(given)
+    if not all(isinstance(x, kind) for x in parts):
+        raise InputError(f"{what} must be a list of {kind.__name__}, got {shown(parts)}")
+    return parts
 
 
 def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:

@@ -36,15 +36,27 @@ _Z = np.array([0.0, 0.0, 1.0])
 
 @dataclass(frozen=True, eq=False)
 class Hinge(Revolute):
-    """A revolute joint whose angle counts from ``offset`` [rad]."""
+    """A revolute joint whose angle counts from another one, of which ``cosine`` and ``sine`` are given.
 
-    offset: float = 0.0
+    The two angles are not added: where q is large, that would round the other one's digits off.
+    """
+
+    cosine: float = 1.0
+    sine: float = 0.0
 
     def transform(self, q: Array) -> Transform:
-        angle = q[..., 0] + self.offset
-        c, s = arrays.cos(angle), arrays.sin(angle)
+        turned, across = arrays.cos(q[..., 0]), arrays.sin(q[..., 0])
+        c, s = turned * self.cosine - across * self.sine, across * self.cosine + turned * self.sine
         R = arrays.matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         return Transform(R, np.zeros(3), turn_about(_Z, c, s))
+
+
+def _name(kind: JointKind) -> str:
+    """The name of a kind of linkwise's own; empty for a user's class, which may move otherwise than the class it is of.
+
+    Its frames and inertias stay as they are.
+    """
+    return kind.kind if type(kind).__module__.partition(".")[0] == __name__.partition(".")[0] else ""
 
 
 def normal_form(model: M, slide: bool = True) -> tuple[M, list[Transform]]:
@@ -66,7 +78,7 @@ def _reframed(model: M, moved: list[Transform]) -> tuple[M, list[Transform]]:
         placed = outer.inverse().compose(c.placement).compose(own)
         lengths = [np.abs(x.l).max() for x in (outer, c.placement, own)]
         constants.append(_joined(placed, replace(c, M=inertia, spin=spin), max(lengths)))
-    if all(p >= 0 or c.kind.kind in _AXIAL for p, c in zip(model.parents, constants)):
+    if all(p >= 0 or _name(c.kind) in _AXIAL for p, c in zip(model.parents, constants)):
         constants = [_at_origin(c) if p < 0 else c for c, p in zip(constants, model.parents)]
     gravity = _clean(world.R.T @ np.asarray(model.gravity))
     return model.with_constants(_regrouped(model.parents, constants), gravity), moved
@@ -80,9 +92,9 @@ def _frames(model: Model, slide: bool) -> list[Transform]:
     constants = model.constants()
     out: list[Transform] = []
     for k, (c, p) in enumerate(zip(constants, model.parents)):
-        if c.kind.kind == "fixed" and p >= 0:
+        if _name(c.kind) == "fixed" and p >= 0:
             out.append(c.placement.inverse().compose(out[p]))  # one with the parent
-        elif c.kind.kind not in _AXIAL:
+        elif _name(c.kind) not in _AXIAL:
             out.append(Transform.identity())
         else:
             axis = c.kind.axis  # type: ignore[attr-defined]
@@ -97,7 +109,7 @@ def _first_normal(axis: np.ndarray, model: Model, k: int, constants: Any) -> np.
     """The new x axis: along the common normal with the first child's axis, or towards the centre of mass."""
     for child in model.children[k]:
         c = constants[child]
-        if c.kind.kind in _AXIAL:
+        if _name(c.kind) in _AXIAL:
             normal = np.cross(axis, c.placement.R @ c.kind.axis)
             if np.linalg.norm(normal) > _PARALLEL:
                 return _unit(normal)
@@ -117,7 +129,7 @@ def _across(axis: np.ndarray, x: np.ndarray) -> np.ndarray:
 def _slide(c: BodyConstants, axis: np.ndarray, parent: Any) -> float:
     """How far along its axis the new origin lies: at the foot of the normal from the parent's axis."""
     d, point = c.placement.R @ axis, c.placement.l
-    if parent is None or parent[1].kind.kind not in _AXIAL:
+    if parent is None or _name(parent[1].kind) not in _AXIAL:
         i = int(np.abs(d).argmax())  # no axis to stay close to: make the offset's entry along d zero
         return float(-point[i] / d[i])
     own, line = parent[0].R[:, 2], point - parent[0].l
@@ -132,7 +144,7 @@ def _slide(c: BodyConstants, axis: np.ndarray, parent: Any) -> float:
 
 def _world(model: Model, moved: list[Transform]) -> Transform:
     """The new world frame in the old one: on the first joint of a fixed base, so that it is not turned."""
-    if not model.bodies or model.constants()[0].kind.kind not in _AXIAL:
+    if not model.bodies or _name(model.constants()[0].kind) not in _AXIAL:
         return Transform.identity()
     return Transform(model.constants()[0].placement.compose(moved[0]).R, np.zeros(3))
 
@@ -148,13 +160,13 @@ def _joined(placed: Transform, c: BodyConstants, size: float) -> BodyConstants:
     ``size`` is that of the lengths the pose was made from, to rounding of which its offset is known.
     """
     l = _clean(placed.l, size)
-    if c.kind.kind not in _AXIAL:
+    if _name(c.kind) not in _AXIAL:
         return replace(c, placement=Transform(_clean(placed.R), l))
     first, middle, last = _zxz(placed.R)
     kind: JointKind
     if isinstance(c.kind, Revolute):
         right = last in _RIGHT
-        kind = Revolute("z") if right else Hinge("z", float(np.arctan2(last[1], last[0])))
+        kind = Revolute("z") if right else Hinge("z", *last)
         last = last if right else (1.0, 0.0)
     elif isinstance(c.kind, Helical):
         kind = Helical("z", c.kind.pitch)
@@ -178,7 +190,7 @@ def _zxz(R: np.ndarray) -> tuple[tuple[float, float], ...]:
     """
     across = float(np.hypot(R[0, 2], R[1, 2]))
     first = (1.0, 0.0)
-    if across > 1e-12:
+    if across > 8 * _ROUNDING:
         first = _angle(-float(R[1, 2]), float(R[0, 2]), 8 * _ROUNDING / across)
     left = np.asarray(Turn(2, *first).T @ R, dtype=float)
     middle = _angle(float(left[2, 2]), -float(left[1, 2]))
@@ -216,9 +228,9 @@ def _regrouped(parents: tuple[int, ...], constants: list[BodyConstants]) -> list
 
 def _unfelt(c: BodyConstants) -> RigidInertia | None:
     """The part δ of M that the joint neither feels (δH* = 0) nor changes."""
-    M, kind = c.M, c.kind.kind
+    M, kind = c.M, _name(c.kind)
     none, flat = np.zeros(3), np.zeros((3, 3))
-    if isinstance(c.kind, Revolute):
+    if kind in ("revolute", "hinge"):
         return RigidInertia(M.m, np.array([0.0, 0.0, M.h[2]]), np.diag([M.J[1, 1], M.J[1, 1], 0.0]))
     if kind == "prismatic":
         return RigidInertia(np.asarray(0.0), none, M.J)

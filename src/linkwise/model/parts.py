@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import ModelError
 from ..spatial import Transform, rotation_from_rpy
 from ..values import ByValue, fixed
-from .inertia import Inertia, as_number, as_vector
+from .inertia import Inertia, as_array, as_number, as_vector
 from .joints.kinds import JointKind, unit_axis
 
 WORLD = "world"
@@ -25,13 +26,10 @@ def make_pose(at: Any = (0.0, 0.0, 0.0), rpy: Any = None, rotation: Any = None, 
         R = np.eye(3) if rpy is None else rotation_from_rpy(as_vector(rpy, f"the rpy angles of {what}"))
         R[np.abs(R) < 1e-15] = 0.0  # cos(π/2) is 6e-17 in floats: quarter turns should have true zeros
     else:
-        try:
-            R = np.array(rotation, dtype=float)
-        except (TypeError, ValueError):
-            raise ModelError(f"the rotation of {what} must be a 3×3 matrix of numbers, got {rotation!r}") from None
+        R = as_array(rotation, f"the rotation of {what} must be a 3×3 matrix of numbers")
         if R.shape != (3, 3) or not np.isfinite(R).all():
             raise ModelError(f"the rotation of {what} must be a finite 3×3 matrix")
-        if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+        if np.abs(R).max() > 2.0 or np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
             raise ModelError(f"the rotation of {what} is not a rotation matrix (R R* ≠ I or det R < 0)")
     return Transform(fixed(R), offset)
 
@@ -147,18 +145,21 @@ class Joint(ByValue):
     placement: Transform = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ModelError(f"the name of a joint must be a text, got {shown(self.name)}")
         what = f"joint {self.name!r}" if self.name else "a joint"
         if not isinstance(self.kind, JointKind):
             raise ModelError(f"{what} needs a joint kind such as lw.Revolute('z'), got {self.kind!r}")
         set_pose(self, "placement", what)
+        for label, kind, none in (("limits", Limits, False), ("rotor", Rotor, True), ("mimic", Mimic, True)):
+            given = getattr(self, label)
+            if not (isinstance(given, kind) or (none and given is None)):
+                raise ModelError(f"{what}: {label} must be an lw.{kind.__name__}, got {shown(given)}")
         if self.rotor is not None and self.rotor.axis is not None and self.kind.nv != 1:
             raise ModelError(f"{what}: a rotor with an axis needs a joint of one degree of freedom")
         for label in ("damping", "friction"):
             object.__setattr__(self, label, _kept(getattr(self, label)))
-            try:
-                value = np.asarray(getattr(self, label), dtype=float)
-            except (TypeError, ValueError):
-                raise ModelError(f"{what}: {label} must be a number, got {getattr(self, label)!r}") from None
+            value = as_array(getattr(self, label), f"{what}: {label} must be a number")
             if value.ndim > 1 or (value.ndim == 1 and value.shape != (self.kind.nv,)):
                 raise ModelError(f"{what}: {label} must be one number or {self.kind.nv}, got shape {value.shape}")
             if not np.isfinite(value).all() or (value < 0).any():

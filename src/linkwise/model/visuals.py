@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ModelError
 from ..spatial import Transform
 from ..values import ByValue, fixed
-from .inertia import as_number, as_vector
+from .inertia import as_array, as_number, as_vector
 from .parts import set_pose
 
 
@@ -86,7 +86,9 @@ class Surface(Shape):
     faces: Any
 
     def __post_init__(self) -> None:
-        vertices, faces = np.array(self.vertices, dtype=float), np.array(self.faces)
+        vertices = as_array(self.vertices, "the vertices of a surface are numbers")
+        as_array(self.faces, "the faces of a surface are whole numbers")
+        faces = np.array(self.faces)
         if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.isfinite(vertices).all():
             raise ModelError(f"the vertices of a surface are finite numbers (n, 3), got shape {vertices.shape}")
         if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu" or not len(faces):

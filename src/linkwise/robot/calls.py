@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import shown
 from ..arrays import Array
 from ..errors import InputError, UnknownNameError
 from ..model.model import Model
+from .code_store import HasCode
 
 
 def choose(methods: Mapping[str, Any], name: str, what: str) -> Any:
     """The method of this name, or an error that lists those there are."""
-    if name not in methods:
-        raise UnknownNameError(f"no {what} is named {name!r}; choose from {', '.join(methods)}")
+    if not isinstance(name, str) or name not in methods:
+        raise UnknownNameError(f"no {what} is named {shown(name)}; choose from {', '.join(methods)}")
     return methods[name]
 
 
@@ -31,8 +33,8 @@ def as_frames(frame: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calls(Model):
-    """A model with the ways its methods call algorithms."""
+class Calls(HasCode, Model):
+    """A model with the ways its methods call algorithms, and with a store of the machine code of those calls."""
 
     def _pair(self, x: Array, y: Array, nx: str, ny: str) -> tuple[Array, Array, tuple[int, ...]]:
         batch, (x, y) = inputs.together(self, **{nx: x, ny: y})

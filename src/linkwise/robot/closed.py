@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import arrays, inputs
+from .. import inputs
 from ..arrays import Array
 from ..dynamics import operational
 from ..dynamics.closed import cut, projection
@@ -60,22 +60,22 @@ class ClosedRobot(Robot):
 
     # --- closing --------------------------------------------------------------------------------------
 
-    @compiled("q")
+    @compiled(q="nq")
     def loop_error(self, q: Any) -> Array:
         """How far the loops are from closing, (..., m) [rad, m]: the motions they stop, loop by loop."""
         return self._call(lambda m, q: cut.error(m, q, self.loops), 1, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def loop_velocity(self, q: Any, v: Any) -> Array:
         """G v, (..., m) [rad/s, m/s]: how fast the loops come apart."""
         return self._call(lambda m, q, v: cut.velocity(m, q, v, self.loops), 1, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq")
     def loop_jacobian(self, q: Any) -> Array:
         """G, (..., m, nv): the loops come apart at the rates G v."""
         return self._call(lambda m, q: cut.jacobian(m, q, self.loops), 2, q)
 
-    @compiled("q")
+    @compiled(q="nq")
     def loop_projector(self, q: Any) -> Array:
         """N = I − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G, (..., nv, nv): N v is the closed velocity nearest to v in kinetic energy."""
         return self._call(lambda m, q: cut.projector(m, q, self.loops), 2, q)
@@ -104,7 +104,7 @@ class ClosedRobot(Robot):
         found = projection.closed_configuration(self, flat, self.loops, kept, lambda q, dv: step(q, dv, target="numpy"))
         return found.reshape(q.shape).astype(q.dtype)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def closed_velocity(self, q: Any, v: Any) -> Array:
         """The closed velocity (..., nv) nearest to v (..., nv) in kinetic energy: v − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G v."""
 
@@ -113,7 +113,7 @@ class ClosedRobot(Robot):
 
         return self._call(run, 1, q, v=v)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def velocity_after_closing(self, q: Any, v: Any, *, restitution: float = 0.0) -> Array:
         """v⁺, (..., nv), when all loops close at once at the velocity v: G v⁺ = −e G v, e the ``restitution``."""
 
@@ -124,7 +124,7 @@ class ClosedRobot(Robot):
 
     # --- dynamics ------------------------------------------------------------------------------------
 
-    @compiled("q", "v", "tau", "external")
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
     def forward_dynamics(
         self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
     ) -> Array:
@@ -139,7 +139,7 @@ class ClosedRobot(Robot):
 
         return self._with_forces(run, 1, external, q, v=v, tau=tau)
 
-    @compiled("q", "v", "tau", "external")
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
     def loop_forces(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
         """What every loop does to its frame b, (..., loops, 6) [N m, N], in frame a's axes at frame a's origin.
 
@@ -152,31 +152,30 @@ class ClosedRobot(Robot):
 
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
-    @compiled("q")
+    @compiled(q="nq")
     def mass_matrix_inverse(self, q: Any) -> Array:
         """𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces."""
         return self._call(lambda m, q: cut.mass_inverse(m, q, self.loops), 2, q)
 
-    @compiled("q", "tau")
+    @compiled(q="nq", tau="nv")
     def mass_solve(self, q: Any, tau: Any) -> Array:
         """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed."""
         return self._call(lambda m, q, tau: cut.mass_solve(m, q, tau, self.loops), 1, q, tau=tau)
 
     # --- operational space ---------------------------------------------------------------------------
 
-    @compiled("q")
+    @compiled(q="nq")
     def operational_compliance(self, q: Any, frame: Any) -> Array:
         """Λ⁻¹, (..., 6e, 6e), world axes: how the closed robot yields at one frame or several."""
         return self._call(lambda m, q: cut.compliance(m, q, as_frames(frame), self.loops), 2, q)
 
-    @compiled("q")
+    @compiled(q="nq")
     def operational_inertia(self, q: Any, frame: Any) -> Array:
         """Λ of the closed robot, (..., 6e, 6e), world axes; an error where it does not exist."""
 
         def run(m: Model, q: Array) -> Array:
             inverse = cut.compliance(m, q, as_frames(frame), self.loops)
-            operational.refuse_singular(m, inverse, as_frames(frame))
-            return arrays.inverse_spd(inverse)
+            return operational.inverse_compliance(m, inverse, as_frames(frame))
 
         return self._call(run, 2, q)
 

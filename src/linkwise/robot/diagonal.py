@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
+from ..arguments import flag, number
 from ..arrays import Array
 from ..dynamics.diagonal import articulated_rates, curvature
 from ..dynamics.diagonal import as_printed as diagonal_printed
 from ..dynamics.diagonal import coordinates as diagonal
 from ..dynamics.diagonal import mass_sensitivity as sensitivity
 from ..errors import InputError
-from ..simulation import diagonal_motion
 from .calls import Calls, choose
-from .dispatch import compiled, default_target
+from .dispatch import compiled, on_numpy
 
 DIAGONAL_CORIOLIS_METHODS = {
     "general": diagonal.coriolis,
@@ -33,27 +33,27 @@ class Diagonalized(Calls):
 
     # --- diagonalised dynamics ---------------------------------------------------------------------
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv", joint_space=True)
     def total_rates(self, q: Any, v: Any, *, normalized: bool = True) -> Array:
         """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""
-        return self._call(diagonal.total_rates, 1, q, normalized, v=v)
+        return self._call(diagonal.total_rates, 1, q, flag(normalized, "normalized"), v=v)
 
-    @compiled("q", "nu")
+    @compiled(q="nq", nu="nv", joint_space=True)
     def joint_rates(self, q: Any, nu: Any, *, normalized: bool = True) -> Array:
         """v = ℓ*ν, (..., nv) [rad/s, m/s]: joint rates from total rates ν, or from ξ (DD Table 2)."""
-        return self._call(diagonal.joint_rates, 1, q, normalized, nu=nu)
+        return self._call(diagonal.joint_rates, 1, q, flag(normalized, "normalized"), nu=nu)
 
-    @compiled("q", "tau")
+    @compiled(q="nq", tau="nv", joint_space=True)
     def working_forces(self, q: Any, tau: Any, *, normalized: bool = True) -> Array:
         """ε = ℓτ, (..., nv) [√J/s]: the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
-        return self._call(diagonal.working_forces, 1, q, normalized, tau=tau)
+        return self._call(diagonal.working_forces, 1, q, flag(normalized, "normalized"), tau=tau)
 
-    @compiled("q", "eps")
+    @compiled(q="nq", eps="nv", joint_space=True)
     def joint_forces(self, q: Any, eps: Any, *, normalized: bool = True) -> Array:
         """τ = mε, (..., nv) [N m, N]: joint forces from working forces ε, or from κ (DD Table 3)."""
-        return self._call(diagonal.joint_forces, 1, q, normalized, eps=eps)
+        return self._call(diagonal.joint_forces, 1, q, flag(normalized, "normalized"), eps=eps)
 
-    @compiled("q", "nu")
+    @compiled(q="nq", nu="nv", joint_space=True)
     def diagonal_coriolis(self, q: Any, nu: Any, *, method: str = "general", normalized: bool = True) -> Array:
         """C(θ, ν), (..., nv), of ν̇ + C = ε: it does no work, ν*C = 0; or C(θ, ξ) of Dξ̇ + C = κ.
 
@@ -61,9 +61,9 @@ class Diagonalized(Calls):
         Lemma 7.3) and "recursive" (DD Algorithm 7.1, (7.10)).
         """
         run = choose(DIAGONAL_CORIOLIS_METHODS, method, "method for the diagonal Coriolis term")
-        return self._call(run, 1, q, normalized, nu=nu)
+        return self._call(run, 1, q, flag(normalized, "normalized"), nu=nu)
 
-    @compiled("q", "nu", "tau", "external")
+    @compiled(q="nq", nu="nv", tau="nv", external=("bodies", 6), joint_space=True)
     def diagonal_dynamics(
         self, q: Any, nu: Any, tau: Any, *, external: Any = None, method: str = "general", normalized: bool = True
     ) -> tuple[Array, Array]:
@@ -77,38 +77,40 @@ class Diagonalized(Calls):
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("nu", nu), ("tau", tau))}
         batch, values, f = self._joined_with(f, checked)
-        v, rate = run(self, *values, normalized, f)
+        v, rate = run(self, *values, flag(normalized, "normalized"), f)
         return inputs.fit(v, batch, 1), inputs.fit(rate, batch, 1)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True)
     def mass_factor(self, q: Any) -> Array:
         """m = (I + HφK)D^{1/2}, (..., nv, nv), with 𝓜 = m m*; D^{1/2} is the Cholesky factor (DD (5.1))."""
         return self._call(articulated_rates.mass_factor, 2, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv", joint_space=True)
     def mass_factor_rate(self, q: Any, v: Any) -> Array:
         """ṁ, (..., nv, nv), while the robot moves with v (DD Identity 6.1)."""
         return self._call(articulated_rates.mass_factor_rate, 2, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq")
     def articulated_inertias(self, q: Any) -> Array:
         """P(k), (..., bodies, 6, 6): the inertia of each body with the joints outboard free (DD Algorithm 4.1)."""
         return self._call(articulated_rates.articulated_inertias, 3, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def articulated_inertia_rates(self, q: Any, v: Any) -> Array:
         """P°(k), (..., bodies, 6, 6): the rate of P(k) in body k's own axes (DD Algorithm 6.1)."""
         return self._call(articulated_rates.articulated_inertia_rates, 3, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True)
     def mass_matrix_sensitivity(self, q: Any) -> Array:
         """∂𝓜/∂θ_i, (..., nv, nv, nv), i first: along each direction of the velocity (DD Identity 6.3)."""
         return self._call(sensitivity.mass_matrix_sensitivity, 3, q)
 
+    @on_numpy
     def curvature(self, q: Any) -> Array:
         """R_hijk, (..., nv, nv, nv, nv): the Riemann symbols of the mass metric, in the directions of v (DD (2.5))."""
         return self._call(curvature.curvature, 4, q)
 
+    @on_numpy
     def is_diagonalizable(self, q: Any = None, *, tolerance: float = 1e-8) -> bool:
         """Whether coordinates exist in which 𝓜 is the unit matrix everywhere (DD Lemma 2.2).
 
@@ -118,25 +120,4 @@ class Diagonalized(Calls):
         q = self.random_configuration(0, (5,)) if q is None else inputs.configuration(self, q)
         if not np.isfinite(q).all():
             raise InputError("q has entries that are not finite: there is no curvature to look at")
-        return curvature.is_flat(self, q, tolerance)
-
-    def diagonal_motion(
-        self,
-        q: Any,
-        v: Any,
-        step: float,
-        steps: int,
-        force: diagonal_motion.Force = None,
-        coordinates: str = "total",
-        method: str = "runge_kutta_4",
-    ) -> diagonal_motion.Motion:
-        """The motion from (q, v) in ``steps`` steps of ``step`` [s], with total rates ν for joint rates (DD §8).
-
-        ``coordinates``: "total" (q, ν), "unnormalized" (q, ξ) or "joint" (q, v). ``force(t, q, v)`` gives joint forces
-        (..., nv), without it there are none. ``method``: "semi_implicit_euler", "midpoint", "runge_kutta_4",
-        "rotation_midpoint" or, as printed in Algorithm 8.1, "two_sweep". Steps run as machine code. Of the result,
-        ``.t`` (steps + 1,), ``.q``, ``.v`` and ``.w`` (the rates of these coordinates), each (steps + 1, ..., n).
-        """
-        robot: Any = self  # of which this class is a part
-        chosen = diagonal_motion.rate_coordinates(robot, coordinates, compiled=default_target() == "cpu")
-        return diagonal_motion.motion(robot, q, v, step, steps, force, chosen, method)
+        return curvature.is_flat(self, q, number(tolerance, "tolerance", least=0.0))

@@ -1,9 +1,13 @@
 """Catalogue methods run as machine code by default.
 
-A method marked ``@compiled("q", "v", …)`` is traced and compiled for its robot when it is first called with NumPy
+A method marked ``@compiled(q="nq", v="nv", …)`` is traced and compiled for its robot when it is first called with NumPy
 arrays; ``target="numpy"`` runs it as it stands, and so do arguments that are not plain numbers (JAX arrays,
 symbols, complex steps). ``LINKWISE_TARGET=numpy`` makes that the default. Inputs are checked as the method itself
 checks them; a result that is not sound (a singular mass matrix) is computed again on NumPy, which says why.
+
+The methods are ordinary Python functions before and after their first call. Their code is in the robot's
+:class:`CodeStore`, where a call with arrays alone finds the C function that takes one state: some 0.1 µs of Python
+before it. (A C function put on the robot itself would save that, and hide the method's signature, help and pickle.)
 """
 
 from __future__ import annotations
@@ -11,49 +15,93 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import inputs
-from ..errors import InputError, UntraceableError
+from ..arguments import shown
+from ..codegen.facts import Facts
+from ..errors import InputError, SingularError, UntraceableError
+from ..symbols.creation import by_plain_arrays
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
 
 
-def compiled(*array_names: str) -> Callable[[Any], Any]:
-    """Mark a method of Robot whose arguments of these names are arrays; its others are fixed when it is compiled."""
+def compiled(
+    *,
+    joint_space: bool = False,
+    rolls: bool | tuple[str, ...] = False,
+    per_pair: int = 0,
+    **arrays: str | int | tuple[str | int, ...],
+) -> Callable[[Any], Any]:
+    """Mark a method of Robot that runs as machine code, and say what the compiler must know of it.
+
+    ``arrays`` names its array arguments in order, with the shape of each for one state: a number, the name of one of
+    the robot's ("nq", "nv", "bodies"), or a tuple of these. Its other arguments are fixed when it is compiled.
+    ``joint_space`` says that results are in joint space alone, the same for any frames on the bodies. ``rolls`` says
+    that it is sweeps and walks and nothing besides, so that large robots may keep their loops; for a method with
+    variants, in which of them (their names, the default being one). ``per_pair`` is, for a matrix, about how many
+    operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other.
+    """
+    shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
+    variants = (None, *rolls) if isinstance(rolls, tuple) else (None,) if rolls else ()
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(method)
         names = tuple(signature.parameters)[1:]
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
-        needed = tuple(n for n in array_names if signature.parameters[n].default is inspect.Parameter.empty)
+        known = frozenset(names)
+        optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
+        facts = Facts(shapes, optional, joint_space, variants, per_pair)
+        needed = frozenset(facts.needed)
 
         @functools.wraps(method)
-        def call(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
-            if (target or default_target()) == "numpy":
-                return method(self, *args, **named)
-            if target not in (None, "cpu"):
-                raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; robot.compile has others')
+        def call(self: Any, *args: Any, **named: Any) -> Any:
+            if named:
+                return checked(self, *args, **named)
+            try:
+                quick = self._code.quick[method]
+            except KeyError:  # not compiled yet
+                return checked(self, *args)
+            return quick(*args)
+
+        def checked(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
+            if _chosen(target) == "numpy":
+                return by_plain_arrays(method, self, *args, **named)
             given = dict(zip(positional, args)) | named
-            proper = len(given) == len(args) + len(named) and given.keys() <= set(names)
-            found = _arrays(given, array_names) if proper else None
-            if found is None or not found.keys() >= set(needed):
-                return method(self, *args, **named)
-            run = _runner(self, method, given, found, call)
+            proper = len(given) == len(args) + len(named) and given.keys() <= known
+            found = _arrays(given, shapes) if proper else None
+            if found is None or not found.keys() >= needed:
+                return by_plain_arrays(method, self, *args, **named)
+            run = _runner(self, method, given, found, call, checked)
             return method(self, *args, **named) if run is None else run(*found.values())
 
         extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
         kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         call.__signature__ = signature.replace(parameters=[*kept, extra])  # type: ignore[attr-defined]
-        call.array_names = array_names  # type: ignore[attr-defined]
+        call.facts = facts  # type: ignore[attr-defined]
         call.plain = method  # type: ignore[attr-defined]
         return call
 
     return decorate
+
+
+def on_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a method of Robot that NumPy alone runs: it takes ``target=`` as the others do, and refuses any other."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
+        if target not in (None, "numpy"):
+            raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {target!r}')
+        return method(self, *args, **named)
+
+    extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
+    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), extra])  # type: ignore[attr-defined]
+    return call
 
 
 def default_target() -> str:
@@ -64,7 +112,15 @@ def default_target() -> str:
     return chosen
 
 
-def _arrays(given: dict[str, Any], array_names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
+def _chosen(target: Any) -> str:
+    if target is None:
+        return default_target()
+    if not isinstance(target, str) or target not in TARGETS:
+        raise InputError(f'target is "cpu" or "numpy" here, got {shown(target)}; robot.compile has others')
+    return target
+
+
+def _arrays(given: dict[str, Any], array_names: Iterable[str]) -> dict[str, np.ndarray] | None:
     """The array arguments as NumPy arrays of real numbers; None where one is something else."""
     out = {}
     for name in array_names:
@@ -82,48 +138,42 @@ def _arrays(given: dict[str, Any], array_names: tuple[str, ...]) -> dict[str, np
     return out
 
 
-def _checked(robot: Any, found: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The arrays in one precision, checked as the methods check them; external forces as rows of numbers."""
-    checks = {}
-    for name, x in found.items():
-        if name == "q":
-            checks[name] = inputs.configuration(robot, x)
-        elif name == "external":
-            forces = inputs.forces(robot, x)
-            checks[name] = forces.reshape((*forces.shape[:-2], forces.shape[-2] * 6))  # type: ignore[union-attr]
-        else:
-            checks[name] = inputs.vector(x, inputs.length(robot, name), name, robot)
+def _checked(robot: Any, found: dict[str, np.ndarray], facts: Facts) -> list[np.ndarray]:
+    """The arrays in one precision, checked as the methods check them; those of several axes as rows of numbers."""
+    checks = {name: inputs.shaped(robot, x, facts.arrays[name], name) for name, x in found.items()}
     return inputs.together(robot, **checks)[1]
 
 
-def _runner(robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any) -> Any:
+def _runner(
+    robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any, checked: Callable[..., Any]
+) -> Any:
     """What runs this method with these fixed arguments, made when first asked for; None where NumPy must do."""
-    fixed = {k: _hashable(v) for k, v in given.items() if k not in call.array_names}
-    key = (method.__name__, *found, *fixed.items())
-    runners = robot.__dict__.setdefault("_runners", {})
+    facts: Facts = call.facts
+    fixed = {k: _hashable(v) for k, v in given.items() if k not in facts.arrays}
+    key = (method, *found, *fixed.items())
     try:
-        run = runners.get(key, _NOT_YET)
+        run = robot._code.get(key, _NOT_YET)
     except TypeError:  # an argument that cannot be a key
         return None
     if run is _NOT_YET:
-        kernel = _compiled(robot, method, tuple(found), fixed)
-        run = runners[key] = None if kernel is None else _checking(robot, kernel, method, tuple(found), fixed)
-        own = getattr(type(robot), method.__name__, None) is call  # not where a subclass has its own
-        if kernel is not None and own and not fixed and kernel.signature.single:
-            # From now on the robot's own attribute is the quick entry; what it cannot do comes here again.
-            robot.__dict__[method.__name__] = kernel.quick_before(call.__get__(robot))
+        kernel = _compiled(robot, call, tuple(found), fixed)
+        run = None if kernel is None else _checking(robot, kernel, call, tuple(found), fixed)
+        robot._code.keep(key, run)
+        if kernel is not None and not fixed and tuple(found) == facts.needed and kernel.signature.single:
+            # What the quick entry cannot do itself it hands on to be checked.
+            robot._code.quick[method] = kernel.quick_before(functools.partial(checked, robot))
     return run
 
 
-def _checking(robot: Any, kernel: Any, method: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Any:
+def _checking(robot: Any, kernel: Any, call: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Any:
     """The kernel behind the checks that the method makes, and the method where the kernel's result is not sound."""
 
     def run(*arrays: np.ndarray) -> Any:
         given = dict(zip(names, arrays))
-        checked = _checked(robot, given)
+        checked = _checked(robot, given, call.facts)
         result, sound = kernel.run(checked)
         if not sound:
-            return method(robot, **given, **fixed)
+            return call.plain(robot, **given, **fixed)
         if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
             result.set_origin(robot, checked[names.index("v")])
         return result
@@ -131,12 +181,12 @@ def _checking(robot: Any, kernel: Any, method: Any, names: tuple[str, ...], fixe
     return kernel.quick_before(run) if kernel.signature.single else run
 
 
-def _compiled(robot: Any, method: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
-    from ..codegen.pipeline import compile_for_calls
+def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
+    from ..codegen.pipeline import compile_job, method_job
 
     try:
-        return compile_for_calls(robot, method, arrays, fixed)
-    except (UntraceableError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
+        return compile_job(method_job(robot, call, arrays, fixed, patient=False))
+    except (UntraceableError, SingularError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
         return None
 
 

@@ -6,18 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import inputs
 from ..arrays import Array
+from ..codegen import thresholds
 from ..dynamics.forward import articulated_body as forward
 from ..dynamics.linearized import frames as linearized_frames
 from ..dynamics.linearized import inertial_parameters as parameters
 from ..dynamics.linearized import models as linear
-from ..errors import InputError
 from ..model.model import Model
 from .calls import Calls, as_frames, choose
-from .dispatch import compiled
+from .dispatch import compiled, on_numpy
 
 
 def _inverse_lemma(name: str) -> Callable[..., Any]:
@@ -56,7 +54,7 @@ class Linearized(Calls):
 
     # --- linearised models -------------------------------------------------------------------------
 
-    @compiled("q", "v", "a", "external")
+    @compiled(q="nq", v="nv", a="nv", external=("bodies", 6), joint_space=True, rolls=("algorithm_2",), per_pair=150)
     def linearize_inverse(
         self, q: Any, v: Any, a: Any, *, external: Any = None, method: str = "algorithm_2"
     ) -> linear.InverseLinearization:
@@ -69,7 +67,7 @@ class Linearized(Calls):
         batch, values, f = self._checked_state(external, q=q, v=v, a=a)
         return linear.InverseLinearization(*(inputs.fit(x, batch, 2) for x in run(self, *values, f)))
 
-    @compiled("q", "v", "tau", "external")
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("algorithm_6",), per_pair=170)
     def linearize_forward(
         self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str | None = None
     ) -> linear.ForwardLinearization:
@@ -78,7 +76,7 @@ class Linearized(Calls):
         ``method`` is any of :data:`linkwise.FORWARD_LINEARIZATIONS`, by default the one with the fewest operations
         for this robot. ``.state_space()`` makes A and B of it.
         """
-        name = linear.quickest_forward(self) if method is None else method
+        name = linear.quickest_forward(self, thresholds.ELIMINATION_PRODUCTS) if method is None else method
         run = choose(FORWARD_LINEARIZATIONS, name, "linearisation of forward dynamics")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
         found = linear.linearize_forward(self, q, v, tau, f, run)
@@ -86,12 +84,12 @@ class Linearized(Calls):
         out.set_origin(self, v)
         return out
 
-    @compiled("q", "v", "a", "dq", "dv", "da", "external")
+    @compiled(q="nq", v="nv", a="nv", dq="nv", dv="nv", da="nv", external=("bodies", 6), joint_space=True)
     def inverse_dynamics_jvp(self, q: Any, v: Any, a: Any, dq: Any, dv: Any, da: Any, *, external: Any = None) -> Array:
         """δT, (..., nv), along δq (tangent), δv, δa, in O(n) (LD Algorithm 1)."""
         return self._with_forces(linear.inverse_jvp, 1, external, q, v=v, a=a, dq=dq, dv=dv, da=da)
 
-    @compiled("q", "v", "a", "weights", "external")
+    @compiled(q="nq", v="nv", a="nv", weights="nv", external=("bodies", 6), joint_space=True)
     def inverse_dynamics_vjp(
         self, q: Any, v: Any, a: Any, weights: Any, *, external: Any = None
     ) -> linear.InverseGradient:
@@ -99,7 +97,7 @@ class Linearized(Calls):
         batch, (q, v, a, w), f = self._checked_state(external, q=q, v=v, a=a, weights=weights)
         return linear.InverseGradient(*(inputs.fit(x, batch, 1) for x in linear.inverse_vjp(self, q, v, a, w, f)))
 
-    @compiled("q", "v", "tau", "dq", "dv", "dtau", "external")
+    @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6), joint_space=True)
     def forward_dynamics_jvp(
         self,
         q: Any,
@@ -120,7 +118,7 @@ class Linearized(Calls):
         batch, (q, v, tau, *along), f = self._checked_state(external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau)
         return inputs.fit(linear.forward_jvp(self, q, v, tau, along, f, run), batch, 1)
 
-    @compiled("q", "v", "tau", "weights", "external")
+    @compiled(q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6), joint_space=True)
     def forward_dynamics_vjp(
         self, q: Any, v: Any, tau: Any, weights: Any, *, external: Any = None
     ) -> linear.ForwardGradient:
@@ -128,7 +126,7 @@ class Linearized(Calls):
         batch, (q, v, tau, w), f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in linear.forward_vjp(self, q, v, tau, w, f)))
 
-    @compiled("q", "v", "a", "weights", "dq", "dv", "da", "external")
+    @compiled(q="nq", v="nv", a="nv", weights="nv", dq="nv", dv="nv", da="nv", external=("bodies", 6), joint_space=True)
     def inverse_dynamics_hvp(
         self, q: Any, v: Any, a: Any, weights: Any, dq: Any, dv: Any, da: Any, *, external: Any = None
     ) -> linear.InverseGradient:
@@ -136,7 +134,9 @@ class Linearized(Calls):
         state = {"q": q, "v": v, "a": a, "weights": weights, "dq": dq, "dv": dv, "da": da}
         return linear.InverseGradient(*self._gradient_change(linear.inverse_vjp, external, state))
 
-    @compiled("q", "v", "tau", "weights", "dq", "dv", "dtau", "external")
+    @compiled(
+        q="nq", v="nv", tau="nv", weights="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6), joint_space=True
+    )
     def forward_dynamics_hvp(
         self, q: Any, v: Any, tau: Any, weights: Any, dq: Any, dv: Any, dtau: Any, *, external: Any = None
     ) -> linear.ForwardGradient:
@@ -156,7 +156,7 @@ class Linearized(Calls):
         found = gradient_change(self, gradient, q, [v, third], dq, [dv, dthird])
         return [inputs.fit(x, batch, 1) for x in found]
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def linearize_velocity(
         self, q: Any, v: Any, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.VelocityLinearization:
@@ -165,7 +165,7 @@ class Linearized(Calls):
         found = linearized_frames.velocity(self, q, v, frame, axes)
         return linearized_frames.VelocityLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
-    @compiled("q", "v", "a")
+    @compiled(q="nq", v="nv", a="nv")
     def linearize_acceleration(
         self, q: Any, v: Any, a: Any, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.AccelerationLinearization:
@@ -174,45 +174,29 @@ class Linearized(Calls):
         found = linearized_frames.acceleration(self, q, v, a, frame, axes)
         return linearized_frames.AccelerationLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
-    @compiled("q")
+    @compiled(q="nq")
     def operational_compliance_derivative(self, q: Any, frame: Any) -> Array:
         """∂Λ⁻¹/∂q (tangent), (..., 6e, 6e, nv), world axes."""
         return self._call(linearized_frames.compliance_derivative, 3, q, as_frames(frame))
 
-    @compiled("q")
+    @compiled(q="nq")
     def operational_inertia_derivative(self, q: Any, frame: Any) -> Array:
         """∂Λ/∂q (tangent), (..., 6e, 6e, nv), world axes."""
         return self._call(linearized_frames.inertia_derivative, 3, q, as_frames(frame))
 
     # --- inertial parameters -------------------------------------------------------------------------
 
-    @compiled("q", "v", "a")
+    @compiled(q="nq", v="nv", a="nv")
     def inverse_dynamics_regressor(self, q: Any, v: Any, a: Any) -> Array:
         """Y, (..., nv, 10 bodies): T = Y π with π = inertial_parameters, but for rotors and external forces."""
         return self._call(parameters.regressor, 2, q, v=v, a=a)
 
-    @compiled("q", "v", "tau", "external")
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
     def forward_dynamics_sensitivity(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
         """∂a/∂π, (..., nv, 10 bodies), with π = inertial_parameters (LD Algorithm 5, driven by δT = −Yδπ)."""
         return self._with_forces(parameters.forward_sensitivity, 2, external, q, v=v, tau=tau)
 
+    @on_numpy
     def base_parameters(self) -> parameters.BaseParameters:
         """Which combinations of the inertial parameters motion can tell apart, by rank of random regressors."""
         return parameters.base_parameters(self)
-
-    def trajectory_sensitivity(
-        self, q: Any, v: Any, tau: Any, step: float, *, columns: Any = None, method: str = "semi_implicit"
-    ) -> parameters.TrajectorySensitivity:
-        """A motion from (q, v) under joint forces ``tau`` (steps, ..., nv) and its derivatives in the parameters.
-
-        Steps of ``step`` [s] as :func:`linkwise.simulate` makes them by ``method`` "semi_implicit" or "rk4";
-        ``columns`` picks entries of inertial_parameters.ravel().
-        """
-        checked = {"q": inputs.configuration(self, q)}
-        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("tau", tau))}
-        if checked["tau"].ndim < 2:
-            raise InputError(f"tau must have shape (steps, ..., {self.nv}), got {checked['tau'].shape}")
-        table = checked["tau"]
-        one = checked | {"tau": np.zeros(table.shape[1:], table.dtype)}  # a row: steps are no batch
-        _, (q, v, row) = inputs.together(self, **one)
-        return parameters.trajectory_sensitivity(self, q, v, table.astype(row.dtype), step, columns, method)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from ..arguments import file_path, shown
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..model import builders, edit, robots
 from ..model.inertia import Inertia
@@ -24,17 +24,16 @@ def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
     ``floating`` puts the base link on a free joint. What is odd about a file is in ``robot.notes``.
     """
     if not isinstance(source, (str, os.PathLike)):
-        raise InputError(f"load takes a robot's name or a path, got {source!r}")
+        raise InputError(f"load takes a robot's name or a path, got {shown(source)}")
     name = os.fspath(source)
     if isinstance(source, str) and name in robots.names():
         robot = robots.build(name, cls=Robot)
         floats = any(b.parent is None and isinstance(b.joint.kind, Free) for b in robot.bodies)
         return edit.float_base(robot) if floating and not floats else robot
-    if isinstance(source, str) and not any(c in name for c in "./\\") and not Path(name).exists():
-        meant = did_you_mean(name, robots.names()) or f"built in are {', '.join(robots.names())}"
-        raise UnknownNameError(f"no built-in robot is named {name!r}, and no such file exists; {meant}")
     from ..model.files import xml
 
+    if isinstance(source, str) and not xml.is_text(name) and not any(c in name for c in "./\\"):
+        _refuse_unknown(name)
     if xml.root_tag(name) == "mujoco":
         from ..model.files.mjcf import read_mjcf
 
@@ -44,9 +43,19 @@ def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
     return read_urdf(name, floating=floating, cls=Robot)
 
 
+def _refuse_unknown(name: str) -> None:
+    """Refuse what is neither a built-in robot nor a file; os.path.exists takes names that are too long for files."""
+    if not os.path.exists(name):
+        meant = did_you_mean(name, robots.names()) or f"built in are {', '.join(robots.names())}"
+        raise UnknownNameError(f"no built-in robot is named {shown(name)}, and no such file exists; {meant}")
+
+
 def save_urdf(robot: Robot, path: str | os.PathLike[str], *, floating_root: bool = False) -> None:
     """Write a robot as a URDF file that loads as the same robot; see :meth:`Robot.to_urdf`."""
-    write_text(path, robot.to_urdf(floating_root=floating_root, folder=Path(path).parent))
+    if not isinstance(robot, Robot):
+        raise InputError(f"save_urdf writes a robot, got {shown(robot)}")
+    where = file_path(path)
+    write_text(where, robot.to_urdf(floating_root=floating_root, folder=where.parent))
 
 
 def robot_names() -> list[str]:

@@ -2,6 +2,10 @@
 
 Arguments: configurations q (..., nq), velocities, accelerations and joint forces (..., nv), any leading
 batch dimensions, which broadcast. Frames are given by name. Results keep the precision of the inputs.
+
+A robot *is* a model and does not hold one: algorithms, functions of the user's and the clones that are traced (normal
+forms, symbols, one body per class) all take one object that has both the data and the methods. Held, every one of the
+data would need a forwarding property, some 0.05 µs a look-up more, and every clone two objects.
 """
 
 from __future__ import annotations
@@ -9,12 +13,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import flag, names
 from ..arrays import Array
+from ..codegen import thresholds
 from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, momentum, operational
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
@@ -25,13 +33,21 @@ from ..model.inertia import Inertia
 from ..model.model import Model
 from .calls import as_frames, choose
 from .diagonal import Diagonalized
-from .dispatch import compiled
+from .dispatch import compiled, on_numpy
 from .linearized import Linearized
 
 if TYPE_CHECKING:
-    from ..algebra.leaves import Operators
+    from ..algebra.operators import Operators
     from ..model.loops import Loop
     from .closed import ClosedRobot
+
+
+@cache
+def _operator_code() -> ModuleType:
+    """Loaded with the first operators; an import statement in the method would cost more than the rest of it."""
+    from . import operator_code
+
+    return operator_code
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,14 +56,14 @@ class Robot(Linearized, Diagonalized):
 
     # --- configurations ----------------------------------------------------------------------------
 
-    @compiled("q", "dv")
+    @compiled(q="nq", dv="nv")
     def integrate(self, q: Any, dv: Any) -> Array:
         """q ⊕ dv, (..., nq): where the constant velocity dv (..., nv) leads in unit time, on the manifold."""
         q, dv, batch = self._pair(inputs.configuration(self, q), inputs.vector(dv, self.nv, "dv", self), "q", "dv")
         parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
         return self._concatenated(parts, batch, q)
 
-    @compiled("q0", "q1")
+    @compiled(q0="nq", q1="nq")
     def difference(self, q0: Any, q1: Any) -> Array:
         """q1 ⊖ q0, (..., nv): the velocity that leads from q0 to q1 in unit time."""
         q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
@@ -56,14 +72,14 @@ class Robot(Linearized, Diagonalized):
 
     # --- kinematics ----------------------------------------------------------------------------------
 
-    @compiled("q")
+    @compiled(q="nq")
     def pose(self, q: Any, frame: Any) -> tuple[Array, Array]:
         """(R, p) of a frame in the world: R (..., 3, 3) takes frame axes to world axes, p (..., 3) [m]."""
         q = inputs.configuration(self, q)
         X = kinematics.pose(self, q, frame)
         return inputs.fit(X.R, q.shape[:-1], 2), inputs.fit(X.l, q.shape[:-1], 1)
 
-    @compiled("q")
+    @compiled(q="nq")
     def poses(self, q: Any) -> dict[str, tuple[Array, Array]]:
         """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]."""
         q = inputs.configuration(self, q)
@@ -71,13 +87,13 @@ class Robot(Linearized, Diagonalized):
         found = kinematics.frame_poses(self, q)
         return {name: (inputs.fit(X.R, batch, 2), inputs.fit(X.l, batch, 1)) for name, X in found.items()}
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def velocities(self, q: Any, v: Any) -> dict[str, Array]:
         """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
 
-    @compiled("q", "v", "a")
+    @compiled(q="nq", v="nv", a="nv")
     def accelerations(self, q: Any, v: Any, a: Any) -> dict[str, Array]:
         """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6) [rad/s², m/s²], world axes."""
         checked = {"q": inputs.configuration(self, q)}
@@ -85,20 +101,20 @@ class Robot(Linearized, Diagonalized):
         batch, values = inputs.together(self, **checked)
         return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def velocity(self, q: Any, v: Any, frame: Any, *, axes: str = "world") -> Array:
         """[ω; v] of a frame's origin, (..., 6) [rad/s, m/s], in world axes or, with axes="local", in its own."""
         return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
 
-    @compiled("q", "v", "a")
+    @compiled(q="nq", v="nv", a="nv")
     def acceleration(self, q: Any, v: Any, a: Any, frame: Any, *, axes: str = "world", spatial: bool = False) -> Array:
         """[ω̇; v̇] of a frame's origin, (..., 6) [rad/s², m/s²]: its classical acceleration, or the spatial one.
 
         Without gravity; in world axes or, with axes="local", in the frame's own.
         """
-        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, spatial, v=v, a=a)
+        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, flag(spatial, "spatial"), v=v, a=a)
 
-    @compiled("q")
+    @compiled(q="nq")
     def jacobian(self, q: Any, frame: Any, *, axes: str = "world") -> Array:
         """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1)).
 
@@ -106,7 +122,7 @@ class Robot(Linearized, Diagonalized):
         """
         return self._call(kinematics.jacobian, 2, q, frame, axes)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def jacobian_dot_v(self, q: Any, v: Any, frame: Any, *, axes: str = "world") -> Array:
         """J̇ v, (..., 6) [rad/s², m/s²]: the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
 
@@ -115,7 +131,7 @@ class Robot(Linearized, Diagonalized):
 
         return self._call(run, 1, q, v=v)
 
-    @compiled("q", "force")
+    @compiled(q="nq", force=6)
     def jacobian_force(self, q: Any, force: Any, frame: Any) -> Array:
         """J* f, (..., nv) [N m, N]: the joint forces for a force f (..., 6) by the tip, world axes (OA (2.1))."""
         f = inputs.vector(force, 6, "force", self)
@@ -124,24 +140,24 @@ class Robot(Linearized, Diagonalized):
         J = kinematics.jacobian(self, q, frame)
         return inputs.fit((arrays.transpose(J) @ f[..., None])[..., 0], batch, 1)
 
-    @compiled("q")
+    @compiled(q="nq")
     def jacobian_outer(self, q: Any, frame: Any) -> Array:
         """J J*, (..., 6, 6), world axes, by an outward recursion (math notes 4)."""
         return self._call(kinematics.jacobian_outer, 2, q, frame)
 
-    @compiled("q")
+    @compiled(q="nq")
     def jacobian_inner(self, q: Any, frame: Any) -> Array:
         """J* J, (..., nv, nv), as a mass matrix with all inertia at the tip (math notes 4)."""
         return self._call(kinematics.jacobian_inner, 2, q, frame)
 
-    @compiled("q")
+    @compiled(q="nq")
     def jacobian_inner_inverse(self, q: Any, frame: Any) -> Array:
         """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation."""
         return self._call(kinematics.jacobian_inner_inverse, 2, q, frame)
 
     # --- inverse dynamics ----------------------------------------------------------------------------
 
-    @compiled("q", "v", "a", "external")
+    @compiled(q="nq", v="nv", a="nv", external=("bodies", 6), joint_space=True, rolls=("newton_euler",))
     def inverse_dynamics(self, q: Any, v: Any, a: Any, *, external: Any = None, method: str = "newton_euler") -> Array:
         """T = 𝓜a + 𝓒 + gravity, (..., nv) [N m, N]. ``method``: "newton_euler" or "composite_body".
 
@@ -151,7 +167,7 @@ class Robot(Linearized, Diagonalized):
         run = choose(INVERSE_METHODS, method, "inverse-dynamics method")
         return self._with_forces(run, 1, external, q, v=v, a=a)
 
-    @compiled("q", "v", "external")
+    @compiled(q="nq", v="nv", external=("bodies", 6), joint_space=True, rolls=True)
     def bias_force(self, q: Any, v: Any, *, external: Any = None) -> Array:
         """𝓒(q, v) + gravity, (..., nv) [N m, N]: the joint forces for which v̇ = 0."""
 
@@ -160,26 +176,26 @@ class Robot(Linearized, Diagonalized):
 
         return self._with_forces(run, 1, external, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True, rolls=True)
     def gravity_force(self, q: Any) -> Array:
         """The joint forces (..., nv) [N m, N] that hold the robot still against gravity."""
         return self._call(lambda m, q: inverse.bias_force(m, q, arrays.zeros((m.nv,), like=q)), 1, q)
 
-    @compiled("q", "v", "a", "external")
+    @compiled(q="nq", v="nv", a="nv", external=("bodies", 6))
     def link_forces(self, q: Any, v: Any, a: Any, *, external: Any = None) -> Array:
         """f(k), (..., bodies, 6) [N m, N]: the force on each body by its inboard neighbour, body axes, at its joint."""
         return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
 
-    @compiled("q", "external")
+    @compiled(q="nq", external=("bodies", 6))
     def external_force(self, q: Any, external: Any) -> Array:
         """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
         return self._with_forces(inverse.external_force, 1, external, q)
 
-    def wrenches(self, q: Any, forces: Mapping[str, Any]) -> Array:
+    @on_numpy
+    def wrenches(self, q: Any, forces: Mapping[Any, Any]) -> Array:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
         q = inputs.configuration(self, q)
-        checked = {str(k): inputs.vector(f, 6, f"the force on {k!r}", self) for k, f in forces.items()}
-        batch, values = inputs.together(self, q=q, **checked)
+        batch, values = inputs.together(self, q=q, **inputs.frame_forces(self, forces))
         from ..dynamics.links import evaluate
 
         links = evaluate(self, values[0])
@@ -192,12 +208,12 @@ class Robot(Linearized, Diagonalized):
 
     # --- mass matrix ---------------------------------------------------------------------------------
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True, rolls=("composite",), per_pair=33)
     def mass_matrix(self, q: Any, *, method: str = "composite") -> Array:
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
         return self._call(choose(mass.METHODS, method, "mass-matrix method"), 2, q)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True, rolls=("rows",), per_pair=70)
     def mass_matrix_inverse(self, q: Any, *, method: str | None = None) -> Array:
         """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3).
 
@@ -205,46 +221,49 @@ class Robot(Linearized, Diagonalized):
         and "rows" carries each row outward, which take fewer operations. The default is what suits: where it is
         compiled, one of the latter two.
         """
-        chosen = method or (mass_inverse.quickest(self) if arrays.is_symbolic(q) else "columns")
-        return self._call(choose(mass_inverse.METHODS, chosen, "method for the inverse mass matrix"), 2, q)
+        if method is None:
+            method = mass_inverse.quickest(self, thresholds.ROWS_FROM) if arrays.is_symbolic(q) else "columns"
+        return self._call(choose(mass_inverse.METHODS, method, "method for the inverse mass matrix"), 2, q)
 
-    @compiled("q", "x")
+    @compiled(q="nq", x="nv", joint_space=True, rolls=True)
     def mass_times(self, q: Any, x: Any) -> Array:
         """𝓜 x, (..., nv) [N m, N for accelerations x], in O(n), no matrix formed."""
         return self._call(mass.times, 1, q, x=x)
 
-    @compiled("q", "tau")
+    @compiled(q="nq", tau="nv", joint_space=True, rolls=True)
     def mass_solve(self, q: Any, tau: Any) -> Array:
         """𝓜⁻¹ τ, (..., nv) [rad/s², m/s²], in O(n), no matrix formed."""
         return self._call(mass.solve, 1, q, tau=tau)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True)
     def innovations_factors(self, q: Any) -> tuple[Array, Array]:
         """(I + HφK, D), each (..., nv, nv): 𝓜 = (I + HφK) D (I + HφK)* (OA Lemma 4.1)."""
         q = inputs.configuration(self, q)
         factor, D = mass.innovations_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D, q.shape[:-1], 2)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True)
     def inverse_factors(self, q: Any) -> tuple[Array, Array]:
         """(I − HψK, D⁻¹), each (..., nv, nv): 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemmas 4.2, 4.3)."""
         q = inputs.configuration(self, q)
         factor, D_inverse = mass.inverse_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D_inverse, q.shape[:-1], 2)
 
-    @compiled("q")
+    @compiled(q="nq", joint_space=True)
     def log_det_mass(self, q: Any) -> Array:
         """log det 𝓜 = Σ log det D(k), (...)."""
         return self._call(mass.log_determinant, 0, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def coriolis_matrix(self, q: Any, v: Any) -> Array:
         """C, (..., nv, nv), with C v = bias force without gravity and d𝓜/dt − 2C skew."""
         return self._call(coriolis.coriolis_matrix, 2, q, v=v)
 
     # --- forward dynamics ----------------------------------------------------------------------------
 
-    @compiled("q", "v", "tau", "external")
+    @compiled(
+        q="nq", v="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("articulated_body", "fd1", "fd4")
+    )
     def forward_dynamics(
         self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
     ) -> Array:
@@ -255,6 +274,7 @@ class Robot(Linearized, Diagonalized):
         run = choose(FORWARD_METHODS, method, "forward-dynamics method")
         return self._with_forces(lambda *x: run(*x).acceleration, 1, external, q, v=v, tau=tau)
 
+    @on_numpy
     def forward_quantities(
         self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
     ) -> dict[str, list[Array]]:
@@ -270,7 +290,7 @@ class Robot(Linearized, Diagonalized):
         result = run(self, *values, f)
         return {"beta_dot": result.beta_dot, **result.quantities}
 
-    @compiled("q", "v", "a", "tau", "external")
+    @compiled(q="nq", v="nv", a="nv", tau="nv", external=("bodies", 6))
     def hybrid_dynamics(
         self, q: Any, v: Any, a: Any, tau: Any, prescribed: Iterable[str], *, external: Any = None
     ) -> tuple[Array, Array]:
@@ -289,29 +309,29 @@ class Robot(Linearized, Diagonalized):
 
     # --- operational space ---------------------------------------------------------------------------
 
-    @compiled("q")
+    @compiled(q="nq")
     def operational_inertia(self, q: Any, frame: Any) -> Array:
         """Λ = (J𝓜⁻¹J*)⁻¹ in O(n), (..., 6, 6), world axes; a list of e frames gives (..., 6e, 6e) (OA (5.4))."""
         return self._call(operational.inertia, 2, q, as_frames(frame))
 
-    @compiled("q")
+    @compiled(q="nq")
     def operational_compliance(self, q: Any, frame: Any) -> Array:
         """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e), world axes; exists also where Λ does not."""
         return self._call(operational.compliance, 2, q, as_frames(frame))
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def operational_bias(self, q: Any, v: Any, frame: Any) -> tuple[Array, Array]:
         """(μ, p), each (..., 6e) [N m, N], world axes: terms of Λ α(0) + μ + p = F, p gravity's (math notes 10.2)."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         mu, p = operational.bias(self, q, v, as_frames(frame))
         return inputs.fit(mu, batch, 1), inputs.fit(p, batch, 1)
 
-    @compiled("q")
+    @compiled(q="nq")
     def consistent_inverse(self, q: Any, frame: Any) -> Array:
         """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e), the dynamically consistent inverse of J in world axes."""
         return self._call(operational.consistent_inverse, 2, q, as_frames(frame))
 
-    @compiled("q", "force")
+    @compiled(q="nq", force=6)
     def tip_force_correction(self, q: Any, force: Any, frame: Any) -> tuple[Array, Array]:
         """(Δa, Δα(0)) due to a force (..., 6) that the tip exerts on its environment (OA (5.2), (5.3)).
 
@@ -323,7 +343,7 @@ class Robot(Linearized, Diagonalized):
 
     # --- energy and momentum -------------------------------------------------------------------------
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def energy(self, q: Any, v: Any) -> tuple[Array, Array]:
         """(kinetic, potential) energies, each (...) [J]."""
         potential = self.potential_energy(q, target="numpy")
@@ -332,68 +352,68 @@ class Robot(Linearized, Diagonalized):
     def _shared_batch(self, x: Array, q: Any, v: Any) -> tuple[Array, tuple[int, ...]]:
         return x, np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv", joint_space=True)
     def kinetic_energy(self, q: Any, v: Any) -> Array:
         """½ v*𝓜v, (...) [J]."""
         return self._call(momentum.kinetic_energy, 0, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq")
     def potential_energy(self, q: Any) -> Array:
         """−Σ m g·c, (...) [J]."""
         return self._call(momentum.potential_energy, 0, q)
 
-    @compiled("q")
+    @compiled(q="nq")
     def center_of_mass(self, q: Any) -> Array:
         """The centre of mass of all bodies, (..., 3) [m], in the world."""
         return self._call(momentum.center_of_mass, 1, q)
 
-    @compiled("q")
+    @compiled(q="nq")
     def center_of_mass_jacobian(self, q: Any) -> Array:
         """(..., 3, nv): times v it is the velocity of the centre of mass [m/s], world axes."""
         return self._call(momentum.center_of_mass_jacobian, 2, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def momentum(self, q: Any, v: Any) -> Array:
         """[angular about the world's origin; linear], (..., 6) [N m s, N s], world axes."""
         return self._call(momentum.momentum, 1, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq")
     def momentum_matrix(self, q: Any) -> Array:
         """(..., 6, nv), world axes: times v it is the momentum about the world's origin."""
         return self._call(momentum.momentum_matrix, 2, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def centroidal_momentum(self, q: Any, v: Any) -> Array:
         """[angular about the centre of mass; linear], (..., 6) [N m s, N s], world axes."""
         return self._call(momentum.centroidal_momentum, 1, q, v=v)
 
-    @compiled("q")
+    @compiled(q="nq")
     def centroidal_matrix(self, q: Any) -> Array:
         """A_G, (..., 6, nv), world axes: times v it is the centroidal momentum."""
         return self._call(momentum.centroidal_matrix, 2, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def centroidal_bias(self, q: Any, v: Any) -> Array:
         """Ȧ_G v, (..., 6) [N m, N], world axes: the rate of the centroidal momentum while v̇ = 0."""
         return self._call(momentum.centroidal_bias, 1, q, v=v)
 
     # --- motion ----------------------------------------------------------------------------------------
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv")
     def configuration_rate(self, q: Any, v: Any) -> Array:
         """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
         return self._concatenated(parts, batch, q)
 
-    @compiled("q", "v")
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True)
     def momentum_force(self, q: Any, v: Any) -> Array:
         """d(𝓜v)/dt − τ, (..., nv) [N m, N]: how fast p = 𝓜v changes where no joint forces act; 𝓜̇v − bias force."""
         return self._call(canonical.momentum_force, 1, q, v=v)
 
     # --- for controllers -----------------------------------------------------------------------------
 
-    @compiled("q", "v", "v_ref", "a_ref", "external")
+    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", external=("bodies", 6), joint_space=True)
     def inverse_dynamics_with_reference(self, q: Any, v: Any, v_ref: Any, a_ref: Any, *, external: Any = None) -> Array:
         """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv) [N m, N], in O(n): v and v_ref kept apart.
 
@@ -409,14 +429,13 @@ class Robot(Linearized, Diagonalized):
         The default is one tip per outermost body: the last frame added on it, or the body's own. With a
         velocity ``v`` (and an acceleration ``a``) there are also those of the derivative identities.
         """
-        from ..algebra.leaves import Operators
-
-        chosen = self.tips if frames is None else as_frames(frames)
-        given = {"q": inputs.configuration(self, q)}
-        given |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
-        _, values = inputs.together(self, **given)
-        named = dict(zip(given, values))
-        return Operators(self, named["q"], tuple(chosen), named.get("v"), named.get("a"))
+        chosen = self.tips if frames is None else tuple(as_frames(frames))
+        q = inputs.configuration(self, q)
+        if v is not None or a is not None:
+            named = {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
+            _, (q, *moving) = inputs.together(self, q=q, **named)
+            v, a = (moving.pop(0) if x is not None else None for x in (v, a))
+        return _operator_code().operators_at(self, chosen, q, v, a)
 
     def compile(
         self,
@@ -437,9 +456,13 @@ class Robot(Linearized, Diagonalized):
         ``rolled`` says whether the code loops over the bodies or is one straight line; large robots are rolled
         where the function can be (inverse and forward dynamics, 𝓜x, 𝓜⁻¹τ, 𝓜, 𝓜⁻¹, linearised models and others).
         """
-        from ..codegen.pipeline import compile_named
+        from ..codegen.pipeline import compile_job, method_job, method_named
+        from ..codegen.runtime.remade import made
 
-        return compile_named(self, name, target, dtype, parameters, rolled, **fixed)
+        kept = tuple(names(parameters, "parameters"))
+        options = {"target": target, "dtype": dtype, "parameters": kept, "rolled": rolled}
+        job = method_job(self, method_named(type(self), name), None, fixed, **options)
+        return made(compile_job(job), self.compile, name, **options, **fixed)
 
     # --- files -----------------------------------------------------------------------------------------
 

@@ -1,1 +1,1 @@
-"""Simulation: integrators on the configuration manifold, rollouts of many states, trajectories and their books."""
+"""Simulation: one driver of motions, steps on the configuration manifold, trajectories and their energy account."""

@@ -1,8 +1,8 @@
 """High accuracy with steps of their own choosing, through SciPy's solvers of ordinary differential equations.
 
-The state is y = [q; v; books] with the quaternions of q as they are: their flow q̇ = ½ q ω keeps their length, and
-nothing in the dynamics depends on it, so what a solver lets it drift (its tolerance) does no harm; samples are given
-with unit length.
+The state is y = [q; v; energies exchanged] with the quaternions of q as they are: their flow q̇ = ½ q ω keeps their
+length, and nothing in the dynamics depends on it, so what a solver lets it drift (its tolerance) does no harm; samples
+are given with unit length.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ from ..codegen.runtime.kernel import Kernel
 from ..errors import SimulationError
 from ..extras import require
 from ..robot.robot import Robot
-from .events import Crossing, Event, Watch
-from .integrators import BOOKS, System
+from .events import Crossing, Watch
+from .methods import SOLVERS
 from .progress import Progress
 from .steppers import Task, shortest
-
-SOLVERS = {"rk23": "RK23", "rk45": "RK45", "dop853": "DOP853", "radau": "Radau", "bdf": "BDF", "lsoda": "LSODA"}
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """ẏ of y = [q; v; books], compiled where the law runs on symbols."""
+    """ẏ of y = [q; v; energies], compiled where the user's functions run on symbols."""
 
     task: Task
     target: str | None
@@ -40,9 +38,9 @@ class Equations:
         if self.target == "numpy" or self.task.calls_back:
             return None
         dynamics = shortest(self.task.robot)
-        with_law = lambda robot, t, q, w, *pushed: self._derivative(robot, dynamics, t[0], q, w, *pushed)
-        sizes = {"t": 1, "w": self.width, **self._pushes}
-        return Kernel(trace(self.task.robot, with_law, "equations", sizes, ("t", "q", "w", *self._pushes)))
+        with_forces = lambda robot, t, q, w, *numbers: self._derivative(robot, dynamics, t[0], q, w, *numbers)
+        sizes = {"t": 1, "w": self.task.width, **self._constant}
+        return Kernel(trace(self.task.robot, with_forces, "equations", sizes, ("t", "q", "w", *self._constant)))
 
     def of(self, i: int) -> Equations:
         """Those of one state of a batch, in the same machine code."""
@@ -51,51 +49,46 @@ class Equations:
         return one
 
     @property
-    def _pushes(self) -> dict[str, int]:
-        return {} if self.task.pushes is None else self.task.pushes.sizes
-
-    @property
-    def width(self) -> int:
-        return self.task.robot.nv + (len(BOOKS) if self.task.keeps_books else 0)
+    def _constant(self) -> dict[str, int]:
+        return {} if self.task.external is None else self.task.external.sizes
 
     def _derivative(
         self, robot: Robot, dynamics: Robot, t: Any, q: Array, w: Array, numbers: Array | None = None
     ) -> tuple[Array, Array]:
-        law = None if self.task.law is None else self.task.law.on(robot)
+        task = self.task
+        force = None if task.controller is None else task.controller.on(robot)
         push: Any = None
-        if self.task.pushes is not None:
-            own = self.task.pushes.on(robot)
+        if task.external is not None:
+            own = task.external.on(robot)
             push = lambda t, q, v: own.joint_forces(t, q, v, numbers, self.target)
-        system = System(robot, dynamics, law, self.task.passive, self.target, push)
-        v, w_dot = system.derivative(q, w, system.applied(t, q, w[..., : robot.nv]))
+        v, w_dot = task.system(robot, dynamics, force, push, self.target).derivative(t, q, w)
         return robot.configuration_rate(q, v), w_dot
 
     def __call__(self, t: float, y: np.ndarray) -> np.ndarray:
-        nq, pushes = self.task.robot.nq, self.task.pushes
+        nq, external = self.task.robot.nq, self.task.external
         q, w = y[:nq], y[nq:]
-        numbers = [] if pushes is None or pushes.numbers is None else [pushes.numbers.reshape(-1)]
+        numbers = [] if external is None or external.numbers is None else [external.numbers.reshape(-1)]
         if self.kernel is not None:
             return np.concatenate(self.kernel(np.array([t]), q, w, *numbers))
         return np.concatenate(self._derivative(self.task.robot, self.task.robot, t, q, w, *numbers))
 
 
 def solve(
-    task: Task,
+    equations: Equations,
     q: Array,
     w: Array,
     times: np.ndarray,
     tolerances: tuple[float, float],
-    events: Sequence[Event],
-    target: str | None,
+    watches: Sequence[Watch],
     show: bool | None,
 ) -> tuple[np.ndarray, Array, Array, list[tuple[int, Crossing]]]:
     """(times, q (states, samples, nq), w, crossings with their state) of flat states, one after another."""
-    equations = Equations(task, target)
+    task = equations.task
     parts, found = [], []
     with Progress(len(q), "states", show) as bar:
         for i in range(len(q)):
             own = equations.of(i) if task.is_per_state else equations
-            end, y, crossings = _solve_one(own, np.concatenate([q[i], w[i]]), times, tolerances, events)
+            end, y, crossings = _solve_one(own, np.concatenate([q[i], w[i]]), times, tolerances, watches)
             parts.append(y)
             found += [(i, c) for c in crossings]
             bar.advance(1)
@@ -105,19 +98,19 @@ def solve(
 
 
 def _solve_one(
-    equations: Equations, y0: np.ndarray, times: np.ndarray, tolerances: tuple[float, float], events: Sequence[Event]
+    equations: Equations, y0: np.ndarray, times: np.ndarray, tolerances: tuple[float, float], watches: Sequence[Watch]
 ) -> tuple[np.ndarray, np.ndarray, list[Crossing]]:
     task = equations.task
     solve_ivp = require("scipy.integrate", "adaptive", f"method={task.method!r}").solve_ivp
     nq, nv = task.robot.nq, task.robot.nv
-    watches = [_for_scipy(Watch(e, task.robot), nq, nv) for e in events]
+    wanted = [_for_scipy(watch, nq, nv) for watch in watches]
     done = solve_ivp(
         equations,
         (times[0], times[-1]),
         y0,
         SOLVERS[task.method],
         t_eval=times,
-        events=watches or None,
+        events=wanted or None,
         rtol=tolerances[0],
         atol=tolerances[1],
     )
@@ -127,9 +120,10 @@ def _solve_one(
             f"{task.method} gave up after t = {at:g} s: {done.message} Look at the forces there, or try another method"
         )
     crossings = []
-    for event, t, y in zip(events, done.t_events or [], done.y_events or []):
+    for watch, t, y in zip(watches, done.t_events or [], done.y_events or []):
         for when, state in zip(t, y):
-            crossings.append(Crossing(event.name, float(when), (), unit(task.robot, state[:nq]), state[nq : nq + nv]))
+            q, v = unit(task.robot, state[:nq]), state[nq : nq + nv]
+            crossings.append(Crossing(watch.event.name, float(when), (), q, v))
     crossings.sort(key=lambda c: c.time)
     t, y = done.t, done.y.T
     if done.status == 1:  # an event ended it: its state is the last sample

@@ -1,16 +1,16 @@
 """Checkpoints: a long run that writes what it has so far, and goes on from there when it is started again.
 
-The file names what the run depends on, each as a digest. A run that differs in any of it is refused: its first half
-would be another motion's.
+The file names what the run depends on, each as a digest, and what the user's functions are made of. A run that differs
+in any of it is refused: its first half would be another motion's.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import pickle
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,22 +19,33 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, SimulationWarning
 from ..whole_files import refuse_unwritable, write_through
-from .events import Crossing, Event
+from .events import Crossing, Watch
+from .fingerprints import differences, digest, made_of
 from .steppers import Task
+from .user_functions import UserFunction
 
-FORMAT = "linkwise-checkpoint-1"
+FORMAT = "linkwise-checkpoint-2"
 _SHARE = 0.05  # of the time, at most, that goes into writing
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Where a run is kept, how often [s], and what it depends on (name → digest)."""
+    """A file that receives a motion on its way, every so many ``seconds``, so that a killed run can go on."""
+
+    path: str | os.PathLike[str]
+    seconds: float = 60.0
+
+
+@dataclass(eq=False)
+class KeptRun:
+    """Where a run is kept, how often [s], and what it depends on: name → digest, and name → parts of a function."""
 
     path: Path
     seconds: float
     depends_on: Mapping[str, str]
+    functions: Mapping[str, Mapping[str, Any]]
     _last: float = field(default_factory=time.monotonic)
     _cost: float = 0.0  # [s] of the last writing
 
@@ -80,6 +91,7 @@ class Checkpoint:
             "format": FORMAT,
             "done": done,
             "depends_on": dict(self.depends_on),
+            "functions": dict(self.functions),
             "events": [[int(i), c.event, c.time] for i, c in found],
         }
 
@@ -108,57 +120,85 @@ class Checkpoint:
     def _refuse_other(self, about: Mapping[str, Any]) -> None:
         before, now = about["depends_on"], self.depends_on
         other = [name for name in now if before.get(name) != now[name]]
+        theirs = about["functions"]
+        for what in sorted({*theirs, *self.functions}):
+            other += _other(what, theirs.get(what), self.functions.get(what))
         if other:
             raise InputError(
                 f"the checkpoint {self.path} is of another run: {', '.join(other)} differ; delete it to start anew, or"
                 " name another file"
             )
+        for what, one in self.functions.items():
+            if one["unknown"] and one["program"] is None:
+                warnings.warn(
+                    f"going on from {self.path}: of {what}, {', '.join(one['unknown'])} cannot be compared with what"
+                    " the first part of the motion was made with",
+                    SimulationWarning,
+                    stacklevel=2,
+                )
 
 
-def checkpoint(
-    path: str | os.PathLike[str], seconds: float, task: Task, every: int, start: Sequence[Array], tau: Any,
-    events: Sequence[Event],
-) -> Checkpoint:  # fmt: skip
-    """The checkpoint of a run from flat states ``start`` = (q, w)."""
-    if not (isinstance(seconds, (int, float)) and seconds >= 0):
-        raise InputError(f"checkpoint_seconds must be a number that is not negative, got {seconds!r}")
-    refuse_unwritable(path)
+def _other(what: str, before: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> list[str]:
+    """What differs between two functions; nothing where both are the same program, whatever that was made of."""
+    if before is None or now is None:
+        return [what]
+    if before["program"] is not None and now["program"] is not None:
+        if before["program"] == now["program"]:
+            return []
+        named = differences(before["parts"], now["parts"]) or ["its program"]
+    else:
+        named = differences(before["parts"], now["parts"])
+    return [f"{what}: {name}" for name in named]
+
+
+def kept_run(
+    checkpoint: Any, task: Task, every: int, start: Sequence[Array], tau: Any, watches: Sequence[Watch]
+) -> KeptRun:
+    """The checkpoint of a run from flat states ``start`` = (q, w); ``checkpoint`` is a path or a Checkpoint."""
+    given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    seconds = given.seconds
+    if not isinstance(given.path, (str, os.PathLike)):
+        raise InputError(f"checkpoint is the path of a file, or a lw.Checkpoint, got {given.path!r}")
+    if isinstance(seconds, bool) or not (isinstance(seconds, (int, float)) and seconds >= 0):
+        raise InputError(f"the seconds of a checkpoint must be a number that is not negative, got {seconds!r}")
+    refuse_unwritable(given.path)
     # Where it lies must not change with the working directory of the program.
-    return Checkpoint(Path(path).absolute(), seconds, _depends_on(task, every, start, tau, events))
+    path = Path(given.path).absolute()
+    return KeptRun(path, seconds, _depends_on(task, every, start, tau, watches), _functions(task, watches))
 
 
-def _depends_on(task: Task, every: int, start: Sequence[Array], tau: Any, events: Sequence[Event]) -> dict[str, str]:
-    pushes = task.pushes
+def _depends_on(task: Task, every: int, start: Sequence[Array], tau: Any, watches: Sequence[Watch]) -> dict[str, str]:
+    external, events = task.external, [w.event for w in watches]
+    frames = None if external is None or external.frames is None else [robot_frame(task, f) for f in external.frames]
     return {
-        "the robot": _digest(task.robot.fingerprint or pickle.dumps(task.robot, protocol=5)),
-        "method, step or every": _digest(repr((task.method, task.step, every, task.hold))),
-        "damping, friction or limits": _digest(repr(sorted(task.passive.to_plain().items()))),
-        "the states at the start": _digest(start[0], start[1][:, : task.robot.nv]),
-        "the table of joint forces": _digest(tau),
-        "the controller": _function(task.law),
-        "external forces": _digest(_function(pushes), None if pushes is None else pushes.numbers, repr(
-            None if pushes is None else pushes.frames)),
-        "parameters": _digest(*task.parameters, *task.parameters.values()),
-        "events": _digest(repr([(e.name, e.stop, e.direction, e.tolerance) for e in events])),
-    }  # fmt: skip
+        "the robot": digest(task.robot.fingerprint or pickle.dumps(task.robot, protocol=5)),
+        "method, coordinates, step or every": digest((task.method, task.coordinates, task.step, every, task.hold)),
+        "damping, friction or limits": digest(sorted(task.passive.to_plain().items())),
+        "the states at the start": digest(start[0], start[1][:, : task.robot.nv]),
+        "the table of joint forces": digest(tau),
+        "external forces": digest(None if external is None else external.numbers, frames),
+        "parameters": digest(*task.parameters, *task.parameters.values()),
+        "events": digest([(e.name, e.stop, e.direction, e.tolerance) for e in events]),
+    }
 
 
-def _function(asked: Any) -> str:
-    """What is known of a user's function: its program where it is compiled, else the code of its body."""
-    if asked is None or asked.function is None:
-        return ""
-    if asked.kernel is not None:
-        return _digest(asked.kernel.source)
-    code = getattr(asked.function, "__code__", None) or getattr(type(asked.function).__call__, "__code__", None)
-    return _digest("" if code is None else code.co_code, repr(getattr(code, "co_names", "")))
+def robot_frame(task: Task, frame: Any) -> Any:
+    """A frame by what it is, whether it was given by name or not."""
+    body, pose = task.robot.frame(frame)
+    return body, pose.R.tolist(), pose.l.tolist()
 
 
-def _digest(*parts: Any) -> str:
-    found = hashlib.sha256()
-    for x in parts:
-        if isinstance(x, np.ndarray):
-            found.update(f"{x.dtype}{x.shape}".encode())
-            x = np.ascontiguousarray(x).tobytes()
-        found.update(x if isinstance(x, bytes) else repr(x).encode())
-        found.update(b"\0")
-    return found.hexdigest()[:24]
+def _functions(task: Task, watches: Sequence[Watch]) -> dict[str, dict[str, Any]]:
+    """What each of the user's functions is: its program where it is compiled in, and its parts."""
+    asked: list[tuple[UserFunction | None, Any]] = [(w.asked, w.kernel) for w in watches]
+    if task.controller is not None:
+        asked.append((task.controller.asked, task.controller.kernel))
+    if task.external is not None:
+        asked.append((task.external.asked, task.external.kernel))
+    found = {}
+    for function, kernel in asked:
+        if function is not None:
+            made = made_of(function.function)
+            program = None if kernel is None else digest(kernel.source)
+            found[function.what] = {"program": program, "parts": made.parts, "unknown": made.unknown}
+    return found

@@ -1,4 +1,4 @@
-"""The energy books of a motion: what the robot holds, what was put in, what was taken out, and what is left over."""
+"""The energy account of a motion: what the robot holds, what was put in, what was taken out, and what is left over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyBooks:
+class EnergyAccount:
     """Energies [J] along a trajectory, each (..., samples).
 
     ``work`` is what the joint forces of controller or table have put in since the start, ``dissipated`` what damping

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import number
 from ..arrays import Array
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
 from ..robot.robot import Robot
-from .controllers import kernel_of, refuse_other_arguments
+from .user_functions import UserFunction, batch_of, takes_robot
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Where ``function(robot, t, q, v)``, a number per state, goes through zero.
+    """Where ``function(robot, t, q, v)`` (or of t, q, v), a number per state, goes through zero.
 
     ``direction`` > 0 counts only zeros on the way up, < 0 on the way down. ``stop`` ends the motion there. Zeros are
     located to ``tolerance`` [s], but two within one step cancel and are not seen.
@@ -31,11 +32,9 @@ class Event:
     tolerance: float = 1e-12
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise InputError(f"an event needs a function of (robot, t, q, v), got {self.function!r}")
-        refuse_other_arguments("an event", self.function)
-        if not self.tolerance > 0:
-            raise InputError(f"the tolerance of an event must be positive, got {self.tolerance}")
+        takes_robot("an event", self.function)  # refused at once where it is not clear
+        number(self.tolerance, "the tolerance of an event", above=0.0)
+        number(self.direction, "the direction of an event")
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
@@ -58,7 +57,10 @@ class Crossing:
 
 def as_events(events: Any) -> tuple[Event, ...]:
     """One event or function, or several, as events with names of their own."""
-    given = (events,) if isinstance(events, Event) or callable(events) else tuple(events or ())
+    try:
+        given = (events,) if isinstance(events, Event) or callable(events) else tuple(events or ())
+    except TypeError:
+        raise InputError(f"events are functions or lw.Event objects, or a list of them, got {events!r}") from None
     found = tuple(e if isinstance(e, Event) else Event(e) for e in given)
     names = [e.name for e in found]
     for name in names:
@@ -75,13 +77,18 @@ class Watch:
 
     event: Event
     robot: Robot
+    batch: tuple[int, ...] = ()
+    callback: bool = False
+
+    @cached_property
+    def asked(self) -> UserFunction:
+        return UserFunction(f"the event {self.event.name!r}", self.event.function, self.callback)
 
     @cached_property
     def kernel(self) -> Kernel | None:
-        def value(robot: Robot, t: Array, q: Array, v: Array) -> Array:
-            return _one_number(self.event.function(robot, t[0], q, v), ())
-
-        return kernel_of(self.robot, value, self.event.name, {"t": 1})
+        """The event as machine code of (t, q, v); None where it is called back."""
+        traced = lambda robot, t, q, v: _one_number(self.asked(robot, t[0], q, v), ())
+        return self.asked.kernel(self.robot, traced, self.event.name, {"t": 1}, ("t", "q", "v"))
 
     def values(self, times: np.ndarray, q: Array, v: Array) -> Array:
         """(states, rows) at flat states (states, rows, n)."""
@@ -94,11 +101,13 @@ class Watch:
         """(states,) at flat states (states, n)."""
         if self.kernel is not None:
             return self.kernel(np.array([t], dtype=q.dtype), q, v)
-        return _one_number(self.event.function(self.robot, float(t), q, v), q.shape[:-1])
+        shape = batch_of(q, self.batch)
+        shown = (x.reshape(*shape, x.shape[-1]) for x in (q, v))
+        return _one_number(self.asked(self.robot, float(t), *shown), shape).reshape(len(q))
 
 
 def _one_number(x: Any, shape: tuple[int, ...]) -> Array:
-    out = np.asarray(x)
+    out = np.array(x)
     if out.shape != shape:
         raise InputError(f"an event must give one number per state, shape {shape}, got {out.shape}")
     return out

@@ -18,7 +18,33 @@ FRICTION_SPEED = 1e-3  # [rad/s, m/s] below which dry friction goes over into cr
 
 
 @dataclass(frozen=True, eq=False)
-class Passive:
+class Friction:
+    """Dry friction of the joints, ``force`` [N m, N]: one number or nv, or True for the robot's own.
+
+    Below ``speed`` [rad/s, m/s] it goes over into creep.
+    """
+
+    force: Any = True
+    speed: float = FRICTION_SPEED
+
+
+@dataclass(frozen=True, eq=False)
+class Stops:
+    """Stops at the joints' limits: springs with dampers, which push back beyond a limit and never pull.
+
+    ``lower`` and ``upper`` [rad, m] are numbers or nv, by default the robot's own. Without ``stiffness`` [N m/rad, N/m]
+    a stop holds the joint's own inertia (at the neutral configuration, the others free) at 100 rad/s; without
+    ``damping`` [N m s/rad, N s/m] it is critically damped.
+    """
+
+    lower: Any = None
+    upper: Any = None
+    stiffness: Any = None
+    damping: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class PassiveForces:
     """What the joints do by themselves; each array (nv,), or None where it is switched off.
 
     Damping: −d v. Dry friction: −F v / √(v² + s²), Coulomb's law smoothed below the speed s, so that a joint held by
@@ -42,10 +68,10 @@ class Passive:
         """Damping and dry friction, (..., nv)."""
         force: Any = 0.0 * v
         if self.damping is not None:
-            force = force - _like(self.damping, v) * v
+            force = force - arrays.constant(self.damping, v) * v
         if self.friction is not None:
-            size = arrays.sqrt(v * v + _like(np.full(v.shape[-1], self.friction_speed**2), v))
-            force = force - _like(self.friction, v) * v / size
+            size = arrays.sqrt(v * v + arrays.constant(np.full(v.shape[-1], self.friction_speed**2), v))
+            force = force - arrays.constant(self.friction, v) * v / size
         return force
 
     def stops(self, robot: Robot, q: Array, v: Array) -> Array:
@@ -76,41 +102,59 @@ class Passive:
         return {k: x.tolist() if isinstance(x, np.ndarray) else x for k, x in found.items() if x is not None}
 
     @staticmethod
-    def from_plain(found: Mapping[str, Any]) -> Passive:
+    def from_plain(found: Mapping[str, Any]) -> PassiveForces:
         known: dict[str, Any] = {k: np.asarray(x, dtype=float) for k, x in found.items()}
-        return Passive(**known | {"friction_speed": float(found["friction_speed"])})
+        return PassiveForces(**known | {"friction_speed": float(found["friction_speed"])})
 
 
-def passive(
-    robot: Robot,
-    damping: Any = False,
-    friction: Any = False,
-    limits: Any = False,
-    friction_speed: float = FRICTION_SPEED,
-    stop_stiffness: Any = None,
-    stop_damping: Any = None,
-) -> Passive:
+def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, limits: Any = False) -> PassiveForces:
     """The passive forces of a robot: True takes its own numbers, an array (nv,) or a number others.
 
-    ``limits`` is True or a pair (lower, upper). Without ``stop_stiffness`` a stop holds the joint's own inertia (at the
-    neutral configuration, the others free) at 100 rad/s; without ``stop_damping`` it is critically damped.
+    ``friction`` may be a :class:`Friction`, and ``limits`` a pair (lower, upper) or :class:`Stops`.
     """
-    if not friction_speed > 0:
-        raise InputError(f"friction_speed must be positive, got {friction_speed}")
+    dry = friction if isinstance(friction, Friction) else Friction(friction)
     chosen: dict[str, Any] = {
         "damping": _numbers(robot, damping, robot.damping, "damping"),
-        "friction": _numbers(robot, friction, robot.friction, "friction"),
-        "friction_speed": float(friction_speed),
+        "friction": _numbers(robot, dry.force, robot.friction, "friction"),
+        "friction_speed": _speed(dry.speed),
     }
     if limits is not False and limits is not None:
-        lower, upper = (robot.lower_limits, robot.upper_limits) if limits is True else _pair(robot, limits)
-        _refuse_limits_without_position(robot, lower, upper)
-        if np.isfinite(lower).any() or np.isfinite(upper).any():
-            inertia = 1.0 / np.diagonal(robot.mass_matrix_inverse(robot.neutral(), target="numpy"))
-            k = _numbers(robot, stop_stiffness, inertia * STOP_FREQUENCY**2, "stop_stiffness", default=True)
-            c = _numbers(robot, stop_damping, 2.0 * np.sqrt(k * inertia), "stop_damping", default=True)
-            chosen |= {"lower": lower, "upper": upper, "stiffness": k, "stop_damping": c}
-    return Passive(**chosen)
+        chosen |= _stops(robot, _as_stops(limits))
+    return PassiveForces(**chosen)
+
+
+def _as_stops(limits: Any) -> Stops:
+    if isinstance(limits, Stops):
+        return limits
+    if limits is True:
+        return Stops()
+    try:
+        lower, upper = limits
+    except (TypeError, ValueError):
+        raise InputError(f"limits must be True, False, (lower, upper) or lw.Stops, got {limits!r}") from None
+    return Stops(lower, upper)
+
+
+def _stops(robot: Robot, stops: Stops) -> dict[str, Any]:
+    own = (robot.lower_limits, robot.upper_limits)
+    lower, upper = _pair(robot, [x if given is None else given for given, x in zip((stops.lower, stops.upper), own)])
+    _refuse_limits_without_position(robot, lower, upper)
+    if not (np.isfinite(lower).any() or np.isfinite(upper).any()):
+        return {}
+    inertia = 1.0 / np.diagonal(robot.mass_matrix_inverse(robot.neutral(), target="numpy"))
+    k = _numbers(robot, stops.stiffness, inertia * STOP_FREQUENCY**2, "the stiffness of stops", default=True)
+    c = _numbers(robot, stops.damping, 2.0 * np.sqrt(k * inertia), "the damping of stops", default=True)
+    return {"lower": lower, "upper": upper, "stiffness": k, "stop_damping": c}
+
+
+def _speed(speed: Any) -> float:
+    try:
+        value = float(speed)
+    except (TypeError, ValueError):
+        raise InputError(f"the speed of friction must be a number, got {speed!r}") from None
+    if not (np.isfinite(value) and value > 0):
+        raise InputError(f"the speed of friction must be positive and finite, got {speed!r}")
+    return value
 
 
 def _numbers(robot: Robot, given: Any, own: np.ndarray, what: str, default: bool = False) -> Any:
@@ -132,7 +176,7 @@ def _pair(robot: Robot, limits: Any) -> list[np.ndarray]:
     try:
         lower, upper = (np.broadcast_to(np.asarray(x, dtype=float), (robot.nv,)).copy() for x in limits)
     except (TypeError, ValueError):
-        raise InputError(f"limits must be True, False or (lower, upper) with {robot.nv} numbers each") from None
+        raise InputError(f"limits must be numbers, or {robot.nv} of them each, lower and upper") from None
     if np.isnan(lower).any() or np.isnan(upper).any() or (lower > upper).any():
         raise InputError("limits: no lower limit may exceed its upper limit, and none may be NaN")
     return [lower, upper]
@@ -155,7 +199,3 @@ def _refuse_limits_without_position(robot: Robot, lower: np.ndarray, upper: np.n
                 f"joint {names[i]!r} has limits, but no positions of its own to stop at; limits=False, or limits of"
                 " your own, (lower, upper), leave them out"
             )
-
-
-def _like(x: np.ndarray, v: Array) -> np.ndarray:
-    return x.astype(np.float32) if v.dtype == np.float32 else x

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import SimulationError
-from .checkpoint import Checkpoint
+from .checkpoint import KeptRun
 from .events import Crossing, Event, Watch, located
 from .progress import Progress
 from .steppers import Stepper, Task
@@ -23,15 +23,15 @@ _FIRST_CHUNK = 20_000  # states × steps
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Fixed steps of flat states q (states, nq), w (states, nv or nv + 4)."""
+    """Fixed steps of flat states q (states, nq), w (states, n)."""
 
     task: Task
     stepper: Stepper
-    events: Sequence[Event] = ()
+    watches: Sequence[Watch] = ()
     check: bool = True
     show: bool | None = None
     found: list[tuple[int, Crossing]] = field(default_factory=list)
-    kept: Checkpoint | None = None
+    kept: KeptRun | None = None
 
     def __call__(
         self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None
@@ -40,7 +40,6 @@ class Run:
         rows = steps // every + 1
         out = [np.empty((len(x), rows, x.shape[-1]), x.dtype) for x in (q, w)]
         out[0][:, 0], out[1][:, 0] = q, w
-        watches = [Watch(e, self.task.robot) for e in self.events]
         chunk = max(1, _FIRST_CHUNK // max(1, len(q)) // every) * every
         applied = getattr(self.stepper, "applied", None)
         done = 0 if self.kept is None else self.kept.restore(out, every, self.found, applied)
@@ -50,7 +49,7 @@ class Run:
                 began = time.perf_counter()
                 part = [x[:, done // every : (done + n) // every + 1] for x in out]
                 table = None if tau is None else tau[..., done : done + n, :]
-                stopped = self._chunk(part, first + done, n, every, table, watches)
+                stopped = self._chunk(part, first + done, n, every, table)
                 if stopped is not None:
                     return self._ended(out, first, done, every, *stopped)
                 done += n
@@ -62,10 +61,10 @@ class Run:
         return self.task.times(first, rows, every), out[0], out[1]
 
     def _chunk(
-        self, part: list[Array], first: int, n: int, every: int, tau: Array | None, watches: Sequence[Watch]
+        self, part: list[Array], first: int, n: int, every: int, tau: Array | None
     ) -> tuple[int, float, Array, Array] | None:
         """Fill the rows after the first of ``part``; where an event stops, (steps made, time, q, w) there."""
-        if not watches:
+        if not self.watches:
             rows = [x[:, 1:] for x in part]
             self._advance(part[0][:, 0], part[1][:, 0], first, n, every, tau, rows)
             self._check(part, first, every, tau)
@@ -77,7 +76,7 @@ class Run:
         self._check(fine, first, 1, tau)
         for x, y in zip(fine, part):
             y[:, 1:] = x[:, every::every]
-        return self._watch(fine, first, tau, watches)
+        return self._watch(fine, first, tau)
 
     def _advance(self, *arguments: Any) -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # the check says it with step and joint
@@ -85,22 +84,19 @@ class Run:
 
     # --- events --------------------------------------------------------------------------------------
 
-    def _watch(
-        self, fine: list[Array], first: int, tau: Array | None, watches: Sequence[Watch]
-    ) -> tuple[int, float, Array, Array] | None:
+    def _watch(self, fine: list[Array], first: int, tau: Array | None) -> tuple[int, float, Array, Array] | None:
         """Record what crossed zero; the earliest event that stops ends the chunk."""
-        nv = self.task.robot.nv
-        q, v = fine[0], fine[1][..., :nv]
+        q, v = fine[0], self.task.velocity(*fine)
         times = self.task.times(first, q.shape[1], 1)
         found: list[tuple[float, int, int, Event, Array, Array]] = []
-        for watch in watches:
+        for watch in self.watches:
             values = watch.values(times, q, v)
             for i, k in zip(*np.nonzero(watch.event.crosses(values[:, :-1], values[:, 1:]))):
                 when, where, w = self._locate(watch, fine, int(i), int(k), first, tau, values)
                 found.append((when, int(i), int(k), watch.event, where, w))
         found.sort(key=lambda x: x[0])
         for when, i, k, event, where, w in found:
-            self.found.append((i, Crossing(event.name, when, (), where[0], w[0, :nv])))
+            self.found.append((i, Crossing(event.name, when, (), where[0], self.task.velocity(where, w)[0])))
             if event.stop:
                 return k, when, where, w
         return None
@@ -109,8 +105,7 @@ class Run:
         self, watch: Watch, fine: list[Array], i: int, k: int, first: int, tau: Array | None, values: Array
     ) -> tuple[float, Array, Array]:
         """(time, q, w) of the zero of an event within step k of state i, by taking parts of that step."""
-        task, nv = self.task, self.task.robot.nv
-        stepper = self.stepper
+        task, stepper = self.task, self.stepper
         q, w = (x[i : i + 1, k] for x in fine)
         row = None if tau is None else (tau if tau.ndim == 2 else tau[i : i + 1])[..., k : k + 1, :]
         applied = getattr(stepper, "applied", None)
@@ -121,7 +116,7 @@ class Run:
 
         def at(part: float) -> tuple[float, tuple[Array, Array]]:
             where, there = stepper.fraction(q, w, first + k, part, row)
-            value = watch.value(task.time(first + k) + part * task.step, where, there[:, :nv])
+            value = watch.value(task.time(first + k) + part * task.step, where, task.velocity(where, there))
             return float(value[0]), (where, there)
 
         width = max(watch.event.tolerance / task.step, 4e-16)

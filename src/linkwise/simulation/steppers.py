@@ -1,6 +1,6 @@
 """What makes the steps: one compiled loop over all of them, or the step function on arrays, called once a step.
 
-Both take flat batches: q (states, nq), and w (states, nv) or, where books are kept, [v; books] (states, nv + 4).
+Both take flat batches: q (states, nq), and w (states, n) as :mod:`.system` describes it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..arrays import Array
-from ..codegen.pipeline import MOST_BODIES, MOST_NODES
+from ..codegen.program.frames import normal_forms
 from ..codegen.program.repeat import Repeated
 from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.requests import request
+from ..codegen.thresholds import MOST_BODIES, MOST_NODES
 from ..errors import SimulationError
-from ..model.normal_form import normal_form
 from ..robot.robot import Robot
-from .controllers import Law
-from .external_forces import INPUT, Pushes
-from .integrators import BOOKS, METHODS, System
-from .joint_forces import Passive
+from .external_forces import INPUT, ExternalForces
+from .joint_forces import PassiveForces
+from .methods import METHODS
+from .system import EXCHANGED, System
+from .user_functions import Controller
 
 _CARRIED = {"q": 0, "w": 1}
 
@@ -35,34 +36,36 @@ class Task:
     robot: Robot
     method: str
     step: float
-    passive: Passive
-    law: Law | None = None
-    hold: bool = False  # whether the law is asked once at the start of each step
+    passive: PassiveForces
+    controller: Controller | None = None
+    hold: bool = False  # whether the controller is asked once at the start of each step
     table: bool = False  # whether joint forces come as one row per step
     parameters: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the robot, (states, n) or (n,)
     threads: int | None = None
-    pushes: Pushes | None = None  # external forces
+    external: ExternalForces | None = None
+    coordinates: str = "joint"
 
     @property
-    def keeps_books(self) -> bool:
-        return self.law is not None or self.table or self.passive.active or self.pushes is not None
+    def exchanges(self) -> bool:
+        """Whether any force works on the robot."""
+        return self.controller is not None or self.table or self.passive.active or self.external is not None
 
     @property
     def calls_back(self) -> bool:
         """Whether a function of the user's must be called at every stage of a step."""
-        asked = self.law is not None and self.law.kernel is None
-        return asked or (self.pushes is not None and self.pushes.kernel is None)
+        asked = self.controller is not None and self.controller.kernel is None
+        return asked or (self.external is not None and self.external.kernel is None)
 
     @property
     def is_per_state(self) -> bool:
         """Whether states of a batch have numbers of their own."""
-        own = [*self.parameters.values(), *([] if self.pushes is None else [self.pushes.numbers])]
+        own = [*self.parameters.values(), *([] if self.external is None else [self.external.numbers])]
         return any(x is not None and x.ndim > 1 for x in own)
 
     def of(self, i: int) -> Task:
         """The task for one state of a flat batch."""
         own = {name: x if x.ndim == 1 else x[i : i + 1] for name, x in self.parameters.items()}
-        return replace(self, parameters=own, pushes=None if self.pushes is None else self.pushes.of(i))
+        return replace(self, parameters=own, external=None if self.external is None else self.external.of(i))
 
     def time(self, index: int) -> float:
         """The time at the start of a step."""
@@ -71,6 +74,48 @@ class Task:
     def times(self, first: int, count: int, every: int = 1) -> np.ndarray:
         """The times at the start of every ``every``-th step, (count,)."""
         return np.arange(first, first + count * every, every) * self.step
+
+    # --- the state w ---------------------------------------------------------------------------------
+
+    def system(
+        self, robot: Robot, dynamics: Robot, force: Any = None, external: Any = None, target: str | None = None
+    ) -> System:
+        """The robot and what acts on it, for a step."""
+        remembers = self.method in METHODS and METHODS[self.method].remembered is not None
+        return System(robot, dynamics, force, self.passive, target, external, self.coordinates, remembers)
+
+    @cached_property
+    def _quiet(self) -> System:
+        """The system without its forces, which knows the rates of w."""
+        return self.system(self.robot, self.robot)
+
+    def start(self, q: Array, v: Array, exchanged: Array | None = None) -> Array:
+        """w (states, n) of velocities v (states, nv), and of energies (states, 4) exchanged so far."""
+        rates = self._quiet.from_velocity(q, v)
+        parts = [rates]
+        if self.exchanges:
+            parts.append(np.zeros((len(v), len(EXCHANGED)), v.dtype) if exchanged is None else exchanged)
+        remembered = METHODS[self.method].remembered if self.method in METHODS else None
+        if remembered is not None:
+            parts.append(remembered(self.robot, q, rates))
+        return np.concatenate(parts, axis=-1)
+
+    @cached_property
+    def width(self) -> int:
+        """How many numbers w has."""
+        nothing = np.zeros((1, self.robot.nv))
+        return self.start(self.robot.neutral()[None], nothing).shape[-1]
+
+    def velocity(self, q: Array, w: Array) -> Array:
+        """Joint rates (..., nv)."""
+        if self._quiet.remembers:
+            first = self.robot.nv + (len(EXCHANGED) if self.exchanges else 0)
+            return w[..., first : first + self.robot.nv]
+        return self._quiet.velocity(q, w)
+
+    def exchanged(self, w: Array) -> Array | None:
+        """The energies exchanged since the start, (..., 4)."""
+        return w[..., self.robot.nv : self.robot.nv + len(EXCHANGED)] if self.exchanges else None
 
 
 class Stepper(Protocol):
@@ -94,15 +139,15 @@ class Stepper(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CompiledStepper:
-    """The whole loop in machine code; a law that runs on symbols is part of it."""
+    """The whole loop in machine code; functions that run on symbols are part of it."""
 
     task: Task
 
     @cached_property
     def names(self) -> list[str]:
-        pushes = self.task.pushes
-        timed = self.task.law is not None or (pushes is not None and pushes.function is not None)
-        chosen = {"t": timed, "tau": self.task.table, INPUT: pushes is not None and pushes.numbers is not None}
+        external = self.task.external
+        timed = self.task.controller is not None or (external is not None and external.asked is not None)
+        chosen = {"t": timed, "tau": self.task.table, INPUT: external is not None and external.numbers is not None}
         return ["q", "w", *(name for name, used in chosen.items() if used), "h"]
 
     @cached_property
@@ -112,15 +157,20 @@ class CompiledStepper:
         stepped = [n for n in ("t", "tau") if n in self.names]
         if "t" in self.names:
             return Repeated(self._program, _CARRIED, stepped)
-        plain = {"method": task.method, "passive": repr(sorted(task.passive.to_plain().items()))}
-        if task.pushes is not None:
-            plain["pushes"] = repr(task.pushes.frames)
-        kept = task.robot.__dict__.setdefault("_loops", {})
-        key = (*plain.values(), *self.names, *task.parameters)
-        if key not in kept:
+        plain: dict[str, Any] = {
+            "method": task.method,
+            "coordinates": task.coordinates,
+            "passive": repr(sorted(task.passive.to_plain().items())),
+        }
+        if task.external is not None:
+            plain["frames"] = task.external.frames
+        key = ("simulate.step", *plain.values(), *self.names, *task.parameters)
+        found = task.robot._code.get(key)
+        if found is None:
             asked = request(task.robot, "simulate.step", self.names, plain, tuple(task.parameters))
-            kept[key] = Repeated(self._program, _CARRIED, stepped, asked)
-        return kept[key]
+            found = Repeated(self._program, _CARRIED, stepped, asked)
+            task.robot._code.keep(key, found)
+        return found
 
     @property
     def worthwhile(self) -> bool:
@@ -129,34 +179,41 @@ class CompiledStepper:
 
     def _program(self) -> Program:
         task = self.task
-        width = task.robot.nv + (len(BOOKS) if task.keeps_books else 0)
-        sizes = {"w": width, "t": 1, "h": 1, **(task.pushes.sizes if task.pushes is not None else {})}
-        dynamics = None if task.parameters else shortest(task.robot)
+        sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}
+        dynamics = None if task.parameters or task.coordinates != "joint" else shortest(task.robot)
 
         def one_step(robot: Robot, *values: Array) -> tuple[Array, Array]:
             given = dict(zip(self.names, values))
             q, w, h, t = given["q"], given["w"], given["h"][0], given["t"][0] if "t" in given else 0.0
-            law = task.law.on(robot) if task.law is not None else None
-            force: Any = law
-            if law is not None and task.hold:
-                held = law(t, q, w[: robot.nv])
-                force = lambda t, q, v: held
-            elif "tau" in given:
-                force = lambda t, q, v: given["tau"]
-            push: Any = None
-            if task.pushes is not None:
-                own = task.pushes.on(robot)
-                push = lambda t, q, v: own.joint_forces(t, q, v, given.get(INPUT))
-            system = System(robot, robot if dynamics is None else dynamics, force, task.passive, external=push)
-            return METHODS[task.method](system, t, q, w, h)
+            force, push = self._acting(robot, given)
+            system = task.system(robot, robot if dynamics is None else dynamics, force, push)
+            if task.controller is not None and task.hold:
+                held = force(t, q, system.velocity(q, w))
+                system = replace(system, force=lambda t, q, v: held)
+            return METHODS[task.method].step(system, t, q, w, h)
 
         known = {n: sizes[n] for n in self.names if n in sizes}
         return trace(task.robot, one_step, "step", known, self.names, tuple(task.parameters))
 
+    def _acting(self, robot: Robot, given: Mapping[str, Array]) -> tuple[Any, Any]:
+        """Joint forces and what external forces do to the joints, each a function of (t, q, v) or None."""
+        task = self.task
+        force: Any = None
+        push: Any = None
+        if task.controller is not None:
+            force = task.controller.on(robot)
+        elif "tau" in given:
+            force = lambda t, q, v: given["tau"]
+        if task.external is not None:
+            own = task.external.on(robot)
+            push = lambda t, q, v: own.joint_forces(t, q, v, given.get(INPUT))
+        return force, push
+
     def advance(
         self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None, out: Sequence[Array]
     ) -> None:
-        self._run(q, w, self.task.times(first, steps)[:, None], steps, every, tau, self.task.step, out)
+        times = self.task.times(first, steps)[:, None] if "t" in self.names else None
+        self._run(q, w, times, steps, every, tau, self.task.step, out)
 
     def fraction(self, q: Array, w: Array, index: int, part: float, tau: Array | None) -> tuple[Array, Array]:
         times = np.array([[self.task.time(index)]])
@@ -174,7 +231,7 @@ class CompiledStepper:
     ) -> None:
         given = {"q": q, "w": w, "t": t, "tau": tau, "h": np.array([h]), **self.task.parameters}
         if INPUT in self.names:
-            given[INPUT] = self.task.pushes.numbers  # type: ignore[union-attr]
+            given[INPUT] = self.task.external.numbers  # type: ignore[union-attr]
         inputs = {name: given[name] for name in self.loop.signature.inputs}
         sound = self.loop.run(inputs, steps, every, self.task.threads, out)[1]
         if not sound:
@@ -183,19 +240,19 @@ class CompiledStepper:
 
 def shortest(robot: Robot) -> Robot:
     """The robot in frames that make its forward dynamics short, for programs in joint space alone."""
-    models = [robot, normal_form(robot)[0], normal_form(robot, slide=False)[0]]
+    models = [robot, *(form for _, form in normal_forms(robot))]
     call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
     return min(models, key=lambda model: trace(model, call).operations.total)
 
 
 def raise_singular(task: Task, q: Array, w: Array) -> None:
     """Say which joint has no inertia, as forward dynamics does; or at least when."""
-    v = w[..., : task.robot.nv]
+    v = task.velocity(q, w)
     task.robot.forward_dynamics(q, v, 0.0 * v, target="numpy")
     if task.method == "variational":
         raise SimulationError(
             "the iterations of the variational step did not settle: forces change too fast for this step; take a"
-            ' smaller one, hold the controller (hold=True), or use method="rk4"'
+            ' smaller one, hold the controller (hold=True), or use method="runge_kutta_4"'
         )
     raise SimulationError("the mass matrix became singular on the way; look at the robot's inertias")
 
@@ -205,10 +262,9 @@ def raise_singular(task: Task, q: Array, w: Array) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ArrayStepper:
-    """The step function on arrays, the whole batch at once; laws are called back with states of the user's shape."""
+    """The step on arrays, the whole batch at once; functions are called back with states of the user's shape."""
 
     task: Task
-    batch: tuple[int, ...]
     target: str | None = None  # of the robot's methods
 
     def advance(
@@ -224,54 +280,52 @@ class ArrayStepper:
         return self._one(q, w, self.task.time(index), part * self.task.step, None if tau is None else tau[..., 0, :])
 
     def of(self, i: int) -> ArrayStepper:
-        return replace(self, task=self.task.of(i), batch=())
+        return replace(self, task=self.task.of(i))
 
     def _one(self, q: Array, w: Array, t: float, h: float, row: Array | None) -> tuple[Array, Array]:
-        robot, push = self.task.robot, None if self.task.pushes is None else self.pushed
-        system = System(robot, robot, self._force(q, w, t, row), self.task.passive, self.target, push)
-        h = w.dtype.type(h)
-        return METHODS[self.task.method](system, t, q, w, h)
+        task, robot = self.task, self.task.robot
+        push = None if task.external is None else self._pushed
+        system = task.system(robot, robot, self._force(row), push, self.target)
+        if task.controller is not None and task.hold:
+            held = self._asked(t, q, system.velocity(q, w))
+            system = replace(system, force=lambda t, q, v: held)
+        return METHODS[task.method].step(system, t, q, w, w.dtype.type(h))
 
-    def _force(self, q: Array, w: Array, t: float, row: Array | None) -> Any:
-        law = self.task.law
-        if law is None:
-            return None if row is None else lambda t, q, v: np.broadcast_to(row, v.shape)
-        if self.task.hold:
-            held = self.asked(t, q, w[..., : self.task.robot.nv])
-            return lambda t, q, v: held
-        return self.asked
+    def _force(self, row: Array | None) -> Any:
+        if self.task.controller is not None:
+            return self._asked
+        return None if row is None else lambda t, q, v: np.broadcast_to(row, v.shape)
 
-    def asked(self, t: Any, q: Array, v: Array) -> Array:
-        """What the law says at flat states."""
-        assert self.task.law is not None
-        return self.task.law.at_flat(float(t), q, v, self.batch)
+    def _asked(self, t: Any, q: Array, v: Array) -> Array:
+        """What the controller says at flat states."""
+        assert self.task.controller is not None
+        return self.task.controller.at_flat(float(t), q, v)
 
-    def pushed(self, t: Any, q: Array, v: Array) -> Array:
+    def _pushed(self, t: Any, q: Array, v: Array) -> Array:
         """What external forces do to the joints at flat states."""
-        assert self.task.pushes is not None
-        on_bodies = self.task.pushes.at_flat(float(t), q, v, self.batch)
+        assert self.task.external is not None
+        on_bodies = self.task.external.at_flat(float(t), q, v)
         return self.task.robot.external_force(q, on_bodies, target=self.target)
 
 
 @dataclass(frozen=True, eq=False)
 class CalledStepper:
-    """A law in Python, called once a step for the whole batch, around a compiled step that holds its forces."""
+    """A controller in Python, called once a step for the whole batch, around a compiled step that holds its forces."""
 
     task: Task
-    batch: tuple[int, ...]
-    applied: list[Array] = field(default_factory=list)  # what the law gave, one entry per step
+    applied: list[Array] = field(default_factory=list)  # what the controller gave, one entry per step
 
     @cached_property
     def inner(self) -> CompiledStepper:
-        return CompiledStepper(replace(self.task, law=None, table=True))
+        return CompiledStepper(replace(self.task, controller=None, table=True))
 
     def advance(
         self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None, out: Sequence[Array]
     ) -> None:
-        assert self.task.law is not None
+        assert self.task.controller is not None
         rows = [np.empty((len(x), 1, x.shape[-1]), x.dtype) for x in (q, w)]
         for i in range(steps):
-            held = self.task.law.at_flat(self.task.time(first + i), q, w[:, : self.task.robot.nv], self.batch)
+            held = self.task.controller.at_flat(self.task.time(first + i), q, self.task.velocity(q, w))
             self.applied.append(held)
             self.inner.advance(q, w, first + i, 1, 1, held[:, None], rows)
             q, w = (x[:, 0].copy() for x in rows)

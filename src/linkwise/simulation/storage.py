@@ -23,14 +23,14 @@ from ..extras import require
 from ..robot.robot import Robot
 from ..whole_files import write_through
 from .events import Crossing
-from .integrators import BOOKS
-from .joint_forces import Passive
+from .joint_forces import PassiveForces
 from .storage_checks import allowed, checksum, npz_size, refuse_misshapen, refuse_more_than, zarr_size
+from .system import EXCHANGED
 from .trajectory import Settings, Trajectory, labels
 
 FORMAT, VERSION = "linkwise-trajectory", 3
 _VECTORS = {"q": "position", "v": "dof", "a": "dof", "tau": "dof"}  # name → the axis of its numbers
-_ENERGIES = ("kinetic", "potential", *BOOKS)
+_ENERGIES = ("kinetic", "potential", *EXCHANGED)
 _WRENCHES, _AXES = "wrenches", ("mx", "my", "mz", "fx", "fy", "fz")  # external forces: moment and force, body axes
 
 
@@ -47,9 +47,9 @@ class Contents:
 
 def contents(t: Trajectory) -> Contents:
     """A trajectory as arrays and JSON."""
-    books = t.energy
+    account = t.energy
     arrays = {"time": t.time, **{name: getattr(t, name) for name in _VECTORS}}
-    arrays |= {name: getattr(books, name) for name in _ENERGIES}
+    arrays |= {name: getattr(account, name) for name in _ENERGIES}
     arrays |= {f"parameter_{k}": x for k, x in t.parameters.items()}
     if t.external is not None:
         arrays[_WRENCHES] = t.external
@@ -63,7 +63,7 @@ def contents(t: Trajectory) -> Contents:
         "body_names": None if t.robot is None else [b.name for b in t.robot.bodies],
         "batch": t.batch,
         "samples": len(t),
-        "keeps_books": t.exchanged is not None,
+        "exchanges": t.exchanged is not None,
         "method": s.method,
         "step": s.step,
         "every": s.every,
@@ -71,6 +71,8 @@ def contents(t: Trajectory) -> Contents:
         "hold": s.hold,
         "passive": s.passive.to_plain(),
         "tolerances": s.tolerances,
+        "coordinates": s.coordinates,
+        "functions": dict(s.functions),
         "events": [[e.event, e.time, e.state, e.q.tolist(), e.v.tolist()] for e in t.events],
     }
     return Contents(arrays, about | {"checksum": checksum(arrays, about)})
@@ -89,19 +91,21 @@ def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
         about["every"],
         about["first"],
         about["hold"],
-        Passive.from_plain(about["passive"]),
+        PassiveForces.from_plain(about["passive"]),
         None if about["tolerances"] is None else tuple(about["tolerances"]),
+        about["coordinates"],
+        about["functions"],
     )
     dtype = x["q"].dtype
     events = tuple(
         Crossing(name, when, tuple(state), np.array(q, dtype), np.array(v, dtype))
         for name, when, state, q, v in about["events"]
     )
-    exchanged = np.stack([x[name] for name in BOOKS], axis=-1).astype(dtype) if about["keeps_books"] else None
+    exchanged = np.stack([x[name] for name in EXCHANGED], axis=-1).astype(dtype) if about["exchanges"] else None
     parameters = {k.removeprefix("parameter_"): y for k, y in x.items() if k.startswith("parameter_")}
-    forces = x["tau"] if about["keeps_books"] else None
-    pushed = x.get(_WRENCHES)
-    t = Trajectory(robot, x["time"], x["q"], x["v"], settings, events, forces, exchanged, parameters, names, pushed)
+    forces = x["tau"] if about["exchanges"] else None
+    external = x.get(_WRENCHES)
+    t = Trajectory(robot, x["time"], x["q"], x["v"], settings, events, forces, exchanged, parameters, names, external)
     t.__dict__.update(a=x["a"], tau=x["tau"], _energies=(x["kinetic"], x["potential"]))
     return t
 

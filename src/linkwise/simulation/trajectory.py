@@ -12,12 +12,12 @@ import numpy as np
 
 from ..errors import InputError
 from ..robot.robot import Robot
-from .controllers import Law
-from .energy import EnergyBooks
+from .energy import EnergyAccount
 from .events import Crossing
-from .external_forces import Pushes
-from .integrators import BOOKS
-from .joint_forces import Passive
+from .external_forces import ExternalForces
+from .joint_forces import PassiveForces
+from .system import EXCHANGED
+from .user_functions import Controller, UserFunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,10 @@ class Settings:
     every: int = 1
     first: int = 0  # the number of the step at its first sample, counted from time 0
     hold: bool = False
-    passive: Passive = field(default_factory=Passive)
-    tolerances: tuple[float, float] | None = None  # rtol, atol of adaptive methods
+    passive: PassiveForces = field(default_factory=PassiveForces)
+    tolerances: tuple[float, float] | None = None  # relative, absolute, of adaptive methods
+    coordinates: str = "joint"
+    functions: Mapping[str, str] = field(default_factory=dict)  # of the user's: "compiled" or "called back"
 
 
 class Sample(NamedTuple):
@@ -57,11 +59,11 @@ class Trajectory:
     v: np.ndarray
     settings: Settings
     events: tuple[Crossing, ...] = ()
-    forces: Any = None  # τ: an array (..., samples, nv), the law it follows, or None
+    forces: Any = None  # τ: an array (..., samples, nv), the controller that gives it, or None
     exchanged: np.ndarray | None = None  # (..., samples, 4): work, dissipated, stops, external; or None
-    parameters: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the robot, (..., n), as given to rollout
+    parameters: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the robot, (..., n), as given to simulate
     labels: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # names of the numbers of q and of v
-    pushes: Any = None  # external forces: an array (..., samples, bodies, 6), what gives them, or None
+    external_forces: Any = None  # an array (..., samples, bodies, 6), what gives them, or None
 
     # --- size and parts ------------------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ class Trajectory:
         settings = self.settings
         first = settings.first + chosen.start * settings.every
         settings = replace(settings, first=first, every=settings.every * chosen.step)
-        time = self.time[index]
+        time, acting = self.time[index], self.external_forces
         part = replace(
             self,
             time=time,
@@ -107,7 +109,7 @@ class Trajectory:
             events=tuple(e for e in self.events if time[0] <= e.time <= time[-1]),
             forces=self.forces[..., index, :] if isinstance(self.forces, np.ndarray) else self.forces,
             exchanged=None if self.exchanged is None else self.exchanged[..., index, :],
-            pushes=self.pushes[..., index, :, :] if isinstance(self.pushes, np.ndarray) else self.pushes,
+            external_forces=acting[..., index, :, :] if isinstance(acting, np.ndarray) else acting,
         )
         return part._with_known(self, lambda x, axes: x[..., index, :] if axes else x[..., index])
 
@@ -123,14 +125,14 @@ class Trajectory:
             forces=self.forces[index] if isinstance(self.forces, np.ndarray) else self.forces,
             exchanged=None if self.exchanged is None else self.exchanged[index],
             parameters={k: x[index] if x.ndim > 1 else x for k, x in self.parameters.items()},
-            pushes=self._pushes_on(index),
+            external_forces=self._external_on(index),
         )
         return part._with_known(self, lambda x, axes: x[index])
 
-    def _pushes_on(self, index: tuple[int, ...]) -> Any:
-        if isinstance(self.pushes, Pushes):
-            return self.pushes.of(int(np.ravel_multi_index(index, self.batch)) if index else 0)
-        return None if self.pushes is None else self.pushes[index]
+    def _external_on(self, index: tuple[int, ...]) -> Any:
+        if isinstance(self.external_forces, ExternalForces):
+            return self.external_forces.of(int(np.ravel_multi_index(index, self.batch)) if index else 0)
+        return None if self.external_forces is None else self.external_forces[index]
 
     def _with_known(self, whole: Trajectory, pick: Callable[[np.ndarray, int], np.ndarray]) -> Trajectory:
         """This part of a trajectory, with its share of what was worked out there or came from a file."""
@@ -148,7 +150,7 @@ class Trajectory:
         """Joint forces of controller or table at the samples, (..., samples, nv) [N m, N]."""
         if self.forces is None:
             return np.zeros_like(self.v)
-        if isinstance(self.forces, Law):
+        if isinstance(self.forces, Controller):
             assert self.forces.kernel is not None
             return self.forces.kernel(self.time.astype(self.q.dtype)[:, None], self.q, self.v)
         return self.forces
@@ -167,9 +169,9 @@ class Trajectory:
     @cached_property
     def external(self) -> np.ndarray | None:
         """External [moment; force] on every body at the samples, (..., samples, bodies, 6), body axes; None: none."""
-        if isinstance(self.pushes, Pushes):
-            return self.pushes.along(self.time, self.q, self.v)
-        return self.pushes
+        if isinstance(self.external_forces, ExternalForces):
+            return self.external_forces.along(self.time, self.q, self.v)
+        return self.external_forces
 
     @cached_property
     def _energies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -177,11 +179,11 @@ class Trajectory:
         return self._evaluate("energy", self.q, self.v)
 
     @property
-    def energy(self) -> EnergyBooks:
-        """The energy books."""
+    def energy(self) -> EnergyAccount:
+        """The energy account: what the robot holds, what was put in and taken out, and what is left over."""
         none = np.zeros(self.q.shape[:-1])
-        exchanged = [none] * len(BOOKS) if self.exchanged is None else np.moveaxis(self.exchanged, -1, 0)
-        return EnergyBooks(*self._energies, *exchanged)
+        exchanged = [none] * len(EXCHANGED) if self.exchanged is None else np.moveaxis(self.exchanged, -1, 0)
+        return EnergyAccount(*self._energies, *exchanged)
 
     @cached_property
     def momentum(self) -> np.ndarray:
@@ -196,6 +198,18 @@ class Trajectory:
     def velocity(self, frame: Any) -> np.ndarray:
         """[ω; v] of a frame's origin at the samples, (..., samples, 6), world axes."""
         return self._robot("velocities").velocity(self.q, self.v, frame)
+
+    def along(self, function: Callable[..., Any]) -> np.ndarray:
+        """``function(robot, t, q, v)``, or of (t, q, v), at every sample: (..., samples, …).
+
+        It is called with all states of a sample at once, q (..., nq), as controllers are; ``law.lyapunov`` is one.
+        """
+        asked = UserFunction("what is evaluated along a motion", function)
+        robot = self._robot("functions of the state")
+        found = [
+            np.array(asked(robot, float(t), self.q[..., i, :], self.v[..., i, :])) for i, t in enumerate(self.time)
+        ]
+        return np.stack(found, axis=len(self.batch))
 
     def _evaluate(self, name: str, *arrays: np.ndarray) -> Any:
         assert self.robot is not None
@@ -250,17 +264,19 @@ class Trajectory:
         Controllers, tables of joint forces and external forces are not kept: give them again. ``options`` are those of
         :func:`linkwise.simulate` that may change (external, events, progress, threads, target, check, callback).
         """
-        from .rollout import resume
+        from .simulate import resume
 
         return resume(self, duration, controller, tau, **options)
 
     def __repr__(self) -> str:
         name = "a robot" if self.robot is None else repr(self.robot.name)
-        batch = f", batch {self.batch}" if self.batch else ""
-        return (
-            f"<Trajectory of {name}: {len(self)} samples, {self.time[0]:g} to {self.time[-1]:g} s,"
-            f" {self.settings.method}{batch}>"
-        )
+        settings = self.settings
+        said = [settings.method]
+        said += [f"{settings.coordinates} rates"] if settings.coordinates != "joint" else []
+        said += [f"batch {self.batch}"] if self.batch else []
+        said += [f"{what} {how}" for what, how in settings.functions.items()]
+        span = f"{len(self)} samples, {self.time[0]:g} to {self.time[-1]:g} s"
+        return f"<Trajectory of {name}: {span}, {', '.join(said)}>"
 
 
 def labels(robot: Robot) -> tuple[tuple[str, ...], tuple[str, ...]]:

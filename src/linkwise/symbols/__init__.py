@@ -1,0 +1,7 @@
+"""Scalars that remember how they were computed: one hash-consed graph, exact operation counts, derivatives.
+
+``scalar`` is the graph, its simplifications and its counts; ``derivative`` differentiates it both ways. ``results``
+takes results of any shape apart and together. What NumPy users write is traced through ``array``, with its
+``elementwise`` functions, ``functions`` of arrays, ``operations``, ``linear_systems`` and ``creation`` of arrays;
+``users_line`` finds the line at which tracing failed.
+"""

@@ -1,57 +1,92 @@
-"""Exact derivatives of a scalar program, as programs: forward mode, reverse mode, whole Jacobians.
+"""Exact derivatives of symbols, as symbols: forward mode and reverse mode.
 
-The derivative's nodes live in the same graph as the function's, so what both need is computed once.
-Derivatives are with respect to the numbers of an input as they stand; for a quaternion that means its four
-numbers, not the tangent space.
+The derivatives' nodes live in the same graph as the values', so what both need is computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..codegen.program.trace import Program
-from ..errors import InputError
 from .scalar import Scalar, reachable
+
+
+def _fabs(x: Any) -> Any:
+    """The sign of x, and 0 at the kink."""
+    return (x > 0.0).select(1.0, (x < 0.0).select(-1.0, 0.0))
+
+
+def _of_power(y: Any, a: Any, b: Any) -> list[Any]:
+    by_base = b * a ** (b - 1.0)
+    if not isinstance(b, Scalar):
+        return [by_base, 0.0]
+    # 0ᵇ stays 0 where b moves (and is positive), though the logarithm is infinite.
+    with np.errstate(all="ignore"):
+        logarithm = a.log() if isinstance(a, Scalar) else float(np.log(a))
+    return [by_base, (y == 0.0).select(0.0, y * logarithm)]
+
+
+def _of_arctangent(node: Any, y: Any, x: Any) -> list[Any]:
+    inverse = 1.0 / (y * y + x * x)
+    return [x * inverse, -(y * inverse)]
+
+
+# The derivatives of each operation with respect to its arguments, given its value and those. Roundings, comparisons and
+# what combines them are constant but for their jumps; a choice is handled apart.
+_PARTIALS: dict[str, Callable[..., list[Any]]] = {
+    "add": lambda y, a, b: [1.0, 1.0],
+    "sub": lambda y, a, b: [1.0, -1.0],
+    "mul": lambda y, a, b: [b, a],
+    "neg": lambda y, a: [-1.0],
+    "inv": lambda y, a: [-(y * y)],
+    "sqrt": lambda y, a: [0.5 / y],
+    "sin": lambda y, a: [a.cos()],
+    "cos": lambda y, a: [-a.sin()],
+    "asin": lambda y, a: [1.0 / (1.0 - a * a).sqrt()],
+    "acos": lambda y, a: [-(1.0 / (1.0 - a * a).sqrt())],
+    "atan2": _of_arctangent,
+    "sinh": lambda y, a: [a.cosh()],
+    "cosh": lambda y, a: [a.sinh()],
+    "tanh": lambda y, a: [1.0 - y * y],
+    "asinh": lambda y, a: [1.0 / (1.0 + a * a).sqrt()],
+    "acosh": lambda y, a: [1.0 / (a * a - 1.0).sqrt()],
+    "atanh": lambda y, a: [1.0 / (1.0 - a * a)],
+    "exp": lambda y, a: [y],
+    "exp2": lambda y, a: [y * math.log(2.0)],
+    "expm1": lambda y, a: [y + 1.0],
+    "log": lambda y, a: [1.0 / a],
+    "log2": lambda y, a: [1.0 / (a * math.log(2.0))],
+    "log10": lambda y, a: [1.0 / (a * math.log(10.0))],
+    "log1p": lambda y, a: [1.0 / (1.0 + a)],
+    "cbrt": lambda y, a: [1.0 / (3.0 * y * y)],
+    "pow": _of_power,
+    "hypot": lambda y, a, b: [a / y, b / y],
+    "fmod": lambda y, a, b: [1.0, -_quotient(a, b)],
+    "fabs": lambda y, a: [_fabs(a)],
+    "copysign": lambda y, a, b: [_sign(a) * _sign(b), 0.0],
+}
+_CONSTANT = frozenset({"floor", "ceil", "trunc", "rint", "less", "less_equal", "equal", "and", "or", "not"})
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """a/b without its fraction."""
+    ratio = a / b
+    return ratio.graph.node("trunc", ratio) if isinstance(ratio, Scalar) else float(np.trunc(ratio))
+
+
+def _sign(x: Any) -> Any:
+    """The sign of a number as ±1, that of a zero too."""
+    return x.graph.node("copysign", 1.0, x) if isinstance(x, Scalar) else math.copysign(1.0, x)
 
 
 def _partials(node: Scalar) -> list[Any]:
     """The derivatives of a node with respect to its arguments."""
-    a = node.args
-    if node.op == "add":
-        return [1.0, 1.0]
-    if node.op == "sub":
-        return [1.0, -1.0]
-    if node.op == "mul":
-        return [a[1], a[0]]
-    if node.op == "neg":
-        return [-1.0]
-    if node.op == "inv":
-        return [-(node * node)]
-    if node.op == "sqrt":
-        return [0.5 / node]
-    if node.op == "sin":
-        return [a[0].cos()]
-    if node.op == "cos":
-        return [-a[0].sin()]
-    if node.op == "log":
-        return [1.0 / a[0]]
-    if node.op == "exp":
-        return [node]
-    if node.op == "atan2":
-        inverse = 1.0 / (a[0] * a[0] + a[1] * a[1])
-        return [a[1] * inverse, -(a[0] * inverse)]
-    if node.op == "less":
-        return [0.0, 0.0]
-    raise InputError(f"operation {node.op} has no derivative")
-
-
-def tangents(program: Program, seeds: dict[tuple[str, int], Any]) -> list[Any]:
-    """Forward mode: the derivatives of all outputs along the direction given by the inputs' seeds."""
-    inputs = [x for x in program.nodes if x.op == "input"]
-    return along(program.roots, inputs, [seeds.get((x.args[0], x.args[1]), 0.0) for x in inputs])
+    if node.op in _CONSTANT:
+        return [0.0 for _ in node.args]
+    return _PARTIALS[node.op](node, *node.args)
 
 
 def along(outputs: Sequence[Any], variables: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
@@ -79,14 +114,14 @@ def _moved(node: Scalar, changes: list[Any]) -> Any:
     return total
 
 
-def cotangents(program: Program, weights: list[Any]) -> dict[tuple[str, int], Any]:
-    """Reverse mode: the derivatives of Σ weight · output with respect to every input."""
+def against(outputs: Sequence[Any], weights: Sequence[Any], nodes: Sequence[Scalar]) -> dict[tuple[str, int], Any]:
+    """Reverse mode: the derivatives of Σ weight · output by every input among ``nodes``, which have arguments first."""
     back: dict[int, Any] = {}
-    for root, weight in zip(program.roots, weights):
+    for root, weight in zip(outputs, weights):
         if isinstance(root, Scalar):
             back[id(root)] = back.get(id(root), 0.0) + weight
     out: dict[tuple[str, int], Any] = {}
-    for node in reversed(program.nodes):
+    for node in reversed(nodes):
         weight = back.get(id(node), 0.0)
         if node.op == "input":
             out[node.args[0], node.args[1]] = weight
@@ -132,64 +167,3 @@ def _sum(a: Any, b: Any) -> Any:
     if first is None or second is None or first[0] is not second[0]:
         return a + b
     return first[0].select(_sum(first[1], second[1]), _sum(first[2], second[2]))
-
-
-def jvp(program: Program) -> Program:
-    """(inputs, directions) → derivatives along the directions, one per output; directions are named d‹input›.
-
-    (With more d's in front where the function has an input of that name.)
-    """
-    graph = _graph(program)
-    names = _fresh([f"d{k}" for k in program.inputs], program)
-    directions = dict(zip(names, program.inputs.values()))
-    seeds = {(k, i): x for k, d in zip(program.inputs, names) for i, x in enumerate(graph.inputs(d, directions[d]))}
-    roots = tuple(tangents(program, seeds))
-    return Program(f"{program.name}_jvp", {**program.inputs, **directions}, program.shapes, program.single, roots)
-
-
-def vjp(program: Program) -> Program:
-    """(inputs, weights) → Σ weight · ∂output/∂input, one array per input; weights are named w0, w1, …"""
-    graph = _graph(program)
-    names = _fresh([f"w{i}" for i in range(len(program.shapes))], program)
-    sizes = {name: int(np.prod(s)) for name, s in zip(names, program.shapes)}
-    weights = [x for name, n in sizes.items() for x in graph.inputs(name, n)]
-    found = cotangents(program, weights)
-    roots = tuple(found.get((k, i), 0.0) for k, n in program.inputs.items() for i in range(n))
-    shapes = tuple((n,) for n in program.inputs.values())
-    return Program(f"{program.name}_vjp", {**program.inputs, **sizes}, shapes, len(shapes) == 1, roots)
-
-
-def jacobian(program: Program, wrt: str) -> Program:
-    """∂outputs/∂‹wrt›, each (*output shape, length of wrt), in whichever mode needs fewer sweeps."""
-    if wrt not in program.inputs:
-        raise InputError(f"{program.name} has no input {wrt!r}; it has {', '.join(program.inputs)}")
-    n, m = program.inputs[wrt], len(program.roots)
-    columns = np.zeros((m, n), dtype=object)
-    if n <= m:
-        for i in range(n):
-            columns[:, i] = tangents(program, {(wrt, i): 1.0})
-    else:
-        for j in range(m):
-            found = cotangents(program, [1.0 if k == j else 0.0 for k in range(m)])
-            columns[j] = [found.get((wrt, i), 0.0) for i in range(n)]
-    shapes = tuple((*s, n) for s in program.shapes)
-    return Program(f"{program.name}_d{wrt}", program.inputs, shapes, program.single, tuple(columns.ravel()))
-
-
-def _fresh(wanted: list[str], program: Program) -> list[str]:
-    """These names, lengthened at the front until no input or other of them has the same."""
-    taken = set(program.inputs)
-    out = []
-    for name in wanted:
-        while name in taken:
-            name = name[0] + name
-        taken.add(name)
-        out.append(name)
-    return out
-
-
-def _graph(program: Program) -> Any:
-    for root in program.roots:
-        if isinstance(root, Scalar):
-            return root.graph
-    raise InputError(f"{program.name} is constant")

@@ -1,4 +1,4 @@
-"""The scalar program: expressions over +, ×, ÷, √, sin, cos as a hash-consed graph.
+"""The scalar program: expressions over +, ×, ÷, √, sin, cos, comparisons and choices as a hash-consed graph.
 
 Run any algorithm of linkwise on NumPy object arrays of :class:`Scalar` and the graph of what it computes
 remains: equal sub-expressions are one node, constants are folded, zeros, ones and signs propagate, and
@@ -8,36 +8,42 @@ what no output needs is never counted. Constants are plain floats, so only what 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import UntraceableError
+from .operations import OPERATIONS, Operations
 
 Number = (int, float, np.floating, np.integer)
+_MOST_FACTORS = 32  # of a power by multiplications; beyond it they would lose more digits than pow
 
 
-@dataclass(frozen=True)
-class Operations:
-    """How many operations of each kind a program takes. Subtractions are additions; signs are free."""
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """value > roundings · ε · size, with ε the rounding of the precision a program runs in (NaN passes)."""
 
-    additions: int = 0
-    multiplications: int = 0
-    divisions: int = 0
-    roots: int = 0
-    sines: int = 0  # sines, cosines, logarithms, exponentials, arctangents
-    comparisons: int = 0  # comparisons and choices
+    value: Any
+    size: Any
+    roundings: int
+    on: tuple[Scalar, ...]  # results that depend on none of these do not need it
 
     @property
-    def total(self) -> int:
-        return sum(astuple(self))
+    def nodes(self) -> list[Scalar]:
+        """What it looks at."""
+        return [x for x in (self.value, self.size) if isinstance(x, Scalar)]
 
-    def __str__(self) -> str:
-        parts = [(self.multiplications, "×"), (self.additions, "+"), (self.divisions, "÷"), (self.roots, "√")]
-        parts += [(self.sines, "sin/cos"), (self.comparisons, "<")]
-        return ", ".join(f"{n} {symbol}" for n, symbol in parts if n) or "none"
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The same for guards that say the same."""
+        return (*(id(x) if isinstance(x, Scalar) else x for x in (self.value, self.size)), self.roundings)
+
+    def limit(self, epsilon: float) -> tuple[float, Any]:
+        """(factor, size): the value must exceed their product; a size that is a number is in the factor."""
+        factor = self.roundings * epsilon
+        return (factor, self.size) if isinstance(self.size, Scalar) else (factor * float(self.size), None)
 
 
 class Graph:
@@ -45,8 +51,12 @@ class Graph:
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
-        self.guards: list[Scalar] = []  # what must be positive for the results that depend on it to mean anything
-        self.conditions: list[Scalar] = []  # what must be positive whatever is computed
+        self.guards: list[Guard] = []  # what must hold for the results that depend on it to mean anything
+        self.conditions: list[Guard] = []  # what must hold whatever is computed
+
+    def require_above(self, value: Any, size: Any, roundings: int, on: tuple[Any, ...]) -> None:
+        """Have targets report states where value ≤ roundings · ε · size, if a result depends on one of ``on``."""
+        self.guards.append(Guard(value, size, roundings, tuple(x for x in on if isinstance(x, Scalar))))
 
     def inputs(self, name: str, count: int) -> np.ndarray:
         """An object array (count,) of new inputs."""
@@ -56,11 +66,30 @@ class Graph:
         return out
 
     def node(self, op: str, *args: Any) -> Scalar:
-        key = (op, *(("#", a.serial) if isinstance(a, Scalar) else a for a in args))
+        key = (op, *(("#", a.serial) if isinstance(a, Scalar) else a or _zero(a) for a in args))
         found = self._nodes.get(key)
         if found is None:
-            found = self._nodes[key] = Scalar(self, op, args, len(self._nodes))
+            kind = Truth if op in _TRUTHS else Scalar
+            found = self._nodes[key] = kind(self, op, args, len(self._nodes))
         return found
+
+
+_TRUTHS = frozenset(name for name, operation in OPERATIONS.items() if operation.is_truth)
+
+
+def _is_small_half(x: float) -> bool:
+    """Whether a power is better taken by multiplications and a root."""
+    return abs(x) <= _MOST_FACTORS and (2.0 * x).is_integer()
+
+
+def _zero(x: Any) -> Any:
+    """A key for a zero that is not that of the other zero: 0.0 and -0.0 are equal."""
+    return ("-", x) if isinstance(x, float) and math.copysign(1.0, x) < 0 else x
+
+
+def _function(op: str) -> Callable[[Scalar], Any]:
+    """A method that makes a node of this operation."""
+    return lambda self: self.graph.node(op, number(self))
 
 
 class Scalar:
@@ -148,47 +177,74 @@ class Scalar:
         return -self.args[0]._reciprocal() if self.op == "neg" else self.graph.node("inv", self)
 
     def __pow__(self, exponent: Any) -> Any:
-        """Whole and half powers, by multiplications, a root and a division."""
-        doubled = 2 * exponent
-        if not isinstance(exponent, Number) or doubled != int(doubled):
-            raise UntraceableError(f"only whole and half powers can be traced, got {exponent!r}")
-        if exponent < 0:
-            return 1.0 / self**-exponent
-        if int(doubled) % 2:
-            return self.sqrt() * self ** int(exponent)
-        return self._power(int(exponent))
+        """Small whole and half powers by multiplications, a root and a division; others by pow."""
+        if isinstance(exponent, Number) and _is_small_half(float(exponent)):
+            return self._power(float(exponent))
+        if isinstance(exponent, (Scalar, *Number)):
+            return self.graph.node("pow", self, exponent if isinstance(exponent, Scalar) else float(exponent))
+        return NotImplemented
 
-    def _power(self, exponent: int) -> Any:
+    def __rpow__(self, base: Any) -> Any:
+        return self.graph.node("pow", float(base), self) if isinstance(base, Number) else NotImplemented
+
+    def _power(self, exponent: float) -> Any:
+        if exponent < 0:
+            return 1.0 / self._power(-exponent)
+        if exponent % 1:
+            return self.sqrt() * self._power(exponent // 1)
         if exponent <= 1:
             return self if exponent else 1.0
         half = self._power(exponent // 2)
         return half * half if exponent % 2 == 0 else half * half * self
 
+    # What takes several operations is written among NumPy's functions (:mod:`.elementwise`).
+
+    def __mod__(self, other: Any) -> Any:
+        return self._by_numpy(np.remainder, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._by_numpy(np.remainder, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._by_numpy(np.floor_divide, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._by_numpy(np.floor_divide, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self._by_numpy(np.divmod, self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return self._by_numpy(np.divmod, other, self)
+
+    @staticmethod
+    def _by_numpy(ufunc: Any, *values: Any) -> Any:
+        return ufunc(*values)
+
     def __abs__(self) -> Any:
-        return self.less(0.0).select(-self, self)
+        return abs(self.args[0]) if self.op in ("neg", "fabs") else self.graph.node("fabs", self)
+
+    def conjugate(self) -> Scalar:
+        return self
 
     def tan(self) -> Any:
         return self.sin() / self.cos()
 
-    def hypot(self, other: Any) -> Any:
-        return (self * self + other * other).sqrt()
-
-    def exp(self) -> Any:
-        return self.graph.node("exp", self)
-
     def require_positive(self, always: bool = False) -> None:
         """Have targets that can do so report states where this is not positive (a singular mass matrix)."""
-        (self.graph.conditions if always else self.graph.guards).append(self)
+        (self.graph.conditions if always else self.graph.guards).append(Guard(self, 0.0, 0, (self,)))
 
-    def less(self, other: Any) -> Scalar:
-        """1 where self < other, otherwise 0; for :meth:`select`."""
-        return self.graph.node("less", self, other if isinstance(other, Scalar) else float(other))
+    def less(self, other: Any) -> Any:
+        """Whether self < other, for :meth:`select`."""
+        return self.graph.node("less", self, number(other))
 
     def select(self, yes: Any, no: Any) -> Any:
-        """``yes`` where self is true, otherwise ``no``."""
-        yes, no = (x if isinstance(x, Scalar) else float(x) for x in (yes, no))
-        same = yes is no or (isinstance(yes, float) and isinstance(no, float) and yes == no)
-        return yes if same else self.graph.node("select", self, yes, no)
+        """``yes`` where self is true (or not zero), otherwise ``no``."""
+        return self.is_not_zero().select(yes, no)
+
+    def is_not_zero(self) -> Any:
+        """Its truth as Python and NumPy see it: NaN is true."""
+        return self.graph.node("not", self.graph.node("equal", self, 0.0))
 
     def __bool__(self) -> bool:
         raise UntraceableError(
@@ -218,24 +274,49 @@ class Scalar:
 
     __trunc__ = __floor__ = __ceil__ = __int__
 
-    __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()
+    def __lt__(self, other: Any) -> Any:
+        return self.less(other) if isinstance(other, (Scalar, *Number)) else NotImplemented
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or self.__bool__()
+    def __gt__(self, other: Any) -> Any:
+        return self.graph.node("less", number(other), self) if isinstance(other, (Scalar, *Number)) else NotImplemented
 
-    def __ne__(self, other: object) -> bool:
-        return self is not other and self.__bool__()
+    def __le__(self, other: Any) -> Any:
+        known = isinstance(other, (Scalar, *Number))
+        return self.graph.node("less_equal", self, number(other)) if known else NotImplemented
+
+    def __ge__(self, other: Any) -> Any:
+        known = isinstance(other, (Scalar, *Number))
+        return self.graph.node("less_equal", number(other), self) if known else NotImplemented
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, (Scalar, *Number)):
+            return NotImplemented
+        second = number(other)
+        return self.graph.node("equal", *(_ordered(self, second) if isinstance(second, Scalar) else (self, second)))
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        return NotImplemented if equal is NotImplemented else ~equal
 
     __hash__ = object.__hash__
 
-    def log(self) -> Any:
-        return self.graph.node("log", self)
+    # Named as NumPy names them, which calls them for arrays of symbols.
+    sqrt, cbrt = _function("sqrt"), _function("cbrt")
+    exp, exp2, expm1 = _function("exp"), _function("exp2"), _function("expm1")
+    log, log2, log10, log1p = _function("log"), _function("log2"), _function("log10"), _function("log1p")
+    sinh, cosh, tanh = _function("sinh"), _function("cosh"), _function("tanh")
+    arcsin, arccos = _function("asin"), _function("acos")
+    arcsinh, arccosh, arctanh = _function("asinh"), _function("acosh"), _function("atanh")
+    rint = _function("rint")
 
     def arctan2(self, other: Any) -> Any:
-        return self.graph.node("atan2", self, other if isinstance(other, Scalar) else float(other))
+        return self.graph.node("atan2", self, number(other))
 
-    def sqrt(self) -> Any:
-        return self.graph.node("sqrt", self)
+    def arctan(self) -> Any:
+        return self.arctan2(1.0)
+
+    def hypot(self, other: Any) -> Any:
+        return self.graph.node("hypot", self, number(other))
 
     def sin(self) -> Any:
         return -self.args[0].sin() if self.op == "neg" else self.graph.node("sin", self)
@@ -243,29 +324,159 @@ class Scalar:
     def cos(self) -> Any:
         return self.args[0].cos() if self.op == "neg" else self.graph.node("cos", self)
 
+    # NumPy's protocols: its functions on single symbols, and on arrays of numbers with a symbol.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        from .array import apply
+
+        return apply(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        from .array import call
+
+        return call(function, args, options)
+
+    def __getattr__(self, name: str) -> Any:
+        """What a single number of NumPy has as an array without axes: ``item``, ``reshape``, ``clip``, …"""
+        if name.startswith("_") or not hasattr(np.float64, name):
+            raise AttributeError(f"a symbol has no attribute {name!r}")
+        from .array import Symbols, as_objects
+
+        return getattr(as_objects(self).view(Symbols), name)
+
     def __repr__(self) -> str:
         return f"<{self.op}>" if self.op != "input" else f"{self.args[0]}[{self.args[1]}]"
+
+
+class Truth(Scalar):
+    """A value that is true or false. In arithmetic with numbers it is 1 or 0, as NumPy's truth values are.
+
+    Among themselves sums are "or" and products "and", again as NumPy's.
+    """
+
+    __slots__ = ()
+
+    @property
+    def number(self) -> Any:
+        """1.0 where it is true, otherwise 0.0."""
+        return self.select(1.0, 0.0)
+
+    def is_not_zero(self) -> Any:
+        return self
+
+    def select(self, yes: Any, no: Any) -> Any:
+        """``yes`` where self is true, otherwise ``no``. A choice between truth values is one."""
+        if all(isinstance(x, (Truth, bool, np.bool_)) for x in (yes, no)):
+            return (self & yes) | (~self & no)
+        yes, no = number(yes), number(no)
+        if self.op == "not":
+            return self.args[0].select(no, yes)
+        same = yes is no or (isinstance(yes, float) and isinstance(no, float) and _zero(yes) == _zero(no))
+        return yes if same else self.graph.node("select", self, yes, no)
+
+    def __invert__(self) -> Any:
+        return self.args[0] if self.op == "not" else self.graph.node("not", self)
+
+    def __and__(self, other: Any) -> Any:
+        if isinstance(other, (bool, np.bool_)):
+            return self if other else False
+        if not isinstance(other, Truth):
+            return NotImplemented
+        return self if other is self else self.graph.node("and", *_ordered(self, other))
+
+    def __or__(self, other: Any) -> Any:
+        if isinstance(other, (bool, np.bool_)):
+            return True if other else self
+        if not isinstance(other, Truth):
+            return NotImplemented
+        return self if other is self else self.graph.node("or", *_ordered(self, other))
+
+    def __xor__(self, other: Any) -> Any:
+        if isinstance(other, (bool, np.bool_)):
+            return ~self if other else self
+        return (self & ~other) | (~self & other) if isinstance(other, Truth) else NotImplemented
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __add__(self, other: Any) -> Any:
+        return self | other if isinstance(other, (Truth, bool, np.bool_)) else self.number + other
+
+    def __mul__(self, other: Any) -> Any:
+        return self & other if isinstance(other, (Truth, bool, np.bool_)) else self.number * other
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, (Truth, bool, np.bool_)):
+            raise TypeError("truth values have no difference; use ^ or !=")
+        return self.number - other
+
+    def __rsub__(self, other: Any) -> Any:
+        return other - self.number
+
+    def __neg__(self) -> Any:
+        raise TypeError("a truth value has no negative; use ~")
+
+    def __abs__(self) -> Any:
+        return self
+
+    def sin(self) -> Any:
+        return self.number.sin()
+
+    def cos(self) -> Any:
+        return self.number.cos()
+
+    def arctan2(self, other: Any) -> Any:
+        return self.number.arctan2(other)
+
+    def hypot(self, other: Any) -> Any:
+        return self.number.hypot(other)
+
+    def less(self, other: Any) -> Any:
+        return self.number.less(other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.number / number(other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.number
+
+    def __pow__(self, exponent: Any) -> Any:
+        return self.number ** number(exponent)
+
+    def __rpow__(self, base: Any) -> Any:
+        return base**self.number
+
+    def __lt__(self, other: Any) -> Any:
+        return self.number < number(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.number > number(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.number <= number(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.number >= number(other)
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, (Truth, bool, np.bool_)):
+            return ~(self ^ other)
+        return self.number == number(other) if isinstance(other, (Scalar, *Number)) else NotImplemented
+
+    __hash__ = object.__hash__
+
+
+def number(x: Any) -> Any:
+    """A symbol that is a number, or a float."""
+    if isinstance(x, Scalar):
+        return x.number if isinstance(x, Truth) else x
+    return float(x)
 
 
 def _ordered(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
     """In order of creation, so that a program comes out the same in every run."""
     return (a, b) if a.serial <= b.serial else (b, a)
-
-
-_KINDS = {
-    "add": "additions",
-    "sub": "additions",
-    "mul": "multiplications",
-    "inv": "divisions",
-    "sqrt": "roots",
-    "sin": "sines",
-    "cos": "sines",
-    "log": "sines",
-    "exp": "sines",
-    "atan2": "sines",
-    "less": "comparisons",
-    "select": "comparisons",
-}
 
 
 def reachable(outputs: Iterable[Any], stop: Container[int] = ()) -> list[Scalar]:
@@ -291,37 +502,21 @@ def count(outputs: Iterable[Any], stop: Container[int] = ()) -> Operations:
     for node in reachable(outputs, stop):
         if id(node) in stop:
             continue
-        kind = _KINDS.get(node.op)
+        kind = OPERATIONS[node.op].counts if node.op in OPERATIONS else ""
         if kind:
             totals[kind] = totals.get(kind, 0) + 1
     return Operations(**totals)
-
-
-_FUNCTIONS: dict[str, Any] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "neg": lambda a: -a,
-    "inv": lambda a: 1.0 / a,
-    "sqrt": math.sqrt,
-    "sin": math.sin,
-    "cos": math.cos,
-    "log": math.log,
-    "exp": math.exp,
-    "atan2": math.atan2,
-    "less": lambda a, b: float(a < b),
-    "select": lambda c, a, b: a if c else b,
-}
 
 
 def evaluate(outputs: Iterable[Any], values: dict[str, Any]) -> list[float]:
     """Run the program on numbers: ``values`` maps input names to sequences. The oracle of all targets."""
     outputs = list(outputs)
     known: dict[int, float] = {}
-    for node in reachable(outputs):
-        if node.op == "input":
-            known[id(node)] = float(values[node.args[0]][node.args[1]])
-        else:
-            arguments = [known[id(a)] if isinstance(a, Scalar) else a for a in node.args]
-            known[id(node)] = _FUNCTIONS[node.op](*arguments)
+    with np.errstate(all="ignore"):  # what is computed and not chosen may be infinite or no number
+        for node in reachable(outputs):
+            if node.op == "input":
+                known[id(node)] = float(values[node.args[0]][node.args[1]])
+            else:
+                arguments = [known[id(a)] if isinstance(a, Scalar) else a for a in node.args]
+                known[id(node)] = float(OPERATIONS[node.op].meaning(*arguments))
     return [known[id(x)] if isinstance(x, Scalar) else float(x) for x in outputs]

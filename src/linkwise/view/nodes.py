@@ -11,7 +11,7 @@ from ..spatial import quaternion_from_rotation
 from . import solids
 from .motion import Motion
 from .pictures import GREEN, LAYERS, PURPLE, RED, TEAL, YELLOW, Studio, checked_layers
-from .scene import LOOKS, Arrows, Piece, Poses, Scene
+from .scene import VISUALS, Arrows, Piece, Poses, Scene
 
 # What is drawn beside the bodies, and in which colour.
 ARROWS = {"axes": TEAL, "joint_forces": PURPLE, "external": RED, "reactions": GREEN}
@@ -47,7 +47,7 @@ class Crowd:
             opacity=None if self.colour[3] > 0.999 else self.colour[3],
             lod="off",
             side="double",
-            cast_shadow=self.layer == LOOKS,
+            cast_shadow=self.layer == VISUALS,
             receive_shadow=False,
             visible=visible,
         )
@@ -157,7 +157,7 @@ class Nodes:
                 color=_bytes(piece.colour),
                 opacity=None if piece.colour[3] > 0.999 else piece.colour[3],
                 side="double",
-                cast_shadow=piece.layer == LOOKS,
+                cast_shadow=piece.layer == VISUALS,
                 receive_shadow=False,
                 visible=self._visible[piece.layer],
             )

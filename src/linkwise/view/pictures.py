@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..spatial import Transform
 from . import raster, solids
 from .motion import Motion
-from .scene import LOOKS, Arrows, Piece, Scene
+from .scene import VISUALS, Arrows, Piece, Scene
 from .solids import Triangles
 
 RED, GREEN, BLUE = (0.84, 0.22, 0.22, 1.0), (0.27, 0.63, 0.30, 1.0), (0.22, 0.40, 0.82, 1.0)
@@ -22,7 +22,7 @@ YELLOW, PURPLE, TEAL = (0.95, 0.72, 0.10, 1.0), (0.56, 0.29, 0.65, 1.0), (0.10, 
 
 #: What can be shown, and in which words.
 LAYERS = {
-    "looks": "the robot's looks, or its sketch",
+    "visuals": "the robot's looks, or its sketch",
     "inertias": "boxes of uniform density with the bodies' inertias",
     "frames": "the axes of all frames",
     "center_of_mass": "the centre of mass of all bodies",
@@ -49,7 +49,7 @@ class Studio:
 
     scene: Scene
     motion: Motion
-    show: tuple[str, ...] = ("looks",)
+    show: tuple[str, ...] = ("visuals",)
     camera: raster.Camera = field(init=False)
     floor: float = field(init=False)
 
@@ -65,7 +65,7 @@ class Studio:
         R, p = self.scene.poses(self.motion.q[steps])
         found = []
         for piece in self.scene.pieces:
-            if piece.layer not in self.show and piece.layer != LOOKS:
+            if piece.layer not in self.show and piece.layer != VISUALS:
                 continue
             low, high = piece.triangles.vertices.min(axis=0), piece.triangles.vertices.max(axis=0)
             corners = np.array(np.meshgrid(*zip(low, high))).reshape(3, -1).T

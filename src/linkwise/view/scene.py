@@ -25,7 +25,7 @@ from ..spatial import Transform
 from . import meshes, solids
 from .solids import Solid, Triangles
 
-LOOKS, INERTIAS = "looks", "inertias"
+VISUALS, INERTIAS = "visuals", "inertias"
 
 LINK, JOINT = (0.24, 0.48, 0.67, 1.0), (0.87, 0.44, 0.24, 1.0)
 BASE, WEIGHT = (0.25, 0.29, 0.33, 1.0), (0.55, 0.36, 0.65, 0.45)
@@ -72,17 +72,17 @@ class Scene:
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """Everything that moves with a body: its looks, or its sketch, and its inertia box."""
-        looks = self._looks[0] if self.meshes else []
-        drawn = looks or sketch(self.robot, self.size)
+        visuals = self._visuals[0] if self.meshes else []
+        drawn = visuals or sketch(self.robot, self.size)
         return (*drawn, *inertia_boxes(self.robot, 0.02 * self.size))
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The mesh files that were named but not found or not readable."""
-        return tuple(self._looks[1]) if self.meshes else ()
+        return tuple(self._visuals[1]) if self.meshes else ()
 
     @cached_property
-    def _looks(self) -> tuple[list[Piece], list[str]]:
+    def _visuals(self) -> tuple[list[Piece], list[str]]:
         pieces, missing = [], []
         for visual in self.robot.visuals:
             body = -1 if visual.body is None else self.robot.body(visual.body)
@@ -94,7 +94,7 @@ class Scene:
             simple = tuple(s.placed(visual.pose) for s in _solids(visual))
             for triangles, colour in parts:
                 shown = visual.colour if visual.colour is not None else colour
-                pieces.append(Piece(body, LOOKS, triangles.placed(visual.pose), _rgba(shown), simple))
+                pieces.append(Piece(body, VISUALS, triangles.placed(visual.pose), _rgba(shown), simple))
         # A robot of which only a few scraps are found is better sketched whole.
         return (pieces if len(missing) <= 0.5 * len(self.robot.visuals) else []), missing
 
@@ -259,16 +259,16 @@ def sketch(robot: Robot, size: float) -> list[Piece]:
     pieces = []
     for body, start, end in spans:
         simple = solids.segment_solids(start, end, radius)
-        pieces.append(Piece(body, LOOKS, solids.segment(start, end, radius), BASE if body < 0 else LINK, simple))
+        pieces.append(Piece(body, VISUALS, solids.segment(start, end, radius), BASE if body < 0 else LINK, simple))
     for i, joint in enumerate(robot.joints):
         mark = _joint_mark(joint.kind, 1.6 * radius)
         if mark is not None:
-            pieces.append(Piece(i, LOOKS, mark[0], JOINT, mark[1]))
+            pieces.append(Piece(i, VISUALS, mark[0], JOINT, mark[1]))
     if any(p < 0 and j.kind.nv < 6 for p, j in zip(robot.parents, robot.joints)):
         under = Transform(np.eye(3), np.array([0, 0, -0.3 * radius]))
         foot = solids.rod(2.4 * radius, 0.6 * radius).placed(under)
         simple = tuple(s.placed(under) for s in solids.rod_solids(2.4 * radius, 0.6 * radius))
-        pieces.append(Piece(-1, LOOKS, foot, BASE, simple))
+        pieces.append(Piece(-1, VISUALS, foot, BASE, simple))
     return pieces
 
 

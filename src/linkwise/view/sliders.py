@@ -16,7 +16,7 @@ from .motion import velocity_names
 
 
 @dataclass(frozen=True)
-class Knob:
+class Slider:
     """A slider: its name, its ends, and the joint it belongs to."""
 
     name: str
@@ -25,7 +25,7 @@ class Knob:
     joint: int
 
 
-def knobs(robot: Robot, size: float) -> list[Knob]:
+def sliders(robot: Robot, size: float) -> list[Slider]:
     """One per entry of v; limits of the joint where it has them, otherwise half a turn or ``size`` [m] each way."""
     out = []
     names = velocity_names(robot)
@@ -35,7 +35,7 @@ def knobs(robot: Robot, size: float) -> list[Knob]:
             reach = np.pi if np.linalg.norm(column[:3]) > 0 else size
             low, high = (lower[k], upper[k]) if _is_plain(joint) else (-np.inf, np.inf)
             low, high = _finite(float(low), float(high), float(reach))
-            out.append(Knob(name, low, high, i))
+            out.append(Slider(name, low, high, i))
     return out
 
 
@@ -51,7 +51,7 @@ def _is_plain(joint: Joint) -> bool:
     return joint.kind.nq == joint.kind.nv
 
 
-def to_knobs(robot: Robot, q: np.ndarray) -> np.ndarray:
+def slider_values(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Where the sliders stand (nv,) at a configuration (nq,)."""
     parts = []
     for joint, where in zip(robot.joints, robot.q_slices):
@@ -60,7 +60,7 @@ def to_knobs(robot: Robot, q: np.ndarray) -> np.ndarray:
     return np.concatenate([*parts, np.zeros(0)])
 
 
-def from_knobs(robot: Robot, x: np.ndarray) -> np.ndarray:
+def from_slider_values(robot: Robot, x: np.ndarray) -> np.ndarray:
     """The configuration (nq,) for sliders at x (nv,)."""
     parts = []
     for joint, where in zip(robot.joints, robot.v_slices):

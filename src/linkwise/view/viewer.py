@@ -18,7 +18,7 @@ from .nodes import Nodes
 from .pictures import LAYERS, checked_layers
 from .scene import Scene
 from .server import quiet_server, stop_quietly
-from .sliders import Knob, from_knobs, knobs, to_knobs
+from .sliders import Slider, from_slider_values, slider_values, sliders
 
 RATE = 40.0  # pictures a second, at most
 CHART_RATE = 8.0  # of the marks in charts, and of sliders that follow the motion
@@ -33,7 +33,7 @@ class Viewer:
         scene: Scene,
         motion: Motion,
         *,
-        show: Sequence[str] = ("looks",),
+        show: Sequence[str] = ("visuals",),
         host: str = "127.0.0.1",
         port: int = 8080,
     ) -> None:
@@ -117,7 +117,7 @@ class Viewer:
             raise InputError(f"a pose is one configuration ({self.robot.nq},), got shape {given.shape}")
         self.pause()
         self._show(given, None)
-        self._set_knobs(given)
+        self._set_sliders(given)
 
     def show(self, layer: str, shown: bool = True) -> None:
         """Show or hide a layer, one of :data:`linkwise.view.pictures.LAYERS`."""
@@ -197,12 +197,12 @@ class Viewer:
         if not force and now - self._followed < 1.0 / CHART_RATE:
             return
         self._followed = now
-        self._set_knobs(self._q)
+        self._set_sliders(self._q)
         if self._chart is not None:
             self._chart.mark(self.motion.index(self._time))
 
-    def _set_knobs(self, q: np.ndarray) -> None:
-        for slider, x in zip(self._sliders, to_knobs(self.robot, q)):
+    def _set_sliders(self, q: np.ndarray) -> None:
+        for slider, x in zip(self._sliders, slider_values(self.robot, q)):
             slider.value = float(np.clip(x, slider.min, slider.max))
 
     # --- the panel -------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Viewer:
         with gui.add_folder("Show", expand_by_default=not moves):
             self._boxes = {name: self._add_box(name) for name in self._nodes.available}
         with gui.add_folder("Joints", expand_by_default=not moves):
-            self._sliders = [self._add_slider(i, k) for i, k in enumerate(knobs(self.robot, self.scene.size))]
+            self._sliders = [self._add_slider(i, k) for i, k in enumerate(sliders(self.robot, self.scene.size))]
             gui.add_button("Neutral pose").on_click(lambda _: self.pose(self.robot.neutral()))
         if moves:
             self._chart = Chart(self.server, self.motion)
@@ -263,25 +263,25 @@ class Viewer:
         box.on_update(changed)
         return box
 
-    def _add_slider(self, i: int, knob: Knob) -> Any:
-        start = float(np.clip(0.0, knob.low, knob.high))
-        step = (knob.high - knob.low) / 1000.0
-        slider = self.server.gui.add_slider(knob.name, knob.low, knob.high, step, start)
+    def _add_slider(self, i: int, wanted: Slider) -> Any:
+        start = float(np.clip(0.0, wanted.low, wanted.high))
+        step = (wanted.high - wanted.low) / 1000.0
+        slider = self.server.gui.add_slider(wanted.name, wanted.low, wanted.high, step, start)
 
         def moved(event: Any) -> None:
             if event.client is not None:
                 self._playing.clear()
                 self._say_playing(False)
-                x = to_knobs(self.robot, self._q)  # the others stay, even where beyond their limits
+                x = slider_values(self.robot, self._q)  # the others stay, even where beyond their limits
                 x[i] = event.target.value
-                self._show(from_knobs(self.robot, x), None)
+                self._show(from_slider_values(self.robot, x), None)
 
         slider.on_update(moved)
         return slider
 
 
 LAYER_NAMES = {
-    "looks": "Robot",
+    "visuals": "Robot",
     "inertias": "Inertia boxes",
     "frames": "Frames",
     "center_of_mass": "Centre of mass",

@@ -10,7 +10,7 @@ from linkwise.codegen.runtime.engine import host
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch):
-    monkeypatch.setattr("linkwise.codegen.llvm.module.LARGE", 100)
+    monkeypatch.setattr("linkwise.codegen.llvm.module.STREAMED_BYTES", 100)
     monkeypatch.setenv("LINKWISE_CACHE", "off")
 
 

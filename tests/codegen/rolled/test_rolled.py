@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen import pipeline as compile
-from linkwise.codegen.pipeline import compile_for_calls
-from linkwise.codegen.rolled.program import PER_PAIR, ROLLABLE
+from linkwise.codegen import pipeline, thresholds
+from linkwise.codegen.facts import catalogue
+from linkwise.codegen.pipeline import compile_job, method_job
 from linkwise.codegen.rolled.vertex_cut import fewest
 from linkwise.codegen.runtime.rolled_kernel import RolledKernel
 from linkwise.symbols.scalar import Graph
@@ -53,9 +53,16 @@ def arguments(robot, kernel, batch, rng, dtype=float):
     return [x.astype(dtype) for x in made]
 
 
+def called(robot, name):
+    """The kernel that a call of this method gets, or None."""
+    return compile_job(method_job(robot, getattr(lw.Robot, name), None, {}, patient=False))
+
+
+ROLLS = {name: facts.rolls for name, facts in catalogue(lw.Robot).items() if facts.rolls}
+PER_PAIR = [name for name, facts in catalogue(lw.Robot).items() if facts.per_pair]
 WAYS = [
     (name, method)
-    for name, methods in ROLLABLE.items()
+    for name, methods in ROLLS.items()
     for method in methods
     if name not in PER_PAIR and (method or len(methods) == 1)
 ]
@@ -188,27 +195,27 @@ def test_many_kinds_are_not_traced_in_vain():
     """Joints that differ in more than the direction of an axis each have code of their own."""
     kinds = [lw.Helical("z", 0.01 * (i + 1)) for i in range(66)]
     screws, hinges = _of_kinds(*kinds), _on([i - 1 for i in range(66)])
-    assert compile_for_calls(screws, type(screws).mass_matrix.plain, ("q",), {}) is None
-    assert isinstance(compile_for_calls(hinges, type(hinges).mass_matrix.plain, ("q",), {}), RolledKernel)
+    assert called(screws, "mass_matrix") is None
+    assert isinstance(called(hinges, "mass_matrix"), RolledKernel)
 
 
 def test_matrices_that_need_too_much_memory(monkeypatch):
     r = lw.chain(70)
     kernel = r.compile("linearize_forward")
-    monkeypatch.setattr(compile, "MOST_SCRATCH", kernel.scratch_bytes - 1)
+    monkeypatch.setattr(thresholds, "MOST_SCRATCH", kernel.scratch_bytes - 1)
     with pytest.raises(lw.InputError, match="mass_solve"):
         r.compile("linearize_forward")
-    assert compile_for_calls(r, type(r).linearize_forward.plain, ("q", "v", "tau"), {}) is None
+    assert called(r, "linearize_forward") is None
     assert kernel.code(float).scratch_bytes == kernel.scratch_bytes == kernel.code(np.float32).scratch_bytes
 
 
 def test_straight_line_code_that_is_there_is_not_rolled_first(monkeypatch, tmp_path):
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
-    monkeypatch.setattr(compile, "MOST_NODES", 400)  # as if these five links were many
+    monkeypatch.setattr(thresholds, "MOST_NODES", 400)  # as if these five links were many
     r = _on([-1, 0, 0, 1, 2])
     r.compile("mass_matrix_inverse", rolled=False).code(float)
-    monkeypatch.setattr(compile, "roll", None)  # nothing may be traced
-    kernel = compile_for_calls(r, type(r).mass_matrix_inverse.plain, ("q",), {})
+    monkeypatch.setattr(pipeline, "roll", None)  # nothing may be traced
+    kernel = called(r, "mass_matrix_inverse")
     assert kernel.is_remembered
 
 
@@ -285,7 +292,7 @@ def test_singular_robots_are_named(monkeypatch):
         r.forward_dynamics(x, x, x)
 
 
-OTHER_METHODS = [m for m in lw.FORWARD_METHODS if m not in ("armstrong", *ROLLABLE["forward_dynamics"])]
+OTHER_METHODS = [m for m in lw.FORWARD_METHODS if m not in ("armstrong", *ROLLS["forward_dynamics"])]
 
 
 @pytest.mark.parametrize("method", OTHER_METHODS)

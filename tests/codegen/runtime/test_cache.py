@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import linkwise as lw
 from linkwise.codegen.runtime import disk_cache as cache
@@ -40,6 +41,23 @@ def test_damaged_files_are_rebuilt(folder, damage):
     assert np.allclose(robot.compile("mass_matrix")(q), robot.mass_matrix(q))
 
 
+def test_files_under_each_others_names_are_rebuilt(folder):
+    """A checksum of the contents alone would let another kernel's code in: garbage, or a crash."""
+    robots = [lw.load("double_pendulum"), lw.load("panda")]
+    for robot in robots:
+        compiled(robot)
+    for ending in ("o", "answer"):
+        a, b = folder.glob(f"*.{ending}")
+        mine, others = a.read_bytes(), b.read_bytes()
+        a.write_bytes(others)
+        b.write_bytes(mine)
+        assert cache.read(a.stem, ending) is None and cache.read(b.stem, ending) is None
+        for robot in robots:
+            q = robot.random_configuration(0)
+            assert np.allclose(robot.compile("mass_matrix")(q), robot.mass_matrix(q, target="numpy"), rtol=1e-12)
+        assert (a.read_bytes(), b.read_bytes()) == (mine, others)
+
+
 def test_the_size_is_bounded(folder, monkeypatch):
     monkeypatch.setenv("LINKWISE_CACHE_MB", "0.003")
     for n in range(5):
@@ -72,7 +90,7 @@ def test_two_processes_fill_one_cache(folder):
         "print(repr(k(r.neutral(), np.ones(6), np.ones(6)).tolist()))\n"
     )
     runs = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    answers = {run.communicate(timeout=120)[0] for run in runs}
+    answers = {run.communicate(timeout=PATIENCE)[0] for run in runs}
     assert len(answers) == 1 and all(run.returncode == 0 for run in runs)
     assert len(list(folder.glob("*.o"))) == 1 and not list(folder.glob("*.part"))
 

@@ -6,8 +6,12 @@ import subprocess
 
 import numpy as np
 import pytest
+from numpy_samples import PAIRS, USES
 
 import linkwise as lw
+from linkwise.codegen.program.trace import trace
+from linkwise.codegen.runtime.kernel import Kernel
+from linkwise.codegen.sources.c import CSource
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
@@ -37,6 +41,20 @@ def test_forward_dynamics_in_c(tmp_path, dtype):
     function(*(pointer(x) for x in args), pointer(out))
     expected = robot.forward_dynamics(*(x.astype(float) for x in args))
     assert np.abs(out - expected).max() < (1e-12 if dtype == "float64" else 1e-4) * np.abs(expected).max()
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler on this machine")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_function_of_numpy(tmp_path, dtype):
+    """What the text computes is what the machine code computes, infinities and NaN included."""
+    program = trace(lw.chain(3), lambda robot, q: np.concatenate([f(q).reshape(-1) for f in USES.values()]), "numpy")
+    function = built(CSource(program, "chain", dtype), tmp_path)
+    states = np.ascontiguousarray(PAIRS.astype(dtype))
+    found = np.empty((len(states), len(program.roots)), dtype)
+    for x, out in zip(states, found):
+        function(pointer(x), pointer(out))
+    expected = Kernel(program)(states)
+    assert np.allclose(found, expected, rtol=4 * np.finfo(dtype).eps, atol=0.0, equal_nan=True)
 
 
 @pytest.mark.skipif(CC is None, reason="no C compiler on this machine")

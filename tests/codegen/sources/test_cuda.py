@@ -9,8 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy_samples import PAIRS, USES
 
 import linkwise as lw
+from linkwise.codegen.program.trace import trace
+from linkwise.codegen.runtime.kernel import Kernel
+from linkwise.codegen.sources.cuda import CudaSource
 from snippets import ROOT
 
 CXX = shutil.which("g++") or shutil.which("clang++")
@@ -96,6 +100,18 @@ def test_a_formula_of_the_user(tmp_path, blocks):
     expected = [everything(robot, *state) for state in zip(q, push)]
     expected = tuple(np.array([np.ravel(e[k]) for e in expected]) for k in range(4))
     assert largest_difference(found, expected) < 1e-12
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_function_of_numpy(tmp_path, dtype):
+    """What the text computes is what the machine code computes, infinities and NaN included."""
+    program = trace(lw.chain(3), lambda robot, q: np.concatenate([f(q).reshape(-1) for f in USES.values()]), "numpy")
+    source = CudaSource(program, "chain", dtype)
+    states = PAIRS.astype(dtype)
+    (found,) = run(source, built(source, tmp_path), states)
+    expected = Kernel(program)(states)
+    assert np.allclose(found, expected, rtol=4 * np.finfo(dtype).eps, atol=0.0, equal_nan=True)
 
 
 @needs_compiler

@@ -1,8 +1,8 @@
-"""Sensitivities to inertial parameters: regressors, forward dynamics, base parameters, trajectories."""
+"""Sensitivities to inertial parameters: regressors, forward dynamics, base parameters."""
 
 import numpy as np
 import pytest
-from trees import ALL, ROTORS, assert_close, derivative, robot, state
+from trees import ALL, ROTORS, assert_close, robot, state
 
 import linkwise as lw
 
@@ -77,85 +77,3 @@ def test_known_numbers_of_base_parameters():
     assert one(lw.Fixed()).base_parameters().projection.shape == (0, 10)
     # six hinges, some of them parallel, the first one vertical
     assert len(lw.load("ur5").base_parameters().columns) == 36
-
-
-@pytest.mark.parametrize("method", ["semi_implicit", "rk4"])
-@pytest.mark.parametrize("name", ["panda", "spherical", "planar", "floating_rotors", "quadruped"])
-def test_trajectory_sensitivities(name, method):
-    """Those of the simulator, by differences of sixth order over its parameters; quaternions among the joints."""
-    r = robot(name)
-    s = state(r, (), seed=3)
-    rng = np.random.default_rng(4)
-    tau = rng.normal(size=(6, r.nv))
-    step, p = 0.01, r.inertial_parameters
-    found = r.trajectory_sensitivity(s.q, s.v, tau, step, method=method)
-    assert found.q.shape == (7, r.nq) and found.dq.shape == found.dv.shape == (7, r.nv, p.size)
-    directions = p * rng.normal(size=(2, len(r.bodies), 1))  # bodies that grow or shrink stay bodies
-
-    def motion(t):
-        """How far the simulator's motion with other parameters is from the first one, (2, 7, 2 nv)."""
-        other = {"inertial": p + t * directions}
-        x = lw.rollout(r, np.stack([s.q, s.q]), s.v, tau=tau, step=step, method=method, parameters=other)
-        return np.concatenate([r.difference(found.q, x.q), x.v], axis=-1)
-
-    assert_close(motion(0.0)[0], np.concatenate([0.0 * found.v, found.v], axis=-1), 1e-11)  # the same motion
-    mine = np.concatenate([found.dq, found.dv], axis=-2) @ directions.reshape(2, 1, -1, 1)
-    assert_close(mine[..., 0], derivative(motion), 1e-8)
-
-
-def test_runge_kutta_sensitivities_are_of_fourth_order():
-    """Steps half as long: a sixteenth of the error."""
-    r = robot("spherical")
-    s = state(r, (), seed=3)
-
-    def at_the_end(steps):
-        tau = np.broadcast_to(s.tau, (steps, r.nv))
-        return r.trajectory_sensitivity(s.q, s.v, tau, 0.2 / steps, columns=[0, 5], method="rk4").dv[-1]
-
-    best = at_the_end(40)
-    coarse, fine = (np.abs(at_the_end(n) - best).max() for n in (4, 8))
-    assert 10 < coarse / fine < 25
-
-
-def test_trajectories_in_batches_and_of_some_parameters():
-    r = robot("ur5")
-    s = state(r, (2,), seed=3)
-    tau = np.zeros((4, 2, 6))
-    for method in ("semi_implicit", "rk4"):
-        found = r.trajectory_sensitivity(s.q, s.v, tau, 0.01, columns=[50, 51], method=method)
-        one = r.trajectory_sensitivity(s.q[1], s.v[1], tau[:, 1], 0.01, method=method)
-        assert found.dv.shape == (5, 2, 6, 2)
-        assert_close(found.dv[:, 1], one.dv[..., [50, 51]], 1e-12)
-        shared = r.trajectory_sensitivity(s.q, s.v, tau[:, 0], 0.01, columns=[50, 51], method=method)
-        assert_close(shared.dv, found.dv, 0.0)  # one table for all states
-
-
-def test_trajectories_in_single_precision():
-    r = robot("spherical")
-    s = state(r, (), seed=3)
-    tau = np.zeros((3, r.nv))
-    exact = r.trajectory_sensitivity(s.q, s.v, tau, 0.01, method="rk4")
-    found = r.trajectory_sensitivity(*(x.astype(np.float32) for x in (s.q, s.v, tau)), 0.01, method="rk4")
-    assert all(x.dtype == np.float32 for x in found)
-    for mine, reference in zip(found, exact):
-        assert_close(mine, reference, 1e-3)
-
-
-def test_bad_trajectories_are_refused():
-    r = robot("ur5")
-    s = state(r, (2,), seed=3)
-    tau = np.zeros((4, 2, 6))
-    with pytest.raises(lw.InputError, match="steps"):
-        r.trajectory_sensitivity(s.q, s.v, np.zeros(6), 0.01)
-    for step in (-0.01, 0.0, np.nan, np.inf):
-        with pytest.raises(lw.InputError, match="positive"):
-            r.trajectory_sensitivity(s.q, s.v, tau, step)
-    for columns in ([60], [-61], [0.5], [[1, 2]]):
-        with pytest.raises(lw.InputError, match="60 inertial parameters"):
-            r.trajectory_sensitivity(s.q, s.v, tau, 0.01, columns=columns)
-    with pytest.raises(lw.UnknownNameError, match="variational.*semi_implicit, rk4"):
-        r.trajectory_sensitivity(s.q, s.v, tau, 0.01, method="variational")
-    skate = robot("custom_skate")
-    x = state(skate, ())
-    with pytest.raises(lw.NotAdmittedError, match="non-holonomic"):
-        skate.trajectory_sensitivity(x.q, x.v, np.zeros((2, skate.nv)), 0.01)

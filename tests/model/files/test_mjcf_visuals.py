@@ -51,7 +51,7 @@ def boxes(robot, q):
     """(lowest, highest) of each of the robot's looks, world axes."""
     scene = Scene(robot)
     assert not scene.missing
-    pieces = [p for p in scene.pieces if p.layer == "looks"]
+    pieces = [p for p in scene.pieces if p.layer == "visuals"]
     at = scene.poses(q)
     for piece in pieces:
         x = piece.triangles.vertices
@@ -88,7 +88,7 @@ def expected(path, q_hinge, quaternion):
         yield p - half, p + half
 
 
-def test_looks_are_where_mujoco_has_them(robot, path):
+def test_visuals_are_where_mujoco_has_them(robot, path):
     w, x, y, z = quaternion = np.array([0.5, 0.1, -0.7, 0.3]) / np.linalg.norm([0.5, 0.1, -0.7, 0.3])
     q = np.array([0.7, x, y, z, w])
     here, there = list(boxes(robot, q)), list(expected(path, 0.7, quaternion))
@@ -186,7 +186,7 @@ def test_package_names_stay(tmp_path):
     assert np.allclose(box.pose.R, looks[1].pose.R, atol=1e-15) and box.body is None
 
 
-def test_looks_on_the_world_have_no_link_beside_a_floating_root():
+def test_visuals_on_the_world_have_no_link_beside_a_floating_root():
     body = lw.Body("stone", lw.Free(), lw.Inertia.box(1.0, (1, 1, 1)))
     robot = lw.assemble("r", [body], visuals=[lw.Visual(lw.Ball(0.1)), lw.Visual(lw.Ball(0.2), "stone")])
     with pytest.warns(lw.ModelWarning, match="1 looks on the world are not written"):

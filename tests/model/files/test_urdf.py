@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.testing import assert_allclose
 
 import linkwise as lw
 from linkwise.errors import FileError, ModelWarning
-from linkwise.model.files.urdf import read_urdf
+from linkwise.model.files import urdf
 from linkwise.model.joints.kinds import Free, Planar, Prismatic, Revolute
 from linkwise.model.model import Model
 from linkwise.model.parts import Mimic
 from linkwise.spatial import rotation_from_rpy
+
+read_urdf = partial(urdf.read_urdf, cls=Model)
 
 INERTIAL = (
     '<inertial><origin xyz="0 0 0.1"/><mass value="2"/>'

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.errors import FileError, ModelWarning
-from linkwise.model.files import xml
-from linkwise.model.files.urdf import read_urdf
+from linkwise.model.files import urdf, xml
 from linkwise.model.model import Model
+
+read_urdf = partial(urdf.read_urdf, cls=Model)
 
 SEED = """<?xml version="1.0" encoding="utf-8"?>
 <robot name="säge">
@@ -87,7 +89,7 @@ def test_one_value_replaced(tmp_path: Path) -> None:
             survives(tmp_path / "r.urdf", (SEED[:start] + word + SEED[m.end() - 1 :]).encode())
 
 
-@settings(max_examples=300, deadline=2000)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, len(SEED.encode()) - 1), st.integers(0, 255)), min_size=1, max_size=8))
 def test_bytes_flipped(tmp_path_factory, flips: list[tuple[int, int]]) -> None:
     data = bytearray(SEED.encode())
@@ -96,7 +98,7 @@ def test_bytes_flipped(tmp_path_factory, flips: list[tuple[int, int]]) -> None:
     survives(tmp_path_factory.getbasetemp() / "flipped.urdf", bytes(data))
 
 
-@settings(max_examples=200, deadline=2000)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(VALUES), st.sampled_from([*WORDS, *VALUES])), min_size=2, max_size=6))
 def test_values_exchanged(tmp_path_factory, swaps: list[tuple[str, str]]) -> None:
     text = SEED
@@ -105,7 +107,7 @@ def test_values_exchanged(tmp_path_factory, swaps: list[tuple[str, str]]) -> Non
     survives(tmp_path_factory.getbasetemp() / "swapped.urdf", text.encode())
 
 
-@settings(max_examples=200, deadline=2000)
+@settings(max_examples=200)
 @given(st.text())
 def test_any_text(text: str) -> None:
     for source in ("<" + text, f'<robot name="{text}"><link name="a"/></robot>'):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from linkwise.errors import FileError, LinkwiseError
-from linkwise.model.files.urdf import read_urdf
+from linkwise.model.files import urdf
+from linkwise.model.model import Model
+
+read_urdf = partial(urdf.read_urdf, cls=Model)
 
 GOOD = """<?xml version="1.0"?>
 <robot name="r">

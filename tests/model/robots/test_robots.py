@@ -1,17 +1,20 @@
 """The built-in robots: sane figures, mirror symmetry, and agreement with other people's files."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from linkwise.errors import UnknownNameError
-from linkwise.model import edit
+from linkwise.model import edit, robots
 from linkwise.model.joints.kinds import Free
 from linkwise.model.model import Model
 from linkwise.model.parts import Frame
-from linkwise.model.robots import build, names
+from linkwise.model.robots import names
 from linkwise.spatial import Transform, quaternion_from_rotation
+
+build = partial(robots.build, cls=Model)
 
 # name: (joints besides a free base, moving mass [kg], floats by default)
 EXPECTED = {

@@ -62,7 +62,7 @@ def test_joints_of_every_kind_of_robot(name, tmp_path):
     saved(lw.plots.joints(swing(lw.load(name))), tmp_path)
 
 
-def test_energy_book_balances(falling, tmp_path):
+def test_energy_account_balances(falling, tmp_path):
     figure = lw.plots.energy(falling)
     found = lines(figure.axes[0])
     kinetic, potential = falling.robot.energy(falling.q, falling.v)
@@ -178,7 +178,7 @@ def curves(ax):
     return {line.get_label(): line for line in ax.get_lines() if not line.get_label().startswith("_")}
 
 
-def test_the_energy_book_has_the_books_of_a_simulation():
+def test_the_energies_are_those_of_the_simulation():
     robot = lw.load("panda")
     t = lw.simulate(
         robot, robot.neutral(), external={"tcp": [0, 0, 0, 5, 0, 0]}, duration=0.2, damping=0.3,

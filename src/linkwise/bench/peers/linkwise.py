@@ -31,7 +31,7 @@ def quick(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
 def method(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     _needs_one_state(case)
     single = [x[0] for x in arguments]
-    # The look-up of the attribute is part of a call: the first one puts the quick entry there.
+    # The look-up of the method, and of its code in the robot's store, are part of a call.
     return Work(lambda: getattr(robot, case.function)(*single), lambda y: stacked(y)[None])
 
 

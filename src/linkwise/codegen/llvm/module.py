@@ -14,10 +14,11 @@ from typing import Any
 
 from ...symbols.scalar import Scalar
 from ..program.trace import Program, Signature
+from ..thresholds import STREAMED_BYTES
 from .python_entry import DATA, STRIDES, entry_ir, field, has_entry
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .straight_line import ProgramWriter
-from .streaming_stores import LARGE, NONTEMPORAL, is_streamed, stream_ir
+from .streaming_stores import NONTEMPORAL, is_streamed, stream_ir
 from .tiles import tile_of_places, transposed
 
 
@@ -96,7 +97,7 @@ def _block_ir(program: Program, t: VectorType) -> str:
         writer.node(node)
         if id(node) in places:  # at once, so that no register holds it for long
             writer.lines += _store(t, writer.value(node), places[id(node)])
-    bad = writer.require_positive([writer.value(x) for x in program.guards])
+    bad = writer.require(program.guards)
     body = "\n".join(writer.lines)
     head = "define internal i1 @lw_block(ptr noalias %in, ptr noalias %out) alwaysinline"
     return f"{head} {{\n{body}\n  ret i1 {bad}\n}}\n"
@@ -292,7 +293,7 @@ def driver_ir(signature: Signature, t: VectorType) -> str:
         moves_out += _move(n, 0, "%results")
         if size:
             header.append(f"  %bytes{i} = mul i64 %count, {size * t.size}")
-            header.append(f"  %large{i} = icmp ugt i64 %bytes{i}, {LARGE if is_streamed(size, t) else -1}")
+            header.append(f"  %large{i} = icmp ugt i64 %bytes{i}, {STREAMED_BYTES if is_streamed(size, t) else -1}")
             moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
     join = "\n".join
     return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{

@@ -17,10 +17,9 @@ it beforehand, {states (−1: a single one), scratch, output, the kernel's table
 from __future__ import annotations
 
 from ..program.trace import Program
+from ..thresholds import ENTRY_NODES
 from .sine_cosine import VectorType
 from .straight_line import ProgramWriter
-
-MOST_NODES = 20_000  # beyond that a second copy of the program is not worth its compile time
 
 # Offsets in PyObject and PyArrayObject_fields on 64-bit platforms.
 TYPE, DATA, NDIM, SHAPE, STRIDES, DESCR, FLAGS = 8, 16, 24, 32, 40, 56, 64
@@ -30,7 +29,7 @@ NPY_DOUBLE = 12
 
 def has_entry(program: Program) -> bool:
     """Whether the program gets a quick entry: one output with at least one axis, and not too long."""
-    return program.single and len(program.shapes[0]) > 0 and len(program.nodes) <= MOST_NODES
+    return program.single and len(program.shapes[0]) > 0 and len(program.nodes) <= ENTRY_NODES
 
 
 def entry_ir(program: Program) -> str:
@@ -165,7 +164,7 @@ def _one_ir(program: Program) -> str:
     writer = ProgramWriter(VectorType("double", 1), load)
     for node in program.nodes:
         writer.node(node)
-    bad = writer.require_positive([writer.value(x) for x in program.guards])
+    bad = writer.require(program.guards)
     lines += writer.lines
     for j, root in enumerate(program.roots):
         lines += [

@@ -95,7 +95,7 @@ class BodyCode:
         for pointer, index, adds, value in self._constants():
             self._write(pointer, index, self.t.splat(value), adds)
         if work.guards:
-            bad = writer.require_positive([writer.value(x) for x in work.guards])
+            bad = writer.require(work.guards)
             writer.lines += [
                 f"  %{self.tag}before = load i1, ptr %flag",
                 f"  %{self.tag}after = or i1 %{self.tag}before, {bad}",

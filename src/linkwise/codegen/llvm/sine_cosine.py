@@ -13,6 +13,8 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 # π/2 in three pieces of 53 bits each.
 _PI_HALVES = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _SIN_64 = (
@@ -38,6 +40,16 @@ _COS_32 = (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5)
 # On functions that hold many vectors: what does not fit in registers then lies at addresses that vectors like.
 # (Otherwise the stack is aligned to 16 bytes, and most vectors on it lie across two lines of the cache.)
 ALIGNED_STACK = '"stackrealign"'
+
+
+# Operations that LLVM has for whole vectors, and functions of libm that are called for one lane after the other: for
+# what no step of a sweep needs. Each with the number of its arguments.
+INTRINSICS = {"sqrt": 1, "fabs": 1, "copysign": 2, "floor": 1, "ceil": 1, "trunc": 1, "rint": 1}
+LIBM = {
+    **dict.fromkeys(("asin", "acos", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"), 1),
+    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p"), 1),
+    **dict.fromkeys(("atan2", "pow", "hypot", "fmod"), 2),
+}
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,11 @@ class VectorType:
         return self.wide("i1")
 
     @property
+    def all_true(self) -> str:
+        """True in every lane."""
+        return self._everywhere("i1", "true")
+
+    @property
     def mangled(self) -> str:
         return f"f{self.bits}" if self.lanes == 1 else f"v{self.lanes}f{self.bits}"
 
@@ -98,7 +115,8 @@ class VectorType:
     def literal(self, x: float) -> str:
         """A number as LLVM writes it: the bits of a double, rounded to single first where that is the type."""
         if self.bits == 32:
-            x = struct.unpack("<f", struct.pack("<f", x))[0]
+            with np.errstate(over="ignore"):  # what is too large for it is infinite
+                x = float(np.float32(x))
         return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
     def fma(self, a: str, b: str, c: str) -> str:
@@ -246,7 +264,7 @@ def declarations(types: Iterable[VectorType]) -> str:
     lines: dict[str, None] = {}
     for t in types:
         v, suffix = t.name, "" if t.bits == 64 else "f"
-        for name, count in (("sqrt", 1), ("rint", 1), ("fabs", 1), ("fma", 3)):
+        for name, count in {**INTRINSICS, "fma": 3}.items():
             lines[f"declare {v} @llvm.{name}.{t.mangled}({', '.join([v] * count)})"] = None
         d = VectorType("double", t.lanes)
         lines[f"declare {d.name} @llvm.fma.{d.mangled}({', '.join([d.name] * 3)})"] = None
@@ -256,7 +274,7 @@ def declarations(types: Iterable[VectorType]) -> str:
             lines[f"declare void @llvm.masked.store.{t.mangled}.p0({v}, ptr, i32, {b})"] = None
             lines[f"declare i1 {_all_lanes(t)}({b})"] = None
             lines[f"declare i1 @llvm.vector.reduce.or.v{t.lanes}i1({b})"] = None
-        for name, count in (("sin", 1), ("cos", 1), ("log", 1), ("exp", 1), ("atan2", 2)):
+        for name, count in {"sin": 1, "cos": 1, **LIBM}.items():
             arguments = ", ".join([t.scalar] * count)
             lines[f"declare {t.scalar} @{name}{suffix}({arguments}) nounwind memory(none)"] = None
     return "\n".join(lines)

@@ -6,11 +6,15 @@ instead of two), and may do nothing else to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...symbols.scalar import Scalar
-from .sine_cosine import VectorType, sincos_name
+import numpy as np
+
+from ...symbols.scalar import Guard, Scalar
+from .sine_cosine import INTRINSICS, LIBM, VectorType, sincos_name
+
+_COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}  # false where an argument is not a number
 
 
 class ProgramWriter:
@@ -36,21 +40,26 @@ class ProgramWriter:
             self.lines.append(f"  {name} = fneg {v} {self.value(a[0])}")
         elif node.op == "inv":
             self.lines.append(f"  {name} = fdiv {v} {self.t.splat(1.0)}, {self.value(a[0])}")
-        elif node.op == "sqrt":
-            self.lines.append(f"  {name} = call {v} @llvm.sqrt.{self.t.mangled}({v} {self.value(a[0])})")
-        elif node.op == "less":
-            self.lines.append(f"  {name} = fcmp olt {v} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op in INTRINSICS:
+            arguments = ", ".join(f"{v} {self.value(x)}" for x in a)
+            self.lines.append(f"  {name} = call {v} @llvm.{node.op}.{self.t.mangled}({arguments})")
+        elif node.op in _COMPARISONS:
+            self.lines.append(f"  {name} = fcmp {_COMPARISONS[node.op]} {v} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op in ("and", "or"):
+            self.lines.append(f"  {name} = {node.op} {self.t.mask} {self.value(a[0])}, {self.value(a[1])}")
+        elif node.op == "not":
+            self.lines.append(f"  {name} = xor {self.t.mask} {self.value(a[0])}, {self.t.all_true}")
         elif node.op == "select":
             chosen = f"{self.t.mask} {self.value(a[0])}, {v} {self.value(a[1])}, {v} {self.value(a[2])}"
             self.lines.append(f"  {name} = select {chosen}")
-        elif node.op in ("log", "exp", "atan2"):
+        elif node.op in LIBM:
             self._by_lane(name, node.op, [self.value(x) for x in a])
         else:
             index = 0 if node.op == "sin" else 1
             self.lines.append(f"  {name} = extractvalue {{{v}, {v}}} {self.sincos(a[0])}, {index}")
 
     def _by_lane(self, name: str, function: str, values: list[str]) -> None:
-        """A function of libm, lane by lane: for what no step of a sweep needs."""
+        """A function of libm, lane by lane."""
         t = self.t
         symbol = f"@{function}" + ("" if t.bits == 64 else "f")
         if t.lanes == 1:
@@ -66,12 +75,18 @@ class ProgramWriter:
             self.lines.append(f"  {whole} = insertelement {t.name} {so_far}, {t.scalar} {name}e{lane}, i32 {lane}")
             so_far = whole
 
-    def require_positive(self, guards: list[str]) -> str:
-        """An i1 that is true where any of these values is not positive in any lane (NaN passes)."""
+    def require(self, guards: Sequence[Guard]) -> str:
+        """An i1 that is true where any of these does not hold in any lane (NaN passes)."""
         t = self.t
+        epsilon = float(np.finfo(np.float64 if t.bits == 64 else np.float32).eps)
         bad = ""
-        for i, x in enumerate(guards):
-            self.lines.append(f"  %{self.prefix}guard{i} = fcmp ole {t.name} {x}, {t.splat(0.0)}")
+        for i, guard in enumerate(guards):
+            factor, size = guard.limit(epsilon)
+            least = t.splat(factor)
+            if size is not None:
+                self.lines.append(f"  %{self.prefix}least{i} = fmul {t.name} {self.value(size)}, {least}")
+                least = f"%{self.prefix}least{i}"
+            self.lines.append(f"  %{self.prefix}guard{i} = fcmp ole {t.name} {self.value(guard.value)}, {least}")
             if bad:
                 self.lines.append(f"  %{self.prefix}bad{i} = or {t.mask} {bad}, %{self.prefix}guard{i}")
             bad = f"%{self.prefix}bad{i}" if bad else f"%{self.prefix}guard{i}"

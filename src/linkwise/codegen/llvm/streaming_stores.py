@@ -10,16 +10,16 @@ usual way.
 
 from __future__ import annotations
 
+from ..thresholds import STREAMED_VECTORS
 from .sine_cosine import VectorType
 from .tiles import tile_of_places
 
-LARGE = 1 << 24  # bytes; an output beyond this does not stay in the caches anyway
 NONTEMPORAL = "!0 = !{i32 1}"
 
 
 def is_streamed(n: int, t: VectorType) -> bool:
     """Whether an output of n numbers a state is long enough for this to pay."""
-    return t.lanes > 1 and n >= 4 * t.lanes
+    return t.lanes > 1 and n >= STREAMED_VECTORS * t.lanes
 
 
 def stream_ir(t: VectorType, n: int, k: int) -> str:

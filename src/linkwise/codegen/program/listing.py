@@ -79,6 +79,18 @@ def _right_side(node: Scalar, names: dict[int, str]) -> str:
     symbol = {"add": "+", "sub": "-", "mul": "*"}.get(node.op)
     if symbol:
         return f"{arguments[0]} {symbol} {arguments[1]}"
-    forms = {"neg": "-{}", "inv": "1 / {}", "less": "{} < {}", "select": "{1} if {0} else {2}"}
-    forms["atan2"] = "atan2({}, {})"
-    return forms.get(node.op, node.op + "({})").format(*arguments)
+    form = _FORMS.get(node.op, f"{node.op}({', '.join(['{}'] * len(arguments))})")
+    return form.format(*arguments)
+
+
+_FORMS = {
+    "neg": "-{}",
+    "inv": "1 / {}",
+    "less": "{} < {}",
+    "less_equal": "{} <= {}",
+    "equal": "{} == {}",
+    "and": "{} and {}",
+    "or": "{} or {}",
+    "not": "not {}",
+    "select": "{1} if {0} else {2}",
+}

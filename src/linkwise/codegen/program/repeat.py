@@ -10,8 +10,10 @@ import numpy as np
 from ...errors import InputError
 from ...symbols.scalar import Operations
 from ..llvm.repeat import repeat_ir, table_words
-from ..runtime.engine import MachineCode, compile_ir, host
+from ..llvm.sine_cosine import VectorType
+from ..runtime.engine import MachineCode
 from ..runtime.kernel import Kernel, thread_pool, workers_for
+from ..thresholds import STEPS_PER_STATE
 from .trace import Program
 
 
@@ -65,7 +67,7 @@ class Repeated:
         wide = [self._wide(name, x, count, steps, dtype) for name, x in zip(self.signature.inputs, arrays)]
         outputs = self._outputs(out, (count, steps // every), dtype)
         code = self._code.code(dtype)
-        workers = workers_for(count * max(1, steps // 64), threads) if count > code.vector.lanes else 1
+        workers = workers_for(count * max(1, steps // STEPS_PER_STATE), threads) if count > code.vector.lanes else 1
         share = -(-count // (workers * code.vector.lanes)) * code.vector.lanes
         parts = [[x[s : s + share] for x in (*wide, *outputs)] for s in range(0, count, max(share, 1))]
         work = [lambda part=part: _call(code, part, steps, every) for part in parts]
@@ -108,9 +110,8 @@ class _LoopingKernel(Kernel):
     def loops(self, carried: Mapping[str, int], stepped: frozenset[str]) -> None:
         self._carried, self._stepped = carried, stepped
 
-    def _compile(self, dtype: Any) -> MachineCode:
-        vector = host().vector(dtype)
-        return compile_ir(repeat_ir(self.program, vector, self._carried, self._stepped), vector)
+    def ir(self, vector: VectorType) -> str:
+        return repeat_ir(self.program, vector, self._carried, self._stepped)
 
 
 def _call(code: MachineCode, arrays: list[np.ndarray], steps: int, every: int) -> bool:

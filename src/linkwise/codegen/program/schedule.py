@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...symbols.scalar import Scalar, reachable
-
-_REGISTERS = 24  # of 32 vector registers; the others hold constants and what is in flight
+from ..thresholds import REGISTERS
 
 
 def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
@@ -49,7 +48,7 @@ def _is_simple(x: Scalar) -> bool:
     return x.op == "input" or all(not isinstance(a, Scalar) or a.op == "input" for a in x.args)
 
 
-def traffic(order: Sequence[Scalar], registers: int = _REGISTERS) -> int:
+def traffic(order: Sequence[Scalar], registers: int = REGISTERS) -> int:
     """How often a value is written to memory for want of a register, or read from there.
 
     Registers are managed as well as can be: what is used again latest makes room. Outputs are stored in any case.

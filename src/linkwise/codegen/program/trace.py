@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, LinkwiseError, UntraceableError
-from ...inputs import knows, length
+from ...inputs import sizes as sizes_of
 from ...model.model import Model
+from ...symbols.array import Symbols
+from ...symbols.creation import arrays_take_symbols
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
-from ...symbols.scalar import Graph, Operations, Scalar, count, evaluate, reachable
+from ...symbols.scalar import Graph, Guard, Operations, Scalar, Truth, count, evaluate, reachable
 from ...symbols.users_line import at_users_line
+from ..facts import argument_shapes
 from .parameters import parameter_sizes, with_symbols
 from .schedule import schedule
 
@@ -56,17 +60,17 @@ class Program:
     @cached_property
     def nodes(self) -> list[Scalar]:
         """Everything the outputs and the guards need, arguments first, in an order that suits the registers."""
-        return schedule(self.roots, self.guards)
+        return schedule(self.roots, [x for g in self.guards for x in g.nodes])
 
     @cached_property
-    def guards(self) -> list[Scalar]:
-        """Values that must be positive for the results to mean anything: pivots of matrices that are inverted."""
+    def guards(self) -> list[Guard]:
+        """What must hold for the results to mean anything: that matrices which are inverted are not singular."""
         graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
         if graph is None:
             return []
         used = {id(x) for x in reachable(self.roots)}
-        found = [x for x in graph.guards if id(x) in used] + graph.conditions
-        return list({id(x): x for x in found}.values())
+        found = [g for g in graph.guards if any(id(x) in used for x in g.on)] + graph.conditions
+        return list({g.key: g for g in found}.values())
 
     @cached_property
     def operations(self) -> Operations:
@@ -101,6 +105,7 @@ def trace(
     sizes: Mapping[str, int] | None = None,
     names: Sequence[str] | None = None,
     parameters: Sequence[str] = (),
+    plain: bool = False,
 ) -> Program:
     """Run ``function(robot, q, …)`` on symbols.
 
@@ -112,24 +117,29 @@ def trace(
     What cannot be traced is an :class:`UntraceableError` with the line of the function where it happened. A mistake in
     the function that has nothing to do with symbols comes out as it is.
     """
-    lengths = _lengths(model, names or _parameters(function), sizes or {})
+    known = lengths(model, argument_names(function) if names is None else names, sizes or {})
     graph = Graph()
-    symbols = {k: graph.inputs(k, n) for k, n in lengths.items()}
+    symbols = {k: graph.inputs(k, n) for k, n in known.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
-    with _failures_named(model, function, lengths):
+    if plain:
         result = function(with_symbols(model, extra), *symbols.values())
-    lengths = lengths | {k: x.size for k, x in extra.items()}
+    else:
+        with _failures_named(model, function, known), arrays_take_symbols():
+            result = function(with_symbols(model, extra), *(x.view(Symbols) for x in symbols.values()))
+    known = known | {k: x.size for k, x in extra.items()}
     leaves, structure = flatten(result)
     arrays = [np.asarray(x) for x in leaves]
     for x in arrays:
         if x.dtype != object and x.dtype.kind not in "fiu":
             raise InputError(f"{name or function.__name__} must return arrays of numbers, got dtype {x.dtype}")
     roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
+    if any(isinstance(v, Truth) for v in roots):
+        raise UntraceableError(
+            f"{name or function.__name__} gives truth values, but compiled code numbers; use np.where(mask, 1.0, 0.0)"
+        )
     shapes = tuple(x.shape for x in arrays)
     single = structure is LEAF
-    return Program(
-        name or function.__name__, lengths, shapes, single, roots, None if is_plain(structure) else structure
-    )
+    return Program(name or function.__name__, known, shapes, single, roots, None if is_plain(structure) else structure)
 
 
 _OF_SYMBOLS = (TypeError, AttributeError, ValueError)  # what NumPy raises where it cannot take symbols
@@ -167,7 +177,7 @@ def _fails_on_numbers(
     return False
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
+def argument_names(function: Callable[..., Any]) -> list[str]:
     """The parameters after the robot that have no default."""
     return [
         p.name
@@ -176,8 +186,11 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
     ]
 
 
-def _lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    known = {n: length(model, n) for n in names if knows(n)} | dict(sizes)
+def lengths(model: Model, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    """How many numbers each argument has: as ``sizes`` says, or as an argument of that name has in the catalogue."""
+    cls: Any = type(model)
+    shapes = argument_shapes(cls)
+    known = {n: math.prod(sizes_of(model, shapes[n])) for n in names if n in shapes} | dict(sizes)
     missing = [n for n in names if n not in known]
     if missing:
         raise InputError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...symbols.scalar import Scalar, reachable
+from ...symbols.scalar import Guard, Scalar, reachable
 from .recorder import Sweep
 from .vertex_cut import fewest
 from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
@@ -26,14 +26,15 @@ class Work:
     outputs: list[tuple[str, int, Any]] = field(default_factory=list)
     saves: dict[int, Scalar] = field(default_factory=dict)  # place in the body's memory → value
     loads: dict[int, int] = field(default_factory=dict)  # id of a node → its place in the body's memory
-    guards: list[Scalar] = field(default_factory=list)
+    guards: list[Guard] = field(default_factory=list)
 
     @property
     def sinks(self) -> list[Any]:
         """Everything that is computed."""
         handed = [x for _, slots in self.hands for x in slots]
         walked = [x for slots in (*self.carries.values(), *self.forks.values()) for x in slots]
-        return [*handed, *walked, *(x for *_, x in self.outputs), *self.saves.values(), *self.guards]
+        guarded = [x for g in self.guards for x in g.nodes]
+        return [*handed, *walked, *(x for *_, x in self.outputs), *self.saves.values(), *guarded]
 
 
 @dataclass(eq=False)
@@ -74,8 +75,9 @@ def plan(
         _save_between([works[c] for works in phases], walked, recorder)
     for works in phases:
         for work in works:
-            reached = {id(x) for x in reachable(work.sinks, stop=work.loads)}
-            work.guards = [x for x in dict.fromkeys(recorder.graph.guards) if id(x) in reached]
+            reached = {id(x) for x in reachable(work.sinks, stop=work.loads)} - set(work.loads)
+            found = [g for g in recorder.graph.guards if any(id(x) in reached for x in g.on)]
+            work.guards = list({g.key: g for g in found}.values())
     return phases, loops
 
 

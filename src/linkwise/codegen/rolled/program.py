@@ -15,15 +15,15 @@ after all phases. Whatever in them depends on one body alone is computed in a ph
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
-from ...inputs import length
+from ... import inputs
+from ...errors import InputError, UnrollableError
 from ...model.joints.kinds import Cylindrical, JointKind, Prismatic, Revolute
 from ...model.model import BodyConstants, Model
 from ...model.normal_form import Hinge, normal_form
@@ -31,38 +31,14 @@ from ...spatial import RigidInertia, Transform, Turn
 from ...sweeps import BodyTree
 from ...symbols.results import LEAF, flatten
 from ...symbols.scalar import Graph, Operations, count, reachable
+from ..facts import Shape
 from ..program.trace import Signature
 from .plan import PlannedLoop, Work, plan
 from .recorder import Sweep
+from .separation import refuse_mixing
 from .walk_recorder import RecordedMatrix, RecordedTree
 
-# Functions of joint-space vectors that are sweeps and walks and nothing besides, and by which methods.
-# (Others look at all bodies at once, which here are only one per class.)
-ROLLABLE: dict[str, tuple[str | None, ...]] = {
-    "inverse_dynamics": (None, "newton_euler"),
-    "bias_force": (None,),
-    "gravity_force": (None,),
-    "forward_dynamics": (None, "articulated_body", "fd1", "fd4"),
-    "mass_times": (None,),
-    "mass_solve": (None,),
-    "momentum_force": (None,),
-    "mass_matrix": (None, "composite"),
-    "mass_matrix_inverse": (None, "rows"),
-    "linearize_inverse": (None, "algorithm_2"),
-    "linearize_forward": (None, "algorithm_6"),
-}
-
-
-# About how many operations a matrix takes for each two degrees of freedom of general geometry of which one is inboard.
-PER_PAIR = {"mass_matrix": 33, "mass_matrix_inverse": 70, "linearize_inverse": 150, "linearize_forward": 170}
-
-
 _TURNED_ALIKE = (Revolute, Prismatic, Cylindrical)  # kinds with nothing but an axis: z in the normal form
-
-
-def is_rollable(name: str, fixed: Mapping[str, Any]) -> bool:
-    """Whether a function with these fixed arguments can be rolled."""
-    return name in ROLLABLE and fixed.get("method") in ROLLABLE[name] and not set(fixed) - {"method"}
 
 
 @dataclass(eq=False)
@@ -179,8 +155,8 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*c.placement.l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
-            angle = np.arctan2(place[5], place[4]) + getattr(c.kind, "offset", 0.0)
-            place = [*place[:4], float(angle), *place[6:]]
+            (a, b), (x, y) = place[4:6], (getattr(c.kind, "cosine", 1.0), getattr(c.kind, "sine", 0.0))
+            place = [*place[:4], a * x - b * y, a * y + b * x, *place[6:]]
         key = ("revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind), len(rotor), "turns")
 
     def make(x: list[Any]) -> BodyConstants:
@@ -191,19 +167,19 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
         else:
             turns, rest = (Turn(2, x[0], x[1]), Turn(0, x[2], x[3])), x[4:]
             if isinstance(c.kind, Revolute):
-                kind, rest = Hinge("z", rest[0]), rest[1:]
+                kind, rest = Hinge("z", rest[0], rest[1]), rest[2:]
             else:
                 turns, rest = (*turns, Turn(2, rest[0], rest[1])), rest[2:]
             R = np.eye(3)
             for turn in reversed(turns):
                 R = turn @ R
-        l, (m, hx, hy, hz, xx, xy, yy, xz, yz, zz, *rotor) = np.array(rest[:3], dtype=object), rest[3:]
+        l, (m, hx, hy, hz, xx, xy, yy, xz, yz, zz, *load) = np.array(rest[:3], dtype=object), rest[3:]
         J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
         M = RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J)
-        reflected = rotor[0] * np.eye(c.kind.nv) if rotor else None
-        return BodyConstants(Transform(R, l, turns), kind, M, reflected)
+        reflected = load[2] * np.eye(c.kind.nv) if rotor else None
+        return BodyConstants(Transform(R, l, turns), kind, M, reflected, load=(load[0], load[1]))
 
-    return key, [*place, *inertia, *rotor], make
+    return key, [*place, *inertia, *c.load, *rotor], make
 
 
 def _kind_key(kind: JointKind) -> Any:
@@ -232,9 +208,9 @@ def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
 # --- the program -------------------------------------------------------------------------------------
 
 
-def roll(model: Any, function: Callable[..., Any], name: str, arrays: Sequence[str]) -> RolledProgram:
-    """Record ``function(model, *arrays)``, whose arguments are joint-space vectors and whose results are such vectors
-    or matrices."""
+def roll(model: Any, function: Callable[..., Any], name: str, arrays: Mapping[str, Shape]) -> RolledProgram:
+    """Record ``function(model, *arrays)``, whose arguments are configurations ("nq") and joint-space vectors ("nv"),
+    and whose results are such vectors or matrices."""
     graph = Graph()
     form = normal_form(model)[0]
     classes = classes_of(form, graph)
@@ -242,18 +218,26 @@ def roll(model: Any, function: Callable[..., Any], name: str, arrays: Sequence[s
     sizes = [c.constants.kind.nv for c in classes]
     recorder = RecordedTree(graph, roots, sizes, branching=not model.tree.is_chain)
     stand_in = _stand_in(form, classes, recorder)
-    symbols = [graph.inputs(a, length(stand_in, a)) for a in arrays]
+    symbols = [graph.inputs(a, *inputs.sizes(stand_in, shape)) for a, shape in arrays.items()]
     for kind, q, v in zip(classes, stand_in.q_slices, stand_in.v_slices):
-        kind.starts = {a: q.start if a == "q" else v.start for a in arrays}
+        kind.starts = {a: q.start if shape == ("nq",) else v.start for a, shape in arrays.items()}
     leaves, structure = flatten(function(stand_in, *symbols))
     outputs = [x if isinstance(x, RecordedMatrix) else np.asarray(x) for x in leaves]
-    if any(x.shape not in ((stand_in.nv,), (stand_in.nv, stand_in.nv)) for x in outputs):
-        raise InputError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
+    if not all(isinstance(x, RecordedMatrix) or x.shape == (stand_in.nv,) for x in outputs):
+        raise UnrollableError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
     shapes = tuple((model.nv,) * len(x.shape) for x in outputs)
-    signature = Signature(name, {a: length(model, a) for a in arrays}, shapes, structure is LEAF, structure)
+    lengths = {a: inputs.sizes(model, shape)[0] for a, shape in arrays.items()}
+    signature = Signature(name, lengths, shapes, structure is LEAF, structure)
     program = RolledProgram(signature, model.tree, classes, recorder.sweeps)
     program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, model.nv)
+    refuse_mixing(name, program, _own_inputs(classes, {a: len(x) for a, x in zip(arrays, symbols)}))
     return program
+
+
+def _own_inputs(classes: list[Class], lengths: Mapping[str, int]) -> list[dict[str, range]]:
+    """Which entries of each array, one after another, belong to each class."""
+    ends = [*(kind.starts for kind in classes[1:]), lengths]
+    return [{a: range(kind.starts[a], end[a]) for a in lengths} for kind, end in zip(classes, ends)]
 
 
 def _stand_in(model: Any, classes: list[Class], tree: RecordedTree) -> Any:

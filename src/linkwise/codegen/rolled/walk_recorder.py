@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -53,9 +53,17 @@ class RecordedPairs(Pairs):
         return RecordedPairs(super().mapped(function), self.walks)
 
 
+def _refused(*_: Any, **__: Any) -> NoReturn:
+    raise UnrollableError("a matrix from walks can be a result of rolled code; nothing can be computed from it there")
+
+
 class RecordedMatrix:
     """A joint-space matrix of blocks: by class on the diagonal, by walk and class beside it. (Of a result it is a leaf,
-    as an array is.)"""
+    as an array is.) It can be negated and returned; what else arrays can do is refused."""
+
+    __array_ufunc__ = None
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = __getitem__ = _refused
+    dtype = mT = property(_refused)
 
     def __init__(
         self, diagonal: list[Any], kept: list[RecordedPairs], flipped: RecordedPairs | None, shape: tuple[int, int]

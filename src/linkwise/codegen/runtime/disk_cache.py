@@ -1,7 +1,8 @@
 """Compiled code on disk: one file per kernel, named by everything that determines it.
 
-A file is a magic word, a checksum and the object code. Anything that does not check out is ignored and
-rebuilt. Files are written under another name and moved into place, so that processes may share the folder.
+A file is a magic word, a checksum of its name and contents, and the object code. Anything that does not check out
+(damaged, or another's file under this name) is ignored and rebuilt. Files are written under another name and moved into
+place, so that processes may share the folder.
 ``LINKWISE_CACHE`` names the folder, or is "off"; ``LINKWISE_CACHE_MB`` bounds its size (default 256).
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from ...errors import InputError
 
-_MAGIC = b"linkwise-object-1\n"
+_MAGIC = b"linkwise-object-2\n"
 ANSWER = "answer"
 
 
@@ -61,11 +62,15 @@ def read(name: str, kind: str = "o") -> bytes | None:
     except OSError:
         return None
     body = data[len(_MAGIC) + 32 :]
-    if not data.startswith(_MAGIC) or hashlib.sha256(body).digest() != data[len(_MAGIC) : len(_MAGIC) + 32]:
+    if not data.startswith(_MAGIC) or _checksum(name, kind, body) != data[len(_MAGIC) : len(_MAGIC) + 32]:
         return None
     with contextlib.suppress(OSError):
         os.utime(where / f"{name}.{kind}")  # the size bound drops what was used longest ago
     return body
+
+
+def _checksum(name: str, kind: str, body: bytes) -> bytes:
+    return hashlib.sha256(f"{name}.{kind}\0".encode() + body).digest()
 
 
 def write(name: str, body: bytes, kind: str = "o") -> None:
@@ -77,7 +82,7 @@ def write(name: str, body: bytes, kind: str = "o") -> None:
         where.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=where, suffix=".part")
         with os.fdopen(handle, "wb") as f:
-            f.write(_MAGIC + hashlib.sha256(body).digest() + body)
+            f.write(_MAGIC + _checksum(name, kind, body) + body)
         os.replace(temporary, where / f"{name}.{kind}")
         _prune(where)
     except OSError:

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
-from ..program.trace import Program
+from ..passes import Pass
+from ..thresholds import LLVM_CODE_GENERATOR, LLVM_PASSES
 from . import disk_cache as cache
 from .python_functions import context
 
-# The code generator does what pays (fusing, scheduling, registers). LLVM's passes over the text before it do not:
-# the program holds no repetition and no loop, so they only add to the compile time.
-_PASSES, _CODE_GENERATOR = 0, 2
+_NUMBERS = {"float64": "double", "float32": "float"}
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,11 @@ class Host:
 
     def vector(self, dtype: Any) -> VectorType:
         """The host's SIMD type for float64 or float32."""
-        size = np.dtype(dtype).itemsize
-        return VectorType("double" if size == 8 else "float", self.vector_bytes // size)
+        kind = _NUMBERS.get(np.dtype(dtype).name)
+        if kind is None:
+            name = np.dtype(dtype).name
+            raise errors.InputError(f'machine code is for float64 and float32, not {name}; target="numpy" takes any')
+        return VectorType(kind, self.vector_bytes // np.dtype(dtype).itemsize)
 
 
 @lru_cache(maxsize=1)
@@ -64,7 +65,7 @@ def _target_machine() -> Any:
     """A new one each time: an execution engine takes over the one it is given."""
     llvm = _llvm()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=_CODE_GENERATOR)
+    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=LLVM_CODE_GENERATOR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,27 +106,76 @@ class Workspace:
         self.scratch_address = start + -start % alignment
 
 
-def compile_program(program: Program, dtype: Any) -> MachineCode:
-    """Machine code for a program at float64 or float32, from the disk cache where it is there."""
-    vector = host().vector(dtype)
-    return compile_ir(kernel_ir(program, vector), vector)
+# --- passes: from a kernel's program to machine code ------------------------------------------------------
 
 
-def compile_ir(ir: str, vector: VectorType) -> MachineCode:
-    """Machine code for a module's text."""
-    name = cache.key(ir, host().cpu, host().features, llvm_version())
-    stored = cache.read(name)
-    if stored is None:
-        stored = _object_code(ir)
-        cache.write(name, stored)
-        return _loaded(name, stored, vector, from_cache=False)
-    return _loaded(name, stored, vector, from_cache=True)
+@dataclass(eq=False)
+class CodeJob:
+    """Machine code that is to be made for a kernel in one precision."""
+
+    kernel: Any  # gives the text of its module: ``kernel.ir(vector)``
+    vector: VectorType
+    name: str | None = None  # of the object code on disk
+    ir: str = ""
+    object_code: bytes | None = None
+    from_disk: bool = False
+    code: MachineCode | None = None
+    done: bool = False
 
 
-def load_object(name: str | None, dtype: Any) -> MachineCode | None:
-    """The machine code stored under a name, if it is there."""
-    stored = None if name is None else cache.read(name)
-    return None if stored is None or name is None else _loaded(name, stored, host().vector(dtype), from_cache=True)
+def code_job(kernel: Any, dtype: Any, name: str | None) -> CodeJob:
+    """The job for a kernel in this precision; ``name`` is that of object code which may be on disk."""
+    return CodeJob(kernel, host().vector(dtype), name)
+
+
+def recall_object(job: CodeJob) -> str | None:
+    """Object code under the name that an earlier process left for the request."""
+    job.object_code = None if job.name is None else cache.read(job.name)
+    job.from_disk = job.object_code is not None
+    return f"{len(job.object_code)} bytes" if job.object_code is not None else None
+
+
+def order_values(job: CodeJob) -> str | None:
+    """The order of the program's values in which few of them wait at a time."""
+    return None if job.object_code is not None else job.kernel.ordered()
+
+
+def write_module(job: CodeJob) -> str | None:
+    """The program as text of an LLVM module: one state per SIMD lane, blocks of states transposed in and out."""
+    if job.object_code is not None:
+        return None
+    job.ir = job.kernel.ir(job.vector)
+    lanes, scalar = job.vector.lanes, job.vector.scalar
+    return f"{job.ir.count(chr(10))} lines, {lanes} states of {scalar} at once"
+
+
+def assemble(job: CodeJob) -> str | None:
+    """Object code for this computer from LLVM's code generator, or from the disk where the same text was before."""
+    if job.object_code is not None:
+        return None
+    job.name = cache.key(job.ir, host().cpu, host().features, llvm_version())
+    job.object_code = cache.read(job.name)
+    job.from_disk = job.object_code is not None
+    if job.object_code is None:
+        job.object_code = _object_code(job.ir)
+        cache.write(job.name, job.object_code)
+    return f"{len(job.object_code)} bytes" + (", found on disk" if job.from_disk else "")
+
+
+def load(job: CodeJob) -> str:
+    """The object code linked into this process."""
+    assert job.name is not None and job.object_code is not None
+    job.code, job.done = _loaded(job.name, job.object_code, job.vector, job.from_disk), True
+    return f"{job.code.scratch_bytes} bytes of scratch"
+
+
+CODE_PASSES = (
+    Pass("object code", recall_object),
+    Pass("order", order_values),
+    Pass("module", write_module),
+    Pass("assemble", assemble),
+    Pass("load", load),
+)
 
 
 def _loaded(name: str, code: bytes, vector: VectorType, from_cache: bool) -> MachineCode:
@@ -155,6 +205,6 @@ def _object_code(ir: str) -> bytes:
     module = llvm.parse_assembly(ir)
     module.verify()
     machine = _target_machine()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_PASSES))
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=LLVM_PASSES))
     builder.getModulePassManager().run(module, builder)
     return machine.emit_object(module)

@@ -12,44 +12,54 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...symbols import derivative
 from ...symbols.scalar import Operations
+from ..llvm.module import kernel_ir
+from ..llvm.sine_cosine import VectorType
+from ..passes import Journal, run_passes
+from ..program import derivative
 from ..program.listing import listing
+from ..program.schedule import traffic
 from ..program.trace import Program, Signature
-from .engine import MachineCode, compile_program, load_object
+from ..thresholds import STATES_PER_THREAD
+from .engine import CODE_PASSES, MachineCode, code_job
 from .python_functions import bound_function, quick_function
+from .remade import Remade, made
 from .requests import recall, remember
 
-# Below this many states a thread costs more than it saves.
-_STATES_PER_THREAD = 1024
 
-
-class Kernel:
+class Kernel(Remade):
     """A program compiled for the CPU. Call it with arrays (..., n); batches broadcast, dtypes are kept.
 
     float32 inputs run in float32, everything else in float64. Code is compiled when a precision is first
-    used, or taken from the disk cache.
+    used, or taken from the disk cache. A kernel is pickled as what it was made from, and made again from it.
     """
 
     target = "cpu"
 
-    def __init__(self, program: Program, request: str | None = None) -> None:
+    def __init__(self, program: Program, request: str | None = None, journal: Journal | None = None) -> None:
         self._make: Callable[[], Program] = lambda: program
-        self._start(program.signature, request)
+        self._start(program.signature, request, journal)
 
     @classmethod
-    def remembered(cls, request: str | None, make: Callable[[], Program]) -> Kernel:
+    def remembered(cls, request: str | None, make: Callable[[], Program], journal: Journal | None = None) -> Kernel:
         """A kernel for a request that may have been answered before; its program is made only when needed."""
         answer = recall(request)
         if answer is None:
-            return cls(make(), request)
+            return cls(make(), request, journal)
         kernel = cls.__new__(cls)
         kernel._make = make
-        kernel._start(answer.signature, request, answer.objects)
+        kernel._start(answer.signature, request, journal, answer.objects)
         return kernel
 
-    def _start(self, signature: Signature, request: str | None, objects: dict[str, str] | None = None) -> None:
+    def _start(
+        self,
+        signature: Signature,
+        request: str | None,
+        journal: Journal | None,
+        objects: dict[str, str] | None = None,
+    ) -> None:
         self.signature = signature
+        self.passes = Journal() if journal is None else journal  # what made it, and how long each pass took
         self.__name__ = signature.name
         self._request, self._objects = request, dict(objects or {})
         self._codes: dict[str, MachineCode] = {}
@@ -92,42 +102,48 @@ class Kernel:
 
     def jacobian(self, wrt: str) -> Kernel:
         """A kernel for the exact derivatives with respect to one input, each (..., *output, length of wrt)."""
-        return Kernel(derivative.jacobian(self.program, wrt))
+        return made(Kernel(derivative.jacobian(self.program, wrt)), self.jacobian, wrt)
 
     def jvp(self) -> Kernel:
         """A kernel for directional derivatives: takes the inputs, then one direction per input."""
-        return Kernel(derivative.jvp(self.program))
+        return made(Kernel(derivative.jvp(self.program)), self.jvp)
 
     def vjp(self) -> Kernel:
         """A kernel for gradients of weighted outputs: takes inputs, then weights; gives one array per input."""
-        return Kernel(derivative.vjp(self.program))
+        return made(Kernel(derivative.vjp(self.program)), self.vjp)
 
     def code(self, dtype: Any) -> MachineCode:
         """The machine code for a precision."""
         name = np.dtype(dtype).name
         if name not in self._codes:
-            code = load_object(self._objects.get(name), dtype)
-            if code is None:
-                code = self._compile(dtype)
-                self._objects[name] = code.name
+            job = code_job(self, dtype, self._objects.get(name))
+            run_passes(CODE_PASSES, job, self.passes)
+            assert job.code is not None
+            if self._objects.get(name) != job.code.name:
+                self._objects[name] = job.code.name
                 remember(self._request, self.signature, self._objects)
-            self._codes[name] = code
+            self._codes[name] = job.code
         return self._codes[name]
 
-    def _compile(self, dtype: Any) -> MachineCode:
-        return compile_program(self.program, dtype)
+    def ordered(self) -> str:
+        """Bring the program's values into the order in which they are computed; says what that costs."""
+        return f"{len(self.program.nodes)} values, {traffic(self.program.nodes)} moves between registers and memory"
+
+    def ir(self, vector: VectorType) -> str:
+        """The text of the LLVM module."""
+        return kernel_ir(self.program, vector)
 
     @cached_property
     def quick(self) -> Any:
         """The same function with the least overhead for one float64 state; other calls go the checked way."""
-        return self.quick_before(self.__call__)
+        return self.quick_before(self, "quick")
 
-    def quick_before(self, fallback: Callable[..., Any]) -> Any:
-        """The quick function that hands every call it cannot do itself to ``fallback``."""
+    def quick_before(self, fallback: Callable[..., Any], name: str | None = None) -> Any:
+        """The quick function that hands every call it cannot do itself to ``fallback``, of which it is ``name``."""
         code = self.code(np.float64)
         if code.entry is None:
             return fallback
-        return quick_function(code.entry, self.signature.name, fallback, code)
+        return quick_function(code.entry, name or self.signature.name, tuple(self.signature.inputs), fallback, code)
 
     def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
         """A function without arguments that runs on these very arrays and writes into ``out``.
@@ -167,7 +183,10 @@ class Kernel:
         return self.run(arrays, out, threads)[0]
 
     def run(self, arrays: Sequence[Any], out: Any = None, threads: int | None = None) -> tuple[Any, bool]:
-        """(the result, whether it is sound: False where a matrix that is inverted was singular in some state)."""
+        """(the result, whether it is sound: False where a matrix that is inverted was singular in some state).
+
+        The results of such states are NaN.
+        """
         inputs = arrays if _plain(arrays, self._sizes) else None
         dtype: Any = np.float64
         if inputs is None:
@@ -179,7 +198,11 @@ class Kernel:
         flat_out = outputs
         if len(batch) != 1:
             flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.signature.shapes)]
+        if out is not None:  # which may be one of the inputs
+            flat_in = [x.copy() if any(x.base is y or x is y for y in outputs) else x for x in flat_in]
         failed = count > 0 and self._run(self.code(dtype), count, [*flat_in, *flat_out], threads)
+        if failed:
+            _blank_unsound(self.code(dtype), flat_in, flat_out)
         return self.signature.result(list(outputs)), not failed
 
     def _checked(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], Any]:
@@ -248,10 +271,10 @@ def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
 
 def workers_for(count: int, threads: int | None) -> int:
     if threads is not None:
-        if threads < 1:
-            raise InputError(f"threads must be at least 1, got {threads}")
-        return min(threads, count)
-    return max(1, min(os.cpu_count() or 1, count // _STATES_PER_THREAD))
+        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+            raise InputError(f"threads must be a whole number of at least 1, got {threads!r}")
+        return min(int(threads), count)
+    return max(1, min(os.cpu_count() or 1, count // STATES_PER_THREAD))
 
 
 @lru_cache(maxsize=1)
@@ -283,3 +306,16 @@ def _call(code: MachineCode, count: int, arrays: list[np.ndarray]) -> bool:
         failed = code.function(count, work.table_address, work.scratch_address)
     code.spare.append(work)
     return bool(failed)
+
+
+def _blank_unsound(code: MachineCode, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    """NaN for the states in which a guard fails: looked for by halves, since few do."""
+    count = len(outputs[0]) if outputs else 0
+    if not count or not _call(code, count, [*inputs, *outputs]):
+        return
+    if count == 1:
+        for y in outputs:
+            y[...] = np.nan
+        return
+    for half in (slice(0, count // 2), slice(count // 2, count)):
+        _blank_unsound(code, [x[half] for x in inputs], [y[half] for y in outputs])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -78,15 +79,27 @@ def _new_works(address: int) -> bool:
     return isinstance(made, np.ndarray) and made.shape == (3, 4) and made.dtype == np.float64
 
 
-def quick_function(address: int, name: str, fallback: Callable[..., Any], keep: Any) -> Any:
-    """A built-in function that falls back to ``fallback``; ``keep`` lives as long as it."""
-    return _built_in(address, name, fallback, keep, _FASTCALL_KEYWORDS, getattr(fallback, "__doc__", None))
+def quick_function(address: int, name: str, arguments: Sequence[str], fallback: Callable[..., Any], keep: Any) -> Any:
+    """A built-in function that falls back to ``fallback``; ``keep`` lives as long as it.
+
+    Python pickles it as the attribute ``name`` of ``fallback``.
+    """
+    # The first line tells inspect.signature and help what it takes.
+    doc = f"{name}({', '.join((*arguments, '/'))})\n--\n\nOne state; all but plain float64 vectors go the checked way."
+    return _built_in(address, name, fallback, keep, _FASTCALL_KEYWORDS, doc)
 
 
 def bound_function(address: int, name: str, words: list[int], keep: Any) -> Any:
     """A built-in function without arguments that runs on the memory these words name."""
     doc = "Run on the bound arrays; returns whether the result is sound (no matrix to invert was singular)."
-    return _built_in(address, name, np.array(words, dtype=np.int64), keep, _NO_ARGUMENTS, doc)
+    return _built_in(address, name, np.array(words, dtype=np.int64).view(_Addresses), keep, _NO_ARGUMENTS, doc)
+
+
+class _Addresses(np.ndarray):
+    """Where bound arrays are in the memory of this process, and so of no use in another."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise pickle.PicklingError("a function bound to arrays knows their memory in this process: pickle the kernel")
 
 
 def _built_in(address: int, name: str, self: Any, keep: Any, flags: int, doc: str | None) -> Any:

@@ -10,9 +10,11 @@ import numpy as np
 from ...errors import InputError
 from ...symbols.scalar import Operations
 from ..llvm.rolled import rolled_ir, scratch_vectors, tables
+from ..llvm.sine_cosine import VectorType
+from ..passes import Journal
 from ..program.listing import rolled_listing
 from ..rolled.program import RolledProgram
-from .engine import MachineCode, compile_ir, host
+from .engine import MachineCode, host
 from .kernel import Kernel
 
 
@@ -23,11 +25,11 @@ def _count(n: int, one: str, many: str) -> str:
 class RolledKernel(Kernel):
     """A kernel whose code loops over the bodies, for long chains and big trees."""
 
-    def __init__(self, program: RolledProgram, model: Any) -> None:
+    def __init__(self, program: RolledProgram, model: Any, journal: Journal | None = None) -> None:
         self._rolled = program
         self._integers, self._numbers = tables(program, model)
         self._kept: list[np.ndarray] = []
-        self._start(program.signature, None)
+        self._start(program.signature, None, journal)
 
     @property
     def operations(self) -> Operations:
@@ -72,11 +74,15 @@ class RolledKernel(Kernel):
     def code(self, dtype: Any) -> MachineCode:
         name = np.dtype(dtype).name
         if name not in self._codes:
-            vector = host().vector(dtype)
-            code = compile_ir(rolled_ir(self._rolled, vector), vector)
+            code = super().code(dtype)
             numbers = np.ascontiguousarray(self._numbers, dtype=dtype)
             self._kept += [numbers]
             code.set_pointer("lw_integers", self._integers.ctypes.data)
             code.set_pointer("lw_numbers", numbers.ctypes.data)
-            self._codes[name] = code
         return self._codes[name]
+
+    def ordered(self) -> str:
+        return f"{self.length} values, each class of bodies by itself"
+
+    def ir(self, vector: VectorType) -> str:
+        return rolled_ir(self._rolled, vector)

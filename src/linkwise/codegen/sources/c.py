@@ -4,7 +4,7 @@ ABI: ``void NAME(const T *in1, …, T *out1, …)`` with T double (or float). In
 function, each a plain array of the length given in the header; outputs are row-major. No memory is
 allocated, nothing is static, only ``sin``, ``cos``, ``sqrt`` (rarely ``log`` and ``atan2``) of libm are called; the
 function is re-entrant and its running time does not depend on the data. Inputs and outputs must not overlap.
-A singular mass matrix shows as infinite or NaN results; nothing else reports it.
+Where a matrix that is inverted is singular (:mod:`...singularity`), all results are NaN.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class CSource(Source):
         values = Expressions(self.dtype)
         used: set[str] = set()
         lines: list[str] = []
-        for node in reachable(self.program.roots):
+        guards = self.program.guards
+        for node in reachable([*self.program.roots, *(x for g in guards for x in g.nodes)]):
             if node.op == "input":
                 name, i = node.args
                 values.call(node, f"{argument(name)}[{i}]")
@@ -54,5 +55,8 @@ class CSource(Source):
             else:
                 right = values.right_side(node)
                 lines.append(f"    const {self.number} {values.variable(node)} = {right};")
-        lines += [f"    {name}[{i}] = {values[x]};" for name, i, x in self._entries()]
+        if guards:
+            lines.append(f"    const int singular = {values.singular(guards)};")
+        kept = "singular ? NAN : " if guards else ""
+        lines += [f"    {name}[{i}] = {kept}{values[x]};" for name, i, x in self._entries()]
         return [f"    (void){argument(name)};" for name in self.program.inputs if name not in used] + lines

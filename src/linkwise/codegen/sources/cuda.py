@@ -13,7 +13,8 @@ C++. Nothing is allocated, copied or waited for, nothing but the CUDA runtime is
 needs no file beside the source.
 
 Comparisons, choices and functions are those of the C target; a sine and a cosine of one angle are one ``sincos``.
-Inputs and outputs must not overlap. A singular mass matrix shows as infinite or NaN results of that state.
+Inputs and outputs must not overlap. Where a matrix that is inverted is singular (:mod:`...singularity`), all results
+of that state are NaN.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from functools import cached_property
 
 from ...symbols.scalar import Scalar
 from ..program.schedule import schedule_for_threads
+from ..thresholds import CUDA_REGISTERS
+from ..thresholds import CUDA_THREADS as THREADS
 from .source import Expressions, Source, argument
 
-THREADS = 128  # per block: every thread may then use all the 255 registers that a thread can have
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
-_REGISTERS = {"float64": 110, "float32": 220}  # for values, two words or one; the others hold addresses and temporaries
 
 _OWN_NAMES = frozenset(
     """stride batch state step blocks arguments stream size_t dim3 threadIdx blockIdx blockDim gridDim warpSize
@@ -84,7 +85,7 @@ class CudaSource(Source):
 
    {self.name} launches the work on the stream and does not wait for it. It returns what the launch
    returns; errors of the run itself show at the next call that waits. Batches of 0 states are nothing to do.
-   Nothing is allocated. A singular mass matrix shows as infinite or NaN results of that state.
+   Nothing is allocated. Where a matrix that is inverted is singular, all results of that state are NaN.
 
    For kernels of your own, {self.name}.cu also has
      {self.kernel}(batch, arrays): the __global__ function behind it,
@@ -155,7 +156,9 @@ extern "C" {self.prototype}
         """One state. A result is written as soon as it is known, which frees its register."""
         names = self._arguments()
         values = Expressions(self.dtype)
-        nodes = schedule_for_threads(self.program.roots, _REGISTERS[self.dtype])
+        guards = self.program.guards
+        needed = [*self.program.roots, *(x for g in guards for x in g.nodes)]
+        nodes = schedule_for_threads(needed, CUDA_REGISTERS[self.dtype])
         angles = _angles_with_both(nodes)
         places: dict[int, list[str]] = {}
         constants: list[str] = []
@@ -179,6 +182,9 @@ extern "C" {self.prototype}
                 lines.append(f"    const {self.number} {values.variable(node)} = {right};")
             lines += [f"    {place} = {values[node]};" for place in places.get(id(node), ())]
         lines += constants
+        if guards:
+            blank = [f"        {name}[{_place(i)}] = NAN;" for name, i, _ in self._entries()]
+            lines += [f"    if ({values.singular(guards)}) {{", *blank, "    }"]
         return lines if any("stride]" in line for line in lines) else ["    (void)stride;", *lines]
 
     def _sine_and_cosine(self, values: Expressions, sine: Scalar, cosine: Scalar) -> list[str]:

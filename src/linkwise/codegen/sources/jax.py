@@ -10,20 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 from ...extras import require
+from ..runtime.remade import Remade
 
 
-def jitted(function: Callable[..., Any], robot: Any) -> Callable[..., Any]:
+class JaxFunction(Remade):
     """``jax.jit`` of ``function(robot, …)`` with the robot fixed."""
-    jax = require("jax", "jax", 'target="jax"')
 
-    def run(*arrays: Any) -> Any:
-        return function(robot, *arrays)
+    target = "jax"
 
-    compiled = jax.jit(run)
+    def __init__(self, function: Callable[..., Any], robot: Any) -> None:
+        jax = require("jax", "jax", 'target="jax"')
+        self.__name__ = getattr(function, "__name__", "function")
+        self._asarray = jax.numpy.asarray
+        self._jitted = jax.jit(lambda *arrays: function(robot, *arrays))
 
-    def call(*arrays: Any) -> Any:
-        return compiled(*(jax.numpy.asarray(x) for x in arrays))
-
-    call.__name__ = getattr(function, "__name__", "function")
-    call.target = "jax"  # type: ignore[attr-defined]
-    return call
+    def __call__(self, *arrays: Any) -> Any:
+        return self._jitted(*map(self._asarray, arrays))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,18 +12,37 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import FileError, InputError
-from ...symbols.scalar import Operations, Scalar
+from ...symbols.operations import OPERATIONS, Operations
+from ...symbols.scalar import Guard, Scalar
 from ...whole_files import cannot_write, write_text
 from ..program.trace import Program
+from ..runtime.remade import Remade
 
-_TAKEN = re.compile(r"out\d*|t\d+")  # what the code itself calls its outputs and values
+_TAKEN = re.compile(r"out\d*|t\d+|singular")  # what the code itself calls its outputs and values
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
     bool catch constexpr decltype delete explicit export friend mutable namespace new noexcept nullptr operator private
     protected public template this throw typeid typename using virtual wchar_t
-    sin cos sqrt exp log atan2 sincos sinf cosf sqrtf expf logf atan2f sincosf NAN INFINITY""".split()  # noqa: SIM905
+    sincos sincosf NAN INFINITY""".split()  # noqa: SIM905
 )
+
+
+_FORMS = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "neg": "-{}",
+    "inv": "{one} / {}",
+    "less": "{} < {}",
+    "less_equal": "{} <= {}",
+    "equal": "{} == {}",
+    "and": "{} != 0 && {} != 0",
+    "or": "{} != 0 || {} != 0",
+    "not": "{} == 0",
+    "select": "{} != 0 ? {} : {}",
+}
+_NAMES_OF_FUNCTIONS = frozenset(op + suffix for op in OPERATIONS if op not in _FORMS for suffix in ("", "f"))
 
 
 def argument(name: str, more: frozenset[str] = frozenset()) -> str:
@@ -34,7 +53,8 @@ def argument(name: str, more: frozenset[str] = frozenset()) -> str:
     """
     name = re.sub(r"[^\x00-\x7f]", lambda letter: f"u{ord(letter[0]):x}", name)
     bare = name.rstrip("_")
-    return f"{name}_" if bare in _KEYWORDS or bare in more or _TAKEN.fullmatch(bare) else name
+    is_taken = bare in _KEYWORDS or bare in _NAMES_OF_FUNCTIONS or bare in more or _TAKEN.fullmatch(bare)
+    return f"{name}_" if is_taken else name
 
 
 class Expressions:
@@ -65,17 +85,21 @@ class Expressions:
 
     def right_side(self, node: Scalar) -> str:
         """What a value is computed by. Comparisons give 1 or 0."""
-        form = {
-            "add": "{} + {}",
-            "sub": "{} - {}",
-            "mul": "{} * {}",
-            "neg": "-{}",
-            "inv": f"1.0{self.suffix} / {{}}",
-            "less": "{} < {}",
-            "select": "{} != 0 ? {} : {}",
-            "atan2": f"atan2{self.suffix}({{}}, {{}})",
-        }.get(node.op, node.op + self.suffix + "({})")
-        return form.format(*(self[x] for x in node.args))
+        arguments = [self[x] for x in node.args]
+        form = _FORMS.get(node.op)
+        if form is None:  # the others have the names of <math.h>
+            return f"{node.op}{self.suffix}({', '.join(arguments)})"
+        return form.format(*arguments, one=f"1.0{self.suffix}")
+
+    def singular(self, guards: Sequence[Guard]) -> str:
+        """Whether a guard does not hold; one expression without branches."""
+        epsilon = float(np.finfo(np.float32 if self.suffix else np.float64).eps)
+        tests = []
+        for guard in guards:
+            factor, size = guard.limit(epsilon)
+            least = self._constant(factor) if size is None else f"{self._constant(factor)} * {self[size]}"
+            tests.append(f"({self[guard.value]} <= {least})")
+        return " | ".join(tests)
 
     def _constant(self, x: float) -> str:
         with np.errstate(over="ignore"):
@@ -86,7 +110,7 @@ class Expressions:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class Source(Remade):
     """A function as source text: ``source`` and ``header`` are texts, :meth:`write` puts them into a folder."""
 
     program: Program

@@ -40,8 +40,8 @@ class Closure:
         """How far the loop is from closing, (..., m) [rad, m]: zero where it is closed, with the rate Gβ there."""
         loop, E, d = self.loop, self.E, self.d
         if loop.kind == "distance" and loop.length is not None:
-            size = arrays.square_length(d)
-            return (0.5 * (size - loop.length**2) / loop.length)[..., None]
+            size = arrays.square_length(d)[..., None]
+            return (0.5 / loop.length) * size - 0.5 * loop.length
         turned, axis = _turned(E), _tilted(E)
         if loop.kind == "constrains":
             both = arrays.concatenate([turned[..., :, None], d[..., :, None]], axis=-2)

@@ -22,10 +22,11 @@ import numpy as np
 from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
+from ...riccati import coordinate_axes, without_axes
 from ...spatial import Transform, congruence, cross_force
 from ...sweeps import unzip
-from ..articulated import Articulated, articulated, colour, coordinate_axes, without_axes
-from ..links import Links, evaluate
+from ..articulated import Articulated, articulated, colour
+from ..links import Links, evaluate, map_rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +36,6 @@ class ArticulatedRates:
     P: list[Array]
     D: list[Array]
     G: list[Array]
-
-
-def map_rates(model: Model, links: Links, beta: list[Array]) -> list[Array | None]:
-    """H°* of every joint in its own body's axes, (..., 6, r), or None where the map is constant."""
-    kinds = [c.kind for c in model.constants(links.q.dtype)]
-    return [kind.map_derivative(links.q[..., where], b) for kind, where, b in zip(kinds, model.q_slices, beta)]
 
 
 def joint_velocities(links: Links, beta: list[Array]) -> list[Array]:
@@ -131,7 +126,7 @@ def _inverse_lower(L: Array) -> Array:
 
 def _lower_half(X: Array) -> Array:
     mask = np.tril(np.ones(X.shape[-2:])) - 0.5 * np.eye(X.shape[-1])
-    return X * (mask.astype(np.float32) if X.dtype == np.float32 else mask)
+    return X * arrays.constant(mask, like=X)
 
 
 # --- the factor m and its rate -------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ...errors import NotAdmittedError
 from ...model.model import Model
 from ...spatial import Transform, congruence, cross_force, cross_motion
 from ...sweeps import unzip
-from ..articulated import Articulated
+from ..articulated import Articulated, past_joint
 from ..inverse import split_forces
 from ..links import Links, base_acceleration, gyroscopic_forces
 from .articulated_rates import joint_velocities
@@ -39,14 +39,9 @@ def _state(model: Model, q: Array, nu: Array, normalized: bool, what: str) -> tu
     return x, root, gyroscopic_forces(model, x.links, x.V, x.beta, None)
 
 
-def _tau_bar(G: Array, H: Array, x: Array) -> Array:
-    """τ̄x = x − GHx."""
-    return x - G @ (H @ x)
-
-
 def _both_sides(G: Array, H: Array, X: Array) -> Array:
     """τ̄Xτ̄* of a symmetric X."""
-    left = X - G @ (H @ X)
+    left = past_joint(X, H, G)
     return arrays.symmetric(left - (left @ H.mT) @ G.mT)
 
 
@@ -99,7 +94,7 @@ def _shifted(x: DiagonalState, y: list[Array]) -> list[Array]:
     """E_ψ y: Σ φ τ̄ y over the children."""
 
     def step(gathered: Array, phi: Transform, H: Array, G: Array, y: Array) -> Any:
-        return phi @ _tau_bar(G, H, y), gathered
+        return phi @ past_joint(y, H, G), gathered
 
     zero = arrays.zeros((6, 1), like=x.links.q)
     return x.links.tree.inward(step, zero, x.links.phi, x.links.H, x.art.G, y)
@@ -110,7 +105,7 @@ def _H_psi(x: DiagonalState, y: list[Array]) -> list[Array]:
 
     def step(gathered: Array, phi: Transform, H: Array, G: Array, y: Array) -> Any:
         total = gathered + y
-        return phi @ _tau_bar(G, H, total), H @ total
+        return phi @ past_joint(total, H, G), H @ total
 
     zero = arrays.zeros((6, 1), like=x.links.q)
     return x.links.tree.inward(step, zero, x.links.phi, x.links.H, x.art.G, y)
@@ -138,7 +133,7 @@ def recursive(model: Model, q: Array, nu: Array, normalized: bool = True) -> Arr
         Pi_dot = P_ring + X + X.mT
         y = y + 2.0 * b - (X - X.mT) @ V - Pi_dot @ (V - H.mT @ xi)
         # ψ(k+1,k) y(k) and the next body's Y V(k) are passed on together
-        passed = phi @ _tau_bar(G, H, y + Pi_dot @ V)
+        passed = phi @ past_joint(y + Pi_dot @ V, H, G)
         return (congruence(phi, _both_sides(G, H, Pi_dot)), passed), 0.5 * (L_inverse @ (H @ y))
 
     def plain_step(gathered: Any, phi: Transform, H: Array, G: Array, P: Array, *rest: Array) -> Any:
@@ -147,7 +142,7 @@ def recursive(model: Model, q: Array, nu: Array, normalized: bool = True) -> Arr
         X = cross_force(Delta, P)
         Pi_dot = P_ring + X + X.mT
         y = y + Pi_dot @ (H.mT @ xi) + b - X @ V
-        return (congruence(phi, _both_sides(G, H, Pi_dot)), phi @ _tau_bar(G, H, y)), H @ y
+        return (congruence(phi, _both_sides(G, H, Pi_dot)), phi @ past_joint(y, H, G)), H @ y
 
     if normalized:
         return links.join(links.tree.inward(normal_step, zero, *data, root.L_inverse))

@@ -21,8 +21,17 @@ from ...spatial import Transform
 from ...sweeps import unzip
 from ..articulated import Articulated, articulated, colour, smooth, whiten
 from ..inverse import split_forces
-from ..links import Links, at_rest, base_acceleration, coriolis_accelerations, evaluate, gyroscopic_forces, no_motion
-from .articulated_rates import ArticulatedRates, Roots, map_rates, rates, roots
+from ..links import (
+    Links,
+    at_rest,
+    base_acceleration,
+    coriolis_accelerations,
+    evaluate,
+    gyroscopic_forces,
+    map_rates,
+    no_motion,
+)
+from .articulated_rates import ArticulatedRates, Roots, rates, roots
 
 # --- between joint and diagonal coordinates (Tables 2 and 3) ---------------------------------------------
 

@@ -12,11 +12,10 @@ import numpy as np
 
 from ... import arrays
 from ...arrays import Array
-from ...errors import InputError, NotAdmittedError
-from ...model.joints.kinds import Custom, JointKind
+from ...errors import InputError
 from ...model.model import Model
-from ...spatial import cross_motion
 from .. import mass
+from ..tangent import brackets
 from .mass_sensitivity import mass_matrix_sensitivity
 
 _STEP = 1e-30  # of complex-step derivatives, exact to rounding
@@ -96,24 +95,7 @@ def _brackets(model: Model) -> np.ndarray:
     """ad_i, (nv, nv, nv): column j of ad_i is the bracket [e_i, e_j] of two directions of one joint."""
     out = np.zeros((model.nv,) * 3)
     for joint, where in zip(model.joints, model.v_slices):
-        if not _adds(joint.kind):
-            out[where, where, where] = _joint_brackets(joint.name, joint.kind)
-    return out
-
-
-def _adds(kind: JointKind) -> bool:
-    """Whether v is the rate of q, so that directions commute."""
-    return type(kind).integrate is JointKind.integrate or (isinstance(kind, Custom) and kind.commutes)
-
-
-def _joint_brackets(name: str, kind: JointKind) -> np.ndarray:
-    H = kind.H_star
-    r = H.shape[1]
-    crossed = np.stack([cross_motion(np.repeat(H[:, i : i + 1], r, axis=1), H) for i in range(r)])  # (i, 6, j)
-    out = np.linalg.pinv(H) @ crossed
-    if np.abs(H @ out - crossed).max() > 1e-9 * np.abs(H).max() ** 2:
-        raise NotAdmittedError(
-            f"joint {name!r} is non-holonomic (its directions do not close under brackets): the velocities of such a"
-            " robot span no configuration space whose curvature could be asked for"
-        )
+        found = brackets(joint.kind, joint.name)
+        if found is not None:
+            out[where, where, where] = found
     return out

@@ -35,22 +35,23 @@ def armstrong(model: Model, q: Array, v: Array, tau: Array, external: Array | No
     spherical = [j.kind.kind == "spherical" and j.rotor is None for j in model.joints]
 
     def step(
-        gathered: Any, phi: Transform, H: Array, M: RigidInertia, Gamma: Any, s: Any, T: Array, name: str, ball: bool
+        gathered: Any, phi: Transform, H: Array, M: RigidInertia, Gamma: Any, s: Any, T: Array, name: str, *rest: Any
     ) -> Any:
+        carried, ball = rest
         P, z = gathered[0] + M.matrix, gathered[1]
         if ball:
-            kept = _ball_joint(P, z, T, name)
+            kept = _ball_joint(P, z, T, name, carried)
             P_plus = _corner(kept["Omega_F"])
             z_plus = arrays.concatenate([T, kept["beta_F"]], axis=-2)
         else:
-            _, _, D_inverse, G, P_plus = riccati_step(P, H, Gamma, s, name)
+            _, _, D_inverse, G, P_plus = riccati_step(P, H, Gamma, s, name, carried)
             epsilon = T if isinstance(z, int) else T - H @ z
             kept = {"nu": D_inverse @ epsilon, "G": G}
             z_plus = z + G @ epsilon
         return (congruence(phi, P_plus), phi @ z_plus), kept
 
     T = bias_free_forces(x)
-    data = (links.phi, links.H, links.M, links.Gamma, links.s, T, links.names, spherical)
+    data = (links.phi, links.H, links.M, links.Gamma, links.s, T, links.names, links.carried, spherical)
     kept = links.tree.inward(step, (0, 0), *data)
 
     def back(outer: Any, phi: Transform, H: Array, kept: dict[str, Array]) -> Any:
@@ -68,9 +69,9 @@ def armstrong(model: Model, q: Array, v: Array, tau: Array, external: Array | No
     return Forward(links, beta_dot, {n: [k.get(n) for k in kept] for n in names})
 
 
-def _ball_joint(P: Array, z: Any, N: Array, name: str) -> dict[str, Array]:
+def _ball_joint(P: Array, z: Any, N: Array, name: str, carried: Any) -> dict[str, Array]:
     z_N, z_F = (0, 0) if isinstance(z, int) else (z[..., :3, :], z[..., 3:, :])
-    Gamma = pivot_inverse(P[..., :3, :3], name)
+    Gamma = pivot_inverse(P[..., :3, :3], name, carried)
     L = -P[..., :3, 3:]
     Omega_omega = Gamma @ L
     beta_omega = Gamma @ (N - z_N)

@@ -6,13 +6,14 @@ Each returns a :class:`Forward`: the joint accelerations β̇ and the quantities
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...arrays import Array
 from ...model.model import Model
+from ...riccati import with_exact_rows
 from ...spatial import Transform
 from ...sweeps import unzip
-from ..articulated import Articulated, articulated, smooth, whiten, with_exact_rows
+from ..articulated import Articulated, articulated, past_joint, smooth, whiten
 from ..inverse import inertia_forces, split_forces
 from ..kinematics import classical, tip_transforms
 from ..links import (
@@ -77,34 +78,66 @@ def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Arr
 def articulated_body_of(x: State) -> Forward:
     """The same from a state that is prepared, of bodies of any kind."""
     links, art = x.links, articulated(x.links)
-    T = [t if s is None else t + s.mT @ a for t, s, a in zip(x.T, links.s, x.a)]
+    run = filter_and_smooth(links, art, x.a, x.b, x.T, x.base)
+    quantities = {"V": x.V, "a": x.a, "b": x.b, **_inertias(art), **_predictions(x, art, run.z)}
+    quantities |= {"z_plus": run.z_plus, "alpha": run.alpha, "alpha_plus": run.alpha_plus}
+    return Forward(links, run.beta_dot, quantities)
+
+
+class Passes(NamedTuple):
+    """What the two passes of the articulated-body algorithm meet at every body."""
+
+    z: list[Array]
+    z_plus: list[Array]
+    alpha_plus: list[Array]
+    alpha: list[Array]
+    beta_dot: list[Array]
+
+
+def filter_and_smooth(
+    links: Links,
+    art: Articulated,
+    a: list[Array],
+    b: list[Array],
+    T: list[Array],
+    base: Array,
+    passed: list[Any] | None = None,
+    epsilon_less: list[Any] | None = None,
+) -> Passes:
+    """The two passes of the articulated-body algorithm, whatever their columns stand for (UF (56), (60)).
+
+    inward   z = Σφz⁺ + b,  ε = T − Hz,  z⁺ = z + Gε + P⁺a
+    outward  α⁺ = φ*α(k+1),  β̇ = D⁻¹ε − G*(α⁺ + a),  α = α⁺ + H*β̇ + a
+
+    α starts at ``base``. ``passed`` is added to what goes on past a joint, ``epsilon_less`` taken off ε outward.
+    """
+    none = [None] * len(b)
+    T = [t if s is None else t + s.mT @ x for t, s, x in zip(T, links.s, a)]
 
     def correct(
-        gathered: Any, phi: Transform, H: Array, P_plus: Array, D_inverse: Array, G: Array, *rest: Array
+        gathered: Any, phi: Transform, H: Array, P_plus: Array, G: Array, Gamma: Any, a: Array, *rest: Any
     ) -> Any:
-        a, b, T, Gamma = rest
+        b, T, more = rest
         z = gathered + b
         epsilon = T - H @ z
         z_plus = z + G @ epsilon
         if Gamma is None:
             z_plus = with_exact_rows(H, z_plus, T)  # Hz⁺ = T, as HG = I
         z_plus = z_plus + P_plus @ a
-        return phi @ z_plus, (z, D_inverse @ epsilon, z_plus)
+        return phi @ (z_plus if more is None else z_plus + more), (z, epsilon, z_plus)
 
-    data = (links.phi, links.H, art.P_plus, art.D_inverse, art.G, x.a, x.b, T, links.Gamma)
-    z, nu, z_plus = unzip(links.tree.inward(correct, 0, *data), 3)
+    data = (links.phi, links.H, art.P_plus, art.G, links.Gamma, a, b, T, passed or none)
+    z, epsilon, z_plus = unzip(links.tree.inward(correct, 0, *data), 3)
 
-    def accelerate(outer: Any, phi: Transform, H: Array, G: Array, nu: Array, a: Array) -> Any:
-        alpha_plus = phi.T @ outer[0]
+    def accelerate(outer: Any, phi: Transform, H: Array, D_inverse: Array, G: Array, *rest: Any) -> Any:
+        epsilon, less, a = rest
+        alpha_plus = phi.T @ outer[1]
         moved = alpha_plus + a
-        beta_dot = nu - G.mT @ moved
-        return moved + H.mT @ beta_dot, beta_dot, alpha_plus
+        beta_dot = D_inverse @ (epsilon if less is None else epsilon - less) - G.mT @ moved
+        return alpha_plus, moved + H.mT @ beta_dot, beta_dot
 
-    values = links.tree.outward(accelerate, (x.base, None, None), links.phi, links.H, art.G, nu, x.a)
-    alpha, beta_dot, alpha_plus = unzip(values, 3)
-    quantities = {"V": x.V, "a": x.a, "b": x.b, **_inertias(art), **_predictions(x, art, z)}
-    quantities |= {"z_plus": z_plus, "alpha": alpha, "alpha_plus": alpha_plus}
-    return Forward(links, beta_dot, quantities)
+    known = (links.phi, links.H, art.D_inverse, art.G, epsilon, epsilon_less or none, a)
+    return Passes(z, z_plus, *unzip(links.tree.outward(accelerate, (None, base, None), *known), 3))
 
 
 def _predictions(x: State, art: Articulated, z: list[Array]) -> dict[str, list[Array]]:
@@ -193,7 +226,7 @@ def fd4(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
     def step(gathered: Any, phi: Transform, H: Array, P: Array, G: Array, a: Array, b: Array, T: Array) -> Any:
         z = gathered + b
         moved = z + P @ a
-        return phi @ (moved - G @ (H @ moved) + G @ T), (z, T - H @ z)
+        return phi @ (past_joint(moved, H, G) + G @ T), (z, T - H @ z)
 
     kept = links.tree.inward(step, 0, links.phi, links.H, art.P, art.G, x.a, x.b, x.T)
     z, epsilon = unzip(kept, 2)

@@ -10,6 +10,7 @@ from ... import arrays
 from ...arrays import Array
 from ...errors import SingularError, UntraceableError
 from ...model.model import Model
+from ...singularity import PIVOT_ROUNDINGS
 from .. import mass
 from ..articulated import articulated, colour, pivot_inverse
 from ..inverse import composite_inertias, mass_times
@@ -28,12 +29,16 @@ def composite_cholesky(model: Model, q: Array, v: Array, tau: Array, external: A
 
 
 def _cholesky(M: Array) -> Array:
+    message = "the mass matrix is singular: some joint moves without resistance; method='articulated_body' names it"
     try:
-        return arrays.cholesky(M)
+        lower = arrays.cholesky(M)
     except np.linalg.LinAlgError:
-        raise SingularError(
-            "the mass matrix is singular: some joint moves without resistance; method='articulated_body' names it"
-        ) from None
+        raise SingularError(message) from None
+    if arrays.is_eager(lower):
+        pivots, sizes = (np.diagonal(x.real, axis1=-2, axis2=-1) for x in (lower, M))
+        if (pivots**2 <= PIVOT_ROUNDINGS * np.finfo(sizes.dtype).eps * sizes).any():
+            raise SingularError(message)
+    return lower
 
 
 def conjugate_gradient(
@@ -103,9 +108,9 @@ def _refuse_unsolved(links: Links, solution: Array, right: Array, scale: Array) 
 def _block_preconditioner(x: State) -> Any:
     links = x.links
     blocks = []
-    for R, H, Gamma, name in zip(composite_inertias(links), links.H, links.Gamma, links.names):
+    for R, H, Gamma, name, carried in zip(composite_inertias(links), links.H, links.Gamma, links.names, links.carried):
         D = arrays.symmetric(H @ (R @ H.mT))
-        blocks.append(pivot_inverse(D if Gamma is None else D + Gamma, name))
+        blocks.append(pivot_inverse(D if Gamma is None else D + Gamma, name, carried))
 
     def apply(r: Array) -> Array:
         return links.join_rows([B @ y for B, y in zip(blocks, links.split_rows(r))], 1)

@@ -15,9 +15,9 @@ from ... import arrays
 from ...arrays import Array
 from ...spatial import Transform
 from ...sweeps import Pairs, unzip
-from ..articulated import Articulated
+from ..articulated import Articulated, first_rows, past_joint
 from ..links import Links
-from ..mass_inverse import compliances, next_row, past_joint
+from ..mass_inverse import next_row
 from .forward import articulated_columns, hat_quantities, refuse_spinning_rotors
 from .inverse import like
 from .variations import Motion, joint_variations, turned_forces, without_free_bases
@@ -66,7 +66,7 @@ def _parts(m: Motion, art: Articulated) -> Parts:
     script_F, own = turned_forces(m, variations)
     Y_A, Y_B = articulated_columns(m, art, P_hat, variations)
     Y_B = [Y if F is None else Y + F for Y, F in zip(Y_B, script_F)]
-    L, U, Upsilon = compliances(links, art)
+    L, U, Upsilon = first_rows(links, art)
     J_hat, Q = _hat_sums(links, art, G_hat)
     E_A, E_B = [], []
     for H, Up, J, A, B, v in zip(links.H, Upsilon, J_hat, Y_A, Y_B, variations):

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ... import arrays
 from ...arrays import Array
-from ...errors import NotAdmittedError, SingularError
+from ...errors import NotAdmittedError
 from ...spatial import Transform, cross_force
 from ...sweeps import unzip
-from ..articulated import Articulated
-from ..links import Links
+from ..articulated import Articulated, pivot_inverse
+from ..forward.articulated_body import filter_and_smooth
+from ..links import Links, at_rest
 from ..mass import composite_of
 from .inverse import algorithm_1, algorithm_2, carried_out, known_joint_force, own_changes
 from .variations import (
@@ -42,13 +41,14 @@ def eliminate(links: Links, mass: Array) -> tuple[list[Array], list[Array]]:
     """
     n = mass.shape[-1]
     owner = [name for name, r in zip(links.names, links.sizes) for _ in range(r)]
+    known = links.carried
+    sizes = [None if known[k] is None else known[k][j : j + 1] for k, r in enumerate(links.sizes) for j in range(r)]
     columns: list[Array] = [None] * n
     pivots: list[Array] = [None] * n
     left = mass
     for i in range(n - 1, -1, -1):
         w, d = left[..., :i, i : i + 1], left[..., i : i + 1, i : i + 1]
-        _refuse_singular(d, owner[i])
-        pivots[i] = 1.0 / d
+        pivots[i] = pivot_inverse(d, owner[i], sizes[i])
         columns[i] = w * pivots[i]
         left = left[..., :i, :i] - arrays.symmetric(columns[i] @ w.mT)
     return columns, pivots
@@ -74,15 +74,6 @@ def solve_by_elimination(links: Links, mass: Array, X: Array) -> Array:
     for u, x in zip(columns, scaled):
         found.append(x - u.mT @ arrays.concatenate(found, axis=-2) if found else x)
     return arrays.concatenate(found, axis=-2) if found else X
-
-
-def _refuse_singular(d: Array, name: str) -> None:
-    if arrays.is_eager(d) and (d.real <= 0).any():
-        raise SingularError(
-            f"the mass matrix is singular: nothing resists the joint of body {name!r} (its articulated inertia D is"
-            f" {float(np.nanmin(d.real)):.3g}). Give {name!r} or a body outboard of it inertia, give the joint a rotor,"
-            " or lock it"
-        )
 
 
 def _inverse_of_unit_upper(columns: list[Array], similar: Array) -> Array:
@@ -138,16 +129,16 @@ def algorithm_5_ii(m: Motion, art: Articulated, dq: list[Array], dv: list[Array]
     """δβ̇ in O(n) by one pass of the articulated-body algorithm (LD Lemma 4.6; math notes I.4, variant 5-ii).
 
     outward  ϑ = φ*ϑ(p) + H*δβ + Ψ̇δq,  b = (Ḣ* + Ψ̇)δβ + Ψ̈δq
-    inward   z = Σ φ[z⁺ + S[H*δq]f] + 2M̂ϑ + Pb,  ε = δT − Hz,  z⁺ = z + Gε
-    outward  δβ̇ = D⁻¹ε − G*λ⁺,  λ = λ⁺ + H*δβ̇ + b
+    inward   z = Σ φ[z⁺ + S[H*δq]f] + 2M̂ϑ,  ε = δT − Hz,  z⁺ = z + Gε + P⁺b
+    outward  δβ̇ = D⁻¹ε − G*(λ⁺ + b),  λ = λ⁺ + H*δβ̇ + b
     """
     links = m.links
     eta, own_theta, b = own_changes(m, dq, dv)
     theta_plus, theta = carried_out(links, own_theta)
-    x = [M_hat @ (2.0 * t) + P @ y for M_hat, t, P, y in zip(m.rates.M_hat, theta, art.P, b)]
+    x = [M_hat @ (2.0 * t) for M_hat, t in zip(m.rates.M_hat, theta)]
     T = [_less(t, known_joint_force(m, k, dq[k], theta_plus[k])) for k, t in enumerate(dtau)]
     passed = [_passed(m, k, eta[k], dv[k]) for k in range(len(dq))]
-    return filter_and_smooth(links, art, x, T, b, passed)
+    return filter_and_smooth(links, art, b, x, T, at_rest(links.q), passed).beta_dot
 
 
 def _less(x: Array, y: Any) -> Array:
@@ -160,47 +151,12 @@ def _passed(m: Motion, k: int, eta: Array, dv: Array) -> Array:
     return turned if u is None else turned + u @ dv
 
 
-def filter_and_smooth(
-    links: Links,
-    art: Articulated,
-    x: list[Array],
-    T: list[Array],
-    b: list[Array],
-    passed: list[Any] | None = None,
-    epsilon_less: list[Any] | None = None,
-    base: Array | None = None,
-) -> list[Array]:
-    """z = Σ φ[z⁺ + passed] + x, ε = T − Hz, z⁺ = z + Gε inward; β̇ = D⁻¹ε − G*λ⁺, λ = λ⁺ + H*β̇ + b outward.
-
-    The articulated-body algorithm (UF (56), (60)). λ starts at ``base``; ``epsilon_less`` is taken off ε outward.
-    """
-    none = [None] * len(x)
-
-    def correct(gathered: Any, phi: Transform, H: Array, G: Array, x: Array, T: Array, passed: Any) -> Any:
-        z = gathered + x
-        epsilon = T - H @ z
-        z_plus = z + G @ epsilon
-        return phi @ (z_plus if passed is None else z_plus + passed), epsilon
-
-    epsilon = links.tree.inward(correct, 0, links.phi, links.H, art.G, x, T, passed or none)
-
-    def back(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, eps: Array, b: Array, less: Any) -> Any:
-        lam_plus = phi.T @ outer[1]
-        change = D_inverse @ _less(eps, less) - G.mT @ lam_plus
-        return change, lam_plus + H.mT @ change + b
-
-    start = (None, arrays.zeros((6, 1), like=links.q) if base is None else base)
-    data = (links.phi, links.H, art.G, art.D_inverse, epsilon, b, epsilon_less or none)
-    return unzip(links.tree.outward(back, start, *data), 2)[0]
-
-
 def accelerations_by_articulation(
     rates: Velocities, art: Articulated, tau: list[Array], external: list[Array] | None, base: Array
 ) -> list[Array]:
     """β̇ by the articulated-body algorithm, from the velocity terms that the linearisation needs anyway."""
     b = inertia_forces_of_velocity(rates, external)
-    x = [P @ a + y for P, a, y in zip(art.P, rates.a, b)]
-    return filter_and_smooth(rates.links, art, x, tau, rates.a, base=base)
+    return filter_and_smooth(rates.links, art, rates.a, b, tau, base).beta_dot
 
 
 def refuse_spinning_rotors(links: Links, what: str, instead: str) -> None:
@@ -231,20 +187,22 @@ def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], d
 
     inward   z = Σ φz⁺ + Y_A δβ + (Y_B + 𝓕)δq,  ε = δT − Hz,  z⁺ = z + Gε
     outward  ν = D⁻¹ε − 2Ĝ*ϑ⁺ = D⁻¹(ε − 2HP̂ϑ⁺),  δβ̇ = ν − G*λ⁺
+
+    Y_A δβ + Y_B δq = 2P̂(H*δβ + Ψ̇δq) + Pb with b = (Ḣ* + Ψ̇)δβ + Ψ̈δq, and of Pb the passes need P⁺b and G*b alone.
     """
     links = m.links
     refuse_spinning_rotors(links, "Algorithm 5", "algorithm_5_ii")
     P_hat, HP_hat = hat_quantities(m, art)
     variations = joint_variations(m)
     script_F, own = turned_forces(m, variations)
-    Y_A, Y_B = articulated_columns(m, art, P_hat, variations)
-    Y_B = [Y if F is None else Y + F for Y, F in zip(Y_B, script_F)]
-    theta_plus, _ = carried_out(links, [H.mT @ v + x.vartheta_q @ q for H, x, v, q in zip(links.H, variations, dv, dq)])
+    own_theta = [H.mT @ v + x.vartheta_q @ q for H, x, v, q in zip(links.H, variations, dv, dq)]
+    theta_plus, _ = carried_out(links, own_theta)
     b = [x.lambda_v @ v + x.lambda_q @ q for x, v, q in zip(variations, dv, dq)]
-    x = [A @ v + B @ q for A, B, v, q in zip(Y_A, Y_B, dv, dq)]
+    x = [hat @ (2.0 * t[..., :3, :]) for hat, t in zip(P_hat, own_theta)]
+    x = [y if F is None else y + F @ q for y, F, q in zip(x, script_F, dq)]
     T = [t if C is None else t - C @ q for t, C, q in zip(dtau, own, dq)]
     less = [HP @ (2.0 * t[..., :3, :]) for HP, t in zip(HP_hat, theta_plus)]
-    return filter_and_smooth(links, art, x, T, b, epsilon_less=less)
+    return filter_and_smooth(links, art, b, x, T, at_rest(links.q), epsilon_less=less).beta_dot
 
 
 def articulated_columns(

@@ -109,6 +109,8 @@ def compliance_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Arra
     With y_b = 𝓜⁻¹J*e_b: ∂(J𝓜⁻¹J*)(a,b) = (∂J y_b)_a + (∂J y_a)_b − y_a*∂𝓜 y_b. The first two are derivatives of
     frame accelerations at rest, the last one a gradient of inverse dynamics at rest.
     """
+    if all(model.frame(f)[0] < 0 for f in frames):  # frames of the world do not move
+        return arrays.zeros((6 * len(frames), 6 * len(frames), model.nv), like=q)
     links = evaluate(model, q)
     J = arrays.concatenate([jacobian(model, q, f) for f in frames], axis=-2)
     Y = articulated(links).solve(links, arrays.transpose(J))  # (..., nv, 6e)

@@ -1,4 +1,4 @@
-"""Sensitivities to inertial parameters: regressors, forward dynamics, base parameters, trajectories.
+"""Sensitivities to inertial parameters: regressors, forward dynamics, base parameters.
 
 The parameters of a body are those of ``robot.inertial_parameters``: mass m, first moment h = m c, and the inertia J
 about the body's origin as Jxx, Jxy, Jyy, Jxz, Jyz, Jzz. Joint forces are linear in them: T = Yπ + what rotors and
@@ -7,18 +7,16 @@ external forces add.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ... import arrays
 from ...arrays import Array
-from ...errors import InputError, UnknownNameError
 from ...model.model import Model
 from ...spatial import cross, skew
 from .inverse import like
 from .models import forward_motion, inverse_motion
-from .step_derivatives import STEPS, Accelerate, Varied
 from .variations import Motion
 
 
@@ -125,65 +123,3 @@ def _independent_columns(W: np.ndarray, order: np.ndarray, tolerance: float = 1e
         else:
             rest.append(j)
     return np.sort(np.array(kept, dtype=int)), np.sort(np.array(rest, dtype=int))
-
-
-# --- trajectories --------------------------------------------------------------------------------------
-
-
-class TrajectorySensitivity(NamedTuple):
-    """A motion at times 0, step, 2 step, … and its derivatives with respect to the inertial parameters.
-
-    q (steps + 1, ..., nq), v (steps + 1, ..., nv); dq (tangent at q) and dv (steps + 1, ..., nv, parameters).
-    """
-
-    q: Array
-    v: Array
-    dq: Array
-    dv: Array
-
-
-def trajectory_sensitivity(
-    robot: Any, q: Array, v: Array, tau: Array, step: float, columns: Any = None, method: str = "semi_implicit"
-) -> TrajectorySensitivity:
-    """The explicit steps of :func:`linkwise.simulate` and their exact derivatives, carried from step to step.
-
-    ``tau`` (steps, ..., nv) holds the joint forces of every step; ``columns`` picks parameters (default: all).
-    """
-    if not (np.isfinite(step) and step > 0):
-        raise InputError(f"the step must be positive, got {step}")
-    if method not in STEPS:
-        raise UnknownNameError(f"no step with derivatives is named {method!r}; choose from {', '.join(STEPS)}")
-    picked = _picked(columns, 10 * len(robot.bodies))
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], tau.shape[1:-1])
-    none = np.zeros((*batch, robot.nv, len(picked)), dtype=q.dtype)
-    x = Varied(np.broadcast_to(q, batch + q.shape[-1:]), none), Varied(np.broadcast_to(v, batch + v.shape[-1:]), none)
-    found = [x]
-    for force in tau:
-        x = STEPS[method](robot, _accelerate(robot, force, picked), *x, step)
-        found.append(x)
-    kept = [(q.value, v.value, q.change, v.change) for q, v in found]
-    return TrajectorySensitivity(*(np.stack(part) for part in zip(*kept)))
-
-
-def _accelerate(robot: Any, tau: Array, picked: np.ndarray) -> Accelerate:
-    """a(q, v) under fixed joint forces: δa = dq δq + dv δv + ∂a/∂π δπ."""
-
-    def accelerate(q: Varied, v: Varied) -> Varied:
-        model = robot.linearize_forward(q.value, v.value, tau)
-        by_parameters = robot.forward_dynamics_sensitivity(q.value, v.value, tau)[..., picked]
-        value = robot.forward_dynamics(q.value, v.value, tau)
-        return Varied(value, model.dq @ q.change + model.dv @ v.change + by_parameters)
-
-    return accelerate
-
-
-def _picked(columns: Any, count: int) -> np.ndarray:
-    """Indices of parameters, or an error that names those that are none."""
-    if columns is None:
-        return np.arange(count)
-    picked = np.asarray(columns)
-    if picked.size == 0:
-        return np.zeros(0, dtype=int)
-    if picked.ndim != 1 or picked.dtype.kind not in "iu" or picked.min() < -count or picked.max() >= count:
-        raise InputError(f"columns are indices of the {count} inertial parameters, got {columns!r}")
-    return picked

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ... import arrays
 from ...arrays import Array
 from ...spatial import RigidInertia, Transform, cross_force, cross_motion
 from ...sweeps import unzip
+from ..inertia_rate import InertiaRate, composite_rates
 from ..inverse import composite_inertias
-from ..links import Links
-from .variations import JointVariation, Motion, Rate, joint_variation, joint_variations, turned_forces
+from ..links import Links, wider
+from .variations import JointVariation, Motion, joint_variation, joint_variations, turned_forces
 
 # --- along a direction -------------------------------------------------------------------------------
 
@@ -121,7 +120,7 @@ def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list
     doubled = [2.0 * z for z in zeta]
 
     def gather(
-        carried: Any, phi: Transform, M: RigidInertia, M_hat: Rate, zeta: Array, twice: Array, rotor: Any
+        carried: Any, phi: Transform, M: RigidInertia, M_hat: InertiaRate, zeta: Array, twice: Array, rotor: Any
     ) -> Any:
         mu, kappa = carried[0] + M @ zeta, carried[1] + M_hat.adjoint_times(twice)
         if rotor is None:
@@ -182,7 +181,9 @@ def algorithm_2(m: Motion, variations: list[JointVariation] | None = None) -> tu
     )
 
 
-def _own_blocks(m: Motion, k: int, x: JointVariation, R: RigidInertia, R_hat: Rate) -> tuple[Array, Array, Array]:
+def _own_blocks(
+    m: Motion, k: int, x: JointVariation, R: RigidInertia, R_hat: InertiaRate
+) -> tuple[Array, Array, Array]:
     """𝓜(k,k), A_D(k,k) and B_D(k,k)."""
     H, Gamma = m.links.H[k], m.links.Gamma[k]
     mass = arrays.symmetric(H @ (R @ H.mT))
@@ -193,7 +194,7 @@ def _own_blocks(m: Motion, k: int, x: JointVariation, R: RigidInertia, R_hat: Ra
     return (mass if Gamma is None else mass + Gamma), A, B
 
 
-def _sent_inward(m: Motion, k: int, x: JointVariation, R: RigidInertia, R_hat: Rate, script_F: Any) -> Array:
+def _sent_inward(m: Motion, k: int, x: JointVariation, R: RigidInertia, R_hat: InertiaRate, script_F: Any) -> Array:
     """[X, X̂, X_A, X_B], (..., 6, 4r): what joint k asks of those inboard; a spinning rotor asks s and u more."""
     H_star, s, u = m.links.H[k].mT, m.links.s[k], m.rates.turning[k]
     X, X_hat = R @ H_star, R_hat.adjoint_times(2.0 * H_star)
@@ -215,22 +216,6 @@ def _step_inboard(columns: Array, phi: Transform, H: Array, x: JointVariation) -
     return phi @ columns, (H @ X, H @ X_A, H @ X_B, A_flipped, B_flipped)
 
 
-def composite_rates(links: Links, M_hat: list[Rate]) -> list[Rate]:
-    """R̂(k) = Σ φR̂φ* + M̂(k) (LD (3.7), corrected)."""
-
-    def step(gathered: Any, phi: Transform, own: Rate) -> Any:
-        total = gathered + own
-        return total.moved(phi), total
-
-    return links.tree.inward(step, 0, links.phi, M_hat)
-
-
 def like(m: Motion) -> Array:
     """An array with the batch shape of the whole state, for results that may be zero."""
-    q = m.links.q
-    return _wider(q, *(x[..., 0] for x in (*m.rates.beta, *m.beta_dot)))
-
-
-def _wider(q: Array, *others: Array) -> Array:
-    batch = np.broadcast_shapes(q.shape[:-1], *(x.shape[:-1] for x in others))
-    return q if q.shape[:-1] == batch else arrays.namespace(q).broadcast_to(q, batch + q.shape[-1:])
+    return wider(m.links.q, *(x[..., 0] for x in (*m.rates.beta, *m.beta_dot)))

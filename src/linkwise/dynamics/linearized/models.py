@@ -198,17 +198,16 @@ FORWARD_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
     "algorithm_6": forward_by_algorithm_6,
 }
 
-# Products per degree of freedom from which Algorithm 6 takes fewer operations than Algorithm 4: 80 for chains of
-# simple geometry, 290 for branching robots of general geometry; arms of six or seven joints have about 30.
-_MANY = 140
 
+def quickest_forward(model: Model, many_products: int) -> str:
+    """The method with the fewest operations for this robot, by its structure; by walks where those are all there is.
 
-def quickest_forward(model: Model) -> str:
-    """The method with the fewest operations for this robot, by its structure; by walks where those are all there is."""
+    Algorithm 6 is that too where Algorithm 4 would take ``many_products`` per degree of freedom, and more.
+    """
     if not model.tree.has_single_bodies:
         return "algorithm_6"
     spinning = any(c.spin is not None for c in model.constants())
-    return "algorithm_4" if spinning or elimination_products(model) < _MANY * model.nv else "algorithm_6"
+    return "algorithm_4" if spinning or elimination_products(model) < many_products * model.nv else "algorithm_6"
 
 
 def elimination_products(model: Model) -> int:

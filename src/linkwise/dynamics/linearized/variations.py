@@ -20,55 +20,11 @@ from typing import Any
 from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
-from ...spatial import RigidInertia, Transform, cross, cross_force, cross_motion, skew
-from ...sweeps import unzip
-from ..links import Links, at_rest
+from ...spatial import cross, cross_force, cross_motion
+from ..inertia_rate import InertiaRate, inertia_rate
+from ..inverse import forces_of_motion
+from ..links import Links, accelerations, at_rest, carried_outward, velocities
 from ..referred_links import Placed
-
-
-@dataclass(frozen=True, eq=False)
-class Rate:
-    """M̂ = ½(Ṁ − Q[MV]) and sums of it under φ·φ*: [[A, 0], [−p̃, 0]] (LD (2.8), Algorithm 1, corrected)."""
-
-    A: Array  # (..., 3, 3)
-    p: Array  # (..., 3), the linear momentum
-
-    @property
-    def columns(self) -> Array:
-        """The left half, (..., 6, 3); the right one is zero."""
-        return arrays.concatenate([self.A, -skew(self.p)], axis=-2)
-
-    def __matmul__(self, X: Array) -> Array:
-        w = X[..., :3, :]
-        return arrays.concatenate([self.A @ w, cross(w, self.p[..., :, None])], axis=-2)
-
-    def adjoint_times(self, X: Array) -> Array:
-        """M̂* X; its lower half is zero."""
-        moment = arrays.transpose(self.A) @ X[..., :3, :] + cross(self.p[..., :, None], X[..., 3:, :])
-        return arrays.concatenate([moment, moment * 0.0], axis=-2)
-
-    def __add__(self, other: Any) -> Rate:
-        if isinstance(other, Rate):
-            return Rate(self.A + other.A, self.p + other.p)
-        return self if isinstance(other, int) and other == 0 else NotImplemented
-
-    __radd__ = __add__
-
-    def moved(self, phi: Transform) -> Rate:
-        """φ M̂ φ*."""
-        p = (phi.R @ self.p[..., None])[..., 0]
-        return Rate(phi.R @ self.A @ arrays.transpose(phi.R) - skew(phi.l) @ skew(p), p)
-
-
-def inertia_rate(M: RigidInertia, V: Array) -> Rate:
-    """M̂: A = −ω̃(½Tr(J)I − J) − h̃ũ, p = m u + ω × h (LD Algorithm 1, with the sign corrected)."""
-    w, u = V[..., :3, 0], V[..., 3:, 0]
-    J, h = M.J, M.h
-    trace = J[..., 0:1, 0:1] + J[..., 1:2, 1:2] + J[..., 2:3, 2:3]
-    second_moment = 0.5 * trace * arrays.eye(3, like=V) - J
-    m = arrays.namespace(V).asarray(M.m)[..., None]
-    p = m * u + cross(w[..., None], h[..., None])[..., 0]
-    return Rate(-(skew(w) @ second_moment) - skew(h) @ skew(u), p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +47,7 @@ class Velocities:
     V: list[Array]
     Psi_dot: list[Array]
     a: list[Array]
-    M_hat: list[Rate]
+    M_hat: list[InertiaRate]
     momenta: list[Any]  # what rotors on body k add to its momentum, a moment (..., 3, 1), or 0
     turning: list[Any]  # u(k) = S[V(p)]s(k) in k's frame, (..., 6, 1), where joint k has a spinning rotor, else None
     partials: list[Any]  # (∂H*/∂q_i, ∂²H*/∂q_i∂q_j) in the frames of ``placed``, or None
@@ -110,17 +66,12 @@ def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velociti
     """The same for links that need no model; ``partials`` are the derivatives of maps that are not constant."""
     links = placed.links
     beta = links.split(v)
-
-    def step(outer: Any, phi: Transform, H: Array, beta: Array) -> Any:
-        V_plus = phi.T @ outer[1]
-        return V_plus, V_plus + H.mT @ beta
-
-    start = (None, at_rest(links.q))
-    V_plus, V = unzip(links.tree.outward(step, start, links.phi, links.H, beta), 2)
+    V = velocities(links, beta)
+    V_plus = carried_outward(links, V, at_rest(links.q))
     Psi_dot = [cross_motion(Vp, H.mT) for Vp, H in zip(V_plus, links.H)]
     a = [P @ b if d is None else P @ b + _map_rate(d, b) for P, b, d in zip(Psi_dot, beta, partials)]
     momenta, turning = _rotors(links, V_plus, beta)
-    M_hat = [_with_rotors(inertia_rate(M, x), h) for M, x, h in zip(links.M, V, momenta)]
+    M_hat = [inertia_rate(M, x).with_rotors(h) for M, x, h in zip(links.M, V, momenta)]
     return Velocities(placed, beta, V_plus, V, Psi_dot, a, M_hat, momenta, turning, partials)
 
 
@@ -146,11 +97,6 @@ def _rotors(links: Links, V_plus: list[Array], beta: list[Array]) -> tuple[list[
     return links.tree.from_children(own), turning
 
 
-def _with_rotors(rate: Rate, momentum: Any) -> Rate:
-    """M̂ less ½Q[h] of the rotors' momentum h, a pure moment."""
-    return rate if isinstance(momentum, int) else Rate(rate.A - 0.5 * skew(momentum[..., 0]), rate.p)
-
-
 @dataclass(frozen=True, eq=False)
 class Motion:
     """A state with accelerations: α⁺, α, the link forces f, and the variation columns of every joint."""
@@ -160,22 +106,11 @@ class Motion:
     alpha_plus: list[Array]
     alpha: list[Array]
     f: list[Array]
+    T: list[Array]  # the joint forces that go with this motion
 
     @property
     def links(self) -> Links:
         return self.rates.links
-
-    @property
-    def T(self) -> list[Array]:
-        """The joint forces that go with this motion."""
-        data = zip(self.links.H, self.f, self.links.Gamma, self.links.s, self.beta_dot, self.alpha_plus)
-        return [_joint_force(*x) for x in data]
-
-
-def _joint_force(H: Array, f: Array, Gamma: Any, s: Any, beta_dot: Array, alpha_plus: Array) -> Array:
-    T = H @ f
-    T = T if Gamma is None else T + Gamma @ beta_dot
-    return T if s is None else T + s.mT @ alpha_plus
 
 
 def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | None, base: Array) -> Motion:
@@ -184,21 +119,10 @@ def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | Non
     ``external`` holds the forces on the bodies in the frames of ``rates.placed``.
     """
     links = rates.links
-
-    def accelerate(outer: Any, phi: Transform, H: Array, beta_dot: Array, a: Array) -> Any:
-        alpha_plus = phi.T @ outer[1]
-        return alpha_plus, alpha_plus + H.mT @ beta_dot + a
-
-    data = (links.phi, links.H, beta_dot, rates.a)
-    alpha_plus, alpha = unzip(links.tree.outward(accelerate, (None, base), *data), 2)
-    x = [M @ al + b for M, al, b in zip(links.M, alpha, inertia_forces_of_velocity(rates, external))]
-
-    def gather(f: Any, phi: Transform, x: Array, s: Any, beta_dot: Array) -> Any:
-        f = f + x
-        return phi @ (f if s is None else f + s @ beta_dot), f
-
-    f = links.tree.inward(gather, 0, links.phi, x, links.s, beta_dot)
-    return Motion(rates, beta_dot, alpha_plus, alpha, f)
+    alpha = accelerations(links, beta_dot, rates.a, base)
+    alpha_plus = carried_outward(links, alpha, base)
+    T, f = forces_of_motion(links, beta_dot, alpha, alpha_plus, inertia_forces_of_velocity(rates, external))
+    return Motion(rates, beta_dot, alpha_plus, alpha, f, T)
 
 
 def inertia_forces_of_velocity(rates: Velocities, external: list[Array] | None) -> list[Array]:

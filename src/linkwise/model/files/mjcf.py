@@ -35,21 +35,23 @@ from ..joints.kinds import Fixed, Free, JointKind, Prismatic, Revolute, Spherica
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits, Rotor
 from . import xml
+from .mjcf_limits import refuse_huge
 from .mjcf_notes import in_the_motion, not_in_the_motion
 from .mjcf_visuals import read_visuals
+from .xml import is_text
 
 M = TypeVar("M", bound=Model)
 
 _UNNAMED = "MuJoCo Model"  # what the package calls a model without a name
 
 
-def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M] = Model) -> M:  # type: ignore[assignment]
+def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M]) -> M:
     """The robot in an MJCF file, given by its path or as text; ``cls`` is the class of model to make.
 
     With ``floating``, what is bolted to the world moves freely, unless a body of the file does so already.
     """
     mujoco = _package()
-    label = "XML text" if _is_text(source) else os.fspath(source)
+    label = "XML text" if is_text(source) else os.fspath(source)
     compiled, left_out = compile_mjcf(source)
     file = MjcfFile(mujoco, compiled)
     try:
@@ -71,19 +73,16 @@ def _package() -> Any:
     return require("mujoco", "mjcf", "reading MJCF files")
 
 
-def _is_text(source: Any) -> bool:
-    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
-
-
 def compile_mjcf(source: str | os.PathLike[str]) -> tuple[Any, list[str]]:
     """The ``mujoco.MjModel`` of a file or text, and what had to be left out of it, in words."""
     mujoco = _package()
-    label = "XML text" if _is_text(source) else os.fspath(source)
+    label = "XML text" if is_text(source) else os.fspath(source)
+    refuse_huge(source)
     try:
-        if _is_text(source):
+        if is_text(source):
             return mujoco.MjModel.from_xml_string(source), []
         return mujoco.MjModel.from_xml_path(os.fspath(source)), []
-    except (ValueError, TypeError) as e:
+    except (ValueError, TypeError, RuntimeError, MemoryError, mujoco.FatalError, mujoco.UnexpectedError) as e:
         said = " ".join(str(e).split())
         missing = "opening file" in said
         if missing and (found := _without_shapes(mujoco, source)):
@@ -97,7 +96,7 @@ def compile_mjcf(source: str | os.PathLike[str]) -> tuple[Any, list[str]]:
 def _without_shapes(mujoco: Any, source: Any) -> Any:
     """The model without its meshes and textures; None where inertias come of them."""
     try:
-        spec = mujoco.MjSpec.from_string(source) if _is_text(source) else mujoco.MjSpec.from_file(os.fspath(source))
+        spec = mujoco.MjSpec.from_string(source) if is_text(source) else mujoco.MjSpec.from_file(os.fspath(source))
         shaped = [g for g in spec.geoms if g.meshname or g.hfieldname]
         if any(_weighs(mujoco, spec, g) for g in shaped):
             return None
@@ -122,7 +121,7 @@ def _name(file: MjcfFile, source: Any) -> str:
     given = file.model.names.split(b"\0", 1)[0].decode("utf-8", "replace")
     if given and given != _UNNAMED:
         return given
-    return "robot" if _is_text(source) else Path(os.fspath(source)).stem or "robot"
+    return "robot" if is_text(source) else Path(os.fspath(source)).stem or "robot"
 
 
 def _unused(name: str, taken: set[str]) -> str:
@@ -165,7 +164,7 @@ class MjcfFile:
             found: list[bool] = []
             try:
                 given = self.mujoco.MjSpec
-                spec = given.from_string(source) if _is_text(source) else given.from_file(os.fspath(source))
+                spec = given.from_string(source) if is_text(source) else given.from_file(os.fspath(source))
                 found = [bool(np.any(x.refpos) or not np.array_equal(x.refquat, (1, 0, 0, 0))) for x in spec.meshes]
             except (ValueError, TypeError):
                 found = []

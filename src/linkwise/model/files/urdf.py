@@ -32,10 +32,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...errors import ModelError, ModelWarning
-from ...spatial import Transform, congruence, rotation_from_quaternion
+from ...spatial import Transform, rotation_from_quaternion
 from ..edit import float_base, merge_fixed
 from ..inertia import Inertia
 from ..joints.kinds import Fixed, Free, JointKind, Planar, Prismatic, Revolute
+from ..loose_joints import loose_joints
 from ..model import STANDARD_GRAVITY, Model
 from ..parts import Body, Frame, Joint, Limits, Mimic, Rotor, make_pose
 from ..visuals import Visual
@@ -81,7 +82,7 @@ NO_REAL_BODY = "its inertia tensor breaks the triangle inequality, which that of
 WRONG_POINT = f"{NO_REAL_BODY}; a slip in moving it from the joint to the centre of mass would explain it"
 
 
-def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M] = Model) -> M:  # type: ignore[assignment]
+def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M]) -> M:
     """The robot in a URDF file, given by its path or as text; ``cls`` is the class of model to make.
 
     With ``floating`` the root link moves freely instead of being bolted to the world. Raises
@@ -429,32 +430,6 @@ def _mention_loose_joints(model: Model, links: dict[str, Element], notes: Notes)
     for i in loose_joints(model):
         reason = "no inertia resists its joint: the mass matrix is singular, so forward dynamics will fail"
         notes.add(links[model.bodies[i].name], reason)
-
-
-def loose_joints(model: Model) -> list[int]:
-    """The joints that no inertia resists, found by the articulated inertias P at a random configuration.
-
-    A joint is loose where D = H P H* has an eigenvalue that is zero to rounding: massless tips, a point
-    mass on its own axis, two joints in a row that move the same way.
-    """
-    q = model.random_configuration(0)
-    P = [c.M.matrix for c in model.constants()]
-    loose = []
-    for k in range(len(P) - 1, -1, -1):
-        c, at = model.constants()[k], q[model.q_slices[k]]
-        H_star = c.kind.map(at)
-        size = np.abs(P[k]).max()
-        D = H_star.T @ P[k] @ H_star
-        if np.linalg.eigvalsh(D).min() <= 1e-12 * size:
-            loose.append(k)
-        if size == 0:
-            continue
-        PH = P[k] @ H_star
-        P_plus = P[k] - PH @ np.linalg.pinv(D, rcond=1e-12, hermitian=True) @ PH.T
-        p = model.parents[k]
-        if p >= 0:
-            P[p] = P[p] + congruence(c.placement.compose(c.kind.transform(at)), P_plus)
-    return loose[::-1]
 
 
 def _explained(body: Inertia, excess: float) -> bool:

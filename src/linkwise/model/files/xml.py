@@ -18,10 +18,11 @@ from xml.parsers import expat
 import numpy as np
 
 from ...errors import FileError
+from ..inertia import LARGEST
 
 MAX_DEPTH = 200  # robot files nest to ten or so; deeper ones are not robot files
 
-LARGEST = 1e100  # beyond this, products of a few numbers overflow
+MAX_BYTES = 2**28  # of a robot file; a device would never end
 
 # Each alternative can match in one way only, so long runs of digits cannot make the matching slow.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -208,20 +209,34 @@ def read(source: str | os.PathLike[str]) -> Element:
     return parse(*_data(source))
 
 
+def is_text(source: Any) -> bool:
+    """Whether a source is XML itself, not the path of a file."""
+    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
+
+
 def _data(source: str | os.PathLike[str]) -> tuple[str | bytes, str]:
     """What a file holds, or the text itself, and what to call it."""
-    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
-        return source, "XML text"
+    if is_text(source):
+        return str(source), "XML text"
     if not isinstance(source, (str, os.PathLike)):
         raise FileError(f"a robot file is given by its path or as XML text, got {type(source).__name__}")
     name = os.fspath(source)
     if not name:
         raise FileError("the path of the robot file is empty; give a path or XML text")
+    return file_bytes(name), str(name)
+
+
+def file_bytes(path: str) -> bytes:
+    """What a file holds; one that is no file, or too large for a robot, is refused."""
     try:
-        return Path(name).read_bytes(), str(name)
+        with open(Path(path), "rb") as f:
+            data = f.read(MAX_BYTES + 1)
     except (OSError, ValueError, TypeError) as e:  # a path with a null character; a path of bytes
         reason = getattr(e, "strerror", None) or str(e)
-        raise FileError(f"{shortened(str(name), 300)}: cannot be read ({reason}); check the path") from None
+        raise FileError(f"{shortened(str(path), 300)}: cannot be read ({reason}); check the path") from None
+    if len(data) > MAX_BYTES:
+        raise FileError(f"{shortened(path, 300)}: it has more than {MAX_BYTES >> 20} MiB; no robot file is so large")
+    return data
 
 
 def root_tag(source: str | os.PathLike[str]) -> str | None:

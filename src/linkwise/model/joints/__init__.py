@@ -1,0 +1,5 @@
+"""The joint kinds, each with its map H*, its transform and its way to integrate.
+
+``kinds`` has them all, from hinge to free body to a user's own; ``exponential`` the rigid motions by which some of
+them move.
+"""

@@ -28,7 +28,7 @@ from ...spatial import (
     turn_about,
 )
 from ...values import ByValue, fixed
-from ..inertia import as_vector
+from ..inertia import as_number, as_vector
 from .exponential import screw_exp, screw_log
 
 _NAMED_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
@@ -40,7 +40,10 @@ def unit_axis(axis: Any, what: str = "the joint axis") -> np.ndarray:
         if axis not in _NAMED_AXES:
             raise ModelError(f"{what} must be one of {', '.join(_NAMED_AXES)} or three numbers, got {axis!r}")
         axis = _NAMED_AXES[axis]
-    vector = as_vector(axis, what)
+    vector = as_vector(axis, what, most=np.inf)
+    largest = float(np.abs(vector).max())
+    if largest > 1e100:  # its square would be too large; only the direction counts
+        vector = vector / largest
     length = float(np.linalg.norm(vector))
     if length < 1e-12:
         raise ModelError(f"{what} is zero; give it a direction")
@@ -81,7 +84,7 @@ class JointKind(ByValue):
 
     def map(self, q: Array) -> Array:
         """H*(q), (..., 6, nv), in body axes."""
-        return self.H_star if q.dtype != np.float32 else self.H_star.astype(np.float32)
+        return arrays.constant(self.H_star, like=q)
 
     def map_derivative(self, q: Array, v: Array) -> Array | None:
         """dH*/dt in body axes, (..., 6, nv), for a velocity column v (..., nv, 1); None where H* is constant."""
@@ -130,7 +133,7 @@ class Revolute(JointKind):
         self._set(1, _columns([*self.axis, 0, 0, 0]))
 
     def transform(self, q: Array) -> Transform:
-        return _turned(self.axis.astype(_precision(q)), q[..., 0], np.zeros(3, _precision(q)))
+        return _turned(self.axis.astype(arrays.precision(q)), q[..., 0], np.zeros(3, arrays.precision(q)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +147,7 @@ class Prismatic(JointKind):
         self._set(1, _columns([0, 0, 0, *self.axis]))
 
     def transform(self, q: Array) -> Transform:
-        return Transform(np.eye(3, dtype=_precision(q)), q * self.axis.astype(_precision(q)), ())
+        return Transform(np.eye(3, dtype=arrays.precision(q)), q * self.axis.astype(arrays.precision(q)), ())
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         return rng.uniform(-1, 1, 1)
@@ -159,13 +162,12 @@ class Helical(JointKind):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis))
-        if not np.isfinite(self.pitch):
-            raise ModelError(f"the pitch of a helical joint must be finite, got {self.pitch}")
+        object.__setattr__(self, "pitch", as_number(self.pitch, "the pitch of a helical joint"))
         self._set(1, _columns([*self.axis, *(self.pitch * self.axis)]))
 
     def transform(self, q: Array) -> Transform:
-        axis = self.axis.astype(_precision(q))
-        return _turned(axis, q[..., 0], q * (self.pitch * axis).astype(_precision(q)))
+        axis = self.axis.astype(arrays.precision(q))
+        return _turned(axis, q[..., 0], q * (self.pitch * axis).astype(arrays.precision(q)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +181,7 @@ class Cylindrical(JointKind):
         self._set(2, _columns([*self.axis, 0, 0, 0], [0, 0, 0, *self.axis]))
 
     def transform(self, q: Array) -> Transform:
-        axis = self.axis.astype(_precision(q))
+        axis = self.axis.astype(arrays.precision(q))
         return _turned(axis, q[..., 0], q[..., 1:2] * axis)
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
@@ -204,12 +206,12 @@ class Universal(JointKind):
         self._set(2, _columns([*self.first, 0, 0, 0], [*self.second, 0, 0, 0]))
 
     def transform(self, q: Array) -> Transform:
-        p = _precision(q)
+        p = arrays.precision(q)
         first = _turned(self.first.astype(p), q[..., 0], np.zeros(3, p))
         return first.compose(_turned(self.second.astype(p), q[..., 1], np.zeros(3, p)))
 
     def map(self, q: Array) -> Array:
-        p = _precision(q)
+        p = arrays.precision(q)
         first = arrays.transpose(rotation_about(self.second.astype(p), q[..., 1])) @ self.first.astype(p)
         columns = [[first[..., i], float(self.second[i])] for i in range(3)]
         return arrays.matrix(columns + [[0.0, 0.0]] * 3)
@@ -240,7 +242,7 @@ class Spherical(JointKind):
         self._set(4, _columns(*np.eye(6)[:3]))
 
     def transform(self, q: Array) -> Transform:
-        return Transform(rotation_from_quaternion(q), np.zeros(3, _precision(q)))
+        return Transform(rotation_from_quaternion(q), np.zeros(3, arrays.precision(q)))
 
     def neutral(self) -> np.ndarray:
         return np.array([0.0, 0.0, 0.0, 1.0])
@@ -281,7 +283,7 @@ class Planar(JointKind):
         self._set(3, _columns([0, 0, 0, *ex], [0, 0, 0, *ey], [*ez, 0, 0, 0]))
 
     def transform(self, q: Array) -> Transform:
-        basis = self.basis.astype(_precision(q))
+        basis = self.basis.astype(arrays.precision(q))
         offset = q[..., 0:1] * basis[:, 0] + q[..., 1:2] * basis[:, 1]
         return _turned(basis[:, 2], q[..., 2], offset)
 
@@ -351,7 +353,7 @@ class Fixed(JointKind):
         self._set(0, np.zeros((6, 0)))
 
     def transform(self, q: Array) -> Transform:
-        return Transform(np.eye(3, dtype=_precision(q)), np.zeros(3, _precision(q)), ())
+        return Transform(np.eye(3, dtype=arrays.precision(q)), np.zeros(3, arrays.precision(q)), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,11 +411,11 @@ class Custom(JointKind):
         if self.commutes:
             return q1 - q0
         # The least-squares velocity: exact where the two poses are joined by one constant-velocity motion.
-        inverse = np.linalg.pinv(self.H).astype(_precision(q0))
+        inverse = np.linalg.pinv(self.H).astype(arrays.precision(q0))
         return (inverse @ Free().difference(q0, q1)[..., None])[..., 0]
 
     def _twist(self, dv: Array) -> Array:
-        return (self.H.astype(_precision(dv)) @ dv[..., None])[..., 0]
+        return (self.H.astype(arrays.precision(dv)) @ dv[..., None])[..., 0]
 
     def error(self, q: np.ndarray) -> str | None:
         return None if self.commutes else _quaternion_error(q[..., 3:])
@@ -421,7 +423,7 @@ class Custom(JointKind):
 
 def _screw(column: np.ndarray, q: Array) -> Transform:
     """exp(h q) of one constant screw h = [w; v]: a turn by |w| q about its line, advancing along it."""
-    p = _precision(q)
+    p = arrays.precision(q)
     w, v = column[:3], column[3:]
     rate = float(np.linalg.norm(w))
     if rate == 0:
@@ -439,13 +441,8 @@ def _turned(axis: Array, angle: Array, l: Array) -> Transform:
     return Transform(rotation_about(axis, angle), l, turn_about(axis, c, s))
 
 
-def _precision(q: Array) -> Any:
-    """Constants follow float32 inputs; symbols and complex numbers meet float64 constants."""
-    return np.float32 if q.dtype == np.float32 else np.float64
-
-
 def _conjugate(q: Array) -> Array:
-    return q * np.array([-1.0, -1.0, -1.0, 1.0], dtype=_precision(q))
+    return q * np.array([-1.0, -1.0, -1.0, 1.0], dtype=arrays.precision(q))
 
 
 def _normalised(q: Array) -> Array:
@@ -458,8 +455,13 @@ def _quaternion_rate(q: Array, w: Array) -> Array:
 
 
 def _quaternion_error(q: np.ndarray) -> str | None:
-    if (np.abs(q).max(axis=-1) == 0).any():
+    largest = np.abs(q).max(axis=-1)
+    if (largest == 0).any():
         return "has a quaternion of zero length; a unit quaternion is (x, y, z, w) = (0, 0, 0, 1), say"
+    limits = np.finfo(q.dtype)
+    odd = (largest < 2.0 * np.sqrt(limits.tiny)) | ((largest > 0.25 * np.sqrt(limits.max)) & np.isfinite(largest))
+    if odd.any():
+        return f"has a quaternion of length about {largest[odd].flat[0]:.0e}, too far from 1; divide it by its length"
     return None
 
 

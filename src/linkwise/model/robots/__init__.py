@@ -30,7 +30,7 @@ def names() -> list[str]:
     return sorted(_REGISTRY)
 
 
-def build(name: str, cls: type[M] = Model) -> M:  # type: ignore[assignment]
+def build(name: str, *, cls: type[M]) -> M:
     """The built-in robot of that name, as an object of class ``cls``."""
     if name not in _REGISTRY:
         close = difflib.get_close_matches(str(name), _REGISTRY, n=1)

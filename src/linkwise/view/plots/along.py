@@ -1,4 +1,4 @@
-"""Plots along a trajectory: joint histories, energy books, phase portraits, manipulability."""
+"""Plots along a trajectory: joint histories, the energy account, phase portraits, manipulability."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...robot.robot import Robot
-from ...simulation.energy import EnergyBooks
+from ...simulation.energy import EnergyAccount
 from .. import style
 from ..motion import Motion, as_motion, velocity_names
 
@@ -56,17 +56,17 @@ def joints(trajectory: Any, robot: Robot | None = None, joints: Sequence[str] | 
 
 
 def energy(trajectory: Any, robot: Robot | None = None) -> Figure:
-    """The energy book: kinetic, potential and total energy, what was put in and taken out, and what is left over.
+    """The energy account: kinetic, potential and total energy, what was put in and taken out, and what is left over.
 
-    A trajectory of lw.simulate brings its own books, integrated with the state. Of others the work of τ is found by a
+    A trajectory of lw.simulate brings its own account, integrated with the state. Of others the work of τ is found by a
     rule of fourth order, and what damping, friction or external forces did is part of what is left over.
     """
     motion = as_motion(trajectory, robot)
     kinetic, potential = motion.energies
     rise = potential - potential[0]
     total = kinetic + rise
-    books = _books(trajectory, motion)
-    figure = style.new_figure(9.0, 5.4, f"{motion.robot.name}: energy book")
+    exchanged = _exchanged(trajectory, motion)
+    figure = style.new_figure(9.0, 5.4, f"{motion.robot.name}: energy account")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     curves: list[tuple[str, np.ndarray, str, Any]] = [
         ("kinetic", kinetic, style.KINETIC, "-"),
@@ -74,17 +74,17 @@ def energy(trajectory: Any, robot: Robot | None = None) -> Figure:
     ]
     curves += [("total", total, style.TOTAL, "-")]
     shades = (style.WORK, *style.COLOURS[4:])
-    curves += [(label, x, c, (0, (2, 2))) for (label, x), c in zip(books.items(), shades) if np.abs(x).max() > 0]
+    curves += [(label, x, c, (0, (2, 2))) for (label, x), c in zip(exchanged.items(), shades) if np.abs(x).max() > 0]
     for label, values, colour, dashes in curves:
         upper.plot(motion.time, values, color=colour, linewidth=1.9, label=label, linestyle=dashes)
     for values, colour in ((kinetic, style.KINETIC), (rise, style.POTENTIAL)):
         upper.fill_between(motion.time, 0, values, color=colour, alpha=0.07, linewidth=0)
     style.plain(upper, ylabel="energy [J]")
     style.named(upper, beside=True)
-    left_over = total - total[0] - sum(books.values())
+    left_over = total - total[0] - sum(exchanged.values())
     lower.plot(motion.time, left_over, color=style.INK, linewidth=1.3)
     lower.axhline(0.0, color=style.PALE, linewidth=0.8)
-    without = " without the dashed" if any(np.abs(x).max() > 0 for x in books.values()) else ""
+    without = " without the dashed" if any(np.abs(x).max() > 0 for x in exchanged.values()) else ""
     title = f"left over of the total{without}: at most {np.abs(left_over).max():.1e} J"
     style.plain(lower, title, "left over [J]", "time [s]")
     lower.set_xlim(motion.time[0], motion.time[-1] if len(motion) > 1 else motion.time[0] + 1)
@@ -221,10 +221,10 @@ def _draw_limits(ax: Any, motion: Motion, chosen: Sequence[int]) -> None:
         k += kind.nq
 
 
-def _books(trajectory: Any, motion: Motion) -> dict[str, np.ndarray]:
+def _exchanged(trajectory: Any, motion: Motion) -> dict[str, np.ndarray]:
     """What was put in since the start, by name, (n,) [J]; what was taken out is negative."""
     kept = getattr(trajectory, "energy", None)
-    if isinstance(kept, EnergyBooks) and kept.work.shape == motion.time.shape:
+    if isinstance(kept, EnergyAccount) and kept.work.shape == motion.time.shape:
         found = {
             "work of the joint forces": kept.work,
             "external forces": kept.external,

@@ -1,0 +1,260 @@
+"""The measurements behind the compiler's thresholds (``src/linkwise/codegen/thresholds.py``), each by its name.
+
+    python benchmarks/thresholds.py --list
+    python benchmarks/thresholds.py ROWS_FROM [MOST_BODIES …]
+
+Times are processor time on one core, the best of several; kernels on disk are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+from unittest import mock
+
+os.environ["LINKWISE_CACHE"] = "off"
+
+import numpy as np
+
+import linkwise as lw
+from linkwise.codegen import thresholds
+from linkwise.codegen.facts import catalogue
+from linkwise.codegen.program.schedule import traffic
+from linkwise.codegen.runtime import engine
+from linkwise.dynamics.linearized.models import elimination_products
+
+Row = tuple[Any, ...]
+
+
+def best(run: Callable[[], Any], seconds: float = 0.3) -> float:
+    """The least processor time of one run [s]."""
+    run()
+    found, until = [], time.perf_counter() + seconds
+    while time.perf_counter() < until or len(found) < 3:
+        begun = time.process_time()
+        run()
+        found.append(time.process_time() - begun)
+    return min(found)
+
+
+def made(robot: Any, name: str, **options: Any) -> tuple[Any, float]:
+    """(a kernel with its machine code, seconds until it was there)."""
+    begun = time.process_time()
+    found = robot.compile(name, **options)
+    found.code(float)
+    return found, time.process_time() - begun
+
+
+def states(found: Any, batch: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(batch, n)) for n in found.signature.inputs.values()]
+
+
+def nanoseconds(found: Any, batch: int = 256, **options: Any) -> float:
+    arrays = states(found, batch)
+    return 1e9 * best(lambda: found(*arrays, threads=1, **options)) / batch
+
+
+def most_bodies() -> Iterable[Row]:
+    yield "links", "straight: first call [s]", "ns a state", "loops: first call [s]", "ns a state"
+    for n in (16, 32, 64, 128):
+        cells: list[Any] = []
+        for rolled in (False, True):
+            found, first = made(lw.chain(n, seed=0), "forward_dynamics", rolled=rolled)
+            cells += [round(first, 2), round(nanoseconds(found))]
+        yield n, *cells
+
+
+def most_nodes() -> Iterable[Row]:
+    yield "values", "first call [s]", "µs a value"
+    for n in (6, 10, 14):
+        found, first = made(lw.chain(n, seed=0), "linearize_forward", rolled=False)
+        count = len(found.program.nodes)
+        yield count, round(first, 2), round(1e6 * first / count)
+
+
+def entry_nodes() -> Iterable[Row]:
+    yield "values", "with the quick entry [s]", "without [s]", "one call with [µs]", "without [µs]"
+    for n in (7, 20, 40):
+        robot, cells = lw.chain(n, seed=0), []
+        for most in (10**9, 0):
+            with mock.patch("linkwise.codegen.llvm.python_entry.ENTRY_NODES", most):
+                found, first = made(robot, "forward_dynamics", rolled=False)
+            one = [x[0] for x in states(found, 1)]
+            cells.append((round(first, 2), round(1e6 * best(lambda: found.quick(*one)), 2)))  # noqa: B023
+        yield len(found.program.nodes), *(c[0] for c in cells), *(c[1] for c in cells)
+
+
+def long_chain() -> Iterable[Row]:
+    yield "function", "links", "operations, about", "straight [ns]", "loops [ns]"
+    for name, facts in catalogue(lw.Robot).items():
+        for n in (12, 16, 24) if facts.per_pair else ():
+            found = [made(lw.chain(n, seed=0), name, rolled=rolled)[0] for rolled in (False, True)]
+            yield name, n, facts.per_pair * n * (n - 1) // 2, *(round(nanoseconds(x)) for x in found)
+
+
+def most_kinds() -> Iterable[Row]:
+    yield "kinds of joints", "values in loops", "first call [s]"
+    kinds = [lw.Revolute("z"), lw.Prismatic("x"), lw.Spherical(), lw.Universal("x", "y"), lw.Planar("z"), lw.Free()]
+    for count in (1, 2, 4, 6):
+        found, first = made(_of(kinds[:count] * (12 // count)), "linearize_forward", rolled=True)
+        yield count, found.length, round(first, 2)
+
+
+def most_classes() -> Iterable[Row]:
+    yield "screws of different pitch", "values in loops", "first call [s]"
+    for count in (1, 4, 8, 16):
+        found, first = made(
+            _of([lw.Helical("z", 0.01 * (i + 1)) for i in range(count)] * 2), "mass_matrix", rolled=True
+        )
+        yield count, found.length, round(first, 2)
+
+
+def _of(kinds: list[Any]) -> Any:
+    bodies = []
+    for i, kind in enumerate(kinds):
+        joint = lw.Joint(kind, at=(0.1, 0.2, 0.3), rpy=(0.3, 0.2 * i, 0.1))
+        inertia = lw.Inertia(1.0 + 0.1 * i, com=(0.1, 0.02, 0.2), tensor=np.diag([0.1, 0.2, 0.25]))
+        bodies.append(lw.Body(f"b{i}", joint, inertia, f"b{i - 1}" if i else None))
+    return lw.assemble("several", bodies)
+
+
+def most_scratch() -> Iterable[Row]:
+    yield "links", "function", "bytes a thread works in"
+    for name in ("mass_matrix", "linearize_forward"):
+        for n in (100, 200, 400):
+            yield n, name, lw.chain(n).compile(name, rolled=True).scratch_bytes
+
+
+def states_per_thread() -> Iterable[Row]:
+    yield "states", "one thread [µs]", "two threads [µs], elapsed"
+    found = made(lw.load("panda"), "forward_dynamics")[0]
+    for batch in (256, 512, 1024, 2048, 4096, 16384):
+        arrays = states(found, batch)
+        yield batch, *(round(1e6 * _elapsed(lambda n=n, a=arrays: found(*a, threads=n)), 1) for n in (1, 2))
+
+
+def _elapsed(run: Callable[[], Any]) -> float:
+    run()
+    found = []
+    for _ in range(200):
+        begun = time.perf_counter()
+        run()
+        found.append(time.perf_counter() - begun)
+    return min(found)
+
+
+def steps_per_state() -> Iterable[Row]:
+    yield "steps", "16 states, one thread [µs]", "two threads [µs], elapsed"
+    robot = lw.load("panda")
+    for steps in (16, 64, 256, 1024):
+        run = lambda n, s=steps: lw.simulate(
+            robot, np.zeros((16, 7)), np.zeros((16, 7)), duration=1e-3 * s, step=1e-3, record_every=s, threads=n
+        )
+        yield steps, *(round(1e6 * _elapsed(functools.partial(run, n))) for n in (1, 2))
+
+
+def streamed_bytes() -> Iterable[Row]:
+    yield "bytes written", "past the caches [ns]", "through them [ns]"
+    for power in (20, 22, 24, 26):
+        yield 1 << power, *_streamed(lw.load("humanoid"), (1 << power) // (8 * 35 * 35))
+
+
+def streamed_vectors() -> Iterable[Row]:
+    yield "numbers a state", "past the caches [ns]", "through them [ns]"
+    for n in (3, 4, 6, 8):
+        yield n * n, *_streamed(lw.chain(n), (1 << 26) // (8 * n * n), vectors=1)
+
+
+def _streamed(robot: Any, batch: int, vectors: int = thresholds.STREAMED_VECTORS) -> Iterable[float]:
+    for least in (0, 1 << 40):
+        with (
+            mock.patch("linkwise.codegen.llvm.module.STREAMED_BYTES", least),
+            mock.patch("linkwise.codegen.llvm.streaming_stores.STREAMED_VECTORS", vectors),
+        ):
+            found = made(robot, "mass_matrix")[0]
+        out = np.empty((batch, robot.nv, robot.nv))
+        yield round(nanoseconds(found, batch, out=out), 1)
+
+
+def registers() -> Iterable[Row]:
+    yield "registers assumed", "moves in its order", "ns a state (humanoid)"
+    robot = lw.load("humanoid")
+    for count in (8, 16, 24, 32, 48):
+        with mock.patch("linkwise.codegen.program.schedule.traffic", lambda order, _=0, n=count: traffic(order, n)):
+            found = made(robot, "forward_dynamics")[0]
+        yield count, traffic(found.program.nodes), round(nanoseconds(found))
+
+
+def llvm_levels() -> Iterable[Row]:
+    yield "passes", "code generator", "first call [s]", "ns a state"
+    for passes, generator in ((0, 0), (0, 1), (0, 2), (0, 3), (2, 2), (3, 3)):
+        with (
+            mock.patch.object(engine, "LLVM_PASSES", passes),
+            mock.patch.object(engine, "LLVM_CODE_GENERATOR", generator),
+        ):
+            found, first = made(lw.load("panda"), "forward_dynamics")
+        yield passes, generator, round(first, 2), round(nanoseconds(found, 1024), 1)
+
+
+def rows_from() -> Iterable[Row]:
+    yield "links", "operations by paths", "by rows"
+    for n in (8, 12, 13, 14, 16, 20):
+        compile_ = lambda m, n=n: lw.chain(n, seed=0).compile("mass_matrix_inverse", rolled=False, method=m)
+        yield n, *(compile_(m).operations.total for m in ("paths", "rows"))
+
+
+def elimination() -> Iterable[Row]:
+    yield "robot", "products per degree of freedom", "operations, Algorithm 4", "Algorithm 6"
+    for robot in (lw.load("panda"), lw.chain(8), lw.chain(14), lw.chain(14, seed=0), lw.load("quadruped")):
+        compile_ = lambda m, r=robot: r.compile("linearize_forward", rolled=False, method=m)
+        counts = [compile_(m).operations.total for m in ("algorithm_4", "algorithm_6")]
+        yield robot.name, round(elimination_products(robot) / robot.nv), *counts
+
+
+def cuda() -> Iterable[Row]:
+    yield ("needs a GPU: python benchmarks/cuda_check.py --export FOLDER here, --run FOLDER there",)
+
+
+MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
+    "MOST_BODIES": most_bodies,
+    "MOST_NODES": most_nodes,
+    "ENTRY_NODES": entry_nodes,
+    "LONG_CHAIN": long_chain,
+    "MOST_KINDS": most_kinds,
+    "MOST_CLASSES": most_classes,
+    "MOST_SCRATCH": most_scratch,
+    "STATES_PER_THREAD": states_per_thread,
+    "STEPS_PER_STATE": steps_per_state,
+    "STREAMED_BYTES": streamed_bytes,
+    "STREAMED_VECTORS": streamed_vectors,
+    "REGISTERS": registers,
+    "LLVM_PASSES": llvm_levels,
+    "LLVM_CODE_GENERATOR": llvm_levels,
+    "ROWS_FROM": rows_from,
+    "ELIMINATION_PRODUCTS": elimination,
+    "CUDA_THREADS": cuda,
+    "CUDA_REGISTERS": cuda,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[*MEASUREMENTS, []], metavar="NAME", help="thresholds to measure")
+    parser.add_argument("--list", action="store_true", help="the names there are, and what each is set to")
+    asked = parser.parse_args()
+    if asked.list or not asked.names:
+        for name in MEASUREMENTS:
+            print(f"{name:<22}{getattr(thresholds, name)}")
+    for name in asked.names:
+        print(f"{name} = {getattr(thresholds, name)}")
+        for row in MEASUREMENTS[name]():
+            print("  " + "  ".join(f"{cell!s:>24}" for cell in row))
+
+
+if __name__ == "__main__":
+    main()

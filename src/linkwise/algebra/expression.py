@@ -1,0 +1,333 @@
+"""Expression formulas: leaves, sums, products, adjoints, bound to no state of their robot.
+
+An expression knows its spaces and its structure. ``A @ B`` multiplies, ``A.T`` is the adjoint A*, ``A.inv()`` an
+expression for the inverse. Adjoints are pushed down to the leaves and sums and products are flat, so that equal
+formulas compare equal. What the user holds is an expression together with states: :class:`.operator.Expression`.
+Where the leaves have numbers (:attr:`.leaves.Leaves.q`) an expression applies to columns, by sweeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..errors import SpaceError
+from . import spaces
+from .spaces import Space, Structure, structure_name
+
+Blocks = list[Any]  # one array (..., size, m) per block of a space
+
+
+class Expression:
+    """A linear operator between two spaces of a robot, as a formula."""
+
+    rows: Space
+    cols: Space
+    relations: Structure  # where blocks may be non-zero
+    used: tuple[Any, ...] = ()  # the identities that led to this expression
+
+    # --- algebra -----------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same formula of the same leaves."""
+        return isinstance(other, Expression) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __matmul__(self, other: Expression) -> Expression:
+        return product([self, other])
+
+    def __add__(self, other: Expression) -> Expression:
+        return total([(1.0, self), (1.0, other)])
+
+    def __sub__(self, other: Expression) -> Expression:
+        return total([(1.0, self), (-1.0, other)])
+
+    def __neg__(self) -> Expression:
+        return total([(-1.0, self)])
+
+    def __mul__(self, factor: Any) -> Expression:
+        return total([(as_number(factor), self)])
+
+    __rmul__ = __mul__
+
+    @property
+    def T(self) -> Expression:
+        """The adjoint A*."""
+        raise NotImplementedError
+
+    def inv(self) -> Expression:
+        """An expression for the inverse that runs in O(n), or :class:`NoRecursionError` where none is known."""
+        from .inverse import inverse
+
+        return inverse(self)
+
+    def simplify(self) -> Expression:
+        """The expression after the papers' identities; :attr:`used` tells which fired."""
+        from .rules import simplify
+
+        return simplify(self)
+
+    # --- meaning -----------------------------------------------------------------------------------
+
+    def apply_columns(self, x: Array) -> Array:
+        """A X for the columns of X (..., n, m), by sweeps; its leaves must have numbers."""
+        ends = np.cumsum(self.cols.sizes)
+        blocks = [x[..., e - r : e, :] for e, r in zip(ends, self.cols.sizes)]
+        out = self.forward(blocks)
+        filled = [y for y, r in zip(out, self.rows.sizes) if r]
+        if not filled:
+            return arrays.zeros((*x.shape[:-2], 0, x.shape[-1]), like=x)
+        filled = [arrays.zeros((r, x.shape[-1]), like=x) if y is None else y for y, r in zip(out, self.rows.sizes) if r]
+        return arrays.concatenate(filled, axis=-2)
+
+    def forward(self, x: Blocks) -> Blocks:
+        """The blocks of A x; a block None stands for zeros."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.dimension, self.cols.dimension
+
+    @property
+    def structure(self) -> str:
+        """ "memoryless", "causal" (inward), "anticausal" (outward), strictly so, or what else it is."""
+        return structure_name(self.relations)
+
+    # --- words -------------------------------------------------------------------------------------
+
+    def latex(self) -> str:
+        """The formula in LaTeX."""
+        from .printing import latex
+
+        return latex(self)
+
+    def __str__(self) -> str:
+        from .printing import text
+
+        return text(self)
+
+    def __repr__(self) -> str:
+        return f"<{self}: {self.shape[0]}×{self.shape[1]}, {self.structure}>"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is made of identities and zeros alone, so that it knows no state."""
+        return False
+
+    @cached_property
+    def key(self) -> Any:
+        """What makes two expressions the same formula of the same leaves."""
+        return self._key()
+
+    def _key(self) -> Any:
+        raise NotImplementedError
+
+    def with_used(self, used: Sequence[Any]) -> Expression:
+        """The same expression, remembering which identities led to it."""
+        merged = tuple(dict.fromkeys((*self.used, *used)))
+        if merged == self.used:
+            return self
+        out = self.copy()
+        out.used = merged
+        return out
+
+    def copy(self) -> Expression:
+        raise NotImplementedError
+
+
+def as_number(factor: Any) -> float:
+    """A finite real number as a float, or an error."""
+    real = isinstance(factor, (int, float, np.integer, np.floating)) or getattr(factor, "shape", None) == ()
+    if not real or not np.isrealobj(factor) or not np.isfinite(factor):
+        raise SpaceError(f"an operator can be multiplied by a finite real number, got {factor!r}")
+    return float(factor)
+
+
+class Identity(Expression):
+    """I on a space."""
+
+    def __init__(self, space: Space) -> None:
+        self.rows = self.cols = space
+        self.relations = spaces.MEMORYLESS
+
+    @property
+    def T(self) -> Expression:
+        return self
+
+    @property
+    def is_constant(self) -> bool:
+        return True
+
+    def forward(self, x: Blocks) -> Blocks:
+        return x
+
+    def _key(self) -> Any:
+        return ("I", self.rows)
+
+    def copy(self) -> Expression:
+        return Identity(self.rows)
+
+
+class Product(Expression):
+    """A₁ A₂ … of at least two factors, none of them a product or an identity."""
+
+    def __init__(self, factors: Sequence[Expression]) -> None:
+        self.factors = tuple(factors)
+        self.rows, self.cols = self.factors[0].rows, self.factors[-1].cols
+        relations = self.factors[0].relations
+        for f in self.factors[1:]:
+            relations = spaces.composed(relations, f.relations)
+        self.relations = relations
+        self.used = tuple(dict.fromkeys(u for f in factors for u in f.used))
+
+    @property
+    def T(self) -> Expression:
+        return product([f.T for f in reversed(self.factors)]).with_used(self.used)
+
+    @property
+    def is_constant(self) -> bool:
+        return all(f.is_constant for f in self.factors)
+
+    def forward(self, x: Blocks) -> Blocks:
+        from .kinds import fused
+
+        i = len(self.factors)
+        while i > 0:
+            pair = fused(self.factors[i - 2], self.factors[i - 1]) if i > 1 else None
+            x = (pair or self.factors[i - 1]).forward(x)
+            i -= 2 if pair else 1
+        return x
+
+    def _key(self) -> Any:
+        return ("product", *(f.key for f in self.factors))
+
+    def copy(self) -> Expression:
+        return Product(self.factors)
+
+
+class Sum(Expression):
+    """c₁ A₁ + c₂ A₂ + …; also a single scaled operator."""
+
+    def __init__(self, terms: Sequence[tuple[float, Expression]]) -> None:
+        self.terms = tuple(terms)
+        self.rows, self.cols = self.terms[0][1].rows, self.terms[0][1].cols
+        self.relations = frozenset().union(*(t.relations for _, t in self.terms))
+        self.used = tuple(dict.fromkeys(u for _, t in terms for u in t.used))
+
+    @property
+    def T(self) -> Expression:
+        return total([(c, t.T) for c, t in self.terms]).with_used(self.used)
+
+    @property
+    def is_constant(self) -> bool:
+        return all(t.is_constant for _, t in self.terms)
+
+    def forward(self, x: Blocks) -> Blocks:
+        terms = [(c, t.factors if isinstance(t, Product) else (t,)) for c, t in self.terms]
+        return _summed(terms, x, len(self.rows.sizes))
+
+    def _key(self) -> Any:
+        return ("sum", frozenset((t.key, c) for c, t in self.terms))
+
+    def copy(self) -> Expression:
+        return Sum(self.terms)
+
+
+def _summed(terms: Sequence[tuple[float, tuple[Expression, ...]]], x: Blocks, size: int) -> Blocks:
+    """Σ c A₁A₂… x, where terms that begin with the same factor share its sweep: AB + AC = A (B + C)."""
+    out: Blocks = [None] * size
+    groups: dict[Any, list[tuple[float, tuple[Expression, ...]]]] = {}
+    for c, factors in terms:
+        groups.setdefault(factors[0].key if len(factors) > 1 else None, []).append((c, factors))
+    for key, members in groups.items():
+        if key is None or len(members) == 1:
+            parts = [(c, _chained(factors).forward(x)) for c, factors in members]
+        else:
+            head = members[0][1][0]
+            inner = _summed([(c, factors[1:]) for c, factors in members], x, len(head.cols.sizes))
+            parts = [(1.0, head.forward(inner))]
+        for c, part in parts:
+            for i, y in enumerate(part):
+                if y is not None:
+                    scaled = y if c == 1 else -y if c == -1 else c * y
+                    out[i] = scaled if out[i] is None else out[i] + scaled
+    return out
+
+
+def _chained(factors: tuple[Expression, ...]) -> Expression:
+    return factors[0] if len(factors) == 1 else Product(factors)
+
+
+class Zero(Expression):
+    """The operator that maps everything to zero."""
+
+    def __init__(self, rows: Space, cols: Space) -> None:
+        self.rows, self.cols, self.relations = rows, cols, spaces.NOTHING
+
+    @property
+    def T(self) -> Expression:
+        return Zero(self.cols, self.rows)
+
+    @property
+    def is_constant(self) -> bool:
+        return True
+
+    def forward(self, x: Blocks) -> Blocks:
+        return [None] * len(self.rows.sizes)
+
+    def _key(self) -> Any:
+        return ("zero", self.rows, self.cols)
+
+    def copy(self) -> Expression:
+        return Zero(self.rows, self.cols)
+
+
+def product(factors: Sequence[Expression]) -> Expression:
+    """The product, flattened: nested products joined, identities dropped, numbers brought to the front."""
+    for left, right in pairwise(factors):
+        if left.cols != right.rows:
+            raise SpaceError(
+                f"cannot multiply {left} by {right}: the first takes {left.cols}, the second gives {right.rows}"
+            )
+    used = [u for f in factors for u in f.used]
+    flat: list[Expression] = []
+    scale = 1.0
+    for f in factors:
+        if isinstance(f, Zero):
+            return Zero(factors[0].rows, factors[-1].cols)
+        if isinstance(f, Sum) and len(f.terms) == 1:
+            scale, f = scale * f.terms[0][0], f.terms[0][1]
+        flat.extend(f.factors if isinstance(f, Product) else () if isinstance(f, Identity) else (f,))
+    out: Expression = Identity(factors[0].rows) if not flat else flat[0] if len(flat) == 1 else Product(flat)
+    return (out if scale == 1 else total([(scale, out)])).with_used(used)
+
+
+def total(terms: Sequence[tuple[float, Expression]]) -> Expression:
+    """The sum, flattened: nested sums joined, equal terms gathered, zeros dropped."""
+    first = terms[0][1]
+    gathered: dict[Any, tuple[float, Expression]] = {}
+    used: list[Any] = []
+    for c, t in terms:
+        if t.rows != first.rows or t.cols != first.cols:
+            raise SpaceError(
+                f"cannot add {first} and {t}: the first maps {first.cols} to {first.rows},"
+                f" the second {t.cols} to {t.rows}"
+            )
+        used.extend(t.used)
+        parts = t.terms if isinstance(t, Sum) else () if isinstance(t, Zero) else ((1.0, t),)
+        for d, part in parts:
+            old = gathered.get(part.key, (0.0, part))[0]
+            gathered[part.key] = (old + c * d, part)
+    kept = [(c, t) for c, t in gathered.values() if c != 0]
+    if not kept:
+        return Zero(first.rows, first.cols).with_used(used)
+    out = kept[0][1] if len(kept) == 1 and kept[0][0] == 1 else Sum(kept)
+    return out.with_used(used)

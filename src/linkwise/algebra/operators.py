@@ -1,0 +1,152 @@
+"""The operators of a robot at a state: what :meth:`Robot.operators` gives."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..arrays import Array
+from ..errors import InputError
+from ..model.model import Model
+from .binding import Binding, Blocks, State, merged, moved
+from .leaves import Leaves, checked_blocks, remembered
+from .operator import Operator, bound
+from .spaces import Space
+
+_IDENTITIES = ("I", "I_joints", "I_tips", "I_edges")
+
+
+class Operators:
+    """The leaf operators of a robot at a configuration q (..., nq); see :meth:`Robot.operators`.
+
+    Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
+    axes at its origin) and ``edges`` (6 per edge, in the parent's frame).
+    """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Operator: ...
+
+    def __init__(self, leaves: Leaves, binding: Binding) -> None:
+        self.leaves, self.binding = leaves, binding
+
+    # --- what they are of --------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """The state these are the operators of."""
+        found = self.binding.things[self.leaves.place]
+        assert isinstance(found, State)
+        return found
+
+    @property
+    def model(self) -> Model:
+        return self.leaves.model
+
+    @property
+    def q(self) -> Array:
+        return self.state.q
+
+    @property
+    def v(self) -> Array | None:
+        return self.state.v
+
+    @property
+    def a(self) -> Array | None:
+        return self.state.a
+
+    @property
+    def frames(self) -> tuple[Any, ...]:
+        return self.leaves.frames
+
+    @property
+    def bodies(self) -> Space:
+        return self.leaves.bodies
+
+    @property
+    def joints(self) -> Space:
+        return self.leaves.joints
+
+    @property
+    def tips(self) -> Space:
+        return self.leaves.tips
+
+    @property
+    def edges(self) -> Space:
+        return self.leaves.edges
+
+    @property
+    def links(self) -> Any:
+        """φ(p, k), H(k), M(k), … of every body, in numbers."""
+        return self.state.numbers.links
+
+    # --- operators ---------------------------------------------------------------------------------
+
+    def leaf(self, name: str) -> Operator:
+        """An operator by its name, such as "phi" or "tau_bar"."""
+        leaves, binding = self.leaves, self.binding
+        key = ("leaf", leaves.family_key, name)
+        found = leaves.memory.get(key)
+        if found is None:
+            make = lambda: bound(getattr(leaves, name), binding).expression
+            found = remembered(leaves, key, make)
+        return Operator(found, binding)
+
+    def with_inertia(self, X: Operator, rotor_inertia: Operator | None = None) -> Operators:
+        """The same robot and configuration with a block-diagonal X in place of M: its own P, D, K, ψ, …
+
+        ``rotor_inertia`` adds a joint-space block diagonal to D, as a rotor's reflected inertia does.
+        """
+        given = [x for x in (X, rotor_inertia) if x is not None]
+        binding = merged([self.binding, *(x.binding for x in given)])
+        inertia, *noise = (moved(x.expression, x.binding, binding) for x in given)
+        own = Operators(self.leaves.with_inertia(inertia, *noise), binding)
+        own.D.numbers  # noqa: B018  an X that is not symmetric is refused here
+        return own
+
+    def lyapunov(self, X: Operator) -> Operator:
+        """The block diagonal S with S(k) = Σ φ(k,j) S(j) φ*(k,j) + X(k), so that φXφ* = φS + Sφ̃* (LD (A.1))."""
+        return self.recursion(X, "φφ")
+
+    def recursion(self, X: Operator, kind: str, letter: str | None = None) -> Operator:
+        """A block diagonal driven by X across other edges, as identities (A.2)–(A.5) of LD need it.
+
+        ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`; ``letter`` is what it prints as.
+        """
+        binding = merged([self.binding, X.binding])
+        return bound(self.leaves.recursion(moved(X.expression, X.binding, binding), kind, letter), binding)
+
+    def block_diagonal(self, blocks: Any, space: str = "bodies", name: str = "X") -> Operator:
+        """A block-diagonal operator of the user's own on a space: "bodies", "joints", "tips" or "edges".
+
+        ``blocks`` is one square matrix per block, each (..., r, r), or one array (..., blocks, r, r).
+        """
+        if space not in ("bodies", "joints", "tips", "edges"):
+            raise InputError(f'space must be "bodies", "joints", "tips" or "edges", got {space!r}')
+        checked = Blocks(checked_blocks(blocks, getattr(self, space)))
+        return bound(self.state.leaves.own_blocks(1, space, name), Binding((self.state, checked)))
+
+
+def _operator(name: str, words: str | None) -> Any:
+    def get(self: Operators) -> Operator:
+        return self.leaf(name)
+
+    get.__name__, get.__doc__, get.__annotations__ = name, words, {"return": "Operator"}
+    return property(get, doc=words)
+
+
+def _names_of_leaves() -> dict[str, str | None]:
+    """Every operator of :class:`Leaves` by its name, with its docstring."""
+    found: dict[str, str | None] = dict.fromkeys(_IDENTITIES, "The identity of that space.")
+    for cls in Leaves.__mro__:
+        for name, member in vars(cls).items():
+            getter = member.func if isinstance(member, cached_property) else getattr(member, "fget", None)
+            if not name.startswith("_") and getter is not None and getter.__annotations__.get("return") == "Expression":
+                found.setdefault(name, getter.__doc__)
+    return found
+
+
+OPERATOR_NAMES = tuple(_names_of_leaves())
+
+for _name, _words in _names_of_leaves().items():
+    setattr(Operators, _name, _operator(_name, _words))

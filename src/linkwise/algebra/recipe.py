@@ -1,0 +1,136 @@
+"""Expressions as plain data, and back: to bind them, to move them, to store them, to name their code.
+
+A recipe is nested tuples of names and numbers. A leaf says at which *place* of the binding its state stands, so that
+a formula may be built again from other leaves: those of another configuration, of another robot, of symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..arrays import Array
+from .expression import Expression, Identity, Product, Sum, Zero, product, total
+from .kinds import Leaf, UserBlockDiagonal
+from .leaves import Leaves
+from .spaces import Space
+
+Recipe = tuple[Any, ...]
+
+SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges"}
+
+
+@dataclass(frozen=True)
+class OwnBlocks:
+    """Blocks of the user's own at a place of a binding, with their numbers where they have any."""
+
+    place: int
+    blocks: list[Array] | None = None
+
+
+Things = Mapping[int, Leaves | OwnBlocks]
+
+
+# --- an expression as data -----------------------------------------------------------------------------
+
+
+def recipe_of(op: Expression) -> Recipe:
+    """The recipe of an expression of unbound leaves."""
+    if isinstance(op, Product):
+        return ("product", *map(recipe_of, op.factors))
+    if isinstance(op, Sum):
+        return ("sum", *((c, recipe_of(t)) for c, t in op.terms))
+    if isinstance(op, Identity):
+        return ("I", _name(op.rows))
+    if isinstance(op, Zero):
+        return ("zero", _name(op.rows), _name(op.cols))
+    assert isinstance(op, Leaf)
+    return _leaf_recipe(op)
+
+
+def _leaf_recipe(leaf: Leaf) -> Recipe:
+    if isinstance(leaf, UserBlockDiagonal):
+        return ("own", leaf.owner.place, leaf.place, leaf.space, leaf.name, leaf.flipped)
+    if leaf.inverse_of is not None:
+        return ("inverse", recipe_of(leaf.inverse_of), leaf.flipped)
+    home = (leaf.owner.place, _family_recipe(leaf.owner))
+    if leaf.driver is not None:
+        kind, X = leaf.driver
+        return ("driven", *home, leaf.name, leaf.flipped, kind, recipe_of(X))
+    return ("leaf", *home, leaf.name, leaf.flipped)
+
+
+def _family_recipe(owner: Leaves) -> Recipe | None:
+    """The inertia X, the Γ and whether rotors couple, of a family that is not the robot's own."""
+    if owner.is_default:
+        return None
+    Gamma, coupling = owner._measurement
+    return (recipe_of(owner.M), None if Gamma is None else recipe_of(Gamma), coupling is not None)
+
+
+def _name(space: Space) -> tuple[str, Any]:
+    """What tells a space from the others of its robot."""
+    return (SPACES[space.kind], space.key[2:])
+
+
+def places_of(recipe: Any) -> Iterator[int]:
+    """The places of a binding that a recipe names."""
+    if not isinstance(recipe, tuple) or not recipe:
+        return
+    if recipe[0] in ("leaf", "driven"):
+        yield recipe[1]
+    elif recipe[0] == "own":
+        yield from recipe[1:3]
+    for part in recipe:
+        yield from places_of(part)
+
+
+# --- and back ------------------------------------------------------------------------------------------
+
+
+def build(recipe: Recipe, things: Things) -> Expression:
+    """The expression of a recipe, from the leaves at each place."""
+    kind = recipe[0]
+    if kind == "product":
+        return product([build(r, things) for r in recipe[1:]])
+    if kind == "sum":
+        return total([(c, build(r, things)) for c, r in recipe[1:]])
+    if kind == "I":
+        return Identity(_space(recipe[1], things))
+    if kind == "zero":
+        return Zero(_space(recipe[1], things), _space(recipe[2], things))
+    out = _built_leaf(recipe, things)
+    return out.T if _is_flipped(recipe) else out
+
+
+def _is_flipped(recipe: Recipe) -> bool:
+    return recipe[{"own": 5, "inverse": 2}.get(recipe[0], 4)]
+
+
+def _built_leaf(recipe: Recipe, things: Things) -> Expression:
+    from .inverse import inverse
+
+    if recipe[0] == "inverse":
+        return inverse(build(recipe[1], things))
+    home = things[recipe[1]]
+    assert isinstance(home, Leaves)
+    if recipe[0] == "own":
+        _, _, place, space, name, _ = recipe
+        own = things[place]
+        assert isinstance(own, OwnBlocks)
+        return home.own_blocks(own.place, space, name, own.blocks)
+    if recipe[2] is not None:
+        X, Gamma, coupled = recipe[2]
+        noise = None if Gamma is None else build(Gamma, things)
+        home = home.with_inertia(build(X, things), noise, home.rotor_coupling if coupled else None)
+    if recipe[0] == "driven":
+        _, _, _, name, _, kind, X = recipe
+        return home.recursion(build(X, things), kind, name)
+    return home.leaf(recipe[3])
+
+
+def _space(name: tuple[str, Any], things: Things) -> Space:
+    """The space of that name: of the first leaves, or of those that pick the same tips."""
+    found = [getattr(x, name[0]) for x in things.values() if isinstance(x, Leaves)]
+    return next((s for s in found if s.key[2:] == name[1]), found[0])

@@ -1,0 +1,53 @@
+"""What the compiler must know of a method of a robot, said where the method is: ``@compiled(q="nq", v="nv", …)``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+Shape = tuple[str | int, ...]  # of an array for one state: numbers, and names of numbers of the robot ("nv", "bodies")
+
+_JOINT_SPACE = (("nq",), ("nv",))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The array arguments of a method and the shape of each, and what may be done to it without changing results."""
+
+    arrays: Mapping[str, Shape]
+    optional: frozenset[str] = frozenset()  # arrays that may be left out
+    joint_space: bool = False  # whether its results are in joint space alone, so that any frames on the bodies do
+    rolls: tuple[str | None, ...] = ()  # the values of ``method`` with which it is sweeps and walks and nothing besides
+    per_pair: int = 0  # about how many operations a matrix takes for each two degrees of freedom on one path
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The arrays that must be given."""
+        return tuple(name for name in self.arrays if name not in self.optional)
+
+    def shows_frames(self, names: Iterable[str]) -> bool:
+        """Whether results depend on where the bodies' frames are, these arrays given."""
+        return not self.joint_space or any(self.arrays[n] not in _JOINT_SPACE for n in names)
+
+    def can_roll(self, names: Iterable[str], fixed: Mapping[str, Any]) -> bool:
+        """Whether its sweeps may be left as loops, with these arrays and other arguments."""
+        plain = fixed.get("method") in self.rolls and not set(fixed) - {"method"}
+        return plain and all(self.arrays[n] in _JOINT_SPACE for n in names)
+
+
+def catalogue(cls: type) -> dict[str, Facts]:
+    """The functions of a robot that can be compiled, and what is known of each."""
+    return {name: method.facts for name, method in inspect.getmembers(cls, lambda x: hasattr(x, "facts"))}
+
+
+@lru_cache(maxsize=16)
+def argument_shapes(cls: Any) -> dict[str, Shape]:
+    """The arguments of the catalogue's functions by name; those that differ from function to function are left out."""
+    found: dict[str, set[Shape]] = {}
+    for facts in catalogue(cls).values():
+        for name, shape in facts.arrays.items():
+            found.setdefault(name, set()).add(shape)
+    return {name: shapes.pop() for name, shapes in found.items() if len(shapes) == 1}

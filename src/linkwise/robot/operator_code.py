@@ -1,0 +1,159 @@
+"""Operators run as machine code, as the methods of a robot do.
+
+An expression applied to NumPy arrays is traced with its states as inputs and compiled, once for its robot and formula;
+numbers in front of its terms and blocks of the user's own are inputs too. Where no code can be had, sweeps run on the
+arrays, and a warning says so once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..algebra.binding import Binding, State
+from ..algebra.coefficients import Coefficient, put_back, taken_out
+from ..algebra.expression import Expression
+from ..algebra.frame_freedom import is_frame_free
+from ..algebra.leaves import Leaves, remembered, unbound
+from ..algebra.operators import Operators
+from ..algebra.recipe import OwnBlocks, Recipe, build, recipe_of
+from ..arrays import Array
+from ..codegen.facts import Facts
+from ..errors import InputError, SingularError, SlowPathWarning, UntraceableError
+from ..model.model import Model
+from .dispatch import default_target
+
+_NOT_YET = object()
+
+
+def operators_at(model: Model, frames: tuple[Any, ...], q: Array, v: Array | None, a: Array | None) -> Operators:
+    """The operators of a robot at a checked state, with code for what they are applied to."""
+    leaves = unbound(model, frames, (v is not None, a is not None))
+    return Operators(leaves, Binding((State(leaves, q, v, a, code_of),)))
+
+
+def code_of(expression: Expression, binding: Binding, target: str | None = None) -> Code | None:
+    """What applies an expression at states like these; None where sweeps run on the arrays themselves."""
+    if (target or default_target()) == "numpy":
+        return None
+    if target not in (None, "cpu"):
+        raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; lw.compile has others')
+    if binding.arrays is None:
+        return None
+    leaves = binding.leaves
+    found = leaves.memory.get(("code", id(expression)))
+    if found is None:
+        found = remembered(leaves, ("code", id(expression)), lambda: (_code(expression, binding), expression))
+    return found[0]
+
+
+class Code:
+    """A kernel for a formula, and the numbers of one expression of that formula."""
+
+    def __init__(self, kernel: Any, numbers: tuple[float, ...]) -> None:
+        self.kernel = kernel
+        self.numbers = (np.array(numbers),) if numbers else ()
+        self.quick: Callable[..., Any] = kernel.quick_before(_nothing)
+
+    def run(self, states: tuple[np.ndarray, ...], x: Array) -> np.ndarray | None:
+        """A x, or None where x is no array of real numbers or the result would not be sound."""
+        if type(x) is not np.ndarray or x.dtype.kind != "f" or x.dtype.itemsize > 8:
+            return None
+        arrays = [*states, *self.numbers, x]
+        if all(a.dtype == np.float32 for a in (*states, x)):
+            arrays = [a.astype(np.float32, copy=False) for a in arrays]
+        y, sound = self.kernel.run(arrays)
+        return y if sound else None
+
+
+def _nothing(*arrays: Any) -> None:
+    """What the quick entry gives for calls that are not its own."""
+
+
+def _code(expression: Expression, binding: Binding) -> Code | None:
+    """The code of an expression; None, with a warning, where it cannot be compiled promptly."""
+    if expression.is_constant or 0 in expression.shape:
+        return None  # nothing to compute
+    recipe, numbers = taken_out(recipe_of(expression))
+    robot: Any = binding.leaves.model
+    key = ("operators", recipe, *(_kind(t) for t in binding.things))
+    kernel = robot._code.get(key, _NOT_YET)
+    if kernel is _NOT_YET:
+        kernel = _kernel(expression, recipe, len(numbers), binding)
+        robot._code.keep(key, kernel)
+    return None if kernel is None else Code(kernel, numbers)
+
+
+def _kind(thing: Any) -> Any:
+    """What the code depends on of a state or of blocks, beside the robot."""
+    return (thing.leaves.frames, thing.leaves.moving) if isinstance(thing, State) else len(thing.blocks)
+
+
+@dataclass(frozen=True)
+class _ExpressionFacts(Facts):
+    """What the compiler must know of an expression: whether frames show is proved, whatever numbers it takes."""
+
+    def shows_frames(self, names: Iterable[str]) -> bool:
+        return not self.joint_space
+
+
+def _kernel(expression: Expression, recipe: Recipe, count: int, binding: Binding) -> Any:
+    """The kernel of a formula, or None, with a warning, where NumPy must do."""
+    from ..codegen.pipeline import Job, compile_job
+
+    sizes = _sizes(expression, binding, count)
+    facts = _ExpressionFacts({k: (n,) for k, n in sizes.items()}, joint_space=is_frame_free(expression))
+    asked = {"recipe": recipe, "things": [_kind(t) for t in binding.things]}
+    call = _function(recipe, count, binding)
+    job = Job(binding.leaves.model, "operators", call, tuple(sizes), facts, asked, patient=False)
+    try:
+        kernel = compile_job(job)
+    except SingularError:  # in every state: the sweeps say so
+        return None
+    except (UntraceableError, ArithmeticError) as e:
+        _warn(expression, str(e))
+        return None
+    if kernel is None:
+        _warn(expression, job.journal[-1].note)
+    return kernel
+
+
+def _sizes(expression: Expression, binding: Binding, count: int) -> dict[str, int]:
+    """How many numbers each input has: states and blocks by place, then coefficients, then x."""
+    out: dict[str, int] = {}
+    for i, thing in enumerate(binding.things):
+        names = "qva" if isinstance(thing, State) else "X"
+        out |= {f"{name}{i}": x.shape[-1] for name, x in zip(names, thing.arrays)}
+    return out | ({"c": count} if count else {}) | {"x": expression.cols.dimension}
+
+
+def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Array]:
+    """The expression as a function of a model and the inputs."""
+
+    def call(model: Model, *inputs: Array) -> Array:
+        given = list(inputs)
+        things: dict[int, Leaves | OwnBlocks] = {}
+        for i, thing in enumerate(binding.things):
+            if isinstance(thing, State):
+                state = [None if x is None else given.pop(0) for x in (thing.q, thing.v, thing.a)]
+                things[i] = Leaves(model, thing.leaves.frames, *state)
+            else:
+                things[i] = OwnBlocks(i, _split(given.pop(0), [x.shape[-1] for x in thing.blocks]))
+        coefficients = [Coefficient(c) for c in given.pop(0)] if count else []
+        traced = build(put_back(recipe, coefficients), things)
+        return traced.apply_columns(given.pop()[:, None])[:, 0]
+
+    return call
+
+
+def _split(row: Array, sizes: list[int]) -> list[Array]:
+    ends = np.cumsum([r * r for r in sizes])
+    return [row[e - r * r : e].reshape(r, r) for e, r in zip(ends, sizes)]
+
+
+def _warn(expression: Expression, reason: str) -> None:
+    warnings.warn(f"{expression} runs as sweeps on NumPy arrays, not compiled: {reason}", SlowPathWarning, stacklevel=2)

@@ -1,0 +1,54 @@
+"""The methods with fixed steps, by name, and what each admits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..arrays import Array
+from ..errors import InputError, NotAdmittedError, UnknownNameError
+from ..robot.robot import Robot
+from .diagonal_steps import rotation_midpoint, two_sweep, velocities_to_remember
+from .steps import EXPLICIT
+from .system import COORDINATES
+from .variational import joint_without_group, variational
+
+
+@dataclass(frozen=True)
+class Method:
+    """A step (system, t, q, w, h) → (q', w'), and the coordinates it admits.
+
+    ``remembered(robot, q, rates)`` is what w holds beside rates and energies at the start, (..., n).
+    """
+
+    step: Callable[..., tuple[Array, Array]]
+    coordinates: tuple[str, ...] = COORDINATES
+    remembered: Callable[[Robot, Array, Array], Array] | None = None
+
+
+METHODS = {
+    **{name: Method(step) for name, step in EXPLICIT.items()},
+    "variational": Method(variational, ("joint",)),
+    "rotation_midpoint": Method(rotation_midpoint, ("total",)),
+    "two_sweep": Method(two_sweep, ("unnormalized",), velocities_to_remember),
+}
+SOLVERS = {"rk23": "RK23", "rk45": "RK45", "dop853": "DOP853", "radau": "Radau", "bdf": "BDF", "lsoda": "LSODA"}
+
+
+def refuse_unfit(robot: Robot, method: str, coordinates: str) -> None:
+    """Refuse names that are none, and a method that has no meaning for a robot or for these coordinates."""
+    known = [*METHODS, *SOLVERS]
+    if method not in known:
+        raise UnknownNameError(f"no method is named {method!r}; choose from {', '.join(known)}")
+    if coordinates not in COORDINATES:
+        raise UnknownNameError(f"no coordinates are named {coordinates!r}; choose from {', '.join(COORDINATES)}")
+    admitted = METHODS[method].coordinates if method in METHODS else ("joint",)
+    if coordinates not in admitted:
+        choice = " or ".join(f"coordinates={name!r}" for name in admitted)
+        raise InputError(f"the method {method!r} needs {choice}, got {coordinates!r}")
+    joint = joint_without_group(robot) if method == "variational" else None
+    if joint is not None:
+        raise NotAdmittedError(
+            f"the variational step needs joints that are groups, and {joint!r} is a custom joint whose columns do not"
+            ' commute; use method="runge_kutta_4"'
+        )

@@ -1,0 +1,86 @@
+"""From the flat states that a run made to a :class:`Trajectory`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from .events import Crossing
+from .external_forces import ExternalForces
+from .steppers import Task
+from .system import EXCHANGED
+from .trajectory import Settings, Trajectory
+
+
+def recorded(
+    task: Task,
+    stepper: Any,
+    settings: Settings,
+    batch: tuple[int, ...],
+    times: np.ndarray,
+    Q: Array,
+    W: Array,
+    table: Array | None,
+    found: Sequence[tuple[int, Crossing]],
+) -> Trajectory:
+    """The trajectory of flat states Q (states, samples, nq), W (states, samples, n), in the batch they came in."""
+    rows = len(times)
+    V = np.ascontiguousarray(task.velocity(Q, W))
+    exchanged = task.exchanged(W)
+    where = [tuple(int(i) for i in np.unravel_index(k, batch)) if batch else () for k, _ in found]
+    return Trajectory(
+        task.robot,
+        times,
+        Q.reshape(*batch, rows, task.robot.nq),
+        V.reshape(*batch, rows, task.robot.nv),
+        settings,
+        tuple(replace(c, state=state) for state, (_, c) in zip(where, found)),
+        _forces(task, stepper, settings, batch, times, Q, V, table),
+        None if exchanged is None else exchanged.reshape(*batch, rows, len(EXCHANGED)),
+        {k: x.reshape(*batch, x.shape[-1]) if x.ndim == 2 else x for k, x in task.parameters.items()},
+        external_forces=_external(task, batch, times, Q, V),
+    )
+
+
+def _forces(
+    task: Task,
+    stepper: Any,
+    settings: Settings,
+    batch: tuple[int, ...],
+    times: np.ndarray,
+    Q: Array,
+    V: Array,
+    table: Array | None,
+) -> Any:
+    """Joint forces at the samples: rows of the table, what the controller gave, or it, to be asked later."""
+    rows, nv = len(times), task.robot.nv
+    if table is not None:
+        chosen = table[..., :: settings.every, :][..., :rows, :]
+        missing = rows - chosen.shape[-2]
+        chosen = np.concatenate([chosen, *[chosen[..., -1:, :]] * missing], axis=-2)  # the last row holds to the end
+        return np.broadcast_to(chosen, (len(Q), rows, nv)).reshape(*batch, rows, nv)
+    controller = task.controller
+    if controller is None or controller.kernel is not None:
+        return controller
+    applied = getattr(stepper, "applied", None)
+    if applied:
+        known = applied[:: settings.every][: rows - 1]
+    else:
+        known = [controller.at_flat(float(t), Q[:, i], V[:, i]) for i, t in enumerate(times[:-1])]
+    end = controller.at_flat(float(times[-1]), Q[:, -1], V[:, -1])
+    return np.stack([*known, end], axis=1).reshape(*batch, rows, nv)
+
+
+def _external(
+    task: Task, batch: tuple[int, ...], times: np.ndarray, Q: Array, V: Array
+) -> ExternalForces | Array | None:
+    """External forces at the samples, or what gives them when asked."""
+    acts = task.external
+    if acts is None or acts.kernel is not None:
+        return acts
+    found = [acts.at_flat(float(t), Q[:, i], V[:, i]) for i, t in enumerate(times)]
+    return np.stack(found, axis=1).reshape(*batch, len(times), len(task.robot.bodies), 6)

@@ -1,0 +1,74 @@
+"""How a motion changes with the inertial parameters of its robot."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import inputs
+from ..arrays import Array
+from ..errors import InputError, UnknownNameError
+from ..robot.robot import Robot
+from .simulate import simulate
+from .step_derivatives import linearized_step
+from .steps import EXPLICIT
+from .trajectory import Trajectory
+
+
+class TrajectorySensitivity(NamedTuple):
+    """A motion, every step kept, and its derivatives with respect to inertial parameters.
+
+    dq (tangent at q) and dv, each (..., steps + 1, nv, parameters).
+    """
+
+    motion: Trajectory
+    dq: Array
+    dv: Array
+
+
+def trajectory_sensitivity(
+    robot: Robot,
+    q0: Any,
+    v0: Any = None,
+    tau: Any = None,
+    *,
+    step: float = 1e-3,
+    method: str = "semi_implicit_euler",
+    columns: Any = None,
+) -> TrajectorySensitivity:
+    """The motion of :func:`linkwise.simulate` under joint forces, and its exact derivatives in inertial parameters.
+
+    q0 (..., nq), v0 (..., nv; default at rest), ``tau`` (..., steps, nv) [N m, N], one row per step of ``step`` [s] by
+    ``method`` "semi_implicit_euler", "midpoint" or "runge_kutta_4"; ``columns`` picks entries of
+    ``robot.inertial_parameters.ravel()`` (default: all).
+    """
+    if method not in EXPLICIT:
+        raise UnknownNameError(f"no step with derivatives is named {method!r}; choose from {', '.join(EXPLICIT)}")
+    picked = _picked(columns, 10 * len(robot.bodies))
+    table = inputs.vector(np.zeros(robot.nv) if tau is None else tau, robot.nv, "tau", robot)
+    if table.ndim < 2:
+        raise InputError(f"tau must have shape (..., steps, {robot.nv}), got {table.shape}")
+    motion = simulate(robot, q0, v0, tau=table, step=step, method=method, check=False, progress=False)
+    q, v, applied = motion.q[..., :-1, :], motion.v[..., :-1, :], motion.tau[..., :-1, :]
+    by_parameters = lambda q, v, tau: robot.forward_dynamics_sensitivity(q, v, tau)[..., picked]
+    none = np.zeros((robot.nv, len(picked)), q.dtype)
+    maps = linearized_step(robot, method, q, v, applied, q.dtype.type(motion.settings.step), none, by_parameters)
+    n = robot.nv
+    x = np.zeros((*motion.batch, len(motion), 2 * n, len(picked)), q.dtype)
+    for i in range(len(motion) - 1):  # δx' = A δx + B δπ
+        A, B = maps[..., i, :, : 2 * n], maps[..., i, :, 2 * n :]
+        x[..., i + 1, :, :] = A @ x[..., i, :, :] + B
+    return TrajectorySensitivity(motion, x[..., :n, :], x[..., n:, :])
+
+
+def _picked(columns: Any, count: int) -> np.ndarray:
+    """Indices of parameters, or an error that names those that are none."""
+    if columns is None:
+        return np.arange(count)
+    picked = np.asarray(columns)
+    if picked.size == 0:
+        return np.zeros(0, dtype=int)
+    if picked.ndim != 1 or picked.dtype.kind not in "iu" or picked.min() < -count or picked.max() >= count:
+        raise InputError(f"columns are indices of the {count} inertial parameters, got {columns!r}")
+    return picked

@@ -1,0 +1,304 @@
+"""``lw.simulate``, the one driver of all motions, and ``lw.rollout``, the same for tables of joint forces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..errors import InputError
+from ..robot.robot import Robot
+from . import adaptive, arguments
+from .checkpoint import Checkpoint, kept_run
+from .events import Watch, as_events
+from .external_forces import external_forces
+from .joint_forces import passive_forces
+from .methods import METHODS, SOLVERS, refuse_unfit
+from .record import recorded
+from .runner import Run
+from .steppers import ArrayStepper, CalledStepper, CompiledStepper, Stepper, Task
+from .system import EXCHANGED
+from .trajectory import Settings, Trajectory
+from .user_functions import Controller, UserFunction
+
+TOLERANCES = (1e-10, 1e-12)  # relative, absolute, of adaptive methods
+
+
+def simulate(
+    robot: Robot,
+    q0: Any,
+    v0: Any = None,
+    controller: Any = None,
+    *,
+    duration: float | None = None,
+    steps: int | None = None,
+    step: float = 1e-3,
+    method: str = "runge_kutta_4",
+    coordinates: str = "joint",
+    tolerances: tuple[float, float] = TOLERANCES,
+    every: int = 1,
+    tau: Any = None,
+    hold: bool = False,
+    external: Any = None,
+    damping: Any = False,
+    friction: Any = False,
+    limits: Any = False,
+    parameters: Mapping[str, Any] | None = None,
+    events: Any = (),
+    check: bool = True,
+    callback: bool = False,
+    checkpoint: Any = None,
+    progress: bool | None = None,
+    threads: int | None = None,
+    target: str | None = None,
+) -> Trajectory:
+    """The motion of a robot from q0 (..., nq), v0 (..., nv; default at rest), as a :class:`Trajectory`.
+
+    **Time.** ``duration`` [s], or so many ``steps`` of ``step`` [s] (default 1 s; where a table ``tau`` is given, its
+    rows); every ``every``-th step is kept. ``method`` is "semi_implicit_euler", "midpoint", "runge_kutta_4",
+    "variational" (symplectic), "rotation_midpoint" or "two_sweep", with fixed steps in machine code; or one of SciPy's
+    adaptive "rk23", "rk45", "dop853", "radau", "bdf", "lsoda" with ``tolerances`` (relative, absolute), for which
+    ``step`` is the distance of the samples. ``coordinates`` are the rates that are integrated beside q: "joint" (v),
+    "total" (ν) or "unnormalized" (ξ; Diagonalized dynamics paper §8).
+
+    **Forces.** ``controller(robot, t, q, v)``, or ``law(t, q, v)`` as those of linkwise.control, gives joint forces
+    (..., nv); the names of its parameters say which. It is asked at every stage of a step, or with ``hold`` once at the
+    start of each. ``tau`` (steps, nv) or (..., steps, nv) is instead a table, one row per step. ``external`` are
+    forces from outside, [moment; force]: {frame: (..., 6)} at frames (names or :class:`Frame`), in world axes;
+    (..., bodies, 6), one for every body in its own axes; or a function like a controller that gives either.
+    ``damping``, ``friction`` and ``limits`` are True for the robot's own numbers, or numbers of your own (limits: a
+    pair lower, upper); :class:`Friction` and :class:`Stops` say more. ``parameters`` ({"inertial": (..., bodies, 10),
+    "offsets": (..., bodies, 3)}) replace numbers of the robot.
+
+    **What is watched.** ``events`` are functions like controllers, or :class:`Event` objects; ``check`` refuses states
+    that are no longer finite.
+
+    **How it runs.** Functions that run on symbols become part of the machine code; one that does not is called back
+    from Python with the whole batch, which a warning says and the trajectory records (``callback`` asks for that).
+    They get copies of the state. ``checkpoint`` names a file (or is a :class:`Checkpoint`) that receives the motion on
+    its way; where it is there already, from the same call made before, the motion goes on from it, bit for bit as if it
+    had never stopped. ``progress`` shows a bar (default: on terminals, for long work); batches are split over
+    ``threads``; ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
+    """
+    refuse_unfit(robot, method, coordinates)
+    every = arguments.whole(every, "every")
+    own = passive_forces(robot, damping, friction, limits)
+    settings = Settings(
+        method, arguments.positive(step, "step"), every, 0, bool(hold), own, coordinates=coordinates
+    )  # fmt: skip
+    if method in SOLVERS:
+        settings = replace(settings, tolerances=_tolerances(tolerances))
+    q, v, batch = arguments.start_state(robot, q0, v0)
+    rows = None if tau is None else arguments.table_of_forces(robot, tau).shape[-2]
+    if duration is None and steps is None and rows is None:
+        duration = 1.0
+    count = arguments.step_count(duration, steps, settings.step, every, rows)
+    asked = Asked(controller, tau, external, events, parameters, callback, check, checkpoint, progress, threads, target)
+    return _moved(robot, q, v, batch, settings, count, asked)
+
+
+def rollout(robot: Robot, q0: Any, v0: Any = None, tau: Any = None, **options: Any) -> Trajectory:
+    """Many motions at once under joint forces from a table: :func:`simulate`, with ``tau`` as its third argument.
+
+    q0 (..., nq), v0 (..., nv), ``tau`` (steps, nv) for all states or (..., steps, nv), or ``steps`` without it. The
+    whole loop runs in machine code, split over the cores for large batches (``threads=1`` for one). ``options`` are
+    those of :func:`simulate`.
+    """
+    if tau is None and options.get("steps") is None and options.get("duration") is None:
+        raise InputError("a rollout needs steps=, or joint forces tau with one row per step")
+    return simulate(robot, q0, v0, tau=tau, **options)
+
+
+def resume(before: Trajectory, duration: float, controller: Any, tau: Any, **options: Any) -> Trajectory:
+    """A trajectory and its continuation as one."""
+    robot, settings = before._robot("motions that go on"), before.settings
+    known = {"external", "events", "callback", "check", "progress", "threads", "target"}
+    if unknown := sorted(options.keys() - known):
+        raise InputError(f"resume goes on as before; it takes {', '.join(sorted(known))}, not {', '.join(unknown)}")
+    if settings.method in METHODS and METHODS[settings.method].remembered is not None:
+        raise InputError(f"{settings.method} remembers more than q and v, so that no trajectory can go on by it")
+    last = settings.first + (len(before) - 1) * settings.every
+    if not math.isclose(before.time[-1], last * settings.step, rel_tol=1e-12, abs_tol=1e-15):
+        raise InputError("an event ended this motion between two steps; start a new one from its last state")
+    q = before.q[..., -1, :].reshape(-1, robot.nq)
+    v = before.v[..., -1, :].reshape(-1, robot.nv)
+    exchanged = None if before.exchanged is None else before.exchanged[..., -1, :].reshape(-1, len(EXCHANGED))
+    count = arguments.step_count(duration, None, settings.step, settings.every, None)
+    asked = Asked(controller, tau, parameters=before.parameters or None, **options)
+    after = _moved(robot, q, v, before.batch, replace(settings, first=last), count, asked, exchanged)
+    return _joined(before, after)
+
+
+def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
+    """Two parts as one; their common sample is the second's."""
+    assert after.robot is not None
+
+    def along(x: Array, y: Array) -> Array:
+        axis = len(before.batch)  # that of time
+        return np.concatenate([x[(slice(None),) * axis + (slice(-1),)], y], axis=axis)
+
+    exchanged = None
+    if before.exchanged is not None or after.exchanged is not None:
+        zeros = [np.zeros((*t.q.shape[:-1], len(EXCHANGED)), t.q.dtype) for t in (before, after)]
+        parts = [z if t.exchanged is None else t.exchanged for z, t in zip(zeros, (before, after))]
+        if after.exchanged is None:  # nothing more was exchanged
+            parts[1] = parts[1] + parts[0][..., -1:, :]
+        exchanged = along(parts[0], parts[1])
+    plain = before.forces is None and after.forces is None
+    pushed = None
+    if before.external is not None or after.external is not None:
+        none = [np.zeros((*t.q.shape[:-1], len(after.robot.bodies), 6), t.q.dtype) for t in (before, after)]
+        both = [z if t.external is None else t.external for z, t in zip(none, (before, after))]
+        pushed = along(both[0], both[1])
+    functions = dict(before.settings.functions)
+    for what, how in after.settings.functions.items():
+        functions[what] = how if functions.get(what, how) == how else f"{functions[what]}, then {how}"
+    return Trajectory(
+        after.robot,
+        np.concatenate([before.time[:-1], after.time]),
+        along(before.q, after.q),
+        along(before.v, after.v),
+        replace(before.settings, functions=functions),
+        before.events + after.events,
+        None if plain else along(before.tau, after.tau),
+        exchanged,
+        before.parameters,
+        external_forces=pushed,
+    )
+
+
+# --- the driver -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What acts, what is watched and how it runs, as it was given."""
+
+    controller: Any = None
+    tau: Any = None
+    external: Any = None
+    events: Any = ()
+    parameters: Any = None
+    callback: bool = False
+    check: bool = True
+    checkpoint: Any = None
+    progress: bool | None = None
+    threads: Any = None
+    target: Any = None
+
+
+def _moved(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    batch: tuple[int, ...],
+    settings: Settings,
+    steps: int,
+    asked: Asked,
+    exchanged: Array | None = None,
+) -> Trajectory:
+    """A motion from flat states, whatever made them."""
+    target = arguments.chosen_target(asked.target)
+    task = _task(robot, batch, settings, q.dtype, asked)
+    watches = [Watch(e, robot, batch, asked.callback or target == "numpy") for e in as_events(asked.events)]
+    if batch and any(watch.event.stop for watch in watches):
+        raise InputError("events that stop are for one state; a batch has no common end (use stop=False)")
+    table = None if asked.tau is None else arguments.force_table(robot, asked.tau, batch, steps, q.dtype)
+    arguments.refuse_too_large(len(q), robot.nq + task.width, steps, settings.every, q.dtype)
+    w = task.start(q, v, exchanged)
+
+    if settings.method in SOLVERS:
+        _refuse_for_adaptive(settings, task, asked.checkpoint)
+        assert settings.tolerances is not None
+        times = task.times(settings.first, steps // settings.every + 1, settings.every)
+        equations = adaptive.Equations(task, target)
+        stepper: Any = None
+        compiled = equations.kernel is not None
+        times, Q, W, found = adaptive.solve(equations, q, w, times, settings.tolerances, watches, asked.progress)
+    else:
+        stepper = chosen_stepper(task, target)
+        compiled = not isinstance(stepper, ArrayStepper)
+        run = Run(task, stepper, watches, asked.check, asked.progress)
+        if asked.checkpoint is not None:
+            run = replace(run, kept=kept_run(asked.checkpoint, task, settings.every, (q, w), table, watches))
+        times, Q, W = run(q, w, settings.first, steps, settings.every, table)
+        found = run.found
+    settings = replace(settings, functions=_functions(task, stepper, watches, compiled))
+    return recorded(task, stepper, settings, batch, times, Q, W, table, found)
+
+
+def _task(robot: Robot, batch: tuple[int, ...], settings: Settings, dtype: Any, asked: Asked) -> Task:
+    if asked.controller is not None and asked.tau is not None:
+        raise InputError("give either a controller or a table of joint forces tau, not both")
+    if asked.controller is not None and not callable(asked.controller):
+        raise InputError(f"a controller is a function of (robot, t, q, v), got {asked.controller!r}; tables go to tau=")
+    called = bool(asked.callback) or asked.target == "numpy"
+    controller = None
+    if asked.controller is not None:
+        controller = Controller(robot, UserFunction("the controller", asked.controller, called), batch)
+    return Task(
+        robot,
+        settings.method,
+        settings.step,
+        settings.passive,
+        controller,
+        settings.hold,
+        asked.tau is not None,
+        arguments.robot_parameters(robot, asked.parameters, batch, dtype),
+        arguments.thread_count(asked.threads),
+        external_forces(robot, asked.external, batch, dtype, called),
+        settings.coordinates,
+    )
+
+
+def chosen_stepper(task: Task, target: str) -> Stepper:
+    """The quickest way to make these steps."""
+    if target == "numpy":
+        if task.parameters:
+            raise InputError('parameters per state need compiled code: target="cpu"')
+        return ArrayStepper(task, "numpy")
+    if task.calls_back:
+        held = task.controller is not None and task.hold and not replace(task, controller=None).calls_back
+        if held and CalledStepper(task).inner.worthwhile:
+            return CalledStepper(task)
+        if task.parameters:
+            raise InputError("parameters per state need functions that can be compiled, or a controller with hold=True")
+        return ArrayStepper(task, "cpu")
+    compiled = CompiledStepper(task)
+    if compiled.worthwhile:
+        return compiled
+    if task.parameters:
+        raise InputError(f"robot {task.robot.name!r} is too large for parameters per state")
+    return ArrayStepper(task, "cpu")
+
+
+def _functions(task: Task, stepper: Any, watches: Sequence[Watch], compiled: bool) -> dict[str, str]:
+    """How each of the user's functions ran, by its name."""
+    ran = {}
+    if task.controller is not None:
+        ran[task.controller.asked.what] = compiled and not isinstance(stepper, CalledStepper)
+    if task.external is not None and task.external.asked is not None:
+        ran[task.external.asked.what] = compiled
+    ran |= {watch.asked.what: watch.kernel is not None for watch in watches}
+    return {what.removeprefix("the "): "compiled" if inside else "called back" for what, inside in ran.items()}
+
+
+def _tolerances(given: Any) -> tuple[float, float]:
+    try:
+        relative, absolute = given
+    except (TypeError, ValueError):
+        raise InputError(f"tolerances are a pair (relative, absolute), got {given!r}") from None
+    named = (("relative", relative), ("absolute", absolute))
+    r, a = (arguments.positive(x, f"the {name} tolerance") for name, x in named)
+    return r, a
+
+
+def _refuse_for_adaptive(settings: Settings, task: Task, checkpoint: str | Checkpoint | None) -> None:
+    if task.table or settings.hold or task.parameters:
+        raise InputError(f"{settings.method} chooses its own steps: tau, hold and parameters are for fixed steps")
+    if checkpoint is not None:
+        raise InputError(f"{settings.method} chooses its own steps: checkpoints are for fixed steps")

@@ -1,0 +1,127 @@
+"""A robot and the forces on it, as the state (q, w) that steps move.
+
+w are rates, then the energies exchanged since the start where any force acts, then what a method remembers of its
+last step. The rates are the joint rates v, the total rates ν, or their un-normalised form ξ (Diagonalized dynamics
+paper §8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..robot.robot import Robot
+from .joint_forces import PassiveForces
+
+EXCHANGED = ("work", "dissipated", "stops", "external")  # [J]: by joint forces, resistance, stops, external forces
+COORDINATES = ("joint", "total", "unnormalized")  # the rates v, ν, ξ
+
+
+class Applied(NamedTuple):
+    """Joint forces (..., nv) of the controller, and those of external forces, None where there are none."""
+
+    tau: Array
+    external: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A robot and the forces on it. ``dynamics`` is the same robot in frames that suit joint-space programs best."""
+
+    robot: Robot
+    dynamics: Robot
+    force: Callable[[Any, Array, Array], Array] | None  # τ(t, q, v), (..., nv)
+    passive: PassiveForces
+    target: str | None = None  # of the robot's methods, where the step runs on arrays
+    external: Callable[[Any, Array, Array], Array] | None = None  # what external forces do to the joints, (..., nv)
+    coordinates: str = "joint"
+    remembers: bool = False  # whether w ends with the velocities of the last step, those of the joints first
+
+    # --- the parts of w ------------------------------------------------------------------------------
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether any force works on the robot, so that the energies :data:`EXCHANGED` are part of w."""
+        return self.force is not None or self.external is not None or self.passive.active
+
+    @property
+    def known(self) -> int:
+        """How many numbers of w are rates and energies."""
+        return self.robot.nv + (len(EXCHANGED) if self.exchanges else 0)
+
+    def rates(self, w: Array) -> Array:
+        return w[..., : self.robot.nv]
+
+    def velocity(self, q: Array, w: Array) -> Array:
+        """Joint rates (..., nv)."""
+        if self.remembers:
+            return w[..., self.known : self.known + self.robot.nv]
+        if self.coordinates == "joint":
+            return self.rates(w)
+        return self.robot.joint_rates(q, self.rates(w), normalized=self._normalized, target=self.target)
+
+    def from_velocity(self, q: Array, v: Array) -> Array:
+        """The rates of these coordinates (..., nv)."""
+        if self.coordinates == "joint":
+            return v
+        return self.robot.total_rates(q, v, normalized=self._normalized, target=self.target)
+
+    @property
+    def _normalized(self) -> bool:
+        return self.coordinates == "total"
+
+    # --- forces --------------------------------------------------------------------------------------
+
+    def applied(self, t: Any, q: Array, v: Array) -> Applied:
+        tau = 0.0 * v if self.force is None else self.force(t, q, v)
+        return Applied(tau, None if self.external is None else self.external(t, q, v))
+
+    def forces(self, applied: Applied, q: Array, v: Array) -> tuple[Array, Array | None]:
+        """(all joint forces (..., nv), the powers of :data:`EXCHANGED` (..., 4), None where nothing is exchanged)."""
+        tau, external = applied
+        if not self.exchanges:
+            return tau, None
+        resistance, stops = self.passive.resistance(v), self.passive.stops(self.robot, q, v)
+        total = tau + resistance + stops
+        if external is None:
+            pushed = 0.0 * v[..., 0]
+        else:
+            total, pushed = total + external, (external * v).sum(axis=-1)
+        powers = [(tau * v).sum(axis=-1), -(resistance * v).sum(axis=-1), -(stops * v).sum(axis=-1), pushed]
+        return total, arrays.stack([_array(p, v) for p in powers])
+
+    def acting(self, t: Any, q: Array, w: Array) -> tuple[Array, Array | None]:
+        """:meth:`forces` at a state; the joint rates are worked out only where a force asks for them."""
+        v = self.velocity(q, w) if self.exchanges else self.rates(w)
+        return self.forces(self.applied(t, q, v), q, v)
+
+    # --- motion --------------------------------------------------------------------------------------
+
+    def derivative(self, t: Any, q: Array, w: Array) -> tuple[Array, Array]:
+        """(v, ẇ) of w = [rates; energies]."""
+        total, powers = self.acting(t, q, w)
+        v, rate = self.accelerated(q, self.rates(w), total)
+        return v, with_powers(rate, powers)
+
+    def accelerated(self, q: Array, rates: Array, total: Array) -> tuple[Array, Array]:
+        """(v, the rate of the rates), each (..., nv), under joint forces."""
+        if self.coordinates == "joint":
+            return rates, self.dynamics.forward_dynamics(q, rates, total, target=self.target)
+        return self.dynamics.diagonal_dynamics(q, rates, total, normalized=self._normalized, target=self.target)
+
+    def moved(self, q: Array, d: Array) -> Array:
+        return self.robot.integrate(q, d)
+
+
+def with_powers(rate: Array, powers: Array | None) -> Array:
+    """ẇ from the rate of the rates and the powers exchanged."""
+    return rate if powers is None else np.concatenate([rate, powers], axis=-1)
+
+
+def _array(x: Any, like: Array) -> Array:
+    return np.asarray(x, dtype=object) if arrays.is_symbolic(like) else x

@@ -1,0 +1,180 @@
+"""Functions of the user's: controllers, events and external forces, called as (robot, t, q, v) or (t, q, v).
+
+Which of the two is decided by the names of their parameters. They get copies of the state and what they give is
+copied, so that they may write into what they are given and give the same buffer every time. Where a function runs on
+symbols it is compiled in; where it cannot be traced, and only there, it is called back from Python, which is said once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..arrays import Array
+from ..codegen.program.trace import trace
+from ..codegen.runtime.kernel import Kernel
+from ..errors import InputError, SimulationWarning, UntraceableError
+from ..robot.robot import Robot
+
+FORMS = (("robot", "t", "q", "v"), ("t", "q", "v"))
+_NAMES = {"robot", "t", "q", "v"}
+_HOW = "(robot, t, q, v), or (t, q, v)"
+
+
+@dataclass(frozen=True, eq=False)
+class UserFunction:
+    """A function and what is known of it; ``what`` it is, for messages: "the controller", "the event 'x'"."""
+
+    what: str
+    function: Callable[..., Any]
+    callback: bool = False  # whether it is to be called, and not compiled
+
+    def __post_init__(self) -> None:
+        _ = self._takes_robot  # refused at once where it is not clear
+
+    def __call__(self, robot: Robot, t: Any, q: Array, v: Array) -> Any:
+        """What it gives for copies of the state; the caller copies what it keeps of that."""
+        given = (t, np.array(q), np.array(v))
+        return self.function(robot, *given) if self._takes_robot else self.function(*given)
+
+    @cached_property
+    def _takes_robot(self) -> bool:
+        return takes_robot(self.what, self.function)
+
+    def kernel(
+        self, robot: Robot, traced: Callable[..., Any], name: str, sizes: Mapping[str, int], names: Sequence[str] = ()
+    ) -> Kernel | None:
+        """``traced``, which calls it with (robot, t, q, v, …), as machine code; None where it is called back."""
+        if self.callback:
+            return None
+        try:
+            return Kernel(trace(robot, traced, name, sizes, names or None))
+        except UntraceableError as e:
+            warn_that_it_is_called_back(self.what, self.function, e)
+            return None
+        except Exception as e:  # the user's own error, as it came; where it may come from is added
+            e.add_note(f"(while {self.what} ran on symbols, to be compiled in; callback=True calls it from Python)")
+            raise
+
+
+# --- which arguments ----------------------------------------------------------------------------------
+
+
+def takes_robot(what: str, function: Callable[..., Any]) -> bool:
+    """Whether a function is called as (robot, t, q, v), and not as (t, q, v); an error where that is not clear."""
+    name = getattr(function, "__name__", type(function).__name__)
+    if not callable(function):
+        raise InputError(f"{what} must be a function of {_HOW}, got {function!r}")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{what} is a function of {_HOW}, and {name} does not say what it takes; wrap it, as in"
+            f" lambda robot, t, q, v: {name}(…)"
+        ) from None
+    fitting = [form for form in FORMS if _fits(signature, form)]
+    if not fitting:
+        raise InputError(f"{what} is a function of {_HOW}, but {name} takes {signature}")
+    if len(fitting) > 1:
+        raise InputError(
+            f"{what} is a function of {_HOW}, and {name}{signature} could be either; name its first parameters so"
+        )
+    return fitting[0] is FORMS[0]
+
+
+def _fits(signature: inspect.Signature, form: tuple[str, ...]) -> bool:
+    """Whether a function can be called with these arguments and no name says otherwise."""
+    try:
+        signature.bind(*form)
+    except TypeError:
+        return False
+    plain = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for p, expected in zip(plain, form):
+        if p.name in _NAMES and p.name != expected:
+            return False
+        if p.default is not p.empty and p.name != expected and any(x.name in _NAMES for x in plain):
+            return False  # an option of the user's own, as gain in law(t, q, v, gain=5.0)
+    return True
+
+
+# --- called back ----------------------------------------------------------------------------------------
+
+
+def warn_that_it_is_called_back(what: str, function: Callable[..., Any], error: UntraceableError) -> None:
+    """Say at the line that could not be traced that a function runs in Python, at every step."""
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    place = ("", 1) if code is None else (code.co_filename, code.co_firstlineno)  # of one without a line of its own
+    message = (
+        f"{what} cannot be compiled in and is called back from Python, which is slower: {error.reason}"
+        " (callback=True says that this is meant)"
+    )
+    file, line = place if error.filename is None else (error.filename, error.lineno or 1)
+    warnings.warn_explicit(message, SimulationWarning, file, line)
+
+
+# --- what controllers give --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Controller:
+    """A user's function that gives joint forces, for states of a batch."""
+
+    robot: Robot
+    asked: UserFunction
+    batch: tuple[int, ...] = ()
+
+    def __call__(self, t: Any, q: Array, v: Array) -> Array:
+        """τ in the shape and precision of v."""
+        return self._checked(self.asked(self.robot, t, q, v), v)
+
+    def on(self, robot: Robot) -> Controller:
+        """The same for the robot of a trace, whose numbers may be symbols."""
+        return Controller(robot, self.asked, self.batch)
+
+    def at_flat(self, t: float, q: Array, v: Array) -> Array:
+        """τ (states, nv) at flat states, asked in the user's batch shape where these are all of its states."""
+        shape = batch_of(q, self.batch)
+        return self(t, q.reshape(*shape, q.shape[-1]), v.reshape(*shape, v.shape[-1])).reshape(v.shape)
+
+    @cached_property
+    def kernel(self) -> Kernel | None:
+        """The controller as machine code of (t, q, v); None where it is called back."""
+        traced = lambda robot, t, q, v: self.on(robot)(t[0], q, v)
+        return self.asked.kernel(self.robot, traced, "controller", {"t": 1}, ("t", "q", "v"))
+
+    def _checked(self, tau: Any, v: Array) -> Array:
+        """What was given, as joint forces of its own memory."""
+        try:
+            out = np.asarray(tau)
+            wide = np.broadcast_to(out, np.broadcast_shapes(out.shape, v.shape))
+        except ValueError:
+            wide = None
+        if wide is None or wide.shape != v.shape:
+            refuse_shape("the controller must give joint forces", np.shape(tau), v, self.batch, 1)
+        assert wide is not None
+        if not arrays.is_symbolic(wide):
+            if wide.dtype.kind not in "fiub":
+                raise InputError(f"the controller must give real numbers, got dtype {wide.dtype}")
+            if not arrays.is_symbolic(v):
+                return wide.astype(v.dtype)
+        return np.array(wide)
+
+
+def batch_of(q: Array, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which flat states are shown to the user: their own, where these are all of them."""
+    return batch if len(q) == int(np.prod(batch, dtype=int)) else q.shape[:-1]
+
+
+def refuse_shape(must: str, shape: tuple[int, ...], v: Array, batch: tuple[int, ...], axes: int) -> None:
+    """Say which shape is wanted; on symbols, numbers for the states of a batch are no error but cannot be traced."""
+    if arrays.is_symbolic(v) and batch and shape[:-axes] == batch:
+        raise UntraceableError(f"it has numbers of its own for each state of the batch {batch}")
+    wanted = v.shape if axes == 1 else (*v.shape[:-1], "bodies", 6)
+    raise InputError(f"{must} of shape {wanted} (or that broadcast to it), got {shape}")

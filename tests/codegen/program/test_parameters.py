@@ -1,0 +1,33 @@
+"""Kernels with inertial parameters: what no body can have gives no number."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "gravity_force"])
+def test_impossible_bodies_give_nan_in_their_state_alone(name, dtype, rng):
+    robot = lw.load("panda")
+    kernel = robot.compile(name, parameters=("inertial",))
+    count = len(kernel.signature.inputs) - 1
+    states = [x.astype(dtype) for x in rng.normal(size=(count, 6, 7))]
+    parameters = np.tile(robot.inertial_parameters, (6, 1, 1)).astype(dtype)
+    clean = kernel(*states, parameters.reshape(6, -1))
+    assert np.isfinite(clean).all()
+    parameters[1, 2, 0] *= -1  # a mass
+    parameters[3, 5, 4] = -1e-3  # a moment of inertia
+    parameters[4, 0, 1:4] = (10.0, 10.0, 10.0)  # a centre of mass further off than the moments allow
+    found = kernel(*states, parameters.reshape(6, -1))
+    assert np.isnan(found[[1, 3, 4]]).all()
+    assert np.array_equal(found[[0, 2, 5]], clean[[0, 2, 5]])
+
+
+def test_bodies_without_mass_are_possible(rng):
+    robot = lw.load("double_pendulum")
+    parameters = robot.inertial_parameters
+    parameters[0] = 0.0
+    q = rng.normal(size=2)
+    found = robot.compile("gravity_force", parameters=("inertial",))(q, parameters.ravel())
+    assert np.allclose(found, robot.with_inertial_parameters(parameters).gravity_force(q), rtol=1e-12, atol=1e-12)

@@ -1,0 +1,119 @@
+"""Bugs planted on purpose, and which tests see them: wrong signs, transposes, indices, forgotten terms.
+
+    python tests/planted_bugs.py               every bug against the laws of operators
+    python tests/planted_bugs.py 3 17          those of these numbers
+    python tests/planted_bugs.py --all-laws    what the laws, pruned to pairs, miss is tried on their whole product
+
+Run it by hand after tests/laws are changed or pruned. Each bug is one replacement in a copy of the source; it is seen
+where tests fail that pass without it. What the laws of operators cannot see, because a matrix and its sweeps are made from
+the same wrong block, the identities, inverses and rates beside them must.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LAWS = "tests/laws/test_operator_laws.py"
+BESIDE = (
+    "tests/laws/test_identities.py",
+    "tests/laws/test_inverses.py",
+    "tests/laws/test_diagonal_laws.py",
+    "tests/laws/test_motion_leaves.py",
+    "tests/laws/test_linearized_lemmas.py",
+    "tests/laws/test_rates.py",
+    "tests/dynamics/test_mass.py",
+    "tests/dynamics/test_inverse_dynamics.py",
+    "tests/dynamics/forward/test_forward_dynamics.py",
+)
+
+# (what is wrong, file, what stands there, what stands there instead)
+BUGS = [
+    ("sweeps outward start at body 0", "sweeps.py", "start if p < 0 else values[p]", "start if p <= 0 else values[p]"),
+    ("one child is lost", "sweeps.py", "gathered[p] = _sum(gathered[p], passed)", "gathered[p] = _sum(zero, passed)"),
+    ("parents off by one", "sweeps.py", "[start if p < 0 else values[p] for", "[start if p < 0 else values[p - 1] for"),
+    ("φ with the sign of l", "spatial.py", "block([[self.R, skew(self.l) @ self.R]", "block([[self.R, -skew(self.l) @ self.R]"),
+    ("φ⁻¹ without its sign", "spatial.py", "Transform(Rt, -(Rt @ self.l", "Transform(Rt, (Rt @ self.l"),
+    ("a block's adjoint", "algebra/blocks.py", "(Transform, Edge)) else E.mT @ x", "(Transform, Edge)) else E @ x"),
+    ("τ̄ with a plus", "algebra/blocks.py", "x - self.G @ (self.H @ x)", "x + self.G @ (self.H @ x)"),
+    ("τ̄* not turned", "algebra/blocks.py", "Projection(self.H.mT, self.G.mT)", "Projection(self.G, self.H)"),
+    ("an edge's adjoint in the wrong order", "algebra/blocks.py", "self.edge.phi.T @ x)", "self.edge.phi @ x)"),
+    ("a shift to the wrong body", "algebra/kinds.py", "out[p] = plus(out[p], act(E, x[k]))", "out[p] = act(E, x[k])"),
+    ("a shift's adjoint", "algebra/kinds.py", "act_adjoint(E, x[p]) for E, p", "act_adjoint(E, x[p - 1]) for E, p"),
+    ("propagation forgets itself", "algebra/kinds.py", "gathered, int) else plus(x, gathered)", "gathered, int) else gathered"),
+    ("φ* of one step", "algebra/kinds.py", "return self.tree.outward(lambda y, E, x: plus(x, act_adjoint(E, y)), None",
+     "return self.tree.outward(lambda y, E, x: plus(act_adjoint(E, y), None), None"),
+    ("φ̃ with its identity", "algebra/kinds.py", "return _spread(self.tree, self.blocks, full)", "return full"),
+    ("a fused sweep's sign", "algebra/kinds.py", "(x - through.H @ z)", "(x + through.H @ z)"),
+    ("tips on one body", "algebra/kinds.py", "out[b] = plus(out[b], act(E, y))", "out[b] = act(E, y)"),
+    ("B* without its map", "algebra/kinds.py", "act_adjoint(E, x[b]) for E, b", "x[b] for E, b"),
+    ("a small matrix's adjoint", "algebra/kinds.py", "matrix.mT if self.flipped else matrix", "matrix"),
+    ("the adjoint keeps its relations", "algebra/kinds.py", "out.relations = spaces.adjoint(self.relations)", "pass"),
+    ("a driven recursion", "algebra/recursions.py", "return left @ S @ right.mT, S", "return left @ S @ right, S"),
+    ("its outward one", "algebra/recursions.py", "left.mT @ S @ right + x", "left @ S @ right + x"),
+    ("D without the rotor", "riccati.py", "D = D + Gamma", "D = D - Gamma"),
+    ("P⁺ with a plus", "riccati.py", "P_plus = P - arrays.symmetric", "P_plus = P + arrays.symmetric"),
+    ("G without D⁻¹", "riccati.py", "G = U @ D_inverse", "G = U"),
+    ("whitening adds", "dynamics/articulated.py", "epsilon = _plus(y, -H, z)", "epsilon = _plus(y, H, z)"),
+    ("smoothing with G", "dynamics/articulated.py", "beta_dot = nu - G.mT @ carried", "beta_dot = nu + G.mT @ carried"),
+    ("Υ with the wrong sign", "dynamics/articulated.py", "Upsilon_plus + H.mT @ U - Z @ H", "Upsilon_plus + H.mT @ U + Z @ H"),
+    ("Υ without D⁻¹", "dynamics/articulated.py", "arrays.symmetric(D_inverse + G.mT @ Z)", "arrays.symmetric(G.mT @ Z)"),
+    ("P° with the wrong half", "dynamics/diagonal/articulated_rates.py", "P_plus_ring + turned + turned.mT", "P_plus_ring + turned"),
+    ("G° without G D°", "dynamics/diagonal/articulated_rates.py", "(U_ring - G @ D_ring) @ D_inverse", "U_ring @ D_inverse"),
+    ("low½ without its half", "dynamics/diagonal/articulated_rates.py", "- 0.5 * np.eye", "- 0.0 * np.eye"),
+    ("Ψ̇ with the body's own velocity", "algebra/motion.py", "own[k] - links.H[k].mT @ b for", "own[k] for"),
+    ("Ĝ not turned", "algebra/motion.py", "P.mT @ H.mT @ D for P", "P @ H.mT @ D for P"),
+]  # fmt: skip
+
+
+def tests_fail(source: Path, tests: tuple[str, ...], whole: bool = False) -> bool:
+    """Whether some of these tests fail on a copy of the source."""
+    environment = {**os.environ, "PYTHONPATH": str(source.parent), "LINKWISE_CACHE": str(source.parent / "cache")}
+    if whole:
+        environment["LINKWISE_ALL_LAWS"] = "1"
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode in (0, 1, 2), done.stdout + done.stderr  # 2: it cannot even be imported
+    return done.returncode != 0
+
+
+def planted(folder: Path, file: str, old: str, new: str) -> Path:
+    """A copy of the source with one bug in it."""
+    source = folder / "linkwise"
+    shutil.copytree(ROOT / "src" / "linkwise", source, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (source / file).read_text(encoding="utf-8")
+    assert text.count(old) >= 1, f"{file} no longer has {old!r}: mend this bug"
+    (source / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    return source
+
+
+def main() -> int:
+    whole = "--all-laws" in sys.argv[1:]
+    chosen = [int(x) for x in sys.argv[1:] if x.isdigit()] or range(len(BUGS))
+    lost, unseen = [], []
+    for i in chosen:
+        what, *change = BUGS[i]
+        with tempfile.TemporaryDirectory() as room:
+            source = planted(Path(room), *change)
+            if tests_fail(source, (LAWS,)):
+                found = "by the laws"
+            elif whole and tests_fail(source, (LAWS,), whole=True):
+                found = "by the whole product of laws ALONE"
+                lost.append(i)
+            elif tests_fail(source, BESIDE):
+                found = "beside them"
+            else:
+                found = "NOWHERE"
+                unseen.append(i)
+        print(f"{i:3d}  {what}: seen {found}", flush=True)
+    print(f"{len(lost)} lost by pruning, {len(unseen)} seen nowhere")
+    return 1 if lost or unseen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

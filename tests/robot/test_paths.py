@@ -1,0 +1,302 @@
+"""Whatever way a robot came, and whatever way its code came, it computes what a robot built by hand computes.
+
+Paths: every call that makes a robot from a robot × copies, pickles, other processes × NumPy, machine code, a disk cache
+that is cold, warm, or was filled by a heavier clone.
+"""
+
+import copy
+import inspect
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import cloudpickle
+import links_by_hand as by_hand
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+import linkwise as lw
+
+OFFSETS = st.tuples(*[st.sampled_from([-0.2, 0.0, 0.1])] * 3).map(np.array)
+FACTORS = st.sampled_from([0.5, 2.0, 3.0])
+
+# Another program that computes what it is sent, its cache wherever it is told.
+HELPER = """
+import os, pickle, sys
+sys.path[:0] = sys.argv[1:]
+from test_paths import numbers
+while sys.stdin.buffer.peek(1):
+    robot, target, folder = pickle.load(sys.stdin.buffer)
+    os.environ["LINKWISE_CACHE"] = folder
+    pickle.dump((numbers(robot, target), robot), sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+"""
+
+
+def numbers(robot, target):
+    """What a robot computes at some state: its forces and motions, and where its bodies and its tool are."""
+    rng = np.random.default_rng(4)
+    q = np.concatenate([j.kind.random(rng) for j in robot.joints])
+    v, tau = rng.normal(size=(2, robot.nv))
+    found = [robot.forward_dynamics(q, v, tau, target=target), robot.center_of_mass(q, target=target)]
+    if any(f.name == "tool" for f in robot.frames):
+        found.append(robot.jacobian(q, "tool", target=target).ravel())
+    return np.concatenate(found)
+
+
+def scaled(robot, factor):
+    """The constants of a robot whose bodies are heavier by a factor."""
+    return [replace(c, M=type(c.M)(factor * c.M.m, factor * c.M.h, factor * c.M.J)) for c in robot.constants()]
+
+
+def _moved(robot):
+    """A robot whose first joint sits elsewhere."""
+    first, *others = robot.constants()
+    R, l = first.placement.R, first.placement.l + 0.1
+    return robot.with_constants([replace(first, placement=type(first.placement)(R, l)), *others])
+
+
+def _turned(robot):
+    """A robot whose last joint moves about another axis."""
+    *others, last = robot.constants()
+    return robot.with_constants([*others, replace(last, kind=type(last.kind)((0.0, 0.8, 0.6)))])
+
+
+# Robots like another but for some number: their code in the cache must not be taken for its.
+CLONES = {
+    "heavier": lambda r: r.with_constants(scaled(r, 1.5)),
+    "on the moon": lambda r: r.with_gravity(r.gravity / 6 + 0.1),
+    "moved": _moved,
+    "turned": _turned,
+    "moved and turned": lambda r: _turned(_moved(r)),
+}
+
+
+class Helper:
+    """A program beside this one, started once."""
+
+    def __init__(self):
+        folders = [str(Path(__file__).parent), str(Path(lw.__file__).parents[1])]
+        command = [sys.executable, "-c", HELPER, *folders]
+        self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __call__(self, robot, target, folder):
+        pickle.dump((robot, target, folder), self.program.stdin)
+        self.program.stdin.flush()
+        return pickle.load(self.program.stdout)
+
+    def close(self):
+        self.program.stdin.close()
+        self.program.wait()
+
+
+class Paths(RuleBasedStateMachine):
+    """``robot`` went all the ways drawn so far; ``plan`` says what it must be."""
+
+    helper: Helper
+
+    @initialize()
+    def begin(self):
+        self.plan, self.count, self.before = by_hand.start(), 0, os.environ.get("LINKWISE_CACHE")
+        self.robot = self.plan.build()
+        self.folder = tempfile.TemporaryDirectory()
+        os.environ["LINKWISE_CACHE"] = self.folder.name
+
+    def teardown(self):
+        if hasattr(self, "folder"):
+            self.folder.cleanup()
+            del os.environ["LINKWISE_CACHE"]
+            if self.before is not None:
+                os.environ["LINKWISE_CACHE"] = self.before
+
+    def _edit(self, edited, plan):
+        """Follow an edit; a robot whose numbers were replaced refuses it, and stays what it is."""
+        if self.robot.numbers is None:
+            self.robot, self.plan = edited(), plan
+        else:
+            with pytest.raises(lw.ModelError, match="other numbers than its bodies' own"):
+                edited()
+
+    def _names(self, *kinds):
+        return [x.name for x in self.plan.links if not kinds or x.kind in kinds]
+
+    # --- calls that make a robot from a robot --------------------------------------------------------
+
+    @rule(z=st.sampled_from([-1.6, 0.0, 5.0]))
+    def with_gravity(self, z):
+        self.robot, self.plan = self.robot.with_gravity((0.3, 0, z)), self.plan.with_gravity((0.3, 0, z))
+
+    @rule(factor=FACTORS)
+    def with_constants(self, factor):
+        self.robot = self.robot.with_constants(scaled(self.robot, factor))
+        self.plan = self.plan.heavier(factor)
+
+    @rule(factor=FACTORS)
+    def with_inertial_parameters(self, factor):
+        edited = lambda: self.robot.with_inertial_parameters(factor * self.robot.inertial_parameters)
+        self._edit(edited, self.plan.heavier(factor))
+
+    @rule(data=st.data(), m=FACTORS, c=OFFSETS)
+    def with_inertias(self, data, m, c):
+        name, mass = data.draw(st.sampled_from(self._names())), by_hand.Mass(m, c, np.diag([0.1, 0.2, 0.25]))
+        self._edit(lambda: self.robot.with_inertias({name: mass.inertia}), self.plan.with_inertias(name, mass))
+
+    @rule(data=st.data(), at=OFFSETS)
+    def weld(self, data, at):
+        name, mass = data.draw(st.sampled_from(self._names())), by_hand.Mass(0.5, at, np.diag([0.01, 0.02, 0.02]))
+        self._edit(lambda: self.robot.weld(name, mass.inertia, at=at), self.plan.weld(name, mass, at))
+
+    @precondition(lambda self: len(self._names("revolute", "prismatic")) > 1)
+    @rule(data=st.data(), value=st.sampled_from([-0.4, 0.0, 1.1]))
+    def lock(self, data, value):
+        name = data.draw(st.sampled_from(self._names("revolute", "prismatic")))
+        self._edit(lambda: self.robot.lock({f"{name}_joint": value}), self.plan.lock(name, value))
+
+    @precondition(lambda self: self._names("fixed"))
+    @rule()
+    def merge_fixed(self):
+        self._edit(lambda: self.robot.merge_fixed(), self.plan.merge_fixed())
+
+    @precondition(lambda self: len(self.plan.links) > 2)
+    @rule(data=st.data())
+    def subtree(self, data):
+        root = data.draw(st.sampled_from(self._names("revolute", "prismatic")))
+        self._edit(lambda: self.robot.subtree(root), self.plan.subtree(root))
+
+    @precondition(lambda self: len(self.plan.links) < 7)
+    @rule(data=st.data(), at=OFFSETS)
+    def attach(self, data, at):
+        self.count += 1
+        to, prefix, other = data.draw(st.sampled_from(self._names())), f"x{self.count}_", by_hand.finger()
+        edited = lambda: self.robot.attach(other.build(), to, prefix=prefix, at=at)
+        self._edit(edited, self.plan.attach(other, to, prefix, at))
+
+    @precondition(lambda self: self.plan.base.m > 0)
+    @rule()
+    def floating(self):
+        self._edit(lambda: self.robot.floating(), self.plan.floating())
+
+    # --- ways a robot goes ---------------------------------------------------------------------------
+
+    @rule(way=st.sampled_from(["copy", "deepcopy", "pickle", "cloudpickle", "process"]))
+    def goes(self, way):
+        ways = {
+            "copy": copy.copy,
+            "deepcopy": copy.deepcopy,
+            "pickle": lambda r: pickle.loads(pickle.dumps(r)),
+            "cloudpickle": lambda r: cloudpickle.loads(cloudpickle.dumps(r)),
+            "process": lambda r: self.helper(r, "numpy", self.folder.name)[1],
+        }
+        gone = ways[way](self.robot)
+        assert gone is not self.robot and gone == self.robot and gone.fingerprint == self.robot.fingerprint
+        self.robot = gone
+
+    # --- ways its numbers come -----------------------------------------------------------------------
+
+    @rule(cache=st.sampled_from(["warm", "cold", "off"]), own=st.booleans())
+    def computes(self, cache, own):
+        self._computes(cache, "here" if own else "in a copy")
+
+    @rule(cache=st.sampled_from(["warm", "cold", "off"]))
+    def computes_elsewhere(self, cache):
+        self._computes(cache, "elsewhere")
+
+    @rule(clone=st.sampled_from([*CLONES]), where=st.sampled_from(["in a copy", "elsewhere"]))
+    def computes_after_a_clone(self, clone, where):
+        """The clone comes first, in a cache that is empty but for what it puts there."""
+        if isinstance(self.robot.constants()[-1].kind, (lw.Revolute, lw.Prismatic)):
+            self._computes("cold", where, CLONES[clone](self.robot))
+
+    @rule(clone=st.sampled_from([*CLONES]))
+    def computes_beside_a_clone(self, clone):
+        if isinstance(self.robot.constants()[-1].kind, (lw.Revolute, lw.Prismatic)):
+            self._computes("warm", "in a copy", CLONES[clone](self.robot))
+
+    def _computes(self, cache, where, clone=None):
+        folder = {"off": "off", "cold": tempfile.mkdtemp(dir=self.folder.name)}.get(cache, self.folder.name)
+        if clone is not None:
+            self.helper(clone, "cpu", folder)
+        if where == "elsewhere":
+            found, _ = self.helper(self.robot, "cpu", folder)
+        else:  # a copy has no code yet; the robot itself may have some
+            os.environ["LINKWISE_CACHE"] = folder
+            found = numbers(self.robot if where == "here" else copy.copy(self.robot), "cpu")
+            os.environ["LINKWISE_CACHE"] = self.folder.name
+        self._check(found)
+
+    @invariant()
+    def is_what_it_should_be(self):
+        if hasattr(self, "robot"):
+            self._check(numbers(self.robot, "numpy"))
+
+    def _check(self, found):
+        expected = numbers(self.plan.build(), "numpy")
+        assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
+def test_every_path_gives_the_numbers_of_a_robot_built_by_hand():
+    Paths.helper = Helper()
+    try:
+        slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+        chosen = settings(max_examples=15, stateful_step_count=12, deadline=None, suppress_health_check=slow)
+        run_state_machine_as_test(Paths, settings=chosen)
+    finally:
+        Paths.helper.close()
+
+
+def test_every_call_that_makes_a_robot_is_on_a_path():
+    makers = {
+        name
+        for name, method in inspect.getmembers(lw.Robot, inspect.isfunction)
+        if not name.startswith("_") and inspect.signature(method).return_annotation in ("Robot", "Self")
+    }
+    assert makers >= {"lock", "with_gravity", "with_constants"}
+    assert makers <= set(vars(Paths))
+
+
+@pytest.mark.parametrize("clone", [*CLONES, "other frame"])
+def test_no_clone_is_taken_for_another(clone, tmp_path, monkeypatch):
+    """All fill one cache, and each has its own numbers; then again, from the disk."""
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    plan = by_hand.start()
+    robot = plan.build()
+    numbers(robot, "cpu")  # the clone is made of a robot that has code
+    if clone == "other frame":
+        other = replace(plan, frames={"tool": ("d", (by_hand.I3, np.ones(3)))}).build()
+    else:
+        other = CLONES[clone](robot)
+    expected = [numbers(r, "numpy") for r in (robot, other)]
+    assert not np.allclose(*expected, rtol=1e-6)
+    for way in (lambda r: r, copy.copy, copy.copy):
+        for r, right in zip((other, robot), expected[::-1]):
+            found = numbers(way(r), "cpu")
+            assert np.abs(found - right).max() <= 1e-9 * np.abs(right).max()
+
+
+PLAIN = "import numpy as np, test_paths as t, linkwise as lw\nr = lw.load('double_pendulum')\n"
+HEAVIER = PLAIN + "r = r.with_constants(t.scaled(r, 2.0))\n"
+SHOWN = "print(np.allclose(t.numbers(r, 'cpu'), t.numbers(r, 'numpy'), rtol=1e-9))"
+
+
+@pytest.mark.parametrize("order", [(PLAIN, HEAVIER), (HEAVIER, PLAIN)], ids=["clone second", "clone first"])
+def test_a_clone_leaves_the_cache_as_good_as_it_was(order, tmp_path):
+    """In processes of their own: a robot must not get the code that another process made for its clone."""
+    paths = os.pathsep.join([str(Path(__file__).parent), str(Path(lw.__file__).parents[1])])
+    surroundings = os.environ | {"LINKWISE_CACHE": str(tmp_path), "PYTHONPATH": paths}
+    for program in order:
+        run = subprocess.run([sys.executable, "-c", program + SHOWN], capture_output=True, text=True, env=surroundings)
+        assert run.stdout == "True\n", run.stdout + run.stderr

@@ -1,0 +1,239 @@
+"""The user's functions: how they are called, that they may write where they like, and that nothing is silently slow."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.simulation.user_functions import takes_robot
+
+R = lw.load("double_pendulum")
+START = np.array([1.0, 0.5])
+
+
+def untraced(t):
+    return float(t)  # what symbols have not
+
+
+# --- which arguments ----------------------------------------------------------------------------------
+
+
+def test_names_decide_how_a_function_is_called():
+    assert takes_robot("it", lambda robot, t, q, v: v)
+    assert takes_robot("it", lambda r, t, q, v: v)
+    assert takes_robot("it", lambda a, b, c, d: d)
+    assert takes_robot("it", lambda robot, t, q, v, gain=5.0: v)
+    assert takes_robot("it", lambda robot, t, q, v=None: v)
+    assert not takes_robot("it", lambda t, q, v: v)
+    assert not takes_robot("it", lambda a, b, c: c)
+    assert not takes_robot("it", lambda t, q, v, gain=5.0: v)
+    assert not takes_robot("it", lambda time, q, v, *, gain=5.0: v)
+    for ambiguous in (lambda a, b, c, d=1.0: c, lambda *given: given[-1]):
+        with pytest.raises(lw.InputError, match="could be either; name its first parameters so"):
+            takes_robot("it", ambiguous)
+    for wrong in (lambda q, v: v, lambda q, v, t: v, lambda r, t, q, gain=2.0: q, lambda t, q, v, robot: v):
+        with pytest.raises(lw.InputError, match="it is a function of .* but <lambda> takes"):
+            takes_robot("it", wrong)
+    with pytest.raises(lw.InputError, match="does not say what it takes"):
+        takes_robot("it", max)
+
+
+@pytest.mark.parametrize("callback", [False, True])
+def test_options_of_a_law_keep_their_values(callback):
+    def law(t, q, v, gain=5.0):
+        return -gain * v
+
+    found = lw.simulate(R, START, controller=law, steps=50, callback=callback)
+    assert np.allclose(found.tau, -5.0 * found.v)
+    pushed = lw.simulate(R, START, external=lambda t, q, v: {"tip": np.zeros(6)}, steps=5, callback=callback)
+    assert not pushed.external.any()
+    low = lw.Event(lambda t, q, v: q[..., 0] - 0.99, name="low")
+    assert lw.simulate(R, START, events=low, steps=100, callback=callback).events
+    assert np.allclose(found.along(lambda t, q, v: t * v), found.time[:, None] * found.v)
+
+
+# --- memory -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hold", [False, True])
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("method", ["runge_kutta_4", "dop853"])
+def test_a_controller_may_give_the_same_buffer_every_time(method, target, hold):
+    if method == "dop853" and hold:
+        pytest.skip("adaptive steps hold nothing")
+    buffer = np.empty(2)
+
+    def law(robot, t, q, v):
+        buffer[:] = [untraced(t), 1.0]
+        return buffer
+
+    options = {"duration": 0.01, "hold": hold, "target": target, "method": method, "callback": True}
+    found = lw.simulate(R, START, controller=law, **options)
+    assert np.allclose(found.tau[:, 0], found.time, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("callback", [False, True])
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "runge_kutta_4", "variational", "dop853"])
+def test_a_function_may_write_into_its_state(method, callback):
+    def law(robot, t, q, v):
+        q -= 0.2
+        q *= -3.0
+        v *= 0.1
+        return q - v
+
+    def plain(robot, t, q, v):
+        return -3.0 * (q - 0.2) - 0.1 * v
+
+    def force(robot, t, q, v):
+        q[...] = 0.0
+        return {"tip": np.zeros(6)}
+
+    def event(robot, t, q, v):
+        q += 1.0
+        return q[..., 0] - 1.9
+
+    options = {"duration": 0.05, "step": 0.005, "method": method, "callback": callback}
+    found = lw.simulate(R, START, controller=law, external=force, events=event, **options)
+    expected = lw.simulate(R, START, controller=plain, external={"tip": np.zeros(6)}, **options)
+    assert np.abs(found.q - expected.q).max() < 1e-12
+    assert np.abs(found.tau - expected.tau).max() < 1e-11
+    if not callback and method != "dop853":
+        held = lw.simulate(R, START, controller=law, hold=True, callback=True, duration=0.05, step=0.005)
+        other = lw.simulate(R, START, controller=plain, hold=True, duration=0.05, step=0.005)
+        assert np.abs(held.q - other.q).max() < 1e-12
+
+
+def test_external_forces_and_events_may_give_the_same_buffer():
+    wrench, number = np.zeros((2, 6)), np.empty(())
+
+    def force(robot, t, q, v):
+        wrench[1, 3] = untraced(t)
+        return wrench
+
+    def event(robot, t, q, v):
+        number[...] = untraced(t) - 0.005
+        return number
+
+    found = lw.simulate(R, START, external=force, events=event, duration=0.01, callback=True)
+    assert np.allclose(found.external[:, 1, 3], found.time, rtol=0, atol=1e-15)
+    assert [e.time for e in found.events] == pytest.approx([0.005], abs=1e-12)
+
+
+# --- compiled in or called back -----------------------------------------------------------------------------
+
+
+def line_of(function, text):
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    first = function.__code__.co_firstlineno
+    return next(i for i in range(first, first + 20) if text in lines[i - 1])
+
+
+def test_what_is_called_back_is_said_once_at_its_line_and_recorded(tmp_path):
+    def law(robot, t, q, v):
+        gain = 1.0
+        if t > 0.005:  # decides
+            gain = 2.0
+        return -gain * v
+
+    with pytest.warns(lw.SimulationWarning, match="the controller cannot be compiled in and is called back") as seen:
+        found = lw.simulate(R, START, controller=law, steps=10)
+    assert [(w.filename, w.lineno) for w in seen] == [(__file__, line_of(law, "# decides"))]
+    assert found.settings.functions == {"controller": "called back"}
+    assert "controller called back" in repr(found)
+    found.save(tmp_path / "run.npz")
+    assert "controller called back" in repr(lw.Trajectory.load(tmp_path / "run.npz"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asked = lw.simulate(R, START, controller=law, steps=10, callback=True)
+        lw.simulate(R, START, controller=law, steps=10, target="numpy")
+    assert np.array_equal(asked.q, found.q)
+
+
+def test_every_function_is_recorded():
+    law = lambda robot, t, q, v: -v
+    force = lambda robot, t, q, v: {"tip": np.zeros(6)}
+    event = lw.Event(lambda robot, t, q, v: q[..., 0], name="zero")
+    options = {"controller": law, "external": force, "events": event, "steps": 5}
+    names = {"controller", "external force", "event 'zero'"}
+    inside = lw.simulate(R, START, **options)
+    assert inside.settings.functions == dict.fromkeys(names, "compiled")
+    for called in ({"callback": True}, {"target": "numpy"}, {"callback": True, "method": "dop853"}):
+        found = lw.simulate(R, START, **options, **called)
+        assert found.settings.functions == dict.fromkeys(names, "called back")
+    both = lw.simulate(R, START, controller=law, steps=5).resume(0.005, law, callback=True)
+    assert both.settings.functions == {"controller": "compiled, then called back"}
+    assert lw.simulate(R, START, steps=5).settings.functions == {}
+
+
+def test_a_held_controller_that_is_called_back_leaves_the_rest_compiled():
+    def law(robot, t, q, v):
+        return -v if untraced(t) < 1 else v
+
+    force = lambda robot, t, q, v: {"tip": np.zeros(6)}
+    with pytest.warns(lw.SimulationWarning):
+        found = lw.simulate(R, START, controller=law, external=force, hold=True, steps=5)
+    assert found.settings.functions == {"controller": "called back", "external force": "compiled"}
+
+
+def missing(robot, t, q, v):
+    return undefined_gain * v  # noqa: F821
+
+
+def outside(robot, t, q, v):
+    return [1.0, 2.0][5] * v
+
+
+def divides(robot, t, q, v):
+    return v * (1.0 / 0)
+
+
+def key(robot, t, q, v):
+    return {"a": v}["b"]
+
+
+def misspelt(robot, t, q, v):
+    return robot.gravity_forces(q)
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (missing, NameError),
+        (outside, IndexError),
+        (divides, ZeroDivisionError),
+        (key, KeyError),
+        (misspelt, AttributeError),
+    ],
+)
+@pytest.mark.parametrize("role", ["controller", "external", "events"])
+def test_a_users_bug_comes_out_as_it_is(role, function, error):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(error) as caught:
+            lw.simulate(R, START, steps=5, **{role: function})
+    assert any(frame.name == function.__name__ for frame in caught.traceback)  # with the user's own lines
+    assert any("callback=True" in note for note in caught.value.__notes__)
+
+
+def test_numbers_of_a_batch_are_called_back():
+    gains = np.array([[1.0], [2.0], [3.0]])
+    law = lambda robot, t, q, v: -gains * v
+    with pytest.warns(lw.SimulationWarning, match=r"numbers of its own for each state of the batch \(3,\)"):
+        found = lw.simulate(R, np.tile(START, (3, 1)), controller=law, steps=20)
+    for i, gain in enumerate(gains):
+        one = lw.simulate(R, START, controller=lambda robot, t, q, v, gain=gain: -gain * v, steps=20)
+        assert np.abs(found.q[i] - one.q).max() < 1e-13
+
+
+def test_what_numpy_users_write_is_compiled():
+    def law(robot, t, q, v):
+        return np.clip(-20.0 * q - 2.0 * v, -1.0, 1.0) * np.where(np.abs(q) > 0.1, 1.0, 0.5)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = lw.simulate(R, START, controller=law, steps=50)
+    called = lw.simulate(R, START, controller=law, steps=50, callback=True)
+    assert found.settings.functions == {"controller": "compiled"}
+    assert np.abs(found.q - called.q).max() < 1e-12
