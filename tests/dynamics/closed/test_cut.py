@@ -151,27 +151,44 @@ def test_energy_changes_by_the_power_of_joint_forces(rng):
 # --- the same on every path ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["weld", "universal", "distance", "point_on_plane"])
-def test_compiled_code_gives_the_same(kind, rng):
-    tree = lw.chain(7, seed=1) if kind == "weld" else lw.random_tree(4, seed=3, joints=["revolute", "universal"])
-    first, last = tree.bodies[0].name, tree.bodies[-1].name
-    robot = tree.close(loop_between(rng, None if kind == "weld" else first, last, kind))
+def same_on_every_path(robot, name, given):
+    """A batch of states and one of them, on NumPy and as machine code."""
+    call = getattr(robot, name)
+    expected = call(*given, target="numpy")
+    bound = 1e-8 * (1 + np.abs(expected).max())
+    np.testing.assert_allclose(call(*given, target="cpu"), expected, atol=bound)
+    np.testing.assert_allclose(call(*(x[3] for x in given), target="cpu"), expected[3], atol=bound)
+
+
+@pytest.mark.parametrize("kind", ["universal", "distance", "constrains"])
+def test_compiled_code_gives_the_same_in_space(kind, rng):
+    tree = lw.chain(7, seed=1)
+    robot = tree.close(loop_between(rng, "link2", "link7", kind))
     q = robot.random_configuration(rng, 5)
     v, tau = rng.normal(size=(2, 5, robot.nv))
-    v = robot.closed_velocity(q, v, target="numpy")
-    for name, given in {
-        "forward_dynamics": (q, v, tau),
-        "loop_forces": (q, v, tau),
-        "loop_error": (q,),
-        "closed_velocity": (q, v),
-        "mass_solve": (q, tau),
-        "mass_matrix_inverse": (q,),
-    }.items():
-        call = getattr(robot, name)
-        expected = call(*given, target="numpy")
-        np.testing.assert_allclose(call(*given, target="cpu"), expected, atol=1e-8 * (1 + np.abs(expected).max()))
-        one = call(*(x[3] for x in given), target="cpu")
-        np.testing.assert_allclose(one, expected[3], atol=1e-8 * (1 + np.abs(expected).max()))
+    same_on_every_path(robot, "forward_dynamics", (q, robot.closed_velocity(q, v, target="numpy"), tau))
+
+
+CALLS = {
+    "forward_dynamics": "qvt",
+    "loop_forces": "qvt",
+    "loop_error": "q",
+    "loop_velocity": "qv",
+    "loop_jacobian": "q",
+    "loop_projector": "q",
+    "closed_velocity": "qv",
+    "velocity_after_closing": "qv",
+    "mass_solve": "qt",
+    "mass_matrix_inverse": "q",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_compiled_code_gives_the_same_in_every_call(name, rng):
+    robot = four_bar()
+    q = robot.closed_configuration(np.array([1.3, -0.9, 1.8]) + 0.1 * rng.normal(size=(5, 3)))
+    v, tau = rng.normal(size=(2, 5, 3))
+    same_on_every_path(robot, name, [{"q": q, "v": v, "t": tau}[x] for x in CALLS[name]])
 
 
 def test_single_precision(rng):
