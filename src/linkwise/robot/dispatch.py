@@ -23,8 +23,9 @@ import numpy as np
 from .. import inputs
 from ..arguments import shown
 from ..codegen.facts import Facts
-from ..errors import InputError, SingularError, UntraceableError
+from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..symbols.creation import by_plain_arrays
+from ..symbols.users_line import at_users_line
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
@@ -184,10 +185,23 @@ def _checking(robot: Any, kernel: Any, call: Any, names: tuple[str, ...], fixed:
 def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
     from ..codegen.pipeline import compile_job, method_job
 
+    job = method_job(robot, call, arrays, fixed, patient=False)
     try:
-        return compile_job(method_job(robot, call, arrays, fixed, patient=False))
-    except (UntraceableError, SingularError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
+        kernel = compile_job(job)
+        reason = (
+            "" if kernel else f"{job.journal[-1].note}; robot.compile({job.name!r}) takes its time and gives a kernel"
+        )
+    except (SingularError, ArithmeticError):  # a joint that nothing resists: NumPy names it
         return None
+    except UntraceableError as e:
+        kernel, reason = None, str(at_users_line(e))
+    if kernel is None:
+        asked = "".join(f", {name}={value!r}" for name, value in fixed.items())
+        warn_of_slow_path(
+            f"{job.name}({', '.join(arrays)}{asked}) of {robot.name!r} runs on NumPy, not compiled: {reason}"
+            '; target="numpy" says that this is meant'
+        )
+    return kernel
 
 
 def _hashable(x: Any) -> Any:

@@ -7,7 +7,6 @@ arrays, and a warning says so once.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,7 @@ from ..algebra.operators import Operators
 from ..algebra.recipe import OwnBlocks, Recipe, build, recipe_of
 from ..arrays import Array
 from ..codegen.facts import Facts
-from ..errors import InputError, SingularError, SlowPathWarning, UntraceableError
+from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..model.model import Model
 from .dispatch import default_target
 
@@ -156,4 +155,4 @@ def _split(row: Array, sizes: list[int]) -> list[Array]:
 
 
 def _warn(expression: Expression, reason: str) -> None:
-    warnings.warn(f"{expression} runs as sweeps on NumPy arrays, not compiled: {reason}", SlowPathWarning, stacklevel=2)
+    warn_of_slow_path(f"{expression} runs as sweeps on NumPy arrays, not compiled: {reason}")

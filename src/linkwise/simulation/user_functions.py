@@ -20,7 +20,7 @@ from .. import arrays
 from ..arrays import Array
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
-from ..errors import InputError, SimulationWarning, UntraceableError
+from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..robot.robot import Robot
 
 FORMS = (("robot", "t", "q", "v"), ("t", "q", "v"))
@@ -116,7 +116,7 @@ def warn_that_it_is_called_back(what: str, function: Callable[..., Any], error: 
         " (callback=True says that this is meant)"
     )
     file, line = place if error.filename is None else (error.filename, error.lineno or 1)
-    warnings.warn_explicit(message, SimulationWarning, file, line)
+    warnings.warn_explicit(message, SlowPathWarning, file, line)
 
 
 # --- what controllers give --------------------------------------------------------------------------------
