@@ -87,7 +87,7 @@ def check_identity(
     if rhs is None:
         raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
     for side in (lhs, rhs):
-        if not callable(side):
+        if not (callable(side) or isinstance(side, Operator)):
             raise InputError(f"each side is a function of the operators, or an expression, got {shown(side)}")
     given = [x.binding.things for x in (lhs, rhs) if isinstance(x, Operator)]
     if any(isinstance(t, Blocks) for things in given for t in things):
