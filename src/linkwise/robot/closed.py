@@ -16,7 +16,7 @@ import numpy as np
 from .. import inputs
 from ..arrays import Array
 from ..dynamics import operational
-from ..dynamics.closed import cut, projection
+from ..dynamics.closed import constraints, cut, projection
 from ..dynamics.forward.methods import FORWARD_METHODS
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
@@ -63,17 +63,17 @@ class ClosedRobot(Robot):
     @compiled(q="nq")
     def loop_error(self, q: Any) -> Array:
         """How far the loops are from closing, (..., m) [rad, m]: the motions they stop, loop by loop."""
-        return self._call(lambda m, q: cut.error(m, q, self.loops), 1, q)
+        return self._call(lambda m, q: constraints.error(m, q, self.loops), 1, q)
 
     @compiled(q="nq", v="nv")
     def loop_velocity(self, q: Any, v: Any) -> Array:
         """G v, (..., m) [rad/s, m/s]: how fast the loops come apart."""
-        return self._call(lambda m, q, v: cut.velocity(m, q, v, self.loops), 1, q, v=v)
+        return self._call(lambda m, q, v: constraints.velocity(m, q, v, self.loops), 1, q, v=v)
 
     @compiled(q="nq")
     def loop_jacobian(self, q: Any) -> Array:
         """G, (..., m, nv): the loops come apart at the rates G v."""
-        return self._call(lambda m, q: cut.jacobian(m, q, self.loops), 2, q)
+        return self._call(lambda m, q: constraints.jacobian(m, q, self.loops), 2, q)
 
     @compiled(q="nq")
     def loop_projector(self, q: Any) -> Array:
@@ -109,7 +109,7 @@ class ClosedRobot(Robot):
         """The closed velocity (..., nv) nearest to v (..., nv) in kinetic energy: v − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G v."""
 
         def run(m: Model, q: Array, v: Array) -> Array:
-            return v - cut.velocity_change(m, q, cut.velocity(m, q, v, self.loops), self.loops)
+            return v - cut.velocity_change(m, q, constraints.velocity(m, q, v, self.loops), self.loops)
 
         return self._call(run, 1, q, v=v)
 
@@ -118,7 +118,9 @@ class ClosedRobot(Robot):
         """v⁺, (..., nv), when all loops close at once at the velocity v: G v⁺ = −e G v, e the ``restitution``."""
 
         def run(m: Model, q: Array, v: Array) -> Array:
-            return v - (1.0 + restitution) * cut.velocity_change(m, q, cut.velocity(m, q, v, self.loops), self.loops)
+            return v - (1.0 + restitution) * cut.velocity_change(
+                m, q, constraints.velocity(m, q, v, self.loops), self.loops
+            )
 
         return self._call(run, 1, q, v=v)
 
@@ -147,8 +149,7 @@ class ClosedRobot(Robot):
         """
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
-            lam = cut.forward_dynamics(m, q, v, tau, f, self.loops, "articulated_body")[1]
-            return cut.loop_forces(cut.cut(m, q, self.loops), lam)
+            return cut.forces(m, q, v, tau, f, self.loops)
 
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
