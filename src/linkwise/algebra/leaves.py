@@ -318,7 +318,7 @@ class Leaves(MotionLeaves):
         return [Edge(phi, g) for phi, g in zip(self.links.phi, self.articulated.G)]
 
     @cached_property
-    def E_psi(self) -> Shift:
+    def E_psi(self) -> Expression:
         """E_ψ = E_φτ̄."""
         return Shift(self, "E_psi", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._articulated_edges)
 
@@ -355,7 +355,7 @@ class Leaves(MotionLeaves):
         return self.lyapunov(self.M, "R")
 
     @cached_property
-    def Upsilon(self) -> BlockDiagonal:
+    def Upsilon(self) -> Expression:
         """Υ (Ω of the Operator algebra paper): the compliance seen at each link, Υ = ψ*Υψ + H*D⁻¹H."""
         from ..dynamics.articulated import compliances
 
@@ -375,7 +375,7 @@ class Leaves(MotionLeaves):
         from ..spatial import adjoint_congruence
 
         zero = arrays.zeros((6, 6), like=self.values)
-        inner = self.Upsilon.blocks
+        inner = self.blocks_of(self.Upsilon)
         return [adjoint_congruence(x, U) for x, U in zip(self.links.phi, self.links.tree.at_parents(inner, zero))]
 
     # --- rotors ------------------------------------------------------------------------------------
