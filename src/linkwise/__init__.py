@@ -5,6 +5,7 @@ from importlib import import_module as _import_module
 
 from .dynamics.forward.methods import FORWARD_METHODS
 from .errors import (
+    ClosureError,
     FileError,
     InputError,
     LinkwiseError,
@@ -35,6 +36,7 @@ from .model.joints.kinds import (
     Spherical,
     Universal,
 )
+from .model.loops import Loop
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from .robot.linearized import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
@@ -106,6 +108,7 @@ __all__ = [
     "Body",
     "Box",
     "Checkpoint",
+    "ClosureError",
     "Crossing",
     "Custom",
     "Cylindrical",
@@ -123,6 +126,7 @@ __all__ = [
     "Joint",
     "Limits",
     "LinkwiseError",
+    "Loop",
     "Mesh",
     "Mimic",
     "MissingExtraError",
