@@ -47,7 +47,7 @@ STREAMED_VECTORS = 4
 # 248 ns with 8 to 32 of them, 278 ns with 48.
 REGISTERS = 24
 
-# Threads of a block of the CUDA kernel. An H200, forward dynamics of the arm, a state in float64 and float32: 64 of them
+# Threads of a block of the CUDA kernel. An H200, forward dynamics of the arm, float64 and float32: 64 of them
 # 0.141 and 0.114 ns, 128 of them 0.142 and 0.118 ns, 256 of them 0.149 and 0.162 ns.
 CUDA_THREADS = 128
 

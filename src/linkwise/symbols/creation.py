@@ -114,10 +114,10 @@ def _with_symbols(x: Any) -> Any:
         getattr(out, "__dict__", {}).update(getattr(x, "__dict__", {}))  # with what else it knows
         return out
     if is_dataclass(x) and not isinstance(x, type):
-        out = copy.copy(x)  # with what else it knows
+        part = copy.copy(x)  # with what else it knows
         for field in fields(x):
-            object.__setattr__(out, field.name, _with_symbols(getattr(x, field.name)))
-        return out
+            object.__setattr__(part, field.name, _with_symbols(getattr(x, field.name)))
+        return part
     return x
 
 
