@@ -52,6 +52,11 @@ class ClosedRobot(Robot):
             seen.add(loop.name)
 
     @property
+    def rigid_rows(self) -> np.ndarray:
+        """(m,) of every motion that loops stop, whether they stop it for good."""
+        return np.concatenate([np.full(x.size, True) for x in self.loops])
+
+    @property
     def opened(self) -> Robot:
         """The tree that is left when the loops are cut."""
         given = {f.name: getattr(self, f.name) for f in fields(Robot) if f.name != "numbers"}
@@ -104,6 +109,15 @@ class ClosedRobot(Robot):
         found = projection.closed_configuration(self, flat, self.loops, kept, lambda q, dv: step(q, dv, target="numpy"))
         return found.reshape(q.shape).astype(q.dtype)
 
+    @compiled(q="nq")
+    def closing_step(self, q: Any) -> Array:
+        """−𝓜⁻¹G*(G𝓜⁻¹G*)⁺g, (..., nv): one step of :meth:`integrate` towards a closed configuration, for small g."""
+
+        def run(m: Model, q: Array) -> Array:
+            return -cut.velocity_change(m, q, constraints.error(m, q, self.loops), self.loops)
+
+        return self._call(run, 1, q)
+
     @compiled(q="nq", v="nv")
     def closed_velocity(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """The closed velocity (..., nv) nearest to v (..., nv) in kinetic energy: v − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G v."""
@@ -135,15 +149,17 @@ class ClosedRobot(Robot):
         *,
         external: ArrayLike | None = None,
         method: str = "articulated_body",
+        closing_rate: float = 0.0,
     ) -> SameKind:
         """The joint accelerations (..., nv) [rad/s², m/s²] of the closed robot (OA (5.6)–(5.11)).
 
-        ``method``, any of :data:`linkwise.FORWARD_METHODS`, is that of the free accelerations.
+        ``method``, any of :data:`linkwise.FORWARD_METHODS`, is that of the free accelerations. Loops that are open are
+        left so, but with a ``closing_rate`` ω [1/s], by which their errors die away: ë + 2ωė + ω²e = 0 (Baumgarte).
         """
         choose(FORWARD_METHODS, method, "forward-dynamics method")
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
-            return cut.forward_dynamics(m, q, v, tau, f, self.loops, method)[0]
+            return cut.forward_dynamics(m, q, v, tau, f, self.loops, method, rate=closing_rate)[0]
 
         return self._with_forces(run, 1, external, q, v=v, tau=tau)
 

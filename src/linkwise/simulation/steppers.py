@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..codegen.facts import catalogue
 from ..codegen.program.frames import normal_forms
 from ..codegen.program.repeat import Repeated
 from ..codegen.program.trace import Program, trace
@@ -19,6 +20,7 @@ from ..codegen.runtime.requests import request
 from ..codegen.thresholds import MOST_BODIES, MOST_NODES
 from ..errors import SimulationError
 from ..robot.robot import Robot
+from .closing import LEFT, Closing
 from .external_forces import INPUT, ExternalForces
 from .joint_forces import PassiveForces
 from .methods import METHODS
@@ -43,6 +45,7 @@ class Task:
     threads: int | None = None
     external: ExternalForces | None = None
     coordinates: str = "joint"
+    closing: Closing = LEFT
 
     @property
     def exchanges(self) -> bool:
@@ -81,7 +84,8 @@ class Task:
     ) -> System:
         """The robot and what acts on it, for a step."""
         remembers = self.method in METHODS and METHODS[self.method].remembered is not None
-        return System(robot, dynamics, force, self.passive, target, external, self.coordinates, remembers)
+        acting = (force, self.passive, target, external)
+        return System(robot, dynamics, *acting, self.coordinates, remembers, self.closing)
 
     @cached_property
     def _quiet(self) -> System:
@@ -170,6 +174,7 @@ class CompiledStepper:
             "method": task.method,
             "coordinates": task.coordinates,
             "passive": repr(sorted(task.passive.to_plain().items())),
+            "closing": repr(task.closing),
         }
         if task.external is not None:
             plain["frames"] = task.external.frames
@@ -199,7 +204,7 @@ class CompiledStepper:
             if task.controller is not None and task.hold:
                 held = force(t, q, system.velocity(q, w))
                 system = replace(system, force=lambda t, q, v: held)
-            return METHODS[task.method].step(system, t, q, w, h)
+            return task.closing.after_step(robot, *METHODS[task.method].step(system, t, q, w, h))
 
         known = {n: sizes[n] for n in self.names if n in sizes}
         return trace(task.robot, one_step, "step", known, self.names, tuple(task.parameters))
@@ -267,6 +272,8 @@ class CompiledStepper:
 
 def shortest(robot: Robot) -> Robot:
     """The robot in frames that make its forward dynamics short, for programs in joint space alone."""
+    if catalogue(type(robot))["forward_dynamics"].shows_frames(("q", "v", "tau")):  # loops join frames
+        return robot
     models: list[Robot] = [robot, *(form for _, form in normal_forms(robot))]
     call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
     return min(models, key=lambda model: trace(model, call).operations.total)
@@ -327,7 +334,8 @@ class ArrayStepper:
         if task.controller is not None and task.hold:
             held = self._asked(t, q, system.velocity(q, w))
             system = replace(system, force=lambda t, q, v: held)
-        return METHODS[task.method].step(system, t, q, w, w.dtype.type(h))
+        after = METHODS[task.method].step(system, t, q, w, w.dtype.type(h))
+        return task.closing.after_step(robot, *after, self.target)
 
     def _force(self, row: np.ndarray | None) -> Any:
         if self.task.controller is not None:

@@ -16,6 +16,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array, SameKind
 from ..robot.robot import Robot
+from .closing import LEFT, Closing
 from .joint_forces import PassiveForces
 
 EXCHANGED = ("work", "dissipated", "stops", "external")  # [J]: by joint forces, resistance, stops, external forces
@@ -41,6 +42,7 @@ class System:
     external: Callable[[Any, Array, Array], Array] | None = None  # what external forces do to the joints, (..., nv)
     coordinates: str = "joint"
     remembers: bool = False  # whether w ends with the velocities of the last step, those of the joints first
+    closing: Closing = LEFT
 
     # --- the parts of w ------------------------------------------------------------------------------
 
@@ -111,7 +113,8 @@ class System:
     def accelerated(self, q: Array, rates: Array, total: Array) -> tuple[SameKind, SameKind]:
         """(v, the rate of the rates), each (..., nv), under joint forces."""
         if self.coordinates == "joint":
-            return rates, self.dynamics.forward_dynamics(q, rates, total, target=self.target)
+            options = self.closing.options
+            return rates, self.dynamics.forward_dynamics(q, rates, total, target=self.target, **options)
         return self.dynamics.diagonal_dynamics(q, rates, total, normalized=self._normalized, target=self.target)
 
     def moved(self, q: Array, d: Array) -> SameKind:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..robot.robot import Robot
+from .closing import LEFT, Closing
 from .energy import EnergyAccount
 from .events import Crossing
 from .external_forces import ExternalForces
@@ -33,6 +34,7 @@ class Settings:
     tolerances: tuple[float, float] | None = None  # relative, absolute, of adaptive methods
     coordinates: str = "joint"
     functions: Mapping[str, str] = field(default_factory=dict)  # of the user's: "compiled" or "called back"
+    closing: Closing = LEFT  # what keeps the robot's loops closed
 
 
 class Sample(NamedTuple):
@@ -188,7 +190,14 @@ class Trajectory:
         """The energy account: what the robot holds, what was put in and taken out, and what is left over."""
         none = np.zeros(self.q.shape[:-1])
         exchanged = [none] * len(EXCHANGED) if self.exchanged is None else np.moveaxis(self.exchanged, -1, 0)
-        return EnergyAccount(*self._energies, *exchanged)
+        return replace(EnergyAccount(*self._energies, *exchanged), loops=self._loop_errors)
+
+    @cached_property
+    def _loop_errors(self) -> np.ndarray | None:
+        """How far loops are open at the samples, the largest of each, (..., samples); None without loops."""
+        if self.robot is None or not self.robot.loops:
+            return None
+        return np.asarray(np.abs(self._evaluate("loop_error", self.q)).max(axis=-1))
 
     @cached_property
     def momentum(self) -> np.ndarray:
