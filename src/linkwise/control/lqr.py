@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, inputs
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..extras import require
 from ..robot.robot import Robot
@@ -35,16 +35,16 @@ class LQR(Law):
     K (m, 2nv) is the gain, P (2nv, 2nv) the cost to go δx*Pδx, A and B the model, ``step`` [s] or None (continuous).
     """
 
-    q: Array
-    v: Array
-    tau: Array
-    K: Array
-    P: Array
-    A: Array
-    B: Array
-    S: Array
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    K: np.ndarray
+    P: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    S: np.ndarray
     step: float | None = None
-    directions: Array | None = None  # (2nv, 2f) of the f ways in which a robot with loops can move; None: all
+    directions: np.ndarray | None = None  # (2nv, 2f) of the f ways in which a robot with loops can move; None: all
 
     @staticmethod
     def about(
@@ -83,29 +83,29 @@ class LQR(Law):
         P, K = _solved(robot, Z.T @ A @ Z, Z.T @ B, Z.T @ Q @ Z, R, step)
         return LQR(robot, q, v, tau, K @ Z.T, Z @ P @ Z.T, A, B, S, step, Z)
 
-    def error(self, q: Any, v: Any) -> Array:
+    def error(self, q: Any, v: Any) -> SameKind:
         """δx, (..., 2nv)."""
         q, v = state(self.robot, q, v)
         e = self.robot.difference(self.q, q)
         return arrays.namespace(e).concatenate([e, v - self.v + 0.0 * e], axis=-1)
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         return self.tau - times(self.S @ self.K, self.error(q, v))
 
-    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """δx*Pδx, (...): falls near the state, as far as the linear model holds."""
         x = self.error(q, v)
         return (times(self.P, x) * x).sum(axis=-1)
 
     @property
-    def poles(self) -> Array:
+    def poles(self) -> SameKind:
         """Eigenvalues of A − BK, in the directions that loops leave."""
         closed = self.A - self.B @ self.K
         Z = self.directions
         return np.linalg.eigvals(closed if Z is None else Z.T @ closed @ Z)
 
 
-def closed_directions(robot: Any, q: Array, v: Array) -> Array | None:
+def closed_directions(robot: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray | None:
     """An orthonormal basis (2nv, 2f) of the changes [δq; δv] that keep a robot's loops closed; None without loops."""
     if not robot.loops:
         return None
@@ -119,13 +119,13 @@ def closed_directions(robot: Any, q: Array, v: Array) -> Array | None:
     return np.asarray(basis[:, : 2 * robot.mobility(q)])
 
 
-def _refuse_infinite(**named: Array) -> None:
+def _refuse_infinite(**named: np.ndarray) -> None:
     for name, x in named.items():
         if not np.isfinite(x).all():
             raise InputError(f"{name} has entries that are not finite: there is no model about it")
 
 
-def _holding(robot: Any, q: Array, v: Array, S: Array) -> Array:
+def _holding(robot: Any, q: np.ndarray, v: np.ndarray, S: np.ndarray) -> SameKind:
     """The forces for which v̇ = 0; an error where they are asked of a joint that nothing drives."""
     if robot.loops:  # what they carry, nothing needs to hold
         driven = [j.name for j, where in zip(robot.joints, robot.v_slices) if S[where].any()]
@@ -142,7 +142,9 @@ def _holding(robot: Any, q: Array, v: Array, S: Array) -> Array:
     return tau
 
 
-def _solved(robot: Robot, A: Array, B: Array, Q: Array, R: Array, step: float | None) -> tuple[Array, Array]:
+def _solved(
+    robot: Robot, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, step: float | None
+) -> tuple[np.ndarray, np.ndarray]:
     """P of the algebraic Riccati equation, and the gain."""
     linalg = _riccati_solvers()
     try:
@@ -164,7 +166,9 @@ def _solved(robot: Robot, A: Array, B: Array, Q: Array, R: Array, step: float | 
     return P, K
 
 
-def riccati_sweep(A: Array, B: Array, Q: Array, R: Array, terminal: Array) -> tuple[Array, Array]:
+def riccati_sweep(
+    A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, terminal: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """K (..., N, m, n) and P (..., N+1, n, n) that minimise Σ x*Qx + u*Ru + x_N*Q_f x_N under x' = Ax + Bu.
 
     P ← Q + A*P(A − BK),  K = (R + B*PB)⁻¹B*PA, from the end to the start; A (..., N, n, n), B (..., N, n, m).
@@ -175,7 +179,7 @@ def riccati_sweep(A: Array, B: Array, Q: Array, R: Array, terminal: Array) -> tu
         a, b = A[..., i, :, :], B[..., i, :, :]
         PB = P[-1] @ b
         K.append(np.linalg.solve(R + arrays.transpose(b) @ PB, arrays.transpose(PB) @ a))
-        P.append(arrays.symmetric(Q + arrays.transpose(a) @ P[-1] @ (a - b @ K[-1])))
+        P.append(arrays.as_numpy(arrays.symmetric(Q + arrays.transpose(a) @ P[-1] @ (a - b @ K[-1]))))
     return np.stack(K[::-1], axis=-3), np.stack(P[::-1], axis=-3)
 
 
@@ -187,12 +191,12 @@ class TVLQR(Law):
     goes on as ``then``, a law, or with the last gain about the last state. It looks up the time, so it runs as NumPy.
     """
 
-    q: Array
-    v: Array
-    u: Array
-    K: Array
-    P: Array | None
-    S: Array
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    K: np.ndarray
+    P: np.ndarray | None
+    S: np.ndarray
     step: float
     then: Any = None
 
@@ -228,7 +232,7 @@ class TVLQR(Law):
         K, P = riccati_sweep(A, B, Q, R, weight_matrix(terminal, 2 * robot.nv, "terminal", definite=False))
         return TVLQR(robot, q, v, u, K, P, steps.selection, step, then)
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         k = int(np.floor(t / self.step + 1e-9))
         if k >= len(self.u) and self.then is not None:
             return self.then(t, q, v)
@@ -236,7 +240,7 @@ class TVLQR(Law):
         k = min(max(k, 0), len(self.u) - 1)
         return times(self.S, self.u[k] - times(self.K[k], x))
 
-    def _error(self, t: float, k: int, q: Array, v: Array) -> Array:
+    def _error(self, t: float, k: int, q: Array, v: Array) -> SameKind:
         if k >= len(self.u):
             q_nominal, v_nominal = self.q[-1], self.v[-1]
         else:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import inputs
-from ..arrays import Array
+from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics, operational
 from ..dynamics.closed import constraints, cut, linearized, projection
 from ..dynamics.closed.actuation import least_effort
@@ -68,32 +68,32 @@ class ClosedRobot(Robot):
     # --- closing --------------------------------------------------------------------------------------
 
     @compiled(q="nq")
-    def loop_error(self, q: Any) -> Array:
+    def loop_error(self, q: ArrayLike) -> SameKind:
         """How far the loops are from closing, (..., m) [rad, m]: the motions they stop, loop by loop."""
         return self._call(lambda m, q: constraints.error(m, q, self.loops), 1, q)
 
     @compiled(q="nq", v="nv")
-    def loop_velocity(self, q: Any, v: Any) -> Array:
+    def loop_velocity(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """G v, (..., m) [rad/s, m/s]: how fast the loops come apart."""
         return self._call(lambda m, q, v: constraints.velocity(m, q, v, self.loops), 1, q, v=v)
 
     @compiled(q="nq")
-    def loop_jacobian(self, q: Any) -> Array:
+    def loop_jacobian(self, q: ArrayLike) -> SameKind:
         """G, (..., m, nv): the loops come apart at the rates G v."""
         return self._call(lambda m, q: constraints.jacobian(m, q, self.loops), 2, q)
 
     @compiled(q="nq")
-    def loop_projector(self, q: Any) -> Array:
+    def loop_projector(self, q: ArrayLike) -> SameKind:
         """N = I − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G, (..., nv, nv): N v is the closed velocity nearest to v in kinetic energy."""
         return self._call(lambda m, q: cut.projector(m, q, self.loops), 2, q)
 
-    def mobility(self, q: Any) -> Any:
+    def mobility(self, q: ArrayLike) -> Any:
         """How many ways the closed robot can move at q: nv less the rank of G; an int, or (...) for a batch."""
         q = inputs.configuration(self, q)
         found = self.nv - projection.rank(self, np.asarray(q, dtype=float), self.loops)
         return int(found) if np.ndim(found) == 0 else found
 
-    def closed_configuration(self, guess: Any, *, keep: Iterable[str] = ()) -> np.ndarray:
+    def closed_configuration(self, guess: ArrayLike, *, keep: Iterable[str] = ()) -> np.ndarray:
         """The closed configuration (..., nq) nearest to a guess (..., nq); joints named in ``keep`` stay as they are.
 
         By steps −𝓜⁻¹G*(G𝓜⁻¹G*)⁺g; an error names the loop that does not close.
@@ -112,7 +112,7 @@ class ClosedRobot(Robot):
         return found.reshape(q.shape).astype(q.dtype)
 
     @compiled(q="nq")
-    def closing_step(self, q: Any) -> Array:
+    def closing_step(self, q: ArrayLike) -> SameKind:
         """−𝓜⁻¹G*(G𝓜⁻¹G*)⁺g, (..., nv): one step of :meth:`integrate` towards a closed configuration, for small g."""
 
         def run(m: Model, q: Array) -> Array:
@@ -121,7 +121,7 @@ class ClosedRobot(Robot):
         return self._call(run, 1, q)
 
     @compiled(q="nq", v="nv")
-    def closed_velocity(self, q: Any, v: Any) -> Array:
+    def closed_velocity(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """The closed velocity (..., nv) nearest to v (..., nv) in kinetic energy: v − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G v."""
 
         def run(m: Model, q: Array, v: Array) -> Array:
@@ -130,7 +130,7 @@ class ClosedRobot(Robot):
         return self._call(run, 1, q, v=v)
 
     @compiled(q="nq", v="nv")
-    def velocity_after_closing(self, q: Any, v: Any, *, restitution: float = 0.0) -> Array:
+    def velocity_after_closing(self, q: ArrayLike, v: ArrayLike, *, restitution: float = 0.0) -> SameKind:
         """v⁺, (..., nv), when all loops close at once at the velocity v: G v⁺ = −e G v, e the ``restitution``."""
 
         def run(m: Model, q: Array, v: Array) -> Array:
@@ -145,14 +145,14 @@ class ClosedRobot(Robot):
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
     def forward_dynamics(
         self,
-        q: Any,
-        v: Any,
-        tau: Any,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
         *,
-        external: Any = None,
+        external: ArrayLike | None = None,
         method: str = "articulated_body",
         closing_rate: float = 0.0,
-    ) -> Array:
+    ) -> SameKind:
         """The joint accelerations (..., nv) [rad/s², m/s²] of the closed robot (OA (5.6)–(5.11)).
 
         ``method``, any of :data:`linkwise.FORWARD_METHODS`, is that of the free accelerations. Loops that are open are
@@ -168,15 +168,15 @@ class ClosedRobot(Robot):
     @compiled(q="nq", v="nv", a="nv", external=("bodies", 6))
     def inverse_dynamics(
         self,
-        q: Any,
-        v: Any,
-        a: Any,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
         *,
-        external: Any = None,
+        external: ArrayLike | None = None,
         method: str = "newton_euler",
         actuated: Iterable[str] | None = None,
         effort_weights: Any = None,
-    ) -> Array:
+    ) -> SameKind:
         """The joint forces T, (..., nv) [N m, N], for accelerations a (..., nv) that keep the loops closed.
 
         Without ``actuated`` those of the tree: every joint is driven, and the loops carry nothing. ``actuated`` names
@@ -208,7 +208,7 @@ class ClosedRobot(Robot):
         return columns
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
-    def loop_forces(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
+    def loop_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
         """What every loop does to its frame b, (..., loops, 6) [N m, N], in frame a's axes at frame a's origin.
 
         Its frame a feels the opposite. Where loops are redundant, of all such forces those of least norm.
@@ -220,24 +220,38 @@ class ClosedRobot(Robot):
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
     @compiled(q="nq")
-    def mass_matrix_inverse(self, q: Any) -> Array:
-        """𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces."""
+    def mass_matrix_inverse(self, q: ArrayLike, *, method: str | None = None) -> SameKind:
+        """𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces.
+
+        There is one ``method``; the names of those for trees are refused.
+        """
+        if method is not None:
+            raise NotAdmittedError(f"the inverse mass matrix of a robot with loops has one method, not {method!r}")
         return self._call(lambda m, q: cut.mass_inverse(m, q, self.loops), 2, q)
 
     @compiled(q="nq", tau="nv")
-    def mass_solve(self, q: Any, tau: Any) -> Array:
+    def mass_solve(self, q: ArrayLike, tau: ArrayLike) -> SameKind:
         """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed."""
         return self._call(lambda m, q, tau: cut.mass_solve(m, q, tau, self.loops), 1, q, tau=tau)
 
     # --- linearised models ---------------------------------------------------------------------------
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
-    def linearize_forward(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> linear.ForwardLinearization:
+    def linearize_forward(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str | None = None,
+    ) -> linear.ForwardLinearization:
         """δa = Minv δτ + dv δv + dq δq of the closed robot: ``.Minv``, ``.dv``, ``.dq``, each (..., nv, nv).
 
         From the tree's own linearised dynamics. Derivatives are those of a as a function of all q and v; a change that
         keeps the loops closed is one that :meth:`linearize_projection` leaves as it is.
         """
+        _refuse_method(self, "linearize_forward", method)
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
         found = linearized.linearize_forward(self, q, v, tau, f, self.loops)
         out = linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
@@ -245,7 +259,7 @@ class ClosedRobot(Robot):
         return out
 
     @compiled(q="nq", v="nv")
-    def linearize_projection(self, q: Any, v: Any) -> Array:
+    def linearize_projection(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """(..., 2nv, 2nv): what is left of a change [δq; δv] of a closed state once q and v are closed again."""
         return self._call(lambda m, q, v: linearized.projection(m, q, v, self.loops), 2, q, v=v)
 
@@ -255,9 +269,19 @@ class ClosedRobot(Robot):
 
     @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6))
     def forward_dynamics_jvp(
-        self, q: Any, v: Any, tau: Any, dq: Any, dv: Any, dtau: Any, *, external: Any = None
-    ) -> Array:
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        dq: ArrayLike,
+        dv: ArrayLike,
+        dtau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str | None = None,
+    ) -> SameKind:
         """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
+        _refuse_method(self, "forward_dynamics_jvp", method)
         batch, (Minv, by_v, by_q), (dq, dv, dtau) = self._linearized(
             external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau
         )
@@ -266,7 +290,7 @@ class ClosedRobot(Robot):
 
     @compiled(q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6))
     def forward_dynamics_vjp(
-        self, q: Any, v: Any, tau: Any, weights: Any, *, external: Any = None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
         batch, (Minv, by_v, by_q), (w,) = self._linearized(external, q=q, v=v, tau=tau, weights=weights)
@@ -274,7 +298,9 @@ class ClosedRobot(Robot):
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
-    def forward_dynamics_sensitivity(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
+    def forward_dynamics_sensitivity(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
+    ) -> SameKind:
         """∂a/∂π of the closed robot, (..., nv, 10 bodies), with π = inertial_parameters."""
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
@@ -285,7 +311,7 @@ class ClosedRobot(Robot):
     # --- operational space ---------------------------------------------------------------------------
 
     @compiled(q="nq")
-    def closed_jacobian(self, q: Any, frame: Any, *, axes: str = "world") -> Array:
+    def closed_jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """J N, (..., 6, nv): how a frame moves with what loops leave of any velocity; N is :meth:`loop_projector`."""
 
         def run(m: Model, q: Array) -> Array:
@@ -294,12 +320,12 @@ class ClosedRobot(Robot):
         return self._call(run, 2, q)
 
     @compiled(q="nq")
-    def operational_compliance(self, q: Any, frame: Any) -> Array:
+    def operational_compliance(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ⁻¹, (..., 6e, 6e), world axes: how the closed robot yields at one frame or several."""
         return self._call(lambda m, q: cut.compliance(m, q, as_frames(frame), self.loops), 2, q)
 
     @compiled(q="nq")
-    def operational_inertia(self, q: Any, frame: Any) -> Array:
+    def operational_inertia(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ of the closed robot, (..., 6e, 6e), world axes; an error where it does not exist."""
 
         def run(m: Model, q: Array) -> Array:
@@ -407,6 +433,13 @@ OF_THE_TREE = frozenset(
         *("inverse_dynamics_regressor", "operators"),
     }
 )
+
+
+def _refuse_method(robot: ClosedRobot, name: str, method: str | None) -> None:
+    if method is not None:
+        raise NotAdmittedError(
+            f"{name} of robot {robot.name!r}, which has loops, has one way to do it; leave method={method!r} out"
+        )
 
 
 def _refusing(name: str, why: str) -> Callable[..., NoReturn]:

@@ -36,7 +36,9 @@ class Closing:
         """What forward dynamics is called with."""
         return {"closing_rate": self.rate} if self.how == "baumgarte" else {}
 
-    def after_step(self, robot: Any, q: Array, w: Array, target: str | None = None) -> tuple[Array, Array]:
+    def after_step(
+        self, robot: Any, q: np.ndarray, w: np.ndarray, target: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The state after a step, brought back to where the loops are closed."""
         if self.how != "projection":
             return q, w

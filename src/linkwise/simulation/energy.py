@@ -28,14 +28,16 @@ class EnergyAccount:
     @property
     def total(self) -> np.ndarray:
         """Kinetic and potential energy."""
-        return self.kinetic + self.potential
+        total: np.ndarray = self.kinetic + self.potential
+        return total
 
     @property
     def drift(self) -> np.ndarray:
         """total − total at the start − work − external + dissipated + stops: zero for an exact solution."""
         come, gone = self.work + self.external, self.dissipated + self.stops
         left = self.total - come + gone
-        return left - left[..., :1]
+        drift: np.ndarray = left - left[..., :1]
+        return drift
 
     def __str__(self) -> str:
         def span(x: np.ndarray) -> str:

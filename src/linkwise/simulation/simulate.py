@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
 from ..errors import InputError
 from ..robot.robot import Robot
 from . import adaptive, arguments
@@ -147,7 +146,7 @@ def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
     """Two parts as one; their common sample is the second's."""
     assert after.robot is not None
 
-    def along(x: Array, y: Array) -> Array:
+    def along(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         axis = len(before.batch)  # that of time
         return np.concatenate([x[(slice(None),) * axis + (slice(-1),)], y], axis=axis)
 
@@ -203,13 +202,13 @@ class Asked:
 
 def _moved(
     robot: Robot,
-    q: Array,
-    v: Array,
+    q: np.ndarray,
+    v: np.ndarray,
     batch: tuple[int, ...],
     settings: Settings,
     steps: int,
     asked: Asked,
-    exchanged: Array | None = None,
+    exchanged: np.ndarray | None = None,
 ) -> Trajectory:
     """A motion from flat states, whatever made them."""
     target = arguments.chosen_target(asked.target)

@@ -175,7 +175,8 @@ def _short(e: Exception) -> str:
 
 def _write_npz(found: Contents, path: Path) -> None:
     with open(path, "wb") as f:
-        np.savez(f, about=np.array(json.dumps(found.about)), **found.arrays)  # type: ignore[arg-type]
+        held: dict[str, Any] = {"about": np.array(json.dumps(found.about)), **found.arrays}
+        np.savez(f, **held)
 
 
 def _read_npz(path: Path, most: float) -> Contents:
@@ -317,7 +318,8 @@ def _read_parquet(path: Path, most: float) -> Contents:
     table = file.read()
 
     def column(name: str) -> np.ndarray:
-        return table[name].to_numpy()
+        numbers: np.ndarray = table[name].to_numpy()
+        return numbers
 
     arrays = {"time": column("time")[: about["samples"]].copy()}
     dtype = (

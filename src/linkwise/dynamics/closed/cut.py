@@ -114,4 +114,5 @@ def mass_solve(model: Model, q: Array, tau: Array, loops: Sequence[Loop]) -> Arr
 
 def compliance(model: Model, q: Array, frames: Sequence[Any], loops: Sequence[Loop]) -> Array:
     """Λ⁻¹ = J P J*, (..., 6e, 6e): how the tips of the closed robot yield, from one inward sweep."""
-    return factored(model, q, loops, frames=frames).compliance
+    found: Array = factored(model, q, loops, frames=frames).compliance
+    return found
