@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from ..arguments import file_path, shown
+from ..arguments import file_path, flag, shown
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..model import builders, edit, robots
 from ..model.inertia import Inertia
@@ -18,10 +18,11 @@ from ..whole_files import write_text
 from .robot import Robot
 
 
-def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
+def load(source: str | os.PathLike[str], *, floating: bool = False, loops: bool = True) -> Robot:
     """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF or MJCF file.
 
-    ``floating`` puts the base link on a free joint. What is odd about a file is in ``robot.notes``.
+    ``floating`` puts the base link on a free joint. Bodies that an MJCF file connects or welds are loops of the robot
+    (:meth:`Robot.close`), unless ``loops`` is False. What is odd about a file is in ``robot.notes``.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"load takes a robot's name or a path, got {shown(source)}")
@@ -37,7 +38,8 @@ def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
     if xml.root_tag(name) == "mujoco":
         from ..model.files.mjcf import read_mjcf
 
-        return read_mjcf(name, floating=floating, cls=Robot)
+        close = (lambda robot, loop: robot.close(loop)) if flag(loops, "loops") else None
+        return read_mjcf(name, floating=floating, cls=Robot, close=close)
     from ..model.files.urdf import read_urdf
 
     return read_urdf(name, floating=floating, cls=Robot)
