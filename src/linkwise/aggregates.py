@@ -72,6 +72,11 @@ class Inside:
                 gathered[p] = gathered[p] + passed
         return total
 
+    @property
+    def matrix(self) -> Array:
+        """(..., 6, 6m)."""
+        return arrays.transpose(self.outward(arrays.eye(6, like=self.phi[0].R)))
+
     def outward(self, motion: Array) -> Array:
         return stacked(self.tree.outward(lambda above, phi: phi.T @ above, motion, self.phi))
 
@@ -116,6 +121,12 @@ class Port:
     def __matmul__(self, f: Array) -> AtPorts:
         return AtPorts(self.count, {self.member: self.phi @ f})
 
+    @property
+    def matrix(self) -> Array:
+        """(..., 6m of the aggregate, d)."""
+        own = self.phi.matrix
+        return stacked([own if i == self.member else 0.0 * own for i in range(self.count)])
+
     def outward(self, motion: Array) -> Array:
         return self.phi.T @ motion[..., rows(self.member), :]
 
@@ -147,6 +158,9 @@ class AtPorts:
 
     def __sub__(self, other: Array) -> Array:
         return self + (-other)
+
+    def __rsub__(self, other: Array) -> Array:
+        return other - whole(self)
 
     def __rmatmul__(self, H: Array) -> Array:
         """H x of the rows that are not zero."""
@@ -217,6 +231,11 @@ class Reduced:
     def matrix(self) -> Array:
         """(..., 6m, 6m)."""
         return self.P.matrix - arrays.symmetric(self.G @ self.U.mT)
+
+
+def dense(P: Any) -> Array:
+    """An inertia of a node as a matrix."""
+    return P.matrix if isinstance(P, (Members, Reduced)) else P
 
 
 def block_diagonal(blocks: Sequence[Array]) -> Array:

@@ -74,6 +74,9 @@ CALLS: dict[str, Call] = {
     "configuration_rate": _call("v", lambda r, x: r.configuration_rate(x.q, x.v)),  # of hinges it is v, whatever q
     "momentum_force": _call("q v", lambda r, x: r.momentum_force(x.q, x.v)),
     "difference": _call("q", lambda r, x: r.difference(x.q, x.q)),
+    "joint_positions": _call("q", lambda r, x: r.joint_positions(x.q)),
+    "joint_velocities": _call("q v", lambda r, x: r.joint_velocities(x.q, x.v)),
+    "coupling_jacobian": _call("q", lambda r, x: r.coupling_jacobian(x.q)),
     "pose": _call("q", lambda r, x: r.pose(x.q, _tip(r))),
     "poses": _call("q", lambda r, x: r.poses(x.q)),
     "velocities": _call("q v", lambda r, x: r.velocities(x.q, x.v)),

@@ -61,7 +61,7 @@ def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS) -
     carried = links.carried if X is links.M else none
 
     def step(gathered: Any, phi: Transform, H: Array, M: Any, Gamma: Any, s: Any, name: str, carried: Any) -> Any:
-        P = gathered + _matrix(M)
+        P = gathered + matrix_of(M)
         kept = riccati_step(P, H, Gamma, s, name, carried, what)
         return congruence(phi, kept[-1]), kept
 
@@ -69,7 +69,7 @@ def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS) -
     return Articulated(*unzip(kept, 5))
 
 
-def _matrix(M: Any) -> Any:
+def matrix_of(M: Any) -> Any:
     """An inertia as a matrix, or as one for every member of an aggregate."""
     return M.matrix if isinstance(M, RigidInertia) else M.matrices if isinstance(M, Members) else M
 

@@ -65,25 +65,22 @@ class Lift:
         return {where: r(at)[0] for where, r in c.relation.derivatives[order - 1].items()}
 
     @cached_property
-    def curvatures(self) -> dict[int, list[tuple[int, int, Any]]]:
-        """(i, j, ∂²g/∂q_i∂q_j), i ≤ j by body, of every dependent joint; none where g is linear."""
-        return {k: [(*w, x) for w, x in d.items()] for k, d in self._nonlinear(2).items()}  # type: ignore[misc]
+    def _bends(self) -> dict[int, dict[tuple[int, ...], Any]]:
+        """∂²g by sorted bodies, of every dependent joint."""
+        return self._nonlinear(2)
 
     @cached_property
-    def third_derivatives(self) -> dict[int, dict[tuple[int, ...], Any]]:
+    def _twists(self) -> dict[int, dict[tuple[int, ...], Any]]:
         """∂³g by sorted bodies, of every dependent joint."""
         return self._nonlinear(3)
 
     def _nonlinear(self, order: int) -> dict[int, dict[tuple[int, ...], Any]]:
         out = {}
         for k, c in self.model.dependents.items():
-            if c.ratios is None:
-                found = self._derivatives(k, c, order)
-                out[k] = {
-                    tuple(self._followed[k][i] for i in w): x
-                    for w, x in found.items()
-                    if not (isinstance(x, float) and x == 0.0)
-                }
+            if c.ratios is None:  # all further derivatives of a linear one are zero
+                followed = self._followed[k]
+                found = {tuple(sorted(followed[i] for i in w)): x for w, x in self._derivatives(k, c, order).items()}
+                out[k] = {w: x for w, x in found.items() if not (isinstance(x, float) and x == 0.0)}
         return out
 
     # --- X and X* ------------------------------------------------------------------------------------
@@ -103,12 +100,27 @@ class Lift:
                 total[j] = total[j] + wide(g) * total[k]
         return [x for k, x in enumerate(total) if k not in self.slopes and self.model.joints[k].kind.nv]
 
-    def drift(self, beta: Sequence[Array], other: Sequence[Array]) -> list[Array | None]:
-        """g''[β, β'] of every joint, from two sets of rates of all (..., r, 1); None where it is zero."""
-        out: list[Array | None] = [None] * len(beta)
-        for k, terms in self.curvatures.items():
-            if terms:
-                out[k] = _sum(wide(x) * _product(beta, other, i, j) for i, j, x in terms)
+    def slope_rates(self, beta: Sequence[Array]) -> Slopes:
+        """Ẋ = dX/dt while the joints move by β (..., r, 1 of every body): Ẋ_kl = Σ ∂²g_k/∂q_l∂q_i β_i."""
+        return {k: _along(terms, lambda i: beta[i]) for k, terms in self._bends.items()}
+
+    def slope_accelerations(self, beta: Sequence[Array], beta_dot: Sequence[Array]) -> Slopes:
+        """Ẍ with Ẍ δq = ∂θ̈/∂q δq = g″[δq, β̇] + g‴[δq, β, β]."""
+        out = {k: _along(terms, lambda i: beta_dot[i]) for k, terms in self._bends.items()}
+        for k, terms in self._twists.items():
+            for l, x in _along(terms, lambda i, j: beta[i] * beta[j] if i == j else 2.0 * (beta[i] * beta[j])).items():
+                out[k][l] = out[k][l] + x if l in out[k] else x
+        return out
+
+    def stiffness_times(self, T: Sequence[Array], dq: Sequence[Array]) -> list[Any]:
+        """𝒦δq, the geometric stiffness of couplings that carry joint forces T: Σ T_k ∂²g_k δq, or 0, of every body."""
+        out: list[Any] = [0] * len(T)
+        for k, terms in self._bends.items():
+            for (i, j), x in terms.items():
+                load = wide(x) * T[k]
+                out[i] = out[i] + load * dq[j]
+                if i != j:
+                    out[j] = out[j] + load * dq[i]
         return out
 
     def both_sides(self, tree_matrix: Array, sizes: Sequence[int]) -> Array:
@@ -122,11 +134,39 @@ def _contracted_rows(lift: Lift, A: Array, sizes: Sequence[int]) -> Array:
     return arrays.concatenate(lift.contract([A[..., e - r : e, :] for e, r in zip(ends, sizes)]), axis=-2)
 
 
-def _product(x: Sequence[Array], y: Sequence[Array], i: int, j: int) -> Array:
-    """The part of g''[x, y] that ∂²g/∂q_i∂q_j multiplies, i ≤ j."""
-    if i == j:
-        return x[i] * y[i]
-    return 2.0 * (x[i] * x[j]) if x is y else x[i] * y[j] + x[j] * y[i]
+Slopes = dict[
+    int, dict[int, Any]
+]  # entries (..., 1, 1) of a matrix over all joints, by dependent body and followed one
+
+
+def _along(terms: dict[tuple[int, ...], Any], weight: Any) -> dict[int, Any]:
+    """By each body l, the sum of derivatives of which l is one direction, the others weighted."""
+    out: dict[int, Any] = {}
+    for where, x in terms.items():
+        for l in dict.fromkeys(where):
+            others = list(where)
+            others.remove(l)
+            term = wide(x) * weight(*others)
+            out[l] = out[l] + term if l in out else term
+    return out
+
+
+def times(slopes: Slopes, y: Sequence[Array]) -> list[Any]:
+    """Ẋy of one block of rows per body, or 0."""
+    out: list[Any] = [0] * len(y)
+    for k, row in slopes.items():
+        for l, x in row.items():
+            out[k] = out[k] + x * y[l]
+    return out
+
+
+def adjoint_times(slopes: Slopes, y: Sequence[Array]) -> list[Any]:
+    """Ẋ*y of one block of rows per body, or 0."""
+    out: list[Any] = [0] * len(y)
+    for k, row in slopes.items():
+        for l, x in row.items():
+            out[l] = out[l] + x * y[k]
+    return out
 
 
 def _sum(terms: Any) -> Any:
@@ -193,6 +233,11 @@ class Gathering:
         """Inertias of bodies as those of nodes."""
         return [x[held[0]] if len(held) == 1 else Members([x[k] for k in held]) for held in self.members]
 
+    def members_of(self, P: Sequence[Any]) -> list[Any]:
+        """Inertias of nodes as those of bodies."""
+        nodes = [self.node_of[k] for k in range(len(self.node_of))]
+        return [P[i].parts[place] if isinstance(P[i], Members) else P[i] for i, place in nodes]
+
     def spread(self, x: Sequence[Array]) -> list[Array]:
         """𝔸*x: what joints add to their own bodies, felt by all that is outboard of them inside the node."""
         out = []
@@ -230,14 +275,14 @@ def gathered(links: Links) -> Links:
     inside = [None if len(held) == 1 else _inside(model, links, held) for held in members]
     X = [None if i is None else _slopes(lift, held, c, links) for i, held, c in zip(inside, members, columns)]
 
-    parents, phi, H, M, Gamma, s, names, loads = [], [], [], [], [], [], [], []
+    held_by, phi, H, M, Gamma, s, names, loads = [], [], [], [], [], [], [], []
     for held, own, x in zip(members, inside, X):
         first = held[0]
-        p = model.parents[first]
+        p = model.tree.parent(first)
         outer: Any = links.phi[first] if own is None else own
         if p >= 0 and len(members[where[p][0]]) > 1:
             outer = Port(where[p][1], len(members[where[p][0]]), outer)
-        parents.append(-1 if p < 0 else where[p][0])
+        held_by.append(-1 if p < 0 else where[p][0])
         phi.append(outer)
         if own is None or x is None:
             H.append(links.H[first])
@@ -256,7 +301,7 @@ def gathered(links: Links) -> Links:
         loads.append(_carried(links, held, x))
     gathering = Gathering(members, columns, inside, X)
     sizes = [len(c) for c in columns]
-    tree = BodyTree(tuple(parents))
+    tree = BodyTree(tuple(held_by))
     return Links(tree, names, phi, H, M, Gamma, s, sizes, links.q, loads, links.theta, gathering)
 
 
@@ -272,7 +317,7 @@ def _entries(where: slice) -> range:
 
 def _inside(model: Model, links: Links, held: tuple[int, ...]) -> Inside:
     place = {k: i for i, k in enumerate(held)}
-    return Inside(BodyTree(tuple(place.get(model.parents[k], -1) for k in held)), [links.phi[k] for k in held])
+    return Inside(BodyTree(tuple(place.get(model.tree.parent(k), -1) for k in held)), [links.phi[k] for k in held])
 
 
 def _slopes(lift: Lift, held: tuple[int, ...], columns: tuple[int, ...], links: Links) -> list[Array]:

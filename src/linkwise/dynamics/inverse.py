@@ -158,8 +158,11 @@ def link_forces(model: Model, q: Array, v: Array, a: Array, external: Array | No
 
 def mass_times(links: Links, x: Array) -> Array:
     """𝓜 x for the columns of x (..., nv, m): Newton–Euler at rest, no matrix formed."""
-    columns = links.split_rows(x)
-    width = x.shape[-1]
+    return mass_times_columns(links, links.split_rows(x), x.shape[-1])
+
+
+def mass_times_columns(links: Links, columns: list[Array], width: int) -> Array:
+    """The same for accelerations of all joints, one block of rows (..., r, width) per body."""
     a = [arrays.zeros((H.shape[-1], width), like=links.q) for H in links.H]
     T, _ = inertia_forces(links, columns, a, None, arrays.zeros((6, width), like=links.q))
     return links.join_rows(T, width)

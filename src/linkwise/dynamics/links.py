@@ -19,7 +19,7 @@ from ..arrays import Array
 from ..model.model import BodyConstants, Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
 from ..sweeps import Pairs, Tree
-from .coupled_links import Gathering, Lift, gathered, positions
+from .coupled_links import Gathering, Lift, Slopes, gathered, positions, times
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +124,22 @@ class Links:
     def accelerated(self, beta: list[Array], a: Array | None) -> list[Array]:
         """θ̈ of every joint, (..., r, 1), where joint space accelerates by a (..., nv), or by nothing: Xβ̇ + ẋ."""
         own = no_motion(self) if a is None else self.split(a)
-        return own if self.lift is None else [x if y is None else x + y for x, y in zip(own, self.drift(beta))]
+        return own if self.lift is None else [x + y for x, y in zip(own, self.drift(beta))]
 
-    def drift(self, beta: list[Array], other: list[Array] | None = None) -> list[Array | None]:
-        """ẋ = Ẋβ of every joint: what couplings that are not linear make of the rates; Ẋβ' with ``other`` rates β'."""
-        if not isinstance(self.lift, Lift):
-            return [None] * len(self.sizes)
-        return self.lift.drift(beta, beta if other is None else other)
+    def drift(self, beta: list[Array], other: list[Array] | None = None) -> list[Any]:
+        """ẋ = Ẋβ of every joint, or 0: what couplings that are not linear make of the rates; Ẋβ' of ``other`` rates."""
+        return times(self.slope_rates(beta), beta if other is None else other)
+
+    def slope_rates(self, beta: list[Array]) -> Slopes:
+        """Ẋ, where couplings are not linear (:meth:`.Lift.slope_rates`)."""
+        return self.lift.slope_rates(beta) if isinstance(self.lift, Lift) else {}
+
+    @property
+    def first_bodies(self) -> list[int | None]:
+        """The body that every node is; None for aggregates."""
+        if self.gathering is None:
+            return list(range(len(self.sizes)))
+        return [held[0] if len(held) == 1 else None for held in self.gathering.members]
 
     def node(self, k: int) -> int:
         """The node of body k."""

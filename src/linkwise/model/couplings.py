@@ -40,7 +40,9 @@ class Coupling(ByValue):
 
     def prefixed(self, prefix: str) -> Coupling:
         """The same of joints whose names have this prefix."""
-        return replace(self, dependent=prefix + self.dependent, independents=tuple(prefix + n for n in self.independents))
+        return replace(
+            self, dependent=prefix + self.dependent, independents=tuple(prefix + n for n in self.independents)
+        )
 
     def __repr__(self) -> str:
         if self.ratios is None:
@@ -72,7 +74,9 @@ def make_coupling(
     if len(ratios) != len(names):
         raise InputError(f"{what}: ratio= must be one number for each of the {len(names)} joints, got {shown(ratio)}")
     ratios = tuple(number(r, f"{what}: a ratio") for r in ratios)
-    return Coupling(dependent, names, Relation.linear(ratios, number(0.0 if offset is None else offset, f"{what}: offset")))
+    return Coupling(
+        dependent, names, Relation.linear(ratios, number(0.0 if offset is None else offset, f"{what}: offset"))
+    )
 
 
 _JUMPS = frozenset({"floor", "ceil", "trunc", "rint", "fmod"})
@@ -119,9 +123,7 @@ def _resolved(c: Coupling, table: Mapping[str, Coupling]) -> Coupling:
     )
     itself = Relation.linear([1.0], 0.0)
     inner = [itself if p is None else p.relation for p in parts]
-    places = [
-        [names.index(m) for m in ((n,) if p is None else p.independents)] for n, p in zip(c.independents, parts)
-    ]
+    places = [[names.index(m) for m in ((n,) if p is None else p.independents)] for n, p in zip(c.independents, parts)]
     return replace(c, independents=names, relation=c.relation.of(inner, places, len(names)))
 
 
@@ -155,7 +157,9 @@ def check_couplings(robot: str, couplings: Any, joints: Mapping[str, Any]) -> tu
             _refuse_kind(robot, joints[name], c)
         driven = [n for n in c.independents if n in dependents]
         if driven:
-            raise ModelError(f"robot {robot!r}: joint {c.dependent!r} follows {driven[0]!r}, which follows others itself")
+            raise ModelError(
+                f"robot {robot!r}: joint {c.dependent!r} follows {driven[0]!r}, which follows others itself"
+            )
     return found
 
 

@@ -105,7 +105,9 @@ def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> 
         if problem:
             raise InputError(f"the configuration of joint {name!r} {problem}")
         locked[i] = given
-    couplings, resting = _without(model.couplings, {model.joints[i].name: float(x[0]) for i, x in locked.items() if x.size == 1})
+    couplings, resting = _without(
+        model.couplings, {model.joints[i].name: float(x[0]) for i, x in locked.items() if x.size == 1}
+    )
     locked |= {model.joint(name): np.array([x]) for name, x in resting.items()}
     bodies = []
     for i, b in enumerate(model.bodies):
@@ -116,7 +118,9 @@ def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> 
     return merge_fixed(replace(model, bodies=tuple(bodies), couplings=couplings))
 
 
-def _without(couplings: Iterable[Coupling], locked: Mapping[str, float]) -> tuple[tuple[Coupling, ...], dict[str, float]]:
+def _without(
+    couplings: Iterable[Coupling], locked: Mapping[str, float]
+) -> tuple[tuple[Coupling, ...], dict[str, float]]:
     """The couplings that are left while some joints rest, and where the joints rest that follow those alone."""
     left = [(c, at_rest(c, locked)) for c in couplings]
     resting = {c.dependent: x for c, x in left if isinstance(x, float)}
@@ -143,8 +147,15 @@ def subtree(model: M, root: str, floating: bool = False) -> M:
     joints = {b.joint.name for b in bodies}
     couplings = tuple(c for c in model.couplings if c.dependent in joints)
     name = f"{model.name}/{root}"
-    kept = {"bodies": tuple(bodies), "extra_frames": frames, "visuals": looks, "couplings": couplings}
-    return replace(model, name=name, base=Inertia(), **kept)
+    return replace(
+        model,
+        name=name,
+        bodies=tuple(bodies),
+        extra_frames=frames,
+        base=Inertia(),
+        visuals=looks,
+        couplings=couplings,
+    )
 
 
 def weld(model: M, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None) -> M:

@@ -106,8 +106,8 @@ class Model(ByValue):
                 rotor = self.joints[k].rotor
                 if rotor is not None and rotor.axis is not None:
                     raise ModelError(
-                        f"robot {self.name!r}: joint {self.joints[k].name!r} has a rotor with an axis and moves together"
-                        " with coupled joints; model that rotor as a body of its own, coupled by its gear ratio"
+                        f"robot {self.name!r}: joint {self.joints[k].name!r} has a rotor with an axis and moves with"
+                        " coupled joints; model that rotor as a body of its own, coupled by its gear ratio"
                     )
 
     def _refuse_heavy_rotors(self) -> None:

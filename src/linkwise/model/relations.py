@@ -33,7 +33,7 @@ Step = tuple[Any, ...]  # (operation, *arguments); an argument is a number, or (
 
 @dataclass(frozen=True, eq=False)
 class Relation(ByValue):
-    """Functions of ``inputs`` numbers, as the steps that compute them; ``results`` are numbers or (place of a step,)."""
+    """Functions of ``inputs`` numbers, as steps that compute them; ``results`` are numbers or (place of a step,)."""
 
     inputs: int
     steps: tuple[Step, ...]
@@ -91,7 +91,9 @@ class Relation(ByValue):
         for order in (1, 2, 3):
             indices = list(combinations_with_replacement(range(self.inputs), order))
             for where in indices:
-                known[where] = along([known[where[:-1]]], list(x), [float(i == where[-1]) for i in range(self.inputs)])[0]
+                known[where] = along([known[where[:-1]]], list(x), [float(i == where[-1]) for i in range(self.inputs)])[
+                    0
+                ]
             out.append({where: _recorded(self.inputs, [known[where]]) for where in indices})
         return tuple(out)
 

@@ -30,7 +30,7 @@ class CoupledJoints(Calls):
         offset: Any = None,
         relation: Callable[..., Any] | None = None,
     ) -> R:
-        """This robot with the joint ``dependent`` where other joints say, q_dep = ratio · q + offset (1 and 0 unless given).
+        """This robot with the joint ``dependent`` where others say: q_dep = ratio · q + offset, 1 and 0 unless given.
 
         ``independents`` is a joint's name, or several with as many ratios. ``relation`` is any smooth function of their
         positions instead, such as ``lambda a, b: np.sin(a) * b``; it is traced once, and its derivatives are exact. A
@@ -65,7 +65,7 @@ class CoupledJoints(Calls):
 
     @compiled(q="nq")
     def coupling_jacobian(self, q: Any) -> Array:
-        """X, (..., nv of :meth:`uncouple`, nv): the rates of all joints are X v, and τ = X* times what acts at them all."""
+        """X, (..., nv of :meth:`uncouple`, nv): the rates of all joints are X v, and τ = X* of what acts at them."""
 
         def run(model: Model, q: Array) -> Array:
             links = evaluate(model, q)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ...aggregates import dense
 from ...arrays import Array
 from ...model.model import Model
 from ...riccati import with_exact_rows
@@ -73,10 +74,10 @@ def _gathered(
     nodes = links.nodes
     assert nodes.gathering is not None
     drift = links.drift(beta)
-    a = [x if y is None else x + H.mT @ y for x, y, H in zip(a, drift, links.H)]
-    spun = [None if y is None or g is None else g @ y for y, g in zip(drift, links.Gamma)]
-    if any(x is not None for x in spun):
-        tau = tau - links.join([y if x is None else x for x, y in zip(spun, no_motion(links))])
+    a = [x if isinstance(y, int) else x + H.mT @ y for x, y, H in zip(a, drift, links.H)]
+    spun = [0 if isinstance(y, int) or g is None else g @ y for y, g in zip(drift, links.Gamma)]
+    if any(not isinstance(x, int) for x in spun):
+        tau = tau - links.join([x + y for x, y in zip(spun, no_motion(links))])
     gathering = nodes.gathering
     return State(nodes, gathering.stacked(V), gathering.spread(a), gathering.stacked(b), nodes.split(tau), base)
 
@@ -166,7 +167,7 @@ def _predictions(x: State, art: Articulated, z: list[Array]) -> dict[str, list[A
 
 
 def _inertias(art: Articulated) -> dict[str, list[Array]]:
-    return {"P": art.P, "D": art.D, "G": art.G, "P_plus": art.P_plus}
+    return {"P": [dense(P) for P in art.P], "D": art.D, "G": art.G, "P_plus": [dense(P) for P in art.P_plus]}
 
 
 def bias_free_forces(x: State) -> list[Array]:
