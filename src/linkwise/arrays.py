@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -305,6 +305,26 @@ def inverse_by_ldl(x: Array) -> Array:
     rows = [unit[..., i, :] / np.asarray(d, dtype=x.dtype)[..., None] for i, d in enumerate(pivots)]
     scaled = np.stack(rows, axis=-2)
     return symmetric(transpose(unit) @ scaled)
+
+
+def solver_spd(x: Array) -> Callable[[Array], Array]:
+    """b (..., r, m) ↦ x⁻¹b for a symmetric positive definite x (..., r, r), which may be ill-conditioned."""
+    if not (is_symbolic(x) or _is_extended(x)):
+        return lambda b: namespace(x, b).linalg.solve(x, b)
+    lower, pivots = _ldl(x)
+    r = x.shape[-1]
+    shares = [1.0 / np.asarray(d, dtype=x.dtype)[..., None] for d in pivots]
+
+    def solve(b: Array) -> Array:
+        y: list[Array] = []
+        for i in range(r):
+            y.append(b[..., i, :] - sum(lower[..., i, j, None] * y[j] for j in range(i)))
+        z: list[Array] = [share * row for share, row in zip(shares, y)]
+        for i in reversed(range(r)):
+            z[i] = z[i] - sum(lower[..., j, i, None] * z[j] for j in range(i + 1, r))
+        return stack(z, axis=-2) if z else b
+
+    return solve
 
 
 def cholesky(x: Array) -> Array:

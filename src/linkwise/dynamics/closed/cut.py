@@ -1,0 +1,111 @@
+"""Closed chains by cutting them: what the closed robot does, from the open tree and the forces that close its loops.
+
+Operator algebra paper §5, application 3, for any number of loops on any tree. With G the Jacobian of all loops and the
+mass matrix 𝓜 of the tree (math notes on closed chains 2.2):
+
+    𝓜β̇ + 𝓒 = T + G*λ        Gβ̇ + Ġβ = 0        P = 𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹
+
+Each function poses such equations; :mod:`.elimination` solves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import arrays
+from ...arrays import Array
+from ...model.loops import Loop
+from ...model.model import Model
+from ..forward.methods import FORWARD_METHODS
+from ..inverse import bias_force
+from ..links import evaluate
+from . import constraints
+from .closures import closures
+from .elimination import ACCELERATIONS, FORCES, Elimination, Precision, eliminate
+
+OWN_METHOD = "articulated_body"
+
+
+def factored(
+    model: Model,
+    q: Array,
+    loops: Sequence[Loop],
+    precision: Precision = ACCELERATIONS,
+    frames: Sequence[Any] = (),
+) -> Elimination:
+    """The closed robot's equations at a configuration."""
+    links = evaluate(model, q)
+    return eliminate(model, links, closures(model, links, loops), precision, frames)
+
+
+# --- forward dynamics ------------------------------------------------------------------------------------------------
+
+
+def forward_dynamics(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    external: Array | None,
+    loops: Sequence[Loop],
+    method: str = OWN_METHOD,
+    precision: Precision = ACCELERATIONS,
+) -> tuple[Array, Array, Elimination]:
+    """(β̇, λ) of the closed robot, (..., nv) and (..., m): OA (5.6)–(5.11) for any tree and any loops.
+
+    With "articulated_body", in one elimination; with any other ``method`` first the free accelerations by it, and then
+    what the loops change.
+    """
+    opened = factored(model, q, loops, precision)
+    if method == OWN_METHOD:
+        free, T = v * 0.0, (tau - bias_force(model, q, v, external))[..., None]
+    else:
+        free, T = FORWARD_METHODS[method](model, q, v, tau, external).acceleration, None
+    y, lam = opened.solve(T, -constraints.acceleration(model, opened.links, opened.loops, v, free))
+    return (y[..., 0] if T is not None else free + y[..., 0]), lam[..., 0], opened
+
+
+def loop_forces(opened: Elimination, lam: Array) -> Array:
+    """Wλ, (..., loops, 6): what each loop does to its frame b, in frame a's axes at its origin."""
+    out, start = [], 0
+    for x in opened.loops:
+        out.append((x.W @ lam[..., start : start + x.loop.size, None])[..., 0])
+        start += x.loop.size
+    return arrays.stack(out, axis=-2)
+
+
+def forces(model: Model, q: Array, v: Array, tau: Array, external: Array | None, loops: Sequence[Loop]) -> Array:
+    """What each loop does to its frame b, (..., loops, 6)."""
+    _, lam, opened = forward_dynamics(model, q, v, tau, external, loops, precision=FORCES)
+    return loop_forces(opened, lam)
+
+
+# --- what the loops leave --------------------------------------------------------------------------------------------
+
+
+def velocity_change(model: Model, q: Array, wanted: Array, loops: Sequence[Loop]) -> Array:
+    """δβ = 𝓜⁻¹G*λ, (..., nv), with Gδβ = ``wanted`` (..., m): of all, the least in kinetic energy (math notes 2.5)."""
+    return factored(model, q, loops).solve(None, wanted[..., None])[0][..., 0]
+
+
+def projector(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
+    """N = I − 𝓜⁻¹G*X⁺G, (..., nv, nv): the velocities that loops leave of any, the nearest in kinetic energy."""
+    opened = factored(model, q, loops)
+    G = constraints.jacobian_of(opened.links, opened.loops)
+    return arrays.eye(model.nv, like=q) - opened.solve(None, G, model.nv)[0]
+
+
+def mass_inverse(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
+    """P = 𝓜⁻¹ − 𝓜⁻¹G*X⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces."""
+    return arrays.symmetric(factored(model, q, loops).solve(arrays.eye(model.nv, like=q), None, model.nv)[0])
+
+
+def mass_solve(model: Model, q: Array, tau: Array, loops: Sequence[Loop]) -> Array:
+    """Pτ, (..., nv), in O(n): the accelerations from joint forces alone, at rest and without gravity."""
+    return factored(model, q, loops).solve(tau[..., None], None)[0][..., 0]
+
+
+def compliance(model: Model, q: Array, frames: Sequence[Any], loops: Sequence[Loop]) -> Array:
+    """Λ⁻¹ = J P J*, (..., 6e, 6e): how the tips of the closed robot yield, from one inward sweep."""
+    return factored(model, q, loops, frames=frames).compliance
