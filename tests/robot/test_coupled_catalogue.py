@@ -138,7 +138,6 @@ ORACLES: dict[str, Oracle | None] = {
     "difference": lambda d, x: 0.0 * x.v,
     "joint_positions": lambda d, x: d.theta,
     "joint_velocities": lambda d, x: d.rates(x.v),
-    "coupling_jacobian": lambda d, x: d.X,
     "pose": _free(lambda r, d, x: r.pose(d.theta, TIP)),
     "poses": _free(lambda r, d, x: r.poses(d.theta)),
     "velocities": _free(lambda r, d, x: r.velocities(d.theta, d.rates(x.v))),
@@ -271,7 +270,7 @@ def test_every_call_has_an_oracle_or_a_reason():
     assert apart == REFUSED | {
         "innovations_factors", "inverse_factors", "hybrid_dynamics", "mass_factor", "articulated_inertias", "curvature",
     }  # fmt: skip
-    assert {"forward_quantities", "jacobian_inner_inverse"} == APART  # below
+    assert {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian"} == APART  # below
 
 
 @cache
@@ -447,6 +446,12 @@ def test_jacobian_inner_inverse_is_that_of_the_independent_joints():
     q = arm.random_configuration(1)
     J = arm.jacobian(q, "tip")
     assert np.allclose(arm.jacobian_inner_inverse(q, "tip", target="numpy") @ (J.T @ J), np.eye(4), atol=1e-9)
+
+
+def test_the_jacobian_of_couplings_takes_rates_to_all_joints():
+    x, d = _state(1), Dense(_state(1).q)
+    for target in ("numpy", "cpu"):
+        assert np.allclose(ROBOT.coupling_jacobian(x.q, target=target), d.X, rtol=0, atol=1e-14)
 
 
 def test_forward_quantities_are_those_of_nodes():

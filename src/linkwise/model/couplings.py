@@ -34,6 +34,11 @@ class Coupling(ByValue):
         return self.relation.ratios
 
     @property
+    def ratio(self) -> float | None:
+        """dθ_dep/dθ_ind where one joint is followed by a constant ratio, else None."""
+        return self.ratios[0] if self.ratios is not None and len(self.ratios) == 1 else None
+
+    @property
     def offset(self) -> float:
         """Where the dependent joint is while the others are at zero."""
         return self.relation.offset
@@ -195,3 +200,45 @@ def _smallest(tree: Tree, coupled: set[int]) -> set[int]:
     shared = [k for k in paths[0] if all(k in p for p in paths)]
     common = set(shared) - (coupled & set(shared[-1:]))  # the nearest common ancestor only where it is coupled itself
     return {k for p in paths for k in p} - common
+
+
+# --- limits, damping and friction as the followed joints feel them --------------------------------------
+
+
+def _linear(model: Any) -> list[tuple[int, int, Coupling, float]]:
+    """(dependent body, entry of v, coupling, ratio) of the joints that follow one other by a constant ratio."""
+    out = []
+    for k, c in model.dependents.items():
+        if c.ratio:
+            out.append((k, model.v_slices[model.joint_index[c.independents[0]]].start, c, c.ratio))
+    return out
+
+
+def reflected_limits(model: Any, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The limits (nv,) within which dependent joints stay in theirs too."""
+    lower, upper = lower.copy(), upper.copy()
+    for k, i, c, ratio in _linear(model):
+        ends = sorted((float(x[0]) - c.offset) / ratio for x in model.joints[k].limits.arrays(1)[:2])
+        lower[i], upper[i] = max(lower[i], ends[0]), min(upper[i], ends[1])
+        if lower[i] > upper[i]:
+            raise ModelError(
+                f"robot {model.name!r}: where joint {c.independents[0]!r} is within its limits, joint {c.dependent!r},"
+                f" which follows it ({c!r}), is nowhere within its own; correct the limits of one of them"
+            )
+    return lower, upper
+
+
+def reflected_speeds(model: Any, speeds: np.ndarray) -> np.ndarray:
+    """The largest speeds (nv,) at which dependent joints stay below theirs too."""
+    speeds = speeds.copy()
+    for k, i, _, ratio in _linear(model):
+        speeds[i] = min(speeds[i], float(model.joints[k].limits.arrays(1)[2][0]) / abs(ratio))
+    return speeds
+
+
+def with_reflected(model: Any, own: np.ndarray, what: str, power: int) -> np.ndarray:
+    """Damping or friction (nv,) with that of dependent joints, which counts by a power of the ratio."""
+    own = own.copy()
+    for k, i, _, ratio in _linear(model):
+        own[i] += abs(ratio) ** power * float(np.ravel(getattr(model.joints[k], what))[0])
+    return own

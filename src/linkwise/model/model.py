@@ -15,7 +15,14 @@ from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
 from ..values import ByValue, digest, fixed, freeze, value_of
-from .couplings import Coupling, aggregates, check_couplings
+from .couplings import (
+    Coupling,
+    aggregates,
+    check_couplings,
+    reflected_limits,
+    reflected_speeds,
+    with_reflected,
+)
 from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
 from .parts import WORLD, Body, Frame, Joint
@@ -262,20 +269,22 @@ class Model(ByValue):
 
     # --- data by degree of freedom -----------------------------------------------------------------
 
+    # (Joints that follow one other by a constant ratio count with it; what others may do is in ``joints`` alone.)
+
     @cached_property
     def lower_limits(self) -> np.ndarray:
         """(nv,) lowest positions [rad, m]; −inf where unlimited."""
-        return self._limits(0)
+        return fixed(reflected_limits(self, self._limits(0), self._limits(1))[0])
 
     @cached_property
     def upper_limits(self) -> np.ndarray:
         """(nv,) highest positions [rad, m]; inf where unlimited."""
-        return self._limits(1)
+        return fixed(reflected_limits(self, self._limits(0), self._limits(1))[1])
 
     @cached_property
     def velocity_limits(self) -> np.ndarray:
         """(nv,) largest speeds [rad/s, m/s]; inf where unlimited."""
-        return self._limits(2)
+        return fixed(reflected_speeds(self, self._limits(2)))
 
     @cached_property
     def effort_limits(self) -> np.ndarray:
@@ -288,12 +297,14 @@ class Model(ByValue):
     @cached_property
     def damping(self) -> np.ndarray:
         """(nv,) viscous damping [N m s/rad, N s/m], data only."""
-        return _fixed_row(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j, _, _ in self.coordinates)
+        own = _joined(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j, _, _ in self.coordinates)
+        return fixed(with_reflected(self, own, "damping", 2))
 
     @cached_property
     def friction(self) -> np.ndarray:
         """(nv,) dry friction [N m, N], data only."""
-        return _fixed_row(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j, _, _ in self.coordinates)
+        own = _joined(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j, _, _ in self.coordinates)
+        return fixed(with_reflected(self, own, "friction", 1))
 
     @cached_property
     def total_mass(self) -> float:
@@ -320,9 +331,9 @@ class Model(ByValue):
 
     def _random_one(self, rng: np.random.Generator) -> np.ndarray:
         parts = []
-        for joint, _, _ in self.coordinates:
+        for joint, _, where in self.coordinates:
             q = joint.kind.random(rng)
-            lower, upper, _, _ = joint.limits.arrays(joint.kind.nv)
+            lower, upper = self.lower_limits[where], self.upper_limits[where]
             if joint.kind.nq == joint.kind.nv:
                 # A joint limited on one side only is drawn from within one unit of that limit.
                 low = np.where(np.isfinite(lower), lower, upper - 1.0)
