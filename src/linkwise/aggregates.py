@@ -46,7 +46,8 @@ class Outward:
     of: Any
 
     def __matmul__(self, motion: Array) -> Array:
-        return self.of.outward(motion)
+        moved: Array = self.of.outward(motion)
+        return moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class Inside:
     def T(self) -> Outward:
         return Outward(self)
 
-    def __matmul__(self, f: Array) -> Array:
+    def __matmul__(self, f: Array) -> Any:
         total: Any = 0
         gathered: list[Any] = [0] * len(self.phi)
         own = member_rows(f, len(self.phi))
@@ -128,7 +129,8 @@ class Port:
         return stacked([own if i == self.member else 0.0 * own for i in range(self.count)])
 
     def outward(self, motion: Array) -> Array:
-        return self.phi.T @ motion[..., rows(self.member), :]
+        moved: Array = self.phi.T @ motion[..., rows(self.member), :]
+        return moved
 
     def congruence(self, P: Any) -> AtPorts:
         return AtPorts(self.count, {self.member: congruence(self.phi, P)})
@@ -156,18 +158,18 @@ class AtPorts:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Array) -> Array:
-        return self + (-other)
+    def __sub__(self, other: Array) -> Any:
+        return whole(self) - other
 
-    def __rsub__(self, other: Array) -> Array:
+    def __rsub__(self, other: Array) -> Any:
         return other - whole(self)
 
     def __rmatmul__(self, H: Array) -> Array:
         """H x of the rows that are not zero."""
-        return sum(H[..., rows(k)] @ x for k, x in self.held.items())
+        return arrays.total(H[..., rows(k)] @ x for k, x in self.held.items())
 
 
-def whole(x: Any) -> Array:
+def whole(x: Any) -> Any:
     """What was passed inward as columns of the node it has come to, (..., d, ·)."""
     if not isinstance(x, AtPorts):
         return x
@@ -200,7 +202,7 @@ class Members:
 
     @property
     def trace(self) -> Array:
-        return sum(P[..., i, i] for P in self.parts for i in range(6))
+        return arrays.total(P[..., i, i] for P in self.parts for i in range(6))
 
     def mapped(self, function: Callable[..., Any], *others: Sequence[Any]) -> Members:
         """A function of every member's part (and of what others have for it)."""

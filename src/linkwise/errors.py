@@ -1,6 +1,8 @@
 """Every error linkwise raises on purpose. Each says what is wrong, where, and what to do."""
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -93,8 +95,16 @@ class ModelWarning(UserWarning):
 
 
 class SimulationWarning(UserWarning):
-    """A simulation that is slower or less sure than it might be: a function called back, a checkpoint not compared."""
+    """A simulation that is less sure than it might be: a checkpoint of which a part cannot be compared."""
 
 
 class SlowPathWarning(UserWarning):
     """Something that runs in Python or on NumPy arrays where compiled code was to be expected; says why."""
+
+
+def warn_of_slow_path(message: str) -> None:
+    """Say at the user's own line, the innermost outside linkwise, that something is slower than it might be."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "linkwise":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, SlowPathWarning, stacklevel=level)

@@ -4,12 +4,15 @@ import copy
 import os
 import pickle
 import select
+import warnings
 
 import methods
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.model import builders
+from linkwise.robot import dispatch
 
 
 def _with_rotors():
@@ -235,3 +238,30 @@ def test_a_forked_child_computes_too():
     ready, _, _ = select.select([reading], [], [], 60)
     assert ready and os.read(reading, 1) == b"1"
     os.waitpid(child, 0)
+
+
+def test_a_call_left_to_numpy_says_so_once_at_the_users_line(monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr("linkwise.codegen.thresholds.MOST_NODES", 10)
+    robot, q = lw.load("panda"), np.zeros(7)
+    with pytest.warns(
+        lw.SlowPathWarning, match=r"gravity_force\(q\) of 'panda' runs on NumPy, not compiled: left to"
+    ) as seen:
+        first = robot.gravity_force(q)
+    assert [w.filename for w in seen] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(robot.gravity_force(q), first)  # the second time it is known
+        assert np.array_equal(lw.load("panda").gravity_force(q, target="numpy"), first)
+
+
+def test_a_call_that_cannot_be_traced_says_so(tmp_path, monkeypatch):
+    class Odd(lw.Robot):
+        @dispatch.compiled(q="nq")
+        def sign_of_first(self, q):
+            """±1, by a question that symbols cannot answer."""
+            return q * (1.0 if float(q[..., 0].sum()) > 0 else -1.0)
+
+    robot = builders.chain(2, seed=1, cls=Odd)
+    with pytest.warns(lw.SlowPathWarning, match=r"sign_of_first\(q\) of .* runs on NumPy.*test_default"):
+        assert np.array_equal(robot.sign_of_first(np.array([-1.0, 2.0])), [1.0, -2.0])

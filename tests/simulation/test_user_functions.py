@@ -137,7 +137,7 @@ def test_what_is_called_back_is_said_once_at_its_line_and_recorded(tmp_path):
             gain = 2.0
         return -gain * v
 
-    with pytest.warns(lw.SimulationWarning, match="the controller cannot be compiled in and is called back") as seen:
+    with pytest.warns(lw.SlowPathWarning, match="the controller cannot be compiled in and is called back") as seen:
         found = lw.simulate(R, START, controller=law, steps=10)
     assert [(w.filename, w.lineno) for w in seen] == [(__file__, line_of(law, "# decides"))]
     assert found.settings.functions == {"controller": "called back"}
@@ -172,7 +172,7 @@ def test_a_held_controller_that_is_called_back_leaves_the_rest_compiled():
         return -v if untraced(t) < 1 else v
 
     force = lambda robot, t, q, v: {"tip": np.zeros(6)}
-    with pytest.warns(lw.SimulationWarning):
+    with pytest.warns(lw.SlowPathWarning):
         found = lw.simulate(R, START, controller=law, external=force, hold=True, steps=5)
     assert found.settings.functions == {"controller": "called back", "external force": "compiled"}
 
@@ -220,7 +220,7 @@ def test_a_users_bug_comes_out_as_it_is(role, function, error):
 def test_numbers_of_a_batch_are_called_back():
     gains = np.array([[1.0], [2.0], [3.0]])
     law = lambda robot, t, q, v: -gains * v
-    with pytest.warns(lw.SimulationWarning, match=r"numbers of its own for each state of the batch \(3,\)"):
+    with pytest.warns(lw.SlowPathWarning, match=r"numbers of its own for each state of the batch \(3,\)"):
         found = lw.simulate(R, np.tile(START, (3, 1)), controller=law, steps=20)
     for i, gain in enumerate(gains):
         one = lw.simulate(R, START, controller=lambda robot, t, q, v, gain=gain: -gain * v, steps=20)

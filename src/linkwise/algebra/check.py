@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import flag, number, shown, whole
+from ..arrays import as_numpy
 from ..errors import InputError, SingularError
 from ..model.builders import chain, random_tree
 from ..model.model import Model
@@ -87,7 +88,7 @@ def check_identity(
     if rhs is None:
         raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
     for side in (lhs, rhs):
-        if not callable(side):
+        if not (callable(side) or isinstance(side, Operator)):
             raise InputError(f"each side is a function of the operators, or an expression, got {shown(side)}")
     given = [x.binding.things for x in (lhs, rhs) if isinstance(x, Operator)]
     if any(isinstance(t, Blocks) for things in given for t in things):
@@ -194,7 +195,7 @@ def _is_regular(side: Expression) -> bool:
     """Whether all that an expression inverts is well conditioned."""
     for leaf in leaves_of(side):
         if leaf.inverse_of is not None:
-            blocks = [dense_block(x) for x in leaf.blocks]
+            blocks = [as_numpy(dense_block(x)) for x in leaf.blocks]
             if any(x.size and np.linalg.cond(x) > _WORST_CONDITION for x in blocks):
                 return False
             if not _is_regular(leaf.inverse_of):

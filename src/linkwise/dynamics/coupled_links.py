@@ -208,7 +208,7 @@ class Gathering:
 
     @cached_property
     def _back(self) -> list[int]:
-        return np.argsort([c for where in self.columns for c in where]).tolist()
+        return [int(i) for i in np.argsort([c for where in self.columns for c in where])]
 
     def expand(self, x: Array) -> list[Array]:
         """The rows (..., nv, m) of every node's own β."""

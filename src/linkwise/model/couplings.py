@@ -136,7 +136,7 @@ def at_rest(c: Coupling, locked: Mapping[str, float]) -> Coupling | float:
     """A coupling while some of the joints it follows rest at these positions; a number where all do."""
     left = tuple(n for n in c.independents if n not in locked)
     if not left:
-        return float(c.relation([np.float64(locked[n]) for n in c.independents])[0])
+        return float(c.relation([np.asarray(locked[n]) for n in c.independents])[0])
     inner = [Relation.linear([1.0], 0.0) if n in left else Relation(0, (), (float(locked[n]),)) for n in c.independents]
     places = [[left.index(n)] if n in left else [] for n in c.independents]
     return replace(c, independents=left, relation=c.relation.of(inner, places, len(left)))

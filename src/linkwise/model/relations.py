@@ -106,7 +106,7 @@ class Relation(ByValue):
     @property
     def offset(self) -> float:
         """Its value where all inputs are zero."""
-        return float(self([np.float64(0.0)] * self.inputs)[0])
+        return float(self([np.zeros(())] * self.inputs)[0])
 
 
 def _recorded(inputs: int, outputs: list[Any]) -> Relation:

@@ -16,18 +16,39 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
 from .. import inputs
 from ..arguments import shown
 from ..codegen.facts import Facts
-from ..errors import InputError, SingularError, UntraceableError
+from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..symbols.creation import by_plain_arrays
+from ..symbols.users_line import at_users_line
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class BoundMethod(Protocol[P, R_co]):
+    """A marked method of one robot, to a type checker: called as declared, or with a ``target`` besides.
+
+    (A keyword cannot be added to a declared list of parameters: with a target, only the result is checked.)
+    """
+
+    @overload
+    def __call__(self, *args: P.args, **named: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self, *args: Any, target: str | None, **named: Any) -> R_co: ...
+
+
+class Method(Protocol[P, R_co]):
+    """A marked method, to a type checker; it is an ordinary function."""
+
+    def __get__(self, robot: Any, owner: Any, /) -> BoundMethod[P, R_co]: ...
 
 
 def compiled(
@@ -36,7 +57,7 @@ def compiled(
     rolls: bool | tuple[str, ...] = False,
     per_pair: int = 0,
     **arrays: str | int | tuple[str | int, ...],
-) -> Callable[[Any], Any]:
+) -> Callable[[Callable[Concatenate[Any, P], R_co]], Method[P, R_co]]:
     """Mark a method of Robot that runs as machine code, and say what the compiler must know of it.
 
     ``arrays`` names its array arguments in order, with the shape of each for one state: a number, the name of one of
@@ -49,7 +70,7 @@ def compiled(
     shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
     variants = (None, *rolls) if isinstance(rolls, tuple) else (None,) if rolls else ()
 
-    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(method: Callable[Concatenate[Any, P], R_co]) -> Method[P, R_co]:
         signature = inspect.signature(method)
         names = tuple(signature.parameters)[1:]
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
@@ -79,17 +100,13 @@ def compiled(
             run = _runner(self, method, given, found, call, checked)
             return method(self, *args, **named) if run is None else run(*found.values())
 
-        extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
-        kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        call.__signature__ = signature.replace(parameters=[*kept, extra])  # type: ignore[attr-defined]
-        call.facts = facts  # type: ignore[attr-defined]
-        call.plain = method  # type: ignore[attr-defined]
-        return call
+        marked: Method[P, R_co] = _marked(call, _with_target(signature), facts=facts, plain=method)
+        return marked
 
     return decorate
 
 
-def on_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
+def on_numpy(method: Callable[Concatenate[Any, P], R_co]) -> Method[P, R_co]:
     """Mark a method of Robot that NumPy alone runs: it takes ``target=`` as the others do, and refuses any other."""
     signature = inspect.signature(method)
 
@@ -99,8 +116,21 @@ def on_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
             raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {target!r}')
         return method(self, *args, **named)
 
+    marked: Method[P, R_co] = _marked(call, _with_target(signature))
+    return marked
+
+
+def _with_target(signature: inspect.Signature) -> inspect.Signature:
     extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
-    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), extra])  # type: ignore[attr-defined]
+    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    return signature.replace(parameters=[*kept, extra])
+
+
+def _marked(call: Any, signature: inspect.Signature, **known: Any) -> Any:
+    """The function ``call`` with what is known of it."""
+    call.__signature__ = signature
+    for name, x in known.items():
+        setattr(call, name, x)
     return call
 
 
@@ -184,10 +214,23 @@ def _checking(robot: Any, kernel: Any, call: Any, names: tuple[str, ...], fixed:
 def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
     from ..codegen.pipeline import compile_job, method_job
 
+    job = method_job(robot, call, arrays, fixed, patient=False)
     try:
-        return compile_job(method_job(robot, call, arrays, fixed, patient=False))
-    except (UntraceableError, SingularError, ArithmeticError):  # (a joint that nothing resists: NumPy names it)
+        kernel = compile_job(job)
+        reason = (
+            "" if kernel else f"{job.journal[-1].note}; robot.compile({job.name!r}) takes its time and gives a kernel"
+        )
+    except (SingularError, ArithmeticError):  # a joint that nothing resists: NumPy names it
         return None
+    except UntraceableError as e:
+        kernel, reason = None, str(at_users_line(e))
+    if kernel is None:
+        asked = "".join(f", {name}={value!r}" for name, value in fixed.items())
+        warn_of_slow_path(
+            f"{job.name}({', '.join(arrays)}{asked}) of {robot.name!r} runs on NumPy, not compiled: {reason}"
+            '; target="numpy" says that this is meant'
+        )
+    return kernel
 
 
 def _hashable(x: Any) -> Any:

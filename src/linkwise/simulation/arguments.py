@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
-from ..arrays import Array
 from ..codegen.program.parameters import parameter_sizes
 from ..errors import InputError
 from ..robot.robot import Robot
@@ -21,7 +20,7 @@ MOST_STEPS = 2**53  # whose numbers a float can tell apart
 _MEMORY = 2**36  # [bytes], where the system does not say how much it has
 
 
-def start_state(robot: Robot, q0: Any, v0: Any) -> tuple[Array, Array, tuple[int, ...]]:
+def start_state(robot: Robot, q0: Any, v0: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """Flat states (states, nq), (states, nv), quaternions of unit length, and the batch they came in."""
     if callable(v0):
         raise InputError("v0 must be numbers, got a function; a controller comes after it: controller=…")
@@ -121,7 +120,7 @@ def _memory() -> int:
         return _MEMORY
 
 
-def force_table(robot: Robot, tau: Any, batch: tuple[int, ...], steps: int, dtype: Any) -> Array:
+def force_table(robot: Robot, tau: Any, batch: tuple[int, ...], steps: int, dtype: Any) -> np.ndarray:
     """Joint forces as (steps, nv) or (states, steps, nv)."""
     out = table_of_forces(robot, tau)
     if out.shape[-2] != steps:
@@ -135,7 +134,7 @@ def force_table(robot: Robot, tau: Any, batch: tuple[int, ...], steps: int, dtyp
     return wide.reshape(-1, steps, robot.nv).astype(dtype, copy=False)
 
 
-def table_of_forces(robot: Robot, tau: Any) -> Array:
+def table_of_forces(robot: Robot, tau: Any) -> np.ndarray:
     """Joint forces (..., steps, nv), one row per step."""
     out = inputs.vector(tau, robot.nv, "tau", robot)
     if out.ndim < 2 or out.dtype.kind not in "fiub":

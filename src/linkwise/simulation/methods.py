@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError, UnknownNameError
 from ..robot.robot import Robot
 from .diagonal_steps import rotation_midpoint, two_sweep, velocities_to_remember
@@ -21,7 +21,7 @@ class Method:
     ``remembered(robot, q, rates)`` is what w holds beside rates and energies at the start, (..., n).
     """
 
-    step: Callable[..., tuple[Array, Array]]
+    step: Callable[..., tuple[SameKind, SameKind]]
     coordinates: tuple[str, ...] = COORDINATES
     remembered: Callable[[Robot, Array, Array], Array] | None = None
 

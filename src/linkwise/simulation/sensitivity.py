@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import inputs
-from ..arrays import Array
 from ..errors import InputError, UnknownNameError
 from ..robot.robot import Robot
 from .simulate import simulate
@@ -23,8 +22,8 @@ class TrajectorySensitivity(NamedTuple):
     """
 
     motion: Trajectory
-    dq: Array
-    dv: Array
+    dq: np.ndarray
+    dv: np.ndarray
 
 
 def trajectory_sensitivity(

@@ -43,7 +43,8 @@ class Closure:
         turned, axis = _turned(E), _tilted(E)
         if loop.kind == "constrains":
             both = arrays.concatenate([turned[..., :, None], d[..., :, None]], axis=-2)
-            return (arrays.constant(loop.constrains, like=d) @ both)[..., 0]
+            apart: Array = (arrays.constant(loop.constrains, like=d) @ both)[..., 0]
+            return apart
         rows = []
         for i in TRANSMITTED[loop.kind]:
             if i >= 3:
@@ -130,7 +131,8 @@ def _transmitted(loop: Loop, E: Array, d: Array) -> Array:
 def _rows(loop: Loop, like: Array) -> Array:
     """S*, (m, 6): the rows of a loop whose directions do not move in frame a."""
     if loop.kind == "constrains":
-        return arrays.constant(loop.constrains, like=like)
+        rows: Array = arrays.constant(loop.constrains, like=like)
+        return rows
     return arrays.eye(6, like=like)[list(TRANSMITTED[loop.kind]), :]
 
 

@@ -51,18 +51,24 @@ def forward_dynamics(
     loops: Sequence[Loop],
     method: str = OWN_METHOD,
     precision: Precision = ACCELERATIONS,
+    rate: float = 0.0,
 ) -> tuple[Array, Array, Elimination]:
     """(β̇, λ) of the closed robot, (..., nv) and (..., m): OA (5.6)–(5.11) for any tree and any loops.
 
     With "articulated_body", in one elimination; with any other ``method`` first the free accelerations by it, and then
-    what the loops change.
+    what the loops change. Where loops are open, their errors g are asked to die away at ``rate`` ω [1/s], by
+    Gβ̇ + Ġβ + 2ωGβ + ω²g = 0 (Baumgarte; math notes 13.7).
     """
     opened = factored(model, q, loops, precision)
     if method == OWN_METHOD:
         free, T = v * 0.0, (tau - bias_force(model, q, v, external))[..., None]
     else:
         free, T = FORWARD_METHODS[method](model, q, v, tau, external).acceleration, None
-    y, lam = opened.solve(T, -constraints.acceleration(model, opened.links, opened.loops, v, free))
+    b = -constraints.acceleration(model, opened.links, opened.loops, v, free)
+    if rate:
+        g, G_beta = constraints.error(model, q, loops), constraints.velocity(model, q, v, loops)
+        b = b - (2.0 * rate * G_beta + rate * rate * g)[..., None]
+    y, lam = opened.solve(T, b)
     return (y[..., 0] if T is not None else free + y[..., 0]), lam[..., 0], opened
 
 
@@ -108,4 +114,5 @@ def mass_solve(model: Model, q: Array, tau: Array, loops: Sequence[Loop]) -> Arr
 
 def compliance(model: Model, q: Array, frames: Sequence[Any], loops: Sequence[Loop]) -> Array:
     """Λ⁻¹ = J P J*, (..., 6e, 6e): how the tips of the closed robot yield, from one inward sweep."""
-    return factored(model, q, loops, frames=frames).compliance
+    found: Array = factored(model, q, loops, frames=frames).compliance
+    return found

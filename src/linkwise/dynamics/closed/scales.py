@@ -21,7 +21,7 @@ ROUNDINGS = 100  # that ε is above
 
 def typical_length(model: Model) -> Any:
     """The root mean square of the distances between neighbouring joints [m], or 1 where all coincide."""
-    offsets = [c.placement.l for c in model.constants()]
+    offsets = [arrays.as_numpy(c.placement.l) for c in model.constants()]
     total = sum(sum(x * x for x in l) for l in offsets)
     if not hasattr(total, "sqrt") and not total > 0:
         return 1.0
@@ -55,7 +55,7 @@ def damping(model: Model, loops: Sequence[Loop], like: Array, least: float) -> l
     """
     share = max(least, ROUNDINGS * float(np.finfo(arrays.precision(like)).eps)) / typical_mass(model)
     length = typical_length(model)
-    out = []
+    out: list[Array] = []
     for loop in loops:
         row = np.array([share / (length * length) if turn else share for turn in is_turning(loop)])
         out.append(row if arrays.is_symbolic(row) else arrays.constant(row, like=like))

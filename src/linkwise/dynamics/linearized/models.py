@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ... import arrays
-from ...arrays import Array
+from ...arrays import Array, SameKind
 from ...errors import InputError, NotAdmittedError
 from ...model.model import Model
-from ..articulated import articulated
+from ..articulated import Articulated, articulated
 from ..forward.articulated_body import articulated_body
 from ..inverse import split_forces
 from ..links import Links, base_acceleration, evaluate
@@ -30,15 +30,15 @@ from .variations import Motion, Velocities, motion, velocity_terms
 class InverseLinearization(NamedTuple):
     """δT = M δa + dv δv + dq δq, each (..., nv, nv)."""
 
-    M: Array
-    dv: Array
-    dq: Array
+    M: SameKind
+    dv: SameKind
+    dq: SameKind
 
 
 class _Forward(NamedTuple):
-    Minv: Array
-    dv: Array
-    dq: Array
+    Minv: SameKind
+    dv: SameKind
+    dq: SameKind
 
 
 class ForwardLinearization(_Forward):
@@ -76,17 +76,17 @@ def _assembled(x: ForwardLinearization, X: Array, step: float | None) -> StateSp
 class InverseGradient(NamedTuple):
     """The gradients of w·T, each (..., nv)."""
 
-    dq: Array
-    dv: Array
-    da: Array
+    dq: SameKind
+    dv: SameKind
+    da: SameKind
 
 
 class ForwardGradient(NamedTuple):
     """The gradients of w·a, each (..., nv)."""
 
-    dq: Array
-    dv: Array
-    dtau: Array
+    dq: SameKind
+    dv: SameKind
+    dtau: SameKind
 
 
 # --- states ------------------------------------------------------------------------------------------
@@ -104,11 +104,12 @@ def inverse_motion(model: Model, q: Array, v: Array, a: Array, external: Array |
     return motion(rates, rates.links.accelerated(rates.beta, a), f, base)
 
 
-def forward_motion(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Any:
+def forward_motion(
+    model: Model, q: Array, v: Array, tau: Array, external: Array | None = None
+) -> tuple[Motion, Articulated]:
     """(motion, articulated inertias) under joint forces τ."""
     if model.couplings:
-        a = articulated_body(model, q, v, tau, external).acceleration
-        m = inverse_motion(model, q, v, a, external)
+        m = inverse_motion(model, q, v, articulated_body(model, q, v, tau, external).acceleration, external)
         return m, articulated(m.links.nodes)
     rates, f, base = _started(model, q, v, external)
     art = articulated(rates.links)
@@ -130,11 +131,12 @@ def inverse_by_algorithm_1(model: Model, q: Array, v: Array, a: Array, external:
     return _columns(m.links, lambda dq, dv, da: coupled.inverse_change(m, dq, dv, da))
 
 
-def _columns(links: Links, run: Callable[..., Array]) -> tuple[Array, ...]:
+def _columns(links: Links, run: Callable[..., Array]) -> tuple[Array, Array, Array]:
     """The three Jacobians (third, second, first argument) of a function of matrices (δq, δv, δx)."""
     n = links.nv
     one, none = arrays.eye(n, like=links.q), arrays.zeros((n, n), like=links.q)
-    return tuple(run(*d) for d in ((none, none, one), (none, one, none), (one, none, none)))
+    third, second, first = (run(*d) for d in ((none, none, one), (none, one, none), (one, none, none)))
+    return third, second, first
 
 
 INVERSE_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
@@ -191,7 +193,7 @@ def _forward_by_directions(run: Callable[..., list[Array]]) -> Callable[..., Any
     return matrices
 
 
-def _forward_change(m: Motion, art: Any, run: Callable[..., list[Array]], along: Sequence[Array]) -> Array:
+def _forward_change(m: Motion, art: Articulated, run: Callable[..., list[Array]], along: Sequence[Array]) -> Array:
     """δa, (..., nv, w), along joint-space matrices (δq, δv, δτ); over nodes ρ = A_Dδv + B_Dδq is Algorithm 1's."""
     links = m.links
     if links.lift is None:
