@@ -52,7 +52,7 @@ def velocity(model: Model, q: Array, v: Array, frame: Any, axes: str) -> Velocit
         return VelocityLinearization(*(arrays.zeros((6, model.nv), like=like(m)) for _ in range(2)))
     V = tip.T @ m.rates.V[body]
     J, dq = [], []
-    for H, theta_q, _, _ in _at_the_frame(m, body, tip):
+    for H, theta_q, _, _ in at_the_frame(m, body, tip):
         J.append(H)
         dq.append(theta_q if axes == "local" else theta_q + _turned(H, V))
     for k, row in m.links.slope_rates(m.rates.beta).items():  # ∂V/∂q of couplings that are not linear: JẊ
@@ -70,7 +70,7 @@ def acceleration(model: Model, q: Array, v: Array, a: Array, frame: Any, axes: s
     V, A = tip.T @ m.rates.V[body], tip.T @ m.alpha[body]
     felt = classical(A, V)
     J, dv, dq = [], [], []
-    for H, theta_q, lambda_v, lambda_q in _at_the_frame(m, body, tip):
+    for H, theta_q, lambda_v, lambda_q in at_the_frame(m, body, tip):
         J.append(H)
         dv.append(_classical_change(V, H, lambda_v))
         change = _classical_change(V, theta_q, lambda_q)
@@ -80,7 +80,7 @@ def acceleration(model: Model, q: Array, v: Array, a: Array, frame: Any, axes: s
     return AccelerationLinearization(*(m.links.join_columns(x, 6) for x in (J, dv, dq)))
 
 
-def _at_the_frame(m: Motion, body: int, tip: Any) -> list[tuple[Array, Array, Array, Array]]:
+def at_the_frame(m: Motion, body: int, tip: Any) -> list[tuple[Array, Array, Array, Array]]:
     """H*, Ψ̇, Ḣ* + Ψ̇ and Ψ̈ of every joint, carried to the frame; zero for joints that do not move it."""
     links: Links = m.links
     out = [(arrays.zeros((6, r), like=like(m)),) * 4 for r in links.sizes]
