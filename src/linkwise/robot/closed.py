@@ -46,6 +46,12 @@ class ClosedRobot(Robot):
         object.__setattr__(self, "loops", named)
         object.__setattr__(self, "extra_frames", frames)
         super().__post_init__()
+        if self.couplings and self.loops:
+            raise NotAdmittedError(
+                f"robot {self.name!r} has coupled joints ({self.couplings[0].dependent!r} follows"
+                f" {self.couplings[0].independents[0]!r}) and loops, and loops are cut on trees of free joints so far:"
+                " close robot.uncouple(), with a loop in place of the coupling, or leave the loops out"
+            )
         seen: set[str] = set()
         for loop in self.loops:
             _check(self, loop)
@@ -416,6 +422,7 @@ REFUSED = {
 # What is the same function of the state for a closed robot as for its tree.
 OF_THE_TREE = frozenset(
     {
+        *("joint_positions", "joint_velocities", "coupling_jacobian"),
         *("integrate", "difference", "pose", "poses", "velocities", "accelerations", "velocity", "acceleration"),
         *("jacobian", "jacobian_dot_v", "jacobian_force", "jacobian_outer", "jacobian_inner", "jacobian_inner_inverse"),
         *("linearize_velocity", "linearize_acceleration", "external_force", "wrenches", "configuration_rate"),

@@ -37,6 +37,7 @@ from ..joints.kinds import Fixed, Free, JointKind, Prismatic, Revolute, Spherica
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits, Rotor
 from . import xml
+from .mjcf_couplings import with_equal_joints
 from .mjcf_limits import refuse_huge
 from .mjcf_loops import loops_in
 from .mjcf_notes import in_the_motion, not_in_the_motion
@@ -49,12 +50,18 @@ _UNNAMED = "MuJoCo Model"  # what the package calls a model without a name
 
 
 def read_mjcf(
-    source: str | os.PathLike[str], floating: bool = False, *, cls: type[M], close: Callable[..., M] | None = None
+    source: str | os.PathLike[str],
+    floating: bool = False,
+    coupled: bool = True,
+    *,
+    cls: type[M],
+    close: Callable[..., M] | None = None,
 ) -> M:
     """The robot in an MJCF file, given by its path or as text; ``cls`` is the class of model to make.
 
-    With ``floating``, what is bolted to the world moves freely, unless a body of the file does so already.
-    ``close(model, loop)`` closes a loop; without it, equality constraints between bodies are not imposed.
+    With ``floating``, what is bolted to the world moves freely, unless a body of the file does so already. Without
+    ``coupled``, equality constraints between joints are not imposed. ``close(model, loop)`` closes a loop; without it,
+    equality constraints between bodies are not imposed.
     """
     mujoco = _package()
     label = "XML text" if is_text(source) else os.fspath(source)
@@ -65,11 +72,15 @@ def read_mjcf(
         if floating and not any(isinstance(j.kind, Free) for j in model.joints):
             model = float_base(model, _unused("root_joint", {j.name for j in model.joints}))
         told: set[int] = set()
+        refused: list[str] = []
+        if coupled:
+            model, told, refused = with_equal_joints(file, model)
         if close is not None:
-            model, told = _closed(file, model, close)
+            model, closed = _closed(file, model, close)
+            told = told | closed
     except ModelError as e:
         raise FileError(f"{label}: {e}") from None
-    moving = [*left_out, *file.renamed, *in_the_motion(file, told)]
+    moving = [*left_out, *file.renamed, *refused, *in_the_motion(file, told)]
     model = replace(model, notes=(*moving, *not_in_the_motion(file)))
     if moving:
         # Two levels up: whoever called lw.load.
@@ -81,7 +92,7 @@ def read_mjcf(
 def _closed(file: MjcfFile, model: M, close: Callable[..., M]) -> tuple[M, set[int]]:
     """The model with the file's loops closed, and the equality constraints that these are."""
     told: set[int] = set()
-    if getattr(model, "couplings", ()):  # loops are cut on trees of free joints
+    if model.couplings:  # loops are cut on trees of free joints
         return model, told
     for i, loop in loops_in(file)[0].items():
         ends = [model.frame(x)[0] for x in (loop.frame_a, loop.frame_b)]
