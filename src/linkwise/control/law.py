@@ -86,7 +86,7 @@ def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
 def driven_joints(robot: Robot) -> list[str]:
     """Joints that a motor can drive: all that move, but free joints and those whose effort limit is zero."""
     out = []
-    for joint in robot.joints:
+    for joint, _, _ in robot.coordinates:
         effort = joint.limits.arrays(joint.kind.nv)[3]
         if joint.kind.nv and not isinstance(joint.kind, Free) and not (effort == 0).all():
             out.append(joint.name)
@@ -98,6 +98,8 @@ def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
     if isinstance(actuated, str):
         raise InputError(f"actuated must be a list of joint names, got the string {actuated!r}")
     names = driven_joints(robot) if actuated is None else list(actuated)
+    for name in names:
+        _refuse_dependent(robot, name)
     columns = [i for name in names for i in range(*robot.v_slices[robot.joint(name)].indices(robot.nv))]
     if not columns:
         raise InputError(f"no joint of robot {robot.name!r} is driven; name some in actuated=[…]")
@@ -106,10 +108,19 @@ def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
     return np.eye(robot.nv)[:, columns]
 
 
+def _refuse_dependent(robot: Robot, name: str) -> None:
+    coupling = robot.dependents.get(robot.joint(name))
+    if coupling is not None:
+        raise InputError(
+            f"joint {name!r} follows {', '.join(map(repr, coupling.independents))} and cannot be driven by itself; name"
+            " what it follows in actuated=[…]"
+        )
+
+
 def require_full_actuation(robot: Robot, law: Law, base_forces: bool) -> None:
     """Refuse robots with joints that nothing drives. ``base_forces`` says that a floating base has thrusters."""
     driven = set(driven_joints(robot))
-    idle = [j.name for j in robot.joints if j.kind.nv and j.name not in driven]
+    idle = [j.name for j, _, _ in robot.coordinates if j.kind.nv and j.name not in driven]
     if base_forces:
         idle = [name for name in idle if not isinstance(robot.joints[robot.joint(name)].kind, Free)]
     if idle:
