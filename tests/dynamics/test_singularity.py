@@ -3,6 +3,7 @@
 import ctypes
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,6 +105,26 @@ def test_kernels_give_nan_where_they_do_not_exist(rng):
     assert np.isnan(kernel(q[3])).all() and np.isnan(kernel.quick(q[3])).all()
     five = lw.chain(5, seed=1).compile("operational_inertia", frame="tip")
     assert np.isnan(five(rng.normal(size=(9, 5)))).all()
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("factor", [1e-20, 1e4])
+def test_clones_are_judged_by_their_own_numbers(factor, target, rng):
+    """What a joint carries is that of the clone: a heavier one is no less singular, a lighter one no more."""
+
+    def scaled(robot):
+        M = [c.M for c in robot.constants()]
+        parts = [type(x)(factor * x.m, factor * x.h, factor * x.J) for x in M]
+        return robot.with_constants([replace(c, M=x) for c, x in zip(robot.constants(), parts)])
+
+    for _ in range(12):
+        robot = coaxial(rng)
+        with pytest.raises(lw.SingularError):
+            scaled(robot).forward_dynamics(*rng.normal(size=(3, 2)), target=target)
+    sound = lw.chain(3, seed=1)
+    q, tau = rng.normal(size=(2, 3))
+    found = scaled(sound).mass_solve(q, factor * tau, target=target)
+    assert np.allclose(found, sound.mass_solve(q, tau), rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

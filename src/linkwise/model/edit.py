@@ -17,7 +17,7 @@ from ..spatial import Transform
 from .couplings import Coupling, added, at_rest, make_coupling
 from .inertia import Inertia, as_array, as_vector
 from .joints.kinds import Fixed, Free
-from .model import Model
+from .model import Model, with_numbers
 from .parts import Body, Frame, Joint, make_pose
 
 M = TypeVar("M", bound=Model)
@@ -258,7 +258,7 @@ def with_inertial_parameters(model: M, parameters: Any) -> M:
 def with_gravity(model: M, gravity: Any) -> M:
     """The robot under another gravity (3,) [m/s²]."""
     if model.numbers is not None:
-        return model.with_constants(model.numbers, as_vector(gravity, "gravity"))
+        return with_numbers(model, model.numbers, gravity=as_vector(gravity, "gravity"))
     return replace(model, gravity=gravity)
 
 

@@ -355,27 +355,16 @@ class Model(ByValue):
     def _constants32(self) -> tuple[BodyConstants, ...]:
         return tuple(c.cast(np.float32) for c in self._constants)
 
-    def with_constants(
-        self: Self, constants: Iterable[BodyConstants], gravity: Any = None, *, bodies: Sequence[Body] | None = None
-    ) -> Self:
+    def with_constants(self: Self, constants: Iterable[BodyConstants], *, gravity: Any = None) -> Self:
         """This model with other numbers (or symbols) in place of its bodies' own, unchecked.
 
-        ``gravity`` (3,) [m/s²], and ``bodies`` that stand in for its own, are unchecked too. Such a model cannot be
-        edited further: its bodies no longer say what it is.
+        ``gravity`` (3,) [m/s²] is unchecked too. Such a model cannot be edited further: its bodies no longer say what
+        it is. What each joint carries (``load``) follows from the rest and is worked out anew.
         """
         numbers = _parts(constants, BodyConstants, "constants")
-        if any(c.load is None for c in numbers):
-            numbers = _with_loads(self.tree, numbers)
-        changed = {"numbers": numbers, "bodies": self.bodies if bodies is None else _parts(bodies, Body, "bodies")}
-        if len(changed["numbers"]) != len(changed["bodies"]):
-            raise InputError(
-                f"robot {self.name!r} has {len(changed['bodies'])} bodies, got constants of {len(changed['numbers'])}"
-            )
-        if gravity is not None:
-            changed["gravity"] = gravity
-        clone = type(self).__new__(type(self))
-        clone.__dict__.update(self.__getstate__() | changed)
-        return clone
+        if len(numbers) != len(self.bodies):
+            raise InputError(f"robot {self.name!r} has {len(self.bodies)} bodies, got constants of {len(numbers)}")
+        return with_numbers(self, _with_loads(self.tree, numbers), gravity=gravity)
 
     def constants(self, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:
         """The numbers of every body, in the precision of the inputs they will meet."""
@@ -401,6 +390,18 @@ def _body_constants(body: Body) -> BodyConstants:
     if rotor is not None and rotor.axis is not None:
         spin = rotor.gear_ratio * rotor.inertia * rotor.axis
     return BodyConstants(joint.placement, joint.kind, body.inertia.spatial(), reflected, spin)
+
+
+def with_numbers(
+    model: Self, numbers: Iterable[BodyConstants], *, gravity: Any = None, bodies: Sequence[Body] | None = None
+) -> Self:
+    """A model with other numbers, whose loads are right as they are, and ``bodies`` that stand in for its own."""
+    changed = {"numbers": tuple(numbers), "bodies": model.bodies if bodies is None else tuple(bodies)}
+    if gravity is not None:
+        changed["gravity"] = gravity
+    clone = type(model).__new__(type(model))
+    clone.__dict__.update(model.__getstate__() | changed)
+    return clone
 
 
 def _with_loads(tree: Tree, constants: Sequence[BodyConstants]) -> tuple[BodyConstants, ...]:

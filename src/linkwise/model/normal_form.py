@@ -23,7 +23,7 @@ from .. import arrays
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, Turn, congruence, turn_about
 from .joints.kinds import Cylindrical, Helical, JointKind, Prismatic, Revolute
-from .model import BodyConstants, Model
+from .model import BodyConstants, Model, with_numbers
 
 M = TypeVar("M", bound=Model)
 
@@ -81,7 +81,7 @@ def _reframed(model: M, moved: list[Transform]) -> tuple[M, list[Transform]]:
     if all(p >= 0 or _name(c.kind) in _AXIAL for p, c in zip(model.parents, constants)):
         constants = [_at_origin(c) if p < 0 else c for c, p in zip(constants, model.parents)]
     gravity = _clean(world.R.T @ np.asarray(model.gravity))
-    return model.with_constants(_regrouped(model.parents, constants), gravity), moved
+    return with_numbers(model, _regrouped(model.parents, constants), gravity=gravity), moved
 
 
 # --- frames ------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.linearized import models as linear
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
-from ..model.model import Model
+from ..model.model import Model, with_numbers
 from ..model.parts import Frame
 from .calls import as_frames, choose
 from .dispatch import compiled
@@ -69,7 +69,7 @@ class ClosedRobot(Robot):
         """The tree that is left when the loops are cut."""
         given = {f.name: getattr(self, f.name) for f in fields(Robot) if f.name != "numbers"}
         tree = Robot(**given)
-        return tree if self.numbers is None else tree.with_constants(self.numbers)
+        return tree if self.numbers is None else with_numbers(tree, self.numbers)
 
     # --- closing --------------------------------------------------------------------------------------
 
@@ -364,7 +364,7 @@ def close(robot: Robot, loops: Sequence[Loop]) -> ClosedRobot:
             raise InputError(f"close takes lw.Loop objects, got {loop!r}")
     given = {f.name: getattr(robot, f.name) for f in fields(Robot) if f.name != "numbers"}
     closed = ClosedRobot(**given, loops=(*robot.loops, *loops))
-    return closed if robot.numbers is None else closed.with_constants(robot.numbers)
+    return closed if robot.numbers is None else with_numbers(closed, robot.numbers)
 
 
 def renamed(loop: Loop, prefix: str, world: str) -> Loop:

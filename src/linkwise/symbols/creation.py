@@ -8,12 +8,14 @@ thread that traces, the names in the module numpy give arrays of symbols where s
 from __future__ import annotations
 
 import copy
+import dis
 import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -25,9 +27,31 @@ _NOT_THE_USERS = ("linkwise", "numpy", "scipy")
 _OWN = __name__.rpartition(".")[0]  # the symbols themselves are made of plain object arrays
 
 
-def _caller() -> str:
-    """The package whose code called one of NumPy's functions that are replaced here."""
-    return str(sys._getframe(2).f_globals.get("__package__") or "")
+def _caller(name: str) -> str | None:
+    """The package whose code calls the function of this name that is replaced here; None where it is no Python code.
+
+    Compiled extensions (``numpy.random``) have no frame of their own. What they are given they fill as floats.
+    """
+    frame = sys._getframe(2)
+    if not _calls(frame.f_code, frame.f_lasti, name):
+        return None
+    return str(frame.f_globals.get("__package__") or "")
+
+
+@functools.lru_cache(maxsize=4096)
+def _calls(code: CodeType, at: int, name: str) -> bool:
+    """Whether the instruction at this place calls what was just loaded under a name, such as ``np.zeros``.
+
+    The name is the last that is loaded from where the text of the call begins.
+    """
+    places = list(code.co_positions())
+    called, begins = None, places[at // 2][0::2]
+    for instruction in dis.get_instructions(code):
+        if instruction.offset >= at:
+            break
+        if instruction.opname.startswith("LOAD_") and places[instruction.offset // 2][0::2] == begins:
+            called = instruction.argval
+    return called == name
 
 
 def _from_others(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,7 +59,9 @@ def _from_others(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def make(x: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
-        if not is_tracing() or (dtype is not None and np.dtype(dtype) not in _FLOATS) or _caller() == _OWN:
+        if not is_tracing() or (dtype is not None and np.dtype(dtype) not in _FLOATS):
+            return function(x, dtype, *args, **options)
+        if _caller(function.__name__) in (None, _OWN):
             return function(x, dtype, *args, **options)
         found = function(x, None, *args, **options)
         if found.dtype == object and all(isinstance(v, (Scalar, *Number)) for v in found.flat):
@@ -51,9 +77,12 @@ def _new(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def make(*args: Any, **options: Any) -> Any:
         found = function(*args, **options)
-        if not is_tracing() or found.dtype not in _FLOATS or _caller() == _OWN:
+        if not is_tracing() or found.dtype not in _FLOATS:
             return found
-        is_users = _caller().partition(".")[0] not in _NOT_THE_USERS
+        caller = _caller(function.__name__)
+        if caller in (None, _OWN):
+            return found
+        is_users = caller.partition(".")[0] not in _NOT_THE_USERS
         return found.astype(object).view(Symbols) if is_users or found.dtype == object else found
 
     return make

@@ -26,7 +26,7 @@ from ... import inputs
 from ...arrays import as_numpy
 from ...errors import InputError, UnrollableError
 from ...model.joints.kinds import Cylindrical, JointKind, Prismatic, Revolute
-from ...model.model import BodyConstants, Model
+from ...model.model import BodyConstants, Model, with_numbers
 from ...model.normal_form import Hinge, normal_form
 from ...spatial import RigidInertia, Transform, Turn
 from ...sweeps import BodyTree
@@ -246,6 +246,6 @@ def _own_inputs(classes: list[Class], lengths: Mapping[str, int]) -> list[dict[s
 
 def _stand_in(model: Any, classes: list[Class], tree: RecordedTree) -> Any:
     """The model with one body per class."""
-    clone = model.with_constants([c.constants for c in classes], bodies=[model.bodies[c.members[0]] for c in classes])
+    clone = with_numbers(model, [c.constants for c in classes], bodies=[model.bodies[c.members[0]] for c in classes])
     clone.__dict__["tree"] = tree
     return clone
