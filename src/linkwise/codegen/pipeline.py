@@ -20,6 +20,7 @@ from . import thresholds
 from .facts import Facts, catalogue
 from .passes import Journal, Pass, run_passes
 from .program.frames import normal_forms, shortest, stand_in
+from .program.function_memory import refusing_memory
 from .program.trace import Program, argument_names, lengths, trace
 from .rolled.program import different_kinds, roll
 from .runtime.engine import CODE_PASSES
@@ -248,7 +249,9 @@ def compile_function(
     job = Job(robot, name, function, tuple(argument_names(function)), sizes=sizes or {}, target=target, dtype=dtype)
     job.parameters = tuple(arguments.names(parameters, "parameters"))
     options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
-    return made(compile_job(job), compile_function, function, robot, **options)
+    with refusing_memory(function):
+        kernel = compile_job(job)
+    return made(kernel, compile_function, function, robot, **options)
 
 
 # --- what the passes use -------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..codegen.program.function_memory import refusing_memory
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
@@ -25,6 +26,7 @@ from ..robot.robot import Robot
 FORMS = (("robot", "t", "q", "v"), ("t", "q", "v"))
 _NAMES = {"robot", "t", "q", "v"}
 _HOW = "(robot, t, q, v), or (t, q, v)"
+_SAID: dict[Any, Any] = {}  # what warnings were given, so that each is given once
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,8 @@ class UserFunction:
         if self.callback:
             return None
         try:
-            return Kernel(trace(robot, traced, name, sizes, names or None))
+            with refusing_memory(self.function):
+                return Kernel(trace(robot, traced, name, sizes, names or None))
         except UntraceableError as e:
             warn_that_it_is_called_back(self.what, self.function, e)
             return None
@@ -115,7 +118,7 @@ def warn_that_it_is_called_back(what: str, function: Callable[..., Any], error: 
         " (callback=True says that this is meant)"
     )
     file, line = place if error.filename is None else (error.filename, error.lineno or 1)
-    warnings.warn_explicit(message, SlowPathWarning, file, line)
+    warnings.warn_explicit(message, SlowPathWarning, file, line, registry=_SAID)
 
 
 # --- what controllers give --------------------------------------------------------------------------------
