@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import linkwise as lw
@@ -13,6 +13,7 @@ from linkwise.algebra.motion import MotionLeaves
 from linkwise.algebra.operators import OPERATOR_NAMES
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.c import CSource
+from linkwise.robot.closed import ClosedRobot
 from linkwise.symbols.elementwise import ENTRIES
 from linkwise.symbols.functions import AS_NUMPY_DOES, FUNCTIONS
 from rooms import room_table, rooms_within_table
@@ -105,9 +106,18 @@ def _default(value: Any) -> str:
 
 def method_table() -> str:
     """Every public method and property of a robot, in the order of the source, under its headings."""
+    return _methods_of(lw.Robot.__mro__[:-1])
+
+
+def closed_table() -> str:
+    """The methods of a robot with loops that are not those of its tree."""
+    return _methods_of([ClosedRobot])
+
+
+def _methods_of(classes: Iterable[type]) -> str:
     rows: list[str] = []
     seen: set[str] = set()
-    for cls in lw.Robot.__mro__[:-1]:
+    for cls in classes:
         for heading, names in _sections(cls):
             own = [n for n in names if not n.startswith("_") and n not in seen]
             seen.update(own)
@@ -226,6 +236,7 @@ def traced_table() -> str:
 
 
 TABLES: dict[str, Callable[..., str]] = {
+    "closed": closed_table,
     "control": control_table,
     "leaves": leaf_table,
     "identities": identity_table,

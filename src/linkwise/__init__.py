@@ -6,6 +6,7 @@ from typing import Any as _Any
 
 from .dynamics.forward.methods import FORWARD_METHODS
 from .errors import (
+    ClosureError,
     FileError,
     InputError,
     LinkwiseError,
@@ -36,6 +37,7 @@ from .model.joints.kinds import (
     Spherical,
     Universal,
 )
+from .model.loops import Loop
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from .robot.linearized import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
@@ -105,6 +107,7 @@ __all__ = [
     "Body",
     "Box",
     "Checkpoint",
+    "ClosureError",
     "Crossing",
     "Custom",
     "Cylindrical",
@@ -122,6 +125,7 @@ __all__ = [
     "Joint",
     "Limits",
     "LinkwiseError",
+    "Loop",
     "Mesh",
     "Mimic",
     "MissingExtraError",

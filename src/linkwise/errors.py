@@ -47,6 +47,10 @@ class SingularError(LinkwiseError, ValueError):
     """A joint that no inertia resists, or a Jacobian without the rank that was asked for."""
 
 
+class ClosureError(LinkwiseError, ValueError):
+    """A loop that cannot be closed, or a state that does not close it; names the loop and what is left open."""
+
+
 class NotAdmittedError(LinkwiseError, ValueError):
     """An algorithm that does not admit this kind of robot (joint kinds, trees, base)."""
 

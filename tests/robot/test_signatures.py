@@ -72,7 +72,7 @@ STATELESS |= {
     "neutral",
     "random_configuration",
 }
-STATELESS |= {"frame", "body", "joint", "path", "constants"}
+STATELESS |= {"frame", "body", "joint", "path", "constants", "close"}
 
 
 def test_every_call_that_computes_takes_a_target():

@@ -38,6 +38,8 @@ from .linearized import Linearized
 
 if TYPE_CHECKING:
     from ..algebra.operators import Operators
+    from ..model.loops import Loop
+    from .closed import ClosedRobot
 
 
 @cache
@@ -491,9 +493,33 @@ class Robot(Linearized, Diagonalized):
         """This robot with a payload fixed on a body (or frame)."""
         return edit.weld(self, body, payload, at, rpy, frame)
 
+    # --- loops ---------------------------------------------------------------------------------------
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops that are closed; see :meth:`close`."""
+        return ()
+
+    @property
+    def opened(self) -> Robot:
+        """The robot without its loops."""
+        return self
+
+    def close(self, *loops: Loop) -> ClosedRobot:
+        """The robot with frames held together in pairs: ``robot.close(lw.Loop("frame_a", "frame_b", "weld"))``."""
+        from .closed import close
+
+        return close(self, loops)
+
     def attach(self, other: Model, to: str, *, prefix: str = "", at: Any = (0, 0, 0), rpy: Any = None) -> Robot:
         """This robot with another robot bolted on at a frame."""
-        return edit.attach(self, other, to, prefix, at, rpy)
+        found = edit.attach(self.opened, other.opened if isinstance(other, Robot) else other, to, prefix, at, rpy)
+        loops = [*self.loops]
+        if isinstance(other, Robot) and other.loops:
+            from .closed import renamed
+
+            loops += [renamed(loop, prefix, prefix + other.base_name) for loop in other.loops]
+        return found.close(*loops) if loops else found
 
     def floating(self, *, joint_name: str = "root_joint") -> Robot:
         """This robot with its base link on a free joint."""

@@ -1,0 +1,154 @@
+"""What a loop demands: how far it is from closing, which forces it transmits, what it asks of motions.
+
+Of frames a and b, with everything in frame a's axes at its origin, E = R_a*R_b and d = R_a*(x_b − x_a):
+
+    W*(V_b − V_a) = 0 = Gβ          W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a) = 0 = Gβ̇ + Ġβ
+
+with the forces Wλ that act on b, and −Wλ on a; accelerations are spatial (math notes on closed chains 2.1). The world
+neither moves nor accelerates: gravity is left out of both A_a and A_b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ... import arrays
+from ...arrays import Array
+from ...model.loops import AT_FRAME_B, TRANSMITTED, Loop
+from ...model.model import Model
+from ...spatial import Transform, cross, cross_motion, skew
+from ..kinematics import body_poses
+from ..links import Links
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A loop at a configuration."""
+
+    loop: Loop
+    bodies: tuple[int, int]  # of frames a and b; −1 is the world
+    reach: tuple[Transform, Transform]  # φ(body, frame a): forces at frame a's origin in its axes → forces on the body
+    E: Array  # (..., 3, 3), b's axes in a's
+    d: Array  # (..., 3), b's origin seen from a
+    W: Array  # (..., 6, m)
+
+    @property
+    def error(self) -> Array:
+        """How far the loop is from closing, (..., m) [rad, m]: zero where it is closed, with the rate Gβ there."""
+        loop, E, d = self.loop, self.E, self.d
+        if loop.kind == "distance" and loop.length is not None:
+            size = arrays.square_length(d)[..., None]
+            return (0.5 / loop.length) * size - 0.5 * loop.length
+        turned, axis = _turned(E), _tilted(E)
+        if loop.kind == "constrains":
+            both = arrays.concatenate([turned[..., :, None], d[..., :, None]], axis=-2)
+            return (loop.constrains @ both)[..., 0]
+        rows = []
+        for i in TRANSMITTED[loop.kind]:
+            if i >= 3:
+                rows.append(d[..., i - 3])
+            elif loop.kind == "universal":
+                rows.append(E[..., 1, 0])
+            else:
+                rows.append((turned if 2 in TRANSMITTED[loop.kind] else axis)[..., i])
+        return arrays.stack(rows, axis=-1)
+
+    def relative(self, x: Sequence[Array]) -> tuple[Array, Array]:
+        """What frames a and b have of body motions x, at frame a's origin in its axes, (..., 6, m) each."""
+        a, b = (arrays.zeros((6, 1), like=self.d) if k < 0 else X.T @ x[k] for k, X in zip(self.bodies, self.reach))
+        return a, b
+
+    def velocity(self, V: Sequence[Array]) -> Array:
+        """W*(V_b − V_a), (..., m, 1): how fast the loop comes apart."""
+        V_a, V_b = self.relative(V)
+        return self.W.mT @ (V_b - V_a)
+
+    def acceleration(self, V: Sequence[Array], A: Sequence[Array]) -> Array:
+        """W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a), (..., m, 1): the rate of :meth:`velocity`."""
+        V_a, V_b = self.relative(V)
+        A_a, A_b = self.relative(A)
+        return self.W.mT @ (A_b - A_a - cross_motion(V_a, V_b)) + self._turning(V_b - V_a)
+
+    def _turning(self, Delta: Array) -> Array:
+        """W̊*Δ, where the directions of W move in frame a; 0 where they do not."""
+        w, kind = Delta[..., :3, :], self.loop.kind
+        if kind == "universal":
+            x, y = self.E[..., :, 0:1], _unit(1, self.E)
+            moment = cross(cross(w, x), y)
+            return arrays.concatenate([(moment * w).sum(axis=-2)[..., None, :], 0.0 * w], axis=-2)
+        if kind not in AT_FRAME_B:
+            return arrays.zeros((self.loop.size, 1), like=Delta)
+        u = Delta[..., 3:, :] + cross(w, self.d[..., :, None])  # of b's origin, seen from a
+        swept = cross(w, u)
+        if kind == "distance":
+            d = self.d[..., :, None]
+            return ((d * swept + u * u) / self.loop.length).sum(axis=-2)[..., None, :]
+        return _rows(self.loop, Delta)[:, 3:] @ swept
+
+    def forces(self, lam: Array) -> dict[int, Array]:
+        """By body, what the forces Wλ (..., m, c) of the loop do to it, in body axes at its origin."""
+        F = self.W @ lam
+        a, b = self.bodies
+        out = {} if a < 0 else {a: -(self.reach[0] @ F)}
+        if b >= 0:
+            out[b] = self.reach[1] @ F
+        return out
+
+
+def closures(model: Model, links: Links, loops: Sequence[Loop]) -> list[Closure]:
+    """Every loop at a configuration."""
+    poses = body_poses(links)
+    return [_closure(model, links, loop, poses) for loop in loops]
+
+
+def _closure(model: Model, links: Links, loop: Loop, poses: list[Transform]) -> Closure:
+    (a, on_a), (b, on_b) = model.frame(loop.frame_a), model.frame(loop.frame_b)
+    if links.q.dtype == np.float32:
+        on_a, on_b = on_a.cast(np.float32), on_b.cast(np.float32)
+    X_a = on_a if a < 0 else poses[a].compose(on_a)
+    X_b = on_b if b < 0 else poses[b].compose(on_b)
+    between = X_a.inverse().compose(X_b)
+    reach_b = X_a if b < 0 else poses[b].inverse().compose(X_a)
+    E, d = between.R, between.l
+    return Closure(loop, (a, b), (on_a, reach_b), E, d, _transmitted(loop, E, d))
+
+
+def _transmitted(loop: Loop, E: Array, d: Array) -> Array:
+    """W, (..., 6, m)."""
+    S = _rows(loop, d).mT
+    if loop.kind == "universal":
+        moment = cross(E[..., :, 0:1], _unit(1, E))
+        return arrays.concatenate([arrays.concatenate([moment, 0.0 * moment], axis=-2), S[:, 1:]], axis=-1)
+    if loop.kind not in AT_FRAME_B:
+        return S
+    moment, force = S[:3], S[3:]
+    if loop.kind == "distance":
+        moment, force = 0.0 * d[..., :, None], d[..., :, None] / loop.length
+    return arrays.concatenate([moment + skew(d) @ force, force], axis=-2)  # φ(d)S
+
+
+def _rows(loop: Loop, like: Array) -> Array:
+    """S*, (m, 6): the rows of a loop whose directions do not move in frame a."""
+    if loop.kind == "constrains":
+        return loop.constrains.astype(np.float32) if like.dtype == np.float32 else loop.constrains
+    return arrays.eye(6, like=like)[list(TRANSMITTED[loop.kind]), :]
+
+
+def _unit(i: int, like: Array) -> Array:
+    return arrays.eye(3, like=like)[:, i : i + 1]
+
+
+def _turned(E: Array) -> Array:
+    """The turn E as a vector that is tan(angle/2)·2 long: what ½vee(E − E*) is for small angles, and not zero at π."""
+    scale = 2.0 / (1.0 + E[..., 0, 0] + E[..., 1, 1] + E[..., 2, 2])
+    parts = [E[..., 2, 1] - E[..., 1, 2], E[..., 0, 2] - E[..., 2, 0], E[..., 1, 0] - E[..., 0, 1]]
+    return arrays.stack([scale * x for x in parts], axis=-1)
+
+
+def _tilted(E: Array) -> Array:
+    """How b's z leans away from a's, about a's x and y: (−E₂₃, E₁₃) for small angles, and not zero at π."""
+    scale = 2.0 / (1.0 + E[..., 2, 2])
+    return arrays.stack([-scale * E[..., 1, 2], scale * E[..., 0, 2]], axis=-1)

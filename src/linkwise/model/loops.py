@@ -1,0 +1,100 @@
+"""Loops: two frames of a robot, or one and the world, held together as a joint that closes a chain would hold them.
+
+A loop says which motions of ``frame_b`` against ``frame_a`` it stops. Directions are axes of ``frame_a``: a hinge turns
+about its z, a slider moves along its z, a plane has it as normal (math notes on closed chains 2.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, did_you_mean
+from ..values import ByValue, fixed
+from .parts import Frame
+
+# kind → which of [N_x N_y N_z F_x F_y F_z] it can transmit, in the axes of frame a.
+TRANSMITTED: dict[str, tuple[int, ...]] = {
+    "weld": (0, 1, 2, 3, 4, 5),
+    "revolute": (0, 1, 3, 4, 5),
+    "prismatic": (0, 1, 2, 3, 4),
+    "cylindrical": (0, 1, 3, 4),
+    "universal": (2, 3, 4, 5),  # the first stands for a moment about x_b × y_a
+    "spherical": (3, 4, 5),
+    "planar": (0, 1, 5),
+    "point_on_plane": (5,),
+    "point_on_line": (3, 4),
+    "distance": (3,),  # stands for a force along the line between the origins
+}
+# Where b's origin moves in frame a while the loop is closed, forces act at it; elsewhere the origins coincide.
+AT_FRAME_B = frozenset(
+    {"prismatic", "cylindrical", "planar", "point_on_plane", "point_on_line", "distance", "constrains"}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop(ByValue):
+    """What holds ``frame_b`` to ``frame_a`` (names, or :class:`Frame` objects; "world" is a frame too).
+
+    ``kind``: "weld", "revolute" (about z), "prismatic" (along z), "cylindrical" (z), "universal" (x_b stays
+    perpendicular to y_a), "spherical", "planar" (normal z), "point_on_plane" (b's origin in the plane of a with normal
+    z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and
+    give ``constrains``, a (k, 6) matrix whose rows are the motions [ω; v] of b's origin, seen from frame a in its
+    axes, that are stopped. ``name`` is for messages.
+    """
+
+    frame_a: str | Frame
+    frame_b: str | Frame
+    kind: str = "weld"
+    _: KW_ONLY
+    constrains: Any = None
+    length: float | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for frame in (self.frame_a, self.frame_b):
+            if not isinstance(frame, (str, Frame)):
+                raise ModelError(f"a loop joins two frames, given by name or as lw.Frame, got {frame!r}")
+        if not self.name:
+            object.__setattr__(self, "name", f"{_name(self.frame_a)}–{_name(self.frame_b)}")
+        if self.constrains is not None:
+            if self.kind not in ("weld", "constrains"):
+                raise ModelError(f"loop {self.name!r}: give a kind or constrains=, not both")
+            object.__setattr__(self, "kind", "constrains")
+            object.__setattr__(self, "constrains", self._checked_rows())
+        elif self.kind not in TRANSMITTED:
+            meant = did_you_mean(str(self.kind), list(TRANSMITTED)) or f"choose from {', '.join(TRANSMITTED)}"
+            raise ModelError(f"loop {self.name!r}: no kind of loop is named {self.kind!r}; {meant}")
+        self._check_length()
+
+    def _checked_rows(self) -> np.ndarray:
+        try:
+            rows = np.array(self.constrains, dtype=float)
+        except (TypeError, ValueError):
+            rows = np.zeros(0)
+        if rows.ndim != 2 or rows.shape[1] != 6 or not 1 <= len(rows) <= 6 or not np.isfinite(rows).all():
+            raise ModelError(f"loop {self.name!r}: constrains must be a finite (k, 6) matrix with k = 1 … 6")
+        if np.linalg.matrix_rank(rows) < len(rows):
+            raise ModelError(f"loop {self.name!r}: rows of constrains depend on each other; leave the spare ones out")
+        return fixed(rows)
+
+    def _check_length(self) -> None:
+        if self.kind == "distance":
+            length = self.length
+            if not isinstance(length, (int, float)) or not np.isfinite(length) or length <= 0:
+                raise ModelError(
+                    f"loop {self.name!r}: a distance needs length= [m], positive and finite, got {length!r}"
+                )
+        elif self.length is not None:
+            raise ModelError(f"loop {self.name!r}: length= belongs to the kind 'distance', not to {self.kind!r}")
+
+    @property
+    def size(self) -> int:
+        """How many motions it stops."""
+        return len(self.constrains if self.kind == "constrains" else TRANSMITTED[self.kind])
+
+
+def _name(frame: str | Frame) -> str:
+    return frame if isinstance(frame, str) else frame.name

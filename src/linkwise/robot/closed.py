@@ -1,0 +1,293 @@
+"""Robots with loops: the methods of a robot, for the closed robot where loops matter.
+
+What is a function of positions and motions alone (poses, Jacobians, energies, 𝓜, inverse dynamics) is that of the tree
+that is left when the loops are cut; ``q`` and ``v`` are that tree's, and ought to close. What loops change is here.
+What has no meaning, or none yet, for a closed robot is refused by name: :data:`REFUSED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import inputs
+from ..arrays import Array
+from ..dynamics import operational
+from ..dynamics.closed import cut, projection
+from ..dynamics.forward.methods import FORWARD_METHODS
+from ..errors import InputError, ModelError, NotAdmittedError
+from ..model.loops import Loop
+from ..model.model import Model
+from ..model.parts import Frame
+from .calls import as_frames, choose
+from .dispatch import compiled
+from .robot import Robot
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClosedRobot(Robot):
+    """A robot whose ``loops`` are closed. Make one with :meth:`Robot.close`; ``robot.opened`` is its tree.
+
+    It runs by cutting its loops (Operator algebra paper §5, application 3): the free accelerations of the tree, then
+    the forces that keep the loops closed, in O(n) and what the loops couple. Loops may be redundant: accelerations are
+    unique all the same, and of the forces those of least norm are given, moments counted by the mean distance between
+    neighbouring joints.
+    """
+
+    loops: tuple[Loop, ...] = ()
+
+    def __post_init__(self) -> None:
+        named, frames = _with_names(self.loops, self.extra_frames)
+        object.__setattr__(self, "loops", named)
+        object.__setattr__(self, "extra_frames", frames)
+        super().__post_init__()
+        seen: set[str] = set()
+        for loop in self.loops:
+            _check(self, loop)
+            if loop.name in seen:
+                raise ModelError(f"robot {self.name!r}: two loops are named {loop.name!r}; give one another name=")
+            seen.add(loop.name)
+
+    @property
+    def opened(self) -> Robot:
+        """The tree that is left when the loops are cut."""
+        given = {f.name: getattr(self, f.name) for f in fields(Robot) if f.name != "numbers"}
+        tree = Robot(**given)
+        return tree if self.numbers is None else tree.with_constants(self.numbers)
+
+    # --- closing --------------------------------------------------------------------------------------
+
+    @compiled(q="nq")
+    def loop_error(self, q: Any) -> Array:
+        """How far the loops are from closing, (..., m) [rad, m]: the motions they stop, loop by loop."""
+        return self._call(lambda m, q: cut.error(m, q, self.loops), 1, q)
+
+    @compiled(q="nq", v="nv")
+    def loop_velocity(self, q: Any, v: Any) -> Array:
+        """G v, (..., m) [rad/s, m/s]: how fast the loops come apart."""
+        return self._call(lambda m, q, v: cut.velocity(m, q, v, self.loops), 1, q, v=v)
+
+    @compiled(q="nq")
+    def loop_jacobian(self, q: Any) -> Array:
+        """G, (..., m, nv): the loops come apart at the rates G v."""
+        return self._call(lambda m, q: cut.jacobian(m, q, self.loops), 2, q)
+
+    @compiled(q="nq")
+    def loop_projector(self, q: Any) -> Array:
+        """N = I − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G, (..., nv, nv): N v is the closed velocity nearest to v in kinetic energy."""
+        return self._call(lambda m, q: cut.projector(m, q, self.loops), 2, q)
+
+    def mobility(self, q: Any) -> Any:
+        """How many ways the closed robot can move at q: nv less the rank of G; an int, or (...) for a batch."""
+        q = inputs.configuration(self, q)
+        found = self.nv - projection.rank(self, np.asarray(q, dtype=float), self.loops)
+        return int(found) if np.ndim(found) == 0 else found
+
+    def closed_configuration(self, guess: Any, *, keep: Iterable[str] = ()) -> np.ndarray:
+        """The closed configuration (..., nq) nearest to a guess (..., nq); joints named in ``keep`` stay as they are.
+
+        By steps −𝓜⁻¹G*(G𝓜⁻¹G*)⁺g; an error names the loop that does not close.
+        """
+        if isinstance(keep, str):
+            raise InputError(f"keep must be a list of joint names, got the string {keep!r}")
+        q = np.asarray(inputs.configuration(self, guess))
+        if q.dtype != np.float32 and not np.issubdtype(q.dtype, np.floating):
+            raise InputError(f"a guess must be real numbers, got {q.dtype}")
+        flat = q.reshape(-1, self.nq).astype(float)
+        if not np.isfinite(flat).all():
+            raise InputError("a guess must be finite numbers")
+        kept = [self.joint(name) for name in keep]
+        step: Callable[..., Any] = self.opened.integrate
+        found = projection.closed_configuration(self, flat, self.loops, kept, lambda q, dv: step(q, dv, target="numpy"))
+        return found.reshape(q.shape).astype(q.dtype)
+
+    @compiled(q="nq", v="nv")
+    def closed_velocity(self, q: Any, v: Any) -> Array:
+        """The closed velocity (..., nv) nearest to v (..., nv) in kinetic energy: v − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G v."""
+
+        def run(m: Model, q: Array, v: Array) -> Array:
+            return v - cut.velocity_change(m, q, cut.velocity(m, q, v, self.loops), self.loops)
+
+        return self._call(run, 1, q, v=v)
+
+    @compiled(q="nq", v="nv")
+    def velocity_after_closing(self, q: Any, v: Any, *, restitution: float = 0.0) -> Array:
+        """v⁺, (..., nv), when all loops close at once at the velocity v: G v⁺ = −e G v, e the ``restitution``."""
+
+        def run(m: Model, q: Array, v: Array) -> Array:
+            return v - (1.0 + restitution) * cut.velocity_change(m, q, cut.velocity(m, q, v, self.loops), self.loops)
+
+        return self._call(run, 1, q, v=v)
+
+    # --- dynamics ------------------------------------------------------------------------------------
+
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    def forward_dynamics(
+        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
+    ) -> Array:
+        """The joint accelerations (..., nv) [rad/s², m/s²] of the closed robot (OA (5.6)–(5.11)).
+
+        ``method``, any of :data:`linkwise.FORWARD_METHODS`, is that of the free accelerations.
+        """
+        choose(FORWARD_METHODS, method, "forward-dynamics method")
+
+        def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
+            return cut.forward_dynamics(m, q, v, tau, f, self.loops, method)[0]
+
+        return self._with_forces(run, 1, external, q, v=v, tau=tau)
+
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    def loop_forces(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
+        """What every loop does to its frame b, (..., loops, 6) [N m, N], in frame a's axes at frame a's origin.
+
+        Its frame a feels the opposite. Where loops are redundant, of all such forces those of least norm.
+        """
+
+        def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
+            lam = cut.forward_dynamics(m, q, v, tau, f, self.loops, "articulated_body")[1]
+            return cut.loop_forces(cut.cut(m, q, self.loops), lam)
+
+        return self._with_forces(run, 2, external, q, v=v, tau=tau)
+
+    @compiled(q="nq")
+    def mass_matrix_inverse(self, q: Any) -> Array:
+        """𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces."""
+        return self._call(lambda m, q: cut.mass_inverse(m, q, self.loops), 2, q)
+
+    @compiled(q="nq", tau="nv")
+    def mass_solve(self, q: Any, tau: Any) -> Array:
+        """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed."""
+        return self._call(lambda m, q, tau: cut.mass_solve(m, q, tau, self.loops), 1, q, tau=tau)
+
+    # --- operational space ---------------------------------------------------------------------------
+
+    @compiled(q="nq")
+    def operational_compliance(self, q: Any, frame: Any) -> Array:
+        """Λ⁻¹, (..., 6e, 6e), world axes: how the closed robot yields at one frame or several."""
+        return self._call(lambda m, q: cut.compliance(m, q, as_frames(frame), self.loops), 2, q)
+
+    @compiled(q="nq")
+    def operational_inertia(self, q: Any, frame: Any) -> Array:
+        """Λ of the closed robot, (..., 6e, 6e), world axes; an error where it does not exist."""
+
+        def run(m: Model, q: Array) -> Array:
+            inverse = cut.compliance(m, q, as_frames(frame), self.loops)
+            return operational.inverse_compliance(m, inverse, as_frames(frame))
+
+        return self._call(run, 2, q)
+
+    # --- robots from robots --------------------------------------------------------------------------
+
+    def subtree(self, root: str, *, floating: bool = False) -> Robot:
+        """The part from a body outward, with the loops that lie within it; one that reaches out of it is an error."""
+        found = self.opened.subtree(root, floating=floating)
+        names = {f.name for f in found.frames} - {"world"}
+        kept = []
+        for loop in self.loops:
+            inside = [_name(f) in names for f in (loop.frame_a, loop.frame_b)]
+            if any(inside) and not all(inside):
+                raise ModelError(f"robot {self.name!r}: loop {loop.name!r} joins the subtree of {root!r} to the rest")
+            kept += [loop] if all(inside) else []
+        return found.close(*kept) if kept else found
+
+
+def close(robot: Robot, loops: Sequence[Loop]) -> ClosedRobot:
+    """The robot with these loops closed besides those it has."""
+    if not loops:
+        raise InputError("name at least one loop to close: robot.close(lw.Loop(frame_a, frame_b, kind))")
+    for loop in loops:
+        if not isinstance(loop, Loop):
+            raise InputError(f"close takes lw.Loop objects, got {loop!r}")
+    given = {f.name: getattr(robot, f.name) for f in fields(Robot) if f.name != "numbers"}
+    closed = ClosedRobot(**given, loops=(*robot.loops, *loops))
+    return closed if robot.numbers is None else closed.with_constants(robot.numbers)
+
+
+def renamed(loop: Loop, prefix: str, world: str) -> Loop:
+    """A loop of a robot that is attached to another, whose world is the frame ``world`` there."""
+
+    def name(frame: Any) -> str:
+        return world if _name(frame) == "world" else prefix + _name(frame)
+
+    return replace(loop, frame_a=name(loop.frame_a), frame_b=name(loop.frame_b), name=prefix + loop.name)
+
+
+def _name(frame: str | Frame) -> str:
+    return frame if isinstance(frame, str) else frame.name
+
+
+def _with_names(loops: Iterable[Loop], frames: Iterable[Frame]) -> tuple[tuple[Loop, ...], tuple[Frame, ...]]:
+    """Loops between named frames, and the frames with those that loops brought along."""
+    kept = {f.name: f for f in frames}
+    named = []
+    for loop in loops:
+        for frame in (loop.frame_a, loop.frame_b):
+            if isinstance(frame, Frame) and kept.setdefault(frame.name, frame) != frame:
+                raise ModelError(f"loop {loop.name!r}: another frame is named {frame.name!r} already")
+        named.append(replace(loop, frame_a=_name(loop.frame_a), frame_b=_name(loop.frame_b)))
+    return tuple(named), tuple(kept.values())
+
+
+def _check(robot: Model, loop: Loop) -> None:
+    (a, _), (b, _) = robot.frame(loop.frame_a), robot.frame(loop.frame_b)
+    if a == b:
+        where = "the world" if a < 0 else f"body {robot.bodies[a].name!r}"
+        raise ModelError(
+            f"robot {robot.name!r}: loop {loop.name!r} joins {where} to itself (frames {_name(loop.frame_a)!r} and"
+            f" {_name(loop.frame_b)!r}); a loop joins two bodies that can move against each other"
+        )
+
+
+# --- what a closed robot refuses -------------------------------------------------------------------------------------
+
+_TREE = "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut"
+_DIAGONAL = "diagonal coordinates need coordinates that are independent, and loops are cut here, not embedded"
+_DERIVATIVE = "linearised models of closed robots are not there yet; kernel.jacobian of compiled code has derivatives"
+_ARGUMENT = "robot.opened has it for the tree, with the loops' forces as external ones"
+REFUSED = {
+    **dict.fromkeys(("innovations_factors", "inverse_factors", "log_det_mass", "forward_quantities"), _TREE),
+    **dict.fromkeys(("articulated_inertias", "articulated_inertia_rates"), _TREE),
+    **dict.fromkeys(("total_rates", "joint_rates", "working_forces", "joint_forces", "diagonal_coriolis"), _DIAGONAL),
+    **dict.fromkeys(("diagonal_dynamics", "diagonal_motion", "mass_factor", "mass_factor_rate"), _DIAGONAL),
+    **dict.fromkeys(("mass_matrix_sensitivity", "curvature", "is_diagonalizable"), _DIAGONAL),
+    **dict.fromkeys(("linearize_forward", "forward_dynamics_jvp", "forward_dynamics_vjp"), _DERIVATIVE),
+    **dict.fromkeys(("forward_dynamics_hvp", "forward_dynamics_sensitivity", "trajectory_sensitivity"), _DERIVATIVE),
+    **dict.fromkeys(("operational_compliance_derivative", "operational_inertia_derivative"), _DERIVATIVE),
+    **dict.fromkeys(("link_forces", "hybrid_dynamics", "tip_force_correction"), _ARGUMENT),
+    **dict.fromkeys(("operational_bias", "consistent_inverse", "base_parameters", "momentum_force"), _ARGUMENT),
+}
+# What is the same function of the state for a closed robot as for its tree.
+OF_THE_TREE = frozenset(
+    {
+        *("integrate", "difference", "pose", "poses", "velocities", "accelerations", "velocity", "acceleration"),
+        *("jacobian", "jacobian_dot_v", "jacobian_force", "jacobian_outer", "jacobian_inner", "jacobian_inner_inverse"),
+        *("linearize_velocity", "linearize_acceleration", "external_force", "wrenches", "configuration_rate"),
+        *("energy", "kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "momentum"),
+        *(
+            "momentum_matrix",
+            "centroidal_momentum",
+            "centroidal_matrix",
+            "centroidal_bias",
+            "mass_matrix",
+            "mass_times",
+        ),
+        *("inverse_dynamics", "inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
+        *("linearize_inverse", "inverse_dynamics_jvp", "inverse_dynamics_vjp", "inverse_dynamics_hvp"),
+        *("inverse_dynamics_regressor", "operators"),
+    }
+)
+
+
+def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
+    def refuse(self: ClosedRobot, *args: Any, **named: Any) -> NoReturn:
+        raise NotAdmittedError(f"{name} of robot {self.name!r}, which has {len(self.loops)} loops: {why}")
+
+    refuse.__name__, refuse.__doc__ = name, f"Refused for robots with loops: {why}."
+    return refuse
+
+
+for _method, _why in REFUSED.items():
+    setattr(ClosedRobot, _method, _refusing(_method, _why))

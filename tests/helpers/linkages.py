@@ -1,0 +1,60 @@
+"""Closed mechanisms with known answers (math notes on closed chains 1.7)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import linkwise as lw
+
+BARS = {"crank": (0.3, 0.5), "coupler": (0.8, 0.9), "rocker": (0.6, 0.7)}  # length [m], mass [kg]
+GROUND = 1.0  # between the two hinges on the ground [m]
+
+
+def rod(length: float, mass: float) -> lw.Inertia:
+    return lw.Inertia.cylinder(mass, 0.0, (0, 0, 0), (length, 0, 0))
+
+
+def hinge(name: str, at=(0.0, 0.0, 0.0)) -> lw.Joint:
+    return lw.Joint(lw.Revolute("z"), name, at=at)
+
+
+def open_four_bar(gravity=(0.0, -9.81, 0.0)) -> lw.Robot:
+    """Crank and coupler on one ground hinge, the rocker on the other; in the plane z = 0."""
+    a, b, c = (BARS[k][0] for k in BARS)
+    bodies = [
+        lw.Body("crank", hinge("crank_hinge"), rod(*BARS["crank"])),
+        lw.Body("coupler", hinge("coupler_hinge", (a, 0, 0)), rod(*BARS["coupler"]), "crank"),
+        lw.Body("rocker", hinge("rocker_hinge", (GROUND, 0, 0)), rod(*BARS["rocker"])),
+    ]
+    frames = [lw.Frame("coupler_end", "coupler", at=(b, 0, 0)), lw.Frame("rocker_end", "rocker", at=(c, 0, 0))]
+    return lw.assemble("four_bar", bodies, frames, gravity=gravity)
+
+
+def four_bar(kind: str = "revolute", gravity=(0.0, -9.81, 0.0)) -> lw.Robot:
+    return open_four_bar(gravity).close(lw.Loop("rocker_end", "coupler_end", kind))
+
+
+def four_bar_state(robot: lw.Robot, crank: float = 1.3, rate: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+    """The open branch at a crank angle, turning at a rate."""
+    q = robot.closed_configuration([crank, -0.9, 1.8], keep=["crank_hinge"])
+    (freedom,) = null_space(robot.loop_jacobian(q, target="numpy")).T
+    return q, rate * freedom / freedom[0]
+
+
+def slider_crank() -> lw.Robot:
+    """Crank 0.15 m, 0.9 kg; rod 0.5 m, 0.6 kg; slider 1.4 kg along x."""
+    bodies = [
+        lw.Body("crank", hinge("crank_hinge"), rod(0.15, 0.9)),
+        lw.Body("rod", hinge("rod_hinge", (0.15, 0, 0)), rod(0.5, 0.6), "crank"),
+        lw.Body("slider", lw.Joint(lw.Prismatic("x"), "slide"), lw.Inertia.box(1.4, (0.1, 0.1, 0.1))),
+    ]
+    frames = [lw.Frame("rod_end", "rod", at=(0.5, 0, 0))]
+    tree = lw.assemble("slider_crank", bodies, frames, gravity=(0, -9.81, 0))
+    return tree.close(lw.Loop("slider", "rod_end", "revolute"))
+
+
+def null_space(G: np.ndarray, tolerance: float = 1e-9) -> np.ndarray:
+    """The motions (nv, freedoms) that a matrix of constraints leaves."""
+    _, values, right = np.linalg.svd(G)
+    rank = int((values > tolerance * values[0]).sum())
+    return right[rank:].T
