@@ -241,7 +241,7 @@ def symmetric(x: Array) -> Array:
     return out
 
 
-def _is_extended(x: Array) -> bool:
+def is_extended(x: Array) -> bool:
     """Whether ``x`` holds NumPy's long doubles, which numpy.linalg does not take."""
     return namespace(x) is np and np.dtype(x.dtype).char in "gG"
 
@@ -255,7 +255,7 @@ def inverse_spd(x: Array) -> Array:
         if is_symbolic(x):
             require_above(x[..., 0, 0], 0.0, 0, [x[..., 0, 0]])
         return 1.0 / x
-    if is_symbolic(x) or _is_extended(x):
+    if is_symbolic(x) or is_extended(x):
         return inverse_by_ldl(x)
     return symmetric(namespace(x).linalg.inv(x))
 
@@ -313,7 +313,7 @@ def cholesky(x: Array) -> Array:
         return x
     if x.shape[-1] == 1:
         return sqrt(x)
-    if is_symbolic(x) or _is_extended(x) or (namespace(x) is np and np.iscomplexobj(x)):
+    if is_symbolic(x) or is_extended(x) or (namespace(x) is np and np.iscomplexobj(x)):
         lower, pivots = _ldl(x)
         roots = stack([sqrt(np.asarray(d, dtype=x.dtype)) for d in pivots])
         return lower * roots[..., None, :]

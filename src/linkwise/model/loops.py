@@ -60,11 +60,11 @@ class Loop(ByValue):
         if not self.name:
             object.__setattr__(self, "name", f"{_name(self.frame_a)}–{_name(self.frame_b)}")
         if self.constrains is not None:
-            if self.kind not in ("weld", "constrains"):
+            if not isinstance(self.kind, str) or self.kind not in ("weld", "constrains"):
                 raise ModelError(f"loop {self.name!r}: give a kind or constrains=, not both")
             object.__setattr__(self, "kind", "constrains")
             object.__setattr__(self, "constrains", self._checked_rows())
-        elif self.kind not in TRANSMITTED:
+        elif not isinstance(self.kind, str) or self.kind not in TRANSMITTED:
             meant = did_you_mean(str(self.kind), list(TRANSMITTED)) or f"choose from {', '.join(TRANSMITTED)}"
             raise ModelError(f"loop {self.name!r}: no kind of loop is named {self.kind!r}; {meant}")
         self._check_length()

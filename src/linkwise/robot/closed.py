@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import inputs
+from ..arguments import names, number
 from ..arrays import Array
 from ..dynamics import operational
 from ..dynamics.closed import cut, projection
@@ -91,15 +92,13 @@ class ClosedRobot(Robot):
 
         By steps −𝓜⁻¹G*(G𝓜⁻¹G*)⁺g; an error names the loop that does not close.
         """
-        if isinstance(keep, str):
-            raise InputError(f"keep must be a list of joint names, got the string {keep!r}")
         q = np.asarray(inputs.configuration(self, guess))
         if q.dtype != np.float32 and not np.issubdtype(q.dtype, np.floating):
             raise InputError(f"a guess must be real numbers, got {q.dtype}")
         flat = q.reshape(-1, self.nq).astype(float)
         if not np.isfinite(flat).all():
             raise InputError("a guess must be finite numbers")
-        kept = [self.joint(name) for name in keep]
+        kept = [self.joint(name) for name in names(keep, "keep")]
         step: Callable[..., Any] = self.opened.integrate
         found = projection.closed_configuration(self, flat, self.loops, kept, lambda q, dv: step(q, dv, target="numpy"))
         return found.reshape(q.shape).astype(q.dtype)
@@ -116,6 +115,7 @@ class ClosedRobot(Robot):
     @compiled(q="nq", v="nv")
     def velocity_after_closing(self, q: Any, v: Any, *, restitution: float = 0.0) -> Array:
         """v⁺, (..., nv), when all loops close at once at the velocity v: G v⁺ = −e G v, e the ``restitution``."""
+        number(restitution, "restitution", least=0.0)
 
         def run(m: Model, q: Array, v: Array) -> Array:
             return v - (1.0 + restitution) * cut.velocity_change(m, q, cut.velocity(m, q, v, self.loops), self.loops)

@@ -96,8 +96,8 @@ def on_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
-        if target not in (None, "numpy"):
-            raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {target!r}')
+        if target is not None and not (isinstance(target, str) and target == "numpy"):
+            raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {shown(target)}')
         return method(self, *args, **named)
 
     extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")

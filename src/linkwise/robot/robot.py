@@ -27,7 +27,6 @@ from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.reference_velocity import newton_euler_with_reference
-from ..errors import InputError
 from ..model import edit
 from ..model.inertia import Inertia
 from ..model.model import Model
@@ -298,9 +297,7 @@ class Robot(Linearized, Diagonalized):
 
         Entries of ``a`` at other joints and of ``tau`` at prescribed ones are ignored (math notes 12.7).
         """
-        if isinstance(prescribed, str):
-            raise InputError(f"prescribed must be a list of joint names, got the string {prescribed!r}")
-        driven = [self.joint(name) for name in prescribed]
+        driven = [self.joint(name) for name in names(prescribed, "prescribed")]
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a), ("tau", tau))}
         batch, (q, v, a, tau), f = self._joined_with(inputs.forces(self, external), checked)
@@ -429,7 +426,11 @@ class Robot(Linearized, Diagonalized):
         The default is one tip per outermost body: the last frame added on it, or the body's own. With a
         velocity ``v`` (and an acceleration ``a``) there are also those of the derivative identities.
         """
-        chosen = self.tips if frames is None else tuple(as_frames(frames))
+        chosen = self.tips
+        if frames is not None:
+            chosen = tuple(as_frames(frames))
+            for frame in chosen:
+                self.frame(frame)  # refuses what is none
         q = inputs.configuration(self, q)
         if v is not None or a is not None:
             named = {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
+from ..arguments import shown
 from ..arrays import Array
 from ..codegen.program.parameters import parameter_sizes
 from ..errors import InputError
@@ -62,9 +63,11 @@ def thread_count(threads: Any) -> int | None:
 
 
 def chosen_target(target: Any) -> str:
-    if target not in (None, "cpu", "numpy"):
-        raise InputError(f'target is "cpu" or "numpy" here, got {target!r}')
-    return target or "cpu"
+    if target is None:
+        return "cpu"
+    if not isinstance(target, str) or target not in ("cpu", "numpy"):
+        raise InputError(f'target is "cpu" or "numpy" here, got {shown(target)}')
+    return target
 
 
 def step_count(duration: Any, steps: Any, step: float, every: Any, rows: int | None) -> int:
