@@ -87,10 +87,10 @@ def numbers(x: Any, what: str) -> np.ndarray:
     raise InputError(f"{what} must be real numbers, got {shown(x)}")
 
 
-def names(x: Any, what: str) -> list[str]:
-    """A list of texts, and not one text."""
+def names(x: Any, what: str, of: str = "names") -> list[str]:
+    """A list of texts, and not one text; ``of`` says what they name."""
     if isinstance(x, (str, bytes)) or not isinstance(x, Iterable) or (isinstance(x, np.ndarray) and x.ndim == 0):
-        raise InputError(f"{what} must be a list of names, got {shown(x)}")
+        raise InputError(f"{what} must be a list of {of}, got {'the string ' * isinstance(x, str)}{shown(x)}")
     return [word(name, f"each of {what}") for name in x]
 
 

@@ -19,6 +19,7 @@ from linkwise.robot.closed import REFUSED, ClosedRobot
 # What calls give, and nobody makes by hand.
 NOT_CALLS = {"Trajectory", "Operator", "Crossing", "EnergyAccount", "IdentityReport", "Rule", "Robot", "fingerprint"}
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
+MAY_BE_FUNCTIONS = ("goal", "reference", "posture")  # what another function raises is its own
 WORDS = ("method", "target")  # each call has its own
 
 
@@ -97,5 +98,5 @@ def arguments(call: Call, rng: Random, target: str) -> dict[str, Any]:
         given["target"] = target
     names = [*call.required, *call.optional]
     for name in rng.sample(names, min(len(names), rng.choice((1, 1, 1, 2)))):
-        given[name] = odd(rng, call.good[name])
+        given[name] = odd(rng, call.good[name], name in MAY_BE_FUNCTIONS)
     return given

@@ -100,7 +100,7 @@ def driven_joints(robot: Robot) -> list[str]:
 def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
     """S (nv, m) with τ = S u for the inputs u of the ``actuated`` joints; default: :func:`driven_joints`."""
     refuse_other_than_robot(robot, "a selection of joints")
-    chosen = driven_joints(robot) if actuated is None else names(actuated, "actuated")
+    chosen = driven_joints(robot) if actuated is None else names(actuated, "actuated", "joint names")
     columns = [i for name in chosen for i in range(*robot.v_slices[robot.joint(name)].indices(robot.nv))]
     if not columns:
         raise InputError(f"no joint of robot {robot.name!r} is driven; name some in actuated=[…]")

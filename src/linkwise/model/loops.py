@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import ModelError, did_you_mean
 from ..values import ByValue, fixed
 from .parts import Frame
@@ -57,6 +58,8 @@ class Loop(ByValue):
         for frame in (self.frame_a, self.frame_b):
             if not isinstance(frame, (str, Frame)):
                 raise ModelError(f"a loop joins two frames, given by name or as lw.Frame, got {frame!r}")
+        if not isinstance(self.name, str):
+            raise ModelError(f"the name of a loop must be a text, got {shown(self.name)}")
         if not self.name:
             object.__setattr__(self, "name", f"{_name(self.frame_a)}–{_name(self.frame_b)}")
         if self.constrains is not None:

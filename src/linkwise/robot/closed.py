@@ -98,7 +98,7 @@ class ClosedRobot(Robot):
         flat = q.reshape(-1, self.nq).astype(float)
         if not np.isfinite(flat).all():
             raise InputError("a guess must be finite numbers")
-        kept = [self.joint(name) for name in names(keep, "keep")]
+        kept = [self.joint(name) for name in names(keep, "keep", "joint names")]
         step: Callable[..., Any] = self.opened.integrate
         found = projection.closed_configuration(self, flat, self.loops, kept, lambda q, dv: step(q, dv, target="numpy"))
         return found.reshape(q.shape).astype(q.dtype)

@@ -297,7 +297,7 @@ class Robot(Linearized, Diagonalized):
 
         Entries of ``a`` at other joints and of ``tau`` at prescribed ones are ignored (math notes 12.7).
         """
-        driven = [self.joint(name) for name in names(prescribed, "prescribed")]
+        driven = [self.joint(name) for name in names(prescribed, "prescribed", "joint names")]
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a), ("tau", tau))}
         batch, (q, v, a, tau), f = self._joined_with(inputs.forces(self, external), checked)

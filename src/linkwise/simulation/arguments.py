@@ -163,5 +163,20 @@ def robot_parameters(robot: Robot, parameters: Any, batch: tuple[int, ...], dtyp
             x = x if x.ndim == 1 else np.broadcast_to(x, (*batch, n)).reshape(-1, n)
         except ValueError:
             raise InputError(f"{name} {x.shape} does not fit the batch {batch} of the states") from None
-        found[name] = x.astype(dtype)
+        found[name] = _possible(robot, name, x).astype(dtype)
     return found
+
+
+def _possible(robot: Robot, name: str, x: Array) -> Array:
+    """Numbers of the robot (..., n), finite, and no mass below zero."""
+    if x.dtype.kind != "f" or not np.isfinite(x).all():
+        raise InputError(f"{name} must be finite real numbers")
+    if name == "inertial":
+        masses = x.reshape(-1, len(robot.bodies), 10)[..., 0]
+        if (masses < 0).any():
+            state, body = np.argwhere(masses < 0)[0]
+            raise InputError(
+                f"the mass of body {robot.bodies[body].name!r} must not be negative, got {masses[state, body]:g} kg"
+                f" in set {state} of the inertial parameters"
+            )
+    return x

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import number, shown
+from ..arguments import number, shown, word
 from ..arrays import Array
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
@@ -35,7 +35,7 @@ class Event:
         takes_robot("an event", self.function)  # refused at once where it is not clear
         number(self.tolerance, "the tolerance of an event", above=0.0)
         number(self.direction, "the direction of an event")
-        if not self.name:
+        if not word(self.name, "the name of an event"):
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
     def crosses(self, before: Array, after: Array) -> Array:

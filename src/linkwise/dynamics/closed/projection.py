@@ -40,7 +40,10 @@ def closed_configuration(
         open_ = size > bound
         if not open_.any():
             break
-        step = np.where(open_[:, None], _step(model, best, loops, free), 0.0)
+        try:
+            step = np.where(open_[:, None], _step(model, best, loops, free), 0.0)
+        except np.linalg.LinAlgError:  # numbers beyond all bounds: there is no step, and what is open stays open
+            break
         tried = integrate(best, length[:, None] * step)
         reached = _size(model, tried, loops)
         nearer = open_ & (reached < (1.0 - 0.1 * length) * size)
