@@ -6,7 +6,7 @@
 The second runs where linkwise cannot be installed. Every function is built twice: by nvcc, all warnings errors, and
 called through its launcher; and by NVRTC through CuPy. Both must agree with linkwise's NumPy sweeps in double precision
 for 1, 1000 and 2**20 states, to 1e-12 (float32: 1e-4) of the largest number. Times are of the NVRTC kernel, by CUDA
-events.
+events. ``--export FOLDER --only forward_dynamics --registers 80 --threads 64`` tries other thresholds.
 """
 
 from __future__ import annotations
@@ -50,10 +50,14 @@ def yields(robot: Any, q: Any, push: Any) -> Any:
     return (op.J @ op.mass.inv() @ op.J.T).simplify() @ push
 
 
-def export(folder: Path) -> int:
+def export(folder: Path, only: str | None, registers: int | None, threads: int) -> int:
     """Write NAME.cu, NAME.h and NAME.npz for each case and precision, and a list of them."""
     import linkwise as lw
+    from linkwise.codegen.sources import cuda
 
+    cuda.THREADS = threads
+    if registers is not None:
+        cuda.CUDA_REGISTERS.update({"float64": registers, "float32": 2 * registers})
     panda = lw.load("panda")
 
     def one_by_one(q: Any, push: Any) -> Any:
@@ -62,19 +66,23 @@ def export(folder: Path) -> int:
     listed = []
     for dtype in TOLERANCE:
         for name, function, fixed in CASES:
+            if only not in (None, function):
+                continue
             robot = lw.load(name)
             source = robot.compile(function, target="cuda", dtype=dtype, **fixed)
             expected = robot.compile(function, target="numpy", **fixed)
-            listed.append(_exported(folder / dtype, robot, source, expected))
+            listed.append(_exported(folder / dtype, robot, source, expected, threads))
+        if only is not None:
+            continue
         source = lw.compile(yields, panda, target="cuda", dtype=dtype, sizes={"push": 6})
-        listed.append(_exported(folder / dtype, panda, source, one_by_one))
+        listed.append(_exported(folder / dtype, panda, source, one_by_one, threads))
     (folder / LIST).write_text(json.dumps(listed, indent=1))
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
     print(f"{len(listed)} functions, {size / 1e6:.1f} MB in {folder}")
     return 0
 
 
-def _exported(folder: Path, robot: Any, source: Any, function: Any) -> dict[str, Any]:
+def _exported(folder: Path, robot: Any, source: Any, function: Any, threads: int) -> dict[str, Any]:
     """Write one function with its inputs, rounded to its precision, and what NumPy makes of those in double."""
     source.write(folder)
     rng = np.random.default_rng(0)
@@ -96,6 +104,7 @@ def _exported(folder: Path, robot: Any, source: Any, function: Any) -> dict[str,
         "inputs": len(inputs),
         "outputs": len(results),
         "operations": source.operations.total,
+        "threads": threads,
     }
 
 
@@ -128,6 +137,7 @@ def check(folder: Path) -> int:
 
 def _checked(cupy: Any, nvcc: str, folder: Path, case: dict[str, Any]) -> str:
     """One line of the table; AssertionError where results differ."""
+    threads = case["threads"]
     arrays = np.load(folder / f"{case['name']}.npz")
     inputs = [arrays[f"in{k}"] for k in range(case["inputs"])]
     expected = [arrays[f"out{k}"] for k in range(case["outputs"])]
@@ -146,18 +156,18 @@ def _checked(cupy: Any, nvcc: str, folder: Path, case: dict[str, Any]) -> str:
         assert code == 0, f"the launcher returned cudaError {code}"
 
     def compiled(blocks: int) -> Any:
-        return lambda batch, pointers: kernel((blocks,), (128,), (np.uint64(batch), *pointers))
+        return lambda batch, pointers: kernel((blocks,), (threads,), (np.uint64(batch), *pointers))
 
     errors = {"launcher": 0.0, "nvrtc": 0.0}
     for batch in BATCHES:
         data = Batch(cupy, inputs, expected, batch, case["dtype"])
         errors["launcher"] = max(errors["launcher"], data.error(launched))
-        for blocks in {-(-batch // 128), 3}:  # one thread per state; threads that loop
+        for blocks in {-(-batch // threads), 3}:  # one thread per state; threads that loop
             errors["nvrtc"] = max(errors["nvrtc"], data.error(compiled(blocks)))
     for way, error in errors.items():
         assert error < TOLERANCE[case["dtype"]], f"{way}: differs by {error:.1e} of the largest number"
 
-    seconds = data.seconds(compiled(-(-batch // 128)))
+    seconds = data.seconds(compiled(-(-batch // threads)))
     return (
         f"{case['name']:<40} {case['dtype']:<8} {by_nvcc:5.1f}s {by_nvrtc:5.1f}s {kernel.num_regs:>9}"
         f" {kernel.local_size_bytes:>7} {errors['launcher']:9.1e} {errors['nvrtc']:9.1e}"
@@ -225,8 +235,15 @@ def main() -> int:
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--export", type=Path, metavar="FOLDER", help="write sources, inputs and expected results")
     chosen.add_argument("--run", type=Path, metavar="FOLDER", help="build, compare and time what was exported")
+    parser.add_argument("--only", metavar="FUNCTION", help="this function alone")
+    parser.add_argument("--registers", type=int, help="registers for values in double precision, half those in single")
+    parser.add_argument("--threads", type=int, default=128, help="threads of a block")
     arguments = parser.parse_args()
-    return export(arguments.export) if arguments.export else check(arguments.run)
+    return (
+        export(arguments.export, arguments.only, arguments.registers, arguments.threads)
+        if arguments.export
+        else check(arguments.run)
+    )
 
 
 if __name__ == "__main__":

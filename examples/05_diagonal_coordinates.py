@@ -57,7 +57,7 @@ def energy_error(robot, q, v, coordinates, method, h, steps):
     return np.median(np.abs(account.drift).max(axis=-1) / account.kinetic.max(axis=-1))
 
 
-robots = {name: lw.load(name) for name in ("double_pendulum", "ur5", "quadruped")}
+robots = {name: lw.load(name) for name in ("double_pendulum", "ur5")}
 robots["ur5 without gravity"] = robots["ur5"].with_gravity((0, 0, 0))
 results = {}
 for name, robot in robots.items():

@@ -1,4 +1,7 @@
-"""The pages in docs/ run, agree with the code, and leave no public name unmentioned."""
+"""The pages in docs/ leave no public name unmentioned, and their links lead somewhere.
+
+That they run and agree with the code is seen by ``python tests/snippets.py``, a step of ``.ci/run docs``.
+"""
 
 import inspect
 import re
@@ -10,17 +13,11 @@ import pytest
 
 import linkwise as lw
 from linkwise import control
-from snippets import PAGES, ROOT, mismatches
+from snippets import PAGES, ROOT
 
 DOCS = [p for p in PAGES if p.name != "README.md"]
 TEXT = {p: p.read_text(encoding="utf-8") for p in [*PAGES, ROOT / "CHANGELOG.md"]}
 ALL = "\n".join(TEXT.values())
-
-
-@pytest.mark.parametrize("page", DOCS, ids=lambda p: p.stem)
-def test_page_agrees_with_the_code(page):
-    wrong = mismatches(page)
-    assert not wrong, "\n\n".join(wrong)
 
 
 def mentioned(name):

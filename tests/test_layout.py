@@ -70,7 +70,7 @@ def named_in(room: Path) -> list[str]:
 READ_IN_ORDER = [
     "algebra",
     *("codegen", "codegen/llvm", "codegen/program", "codegen/rolled", "codegen/runtime", "codegen/sources"),
-    *("dynamics", "dynamics/diagonal", "dynamics/forward", "dynamics/linearized"),
+    *("dynamics", "dynamics/closed", "dynamics/diagonal", "dynamics/forward", "dynamics/linearized"),
     *("model", "model/files", "model/joints", "robot", "symbols", "interop", "demo"),
 ]
 

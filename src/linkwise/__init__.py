@@ -1,8 +1,7 @@
 """linkwise: rigid-multibody dynamics as an algebra of spatial operators."""
 
+import typing as _typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 from .dynamics.forward.methods import FORWARD_METHODS
 from .errors import (
@@ -45,7 +44,7 @@ from .robot.make import assemble, chain, load, random_tree, save_urdf
 from .robot.make import robot_names as robots
 from .robot.robot import Robot
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import view
     from .algebra.check import IdentityReport, check_identity
     from .algebra.operator import Operator
@@ -85,14 +84,16 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> _Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
-    module, attribute = _LATER[name]
-    found = _import_module(f"linkwise.{module}")
-    value = found if attribute is None else getattr(found, attribute)
-    globals()[name] = value
-    return value
+if not _typing.TYPE_CHECKING:  # a type checker has the imports above, and is to find misspelt names
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name not in _LATER:
+            raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
+        module, attribute = _LATER[name]
+        found = _import_module(f"linkwise.{module}")
+        value = found if attribute is None else getattr(found, attribute)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

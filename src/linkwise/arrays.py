@@ -10,41 +10,140 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import SingularError
 
+C = TypeVar("C")
+
 _PIVOT_ROUNDINGS = 16  # by which a pivot may be off, of the size of the entry that elimination began with
 
-Array = Any  # numpy.ndarray, jax.Array, cupy.ndarray, or an object array of symbolic scalars
+
+class Array(Protocol):
+    """What an algorithm may ask of an array: what those of NumPy, JAX and CuPy and arrays of symbols share.
+
+    Entries are not assigned through it, as JAX has no such thing, and it says nothing of ``__array__``: NumPy's own
+    functions are for what is known to be NumPy's, the functions of this module for all kinds. (What the other operand
+    is stays open: every kind meets numbers, NumPy's constants and its own.)
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def dtype(self) -> Any: ...  # NumPy's dtypes, also in JAX and CuPy
+    @property
+    def T(self) -> Array: ...
+    @property
+    def mT(self) -> Array: ...
+    @property
+    def real(self) -> Array: ...
+    @property
+    def imag(self) -> Array: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Array: ...
+    def __neg__(self) -> Array: ...
+    def __add__(self, other: Any, /) -> Array: ...
+    def __radd__(self, other: Any, /) -> Array: ...
+    def __sub__(self, other: Any, /) -> Array: ...
+    def __rsub__(self, other: Any, /) -> Array: ...
+    def __mul__(self, other: Any, /) -> Array: ...
+    def __rmul__(self, other: Any, /) -> Array: ...
+    def __truediv__(self, other: Any, /) -> Array: ...
+    def __rtruediv__(self, other: Any, /) -> Array: ...
+    def __pow__(self, other: Any, /) -> Array: ...
+    def __matmul__(self, other: Any, /) -> Array: ...
+    def __rmatmul__(self, other: Any, /) -> Array: ...
+    def __lt__(self, other: Any, /) -> Any: ...
+    def __le__(self, other: Any, /) -> Any: ...
+    def __gt__(self, other: Any, /) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
+    def swapaxes(self, axis1: int, axis2: int, /) -> Array: ...
+    def reshape(self, shape: tuple[int, ...], /) -> Array: ...
+    def sum(self, axis: int | tuple[int, ...], *, keepdims: bool = ...) -> Array: ...
+    def astype(self, dtype: Any) -> Array: ...
 
 
-def namespace(*arrays: Array) -> Any:
+class LinearAlgebra(Protocol):
+    """Their functions of matrices."""
+
+    def cholesky(self, x: Array, /) -> Array: ...
+    def inv(self, x: Array, /) -> Array: ...
+    def solve(self, x: Array, b: Array, /) -> Array: ...
+
+
+class Namespace(Protocol):
+    """The functions of the modules numpy, jax.numpy and cupy that algorithms use beside those of this module."""
+
+    @property
+    def linalg(self) -> LinearAlgebra: ...
+    def abs(self, x: Array, /) -> Array: ...
+    def arctan(self, x: Array, /) -> Array: ...
+    def arctan2(self, y: Array, x: Array, /) -> Array: ...
+    def asarray(self, x: ArrayLike, /) -> Array: ...
+    def broadcast_arrays(self, *items: Array | float) -> Sequence[Array]: ...
+    def broadcast_to(self, x: Array, /, shape: tuple[int, ...]) -> Array: ...
+    def concatenate(self, items: Sequence[Array], /, axis: int) -> Array: ...
+    def eye(self, n: int, /, *, dtype: Any) -> Array: ...
+    def isfinite(self, x: Array, /) -> Any: ...  # truths, as comparisons give them
+    def moveaxis(self, x: Array, /, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Array: ...
+    def stack(self, items: Sequence[Array], /, axis: int) -> Array: ...
+    def swapaxes(self, x: Array, /, axis1: int, axis2: int) -> Array: ...
+    def where(self, condition: Array, yes: ArrayLike, no: ArrayLike, /) -> Array: ...
+    def zeros(self, shape: tuple[int, ...], /, dtype: Any = ...) -> Array: ...
+
+
+# What public calls take: numbers, lists of them, and arrays of every kind.
+ArrayLike: TypeAlias = npt.ArrayLike | Array
+# What public calls give: an array of the kind of their arguments, NumPy's where those are NumPy's, numbers or lists. Of
+# NumPy's arrays a type checker knows all; JAX's and CuPy's are the Any beside them.
+SameKind: TypeAlias = np.ndarray | Any
+
+_NUMPY = cast(Namespace, np)  # (its functions do not take every Array; namespace() chooses it for those that fit)
+
+
+def namespace(*arrays: ArrayLike) -> Namespace:
     """The module (numpy, jax.numpy or cupy) whose functions fit these arrays."""
     for x in arrays:
         if isinstance(x, (np.ndarray, float, int, np.generic)):
             continue
         root = type(x).__module__.partition(".")[0]
         if root in ("jax", "jaxlib"):
-            return sys.modules["jax.numpy"]
+            return cast(Namespace, sys.modules["jax.numpy"])
         if root == "cupy":
-            return sys.modules["cupy"]
-    return np
+            return cast(Namespace, sys.modules["cupy"])
+    return _NUMPY
 
 
-def is_symbolic(x: Array) -> bool:
+def is_numpy(x: ArrayLike, /, *others: ArrayLike) -> TypeGuard[np.ndarray]:
+    """Whether these are NumPy's own (arrays of symbols, and numbers, too)."""
+    return namespace(x, *others) is _NUMPY
+
+
+def is_symbolic(x: Any) -> TypeGuard[np.ndarray]:
     """Whether ``x`` holds symbolic scalars, so that every operation counts."""
     return getattr(x, "dtype", None) == np.dtype(object) or hasattr(x, "require_positive")
 
 
-def is_eager(x: Array) -> bool:
+def is_eager(x: Any) -> TypeGuard[np.ndarray]:
     """Whether the values of ``x`` can be looked at now (NumPy numbers, not symbols or tracers)."""
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype != object
 
 
+def as_numpy(x: ArrayLike) -> np.ndarray:
+    """What is known to be NumPy's, or a number or list of them, as a NumPy array; symbols are its objects."""
+    return x if isinstance(x, np.ndarray) else np.asarray(cast(npt.ArrayLike, x))
+
+
+@overload
+def transpose(x: np.ndarray) -> np.ndarray: ...
+@overload
+def transpose(x: Array) -> Array: ...
 def transpose(x: Array) -> Array:
     """The adjoint x* of the last two axes."""
     return x.swapaxes(-1, -2)
@@ -69,14 +168,16 @@ def log(x: Array) -> Array:
 def _function(name: str, x: Array) -> Array:
     """A function of one number, entry by entry; symbols bring their own, and may stand beside plain numbers."""
     if not is_symbolic(x):
-        return getattr(namespace(x), name)(x)
+        function: Callable[[Array], Array] = getattr(namespace(x), name)
+        return function(x)
     return _by_entry(lambda a: getattr(a, name)() if hasattr(a, name) else getattr(math, name)(a), x)
 
 
 def less(x: Array, bound: Any) -> Array:
     """x < bound, for :func:`where`."""
     if not is_symbolic(x):
-        return x < bound
+        truths: Array = x < bound
+        return truths
     return _by_entry(lambda a, b: a.less(b) if hasattr(a, "less") else float(a < b), x, bound)
 
 
@@ -90,13 +191,14 @@ def where(condition: Array, yes: Any, no: Any) -> Array:
 def arctan2(y: Array, x: Array) -> Array:
     """The angle of the point (x, y)."""
     if not is_symbolic(y):
+        arctan2 = namespace(y).arctan2
         if np.iscomplexobj(y) or np.iscomplexobj(x):  # complex steps: the imaginary part is the derivative
-            return np.arctan2(y.real, x.real) + 1j * (x.real * y.imag - y.real * x.imag) / (x.real**2 + y.real**2)
-        return namespace(y).arctan2(y, x)
+            return arctan2(y.real, x.real) + 1j * (x.real * y.imag - y.real * x.imag) / (x.real**2 + y.real**2)
+        return arctan2(y, x)
     return _by_entry(lambda a, b: a.arctan2(b), y, x)
 
 
-def _by_entry(function: Any, *items: Any) -> np.ndarray:
+def _by_entry(function: Callable[..., Any], *items: Any) -> np.ndarray:
     """A function of scalars on object arrays, as an object array even where there is only one entry."""
     return np.asarray(np.frompyfunc(function, len(items), 1)(*items), dtype=object)
 
@@ -140,11 +242,13 @@ def precision(like: Array) -> Any:
     return np.float32 if like.dtype == np.float32 else np.float64
 
 
-def constant(x: Any, like: Array) -> Any:
+def constant(x: C, like: Array) -> C:
     """Constants of a robot (an array, or what has a ``cast``) in the precision of ``like``."""
     if precision(like) is np.float64:
         return x
-    return x.cast(np.float32) if hasattr(x, "cast") else x.astype(np.float32)
+    held: Any = x
+    single: C = held.cast(np.float32) if hasattr(held, "cast") else held.astype(np.float32)
+    return single
 
 
 def eye(n: int, like: Array) -> Array:
@@ -169,11 +273,18 @@ def stack(items: Sequence[Array], axis: int = -1) -> Array:
     return xp.stack(xp.broadcast_arrays(*items), axis=axis)
 
 
-def matrix(rows: Sequence[Sequence[Array]]) -> Array:
+def total(items: Iterable[Array]) -> Array:
+    """The sum of arrays, of which there is at least one."""
+    added: Any = sum(items)
+    out: Array = added
+    return out
+
+
+def matrix(rows: Sequence[Sequence[Array | float]]) -> Array:
     """A (..., m, n) array from m rows of n scalars-like, each a number or a (...) array."""
     entries = [x for row in rows for x in row]
-    xp = namespace(*entries)
-    if xp is not np:
+    if not is_numpy(*entries):
+        xp = namespace(*entries)
         flat = xp.stack(xp.broadcast_arrays(*entries), axis=-1)
         return flat.reshape((*flat.shape[:-1], len(rows), len(rows[0])))
     dtype = np.result_type(*(x if isinstance(x, (int, float)) else np.asarray(x) for x in entries))
@@ -185,7 +296,7 @@ def matrix(rows: Sequence[Sequence[Array]]) -> Array:
     return out
 
 
-def column(entries: Sequence[Array]) -> Array:
+def column(entries: Sequence[Array | float]) -> Array:
     """A (..., m, 1) column from m scalars-like."""
     return matrix([[x] for x in entries])
 
@@ -215,14 +326,14 @@ def from_blocks(
     out = xp.zeros(shape, dtype=dtype)
     for (i, j), x in blocks.items():
         where = (..., slice(tops[i], tops[i + 1]), slice(lefts[j], lefts[j + 1]))
-        if xp is np:
-            out[where] = x
-        else:
-            out = out.at[where].set(x) if hasattr(out, "at") else _assign(out, where, x)
+        out = _with(out, where, x)
     return out
 
 
-def _assign(out: Array, where: Any, x: Array) -> Array:
+def _with(out: Any, where: Any, x: Array) -> Any:
+    """``out``, which nothing else holds, with x there: a copy in JAX alone."""
+    if hasattr(out, "at"):
+        return out.at[where].set(x)
     out[where] = x
     return out
 
@@ -243,7 +354,7 @@ def symmetric(x: Array) -> Array:
 
 def is_extended(x: Array) -> bool:
     """Whether ``x`` holds NumPy's long doubles, which numpy.linalg does not take."""
-    return namespace(x) is np and np.dtype(x.dtype).char in "gG"
+    return is_numpy(x) and np.dtype(x.dtype).char in "gG"
 
 
 def inverse_spd(x: Array) -> Array:
@@ -265,7 +376,8 @@ def inverse(x: Array) -> Array:
     if x.shape[-1] <= 1:
         return inverse_spd(x)
     if is_symbolic(x):  # no pivoting on symbols: X⁻¹ = (X*X)⁻¹X* needs none
-        return inverse_by_ldl(symmetric(transpose(x) @ x)) @ transpose(x)
+        inverted: Array = inverse_by_ldl(symmetric(transpose(x) @ x)) @ transpose(x)
+        return inverted
     return namespace(x).linalg.inv(x)
 
 
@@ -298,7 +410,7 @@ def inverse_by_ldl(x: Array) -> Array:
     for j in range(r):
         unit[..., j, j] = 1.0
         for i in range(j + 1, r):
-            s = 0.0
+            s: Array | float = 0.0
             for k in range(j, i):
                 s = s - lower[..., i, k] * unit[..., k, j]
             unit[..., i, j] = s
@@ -307,13 +419,33 @@ def inverse_by_ldl(x: Array) -> Array:
     return symmetric(transpose(unit) @ scaled)
 
 
+def solver_spd(x: Array) -> Callable[[Array], Array]:
+    """b (..., r, m) ↦ x⁻¹b for a symmetric positive definite x (..., r, r), which may be ill-conditioned."""
+    if not (is_symbolic(x) or is_extended(x)):
+        return lambda b: namespace(x, b).linalg.solve(x, b)
+    lower, pivots = _ldl(x)
+    r = x.shape[-1]
+    shares = [1.0 / np.asarray(d, dtype=x.dtype)[..., None] for d in pivots]
+
+    def solve(b: Array) -> Array:
+        y: list[Array] = []
+        for i in range(r):
+            y.append(b[..., i, :] - sum(lower[..., i, j, None] * y[j] for j in range(i)))
+        z: list[Array] = [share * row for share, row in zip(shares, y)]
+        for i in reversed(range(r)):
+            z[i] = z[i] - sum(lower[..., j, i, None] * z[j] for j in range(i + 1, r))
+        return stack(z, axis=-2) if z else b
+
+    return solve
+
+
 def cholesky(x: Array) -> Array:
     """Lower triangular L with x = L L*, where * transposes and never conjugates (complex-step derivatives)."""
     if x.shape[-1] == 0:
         return x
     if x.shape[-1] == 1:
         return sqrt(x)
-    if is_symbolic(x) or is_extended(x) or (namespace(x) is np and np.iscomplexobj(x)):
+    if is_symbolic(x) or is_extended(x) or (is_numpy(x) and np.iscomplexobj(x)):
         lower, pivots = _ldl(x)
         roots = stack([sqrt(np.asarray(d, dtype=x.dtype)) for d in pivots])
         return lower * roots[..., None, :]

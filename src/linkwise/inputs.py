@@ -9,15 +9,16 @@ import numpy as np
 
 from . import arrays
 from .arguments import mapping
-from .arrays import Array
+from .arrays import Array, SameKind
 from .errors import InputError
 from .model.model import Model
 
 
-def as_array(x: Any, what: str) -> Array:
+def as_array(x: Any, what: str) -> SameKind:
     """``x`` as an array of floats (float32 stays), complex numbers or symbols; JAX and CuPy pass through."""
-    if arrays.namespace(x) is not np:
-        return x
+    if not arrays.is_numpy(x):
+        other: Array = x
+        return other
     try:
         out = np.asarray(x)
     except (TypeError, ValueError):
@@ -40,7 +41,7 @@ def _object_array(out: np.ndarray, what: str) -> np.ndarray:
     raise InputError(f"{what} must be a regular array of numbers; its rows may differ in length")
 
 
-def vector(x: Any, length: int, what: str, model: Model) -> Array:
+def vector(x: Any, length: int, what: str, model: Model) -> SameKind:
     """``x`` as (..., length), or an error that names the robot and the length it wants."""
     out = as_array(x, what)
     if out.ndim == 0 or out.shape[-1] != length:
@@ -54,7 +55,7 @@ def vector(x: Any, length: int, what: str, model: Model) -> Array:
     return out
 
 
-def together(model: Model, **named: Array) -> tuple[tuple[int, ...], list[Array]]:
+def together(model: Model, **named: Array) -> tuple[tuple[int, ...], list[SameKind]]:
     """The common batch shape of several arrays (their last axes apart), and all in one precision."""
     arrays_in = list(named.values())
     try:
@@ -62,13 +63,13 @@ def together(model: Model, **named: Array) -> tuple[tuple[int, ...], list[Array]
     except ValueError:
         shapes = ", ".join(f"{k} {tuple(x.shape)}" for k, x in named.items())
         raise InputError(f"the batch dimensions do not fit together: {shapes}") from None
-    if arrays.namespace(*arrays_in) is np:
+    if arrays.is_numpy(*arrays_in):
         dtype = np.result_type(*(x.dtype for x in arrays_in))
         arrays_in = [x if x.dtype == dtype else x.astype(dtype) for x in arrays_in]
     return batch, arrays_in
 
 
-def configuration(model: Model, q: Any, what: str = "q") -> Array:
+def configuration(model: Model, q: Any, what: str = "q") -> SameKind:
     """``q`` as (..., nq), its quaternions of non-zero length."""
     out = vector(q, model.nq, what, model)
     if arrays.is_eager(out) and not np.iscomplexobj(out):
@@ -79,7 +80,7 @@ def configuration(model: Model, q: Any, what: str = "q") -> Array:
     return out
 
 
-def forces(model: Model, external: Any) -> Array | None:
+def forces(model: Model, external: Any) -> SameKind | None:
     """External forces as (..., bodies, 6), or None."""
     if external is None:
         return None
@@ -92,14 +93,14 @@ def forces(model: Model, external: Any) -> Array | None:
     return out
 
 
-def frame_forces(model: Model, forces: Any) -> dict[str, Array]:
+def frame_forces(model: Model, forces: Any) -> dict[str, SameKind]:
     """Forces [moment; force] on frames, each (..., 6), by what to call them; names of frames may repeat."""
     given = mapping(forces, "forces").items()
     named = [(getattr(frame, "name", frame), f) for frame, f in given]
     return {f"the force on {n!r} ({i})": vector(f, 6, f"the force on {n!r}", model) for i, (n, f) in enumerate(named)}
 
 
-def shaped(model: Model, x: Any, shape: tuple[str | int, ...], what: str) -> Array:
+def shaped(model: Model, x: Any, shape: tuple[str | int, ...], what: str) -> SameKind:
     """An argument of this shape for one state, checked as such; the numbers of several axes in a row, (..., n)."""
     if shape == ("nq",):
         return configuration(model, x, what)
@@ -122,13 +123,12 @@ def sizes(model: Model, shape: tuple[str | int, ...]) -> tuple[int, ...]:
     return tuple(n if isinstance(n, int) else len(model.bodies) if n == "bodies" else getattr(model, n) for n in shape)
 
 
-def fit(out: Array, batch: tuple[int, ...], tail: int) -> Array:
+def fit(out: Array, batch: tuple[int, ...], tail: int) -> SameKind:
     """``out`` with the full batch shape in front of its last ``tail`` axes."""
     if not hasattr(out, "shape"):  # a single symbol
         out = np.asarray(out, dtype=object)
     shape = batch + (out.shape[-tail:] if tail else ())
     if out.shape == shape:
         return out
-    xp = arrays.namespace(out)
-    wide = xp.broadcast_to(out, shape)
-    return wide.copy() if xp is np else wide
+    wide = arrays.namespace(out).broadcast_to(out, shape)
+    return wide.copy() if arrays.is_numpy(wide) else wide

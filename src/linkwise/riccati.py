@@ -50,17 +50,17 @@ def _with_exact_entries(H: Array, G: Array, P_plus: Array) -> tuple[Array, Array
 
 def coordinate_axes(H: Array) -> list[int] | None:
     """The coordinates that the rows of H pick, or None where H is not made of coordinate axes."""
-    if arrays.is_symbolic(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
+    if not arrays.is_eager(H) or H.ndim != 2 or not ((np.abs(H).sum(axis=1) == 1) & (np.abs(H).max(axis=1) == 1)).all():
         return None
     return [int(axis) for axis in np.abs(H).argmax(axis=1)]
 
 
 def without_axes(X: Array, axes: list[int]) -> Array:
     """A symmetric X (..., 6, 6) whose rows and columns at ``axes`` are known to vanish, with exact zeros there."""
-    X = X.copy()
-    X[..., axes, :] = 0.0
-    X[..., :, axes] = 0.0
-    return X
+    out = arrays.as_numpy(X).copy()
+    out[..., axes, :] = 0.0
+    out[..., :, axes] = 0.0
+    return out
 
 
 def with_exact_rows(H: Array, x: Array, known: Array) -> Array:
@@ -68,7 +68,7 @@ def with_exact_rows(H: Array, x: Array, known: Array) -> Array:
     axes = coordinate_axes(H) if arrays.is_symbolic(x) else None
     if axes is None:
         return x
-    x = x.copy()
+    out = arrays.as_numpy(x).copy()
     for row, axis in enumerate(axes):
-        x[..., axis, :] = known[..., row, :] * H[row, axis]
-    return x
+        out[..., axis, :] = known[..., row, :] * H[row, axis]
+    return out

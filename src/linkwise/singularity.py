@@ -71,6 +71,8 @@ def _guarded(x: Array, sizes: Any, roundings: int) -> Array:
         return y
     total = ((_diagonal(x) if sizes is None else sizes) * _diagonal(y)).sum(axis=-1)
     arrays.require_above(1.0, total, roundings, on)
+    for i in range(r):  # a sum of large numbers of either sign may be small
+        arrays.require_above(y[..., i, i], 0.0, 0, on)
     return y
 
 

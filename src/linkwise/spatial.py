@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from . import arrays
-from .arrays import Array, block, is_symbolic, matrix, namespace, symmetric, transpose
+from .arrays import Array, block, is_numpy, is_symbolic, matrix, symmetric, transpose
 
 
 def skew(x: Array) -> Array:
@@ -157,7 +157,8 @@ def rotation_from_rpy(rpy: Any) -> np.ndarray:
     """Rz(yaw) Ry(pitch) Rx(roll), as URDF defines it."""
     r, p, y = (float(x) for x in rpy)
     ex, ey, ez = np.eye(3)
-    return rotation_about(ez, np.float64(y)) @ rotation_about(ey, np.float64(p)) @ rotation_about(ex, np.float64(r))
+    turned = rotation_about(ez, np.array(y)) @ rotation_about(ey, np.array(p)) @ rotation_about(ex, np.array(r))
+    return arrays.as_numpy(turned)
 
 
 # --- planar turns ----------------------------------------------------------------------------------
@@ -180,7 +181,7 @@ class Turn:
         """The two other axes, in cyclic order."""
         return (self.axis + 1) % 3, (self.axis + 2) % 3
 
-    def __matmul__(self, x: Array) -> Array:
+    def __matmul__(self, x: np.ndarray) -> np.ndarray:
         """R x of an object array (..., 3, m), in 4 multiplications a column."""
         j, k = self.plane
         out = x.astype(object)
@@ -188,7 +189,7 @@ class Turn:
         out[..., k, :] = self.s * x[..., j, :] + self.c * x[..., k, :]
         return out
 
-    def both_sides(self, B: Array, symmetric: bool = False) -> Array:
+    def both_sides(self, B: np.ndarray, symmetric: bool = False) -> np.ndarray:
         """R B R* of an object array (..., 3, 3).
 
         In the plane only w = s (B_jj − B_kk) + c (B_jk + B_kj) is needed: B_jj, B_kk lose and gain s w, and
@@ -223,7 +224,7 @@ class Rotation:
         turns = None if self.turns is None else tuple(t.T for t in reversed(self.turns))
         return Rotation(transpose(self.R), turns)
 
-    def _by_turns(self, x: Array) -> bool:
+    def _by_turns(self, x: Array) -> TypeGuard[np.ndarray]:
         return self.turns is not None and (is_symbolic(x) or is_symbolic(self.R))
 
     def __matmul__(self, x: Array) -> Array:
@@ -338,9 +339,9 @@ class Transform:
 
     def by_turns(self) -> Transform:
         """This constant pose with its rotation also as planar turns, where that costs less."""
-        if self.turns is not None or is_symbolic(self.R):
-            return self
-        return Transform(self.R, self.l, constant_turns(self.R))
+        if self.turns is None and arrays.is_eager(self.R):
+            return Transform(self.R, self.l, constant_turns(self.R))
+        return self
 
     def cast(self, dtype: Any) -> Transform:
         return Transform(self.R.astype(dtype), self.l.astype(dtype), self.turns)
@@ -406,7 +407,7 @@ class RigidInertia:
     M = [[J, h̃], [−h̃, m I]] (math notes 1). ``M @ V`` applies it, ``M.matrix`` is the 6×6 matrix.
     """
 
-    m: Array  # (...)
+    m: Any  # (...): an array, or one number or symbol
     h: Array  # (..., 3)
     J: Array  # (..., 3, 3), symmetric
 
@@ -442,7 +443,7 @@ def _rigid_congruence(phi: Transform, M: RigidInertia) -> RigidInertia:
     """φ M φ* of a rigid inertia is a rigid inertia: mass kept, first moment and J moved (Steiner)."""
     R, l = phi.rotation, phi.l
     h = (R @ M.h[..., None])[..., 0]
-    h_new = h + np.asarray(M.m)[..., None] * l if namespace(M.m) is np else h + M.m[..., None] * l
+    h_new = h + np.asarray(M.m)[..., None] * l if is_numpy(M.m) else h + M.m[..., None] * l
     J = R.symmetric(M.J)
     # −l̃h̃ − h̃l̃ − m l̃l̃ = −l̃h̃ − (h + m l)~ l̃
     if is_symbolic(h_new) or is_symbolic(J):

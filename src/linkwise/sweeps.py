@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal, overload
 
 from . import arrays
 from .arrays import Array
@@ -262,6 +262,12 @@ def _sum(a: Any, b: Any) -> Any:
     return tuple(_sum(x, y) for x, y in zip(a, b)) if isinstance(a, tuple) else a + b
 
 
-def unzip(items: Sequence[tuple[Any, ...]], count: int) -> Any:
+@overload
+def unzip(items: Sequence[tuple[Any, ...]], count: Literal[2]) -> tuple[list[Any], list[Any]]: ...
+@overload
+def unzip(items: Sequence[tuple[Any, ...]], count: Literal[3]) -> tuple[list[Any], list[Any], list[Any]]: ...
+@overload
+def unzip(items: Sequence[tuple[Any, ...]], count: int) -> tuple[list[Any], ...]: ...
+def unzip(items: Sequence[tuple[Any, ...]], count: int) -> tuple[list[Any], ...]:
     """A list of ``count``-tuples as ``count`` lists (also where the list is empty)."""
     return tuple([item[i] for item in items] for i in range(count))

@@ -97,7 +97,8 @@ def value_of(x: Any) -> Hashable:
         entries = map(value_of, x.ravel()) if x.dtype == object else x.ravel().tolist()
         return (x.dtype.str, x.ndim, *x.shape, *entries)
     if isinstance(x, np.generic):
-        return x.item()
+        number: Hashable = x.item()
+        return number
     if isinstance(x, (tuple, list)):
         return tuple(map(value_of, x))
     if is_dataclass(x) and _is_told_by_fields(x):

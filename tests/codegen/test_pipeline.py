@@ -63,7 +63,7 @@ def test_a_new_method_is_in_the_catalogue_and_compiles(rng):
     assert np.allclose(kernel(q, v, drag, wind[:, 0]), expected, rtol=1e-12, atol=1e-12)
     assert "drag_force" in robot.compile("drag_force", target="c").source
     with pytest.raises(lw.InputError, match="drag must have shape"):
-        robot.drag_force(q, v, np.ones(2), wind)
+        robot.drag_force(q, v, np.ones(2), wind, target="cpu")
 
 
 def test_a_new_method_has_the_normal_form_where_it_says_so():

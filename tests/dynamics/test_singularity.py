@@ -106,6 +106,14 @@ def test_kernels_give_nan_where_they_do_not_exist(rng):
     assert np.isnan(five(rng.normal(size=(9, 5)))).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("joints", [3, 4, 5])
+def test_too_few_joints_give_nan_in_every_one_of_many_states(joints, dtype, rng):
+    """Pivots that are roundings may have either sign, and their inverses may cancel in a sum."""
+    kernel = lw.chain(joints, seed=joints).compile("operational_inertia", frame="tip")
+    assert np.isnan(kernel(rng.normal(size=(3000, joints)).astype(dtype))).all()
+
+
 def test_a_result_in_place_of_an_input(rng):
     """Massless gimbals lock where the middle one is straight."""
     kinds, masses = (lw.Revolute("z"), lw.Revolute("y"), lw.Revolute("z")), (0.0, 0.0, 1.0)

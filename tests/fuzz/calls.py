@@ -45,6 +45,7 @@ def _public_calls() -> Iterator[Call]:
         is_error = isinstance(member, type) and issubclass(member, (Exception, Warning))
         if callable(member) and not is_error and name not in NOT_CALLS:
             yield _call(name, member, member)
+    yield _call("loops.simulate", lw.simulate, lw.simulate)
     for name in SHAPES:
         yield _call(f"Inertia.{name}", getattr(lw.Inertia, name), getattr(lw.Inertia, name))
     for name in sorted(n for n in dir(lw.Robot) if not n.startswith("_")):
@@ -76,7 +77,7 @@ def _call(title: str, described: Callable[..., Any], function: Callable[..., Any
     own = {p: x for name in (short, title) for (call, p), x in otherwise().items() if call == name}
     words = {"method": METHODS[short][0]} if short in METHODS else {}
     optional = tuple(p for p in optional if p not in needed)
-    return Call(title, function, required, optional, {**good_values(), **own, **words, "target": "numpy"})
+    return Call(title, function, required, optional, {**good_values(), **words, **own, "target": "numpy"})
 
 
 def _parameters(*described: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:

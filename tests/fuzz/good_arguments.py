@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import tempfile
 from typing import Any
 
@@ -50,6 +49,16 @@ def closed_robot() -> lw.Robot:
     return robot().close(lw.Loop("trunk", "world", "spherical"))
 
 
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="linkwise-fuzz-")
+
+
+def folder() -> str:
+    """Where calls may write; it goes with the process."""
+    return _folder().name
+
+
 # Methods that are called on one of these.
 CALLED_ON = {"to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm}
 
@@ -64,7 +73,6 @@ def good_values() -> dict[str, Any]:
         ("v", "a", "tau", "nu", "eps", "x", "dv", "da", "dq", "dtau", "weights", "v_ref", "a_ref", "v0"), v
     )
     three = np.array([0.1, 0.2, 0.9])
-    temporary = os.path.join(tempfile.gettempdir(), f"linkwise-fuzz-{os.getpid()}")
     return vector | {
         "q": q, "q0": q, "q1": r.random_configuration(1), "external": rng.normal(size=(len(r.bodies), 6)),
         "force": rng.normal(size=6), "forces": {"tool": np.ones(6)}, "frame": "tool", "frames": ["tool"],
@@ -84,16 +92,16 @@ def good_values() -> dict[str, Any]:
         "upper": 1.0, "velocity": 2.0, "effort": 3.0, "multiplier": 1.0, "offset": 0.0, "gear_ratio": 3.0,
         "bodies": [lw.Body("one", lw.Revolute("z"), lw.Inertia.sphere(1.0, 0.1))], "base": lw.Inertia(),
         "visuals": [lw.Visual(lw.Ball(0.1))], "n": 3, "seed": 1, "source": "ur5", "stop": True, "direction": 1.0,
-        "path": f"{temporary}.urdf", "sizes": {"v": r.nv}, "robot": r, "name": "trunk", "branching": 0.5,
+        "path": f"{folder()}/robot.urdf", "sizes": {"v": r.nv}, "robot": r, "name": "trunk", "branching": 0.5,
         "function": lambda r, q, v=None: r.gravity_force(q), "lhs": lambda op: op.phi, "rhs": lambda op: op.phi,
         "trials": 2, "rotors": True,
         # loops
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
-        "guess": q, "keep": ["hinge_joint"], "restitution": 0.5,
+        "guess": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
         # motions
         "controller": lambda t, q, v: -0.1 * v, "duration": 0.2, "steps": 4, "step": 0.05, "coordinates": "joint",
         "tolerances": (1e-6, 1e-8), "every": 2, "hold": True, "events": lambda t, q, v: q[..., 0], "check": True,
-        "callback": False, "checkpoint": lw.Checkpoint(f"{temporary}.checkpoint", 0), "progress": False, "threads": 1,
+        "callback": False, "checkpoint": lw.Checkpoint(f"{folder()}/checkpoint", 0), "progress": False, "threads": 1,
         "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3],
     }  # fmt: skip
 
@@ -108,7 +116,14 @@ def otherwise() -> dict[tuple[str, str], Any]:
         "parameters": {"inertial": moved.inertial_parameters},
         "limits": lw.Stops(*np.append(free, [[-1.0], [1.0]], axis=1), stiffness=10.0, damping=1.0),
     }  # fmt: skip
-    return {(call, p): x for call in ("simulate", "rollout", "trajectory_sensitivity") for p, x in motion.items()} | {
+    closed = moved.close(lw.Loop("tool", "world", "point_on_plane"))
+    q = closed.closed_configuration(motion["q0"])
+    looped = {"robot": closed, "q0": q, "v0": closed.closed_velocity(q, motion["v0"]), "closing": "projection"}
+    looped["checkpoint"] = lw.Checkpoint(f"{folder()}/checkpoint of loops", 0)
+    motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
+    motions["simulate"] = motion | {"tau": None, "closing_rate": None}
+    motions["loops.simulate"] = motions["simulate"] | looped
+    return {(call, p): x for call, good in motions.items() for p, x in good.items()} | {
         ("weld", "body"): "slide",
         ("weld", "frame"): "new",
         ("compile", "parameters"): ("inertial",),
@@ -131,10 +146,10 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("cylinder", "end"): (0.0, 0.0, 1.0),
         ("Loop", "kind"): "spherical",
         ("save_urdf", "robot"): floating_arm(),
+        ("Closed.mass_matrix_inverse", "method"): None,
         ("Closed.subtree", "root"): "hinge",
         ("jacobian_inner_inverse", "q"): np.ones(3),
         ("jacobian_inner_inverse", "frame"): "tip",
-        ("simulate", "tau"): None,
     }
 
 

@@ -112,19 +112,19 @@ def troubles(cases: int, seed: int = 0, only: str | None = None, first: int = 0)
             options += [] if only is None else [f"--only={only}"]
             command = [sys.executable, str(HERE / "run.py"), *options]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-                at, said = first, []
+                at = -1
                 for line in process.stdout or ():
                     if line.startswith("{"):
                         found.append(json.loads(line))
                     elif line.strip().isdigit():
                         at = int(line)
-                    else:
-                        said.append(line)
                 complaint = (process.stderr.read() if process.stderr else "")[-2000:]
             if process.returncode == 0:
                 break
             ended = f"signal {-process.returncode}" if process.returncode < 0 else f"exit {process.returncode}"
             found.append({"case": at, "what": "", "wrong": f"the process ended: {ended}; {complaint}"})
+            if at < 0:  # before its first case: none can be run
+                break
             first = at + 1
     return found
 

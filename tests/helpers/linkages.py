@@ -41,6 +41,23 @@ def four_bar_state(robot: lw.Robot, crank: float = 1.3, rate: float = 2.0) -> tu
     return q, rate * freedom / freedom[0]
 
 
+def four_bars(k: int, kind: str = "point_on_line") -> lw.Robot:
+    """k four-bars in series, each on the coupler of the one before it."""
+    a, b, c = (BARS[n][0] for n in BARS)
+    bodies, frames, loops = [], [], []
+    for i in range(k):
+        carrier, shift = (None, 0.0) if i == 0 else (f"coupler{i - 1}", 0.1)
+        bodies += [
+            lw.Body(f"crank{i}", hinge(f"crank_hinge{i}", (shift, 0, 0)), rod(*BARS["crank"]), carrier),
+            lw.Body(f"coupler{i}", hinge(f"coupler_hinge{i}", (a, 0, 0)), rod(*BARS["coupler"]), f"crank{i}"),
+            lw.Body(f"rocker{i}", hinge(f"rocker_hinge{i}", (shift + GROUND, 0, 0)), rod(*BARS["rocker"]), carrier),
+        ]
+        ends = lw.Frame(f"rocker_end{i}", f"rocker{i}", at=(c, 0, 0)), lw.Frame(f"end{i}", f"coupler{i}", at=(b, 0, 0))
+        frames += ends
+        loops.append(lw.Loop(*(f.name for f in ends), kind))
+    return lw.assemble(f"four_bars_{k}", bodies, frames, gravity=(0, -9.81, 0)).close(*loops)
+
+
 def slider_crank() -> lw.Robot:
     """Crank 0.15 m, 0.9 kg; rod 0.5 m, 0.6 kg; slider 1.4 kg along x."""
     bodies = [

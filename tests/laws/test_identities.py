@@ -145,7 +145,7 @@ def test_the_checker_refuses_nonsense():
         lw.check_identity(lambda op: op.H, lambda op: op.phi)
     with pytest.raises(lw.InputError, match="must give an operator, got float"):
         lw.check_identity(lambda op: 1.0, lambda op: op.phi)
-    with pytest.raises(lw.InputError, match="trials must be at least 1"):
+    with pytest.raises(lw.InputError, match="trials must be a whole number from 1 on"):
         lw.check_identity(lambda op: op.phi, lambda op: op.phi, trials=0)
     with pytest.raises(lw.InputError, match="belongs to one robot"):
         lw.check_identity(X @ o.phi, o.phi)

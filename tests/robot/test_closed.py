@@ -43,6 +43,14 @@ def test_refusals_name_the_call_and_the_robot(name):
         getattr(four_bar(), name)(np.zeros(3))
 
 
+@pytest.mark.parametrize("target", [None, "numpy"])
+def test_methods_for_the_inverse_of_trees_are_refused(target):
+    robot, q = four_bar(), np.array([0.3, -0.8, 1.9])
+    with pytest.raises(lw.NotAdmittedError, match="one method, not 'rows'"):
+        robot.mass_matrix_inverse(q, method="rows", target=target)
+    assert np.array_equal(robot.mass_matrix_inverse(q, method=None), robot.mass_matrix_inverse(q))
+
+
 @pytest.mark.parametrize("name", sorted(OF_THE_TREE - {"operators", "wrenches"}))
 def test_what_is_of_the_tree_is_that_of_the_tree(name):
     robot = four_bar()

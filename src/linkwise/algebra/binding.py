@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, as_numpy
 from .expression import Expression
 from .leaves import Leaves, remembered
 from .recipe import OwnBlocks, build, places_of, recipe_of
@@ -56,7 +56,7 @@ class State:
 
         moving = (kept["v"] is not None, kept["a"] is not None)
         leaves = unbound(kept["model"], kept["frames"], moving)
-        self.__init__(leaves, kept["q"], kept["v"], kept["a"], kept["compile"])  # type: ignore[misc]
+        State.__init__(self, leaves, kept["q"], kept["v"], kept["a"], kept["compile"])
 
 
 class Blocks:
@@ -70,14 +70,15 @@ class Blocks:
     def arrays(self) -> tuple[Array, ...]:
         """All entries in one row, (..., Σ r²)."""
         batch = np.broadcast_shapes(*(x.shape[:-2] for x in self.blocks))
-        rows = [np.broadcast_to(x, batch + x.shape[-2:]).reshape((*batch, x.shape[-1] ** 2)) for x in self.blocks]
+        given = map(as_numpy, self.blocks)
+        rows = [np.broadcast_to(x, batch + x.shape[-2:]).reshape((*batch, x.shape[-1] ** 2)) for x in given]
         return (np.concatenate(rows, axis=-1),)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"blocks": self.blocks}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__init__(kept["blocks"])  # type: ignore[misc]
+        Blocks.__init__(self, kept["blocks"])
 
 
 class Binding:
@@ -101,10 +102,9 @@ class Binding:
     @cached_property
     def form(self) -> Binding | None:
         """The same in other frames on the bodies, where every state has them."""
-        states = [t.form for t in self.things if isinstance(t, State)]
-        if None in states:
-            return None
-        return Binding(tuple(t.form if isinstance(t, State) else t for t in self.things))  # type: ignore[misc]
+        forms = [t.form if isinstance(t, State) else t for t in self.things]
+        found = tuple(t for t in forms if t is not None)
+        return Binding(found) if len(found) == len(forms) else None
 
     @cached_property
     def batches(self) -> set[tuple[int, ...]]:
@@ -116,7 +116,7 @@ class Binding:
 
 
 def _plain_arrays(things: tuple[State | Blocks, ...]) -> tuple[np.ndarray, ...] | None:
-    found: list[np.ndarray] = []
+    found: list[Any] = []
     for thing in things:
         for x in thing.arrays if isinstance(thing, State) else thing.blocks:
             if type(x) is not np.ndarray or x.dtype.char not in "df":
@@ -139,7 +139,7 @@ def moved(op: Expression, old: Binding, new: Binding) -> Expression:
         return op
     homes = tuple(t.leaves if isinstance(t, State) else None for t in old.things)
 
-    def make() -> tuple[Any, ...]:
+    def make() -> tuple[Expression, Any, Any]:
         things = {i: OwnBlocks(p) if h is None else placed(h, p) for i, (p, h) in enumerate(zip(places, homes))}
         return build(recipe_of(op), things).with_used(op.used), op, homes
 

@@ -77,7 +77,8 @@ class Projection:
 
 def dense_block(E: Any) -> Array:
     """The matrix of a block, whatever form it is kept in."""
-    return E if not hasattr(E, "matrix") else E.matrix
+    out: Array = E if not hasattr(E, "matrix") else E.matrix
+    return out
 
 
 class Unit:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import flag, number, shown, whole
+from ..arrays import as_numpy
 from ..errors import InputError, SingularError
 from ..model.builders import chain, random_tree
 from ..model.model import Model
@@ -194,7 +195,7 @@ def _is_regular(side: Expression) -> bool:
     """Whether all that an expression inverts is well conditioned."""
     for leaf in leaves_of(side):
         if leaf.inverse_of is not None:
-            blocks = [dense_block(x) for x in leaf.blocks]
+            blocks = [as_numpy(dense_block(x)) for x in leaf.blocks]
             if any(x.size and np.linalg.cond(x) > _WORST_CONDITION for x in blocks):
                 return False
             if not _is_regular(leaf.inverse_of):

@@ -29,15 +29,16 @@ def magnitude(op: Expression) -> float:
     """The largest entry of the expression with every leaf's matrix made positive: the size its rounding goes by."""
     like = _sample(op)
 
-    def positive(x: Expression) -> Array:
+    def positive(x: Expression) -> np.ndarray:
         if isinstance(x, Product):
             out = positive(x.factors[0])
             for f in x.factors[1:]:
                 out = out @ positive(f)
             return out
         if isinstance(x, Sum):
-            return sum(abs(c) * positive(t) for c, t in x.terms)
-        return np.abs(_dense(x, like))
+            return arrays.as_numpy(arrays.total(abs(c) * positive(t) for c, t in x.terms))
+        sizes: np.ndarray = np.abs(arrays.as_numpy(_dense(x, like)))
+        return sizes
 
     return float(positive(op).max(initial=0.0))
 
@@ -46,7 +47,7 @@ def _sample(op: Expression) -> Any:
     from .kinds import leaves_of
 
     leaves = leaves_of(op)
-    return leaves[0].owner.q if leaves else arrays.zeros((1,), like=0.0)
+    return leaves[0].owner.q if leaves else np.zeros(1)
 
 
 def _dense(op: Expression, like: Array) -> Array:
@@ -60,7 +61,7 @@ def _dense(op: Expression, like: Array) -> Array:
             out = out @ _dense(f, like)
         return out
     if isinstance(op, Sum):
-        return sum(c * _dense(t, like) for c, t in op.terms)
+        return arrays.total(c * _dense(t, like) for c, t in op.terms)
     if isinstance(op, Leaf):
         upright = op.upright()
         matrix = _leaf(upright, like)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import as_numpy
 from .binding import Binding, State
 from .kinds import leaves_of
 from .leaves import Leaves
@@ -15,7 +16,7 @@ from .recipe import OwnBlocks, build, recipe_of
 from .recursion_text import recursions
 
 if TYPE_CHECKING:
-    from ..symbols.scalar import Operations
+    from ..symbols.operations import Operations
     from .operator import Operator
 
 MOST_COUNTED = 150  # degrees of freedom up to which operations are counted by tracing
@@ -100,7 +101,8 @@ def _prose(words: str) -> str:
 
 def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
-    from ..symbols.scalar import Graph, Operations, count
+    from ..symbols.operations import Operations
+    from ..symbols.scalar import Graph, count
 
     if not leaves_of(op.expression):
         return Operations()
@@ -121,7 +123,7 @@ def operation_count(op: Operator) -> Operations | None:
             symbolic[i] = OwnBlocks(i, thing.blocks)
     traced = build(recipe_of(op.expression), symbolic)
     y = traced.apply_columns(graph.inputs("x", traced.cols.dimension)[:, None])
-    return count(np.ravel(y))
+    return count(np.ravel(as_numpy(y)))
 
 
 def _varies(binding: Binding) -> bool:

@@ -221,9 +221,12 @@ def _inverted(x: Any, symmetric: bool, message: str) -> Any:
     """The inverse of a block, or an error; compiled code reports states in which it may not be trusted."""
     if symmetric:
         out, singular = singularity.inverse(x, roundings=singularity.OPERATIONAL_ROUNDINGS)
-        if arrays.is_eager(x) and np.any(singular):
+        if not arrays.is_eager(x):
+            return singularity.not_a_number_where(singular, out)
+        if np.any(singular & ~_indefinite(x)):
             raise SingularError(message)
-        return singularity.not_a_number_where(singular, out)
+        if not np.any(singular):
+            return out
     if arrays.is_symbolic(x):
         return _inverted_by_squares(x)
     if arrays.is_eager(x) and x.shape[-1]:  # states with NaN pass through
@@ -231,6 +234,14 @@ def _inverted(x: Any, symmetric: bool, message: str) -> Any:
         if (np.linalg.cond(np.where(finite, x, np.eye(x.shape[-1]))) > _WORST_CONDITION).any():
             raise SingularError(message)
     return arrays.inverse(x)
+
+
+def _indefinite(x: Any) -> Any:
+    """Whether symmetric matrices, such as those of P - 2 M, have eigenvalues that are negative beyond rounding."""
+    finite = np.isfinite(x).all(axis=(-2, -1), keepdims=True)
+    values = np.linalg.eigvalsh(np.where(finite, x, np.eye(x.shape[-1])))
+    limit = singularity.OPERATIONAL_ROUNDINGS * np.finfo(x.dtype).eps
+    return values[..., 0] < -limit * np.abs(values).max(axis=-1)
 
 
 def _inverted_by_squares(x: Any) -> Any:

@@ -32,7 +32,7 @@ class Leaf(Expression):
     """A named operator with blocks computed on demand; ``flipped`` makes it the adjoint."""
 
     def __init__(
-        self, owner: Leaves, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], Any]
+        self, owner: Leaves, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], list[Any]]
     ) -> None:
         self.owner, self.name, self.rows, self.cols, self.relations = owner, name, rows, cols, relations
         self._blocks = blocks
@@ -52,7 +52,7 @@ class Leaf(Expression):
         return self.owner.model.tree
 
     @property
-    def T(self) -> Expression:
+    def T(self) -> Leaf:
         if self.symmetric:
             return self
         out = self.copy()
@@ -70,7 +70,7 @@ class Leaf(Expression):
 
     def upright(self) -> Leaf:
         """The leaf itself, where this is its adjoint."""
-        return self.T if self.flipped else self  # type: ignore[return-value]
+        return self.T if self.flipped else self
 
 
 class BlockDiagonal(Leaf):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from .spaces import Space
 
 if TYPE_CHECKING:
     from ..dynamics.links import Links
+
+Made = TypeVar("Made")
 
 
 class Leaves(MotionLeaves):
@@ -98,7 +100,8 @@ class Leaves(MotionLeaves):
 
     def leaf(self, name: str) -> Expression:
         """A leaf by its name, such as "phi" or "tau_bar"."""
-        return getattr(self, name)
+        found: Expression = getattr(self, name)
+        return found
 
     def with_inertia(self, X: Expression, rotor_inertia: Any = None, rotor_coupling: Any = None) -> Leaves:
         """The same robot and configuration with a block-diagonal X in place of M: its own P, D, K, ψ, …
@@ -372,7 +375,7 @@ class Leaves(MotionLeaves):
         from ..spatial import adjoint_congruence
 
         zero = arrays.zeros((6, 6), like=self.values)
-        inner = self.Upsilon.blocks  # type: ignore[attr-defined]
+        inner = self.blocks_of(self.Upsilon)
         return [adjoint_congruence(x, U) for x, U in zip(self.links.phi, self.links.tree.at_parents(inner, zero))]
 
     # --- rotors ------------------------------------------------------------------------------------
@@ -432,7 +435,8 @@ class Leaves(MotionLeaves):
     def own_blocks(self, place: int, space: str, name: str, blocks: list[Array] | None = None) -> UserBlockDiagonal:
         """A block diagonal of the user's own, whose blocks stand at ``place`` of the binding."""
         where: Space = getattr(self, space)
-        out = UserBlockDiagonal(self, name, where, where, spaces.MEMORYLESS, lambda: blocks)
+        held: Any = blocks  # none for unbound leaves, of which nobody asks for them
+        out = UserBlockDiagonal(self, name, where, where, spaces.MEMORYLESS, lambda: held)
         out.token, out.place, out.space = ("own", place, space), place, space
         return out
 
@@ -470,11 +474,11 @@ def unbound(model: Model, frames: tuple[Any, ...] = (), moving: tuple[bool, bool
     return found
 
 
-def remembered(leaves: Leaves, key: Any, make: Callable[[], Any]) -> Any:
+def remembered(leaves: Leaves, key: Any, make: Callable[[], Made]) -> Made:
     """What ``make`` gives, made once for unbound leaves; numbers are not kept."""
     if leaves.q is not None:
         return make()
-    found = leaves.memory.get(key)
+    found: Made | None = leaves.memory.get(key)
     if found is None:
         made = make()
         if len(leaves.memory) >= _MOST_REMEMBERED:
@@ -496,6 +500,6 @@ def checked_blocks(blocks: Any, space: Space) -> list[Array]:
         raise SpaceError(f"{space} has {len(space.sizes)} blocks, got {len(out)}")
     out = [x.copy() if isinstance(x, np.ndarray) else x for x in out]  # later changes must not reach the operator
     for k, (x, r) in enumerate(zip(out, space.sizes)):
-        if np.ndim(x) < 2 or x.shape[-2:] != (r, r):
-            raise SpaceError(f"block {k} of {space} must be {r}×{r}, got shape {np.shape(x)}")
+        if x.ndim < 2 or x.shape[-2:] != (r, r):
+            raise SpaceError(f"block {k} of {space} must be {r}×{r}, got shape {tuple(x.shape)}")
     return out

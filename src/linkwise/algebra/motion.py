@@ -44,7 +44,7 @@ class MotionLeaves:
         @cached_property
         def H(self) -> Expression: ...
 
-        _diagonal: Callable[..., Any]
+        _diagonal: Callable[..., Expression]
         recursion: Callable[..., Expression]
         lyapunov: Callable[..., Expression]
         blocks_of: Callable[..., list[Any]]
@@ -98,7 +98,8 @@ class MotionLeaves:
     @cached_property
     def _articulated_rates(self) -> tuple[list[Array], list[Array]]:
         """P° and Π̇ = P° + FP + PF* (DD Algorithm 6.1, and for every joint and rotor)."""
-        from ..dynamics.diagonal.articulated_rates import joint_velocities, map_rates, riccati_rates
+        from ..dynamics.diagonal.articulated_rates import joint_velocities, riccati_rates
+        from ..dynamics.links import map_rates
 
         art, beta = self.articulated, self._rates
         coupled = self.links.s if self.has_coupling else [None] * len(beta)
@@ -223,7 +224,8 @@ class MotionLeaves:
         def blocks() -> list[Any]:
             return [Edge(phi, G) for phi, G in zip(self.links.phi, self._hat_gains())]
 
-        return Shift(self, "K_hat", self.bodies, self.joints, spaces.STRICTLY_CAUSAL, blocks)  # type: ignore[arg-type]
+        leaves: Any = self  # (this is a part of Leaves)
+        return Shift(leaves, "K_hat", self.bodies, self.joints, spaces.STRICTLY_CAUSAL, blocks)
 
     @property
     def J_hat(self) -> Expression:

@@ -8,12 +8,12 @@ configuration products, inverses and simplifications are looked up.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from .. import inputs
-from ..arrays import Array
+from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
 from .binding import Binding, merged, moved, trimmed
 from .expression import Expression, as_number
@@ -51,11 +51,15 @@ class Operator:
         """What makes two operators the same formula at the same states."""
         return (self.expression.key, () if self.expression.is_constant else self.binding.things)
 
+    @overload
+    def __matmul__(self, other: Operator) -> Operator: ...
+    @overload
+    def __matmul__(self, other: ArrayLike) -> SameKind: ...
     def __matmul__(self, other: Any) -> Any:
         """A @ B is the product of operators; A @ x applies A to a vector (..., n) or a batch of them."""
         return self._with("@", other) if isinstance(other, Operator) else self.apply(other)
 
-    def __rmatmul__(self, x: Any) -> Array:
+    def __rmatmul__(self, x: ArrayLike) -> SameKind:
         """x @ A is A* applied to x."""
         return self.T.apply(x)
 
@@ -67,10 +71,10 @@ class Operator:
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Operator:
-        return self._with("-", other) if isinstance(other, Operator) else self + other
+        return self._with("-", other) if isinstance(other, Operator) else self.__add__(other)
 
     def __rsub__(self, other: Any) -> Operator:
-        return self + other
+        return self.__add__(other)
 
     def __neg__(self) -> Operator:
         return self * -1.0
@@ -144,7 +148,7 @@ class Operator:
             self._numbers = build(recipe_of(self.expression), things.numbers)
         return self._numbers
 
-    def apply(self, x: Any, *, target: str | None = None) -> Array:
+    def apply(self, x: ArrayLike, *, target: str | None = None) -> SameKind:
         """A x for a vector (..., n) or any batch of vectors.
 
         NumPy arrays go through code compiled for the robot when it is first asked for, as in its methods;
@@ -162,7 +166,7 @@ class Operator:
             y = self.numbers.apply_columns(x[..., None])[..., 0]
         return inputs.fit(y, np.broadcast_shapes(batch, y.shape[:-1]), 1)
 
-    def apply_columns(self, X: Any, *, target: str | None = None) -> Array:
+    def apply_columns(self, X: ArrayLike, *, target: str | None = None) -> SameKind:
         """A X for the columns of X (..., n, m)."""
         X = self._checked(X, -2)
         code, states = self._code(target), self.binding.arrays
@@ -182,7 +186,7 @@ class Operator:
             return None
         return binding.compile(self.expression, binding, target)
 
-    def _checked(self, x: Any, axis: int) -> Array:
+    def _checked(self, x: Any, axis: int) -> SameKind:
         """x as an array whose vectors fit."""
         x = inputs.as_array(x, "the vector")
         n = self.cols.dimension
@@ -206,7 +210,7 @@ class Operator:
                 f"{self} is a batch of shape {shapes}, which does not fit vectors in a batch of shape {given}"
             ) from None
 
-    def dense(self) -> Array:
+    def dense(self) -> SameKind:
         """The matrix of the operator, (..., rows, columns), from the definitions (no sweep)."""
         from .dense import dense
 
@@ -215,7 +219,9 @@ class Operator:
     @property
     def blocks(self) -> list[Any]:
         """The blocks of a leaf, in the forms they are applied in."""
-        return self.numbers.blocks  # type: ignore[attr-defined]
+        leaf: Any = self.numbers
+        found: list[Any] = leaf.blocks
+        return found
 
     # --- structure -----------------------------------------------------------------------------------
 

@@ -105,7 +105,8 @@ def build(recipe: Recipe, things: Things) -> Expression:
 
 
 def _is_flipped(recipe: Recipe) -> bool:
-    return recipe[{"own": 5, "inverse": 2}.get(recipe[0], 4)]
+    flipped: bool = recipe[{"own": 5, "inverse": 2}.get(recipe[0], 4)]
+    return flipped
 
 
 def _built_leaf(recipe: Recipe, things: Things) -> Expression:
@@ -132,5 +133,5 @@ def _built_leaf(recipe: Recipe, things: Things) -> Expression:
 
 def _space(name: tuple[str, Any], things: Things) -> Space:
     """The space of that name: of the first leaves, or of those that pick the same tips."""
-    found = [getattr(x, name[0]) for x in things.values() if isinstance(x, Leaves)]
+    found: list[Space] = [getattr(x, name[0]) for x in things.values() if isinstance(x, Leaves)]
     return next((s for s in found if s.key[2:] == name[1]), found[0])

@@ -28,7 +28,8 @@ def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
     if kind == "φφ":
         return _gathered(op, blocks)
     driven = [dense_block(x) for x in blocks]
-    psi = [e.matrix for e in op.E_psi.blocks] if "ψ" in kind else []  # type: ignore[attr-defined]
+    shift: Any = op.E_psi if "ψ" in kind else None
+    psi = [] if shift is None else [e.matrix for e in shift.blocks]
     if kind == "ψφ":
 
         def gather(gathered: Any, left: Array, right: Transform, x: Array) -> Any:

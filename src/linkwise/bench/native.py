@@ -70,7 +70,8 @@ def run(command: list[str], **options: Any) -> str:
     if done.returncode != 0:
         errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["?"]
         raise NotHere(f"{Path(command[0]).name} failed: {errors[0][:200]}")
-    return done.stdout
+    said: str = done.stdout
+    return said
 
 
 @lru_cache(maxsize=4)

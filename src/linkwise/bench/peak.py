@@ -66,7 +66,7 @@ def _aligned(values: list[float], lanes: int, dtype: Any) -> np.ndarray:
     filled = np.repeat(values, lanes).astype(dtype)
     room = np.zeros(filled.nbytes + 64, np.uint8)
     start = -room.ctypes.data % 64
-    out = room[start : start + filled.nbytes].view(dtype)
+    out: np.ndarray = room[start : start + filled.nbytes].view(dtype)
     out[:] = filled
     return out
 
@@ -109,6 +109,6 @@ def _compiled(ir: str) -> Any:
     machine = target.create_target_machine(cpu=host().cpu, features=host().features, opt=2)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(ir), machine)
     engine.finalize_object()
-    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(engine.get_function_address("peak"))
-    function.keep = engine  # type: ignore[attr-defined]  # owns the code
+    function: Any = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(engine.get_function_address("peak"))
+    function.keep = engine  # owns the code
     return function

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
-from ..symbols.scalar import Operations
+from ..symbols.operations import Operations
 from ..whole_files import write_text
 from .cases import ARGUMENTS, Case
 from .limits import Limit

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..interop.availability import NotHere
 from ..robot.robot import Robot
-from ..symbols.scalar import Operations
+from ..symbols.operations import Operations
 from .cases import Case, robot_of, stacked, states
 from .peer import Peer, Work
 from .peers import PEERS

@@ -114,4 +114,5 @@ def _shifted(robot: Robot, x: States, t: float) -> np.ndarray:
 
 def _slope(robot: Robot, x: States, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     ahead, behind = (function(_shifted(robot, x, t)) for t in (_STEP, -_STEP))
-    return (ahead - behind) / (2 * _STEP)
+    slope: np.ndarray = (ahead - behind) / (2 * _STEP)
+    return slope

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def check_robot(robot: Robot, source: str | None = None, count: int = 5, seed: i
         return
     states = States.random(robot, count, seed)
     for check in (*consistency.CHECKS, *peers.CHECKS):
-        yield from _guarded(check.__name__.replace("_", " "), lambda check=check: check(robot, states))  # type: ignore[misc]
+        yield from _guarded(check.__name__.replace("_", " "), partial(check, robot, states))
     yield from _guarded("the file elsewhere", lambda: peers.same_file(robot, source, states))
 
 

@@ -68,7 +68,8 @@ def _mujoco_calls(module: Any, model: Any) -> tuple[Callable[..., Any], Callable
     def inverse(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         data.qpos[:], data.qvel[:], data.qacc[:] = q, v, a
         module.mj_inverse(model, data)
-        return data.qfrc_inverse.copy()
+        tau: np.ndarray = data.qfrc_inverse.copy()
+        return tau
 
     return mass, inverse
 

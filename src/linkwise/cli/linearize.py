@@ -110,12 +110,12 @@ def _check_output(path: str) -> None:
     refuse_unwritable(path)
 
 
-def _write(path: str, arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
+def _write(path: str, arrays: dict[str, Any], data: dict[str, Any]) -> None:
     if path.endswith(".json"):
         write_text(path, to_json(data) + "\n")
         return
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    np.savez(buffer, **arrays)
     write_bytes(path, buffer.getvalue())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers, shown
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError
 from .law import state
 from .tracking import TrackingLaw
@@ -22,16 +22,16 @@ class ComputedTorque(TrackingLaw):
     damped. ½ε̇*ε̇ + ½e*Kp e falls at the rate ε̇*Kd ε̇ (feedback linearisation; not part of the passive family).
     """
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         x = self.errors(t, q, v)
         return self.robot.inverse_dynamics(q, v, x.a_ref - x.pull(self.Kp) - self.Kd * x.rate)
 
-    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½ε̇*ε̇ + ½e*Kp e, (...)."""
         x = self.errors(t, *state(self.robot, q, v))
         return 0.5 * (x.rate * x.rate).sum(axis=-1) + x.potential(self.Kp)
 
-    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
         """−ε̇*Kd ε̇, (...)."""
         x = self.errors(t, *state(self.robot, q, v))
         return -(self.Kd * x.rate * x.rate).sum(axis=-1)
@@ -42,4 +42,5 @@ def critical_damping(Kp: Any) -> np.ndarray:
     gains = numbers(Kp, "Kp")
     if not (gains >= 0).all():
         raise InputError(f"Kp must be zero or more, got {shown(Kp)}")
-    return 2.0 * np.sqrt(gains)
+    Kd: np.ndarray = 2.0 * np.sqrt(gains)
+    return Kd

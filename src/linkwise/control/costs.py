@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arguments import numbers
-from ..arrays import Array
 from ..dynamics.tangent import commutes, step_maps
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
@@ -25,11 +24,11 @@ from .tracking import times
 class Expansion(NamedTuple):
     """Derivatives of a cost along one trajectory, the last row that of the end: x (N+1, 2nv), xx, u (N, m), uu, ux."""
 
-    x: Array
-    xx: Array
-    u: Array
-    uu: Array
-    ux: Array
+    x: np.ndarray
+    xx: np.ndarray
+    u: np.ndarray
+    uu: np.ndarray
+    ux: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +61,17 @@ class QuadraticCost:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    def value(self, q: Array, v: Array, u: Array, steps: Steps) -> Array:
+    def value(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, steps: Steps) -> np.ndarray:
         """The cost (...) of q (..., N+1, nq), v (..., N+1, nv) under u (..., N, m)."""
         x = self._errors(q, v)
         du = u - self._along(self.u, u)
         R = weight_matrix(self.control, steps.inputs, "control", definite=True)
         before, end = x[..., :-1, :], x[..., -1, :]
         running = (before @ self.state * before).sum(axis=(-2, -1)) + (du @ R * du).sum(axis=(-2, -1))
-        return 0.5 * steps.step * running + 0.5 * (end @ self.terminal * end).sum(axis=-1)
+        cost: np.ndarray = 0.5 * steps.step * running + 0.5 * (end @ self.terminal * end).sum(axis=-1)
+        return cost
 
-    def expand(self, q: Array, v: Array, u: Array, steps: Steps, exact: bool = False) -> Expansion:
+    def expand(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, steps: Steps, exact: bool = False) -> Expansion:
         """Derivatives at one trajectory; on quaternions the second ones are Gauss and Newton's unless ``exact``."""
         h, n, x = steps.step, self.robot.nv, self._errors(q, v)
         W = np.concatenate([np.broadcast_to(h * self.state, (len(u), 2 * n, 2 * n)), self.terminal[None]])
@@ -80,7 +80,7 @@ class QuadraticCost:
         bent = np.zeros_like(W)
         if not commutes(self.robot):  # δ(q ⊖ q_d) = Z⁻¹δq
             e = x[..., :n]
-            Z_inverse = np.linalg.inv(step_maps(self.robot, e)[1])
+            Z_inverse = np.linalg.inv(arrays.as_numpy(step_maps(self.robot, e)[1]))
             J = J.copy()
             J[..., :n, :n] = Z_inverse
             if exact:  # ë = ∂Z⁻¹[ė]ξ = −Z⁻¹∂Z[ė]ė
@@ -96,11 +96,11 @@ class QuadraticCost:
             ux=np.zeros((len(u), steps.inputs, 2 * n)),
         )
 
-    def _errors(self, q: Array, v: Array) -> Array:
+    def _errors(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         e = self.robot.difference(self._along(self.q, q), q)
         return np.concatenate([e, v - self._along(self.v, v)], axis=-1)
 
-    def _along(self, target: Array, x: Array) -> Array:
+    def _along(self, target: np.ndarray, x: np.ndarray) -> np.ndarray:
         """A target beside samples x (..., N, n): as it is, or one per sample."""
         if target.ndim == 2 and len(target) != x.shape[-2]:
             raise InputError(

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import arrays
 from ..arguments import number, numbers
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError
 from ..spatial import cross
 from .law import Law, require_full_actuation, vector_gain
@@ -37,16 +37,16 @@ class RateFeedback(Law):
         require_full_actuation(self.robot, self, self.base_forces)
         self._set(gain=vector_gain(self.gain, self.robot.nv, "gain"))
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         nu = self.robot.total_rates(q, v)
         return self.robot.joint_forces(q, -self.gain * nu) + self.robot.gravity_force(q)
 
-    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½ν*ν, (...) [J]."""
         nu = self.robot.total_rates(q, v)
         return 0.5 * (nu * nu).sum(axis=-1)
 
-    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
         """−ν*cν, (...)."""
         nu = self.robot.total_rates(q, v)
         return -(self.gain * nu * nu).sum(axis=-1)
@@ -83,17 +83,17 @@ class ConfigurationControl(Law):
             rotation=None if self.rotation is None else target_rotation(self.rotation),
         )
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         damping = self.robot.joint_forces(q, -self.damping * self.robot.total_rates(q, v))
         force = self.robot.jacobian_force(q, self.force(q), self.frame)
         return damping + force + self.robot.gravity_force(q)
 
-    def working_forces(self, t: Any, q: Any, v: Any) -> Array:
+    def working_forces(self, t: Any, q: Any, v: Any) -> SameKind:
         """ε as (8.6) has it, (..., nv), without gravity's compensation."""
         pull = self.robot.working_forces(q, self.robot.jacobian_force(q, self.force(q), self.frame))
         return pull - self.damping * self.robot.total_rates(q, v)
 
-    def force(self, q: Any) -> Array:
+    def force(self, q: Any) -> SameKind:
         """BWe as a [moment; force] (..., 6) on the frame's origin, world axes: Ẏ = [u; ω × y_i] (DD (8.5))."""
         p_error, axes, axis_errors = self._errors(q)
         moment = 0.0 * p_error[..., :, None]
@@ -108,14 +108,14 @@ class ConfigurationControl(Law):
         axes = [R[..., :, i] for i in range(3)]
         return self.position - p, axes, [self.rotation[:, i] - y for i, y in enumerate(axes)]
 
-    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """ν*ν + e*We, (...) [J]."""
         nu = self.robot.total_rates(q, v)
         p_error, _, axis_errors = self._errors(q)
         total = (nu * nu).sum(axis=-1) + self.position_gain * (p_error * p_error).sum(axis=-1)
         return total + sum(self.orientation_gain * (e * e).sum(axis=-1) for e in axis_errors)
 
-    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
         """−2ν*c₁ν, (...)."""
         nu = self.robot.total_rates(q, v)
         return -2.0 * (self.damping * nu * nu).sum(axis=-1)

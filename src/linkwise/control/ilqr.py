@@ -17,7 +17,6 @@ import numpy as np
 
 from .. import inputs
 from ..arguments import number, numbers, shown, whole
-from ..arrays import Array
 from ..errors import InputError
 from ..robot.robot import Robot
 from .box import BoxMinimum, minimise_in_box
@@ -38,12 +37,12 @@ class OptimizedMotion:
     """
 
     robot: Robot
-    t: Array
-    q: Array
-    v: Array
-    u: Array
-    tau: Array
-    K: Array
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    tau: np.ndarray
+    K: np.ndarray
     costs: list[float]
     gradients: list[float]
     converged: bool
@@ -110,7 +109,7 @@ class ILQR:
             raise InputError(f"u0 must have shape (steps, {steps.inputs}), the start for the inputs, got {u.shape}")
         return _Search(self, steps, q0, v0, self._bounds(steps.inputs)).run(u)
 
-    def _bounds(self, m: int) -> tuple[Array, Array]:
+    def _bounds(self, m: int) -> tuple[np.ndarray, np.ndarray]:
         try:
             lower, upper = (-np.inf, np.inf) if self.limits is None else self.limits
             lower, upper = (np.broadcast_to(np.asarray(x, dtype=float), (m,)) for x in (lower, upper))
@@ -135,8 +134,8 @@ class DDP(ILQR):
 class _Sweep:
     """What a backward sweep found: δu = αk + Kδx, and the decrease α·slope + α²·bend/2 that it promises."""
 
-    k: Array
-    K: Array
+    k: np.ndarray
+    K: np.ndarray
     slope: float
     bend: float
     gradient: float
@@ -145,11 +144,13 @@ class _Sweep:
 class _Search:
     """One solve: the trajectory as it stands, and the regularisation."""
 
-    def __init__(self, problem: ILQR, steps: Steps, q0: Array, v0: Array, bounds: tuple[Array, Array]) -> None:
+    def __init__(
+        self, problem: ILQR, steps: Steps, q0: np.ndarray, v0: np.ndarray, bounds: tuple[np.ndarray, np.ndarray]
+    ) -> None:
         self.problem, self.steps, self.q0, self.v0, self.bounds = problem, steps, q0, v0, bounds
         self.mu, self.growth = 0.0, 1.0
 
-    def run(self, u: Array) -> OptimizedMotion:
+    def run(self, u: np.ndarray) -> OptimizedMotion:
         problem = self.problem
         u = np.clip(u, *self.bounds)
         with np.errstate(over="ignore", invalid="ignore"):  # said below
@@ -198,7 +199,7 @@ class _Search:
 
     # --- backward ------------------------------------------------------------------------------------
 
-    def _backward(self, q: Array, v: Array, u: Array) -> _Sweep | None:
+    def _backward(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> _Sweep | None:
         """First derivatives along the whole trajectory at once, then the sweep, stiffer until it goes through."""
         A, B = self.steps.linearize(q[:-1], v[:-1], u)
         cost = self.problem.cost.expand(q, v, u, self.steps, exact=self.problem.second_order)
@@ -210,7 +211,9 @@ class _Search:
             if not self._stiffer():
                 return None
 
-    def _sweep(self, q: Array, v: Array, u: Array, A: Array, B: Array, cost: Any, exact: bool) -> _Sweep | None:
+    def _sweep(
+        self, q: np.ndarray, v: np.ndarray, u: np.ndarray, A: np.ndarray, B: np.ndarray, cost: Any, exact: bool
+    ) -> _Sweep | None:
         n = A.shape[-1]
         p, P = cost.x[-1], cost.xx[-1]
         adjoint = cost.x[-1]
@@ -242,7 +245,7 @@ class _Search:
 
     # --- forward -------------------------------------------------------------------------------------
 
-    def _forward(self, q: Array, v: Array, u: Array, sweep: _Sweep, cost: float) -> Any:
+    def _forward(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, sweep: _Sweep, cost: float) -> Any:
         """The rollout with the largest α that lowers the cost enough, all α at once; None where there is none."""
         count = len(ALPHAS)
         Q, V, U = (np.empty((count, *x.shape)) for x in (q, v, u))
@@ -273,7 +276,7 @@ class _Search:
         self.mu = self.mu * self.growth if self.mu * self.growth > LOWEST else 0.0
 
 
-def _gain(best: BoxMinimum, Quu: Array, Qux: Array) -> Array:
+def _gain(best: BoxMinimum, Quu: np.ndarray, Qux: np.ndarray) -> np.ndarray:
     """K = −Quu⁻¹Qux of the inputs that no limit holds; those held do not answer."""
     K = np.zeros_like(Qux)
     free = best.free
@@ -282,13 +285,13 @@ def _gain(best: BoxMinimum, Quu: Array, Qux: Array) -> Array:
     return K
 
 
-def _free_part(gradient: Array, u: Array, lower: Array, upper: Array) -> Array:
+def _free_part(gradient: np.ndarray, u: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """The gradient without what pushes against a limit."""
     held = ((u <= lower) & (gradient > 0)) | ((u >= upper) & (gradient < 0))
     return np.where(held, 0.0, gradient)
 
 
-def _finite(q: Array, v: Array, q_before: Array, v_before: Array) -> tuple[Array, Array]:
+def _finite(q: np.ndarray, v: np.ndarray, q_before: np.ndarray, v_before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """States that left all bounds stay where they were, with a velocity no cost can like."""
     lost = ~(np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1) & (np.abs(v) < 1e8).all(axis=-1))
     if not lost.any():

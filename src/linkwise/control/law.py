@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arguments import flag, names, numbers
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..model.joints.kinds import Free
 from ..robot.calls import refuse_other_than_robot
@@ -27,13 +27,13 @@ class Law:
 
     robot: Robot
 
-    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+    def __call__(self, t: Any, q: Any, v: Any) -> SameKind:
         """The joint forces, in the precision of the state."""
         q, v = state(self.robot, q, v)
         tau = self.forces(t, q, v)
         return arrays.constant(tau, like=q)
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         """What each law is, for states that are checked already."""
         raise NotImplementedError
 
@@ -41,7 +41,7 @@ class Law:
         """The law as a kernel of (t, q, v), t of shape (..., 1); targets are those of :func:`linkwise.compile`."""
         from ..codegen.pipeline import compile_function
 
-        def law(robot: Robot, t: Array, q: Array, v: Array) -> Array:
+        def law(robot: Robot, t: Array, q: Array, v: Array) -> SameKind:
             return self(t[..., 0] if t.ndim == 1 else t, q, v)
 
         return compile_function(law, self.robot, target=target, sizes={"t": 1})
@@ -76,11 +76,11 @@ def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
     scale = np.abs(out).max(initial=0.0)
     if not np.isfinite(out).all() or np.abs(out - out.T).max(initial=0.0) > 1e-9 * scale:
         raise InputError(f"{what} must be a finite symmetric matrix")
-    out = 0.5 * out + 0.5 * out.T
-    lowest = np.linalg.eigvalsh(out / (scale or 1.0)).min(initial=np.inf) * (scale or 1.0)
+    symmetric: np.ndarray = 0.5 * out + 0.5 * out.T
+    lowest = np.linalg.eigvalsh(symmetric / (scale or 1.0)).min(initial=np.inf) * (scale or 1.0)
     if lowest < -1e-12 * scale or (definite and lowest <= 0):
         raise InputError(f"{what} must be positive {'definite' if definite else 'semidefinite'}; eigenvalue {lowest:g}")
-    return out
+    return symmetric
 
 
 # --- which joints are driven -------------------------------------------------------------------------
@@ -126,4 +126,5 @@ def require_full_actuation(robot: Robot, law: Law, base_forces: bool) -> None:
 def state(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
     """q and v as arrays of one precision, checked."""
     checked = {"q": inputs.configuration(robot, q), "v": inputs.vector(v, robot.nv, "v", robot)}
-    return tuple(inputs.together(robot, **checked)[1])
+    _, (q, v) = inputs.together(robot, **checked)
+    return q, v

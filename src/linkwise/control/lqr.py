@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arguments import numbers
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError, SingularError
 from ..extras import require
 from ..robot.calls import refuse_other_than_robot
@@ -36,14 +36,14 @@ class LQR(Law):
     K (m, 2nv) is the gain, P (2nv, 2nv) the cost to go δx*Pδx, A and B the model, ``step`` [s] or None (continuous).
     """
 
-    q: Array
-    v: Array
-    tau: Array
-    K: Array
-    P: Array
-    A: Array
-    B: Array
-    S: Array
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    K: np.ndarray
+    P: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    S: np.ndarray
     step: float | None = None
 
     @staticmethod
@@ -79,33 +79,33 @@ class LQR(Law):
         P, K = _solved(robot, A, B, Q, R, step)
         return LQR(robot, q, v, tau, K, P, A, B, S, step)
 
-    def error(self, q: Any, v: Any) -> Array:
+    def error(self, q: Any, v: Any) -> SameKind:
         """δx, (..., 2nv)."""
         q, v = state(self.robot, q, v)
         e = self.robot.difference(self.q, q)
         return arrays.namespace(e).concatenate([e, v - self.v + 0.0 * e], axis=-1)
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         return self.tau - times(self.S @ self.K, self.error(q, v))
 
-    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """δx*Pδx, (...): falls near the state, as far as the linear model holds."""
         x = self.error(q, v)
         return (times(self.P, x) * x).sum(axis=-1)
 
     @property
-    def poles(self) -> Array:
+    def poles(self) -> SameKind:
         """Eigenvalues of A − BK."""
         return np.linalg.eigvals(self.A - self.B @ self.K)
 
 
-def _refuse_infinite(**named: Array) -> None:
+def _refuse_infinite(**named: np.ndarray) -> None:
     for name, x in named.items():
         if not np.isfinite(x).all():
             raise InputError(f"{name} has entries that are not finite: there is no model about it")
 
 
-def _holding(robot: Robot, q: Array, v: Array, S: Array) -> Array:
+def _holding(robot: Robot, q: np.ndarray, v: np.ndarray, S: np.ndarray) -> SameKind:
     """The forces for which v̇ = 0; an error where they are asked of a joint that nothing drives."""
     tau = robot.bias_force(q, v)
     left = tau - S @ (S.T @ tau)
@@ -119,7 +119,9 @@ def _holding(robot: Robot, q: Array, v: Array, S: Array) -> Array:
     return tau
 
 
-def _solved(robot: Robot, A: Array, B: Array, Q: Array, R: Array, step: float | None) -> tuple[Array, Array]:
+def _solved(
+    robot: Robot, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, step: float | None
+) -> tuple[np.ndarray, np.ndarray]:
     """P of the algebraic Riccati equation, and the gain."""
     linalg = _riccati_solvers()
     try:
@@ -141,7 +143,9 @@ def _solved(robot: Robot, A: Array, B: Array, Q: Array, R: Array, step: float | 
     return P, K
 
 
-def riccati_sweep(A: Array, B: Array, Q: Array, R: Array, terminal: Array) -> tuple[Array, Array]:
+def riccati_sweep(
+    A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, terminal: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """K (..., N, m, n) and P (..., N+1, n, n) that minimise Σ x*Qx + u*Ru + x_N*Q_f x_N under x' = Ax + Bu.
 
     P ← Q + A*P(A − BK),  K = (R + B*PB)⁻¹B*PA, from the end to the start; A (..., N, n, n), B (..., N, n, m).
@@ -156,11 +160,11 @@ def riccati_sweep(A: Array, B: Array, Q: Array, R: Array, terminal: Array) -> tu
             K.append(np.linalg.solve(R + arrays.transpose(b) @ PB, arrays.transpose(PB) @ a))
         except np.linalg.LinAlgError:
             raise SingularError(f"R + B*PB is singular at step {i}; make R positive definite") from None
-        P.append(arrays.symmetric(Q + arrays.transpose(a) @ P[-1] @ (a - b @ K[-1])))
+        P.append(arrays.as_numpy(arrays.symmetric(Q + arrays.transpose(a) @ P[-1] @ (a - b @ K[-1]))))
     return np.stack(K[::-1], axis=-3), np.stack(P[::-1], axis=-3)
 
 
-def _fitting(A: Any, B: Any, Q: Any, R: Any, terminal: Any) -> list[Array]:
+def _fitting(A: Any, B: Any, Q: Any, R: Any, terminal: Any) -> list[np.ndarray]:
     """The matrices of a sweep as arrays whose shapes fit together; single numbers stand for multiples of 1."""
     named = {"A": A, "B": B, "Q": Q, "R": R, "terminal": terminal}
     found = {name: numbers(x, name) for name, x in named.items()}
@@ -189,12 +193,12 @@ class TVLQR(Law):
     goes on as ``then``, a law, or with the last gain about the last state. It looks up the time, so it runs as NumPy.
     """
 
-    q: Array
-    v: Array
-    u: Array
-    K: Array
-    P: Array | None
-    S: Array
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    K: np.ndarray
+    P: np.ndarray | None
+    S: np.ndarray
     step: float
     then: Any = None
 
@@ -230,7 +234,7 @@ class TVLQR(Law):
         K, P = riccati_sweep(A, B, Q, R, weight_matrix(terminal, 2 * robot.nv, "terminal", definite=False))
         return TVLQR(robot, q, v, u, K, P, steps.selection, step, then)
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         k = int(np.floor(t / self.step + 1e-9))
         if k >= len(self.u) and self.then is not None:
             return self.then(t, q, v)
@@ -238,7 +242,7 @@ class TVLQR(Law):
         k = min(max(k, 0), len(self.u) - 1)
         return times(self.S, self.u[k] - times(self.K[k], x))
 
-    def _error(self, t: float, k: int, q: Array, v: Array) -> Array:
+    def _error(self, t: float, k: int, q: Array, v: Array) -> SameKind:
         if k >= len(self.u):
             q_nominal, v_nominal = self.q[-1], self.v[-1]
         else:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import arrays
 from ..arguments import numbers
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..dynamics.operational import inverse_compliance
 from ..errors import InputError, NotAdmittedError
 from ..spatial import quaternion_from_rotation, quaternion_log
@@ -99,7 +99,7 @@ class OperationalSpace(Law):
             raise InputError(f"a goal is a FrameGoal or a function t → FrameGoal, got {type(goal).__name__}")
         return goal
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         goal = self._goal(t)
         rows = slice(3, 6) if goal.rotation is None else slice(0, 6)
         J = self.robot.jacobian(q, self.frame)[..., rows, :]
@@ -108,22 +108,22 @@ class OperationalSpace(Law):
         force = times(self._inertia(q, rows), self._acceleration(goal, q, v)[..., rows] - J_dot_v - times(J, a_0))
         return self.robot.inverse_dynamics(q, v, a_0) + times(arrays.transpose(J), force)
 
-    def _acceleration(self, goal: FrameGoal, q: Array, v: Array) -> Array:
+    def _acceleration(self, goal: FrameGoal, q: Array, v: Array) -> SameKind:
         """α = α_d + Kd(V_d − V) + Kp e, (..., 6)."""
         e = self.pose_error(goal, q)
         V = self.robot.velocity(q, v, self.frame)
         return goal.acceleration + self.damping * (goal.velocity - V) + self.stiffness * e
 
-    def pose_error(self, goal: FrameGoal, q: Array) -> Array:
+    def pose_error(self, goal: FrameGoal, q: Array) -> SameKind:
         """[rotation vector from here to the goal; position error], (..., 6), world axes."""
         R, p = self.robot.pose(q, self.frame)
         linear = np.asarray(goal.position) - p
-        turn = 0.0 * linear
+        turn: Array = 0.0 * linear
         if goal.rotation is not None:
             turn = quaternion_log(quaternion_from_rotation(goal.rotation @ arrays.transpose(R)))
         return arrays.namespace(linear).concatenate([turn, linear], axis=-1)
 
-    def _inertia(self, q: Array, rows: slice) -> Array:
+    def _inertia(self, q: Array, rows: slice) -> SameKind:
         """Λ = (J𝓜⁻¹J* + ρI)⁻¹ of the rows that are controlled."""
         compliance = self.robot.operational_compliance(q, self.frame)[..., rows, rows]
         if self.regularization == 0:
@@ -133,7 +133,7 @@ class OperationalSpace(Law):
             self.robot, compliance + self.regularization * arrays.eye(size, like=compliance), [self.frame]
         )
 
-    def _posture_acceleration(self, t: Any, q: Array, v: Array) -> Array:
+    def _posture_acceleration(self, t: Any, q: Array, v: Array) -> SameKind:
         """a₀ = a_r − Kp e − Kd ε̇; without a posture the joints are only damped."""
         if self.posture is None:
             return -self.posture_damping * v

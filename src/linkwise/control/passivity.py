@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import arrays
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..robot.robot import Robot
 from .law import state
 from .tracking import Tracking, TrackingLaw, times
@@ -28,12 +28,12 @@ class _EnergyOfTheError:
     Kd: Any
     errors: Any
 
-    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½ε̇*𝓜ε̇ + ½e*Kp e, (...) [J]."""
         x = self.errors(t, *state(self.robot, q, v))
         return self.robot.kinetic_energy(q, x.rate) + x.potential(self.Kp)
 
-    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
         """−ε̇*Kd ε̇, (...)."""
         x = self.errors(t, *state(self.robot, q, v))
         return -(self.Kd * x.rate * x.rate).sum(axis=-1)
@@ -46,7 +46,7 @@ class PDGravity(_EnergyOfTheError, TrackingLaw):
     For references that rest: ½v*𝓜v + ½e*Kp e falls at the rate v*Kd v.
     """
 
-    def feedforward(self, q: Array, v: Array, x: Tracking) -> Array:
+    def feedforward(self, q: Array, v: Array, x: Tracking) -> SameKind:
         return self.robot.gravity_force(q)
 
 
@@ -57,7 +57,7 @@ class PDPlus(_EnergyOfTheError, TrackingLaw):
     ½ε̇*𝓜ε̇ + ½e*Kp e falls at the rate ε̇*Kd ε̇, whatever the gains and the reference.
     """
 
-    def feedforward(self, q: Array, v: Array, x: Tracking) -> Array:
+    def feedforward(self, q: Array, v: Array, x: Tracking) -> SameKind:
         return self.robot.inverse_dynamics_with_reference(q, v, x.v_ref, x.a_ref)
 
 
@@ -68,10 +68,10 @@ class ReferenceCoriolis(_EnergyOfTheError, TrackingLaw):
     Its Lyapunov function falls where Kd outweighs C(q, ·)v_r, so for references that are slow enough for the gain.
     """
 
-    def feedforward(self, q: Array, v: Array, x: Tracking) -> Array:
+    def feedforward(self, q: Array, v: Array, x: Tracking) -> SameKind:
         return self.robot.inverse_dynamics(q, x.v_ref, x.a_ref)
 
-    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
         """−ε̇*(Kd ε̇ + C(q, ε̇)v_r), (...)."""
         x = self.errors(t, *state(self.robot, q, v))
         turning = self.robot.inverse_dynamics_with_reference(q, x.rate, x.v_ref, 0.0 * x.rate)
@@ -87,7 +87,7 @@ class ReferenceFeedforward(TrackingLaw):
     change between q_d and q; no Lyapunov function holds for all gains.
     """
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         x = self.errors(t, q, v)
         ahead = self.robot.inverse_dynamics(*self.reference(t))
         if x.Y is not None:  # forces seen from the axes of q: they do the same work on v_r as on v_d
@@ -103,21 +103,21 @@ class SlidingTracking(TrackingLaw):
     rate s*Kd s. ``Kp`` is Λ [1/s] here.
     """
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         x = self.errors(t, q, v)
         v_s, a_s = x.v_ref - self.Kp * x.e, x.a_ref - self.Kp * x.e_dot
         return self.robot.inverse_dynamics_with_reference(q, v, v_s, a_s) - self.Kd * (v - v_s)
 
-    def surface(self, t: Any, q: Any, v: Any) -> Array:
+    def surface(self, t: Any, q: Any, v: Any) -> SameKind:
         """s = ε̇ + Λe, (..., nv)."""
         x = self.errors(t, *state(self.robot, q, v))
         return x.rate + self.Kp * x.e
 
-    def lyapunov(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½s*𝓜s, (...) [J]."""
         return self.robot.kinetic_energy(q, self.surface(t, q, v))
 
-    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> Array:
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
         """−s*Kd s, (...)."""
         s = self.surface(t, q, v)
         return -(self.Kd * s * s).sum(axis=-1)

@@ -15,7 +15,6 @@ import numpy as np
 
 from .. import arrays
 from ..arguments import number, numbers, one_of
-from ..arrays import Array
 from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError, NotAdmittedError
 from ..robot.dispatch import default_target
@@ -51,26 +50,29 @@ class Steps:
     @property
     def inputs(self) -> int:
         """m, how many inputs there are."""
-        return self.selection.shape[1]
+        m: int = self.selection.shape[1]
+        return m
 
-    def forces(self, u: Array) -> Array:
+    def forces(self, u: np.ndarray) -> np.ndarray:
         """τ = S u, (..., nv)."""
-        return u @ self.selection.T
+        tau: np.ndarray = u @ self.selection.T
+        return tau
 
     @cached_property
     def _run(self) -> Any:
         S, h, move = self.selection, self.step, EXPLICIT[self.method]
 
-        def step(robot: Robot, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
+        def step(robot: Robot, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return move(_Held(robot, times(S, u)), 0.0, q, v, h)
 
         from ..codegen.pipeline import compile_function
 
         return compile_function(step, self.robot, target=default_target(), sizes={"u": self.inputs})
 
-    def __call__(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
+    def __call__(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(q', v') after one step."""
-        return self._run(q, v, u)
+        q_after, v_after = self._run(q, v, u)
+        return q_after, v_after
 
     def rollout(self, q0: Any, v0: Any, u: Any) -> Trajectory:
         """The motion from q0 (..., nq), v0 (..., nv) under inputs u (..., N, m), every step kept."""
@@ -81,7 +83,7 @@ class Steps:
         options: dict[str, Any] = {"step": self.step, "method": self.method, "check": False, "progress": False}
         return simulate(self.robot, q0, v0, tau=tau, **options)
 
-    def error(self, q: Array, v: Array, q_nominal: Array, v_nominal: Array) -> Array:
+    def error(self, q: np.ndarray, v: np.ndarray, q_nominal: np.ndarray, v_nominal: np.ndarray) -> np.ndarray:
         """δx = [q ⊖ q̄; v − v̄], (..., 2nv)."""
         e = q - q_nominal if self._commutes else self.robot.difference(q_nominal, q)
         return np.concatenate([e, v - v_nominal], axis=-1)
@@ -92,13 +94,13 @@ class Steps:
 
     # --- derivatives -----------------------------------------------------------------------------------
 
-    def linearize(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
+    def linearize(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A (..., 2nv, 2nv) and B (..., 2nv, m) with δx' = A δx + B δu."""
         n = self.robot.nv
         both = linearized_step(self.robot, self.method, q, v, self.forces(u), self.step, self.selection)
         return both[..., : 2 * n], both[..., 2 * n :]
 
-    def curvature(self, q: Array, v: Array, u: Array, weights: Array) -> Array:
+    def curvature(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The second derivative of weights · δx' in (δx, δu), (..., 2nv + m, 2nv + m), for semi-implicit steps.
 
         That of the acceleration comes from ``robot.forward_dynamics_hvp`` along all directions at once; joints with
@@ -115,7 +117,7 @@ class Steps:
         if group:
             dv_after = np.concatenate(self.linearize(q, v, u), axis=-1)[..., n:, :]
             hv = h * (v + h * self.robot.forward_dynamics(q, v, tau))
-            Y, Z = step_maps(self.robot, hv)
+            Y, Z = map(arrays.as_numpy, step_maps(self.robot, hv))
             on_a = h * (w_v + h * times(arrays.transpose(Z), w_q))
         else:
             on_a = h * (w_v + h * w_q)
@@ -124,9 +126,10 @@ class Steps:
         H = np.concatenate([found.dq, found.dv, found.dtau @ self.selection], axis=-1)
         if group:
             H = H + self._composed(w_q, hv, Y, Z, h * dv_after)
-        return 0.5 * (H + arrays.transpose(H))
+        symmetric: np.ndarray = 0.5 * (H + arrays.transpose(H))
+        return symmetric
 
-    def _composed(self, w: Array, hv: Array, Y: Array, Z: Array, change: Array) -> Array:
+    def _composed(self, w: np.ndarray, hv: np.ndarray, Y: np.ndarray, Z: np.ndarray, change: np.ndarray) -> np.ndarray:
         """The curvature of log(exp(Yξ) exp(Zδ + ½∂Z[δ]δ)) = Yξ + Zδ + ½[Yξ, Zδ] + ½∂Z[δ]δ + …, weighed by w.
 
         ``change`` (..., nv, D) is δ as it depends on (δx, δu); ξ is the first part of δx.
@@ -137,7 +140,8 @@ class Steps:
         xi = np.broadcast_to(np.eye(n, D), change.shape)
         mixed = arrays.transpose(Y @ xi) @ bracket @ (Z @ change)
         turned = weighted_derivative(self.robot, hv, w)
-        return 0.5 * (mixed + arrays.transpose(mixed)) + arrays.transpose(change) @ turned @ change
+        curved: np.ndarray = 0.5 * (mixed + arrays.transpose(mixed)) + arrays.transpose(change) @ turned @ change
+        return curved
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,21 +149,22 @@ class _Held:
     """A robot under joint forces that stay, as steps see it."""
 
     robot: Robot
-    tau: Array
+    tau: np.ndarray
 
-    def derivative(self, t: Any, q: Array, v: Array) -> tuple[Array, Array]:
+    def derivative(self, t: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return v, self.robot.forward_dynamics(q, v, self.tau)
 
-    def velocity(self, q: Array, v: Array) -> Array:
+    def velocity(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return v
 
-    def moved(self, q: Array, d: Array) -> Array:
+    def moved(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
         return self.robot.integrate(q, d)
 
 
-def weighted_derivative(robot: Robot, d: Array, w: Array) -> Array:
+def weighted_derivative(robot: Robot, d: np.ndarray, w: np.ndarray) -> np.ndarray:
     """The symmetric part of (a, b): w · ∂Z(d)[e_a]e_b, (..., nv, nv), by complex steps."""
     basis = 1e-30j * np.eye(robot.nv)
     dZ = step_maps(robot, d[..., None, :] + basis)[1].imag / 1e-30  # (..., a, nv, b)
     out = (w[..., None, None, :] @ dZ)[..., 0, :]
-    return 0.5 * (out + arrays.transpose(out))
+    symmetric: np.ndarray = 0.5 * (out + arrays.transpose(out))
+    return symmetric

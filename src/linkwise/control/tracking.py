@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, inputs
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
@@ -52,15 +52,15 @@ class Tracking:
     Y: Array | None  # v_ref = Y v_d; likewise
 
     @property
-    def e_dot(self) -> Array:
+    def e_dot(self) -> SameKind:
         return self.rate if self.Z is None else times(arrays.inverse(self.Z), self.rate)
 
-    def pull(self, gain: Array) -> Array:
+    def pull(self, gain: Array) -> SameKind:
         """Z⁻*Kp e, (..., nv): the force whose power on ``rate`` is d/dt ½e*Kp e."""
         force = gain * self.e
         return force if self.Z is None else times(arrays.transpose(arrays.inverse(self.Z)), force)
 
-    def potential(self, gain: Array) -> Array:
+    def potential(self, gain: Array) -> SameKind:
         """½ e*Kp e, (...)."""
         return 0.5 * (gain * self.e * self.e).sum(axis=-1)
 
@@ -89,7 +89,7 @@ def _at(robot: Robot, reference: Reference, t: Any) -> tuple[Array, Array, Array
     return q, v, a
 
 
-def times(X: Array, x: Array) -> Array:
+def times(X: Array, x: Array) -> SameKind:
     """A matrix (..., n, m) times a vector (..., m)."""
     return (X @ x[..., None])[..., 0]
 
@@ -122,10 +122,10 @@ class TrackingLaw(Law):
         """e, ε̇ and the reference as seen from here."""
         return tracking(self.robot, self.reference, t, q, v)
 
-    def forces(self, t: Any, q: Array, v: Array) -> Array:
+    def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         x = self.errors(t, q, v)
         return self.feedforward(q, v, x) - x.pull(self.Kp) - self.Kd * x.rate
 
-    def feedforward(self, q: Array, v: Array, x: Tracking) -> Array:
+    def feedforward(self, q: Array, v: Array, x: Tracking) -> SameKind:
         """What the law adds to springs and dampers."""
         raise NotImplementedError

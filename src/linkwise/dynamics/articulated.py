@@ -75,7 +75,7 @@ def riccati_step(
 
 def _along(P: Array, H: Array) -> Array:
     """(..., r) tr P for every direction of H, by the square of its length."""
-    trace = sum(P[..., i, i] for i in range(P.shape[-1]))
+    trace = arrays.total(P[..., i, i] for i in range(P.shape[-1]))
     rows = [H[..., i, :] for i in range(H.shape[-2])]
     return arrays.stack([(row * row).sum(axis=-1) * trace for row in rows]) if rows else trace
 

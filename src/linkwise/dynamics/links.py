@@ -110,7 +110,7 @@ def _carried(c: BodyConstants) -> Array:
     """(r,) the size that D can have: inertia and mass that a joint carries, along its directions, with its rotor."""
     inertia, mass = c.load
     turns, slides = ((c.kind.H_star[part] ** 2).sum(axis=0) for part in (slice(0, 3), slice(3, 6)))
-    out = turns * inertia + slides * mass
+    out: Array = turns * inertia + slides * mass
     return out if c.reflected is None else out + c.reflected.diagonal()
 
 

@@ -62,7 +62,8 @@ def _from_forces(links: Links, f: Sequence[Array | None]) -> Array:
     def step(x: Array, phi: Transform, H: Array) -> Any:
         return phi @ x, H @ x
 
-    diagonal, starts = [], []
+    diagonal: list[Any] = []
+    starts: list[Any] = []
     for phi, H, Gamma, s, x in zip(links.phi, links.H, links.Gamma, links.s, f):
         own = x if x is None else arrays.symmetric(H @ x)
         diagonal.append(own if Gamma is None else own + Gamma)
@@ -116,7 +117,7 @@ def _block_diagonal(links: Links, blocks: list[Array]) -> Array:
 def log_determinant(model: Model, q: Array) -> Array:
     """log det 𝓜 = Σ log det D(k), (...)."""
     links = evaluate(model, q)
-    total: Any = arrays.zeros(q.shape[:-1], like=q)
+    total = arrays.zeros(q.shape[:-1], like=q)
     for D, r in zip(articulated(links).D, links.sizes):
         if r:
             lower = arrays.cholesky(D)

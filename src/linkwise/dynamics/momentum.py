@@ -31,7 +31,7 @@ def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
     beta = links.split(v)
     V = velocities(links, beta)
     rotors = spinning_rotors(model, links, V)
-    total: Any = arrays.zeros(q.shape[:-1], like=q)
+    total = arrays.zeros(q.shape[:-1], like=q)
     for k, (M, x) in enumerate(zip(links.M, V)):
         total = total + 0.5 * (x.mT @ (M @ x))[..., 0, 0]
         if links.Gamma[k] is not None:
@@ -65,7 +65,8 @@ def center_of_mass(model: Model, q: Array) -> Array:
 def _center(model: Model, R: RigidInertia) -> Array:
     if model.total_mass == 0:
         raise ModelError(f"robot {model.name!r} has no mass, so no centre of mass")
-    return R.h / R.m[..., None]
+    center: Array = R.h / R.m[..., None]
+    return center
 
 
 def momentum_matrix(model: Model, q: Array) -> Array:
@@ -119,7 +120,8 @@ def centroidal_bias(model: Model, q: Array, v: Array) -> Array:
     for X, M, A, c in zip(body_poses(links), links.M, alpha, b):
         rate = rate + X @ (M @ A + c)
     # About the moving centre: its velocity is parallel to the momentum, so no further term arises.
-    return (_to_center(model, links) @ rate)[..., 0]
+    about_center: Array = (_to_center(model, links) @ rate)[..., 0]
+    return about_center
 
 
 def center_of_mass_jacobian(model: Model, q: Array) -> Array:

@@ -54,7 +54,8 @@ def referred(links: Links, reference: Sequence[int]) -> Placed:
         if p >= 0 and reference[p] == reference[k]:
             phi.append(identity(links.q))
         else:
-            outer = links.phi[k] if p < 0 or at[p] is None else at[p].compose(links.phi[k])  # type: ignore[union-attr]
+            above = None if p < 0 else at[p]
+            outer = links.phi[k] if above is None else above.compose(links.phi[k])
             phi.append(outer if pose is None else _after(outer, pose))
         H.append(links.H[k] if pose is None else arrays.transpose(outward_motion(pose, arrays.transpose(links.H[k]))))
         M.append(links.M[k] if pose is None else congruence(pose, links.M[k]))

@@ -42,7 +42,7 @@ def brackets(kind: JointKind, name: str) -> np.ndarray | None:
     found = np.array([cross_motion(H[:, [i]], H) for i in range(r)])
     if np.abs(found).max() < 1e-12:
         return None
-    coordinates = np.linalg.pinv(H) @ found
+    coordinates: np.ndarray = np.linalg.pinv(H) @ found
     if np.abs(H @ coordinates - found).max() > 1e-9 * np.abs(H).max() ** 2:
         raise NotAdmittedError(
             f"the joint {name!r} is non-holonomic: its {r} velocities do not close under brackets, so that changes"

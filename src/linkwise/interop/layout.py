@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import as_numpy
 from ..model.model import Model
 from ..spatial import rotation_from_quaternion
 
@@ -97,7 +98,7 @@ class Layout:
         """The base's parts of x (batch, ..., nv) turned into the peer's axes, or back."""
         if self._stays:
             return x
-        R = rotation_from_quaternion(q[:, 3:7])
+        R = as_numpy(rotation_from_quaternion(q[:, 3:7]))
         R = np.swapaxes(R, -1, -2) if inverse else R
         out = x.copy()
         for start, turns in ((0, self.angular_in_world), (3, self.linear_in_world)):
@@ -115,7 +116,8 @@ class Layout:
 
 def full(upper: np.ndarray) -> np.ndarray:
     """Symmetric matrices from their upper triangles."""
-    return np.triu(upper) + np.swapaxes(np.triu(upper, 1), -1, -2)
+    both: np.ndarray = np.triu(upper) + np.swapaxes(np.triu(upper, 1), -1, -2)
+    return both
 
 
 def _entries(where: slice) -> np.ndarray:

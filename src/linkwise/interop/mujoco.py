@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import as_numpy
 from ..model.model import Model
 from ..spatial import quaternion_from_rotation
 from .availability import needs_joints
@@ -23,7 +24,7 @@ def to_mujoco(mujoco: Any, robot: Model) -> Any:
     made: dict[int, Any] = {-1: spec.worldbody}
     for k in depth_first(robot):
         body, inertia = robot.bodies[k], robot.bodies[k].inertia
-        x, y, z, w = quaternion_from_rotation(np.array(body.joint.placement.R))
+        x, y, z, w = as_numpy(quaternion_from_rotation(body.joint.placement.R))
         part = made[robot.parents[k]].add_body(name=body.name, pos=np.array(body.joint.placement.l), quat=[w, x, y, z])
         part.explicitinertial = True
         part.mass, part.ipos = inertia.mass, np.array(inertia.com)

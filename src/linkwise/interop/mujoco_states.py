@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import as_numpy
 from ..errors import InputError, NotAdmittedError
 from ..model.model import Model
 from ..spatial import rotation_from_quaternion
@@ -49,7 +50,8 @@ class MujocoStates:
 
     def qpos(self, q: Any) -> np.ndarray:
         """qpos (..., nq) of configurations q (..., nq)."""
-        return self._quaternions(np.asarray(q, dtype=float), 1) + self.qpos0
+        qpos: np.ndarray = self._quaternions(np.asarray(q, dtype=float), 1) + self.qpos0
+        return qpos
 
     def qvel(self, q: Any, v: Any) -> np.ndarray:
         """qvel (..., nv) of velocities v (..., nv) at q; also for T(q) times any (..., nv)."""
@@ -57,7 +59,8 @@ class MujocoStates:
 
     def qacc(self, q: Any, v: Any, a: Any) -> np.ndarray:
         """qacc (..., nv) of accelerations a (..., nv) at (q, v)."""
-        return self.qvel(q, a) + self._drift(q, v)
+        qacc: np.ndarray = self.qvel(q, a) + self._drift(q, v)
+        return qacc
 
     def qfrc(self, q: Any, tau: Any) -> np.ndarray:
         """Generalised forces (..., nv) in MuJoCo's coordinates, of joint forces tau (..., nv) at q."""
@@ -101,7 +104,7 @@ class MujocoStates:
         out = np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.model.nv))
         for a, b, kind in self._joints():
             if kind == "free":
-                R, x = rotation_from_quaternion(q[..., a][..., 3:]), v[..., b]
+                R, x = as_numpy(rotation_from_quaternion(q[..., a][..., 3:])), v[..., b]
                 out[..., b.start : b.start + 3] = _times(R, np.cross(x[..., :3], x[..., 3:]))
         return out
 
@@ -116,4 +119,5 @@ class MujocoStates:
 
 
 def _times(matrix: np.ndarray, vector: Any) -> np.ndarray:
-    return (matrix @ np.asarray(vector, dtype=float)[..., None])[..., 0]
+    product: np.ndarray = (matrix @ np.asarray(vector, dtype=float)[..., None])[..., 0]
+    return product

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arguments import generator, number, shown, whole
+from ..arrays import as_numpy
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import Transform, rotation_from_quaternion
 from ..values import fixed
@@ -311,7 +312,7 @@ _SELDOM = {"free": 0.4, "fixed": 0.25}  # weights beside 1 for the other kinds
 
 def _rotations(rng: np.random.Generator, n: int) -> np.ndarray:
     """(n, 3, 3) rotations, uniform over all."""
-    return fixed(rotation_from_quaternion(rng.normal(size=(n, 4))))
+    return fixed(as_numpy(rotation_from_quaternion(rng.normal(size=(n, 4)))))
 
 
 def _offsets(rng: np.random.Generator, n: int) -> np.ndarray:

@@ -174,8 +174,8 @@ def inertial_parameters(model: Model) -> np.ndarray:
     """(bodies, 10): mass, first moment (3), then Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about the body's origin."""
     rows = []
     for c in model.constants():
-        J = c.M.J
-        rows.append([c.M.m, *c.M.h, J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]])
+        h, J = c.M.h, c.M.J
+        rows.append([c.M.m, h[0], h[1], h[2], J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]])
     return np.array(rows).reshape(len(model.bodies), 10)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array, as_numpy
 from ..riccati import cross_joint
 from ..spatial import congruence
 from .model import BodyConstants, Model
@@ -24,13 +25,13 @@ def loose_joints(model: Model) -> list[int]:
     def step(gathered: Any, c: BodyConstants, where: slice) -> Any:
         P, H = gathered + c.M.matrix, c.kind.map(q[where]).mT
         _, D, _, _, P_plus = cross_joint(P, H, c.reflected, None, _as_far_as_it_goes)
-        is_loose = D.size > 0 and np.linalg.eigvalsh(D)[0] <= _NOTHING * np.abs(P).max()
+        is_loose = len(D) > 0 and np.linalg.eigvalsh(as_numpy(D))[0] <= _NOTHING * np.abs(as_numpy(P)).max()
         return congruence(c.placement.compose(c.kind.transform(q[where])), P_plus), is_loose
 
     found = model.tree.inward(step, 0, model.constants(), model.q_slices)
     return [k for k, is_loose in enumerate(found) if is_loose]
 
 
-def _as_far_as_it_goes(D: np.ndarray) -> np.ndarray:
+def _as_far_as_it_goes(D: Array) -> Array:
     """D⁻¹ in the directions that something resists, so that the search goes on inboard of a loose joint."""
-    return np.linalg.pinv(D, rcond=_NOTHING, hermitian=True)
+    return np.linalg.pinv(as_numpy(D), rcond=_NOTHING, hermitian=True)

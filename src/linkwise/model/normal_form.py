@@ -76,7 +76,7 @@ def _reframed(model: M, moved: list[Transform]) -> tuple[M, list[Transform]]:
         spin = None if c.spin is None else _clean(outer.R.T @ c.spin)
         inertia = _clean_inertia(congruence(own.inverse(), c.M))
         placed = outer.inverse().compose(c.placement).compose(own)
-        lengths = [np.abs(x.l).max() for x in (outer, c.placement, own)]
+        lengths = [np.abs(arrays.as_numpy(x.l)).max() for x in (outer, c.placement, own)]
         constants.append(_joined(placed, replace(c, M=inertia, spin=spin), max(lengths)))
     if all(p >= 0 or _name(c.kind) in _AXIAL for p, c in zip(model.parents, constants)):
         constants = [_at_origin(c) if p < 0 else c for c, p in zip(constants, model.parents)]
@@ -97,7 +97,8 @@ def _frames(model: Model, slide: bool) -> list[Transform]:
         elif _name(c.kind) not in _AXIAL:
             out.append(Transform.identity())
         else:
-            axis = c.kind.axis  # type: ignore[attr-defined]
+            kind: Any = c.kind
+            axis: np.ndarray = kind.axis
             x = _first_normal(axis, model, k, constants)
             R = _clean(np.column_stack([x, np.cross(axis, x), axis]))
             along = _slide(c, axis, None if p < 0 else (out[p], constants[p])) if slide else 0.0
@@ -128,7 +129,7 @@ def _across(axis: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def _slide(c: BodyConstants, axis: np.ndarray, parent: Any) -> float:
     """How far along its axis the new origin lies: at the foot of the normal from the parent's axis."""
-    d, point = c.placement.R @ axis, c.placement.l
+    d, point = arrays.as_numpy(c.placement.R @ axis), arrays.as_numpy(c.placement.l)
     if parent is None or _name(parent[1].kind) not in _AXIAL:
         i = int(np.abs(d).argmax())  # no axis to stay close to: make the offset's entry along d zero
         return float(-point[i] / d[i])
@@ -162,7 +163,7 @@ def _joined(placed: Transform, c: BodyConstants, size: float) -> BodyConstants:
     l = _clean(placed.l, size)
     if _name(c.kind) not in _AXIAL:
         return replace(c, placement=Transform(_clean(placed.R), l))
-    first, middle, last = _zxz(placed.R)
+    first, middle, last = _zxz(arrays.as_numpy(placed.R))
     kind: JointKind
     if isinstance(c.kind, Revolute):
         right = last in _RIGHT
@@ -246,11 +247,11 @@ def _unit(x: np.ndarray) -> np.ndarray:
     return _clean(x / np.linalg.norm(x))
 
 
-def _clean(x: np.ndarray, size: float = 0.0) -> np.ndarray:
+def _clean(x: Array, size: float = 0.0) -> np.ndarray:
     """Entries that are zero but for rounding made zero, so that they cost nothing."""
-    x = np.array(x, dtype=float)
-    x[np.abs(x) <= _ROUNDING * np.abs(x).max(initial=size)] = 0.0
-    return x
+    out = arrays.as_numpy(x).astype(float)
+    out[np.abs(out) <= _ROUNDING * np.abs(out).max(initial=size)] = 0.0
+    return out
 
 
 def _clean_inertia(M: RigidInertia) -> RigidInertia:

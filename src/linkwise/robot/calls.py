@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import arrays, inputs
 from ..arguments import one_of, shown
 from ..arrays import Array
@@ -67,7 +65,7 @@ class Calls(HasCode, Model):
         shown = {} if f is None else {"external": f.reshape((*f.shape[:-2], f.shape[-2] * 6))}
         batch, values = inputs.together(self, **checked, **shown)
         values = values[: len(checked)]
-        if f is not None and arrays.namespace(f) is np:
+        if f is not None and arrays.is_numpy(f):
             f = f.astype(values[0].dtype)
         return batch, values, f
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from .. import inputs
 from ..arguments import names, number
-from ..arrays import Array
+from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import operational
-from ..dynamics.closed import cut, projection
+from ..dynamics.closed import constraints, cut, projection
 from ..dynamics.forward.methods import FORWARD_METHODS
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
@@ -53,6 +53,11 @@ class ClosedRobot(Robot):
             seen.add(loop.name)
 
     @property
+    def rigid_rows(self) -> np.ndarray:
+        """(m,) of every motion that loops stop, whether they stop it for good."""
+        return np.concatenate([np.full(x.size, True) for x in self.loops])
+
+    @property
     def opened(self) -> Robot:
         """The tree that is left when the loops are cut."""
         given = {f.name: getattr(self, f.name) for f in fields(Robot) if f.name != "numbers"}
@@ -62,22 +67,22 @@ class ClosedRobot(Robot):
     # --- closing --------------------------------------------------------------------------------------
 
     @compiled(q="nq")
-    def loop_error(self, q: Any) -> Array:
+    def loop_error(self, q: ArrayLike) -> SameKind:
         """How far the loops are from closing, (..., m) [rad, m]: the motions they stop, loop by loop."""
-        return self._call(lambda m, q: cut.error(m, q, self.loops), 1, q)
+        return self._call(lambda m, q: constraints.error(m, q, self.loops), 1, q)
 
     @compiled(q="nq", v="nv")
-    def loop_velocity(self, q: Any, v: Any) -> Array:
+    def loop_velocity(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """G v, (..., m) [rad/s, m/s]: how fast the loops come apart."""
-        return self._call(lambda m, q, v: cut.velocity(m, q, v, self.loops), 1, q, v=v)
+        return self._call(lambda m, q, v: constraints.velocity(m, q, v, self.loops), 1, q, v=v)
 
     @compiled(q="nq")
-    def loop_jacobian(self, q: Any) -> Array:
+    def loop_jacobian(self, q: ArrayLike) -> SameKind:
         """G, (..., m, nv): the loops come apart at the rates G v."""
-        return self._call(lambda m, q: cut.jacobian(m, q, self.loops), 2, q)
+        return self._call(lambda m, q: constraints.jacobian(m, q, self.loops), 2, q)
 
     @compiled(q="nq")
-    def loop_projector(self, q: Any) -> Array:
+    def loop_projector(self, q: ArrayLike) -> SameKind:
         """N = I − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G, (..., nv, nv): N v is the closed velocity nearest to v in kinetic energy."""
         return self._call(lambda m, q: cut.projector(m, q, self.loops), 2, q)
 
@@ -103,22 +108,33 @@ class ClosedRobot(Robot):
         found = projection.closed_configuration(self, flat, self.loops, kept, lambda q, dv: step(q, dv, target="numpy"))
         return found.reshape(q.shape).astype(q.dtype)
 
+    @compiled(q="nq")
+    def closing_step(self, q: Any) -> Array:
+        """−𝓜⁻¹G*(G𝓜⁻¹G*)⁺g, (..., nv): one step of :meth:`integrate` towards a closed configuration, for small g."""
+
+        def run(m: Model, q: Array) -> Array:
+            return -cut.velocity_change(m, q, constraints.error(m, q, self.loops), self.loops)
+
+        return self._call(run, 1, q)
+
     @compiled(q="nq", v="nv")
-    def closed_velocity(self, q: Any, v: Any) -> Array:
+    def closed_velocity(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """The closed velocity (..., nv) nearest to v (..., nv) in kinetic energy: v − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G v."""
 
         def run(m: Model, q: Array, v: Array) -> Array:
-            return v - cut.velocity_change(m, q, cut.velocity(m, q, v, self.loops), self.loops)
+            return v - cut.velocity_change(m, q, constraints.velocity(m, q, v, self.loops), self.loops)
 
         return self._call(run, 1, q, v=v)
 
     @compiled(q="nq", v="nv")
-    def velocity_after_closing(self, q: Any, v: Any, *, restitution: float = 0.0) -> Array:
+    def velocity_after_closing(self, q: ArrayLike, v: ArrayLike, *, restitution: float = 0.0) -> SameKind:
         """v⁺, (..., nv), when all loops close at once at the velocity v: G v⁺ = −e G v, e the ``restitution``."""
         number(restitution, "restitution", least=0.0)
 
         def run(m: Model, q: Array, v: Array) -> Array:
-            return v - (1.0 + restitution) * cut.velocity_change(m, q, cut.velocity(m, q, v, self.loops), self.loops)
+            return v - (1.0 + restitution) * cut.velocity_change(
+                m, q, constraints.velocity(m, q, v, self.loops), self.loops
+            )
 
         return self._call(run, 1, q, v=v)
 
@@ -126,51 +142,64 @@ class ClosedRobot(Robot):
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
     def forward_dynamics(
-        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
-    ) -> Array:
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str = "articulated_body",
+        closing_rate: float = 0.0,
+    ) -> SameKind:
         """The joint accelerations (..., nv) [rad/s², m/s²] of the closed robot (OA (5.6)–(5.11)).
 
-        ``method``, any of :data:`linkwise.FORWARD_METHODS`, is that of the free accelerations.
+        ``method``, any of :data:`linkwise.FORWARD_METHODS`, is that of the free accelerations. Loops that are open are
+        left so, but with a ``closing_rate`` ω [1/s], by which their errors die away: ë + 2ωė + ω²e = 0 (Baumgarte).
         """
+        number(closing_rate, "closing_rate", least=0.0)
         choose(FORWARD_METHODS, method, "forward-dynamics method")
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
-            return cut.forward_dynamics(m, q, v, tau, f, self.loops, method)[0]
+            return cut.forward_dynamics(m, q, v, tau, f, self.loops, method, rate=closing_rate)[0]
 
         return self._with_forces(run, 1, external, q, v=v, tau=tau)
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
-    def loop_forces(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
+    def loop_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
         """What every loop does to its frame b, (..., loops, 6) [N m, N], in frame a's axes at frame a's origin.
 
         Its frame a feels the opposite. Where loops are redundant, of all such forces those of least norm.
         """
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
-            lam = cut.forward_dynamics(m, q, v, tau, f, self.loops, "articulated_body")[1]
-            return cut.loop_forces(cut.cut(m, q, self.loops), lam)
+            return cut.forces(m, q, v, tau, f, self.loops)
 
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
     @compiled(q="nq")
-    def mass_matrix_inverse(self, q: Any) -> Array:
-        """𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces."""
+    def mass_matrix_inverse(self, q: ArrayLike, *, method: str | None = None) -> SameKind:
+        """𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces.
+
+        There is one ``method``; the names of those for trees are refused.
+        """
+        if method is not None:
+            raise NotAdmittedError(f"the inverse mass matrix of a robot with loops has one method, not {method!r}")
         return self._call(lambda m, q: cut.mass_inverse(m, q, self.loops), 2, q)
 
     @compiled(q="nq", tau="nv")
-    def mass_solve(self, q: Any, tau: Any) -> Array:
+    def mass_solve(self, q: ArrayLike, tau: ArrayLike) -> SameKind:
         """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed."""
         return self._call(lambda m, q, tau: cut.mass_solve(m, q, tau, self.loops), 1, q, tau=tau)
 
     # --- operational space ---------------------------------------------------------------------------
 
     @compiled(q="nq")
-    def operational_compliance(self, q: Any, frame: Any) -> Array:
+    def operational_compliance(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ⁻¹, (..., 6e, 6e), world axes: how the closed robot yields at one frame or several."""
         return self._call(lambda m, q: cut.compliance(m, q, as_frames(frame), self.loops), 2, q)
 
     @compiled(q="nq")
-    def operational_inertia(self, q: Any, frame: Any) -> Array:
+    def operational_inertia(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ of the closed robot, (..., 6e, 6e), world axes; an error where it does not exist."""
 
         def run(m: Model, q: Array) -> Array:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .. import inputs
 from ..arguments import flag, number
-from ..arrays import Array
+from ..arrays import ArrayLike, SameKind
 from ..dynamics.diagonal import articulated_rates, curvature
 from ..dynamics.diagonal import as_printed as diagonal_printed
 from ..dynamics.diagonal import coordinates as diagonal
@@ -34,27 +33,29 @@ class Diagonalized(Calls):
     # --- diagonalised dynamics ---------------------------------------------------------------------
 
     @compiled(q="nq", v="nv", joint_space=True)
-    def total_rates(self, q: Any, v: Any, *, normalized: bool = True) -> Array:
+    def total_rates(self, q: ArrayLike, v: ArrayLike, *, normalized: bool = True) -> SameKind:
         """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""
         return self._call(diagonal.total_rates, 1, q, flag(normalized, "normalized"), v=v)
 
     @compiled(q="nq", nu="nv", joint_space=True)
-    def joint_rates(self, q: Any, nu: Any, *, normalized: bool = True) -> Array:
+    def joint_rates(self, q: ArrayLike, nu: ArrayLike, *, normalized: bool = True) -> SameKind:
         """v = ℓ*ν, (..., nv) [rad/s, m/s]: joint rates from total rates ν, or from ξ (DD Table 2)."""
         return self._call(diagonal.joint_rates, 1, q, flag(normalized, "normalized"), nu=nu)
 
     @compiled(q="nq", tau="nv", joint_space=True)
-    def working_forces(self, q: Any, tau: Any, *, normalized: bool = True) -> Array:
+    def working_forces(self, q: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> SameKind:
         """ε = ℓτ, (..., nv) [√J/s]: the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
         return self._call(diagonal.working_forces, 1, q, flag(normalized, "normalized"), tau=tau)
 
     @compiled(q="nq", eps="nv", joint_space=True)
-    def joint_forces(self, q: Any, eps: Any, *, normalized: bool = True) -> Array:
+    def joint_forces(self, q: ArrayLike, eps: ArrayLike, *, normalized: bool = True) -> SameKind:
         """τ = mε, (..., nv) [N m, N]: joint forces from working forces ε, or from κ (DD Table 3)."""
         return self._call(diagonal.joint_forces, 1, q, flag(normalized, "normalized"), eps=eps)
 
     @compiled(q="nq", nu="nv", joint_space=True)
-    def diagonal_coriolis(self, q: Any, nu: Any, *, method: str = "general", normalized: bool = True) -> Array:
+    def diagonal_coriolis(
+        self, q: ArrayLike, nu: ArrayLike, *, method: str = "general", normalized: bool = True
+    ) -> SameKind:
         """C(θ, ν), (..., nv), of ν̇ + C = ε: it does no work, ν*C = 0; or C(θ, ξ) of Dξ̇ + C = κ.
 
         ``method``: "general" (every robot), and for one-dof joints without rotors "closed_form" (DD Identity 7.1,
@@ -65,8 +66,15 @@ class Diagonalized(Calls):
 
     @compiled(q="nq", nu="nv", tau="nv", external=("bodies", 6), joint_space=True)
     def diagonal_dynamics(
-        self, q: Any, nu: Any, tau: Any, *, external: Any = None, method: str = "general", normalized: bool = True
-    ) -> tuple[Array, Array]:
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str = "general",
+        normalized: bool = True,
+    ) -> tuple[SameKind, SameKind]:
         """(v, ν̇), each (..., nv): how the state (q, ν), or (q, ξ), moves under joint forces τ (DD Algorithm 8.1).
 
         ν̇ = ε − C(θ, ν), gravity and external forces included. ``method``: "general" (every robot) or
@@ -81,37 +89,37 @@ class Diagonalized(Calls):
         return inputs.fit(v, batch, 1), inputs.fit(rate, batch, 1)
 
     @compiled(q="nq", joint_space=True)
-    def mass_factor(self, q: Any) -> Array:
+    def mass_factor(self, q: ArrayLike) -> SameKind:
         """m = (I + HφK)D^{1/2}, (..., nv, nv), with 𝓜 = m m*; D^{1/2} is the Cholesky factor (DD (5.1))."""
         return self._call(articulated_rates.mass_factor, 2, q)
 
     @compiled(q="nq", v="nv", joint_space=True)
-    def mass_factor_rate(self, q: Any, v: Any) -> Array:
+    def mass_factor_rate(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """ṁ, (..., nv, nv), while the robot moves with v (DD Identity 6.1)."""
         return self._call(articulated_rates.mass_factor_rate, 2, q, v=v)
 
     @compiled(q="nq")
-    def articulated_inertias(self, q: Any) -> Array:
+    def articulated_inertias(self, q: ArrayLike) -> SameKind:
         """P(k), (..., bodies, 6, 6): the inertia of each body with the joints outboard free (DD Algorithm 4.1)."""
         return self._call(articulated_rates.articulated_inertias, 3, q)
 
     @compiled(q="nq", v="nv")
-    def articulated_inertia_rates(self, q: Any, v: Any) -> Array:
+    def articulated_inertia_rates(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """P°(k), (..., bodies, 6, 6): the rate of P(k) in body k's own axes (DD Algorithm 6.1)."""
         return self._call(articulated_rates.articulated_inertia_rates, 3, q, v=v)
 
     @compiled(q="nq", joint_space=True)
-    def mass_matrix_sensitivity(self, q: Any) -> Array:
+    def mass_matrix_sensitivity(self, q: ArrayLike) -> SameKind:
         """∂𝓜/∂θ_i, (..., nv, nv, nv), i first: along each direction of the velocity (DD Identity 6.3)."""
         return self._call(sensitivity.mass_matrix_sensitivity, 3, q)
 
     @on_numpy
-    def curvature(self, q: Any) -> Array:
+    def curvature(self, q: ArrayLike) -> SameKind:
         """R_hijk, (..., nv, nv, nv, nv): the Riemann symbols of the mass metric, in the directions of v (DD (2.5))."""
         return self._call(curvature.curvature, 4, q)
 
     @on_numpy
-    def is_diagonalizable(self, q: Any = None, *, tolerance: float = 1e-8) -> bool:
+    def is_diagonalizable(self, q: ArrayLike | None = None, *, tolerance: float = 1e-8) -> bool:
         """Whether coordinates exist in which 𝓜 is the unit matrix everywhere (DD Lemma 2.2).
 
         The curvature must vanish, up to ``tolerance`` of its terms, at all configurations q (..., nq); by default at

@@ -16,7 +16,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -29,6 +29,26 @@ from ..symbols.users_line import at_users_line
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class BoundMethod(Protocol[P, R_co]):
+    """A marked method of one robot, to a type checker: called as declared, or with a ``target`` besides.
+
+    (A keyword cannot be added to a declared list of parameters: with a target, only the result is checked.)
+    """
+
+    @overload
+    def __call__(self, *args: P.args, **named: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self, *args: Any, target: str | None, **named: Any) -> R_co: ...
+
+
+class Method(Protocol[P, R_co]):
+    """A marked method, to a type checker; it is an ordinary function."""
+
+    def __get__(self, robot: Any, owner: Any, /) -> BoundMethod[P, R_co]: ...
 
 
 def compiled(
@@ -37,7 +57,7 @@ def compiled(
     rolls: bool | tuple[str, ...] = False,
     per_pair: int = 0,
     **arrays: str | int | tuple[str | int, ...],
-) -> Callable[[Any], Any]:
+) -> Callable[[Callable[Concatenate[Any, P], R_co]], Method[P, R_co]]:
     """Mark a method of Robot that runs as machine code, and say what the compiler must know of it.
 
     ``arrays`` names its array arguments in order, with the shape of each for one state: a number, the name of one of
@@ -50,7 +70,7 @@ def compiled(
     shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
     variants = (None, *rolls) if isinstance(rolls, tuple) else (None,) if rolls else ()
 
-    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(method: Callable[Concatenate[Any, P], R_co]) -> Method[P, R_co]:
         signature = inspect.signature(method)
         names = tuple(signature.parameters)[1:]
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
@@ -80,17 +100,13 @@ def compiled(
             run = _runner(self, method, given, found, call, checked)
             return method(self, *args, **named) if run is None else run(*found.values())
 
-        extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
-        kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        call.__signature__ = signature.replace(parameters=[*kept, extra])  # type: ignore[attr-defined]
-        call.facts = facts  # type: ignore[attr-defined]
-        call.plain = method  # type: ignore[attr-defined]
-        return call
+        marked: Method[P, R_co] = _marked(call, _with_target(signature), facts=facts, plain=method)
+        return marked
 
     return decorate
 
 
-def on_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
+def on_numpy(method: Callable[Concatenate[Any, P], R_co]) -> Method[P, R_co]:
     """Mark a method of Robot that NumPy alone runs: it takes ``target=`` as the others do, and refuses any other."""
     signature = inspect.signature(method)
 
@@ -100,8 +116,21 @@ def on_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
             raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {shown(target)}')
         return method(self, *args, **named)
 
+    marked: Method[P, R_co] = _marked(call, _with_target(signature))
+    return marked
+
+
+def _with_target(signature: inspect.Signature) -> inspect.Signature:
     extra = inspect.Parameter("target", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
-    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), extra])  # type: ignore[attr-defined]
+    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    return signature.replace(parameters=[*kept, extra])
+
+
+def _marked(call: Any, signature: inspect.Signature, **known: Any) -> Any:
+    """The function ``call`` with what is known of it."""
+    call.__signature__ = signature
+    for name, x in known.items():
+        setattr(call, name, x)
     return call
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import inputs
-from ..arrays import Array
+from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
 from ..dynamics.forward import articulated_body as forward
 from ..dynamics.linearized import frames as linearized_frames
@@ -56,7 +56,13 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", a="nv", external=("bodies", 6), joint_space=True, rolls=("algorithm_2",), per_pair=150)
     def linearize_inverse(
-        self, q: Any, v: Any, a: Any, *, external: Any = None, method: str = "algorithm_2"
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str = "algorithm_2",
     ) -> linear.InverseLinearization:
         """δT = M δa + dv δv + dq δq: ``.M``, ``.dv``, ``.dq``, each (..., nv, nv) (LD Lemmas 3.1, 3.2).
 
@@ -69,7 +75,13 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("algorithm_6",), per_pair=170)
     def linearize_forward(
-        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str | None = None,
     ) -> linear.ForwardLinearization:
         """δa = Minv δτ + dv δv + dq δq: ``.Minv``, ``.dv``, ``.dq``, each (..., nv, nv) (LD §4).
 
@@ -85,13 +97,23 @@ class Linearized(Calls):
         return out
 
     @compiled(q="nq", v="nv", a="nv", dq="nv", dv="nv", da="nv", external=("bodies", 6), joint_space=True)
-    def inverse_dynamics_jvp(self, q: Any, v: Any, a: Any, dq: Any, dv: Any, da: Any, *, external: Any = None) -> Array:
+    def inverse_dynamics_jvp(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        dq: ArrayLike,
+        dv: ArrayLike,
+        da: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+    ) -> SameKind:
         """δT, (..., nv), along δq (tangent), δv, δa, in O(n) (LD Algorithm 1)."""
         return self._with_forces(linear.inverse_jvp, 1, external, q, v=v, a=a, dq=dq, dv=dv, da=da)
 
     @compiled(q="nq", v="nv", a="nv", weights="nv", external=("bodies", 6), joint_space=True)
     def inverse_dynamics_vjp(
-        self, q: Any, v: Any, a: Any, weights: Any, *, external: Any = None
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.InverseGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.da`` of weights · T, each (..., nv), in O(n)."""
         batch, (q, v, a, w), f = self._checked_state(external, q=q, v=v, a=a, weights=weights)
@@ -100,16 +122,16 @@ class Linearized(Calls):
     @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6), joint_space=True)
     def forward_dynamics_jvp(
         self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        dq: Any,
-        dv: Any,
-        dtau: Any,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        dq: ArrayLike,
+        dv: ArrayLike,
+        dtau: ArrayLike,
         *,
-        external: Any = None,
+        external: ArrayLike | None = None,
         method: str = "algorithm_5_ii",
-    ) -> Array:
+    ) -> SameKind:
         """δa, (..., nv), along δq (tangent), δv, δτ, in O(n) and without a mass matrix (LD Algorithm 5).
 
         ``method``: "algorithm_5_ii", "algorithm_5", or "algorithm_3", which solves with the mass matrix.
@@ -120,7 +142,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6), joint_space=True)
     def forward_dynamics_vjp(
-        self, q: Any, v: Any, tau: Any, weights: Any, *, external: Any = None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a, each (..., nv), in O(n)."""
         batch, (q, v, tau, w), f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
@@ -128,7 +150,16 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", a="nv", weights="nv", dq="nv", dv="nv", da="nv", external=("bodies", 6), joint_space=True)
     def inverse_dynamics_hvp(
-        self, q: Any, v: Any, a: Any, weights: Any, dq: Any, dv: Any, da: Any, *, external: Any = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        weights: ArrayLike,
+        dq: ArrayLike,
+        dv: ArrayLike,
+        da: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
     ) -> linear.InverseGradient:
         """How the gradients of weights · T change along (δq, δv, δa): its second derivative times a direction."""
         state = {"q": q, "v": v, "a": a, "weights": weights, "dq": dq, "dv": dv, "da": da}
@@ -138,7 +169,16 @@ class Linearized(Calls):
         q="nq", v="nv", tau="nv", weights="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6), joint_space=True
     )
     def forward_dynamics_hvp(
-        self, q: Any, v: Any, tau: Any, weights: Any, dq: Any, dv: Any, dtau: Any, *, external: Any = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        weights: ArrayLike,
+        dq: ArrayLike,
+        dv: ArrayLike,
+        dtau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
     ) -> linear.ForwardGradient:
         """How the gradients of weights · a change along (δq, δv, δτ): its second derivative times a direction."""
         state = {"q": q, "v": v, "tau": tau, "weights": weights, "dq": dq, "dv": dv, "dtau": dtau}
@@ -158,7 +198,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv")
     def linearize_velocity(
-        self, q: Any, v: Any, frame: Any, *, axes: str = "world"
+        self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.VelocityLinearization:
         """δV = dv δv + dq δq of a frame's [ω; v]: ``.dv`` (the Jacobian) and ``.dq``, each (..., 6, nv)."""
         batch, (q, v), _ = self._checked_state(None, q=q, v=v)
@@ -167,7 +207,7 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", a="nv")
     def linearize_acceleration(
-        self, q: Any, v: Any, a: Any, frame: Any, *, axes: str = "world"
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.AccelerationLinearization:
         """δα = J δa + dv δv + dq δq of a frame's classical acceleration, each (..., 6, nv); at a = 0 that of J̇v."""
         batch, (q, v, a), _ = self._checked_state(None, q=q, v=v, a=a)
@@ -175,24 +215,26 @@ class Linearized(Calls):
         return linearized_frames.AccelerationLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
     @compiled(q="nq")
-    def operational_compliance_derivative(self, q: Any, frame: Any) -> Array:
+    def operational_compliance_derivative(self, q: ArrayLike, frame: Any) -> SameKind:
         """∂Λ⁻¹/∂q (tangent), (..., 6e, 6e, nv), world axes."""
         return self._call(linearized_frames.compliance_derivative, 3, q, as_frames(frame))
 
     @compiled(q="nq")
-    def operational_inertia_derivative(self, q: Any, frame: Any) -> Array:
+    def operational_inertia_derivative(self, q: ArrayLike, frame: Any) -> SameKind:
         """∂Λ/∂q (tangent), (..., 6e, 6e, nv), world axes."""
         return self._call(linearized_frames.inertia_derivative, 3, q, as_frames(frame))
 
     # --- inertial parameters -------------------------------------------------------------------------
 
     @compiled(q="nq", v="nv", a="nv")
-    def inverse_dynamics_regressor(self, q: Any, v: Any, a: Any) -> Array:
+    def inverse_dynamics_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> SameKind:
         """Y, (..., nv, 10 bodies): T = Y π with π = inertial_parameters, but for rotors and external forces."""
         return self._call(parameters.regressor, 2, q, v=v, a=a)
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
-    def forward_dynamics_sensitivity(self, q: Any, v: Any, tau: Any, *, external: Any = None) -> Array:
+    def forward_dynamics_sensitivity(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
+    ) -> SameKind:
         """∂a/∂π, (..., nv, 10 bodies), with π = inertial_parameters (LD Algorithm 5, driven by δT = −Yδπ)."""
         return self._with_forces(parameters.forward_sensitivity, 2, external, q, v=v, tau=tau)
 

@@ -20,7 +20,7 @@ from ..algebra.frame_freedom import is_frame_free
 from ..algebra.leaves import Leaves, remembered, unbound
 from ..algebra.operators import Operators
 from ..algebra.recipe import OwnBlocks, Recipe, build, recipe_of
-from ..arrays import Array
+from ..arrays import Array, as_numpy
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..model.model import Model
@@ -142,7 +142,7 @@ def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Arr
                 things[i] = Leaves(model, thing.leaves.frames, *state)
             else:
                 things[i] = OwnBlocks(i, _split(given.pop(0), [x.shape[-1] for x in thing.blocks]))
-        coefficients = [Coefficient(c) for c in given.pop(0)] if count else []
+        coefficients = [Coefficient(c) for c in as_numpy(given.pop(0))] if count else []
         traced = build(put_back(recipe, coefficients), things)
         return traced.apply_columns(given.pop()[:, None])[:, 0]
 
@@ -151,7 +151,7 @@ def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Arr
 
 def _split(row: Array, sizes: list[int]) -> list[Array]:
     ends = np.cumsum([r * r for r in sizes])
-    return [row[e - r * r : e].reshape(r, r) for e, r in zip(ends, sizes)]
+    return [row[e - r * r : e].reshape((r, r)) for e, r in zip(ends, sizes)]
 
 
 def _warn(expression: Expression, reason: str) -> None:

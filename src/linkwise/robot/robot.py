@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import arrays, inputs
 from ..arguments import flag, names
-from ..arrays import Array
+from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
 from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, momentum, operational
 from ..dynamics import momentum_coordinates as canonical
@@ -56,14 +56,14 @@ class Robot(Linearized, Diagonalized):
     # --- configurations ----------------------------------------------------------------------------
 
     @compiled(q="nq", dv="nv")
-    def integrate(self, q: Any, dv: Any) -> Array:
+    def integrate(self, q: ArrayLike, dv: ArrayLike) -> SameKind:
         """q ⊕ dv, (..., nq): where the constant velocity dv (..., nv) leads in unit time, on the manifold."""
         q, dv, batch = self._pair(inputs.configuration(self, q), inputs.vector(dv, self.nv, "dv", self), "q", "dv")
         parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
         return self._concatenated(parts, batch, q)
 
     @compiled(q0="nq", q1="nq")
-    def difference(self, q0: Any, q1: Any) -> Array:
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> SameKind:
         """q1 ⊖ q0, (..., nv): the velocity that leads from q0 to q1 in unit time."""
         q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
         parts = [j.kind.difference(q0[..., a], q1[..., a]) for j, a in zip(self.joints, self.q_slices)]
@@ -72,14 +72,14 @@ class Robot(Linearized, Diagonalized):
     # --- kinematics ----------------------------------------------------------------------------------
 
     @compiled(q="nq")
-    def pose(self, q: Any, frame: Any) -> tuple[Array, Array]:
+    def pose(self, q: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
         """(R, p) of a frame in the world: R (..., 3, 3) takes frame axes to world axes, p (..., 3) [m]."""
         q = inputs.configuration(self, q)
         X = kinematics.pose(self, q, frame)
         return inputs.fit(X.R, q.shape[:-1], 2), inputs.fit(X.l, q.shape[:-1], 1)
 
     @compiled(q="nq")
-    def poses(self, q: Any) -> dict[str, tuple[Array, Array]]:
+    def poses(self, q: ArrayLike) -> dict[str, tuple[SameKind, SameKind]]:
         """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]."""
         q = inputs.configuration(self, q)
         batch = q.shape[:-1]
@@ -87,13 +87,13 @@ class Robot(Linearized, Diagonalized):
         return {name: (inputs.fit(X.R, batch, 2), inputs.fit(X.l, batch, 1)) for name, X in found.items()}
 
     @compiled(q="nq", v="nv")
-    def velocities(self, q: Any, v: Any) -> dict[str, Array]:
+    def velocities(self, q: ArrayLike, v: ArrayLike) -> dict[str, SameKind]:
         """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
 
     @compiled(q="nq", v="nv", a="nv")
-    def accelerations(self, q: Any, v: Any, a: Any) -> dict[str, Array]:
+    def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> dict[str, SameKind]:
         """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6) [rad/s², m/s²], world axes."""
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a))}
@@ -101,12 +101,14 @@ class Robot(Linearized, Diagonalized):
         return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
 
     @compiled(q="nq", v="nv")
-    def velocity(self, q: Any, v: Any, frame: Any, *, axes: str = "world") -> Array:
+    def velocity(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """[ω; v] of a frame's origin, (..., 6) [rad/s, m/s], in world axes or, with axes="local", in its own."""
         return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
 
     @compiled(q="nq", v="nv", a="nv")
-    def acceleration(self, q: Any, v: Any, a: Any, frame: Any, *, axes: str = "world", spatial: bool = False) -> Array:
+    def acceleration(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Any, *, axes: str = "world", spatial: bool = False
+    ) -> SameKind:
         """[ω̇; v̇] of a frame's origin, (..., 6) [rad/s², m/s²]: its classical acceleration, or the spatial one.
 
         Without gravity; in world axes or, with axes="local", in the frame's own.
@@ -114,7 +116,7 @@ class Robot(Linearized, Diagonalized):
         return self._call(kinematics.frame_acceleration, 1, q, frame, axes, flag(spatial, "spatial"), v=v, a=a)
 
     @compiled(q="nq")
-    def jacobian(self, q: Any, frame: Any, *, axes: str = "world") -> Array:
+    def jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1)).
 
         In world axes or, with axes="local", in the frame's own.
@@ -122,7 +124,7 @@ class Robot(Linearized, Diagonalized):
         return self._call(kinematics.jacobian, 2, q, frame, axes)
 
     @compiled(q="nq", v="nv")
-    def jacobian_dot_v(self, q: Any, v: Any, frame: Any, *, axes: str = "world") -> Array:
+    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """J̇ v, (..., 6) [rad/s², m/s²]: the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
 
         def run(model: Model, q: Array, v: Array) -> Array:
@@ -131,7 +133,7 @@ class Robot(Linearized, Diagonalized):
         return self._call(run, 1, q, v=v)
 
     @compiled(q="nq", force=6)
-    def jacobian_force(self, q: Any, force: Any, frame: Any) -> Array:
+    def jacobian_force(self, q: ArrayLike, force: ArrayLike, frame: Any) -> SameKind:
         """J* f, (..., nv) [N m, N]: the joint forces for a force f (..., 6) by the tip, world axes (OA (2.1))."""
         f = inputs.vector(force, 6, "force", self)
         q = inputs.configuration(self, q)
@@ -140,24 +142,32 @@ class Robot(Linearized, Diagonalized):
         return inputs.fit((arrays.transpose(J) @ f[..., None])[..., 0], batch, 1)
 
     @compiled(q="nq")
-    def jacobian_outer(self, q: Any, frame: Any) -> Array:
+    def jacobian_outer(self, q: ArrayLike, frame: Any) -> SameKind:
         """J J*, (..., 6, 6), world axes, by an outward recursion (math notes 4)."""
         return self._call(kinematics.jacobian_outer, 2, q, frame)
 
     @compiled(q="nq")
-    def jacobian_inner(self, q: Any, frame: Any) -> Array:
+    def jacobian_inner(self, q: ArrayLike, frame: Any) -> SameKind:
         """J* J, (..., nv, nv), as a mass matrix with all inertia at the tip (math notes 4)."""
         return self._call(kinematics.jacobian_inner, 2, q, frame)
 
     @compiled(q="nq")
-    def jacobian_inner_inverse(self, q: Any, frame: Any) -> Array:
+    def jacobian_inner_inverse(self, q: ArrayLike, frame: Any) -> SameKind:
         """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation."""
         return self._call(kinematics.jacobian_inner_inverse, 2, q, frame)
 
     # --- inverse dynamics ----------------------------------------------------------------------------
 
     @compiled(q="nq", v="nv", a="nv", external=("bodies", 6), joint_space=True, rolls=("newton_euler",))
-    def inverse_dynamics(self, q: Any, v: Any, a: Any, *, external: Any = None, method: str = "newton_euler") -> Array:
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str = "newton_euler",
+    ) -> SameKind:
         """T = 𝓜a + 𝓒 + gravity, (..., nv) [N m, N]. ``method``: "newton_euler" or "composite_body".
 
         ``external`` (..., bodies, 6) is the [moment; force] on each body, in body axes at its origin;
@@ -167,7 +177,7 @@ class Robot(Linearized, Diagonalized):
         return self._with_forces(run, 1, external, q, v=v, a=a)
 
     @compiled(q="nq", v="nv", external=("bodies", 6), joint_space=True, rolls=True)
-    def bias_force(self, q: Any, v: Any, *, external: Any = None) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
         """𝓒(q, v) + gravity, (..., nv) [N m, N]: the joint forces for which v̇ = 0."""
 
         def run(model: Model, q: Array, v: Array, f: Array | None) -> Array:
@@ -176,22 +186,22 @@ class Robot(Linearized, Diagonalized):
         return self._with_forces(run, 1, external, q, v=v)
 
     @compiled(q="nq", joint_space=True, rolls=True)
-    def gravity_force(self, q: Any) -> Array:
+    def gravity_force(self, q: ArrayLike) -> SameKind:
         """The joint forces (..., nv) [N m, N] that hold the robot still against gravity."""
         return self._call(lambda m, q: inverse.bias_force(m, q, arrays.zeros((m.nv,), like=q)), 1, q)
 
     @compiled(q="nq", v="nv", a="nv", external=("bodies", 6))
-    def link_forces(self, q: Any, v: Any, a: Any, *, external: Any = None) -> Array:
+    def link_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
         """f(k), (..., bodies, 6) [N m, N]: the force on each body by its inboard neighbour, body axes, at its joint."""
         return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
 
     @compiled(q="nq", external=("bodies", 6))
-    def external_force(self, q: Any, external: Any) -> Array:
+    def external_force(self, q: ArrayLike, external: ArrayLike) -> SameKind:
         """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
         return self._with_forces(inverse.external_force, 1, external, q)
 
     @on_numpy
-    def wrenches(self, q: Any, forces: Mapping[Any, Any]) -> Array:
+    def wrenches(self, q: ArrayLike, forces: Mapping[Any, Any]) -> SameKind:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
         q = inputs.configuration(self, q)
         batch, values = inputs.together(self, q=q, **inputs.frame_forces(self, forces))
@@ -208,12 +218,12 @@ class Robot(Linearized, Diagonalized):
     # --- mass matrix ---------------------------------------------------------------------------------
 
     @compiled(q="nq", joint_space=True, rolls=("composite",), per_pair=33)
-    def mass_matrix(self, q: Any, *, method: str = "composite") -> Array:
+    def mass_matrix(self, q: ArrayLike, *, method: str = "composite") -> SameKind:
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
         return self._call(choose(mass.METHODS, method, "mass-matrix method"), 2, q)
 
     @compiled(q="nq", joint_space=True, rolls=("rows",), per_pair=70)
-    def mass_matrix_inverse(self, q: Any, *, method: str | None = None) -> Array:
+    def mass_matrix_inverse(self, q: ArrayLike, *, method: str | None = None) -> SameKind:
         """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3).
 
         ``method``: "columns" sweeps over all columns at once; "paths" walks each column's path to the base and back,
@@ -225,36 +235,36 @@ class Robot(Linearized, Diagonalized):
         return self._call(choose(mass_inverse.METHODS, method, "method for the inverse mass matrix"), 2, q)
 
     @compiled(q="nq", x="nv", joint_space=True, rolls=True)
-    def mass_times(self, q: Any, x: Any) -> Array:
+    def mass_times(self, q: ArrayLike, x: ArrayLike) -> SameKind:
         """𝓜 x, (..., nv) [N m, N for accelerations x], in O(n), no matrix formed."""
         return self._call(mass.times, 1, q, x=x)
 
     @compiled(q="nq", tau="nv", joint_space=True, rolls=True)
-    def mass_solve(self, q: Any, tau: Any) -> Array:
+    def mass_solve(self, q: ArrayLike, tau: ArrayLike) -> SameKind:
         """𝓜⁻¹ τ, (..., nv) [rad/s², m/s²], in O(n), no matrix formed."""
         return self._call(mass.solve, 1, q, tau=tau)
 
     @compiled(q="nq", joint_space=True)
-    def innovations_factors(self, q: Any) -> tuple[Array, Array]:
+    def innovations_factors(self, q: ArrayLike) -> tuple[SameKind, SameKind]:
         """(I + HφK, D), each (..., nv, nv): 𝓜 = (I + HφK) D (I + HφK)* (OA Lemma 4.1)."""
         q = inputs.configuration(self, q)
         factor, D = mass.innovations_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D, q.shape[:-1], 2)
 
     @compiled(q="nq", joint_space=True)
-    def inverse_factors(self, q: Any) -> tuple[Array, Array]:
+    def inverse_factors(self, q: ArrayLike) -> tuple[SameKind, SameKind]:
         """(I − HψK, D⁻¹), each (..., nv, nv): 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemmas 4.2, 4.3)."""
         q = inputs.configuration(self, q)
         factor, D_inverse = mass.inverse_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D_inverse, q.shape[:-1], 2)
 
     @compiled(q="nq", joint_space=True)
-    def log_det_mass(self, q: Any) -> Array:
+    def log_det_mass(self, q: ArrayLike) -> SameKind:
         """log det 𝓜 = Σ log det D(k), (...)."""
         return self._call(mass.log_determinant, 0, q)
 
     @compiled(q="nq", v="nv")
-    def coriolis_matrix(self, q: Any, v: Any) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """C, (..., nv, nv), with C v = bias force without gravity and d𝓜/dt − 2C skew."""
         return self._call(coriolis.coriolis_matrix, 2, q, v=v)
 
@@ -264,8 +274,14 @@ class Robot(Linearized, Diagonalized):
         q="nq", v="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("articulated_body", "fd1", "fd4")
     )
     def forward_dynamics(
-        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
-    ) -> Array:
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str = "articulated_body",
+    ) -> SameKind:
         """The joint accelerations (..., nv) [rad/s², m/s²] that joint forces τ (..., nv) [N m, N] cause.
 
         ``method`` is any of :data:`linkwise.FORWARD_METHODS`; they agree, and differ in what they cost.
@@ -275,8 +291,14 @@ class Robot(Linearized, Diagonalized):
 
     @on_numpy
     def forward_quantities(
-        self, q: Any, v: Any, tau: Any, *, external: Any = None, method: str = "articulated_body"
-    ) -> dict[str, list[Array]]:
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str = "articulated_body",
+    ) -> dict[str, list[SameKind]]:
         """What a forward-dynamics method meets on its way, under its author's names, one entry per body.
 
         Spatial vectors are columns (..., 6, 1) in link frames; accelerations are spatial ones that include
@@ -291,8 +313,15 @@ class Robot(Linearized, Diagonalized):
 
     @compiled(q="nq", v="nv", a="nv", tau="nv", external=("bodies", 6))
     def hybrid_dynamics(
-        self, q: Any, v: Any, a: Any, tau: Any, prescribed: Iterable[str], *, external: Any = None
-    ) -> tuple[Array, Array]:
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        prescribed: Iterable[str],
+        *,
+        external: ArrayLike | None = None,
+    ) -> tuple[SameKind, SameKind]:
         """(a, τ), each (..., nv): accelerations of the ``prescribed`` joints are given, forces of the others.
 
         Entries of ``a`` at other joints and of ``tau`` at prescribed ones are ignored (math notes 12.7).
@@ -307,29 +336,29 @@ class Robot(Linearized, Diagonalized):
     # --- operational space ---------------------------------------------------------------------------
 
     @compiled(q="nq")
-    def operational_inertia(self, q: Any, frame: Any) -> Array:
+    def operational_inertia(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ = (J𝓜⁻¹J*)⁻¹ in O(n), (..., 6, 6), world axes; a list of e frames gives (..., 6e, 6e) (OA (5.4))."""
         return self._call(operational.inertia, 2, q, as_frames(frame))
 
     @compiled(q="nq")
-    def operational_compliance(self, q: Any, frame: Any) -> Array:
+    def operational_compliance(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e), world axes; exists also where Λ does not."""
         return self._call(operational.compliance, 2, q, as_frames(frame))
 
     @compiled(q="nq", v="nv")
-    def operational_bias(self, q: Any, v: Any, frame: Any) -> tuple[Array, Array]:
+    def operational_bias(self, q: ArrayLike, v: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
         """(μ, p), each (..., 6e) [N m, N], world axes: terms of Λ α(0) + μ + p = F, p gravity's (math notes 10.2)."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         mu, p = operational.bias(self, q, v, as_frames(frame))
         return inputs.fit(mu, batch, 1), inputs.fit(p, batch, 1)
 
     @compiled(q="nq")
-    def consistent_inverse(self, q: Any, frame: Any) -> Array:
+    def consistent_inverse(self, q: ArrayLike, frame: Any) -> SameKind:
         """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e), the dynamically consistent inverse of J in world axes."""
         return self._call(operational.consistent_inverse, 2, q, as_frames(frame))
 
     @compiled(q="nq", force=6)
-    def tip_force_correction(self, q: Any, force: Any, frame: Any) -> tuple[Array, Array]:
+    def tip_force_correction(self, q: ArrayLike, force: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
         """(Δa, Δα(0)) due to a force (..., 6) that the tip exerts on its environment (OA (5.2), (5.3)).
 
         (..., nv) and (..., 6) [rad/s², m/s²]; force [N m, N] and Δα(0) in world axes.
@@ -341,7 +370,7 @@ class Robot(Linearized, Diagonalized):
     # --- energy and momentum -------------------------------------------------------------------------
 
     @compiled(q="nq", v="nv")
-    def energy(self, q: Any, v: Any) -> tuple[Array, Array]:
+    def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[SameKind, SameKind]:
         """(kinetic, potential) energies, each (...) [J]."""
         potential = self.potential_energy(q, target="numpy")
         return self.kinetic_energy(q, v, target="numpy"), inputs.fit(*self._shared_batch(potential, q, v), 0)
@@ -350,68 +379,70 @@ class Robot(Linearized, Diagonalized):
         return x, np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
 
     @compiled(q="nq", v="nv", joint_space=True)
-    def kinetic_energy(self, q: Any, v: Any) -> Array:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """½ v*𝓜v, (...) [J]."""
         return self._call(momentum.kinetic_energy, 0, q, v=v)
 
     @compiled(q="nq")
-    def potential_energy(self, q: Any) -> Array:
+    def potential_energy(self, q: ArrayLike) -> SameKind:
         """−Σ m g·c, (...) [J]."""
         return self._call(momentum.potential_energy, 0, q)
 
     @compiled(q="nq")
-    def center_of_mass(self, q: Any) -> Array:
+    def center_of_mass(self, q: ArrayLike) -> SameKind:
         """The centre of mass of all bodies, (..., 3) [m], in the world."""
         return self._call(momentum.center_of_mass, 1, q)
 
     @compiled(q="nq")
-    def center_of_mass_jacobian(self, q: Any) -> Array:
+    def center_of_mass_jacobian(self, q: ArrayLike) -> SameKind:
         """(..., 3, nv): times v it is the velocity of the centre of mass [m/s], world axes."""
         return self._call(momentum.center_of_mass_jacobian, 2, q)
 
     @compiled(q="nq", v="nv")
-    def momentum(self, q: Any, v: Any) -> Array:
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """[angular about the world's origin; linear], (..., 6) [N m s, N s], world axes."""
         return self._call(momentum.momentum, 1, q, v=v)
 
     @compiled(q="nq")
-    def momentum_matrix(self, q: Any) -> Array:
+    def momentum_matrix(self, q: ArrayLike) -> SameKind:
         """(..., 6, nv), world axes: times v it is the momentum about the world's origin."""
         return self._call(momentum.momentum_matrix, 2, q)
 
     @compiled(q="nq", v="nv")
-    def centroidal_momentum(self, q: Any, v: Any) -> Array:
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """[angular about the centre of mass; linear], (..., 6) [N m s, N s], world axes."""
         return self._call(momentum.centroidal_momentum, 1, q, v=v)
 
     @compiled(q="nq")
-    def centroidal_matrix(self, q: Any) -> Array:
+    def centroidal_matrix(self, q: ArrayLike) -> SameKind:
         """A_G, (..., 6, nv), world axes: times v it is the centroidal momentum."""
         return self._call(momentum.centroidal_matrix, 2, q)
 
     @compiled(q="nq", v="nv")
-    def centroidal_bias(self, q: Any, v: Any) -> Array:
+    def centroidal_bias(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """Ȧ_G v, (..., 6) [N m, N], world axes: the rate of the centroidal momentum while v̇ = 0."""
         return self._call(momentum.centroidal_bias, 1, q, v=v)
 
     # --- motion ----------------------------------------------------------------------------------------
 
     @compiled(q="nq", v="nv")
-    def configuration_rate(self, q: Any, v: Any) -> Array:
+    def configuration_rate(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
         return self._concatenated(parts, batch, q)
 
     @compiled(q="nq", v="nv", joint_space=True, rolls=True)
-    def momentum_force(self, q: Any, v: Any) -> Array:
+    def momentum_force(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """d(𝓜v)/dt − τ, (..., nv) [N m, N]: how fast p = 𝓜v changes where no joint forces act; 𝓜̇v − bias force."""
         return self._call(canonical.momentum_force, 1, q, v=v)
 
     # --- for controllers -----------------------------------------------------------------------------
 
     @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", external=("bodies", 6), joint_space=True)
-    def inverse_dynamics_with_reference(self, q: Any, v: Any, v_ref: Any, a_ref: Any, *, external: Any = None) -> Array:
+    def inverse_dynamics_with_reference(
+        self, q: ArrayLike, v: ArrayLike, v_ref: ArrayLike, a_ref: ArrayLike, *, external: ArrayLike | None = None
+    ) -> SameKind:
         """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv) [N m, N], in O(n): v and v_ref kept apart.
 
         C is that of :meth:`coriolis_matrix`, for which d𝓜/dt − 2C is skew; passivity-based laws rest on it.
@@ -420,7 +451,9 @@ class Robot(Linearized, Diagonalized):
 
     # --- operators -----------------------------------------------------------------------------------
 
-    def operators(self, q: Any, *, frames: Any = None, v: Any = None, a: Any = None) -> Operators:
+    def operators(
+        self, q: ArrayLike, *, frames: Any = None, v: ArrayLike | None = None, a: ArrayLike | None = None
+    ) -> Operators:
         """The leaf operators H, φ, M, … at a configuration; ``frames`` are the tips that B picks.
 
         The default is one tip per outermost body: the last frame added on it, or the body's own. With a
@@ -436,7 +469,8 @@ class Robot(Linearized, Diagonalized):
             named = {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
             _, (q, *moving) = inputs.together(self, q=q, **named)
             v, a = (moving.pop(0) if x is not None else None for x in (v, a))
-        return _operator_code().operators_at(self, chosen, q, v, a)
+        made: Operators = _operator_code().operators_at(self, chosen, q, v, a)
+        return made
 
     def compile(
         self,

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import SimulationError
@@ -53,8 +52,8 @@ class Equations:
         return {} if self.task.external is None else self.task.external.sizes
 
     def _derivative(
-        self, robot: Robot, dynamics: Robot, t: Any, q: Array, w: Array, numbers: Array | None = None
-    ) -> tuple[Array, Array]:
+        self, robot: Robot, dynamics: Robot, t: Any, q: np.ndarray, w: np.ndarray, numbers: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         task = self.task
         force = None if task.controller is None else task.controller.on(robot)
         push: Any = None
@@ -75,13 +74,13 @@ class Equations:
 
 def solve(
     equations: Equations,
-    q: Array,
-    w: Array,
+    q: np.ndarray,
+    w: np.ndarray,
     times: np.ndarray,
     tolerances: tuple[float, float],
     watches: Sequence[Watch],
     show: bool | None,
-) -> tuple[np.ndarray, Array, Array, list[tuple[int, Crossing]]]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[int, Crossing]]]:
     """(times, q (states, samples, nq), w, crossings with their state) of flat states, one after another."""
     task = equations.task
     parts, found = [], []
@@ -138,12 +137,12 @@ def _for_scipy(watch: Watch, nq: int, nv: int) -> Any:
     def value(t: float, y: np.ndarray) -> float:
         return float(watch.value(t, y[None, :nq], y[None, nq : nq + nv])[0])
 
-    value.terminal = watch.event.stop  # type: ignore[attr-defined]
-    value.direction = watch.event.direction  # type: ignore[attr-defined]
-    return value
+    event: Any = value
+    event.terminal, event.direction = watch.event.stop, watch.event.direction
+    return event
 
 
-def unit(robot: Robot, q: Array) -> Array:
+def unit(robot: Robot, q: np.ndarray) -> np.ndarray:
     """q with quaternions of unit length."""
     if robot.nq == robot.nv:
         return q

@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import inputs
 from ..arguments import shown
-from ..arrays import Array
 from ..codegen.program.parameters import parameter_sizes
 from ..errors import InputError
 from ..robot.robot import Robot
@@ -22,7 +21,7 @@ MOST_STEPS = 2**53  # whose numbers a float can tell apart
 _MEMORY = 2**36  # [bytes], where the system does not say how much it has
 
 
-def start_state(robot: Robot, q0: Any, v0: Any) -> tuple[Array, Array, tuple[int, ...]]:
+def start_state(robot: Robot, q0: Any, v0: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """Flat states (states, nq), (states, nv), quaternions of unit length, and the batch they came in."""
     if callable(v0):
         raise InputError("v0 must be numbers, got a function; a controller comes after it: controller=…")
@@ -124,7 +123,7 @@ def _memory() -> int:
         return _MEMORY
 
 
-def force_table(robot: Robot, tau: Any, batch: tuple[int, ...], steps: int, dtype: Any) -> Array:
+def force_table(robot: Robot, tau: Any, batch: tuple[int, ...], steps: int, dtype: Any) -> np.ndarray:
     """Joint forces as (steps, nv) or (states, steps, nv)."""
     out = table_of_forces(robot, tau)
     if out.shape[-2] != steps:
@@ -138,7 +137,7 @@ def force_table(robot: Robot, tau: Any, batch: tuple[int, ...], steps: int, dtyp
     return wide.reshape(-1, steps, robot.nv).astype(dtype, copy=False)
 
 
-def table_of_forces(robot: Robot, tau: Any) -> Array:
+def table_of_forces(robot: Robot, tau: Any) -> np.ndarray:
     """Joint forces (..., steps, nv), one row per step."""
     out = inputs.vector(tau, robot.nv, "tau", robot)
     if out.ndim < 2 or out.dtype.kind not in "fiub":
@@ -167,7 +166,7 @@ def robot_parameters(robot: Robot, parameters: Any, batch: tuple[int, ...], dtyp
     return found
 
 
-def _possible(robot: Robot, name: str, x: Array) -> Array:
+def _possible(robot: Robot, name: str, x: np.ndarray) -> np.ndarray:
     """Numbers of the robot (..., n), finite, and no mass below zero."""
     if x.dtype.kind != "f" or not np.isfinite(x).all():
         raise InputError(f"{name} must be finite real numbers")

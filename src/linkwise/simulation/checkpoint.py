@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import as_numpy
 from ..errors import FileError, InputError, SimulationWarning
 from ..whole_files import refuse_unwritable, write_through
 from .events import Crossing, Watch
@@ -50,14 +50,15 @@ class KeptRun:
     _cost: float = 0.0  # [s] of the last writing
 
     def restore(
-        self, out: Sequence[Array], every: int, found: list[tuple[int, Crossing]], applied: list[Array] | None
+        self, out: Sequence[np.ndarray], every: int, found: list[tuple[int, Crossing]], applied: list[np.ndarray] | None
     ) -> int:
         """Fill the rows that an earlier run has made; gives the number of its steps."""
         if not self.path.exists():
             return 0
         kept, about = self._read()
         self._refuse_other(about)
-        done, rows = about["done"], about["done"] // every + 1
+        done: int = about["done"]
+        rows = done // every + 1
         if rows > out[0].shape[1]:
             raise InputError(
                 f"the checkpoint {self.path} is {done} steps long, longer than asked for; ask for a longer duration, or"
@@ -77,12 +78,12 @@ class KeptRun:
             self.keep(*state)
 
     def keep(
-        self, out: Sequence[Array], done: int, every: int, found: Sequence[tuple[int, Crossing]], applied: Any
+        self, out: Sequence[np.ndarray], done: int, every: int, found: Sequence[tuple[int, Crossing]], applied: Any
     ) -> None:
         """Write the run so far, whole or not at all."""
         begun = time.monotonic()
         rows = done // every + 1
-        kept = {"q": out[0][:, :rows], "w": out[1][:, :rows]}
+        kept: dict[str, Any] = {"q": out[0][:, :rows], "w": out[1][:, :rows]}
         for k, (_, c) in enumerate(found):
             kept |= {f"event{k}_q": c.q, f"event{k}_v": c.v}
         if applied is not None:
@@ -152,7 +153,7 @@ def _other(what: str, before: Mapping[str, Any] | None, now: Mapping[str, Any] |
 
 
 def kept_run(
-    checkpoint: Any, task: Task, every: int, start: Sequence[Array], tau: Any, watches: Sequence[Watch]
+    checkpoint: Any, task: Task, every: int, start: Sequence[np.ndarray], tau: Any, watches: Sequence[Watch]
 ) -> KeptRun:
     """The checkpoint of a run from flat states ``start`` = (q, w); ``checkpoint`` is a path or a Checkpoint."""
     given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
@@ -167,12 +168,15 @@ def kept_run(
     return KeptRun(path, seconds, _depends_on(task, every, start, tau, watches), _functions(task, watches))
 
 
-def _depends_on(task: Task, every: int, start: Sequence[Array], tau: Any, watches: Sequence[Watch]) -> dict[str, str]:
+def _depends_on(
+    task: Task, every: int, start: Sequence[np.ndarray], tau: Any, watches: Sequence[Watch]
+) -> dict[str, str]:
     external, events = task.external, [w.event for w in watches]
     frames = None if external is None or external.frames is None else [robot_frame(task, f) for f in external.frames]
     return {
         "the robot": digest(task.robot.fingerprint or pickle.dumps(task.robot, protocol=5)),
         "method, coordinates, step or every": digest((task.method, task.coordinates, task.step, every, task.hold)),
+        "closing": digest(repr(task.closing)),
         "damping, friction or limits": digest(sorted(task.passive.to_plain().items())),
         "the states at the start": digest(start[0], start[1][:, : task.robot.nv]),
         "the table of joint forces": digest(tau),
@@ -185,7 +189,7 @@ def _depends_on(task: Task, every: int, start: Sequence[Array], tau: Any, watche
 def robot_frame(task: Task, frame: Any) -> Any:
     """A frame by what it is, whether it was given by name or not."""
     body, pose = task.robot.frame(frame)
-    return body, pose.R.tolist(), pose.l.tolist()
+    return body, as_numpy(pose.R).tolist(), as_numpy(pose.l).tolist()
 
 
 def _functions(task: Task, watches: Sequence[Watch]) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..dynamics.articulated import articulated, smooth
 from ..dynamics.diagonal.coordinates import DiagonalState, driven_rates
 from ..dynamics.links import base_acceleration, evaluate
@@ -15,7 +15,7 @@ from ..robot.robot import Robot
 from .system import System, with_powers
 
 
-def rotation_midpoint(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Array, Array]:
+def rotation_midpoint(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[SameKind, SameKind]:
     """Second order, for total rates only: the Coriolis term turns ν, so it is integrated as a turn.
 
     At the midpoint C = Aν with the skew A = (Cν* − νC*)/ν*ν. Forces act as two half kicks around the Cayley turn
@@ -34,13 +34,13 @@ def rotation_midpoint(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Ar
     return q, np.concatenate([nu, w[..., s.robot.nv :] + h * powers], axis=-1)
 
 
-def _turned(w: Array, C: Array, nu: Array, h: Any) -> Array:
+def _turned(w: Array, C: Array, nu: Array, h: Any) -> SameKind:
     """(I + ½hA)⁻¹(I − ½hA)w for A = (Cν* − νC*)/ν*ν with C ⊥ ν, a turn in their plane; w where ν = 0."""
     square = _dot(nu, nu)
     safe = arrays.where(arrays.less(-square, 0.0), square, 1.0 + 0.0 * square)
     C = C - nu * (_dot(nu, C) / safe)  # rounding aside, it is orthogonal already
 
-    def A(x: Array) -> Array:
+    def A(x: Array) -> SameKind:
         return (C * _dot(nu, x) - nu * _dot(C, x)) / safe
 
     # A³ = −ω²A in the plane, ω² = |C|²/|ν|², so the Cayley transform is a quadratic in A.
@@ -49,12 +49,12 @@ def _turned(w: Array, C: Array, nu: Array, h: Any) -> Array:
     return w - (h * Aw - 0.5 * h * h * A(Aw)) / (1.0 + 0.25 * h * h * omega2)
 
 
-def _dot(x: Array, y: Array) -> Array:
+def _dot(x: Array, y: Array) -> SameKind:
     """x · y, (..., 1)."""
     return (x * y).sum(axis=-1, keepdims=True)
 
 
-def two_sweep(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Array, Array]:
+def two_sweep(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[SameKind, SameKind]:
     """Algorithm 8.1 in the order it is printed: two sweeps a step, each from what the last one left.
 
     Inward at θ: P, D, G, P° and ξ̇, with the velocities V, θ̇ of the *last* step; ξ ← ξ + hξ̇; outward: θ̇, V from ξ
@@ -75,12 +75,12 @@ def two_sweep(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Array, Arr
     return s.moved(q, h * v), np.concatenate([known, v, _flat(after)], axis=-1)
 
 
-def velocities_to_remember(robot: Robot, q: Array, xi: Array) -> Array:
+def velocities_to_remember(robot: Robot, q: Array, xi: Array) -> SameKind:
     """What :func:`two_sweep` remembers at the start, (..., nv + 6 bodies): θ̇ and V of ξ."""
     links = evaluate(robot, q)
     beta, V = smooth(links, articulated(links), links.split(xi))
     return np.concatenate([links.join(beta), _flat(V)], axis=-1)
 
 
-def _flat(V: list[Array]) -> Array:
+def _flat(V: list[Array]) -> SameKind:
     return np.concatenate([x[..., 0] for x in V], axis=-1)

@@ -13,7 +13,8 @@ class EnergyAccount:
 
     ``work`` is what the joint forces of controller or table have put in since the start, ``dissipated`` what damping
     and friction have taken out, ``stops`` what the stops at the limits hold or have taken, ``external`` what external
-    forces have put in. They are integrated with the state, by the same method.
+    forces have put in. They are integrated with the state, by the same method. ``loops`` [rad, m] is how far the
+    robot's loops are open, None where it has none: how well they were kept closed.
     """
 
     kinetic: np.ndarray
@@ -22,18 +23,21 @@ class EnergyAccount:
     dissipated: np.ndarray
     stops: np.ndarray
     external: np.ndarray
+    loops: np.ndarray | None = None
 
     @property
     def total(self) -> np.ndarray:
         """Kinetic and potential energy."""
-        return self.kinetic + self.potential
+        total: np.ndarray = self.kinetic + self.potential
+        return total
 
     @property
     def drift(self) -> np.ndarray:
         """total − total at the start − work − external + dissipated + stops: zero for an exact solution."""
         come, gone = self.work + self.external, self.dissipated + self.stops
         left = self.total - come + gone
-        return left - left[..., :1]
+        drift: np.ndarray = left - left[..., :1]
+        return drift
 
     def __str__(self) -> str:
         def span(x: np.ndarray) -> str:
@@ -43,4 +47,6 @@ class EnergyAccount:
         names = ("kinetic", "potential", "total", "work", "dissipated", "stops", "external")
         rows += [f"{name:<12} {span(getattr(self, name))}" for name in names]
         rows.append(f"{'drift':<12} largest {np.abs(self.drift).max():.3g}")
+        if self.loops is not None:
+            rows.append(f"{'loops':<12} open by at most {self.loops.max():.3g} rad or m")
         return "\n".join(rows)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..arguments import number, shown, word
-from ..arrays import Array
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
 from ..robot.robot import Robot
@@ -38,7 +37,7 @@ class Event:
         if not word(self.name, "the name of an event"):
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
-    def crosses(self, before: Array, after: Array) -> Array:
+    def crosses(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """Whether values before and after have a zero of the right direction between them, the end included."""
         up, down = (before < 0) & (after >= 0), (before > 0) & (after <= 0)
         return up if self.direction > 0 else down if self.direction < 0 else up | down
@@ -90,23 +89,25 @@ class Watch:
         traced = lambda robot, t, q, v: _one_number(self.asked(robot, t[0], q, v), ())
         return self.asked.kernel(self.robot, traced, self.event.name, {"t": 1}, ("t", "q", "v"))
 
-    def values(self, times: np.ndarray, q: Array, v: Array) -> Array:
+    def values(self, times: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(states, rows) at flat states (states, rows, n)."""
         if self.kernel is not None:
-            return self.kernel(np.asarray(times, dtype=q.dtype)[:, None], q, v)
+            along: np.ndarray = self.kernel(np.asarray(times, dtype=q.dtype)[:, None], q, v)
+            return along
         columns = [self.value(t, q[:, i], v[:, i]) for i, t in enumerate(times)]
         return np.stack(columns, axis=1) if columns else np.empty((len(q), 0))
 
-    def value(self, t: float, q: Array, v: Array) -> Array:
+    def value(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(states,) at flat states (states, n)."""
         if self.kernel is not None:
-            return self.kernel(np.array([t], dtype=q.dtype), q, v)
+            at: np.ndarray = self.kernel(np.array([t], dtype=q.dtype), q, v)
+            return at
         shape = batch_of(q, self.batch)
         shown = (x.reshape(*shape, x.shape[-1]) for x in (q, v))
         return _one_number(self.asked(self.robot, float(t), *shown), shape).reshape(len(q))
 
 
-def _one_number(x: Any, shape: tuple[int, ...]) -> Array:
+def _one_number(x: Any, shape: tuple[int, ...]) -> np.ndarray:
     out = np.array(x)
     if out.shape != shape:
         raise InputError(f"an event must give one number per state, shape {shape}, got {out.shape}")

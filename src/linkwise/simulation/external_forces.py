@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, inputs
-from ..arrays import Array
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
@@ -56,7 +55,7 @@ class ExternalForces:
 
     # --- what acts -----------------------------------------------------------------------------------
 
-    def wrenches(self, t: Any, q: Array, v: Array, numbers: Array | None = None) -> Array:
+    def wrenches(self, t: Any, q: np.ndarray, v: np.ndarray, numbers: np.ndarray | None = None) -> np.ndarray:
         """On every body in its own axes, (..., bodies, 6); constant ones from ``numbers`` (..., n)."""
         if self.asked is not None:
             return self._per_body(self.asked(self.robot, t, q, v), q, v)
@@ -67,17 +66,19 @@ class ExternalForces:
             return self._per_body(by_six, q, v)
         return self._per_body({f: by_six[..., i, :] for i, f in enumerate(self.frames)}, q, v)
 
-    def joint_forces(self, t: Any, q: Array, v: Array, numbers: Array | None = None, target: Any = None) -> Array:
+    def joint_forces(
+        self, t: Any, q: np.ndarray, v: np.ndarray, numbers: np.ndarray | None = None, target: Any = None
+    ) -> np.ndarray:
         """What it does to the joints, (..., nv)."""
         return self.robot.external_force(q, self.wrenches(t, q, v, numbers), target=target)
 
-    def at_flat(self, t: float, q: Array, v: Array) -> Array:
+    def at_flat(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(states, bodies, 6) at flat states, functions asked in the user's batch shape where these are all states."""
         shape = q.shape[:-1] if self.asked is None else batch_of(q, self.batch)
         found = self.wrenches(t, q.reshape(*shape, q.shape[-1]), v.reshape(*shape, v.shape[-1]))
         return found.reshape(len(q), len(self.robot.bodies), 6)
 
-    def _per_body(self, given: Any, q: Array, v: Array) -> Array:
+    def _per_body(self, given: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What was given as (..., bodies, 6) in the batch and precision of v, in memory of its own."""
         if isinstance(given, Mapping):
             given = self.robot.wrenches(q, given)
@@ -99,7 +100,7 @@ class ExternalForces:
     def kernel(self) -> Kernel | None:
         """Forces on the bodies as machine code of (t, q, v, numbers); None where the function is called back."""
 
-        def traced(robot: Robot, t: Array, q: Array, v: Array, *numbers: Array) -> Array:
+        def traced(robot: Robot, t: np.ndarray, q: np.ndarray, v: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
             return self.on(robot).wrenches(t[0], q, v, *numbers)
 
         names = ("t", "q", "v", *self.sizes)
@@ -108,11 +109,12 @@ class ExternalForces:
             return Kernel(trace(self.robot, traced, "external", sizes, names))
         return self.asked.kernel(self.robot, traced, "external", sizes, names)
 
-    def along(self, time: np.ndarray, q: Array, v: Array) -> Array:
+    def along(self, time: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """At the samples of a motion: time (samples,), q (..., samples, nq) → (..., samples, bodies, 6)."""
         assert self.kernel is not None
         own = () if self.numbers is None else (self._over(q.shape[:-2]),)
-        return self.kernel(time.astype(q.dtype)[:, None], q, v, *own)
+        found: np.ndarray = self.kernel(time.astype(q.dtype)[:, None], q, v, *own)
+        return found
 
     def _over(self, batch: tuple[int, ...]) -> np.ndarray:
         numbers = self.numbers
@@ -155,7 +157,7 @@ def _name(frame: Any) -> Any:
     return frame.name if isinstance(frame, Frame) else frame
 
 
-def _common_batch(parts: list[Array], external: Mapping[Any, Any]) -> tuple[int, ...]:
+def _common_batch(parts: list[np.ndarray], external: Mapping[Any, Any]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*(x.shape[:-1] for x in parts))
     except ValueError:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..robot.robot import Robot
 
@@ -64,7 +64,7 @@ class PassiveForces:
         """Whether there is any such force."""
         return any(x is not None for x in (self.damping, self.friction, self.lower))
 
-    def resistance(self, v: Array) -> Array:
+    def resistance(self, v: Array) -> SameKind:
         """Damping and dry friction, (..., nv)."""
         force: Any = 0.0 * v
         if self.damping is not None:
@@ -74,7 +74,7 @@ class PassiveForces:
             force = force - arrays.constant(self.friction, v) * v / size
         return force
 
-    def stops(self, robot: Robot, q: Array, v: Array) -> Array:
+    def stops(self, robot: Robot, q: Array, v: Array) -> SameKind:
         """What the stops exert, (..., nv)."""
         none = v[..., 0] * 0.0
         if self.lower is None or self.upper is None or self.stiffness is None or self.stop_damping is None:
@@ -89,9 +89,10 @@ class PassiveForces:
             columns.append(force)
         return arrays.stack(columns)
 
-    def _push(self, i: int, gap: Array, opening: Array, none: Array) -> Array:
+    def _push(self, i: int, gap: Array, opening: Array, none: Array) -> SameKind:
         """The force of one stop that opens the gap, for a gap that is negative beyond the limit."""
-        force = -float(self.stiffness[i]) * gap - float(self.stop_damping[i]) * opening  # type: ignore[index]
+        assert self.stiffness is not None and self.stop_damping is not None
+        force = -float(self.stiffness[i]) * gap - float(self.stop_damping[i]) * opening
         gap, force = np.asarray(gap), np.asarray(force)
         pushing = arrays.where(arrays.less(force, 0.0), none, force)
         return arrays.where(arrays.less(gap, 0.0), pushing, none)

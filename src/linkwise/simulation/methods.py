@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..arguments import one_of
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
@@ -23,7 +23,7 @@ class Method:
     ``remembered(robot, q, rates)`` is what w holds beside rates and energies at the start, (..., n).
     """
 
-    step: Callable[..., tuple[Array, Array]]
+    step: Callable[..., tuple[SameKind, SameKind]]
     coordinates: tuple[str, ...] = COORDINATES
     remembered: Callable[[Robot, Array, Array], Array] | None = None
 

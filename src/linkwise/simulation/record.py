@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
 from .events import Crossing
 from .external_forces import ExternalForces
 from .steppers import Task
@@ -22,9 +21,9 @@ def recorded(
     settings: Settings,
     batch: tuple[int, ...],
     times: np.ndarray,
-    Q: Array,
-    W: Array,
-    table: Array | None,
+    Q: np.ndarray,
+    W: np.ndarray,
+    table: np.ndarray | None,
     found: Sequence[tuple[int, Crossing]],
 ) -> Trajectory:
     """The trajectory of flat states Q (states, samples, nq), W (states, samples, n), in the batch they came in."""
@@ -52,9 +51,9 @@ def _forces(
     settings: Settings,
     batch: tuple[int, ...],
     times: np.ndarray,
-    Q: Array,
-    V: Array,
-    table: Array | None,
+    Q: np.ndarray,
+    V: np.ndarray,
+    table: np.ndarray | None,
 ) -> Any:
     """Joint forces at the samples: rows of the table, what the controller gave, or it, to be asked later."""
     rows, nv = len(times), task.robot.nv
@@ -76,8 +75,8 @@ def _forces(
 
 
 def _external(
-    task: Task, batch: tuple[int, ...], times: np.ndarray, Q: Array, V: Array
-) -> ExternalForces | Array | None:
+    task: Task, batch: tuple[int, ...], times: np.ndarray, Q: np.ndarray, V: np.ndarray
+) -> ExternalForces | np.ndarray | None:
     """External forces at the samples, or what gives them when asked."""
     acts = task.external
     if acts is None or acts.kernel is not None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
 from ..errors import SimulationError
 from .checkpoint import KeptRun
 from .events import Crossing, Event, Watch, located
@@ -34,8 +33,8 @@ class Run:
     kept: KeptRun | None = None
 
     def __call__(
-        self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None
-    ) -> tuple[np.ndarray, Array, Array]:
+        self, q: np.ndarray, w: np.ndarray, first: int, steps: int, every: int, tau: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(times, q, w) with rows after every ``every``-th step, the start included; shorter where an event stops."""
         rows = steps // every + 1
         out = [np.empty((len(x), rows, x.shape[-1]), x.dtype) for x in (q, w)]
@@ -61,8 +60,8 @@ class Run:
         return self.task.times(first, rows, every), out[0], out[1]
 
     def _chunk(
-        self, part: list[Array], first: int, n: int, every: int, tau: Array | None
-    ) -> tuple[int, float, Array, Array] | None:
+        self, part: list[np.ndarray], first: int, n: int, every: int, tau: np.ndarray | None
+    ) -> tuple[int, float, np.ndarray, np.ndarray] | None:
         """Fill the rows after the first of ``part``; where an event stops, (steps made, time, q, w) there."""
         if not self.watches:
             rows = [x[:, 1:] for x in part]
@@ -84,11 +83,13 @@ class Run:
 
     # --- events --------------------------------------------------------------------------------------
 
-    def _watch(self, fine: list[Array], first: int, tau: Array | None) -> tuple[int, float, Array, Array] | None:
+    def _watch(
+        self, fine: list[np.ndarray], first: int, tau: np.ndarray | None
+    ) -> tuple[int, float, np.ndarray, np.ndarray] | None:
         """Record what crossed zero; the earliest event that stops ends the chunk."""
         q, v = fine[0], self.task.velocity(*fine)
         times = self.task.times(first, q.shape[1], 1)
-        found: list[tuple[float, int, int, Event, Array, Array]] = []
+        found: list[tuple[float, int, int, Event, np.ndarray, np.ndarray]] = []
         for watch in self.watches:
             values = watch.values(times, q, v)
             for i, k in zip(*np.nonzero(watch.event.crosses(values[:, :-1], values[:, 1:]))):
@@ -102,8 +103,15 @@ class Run:
         return None
 
     def _locate(
-        self, watch: Watch, fine: list[Array], i: int, k: int, first: int, tau: Array | None, values: Array
-    ) -> tuple[float, Array, Array]:
+        self,
+        watch: Watch,
+        fine: list[np.ndarray],
+        i: int,
+        k: int,
+        first: int,
+        tau: np.ndarray | None,
+        values: np.ndarray,
+    ) -> tuple[float, np.ndarray, np.ndarray]:
         """(time, q, w) of the zero of an event within step k of state i, by taking parts of that step."""
         task, stepper = self.task, self.stepper
         q, w = (x[i : i + 1, k] for x in fine)
@@ -114,7 +122,7 @@ class Run:
         if task.is_per_state:
             stepper = stepper.of(i)
 
-        def at(part: float) -> tuple[float, tuple[Array, Array]]:
+        def at(part: float) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
             where, there = stepper.fraction(q, w, first + k, part, row)
             value = watch.value(task.time(first + k) + part * task.step, where, task.velocity(where, there))
             return float(value[0]), (where, there)
@@ -124,8 +132,16 @@ class Run:
         return task.time(first + k) + part * task.step, where, there
 
     def _ended(
-        self, out: list[Array], first: int, done: int, every: int, k: int, when: float, q: Array, w: Array
-    ) -> tuple[np.ndarray, Array, Array]:
+        self,
+        out: list[np.ndarray],
+        first: int,
+        done: int,
+        every: int,
+        k: int,
+        when: float,
+        q: np.ndarray,
+        w: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The rows before the event, and the state at it."""
         rows = (done + k) // every + 1
         times = self.task.times(first, rows, every)
@@ -136,7 +152,7 @@ class Run:
 
     # --- checks --------------------------------------------------------------------------------------
 
-    def _check(self, part: list[Array], first: int, every: int, tau: Array | None) -> None:
+    def _check(self, part: list[np.ndarray], first: int, every: int, tau: np.ndarray | None) -> None:
         """Refuse a state that is no longer finite; names the step, the joint and the state."""
         if not self.check or all(np.isfinite(x[:, -1]).all() for x in part):  # what is lost stays lost
             return
@@ -147,8 +163,8 @@ class Run:
         raise SimulationError(self._lost(number, state, len(part[0]), lost, before))
 
     def _first_bad(
-        self, part: list[Array], first: int, row: int, every: int, tau: Array | None, state: int
-    ) -> tuple[int, Array, Array]:
+        self, part: list[np.ndarray], first: int, row: int, every: int, tau: np.ndarray | None, state: int
+    ) -> tuple[int, np.ndarray, np.ndarray]:
         """(the very step, w after it, w before it), found by going again over those between two rows."""
         at = first + row * every
         if every > 1 and row and not getattr(self.stepper, "applied", None):
@@ -160,7 +176,7 @@ class Run:
             return at - every + k + 1, fine[1][state, k], (fine if k else part)[1][state, k - 1 if k else row - 1]
         return at, part[1][state, row], part[1][state, max(row - 1, 0)]
 
-    def _lost(self, number: int, state: int, states: int, w: Array, before: Array) -> str:
+    def _lost(self, number: int, state: int, states: int, w: np.ndarray, before: np.ndarray) -> str:
         """Of the joints that are lost, usually all at once, the one that was fastest before is named.
 
         Where speeds are finite still and their energy is not, it is the fastest of all.

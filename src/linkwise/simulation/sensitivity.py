@@ -8,7 +8,6 @@ import numpy as np
 
 from .. import inputs
 from ..arguments import one_of, shown
-from ..arrays import Array
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
@@ -25,8 +24,8 @@ class TrajectorySensitivity(NamedTuple):
     """
 
     motion: Trajectory
-    dq: Array
-    dv: Array
+    dq: np.ndarray
+    dv: np.ndarray
 
 
 def trajectory_sensitivity(

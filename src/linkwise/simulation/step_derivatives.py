@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..dynamics.tangent import commutes, step_maps
 from ..robot.robot import Robot
 from .steps import EXPLICIT
@@ -64,7 +64,7 @@ class VariedFlow:
 
 def linearized_step(
     robot: Robot, method: str, q: Array, v: Array, tau: Array, step: float, forces: Array, accelerations: Any = None
-) -> Array:
+) -> SameKind:
     """(..., 2nv, 2nv + m): how [δq'; δv'] after a step depends on [δq; δv] and on m other numbers.
 
     The m numbers change the joint forces by ``forces`` (nv, m), and the accelerations by what

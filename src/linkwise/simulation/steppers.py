@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..arrays import Array
+from ..codegen.facts import catalogue
 from ..codegen.program.frames import normal_forms
 from ..codegen.program.repeat import Repeated
 from ..codegen.program.trace import Program, trace
@@ -20,6 +20,7 @@ from ..codegen.runtime.requests import request
 from ..codegen.thresholds import MOST_BODIES, MOST_NODES
 from ..errors import SimulationError
 from ..robot.robot import Robot
+from .closing import LEFT, Closing
 from .external_forces import INPUT, ExternalForces
 from .joint_forces import PassiveForces
 from .methods import METHODS
@@ -44,6 +45,7 @@ class Task:
     threads: int | None = None
     external: ExternalForces | None = None
     coordinates: str = "joint"
+    closing: Closing = LEFT
 
     @property
     def exchanges(self) -> bool:
@@ -82,14 +84,15 @@ class Task:
     ) -> System:
         """The robot and what acts on it, for a step."""
         remembers = self.method in METHODS and METHODS[self.method].remembered is not None
-        return System(robot, dynamics, force, self.passive, target, external, self.coordinates, remembers)
+        acting = (force, self.passive, target, external)
+        return System(robot, dynamics, *acting, self.coordinates, remembers, self.closing)
 
     @cached_property
     def _quiet(self) -> System:
         """The system without its forces, which knows the rates of w."""
         return self.system(self.robot, self.robot)
 
-    def start(self, q: Array, v: Array, exchanged: Array | None = None) -> Array:
+    def start(self, q: np.ndarray, v: np.ndarray, exchanged: np.ndarray | None = None) -> np.ndarray:
         """w (states, n) of velocities v (states, nv), and of energies (states, 4) exchanged so far."""
         rates = self._quiet.from_velocity(q, v)
         parts = [rates]
@@ -104,16 +107,17 @@ class Task:
     def width(self) -> int:
         """How many numbers w has."""
         nothing = np.zeros((1, self.robot.nv))
-        return self.start(self.robot.neutral()[None], nothing).shape[-1]
+        width: int = self.start(self.robot.neutral()[None], nothing).shape[-1]
+        return width
 
-    def velocity(self, q: Array, w: Array) -> Array:
+    def velocity(self, q: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Joint rates (..., nv)."""
         if self._quiet.remembers:
             first = self.robot.nv + (len(EXCHANGED) if self.exchanges else 0)
             return w[..., first : first + self.robot.nv]
         return self._quiet.velocity(q, w)
 
-    def exchanged(self, w: Array) -> Array | None:
+    def exchanged(self, w: np.ndarray) -> np.ndarray | None:
         """The energies exchanged since the start, (..., 4)."""
         return w[..., self.robot.nv : self.robot.nv + len(EXCHANGED)] if self.exchanges else None
 
@@ -122,10 +126,19 @@ class Stepper(Protocol):
     """Makes ``steps`` steps from the step ``first`` on, and writes every ``every``-th state into rows of q and w."""
 
     def advance(
-        self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None, out: Sequence[Array]
+        self,
+        q: np.ndarray,
+        w: np.ndarray,
+        first: int,
+        steps: int,
+        every: int,
+        tau: np.ndarray | None,
+        out: Sequence[np.ndarray],
     ) -> None: ...
 
-    def fraction(self, q: Array, w: Array, index: int, part: float, tau: Array | None) -> tuple[Array, Array]:
+    def fraction(
+        self, q: np.ndarray, w: np.ndarray, index: int, part: float, tau: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Where a part of one step leads."""
         ...
 
@@ -161,11 +174,12 @@ class CompiledStepper:
             "method": task.method,
             "coordinates": task.coordinates,
             "passive": repr(sorted(task.passive.to_plain().items())),
+            "closing": repr(task.closing),
         }
         if task.external is not None:
             plain["frames"] = task.external.frames
         key = ("simulate.step", *plain.values(), *self.names, *task.parameters)
-        found = task.robot._code.get(key)
+        found: Repeated | None = task.robot._code.get(key)
         if found is None:
             asked = request(task.robot, "simulate.step", self.names, plain, tuple(task.parameters))
             found = Repeated(self._program, _CARRIED, stepped, asked)
@@ -182,7 +196,7 @@ class CompiledStepper:
         sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}
         dynamics = None if task.parameters or task.coordinates != "joint" else shortest(task.robot)
 
-        def one_step(robot: Robot, *values: Array) -> tuple[Array, Array]:
+        def one_step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             given = dict(zip(self.names, values))
             q, w, h, t = given["q"], given["w"], given["h"][0], given["t"][0] if "t" in given else 0.0
             force, push = self._acting(robot, given)
@@ -190,12 +204,12 @@ class CompiledStepper:
             if task.controller is not None and task.hold:
                 held = force(t, q, system.velocity(q, w))
                 system = replace(system, force=lambda t, q, v: held)
-            return METHODS[task.method].step(system, t, q, w, h)
+            return task.closing.after_step(robot, *METHODS[task.method].step(system, t, q, w, h))
 
         known = {n: sizes[n] for n in self.names if n in sizes}
         return trace(task.robot, one_step, "step", known, self.names, tuple(task.parameters))
 
-    def _acting(self, robot: Robot, given: Mapping[str, Array]) -> tuple[Any, Any]:
+    def _acting(self, robot: Robot, given: Mapping[str, np.ndarray]) -> tuple[Any, Any]:
         """Joint forces and what external forces do to the joints, each a function of (t, q, v) or None."""
         task = self.task
         force: Any = None
@@ -210,12 +224,21 @@ class CompiledStepper:
         return force, push
 
     def advance(
-        self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None, out: Sequence[Array]
+        self,
+        q: np.ndarray,
+        w: np.ndarray,
+        first: int,
+        steps: int,
+        every: int,
+        tau: np.ndarray | None,
+        out: Sequence[np.ndarray],
     ) -> None:
         times = self.task.times(first, steps)[:, None] if "t" in self.names else None
         self._run(q, w, times, steps, every, tau, self.task.step, out)
 
-    def fraction(self, q: Array, w: Array, index: int, part: float, tau: Array | None) -> tuple[Array, Array]:
+    def fraction(
+        self, q: np.ndarray, w: np.ndarray, index: int, part: float, tau: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         times = np.array([[self.task.time(index)]])
         out = [np.empty((len(x), 1, x.shape[-1]), x.dtype) for x in (q, w)]
         self._run(q, w, times, 1, 1, tau, part * self.task.step, out)
@@ -227,11 +250,20 @@ class CompiledStepper:
         return one
 
     def _run(
-        self, q: Array, w: Array, t: Any, steps: int, every: int, tau: Any, h: float, out: Sequence[Array]
+        self,
+        q: np.ndarray,
+        w: np.ndarray,
+        t: Any,
+        steps: int,
+        every: int,
+        tau: Any,
+        h: float,
+        out: Sequence[np.ndarray],
     ) -> None:
         given = {"q": q, "w": w, "t": t, "tau": tau, "h": np.array([h]), **self.task.parameters}
         if INPUT in self.names:
-            given[INPUT] = self.task.external.numbers  # type: ignore[union-attr]
+            assert self.task.external is not None
+            given[INPUT] = self.task.external.numbers
         inputs = {name: given[name] for name in self.loop.signature.inputs}
         sound = self.loop.run(inputs, steps, every, self.task.threads, out)[1]
         if not sound:
@@ -240,12 +272,14 @@ class CompiledStepper:
 
 def shortest(robot: Robot) -> Robot:
     """The robot in frames that make its forward dynamics short, for programs in joint space alone."""
-    models = [robot, *(form for _, form in normal_forms(robot))]
+    if catalogue(type(robot))["forward_dynamics"].shows_frames(("q", "v", "tau")):  # loops join frames
+        return robot
+    models: list[Robot] = [robot, *(form for _, form in normal_forms(robot))]
     call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
     return min(models, key=lambda model: trace(model, call).operations.total)
 
 
-def raise_singular(task: Task, q: Array, w: Array) -> None:
+def raise_singular(task: Task, q: np.ndarray, w: np.ndarray) -> None:
     """Say which joint has no inertia, as forward dynamics does; or at least when."""
     v = task.velocity(q, w)
     task.robot.forward_dynamics(q, v, 0.0 * v, target="numpy")
@@ -268,7 +302,14 @@ class ArrayStepper:
     target: str | None = None  # of the robot's methods
 
     def advance(
-        self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None, out: Sequence[Array]
+        self,
+        q: np.ndarray,
+        w: np.ndarray,
+        first: int,
+        steps: int,
+        every: int,
+        tau: np.ndarray | None,
+        out: Sequence[np.ndarray],
     ) -> None:
         for i in range(steps):
             row = None if tau is None else tau[..., i, :]
@@ -276,32 +317,37 @@ class ArrayStepper:
             if (i + 1) % every == 0:
                 out[0][:, i // every], out[1][:, i // every] = q, w
 
-    def fraction(self, q: Array, w: Array, index: int, part: float, tau: Array | None) -> tuple[Array, Array]:
+    def fraction(
+        self, q: np.ndarray, w: np.ndarray, index: int, part: float, tau: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         return self._one(q, w, self.task.time(index), part * self.task.step, None if tau is None else tau[..., 0, :])
 
     def of(self, i: int) -> ArrayStepper:
         return replace(self, task=self.task.of(i))
 
-    def _one(self, q: Array, w: Array, t: float, h: float, row: Array | None) -> tuple[Array, Array]:
+    def _one(
+        self, q: np.ndarray, w: np.ndarray, t: float, h: float, row: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         task, robot = self.task, self.task.robot
         push = None if task.external is None else self._pushed
         system = task.system(robot, robot, self._force(row), push, self.target)
         if task.controller is not None and task.hold:
             held = self._asked(t, q, system.velocity(q, w))
             system = replace(system, force=lambda t, q, v: held)
-        return METHODS[task.method].step(system, t, q, w, w.dtype.type(h))
+        after = METHODS[task.method].step(system, t, q, w, w.dtype.type(h))
+        return task.closing.after_step(robot, *after, self.target)
 
-    def _force(self, row: Array | None) -> Any:
+    def _force(self, row: np.ndarray | None) -> Any:
         if self.task.controller is not None:
             return self._asked
         return None if row is None else lambda t, q, v: np.broadcast_to(row, v.shape)
 
-    def _asked(self, t: Any, q: Array, v: Array) -> Array:
+    def _asked(self, t: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What the controller says at flat states."""
         assert self.task.controller is not None
         return self.task.controller.at_flat(float(t), q, v)
 
-    def _pushed(self, t: Any, q: Array, v: Array) -> Array:
+    def _pushed(self, t: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What external forces do to the joints at flat states."""
         assert self.task.external is not None
         on_bodies = self.task.external.at_flat(float(t), q, v)
@@ -313,14 +359,21 @@ class CalledStepper:
     """A controller in Python, called once a step for the whole batch, around a compiled step that holds its forces."""
 
     task: Task
-    applied: list[Array] = field(default_factory=list)  # what the controller gave, one entry per step
+    applied: list[np.ndarray] = field(default_factory=list)  # what the controller gave, one entry per step
 
     @cached_property
     def inner(self) -> CompiledStepper:
         return CompiledStepper(replace(self.task, controller=None, table=True))
 
     def advance(
-        self, q: Array, w: Array, first: int, steps: int, every: int, tau: Array | None, out: Sequence[Array]
+        self,
+        q: np.ndarray,
+        w: np.ndarray,
+        first: int,
+        steps: int,
+        every: int,
+        tau: np.ndarray | None,
+        out: Sequence[np.ndarray],
     ) -> None:
         assert self.task.controller is not None
         rows = [np.empty((len(x), 1, x.shape[-1]), x.dtype) for x in (q, w)]
@@ -332,7 +385,9 @@ class CalledStepper:
             if (i + 1) % every == 0:
                 out[0][:, i // every], out[1][:, i // every] = q, w
 
-    def fraction(self, q: Array, w: Array, index: int, part: float, tau: Array | None) -> tuple[Array, Array]:
+    def fraction(
+        self, q: np.ndarray, w: np.ndarray, index: int, part: float, tau: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         return self.inner.fraction(q, w, index, part, tau)
 
     def of(self, i: int) -> CompiledStepper:

@@ -22,6 +22,7 @@ from ..errors import FileError, InputError, LinkwiseError
 from ..extras import require
 from ..robot.robot import Robot
 from ..whole_files import write_through
+from .closing import LEFT, Closing
 from .events import Crossing
 from .joint_forces import PassiveForces
 from .storage_checks import (
@@ -81,6 +82,7 @@ def contents(t: Trajectory) -> Contents:
         "tolerances": s.tolerances,
         "coordinates": s.coordinates,
         "functions": dict(s.functions),
+        "closing": [s.closing.how, s.closing.rate, s.closing.repeated],
         "events": [[e.event, e.time, e.state, e.q.tolist(), e.v.tolist()] for e in t.events],
     }
     return Contents(arrays, about | {"checksum": checksum(arrays, about)})
@@ -103,6 +105,7 @@ def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
         None if about["tolerances"] is None else tuple(about["tolerances"]),
         about["coordinates"],
         about["functions"],
+        Closing(*about["closing"]) if "closing" in about else LEFT,
     )
     dtype = x["q"].dtype
     events = tuple(
@@ -181,7 +184,8 @@ def _short(e: Exception) -> str:
 
 def _write_npz(found: Contents, path: Path) -> None:
     with open(path, "wb") as f:
-        np.savez(f, about=np.array(json.dumps(found.about)), **found.arrays)  # type: ignore[arg-type]
+        held: dict[str, Any] = {"about": np.array(json.dumps(found.about)), **found.arrays}
+        np.savez(f, **held)
 
 
 def _read_npz(path: Path, most: float) -> Contents:
@@ -323,7 +327,8 @@ def _read_parquet(path: Path, most: float) -> Contents:
     table = file.read()
 
     def column(name: str) -> np.ndarray:
-        return table[name].to_numpy()
+        numbers: np.ndarray = table[name].to_numpy()
+        return numbers
 
     arrays = {"time": column("time")[: about["samples"]].copy()}
     dtype = (

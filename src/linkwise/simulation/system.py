@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arrays
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..robot.robot import Robot
+from .closing import LEFT, Closing
 from .joint_forces import PassiveForces
 
 EXCHANGED = ("work", "dissipated", "stops", "external")  # [J]: by joint forces, resistance, stops, external forces
@@ -41,6 +42,7 @@ class System:
     external: Callable[[Any, Array, Array], Array] | None = None  # what external forces do to the joints, (..., nv)
     coordinates: str = "joint"
     remembers: bool = False  # whether w ends with the velocities of the last step, those of the joints first
+    closing: Closing = LEFT
 
     # --- the parts of w ------------------------------------------------------------------------------
 
@@ -54,10 +56,10 @@ class System:
         """How many numbers of w are rates and energies."""
         return self.robot.nv + (len(EXCHANGED) if self.exchanges else 0)
 
-    def rates(self, w: Array) -> Array:
+    def rates(self, w: Array) -> SameKind:
         return w[..., : self.robot.nv]
 
-    def velocity(self, q: Array, w: Array) -> Array:
+    def velocity(self, q: Array, w: Array) -> SameKind:
         """Joint rates (..., nv)."""
         if self.remembers:
             return w[..., self.known : self.known + self.robot.nv]
@@ -65,7 +67,7 @@ class System:
             return self.rates(w)
         return self.robot.joint_rates(q, self.rates(w), normalized=self._normalized, target=self.target)
 
-    def from_velocity(self, q: Array, v: Array) -> Array:
+    def from_velocity(self, q: Array, v: Array) -> SameKind:
         """The rates of these coordinates (..., nv)."""
         if self.coordinates == "joint":
             return v
@@ -81,7 +83,7 @@ class System:
         tau = 0.0 * v if self.force is None else self.force(t, q, v)
         return Applied(tau, None if self.external is None else self.external(t, q, v))
 
-    def forces(self, applied: Applied, q: Array, v: Array) -> tuple[Array, Array | None]:
+    def forces(self, applied: Applied, q: Array, v: Array) -> tuple[SameKind, SameKind | None]:
         """(all joint forces (..., nv), the powers of :data:`EXCHANGED` (..., 4), None where nothing is exchanged)."""
         tau, external = applied
         if not self.exchanges:
@@ -95,33 +97,34 @@ class System:
         powers = [(tau * v).sum(axis=-1), -(resistance * v).sum(axis=-1), -(stops * v).sum(axis=-1), pushed]
         return total, arrays.stack([_array(p, v) for p in powers])
 
-    def acting(self, t: Any, q: Array, w: Array) -> tuple[Array, Array | None]:
+    def acting(self, t: Any, q: Array, w: Array) -> tuple[SameKind, SameKind | None]:
         """:meth:`forces` at a state; the joint rates are worked out only where a force asks for them."""
         v = self.velocity(q, w) if self.exchanges else self.rates(w)
         return self.forces(self.applied(t, q, v), q, v)
 
     # --- motion --------------------------------------------------------------------------------------
 
-    def derivative(self, t: Any, q: Array, w: Array) -> tuple[Array, Array]:
+    def derivative(self, t: Any, q: Array, w: Array) -> tuple[SameKind, SameKind]:
         """(v, ẇ) of w = [rates; energies]."""
         total, powers = self.acting(t, q, w)
         v, rate = self.accelerated(q, self.rates(w), total)
         return v, with_powers(rate, powers)
 
-    def accelerated(self, q: Array, rates: Array, total: Array) -> tuple[Array, Array]:
+    def accelerated(self, q: Array, rates: Array, total: Array) -> tuple[SameKind, SameKind]:
         """(v, the rate of the rates), each (..., nv), under joint forces."""
         if self.coordinates == "joint":
-            return rates, self.dynamics.forward_dynamics(q, rates, total, target=self.target)
+            options = self.closing.options
+            return rates, self.dynamics.forward_dynamics(q, rates, total, target=self.target, **options)
         return self.dynamics.diagonal_dynamics(q, rates, total, normalized=self._normalized, target=self.target)
 
-    def moved(self, q: Array, d: Array) -> Array:
+    def moved(self, q: Array, d: Array) -> SameKind:
         return self.robot.integrate(q, d)
 
 
-def with_powers(rate: Array, powers: Array | None) -> Array:
+def with_powers(rate: Array, powers: Array | None) -> SameKind:
     """ẇ from the rate of the rates and the powers exchanged."""
     return rate if powers is None else np.concatenate([rate, powers], axis=-1)
 
 
-def _array(x: Any, like: Array) -> Array:
+def _array(x: Any, like: Array) -> SameKind:
     return np.asarray(x, dtype=object) if arrays.is_symbolic(like) else x

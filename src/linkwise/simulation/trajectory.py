@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..robot.robot import Robot
+from .closing import LEFT, Closing
 from .energy import EnergyAccount
 from .events import Crossing
 from .external_forces import ExternalForces
@@ -33,6 +34,7 @@ class Settings:
     tolerances: tuple[float, float] | None = None  # relative, absolute, of adaptive methods
     coordinates: str = "joint"
     functions: Mapping[str, str] = field(default_factory=dict)  # of the user's: "compiled" or "called back"
+    closing: Closing = LEFT  # what keeps the robot's loops closed
 
 
 class Sample(NamedTuple):
@@ -152,8 +154,10 @@ class Trajectory:
             return np.zeros_like(self.v)
         if isinstance(self.forces, Controller):
             assert self.forces.kernel is not None
-            return self.forces.kernel(self.time.astype(self.q.dtype)[:, None], self.q, self.v)
-        return self.forces
+            along: np.ndarray = self.forces.kernel(self.time.astype(self.q.dtype)[:, None], self.q, self.v)
+            return along
+        table: np.ndarray = self.forces
+        return table
 
     @cached_property
     def a(self) -> np.ndarray:
@@ -164,32 +168,43 @@ class Trajectory:
             total = total + passive.resistance(self.v) + passive.stops(robot, self.q, self.v)
         if self.external is not None:
             total = total + self._evaluate("external_force", self.q, self.external)
-        return self._evaluate("forward_dynamics", self.q, self.v, total)
+        accelerations: np.ndarray = self._evaluate("forward_dynamics", self.q, self.v, total)
+        return accelerations
 
     @cached_property
     def external(self) -> np.ndarray | None:
         """External [moment; force] on every body at the samples, (..., samples, bodies, 6), body axes; None: none."""
         if isinstance(self.external_forces, ExternalForces):
             return self.external_forces.along(self.time, self.q, self.v)
-        return self.external_forces
+        table: np.ndarray | None = self.external_forces
+        return table
 
     @cached_property
     def _energies(self) -> tuple[np.ndarray, np.ndarray]:
         self._robot("energies")
-        return self._evaluate("energy", self.q, self.v)
+        kinetic, potential = self._evaluate("energy", self.q, self.v)
+        return kinetic, potential
 
     @property
     def energy(self) -> EnergyAccount:
         """The energy account: what the robot holds, what was put in and taken out, and what is left over."""
         none = np.zeros(self.q.shape[:-1])
         exchanged = [none] * len(EXCHANGED) if self.exchanged is None else np.moveaxis(self.exchanged, -1, 0)
-        return EnergyAccount(*self._energies, *exchanged)
+        return replace(EnergyAccount(*self._energies, *exchanged), loops=self._loop_errors)
+
+    @cached_property
+    def _loop_errors(self) -> np.ndarray | None:
+        """How far loops are open at the samples, the largest of each, (..., samples); None without loops."""
+        if self.robot is None or not self.robot.loops:
+            return None
+        return np.asarray(np.abs(self._evaluate("loop_error", self.q)).max(axis=-1))
 
     @cached_property
     def momentum(self) -> np.ndarray:
         """[angular about the world's origin; linear], (..., samples, 6), world axes."""
         self._robot("momenta")
-        return self._evaluate("momentum", self.q, self.v)
+        momentum: np.ndarray = self._evaluate("momentum", self.q, self.v)
+        return momentum
 
     def pose(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """(R, p) of a frame in the world at the samples, (..., samples, 3, 3) and (..., samples, 3) [m]."""

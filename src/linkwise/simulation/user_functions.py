@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..arrays import Array
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
@@ -39,7 +38,7 @@ class UserFunction:
     def __post_init__(self) -> None:
         _ = self._takes_robot  # refused at once where it is not clear
 
-    def __call__(self, robot: Robot, t: Any, q: Array, v: Array) -> Any:
+    def __call__(self, robot: Robot, t: Any, q: np.ndarray, v: np.ndarray) -> Any:
         """What it gives for copies of the state; the caller copies what it keeps of that."""
         given = (t, np.array(q), np.array(v))
         return self.function(robot, *given) if self._takes_robot else self.function(*given)
@@ -130,7 +129,7 @@ class Controller:
     asked: UserFunction
     batch: tuple[int, ...] = ()
 
-    def __call__(self, t: Any, q: Array, v: Array) -> Array:
+    def __call__(self, t: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """τ in the shape and precision of v."""
         return self._checked(self.asked(self.robot, t, q, v), v)
 
@@ -138,7 +137,7 @@ class Controller:
         """The same for the robot of a trace, whose numbers may be symbols."""
         return Controller(robot, self.asked, self.batch)
 
-    def at_flat(self, t: float, q: Array, v: Array) -> Array:
+    def at_flat(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """τ (states, nv) at flat states, asked in the user's batch shape where these are all of its states."""
         shape = batch_of(q, self.batch)
         return self(t, q.reshape(*shape, q.shape[-1]), v.reshape(*shape, v.shape[-1])).reshape(v.shape)
@@ -149,7 +148,7 @@ class Controller:
         traced = lambda robot, t, q, v: self.on(robot)(t[0], q, v)
         return self.asked.kernel(self.robot, traced, "controller", {"t": 1}, ("t", "q", "v"))
 
-    def _checked(self, tau: Any, v: Array) -> Array:
+    def _checked(self, tau: Any, v: np.ndarray) -> np.ndarray:
         """What was given, as joint forces of its own memory."""
         try:
             out = np.asarray(tau)
@@ -167,12 +166,12 @@ class Controller:
         return np.array(wide)
 
 
-def batch_of(q: Array, batch: tuple[int, ...]) -> tuple[int, ...]:
+def batch_of(q: np.ndarray, batch: tuple[int, ...]) -> tuple[int, ...]:
     """The shape in which flat states are shown to the user: their own, where these are all of them."""
     return batch if len(q) == int(np.prod(batch, dtype=int)) else q.shape[:-1]
 
 
-def refuse_shape(must: str, shape: tuple[int, ...], v: Array, batch: tuple[int, ...], axes: int) -> None:
+def refuse_shape(must: str, shape: tuple[int, ...], v: np.ndarray, batch: tuple[int, ...], axes: int) -> None:
     """Say which shape is wanted; on symbols, numbers for the states of a batch are no error but cannot be traced."""
     if arrays.is_symbolic(v) and batch and shape[:-axes] == batch:
         raise UntraceableError(f"it has numbers of its own for each state of the batch {batch}")

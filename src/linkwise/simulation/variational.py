@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..robot.robot import Robot
 from ..spatial import cross_motion_matrix
 from .system import System
@@ -16,7 +16,7 @@ ITERATIONS = 6  # what is missing shrinks by about ½h × the largest rate with 
 CONVERGED = 1e-3  # the largest change in the last of them, against 1 + |ξ|, that is taken
 
 
-def variational(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Array, Array]:
+def variational(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[SameKind, SameKind]:
     """Stationary discrete action Σ h L(q ⊕ ½hξ, ξ), q' = q ⊕ hξ: symplectic, second order, keeps momenta.
 
     With p = 𝓜v, q̄ = q ⊕ ½hξ, μ = 𝓜(q̄)ξ and the rate ṗ(q̄, ξ) of :mod:`linkwise.dynamics.momentum_coordinates`, the
@@ -47,15 +47,15 @@ def variational(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[Array, A
     return q, np.concatenate([v, w[..., s.robot.nv :] + h * powers], axis=-1)
 
 
-def _mass_times(s: System, q: Array, v: Array) -> Array:
+def _mass_times(s: System, q: Array, v: Array) -> SameKind:
     return s.dynamics.mass_times(q, v, target=s.target)
 
 
-def _mass_solve(s: System, q: Array, p: Array) -> Array:
+def _mass_solve(s: System, q: Array, p: Array) -> SameKind:
     return s.dynamics.mass_solve(q, p, target=s.target)
 
 
-def _momentum_rate(s: System, t: Any, q: Array, xi: Array, h: Any) -> tuple[Array, Array | None]:
+def _momentum_rate(s: System, t: Any, q: Array, xi: Array, h: Any) -> tuple[SameKind, SameKind | None]:
     total, powers = s.forces(s.applied(t + 0.5 * h, q, xi), q, xi)
     return s.dynamics.momentum_force(q, xi, target=s.target) + total, powers
 
@@ -88,7 +88,7 @@ def _turning(s: System, q: Array, xi: Array, rate: Array, h: Any) -> Any:
     return np.concatenate(parts, axis=-1)
 
 
-def _even_series(A: Array, coefficients: tuple[float, ...], start: Array) -> Array:
+def _even_series(A: Array, coefficients: tuple[float, ...], start: Array) -> SameKind:
     """Σ c_k A^{2k} start."""
     total, term = coefficients[0] * start, start
     for c in coefficients[1:]:

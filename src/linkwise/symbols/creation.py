@@ -110,12 +110,14 @@ def _with_symbols(x: Any) -> Any:
         return {name: _with_symbols(value) for name, value in x.items()}
     if isinstance(x, (tuple, list)):
         parts = map(_with_symbols, x)
-        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    if is_dataclass(x) and not isinstance(x, type):
-        out = copy.copy(x)  # with what else it knows
-        for field in fields(x):
-            object.__setattr__(out, field.name, _with_symbols(getattr(x, field.name)))
+        out = type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+        getattr(out, "__dict__", {}).update(getattr(x, "__dict__", {}))  # with what else it knows
         return out
+    if is_dataclass(x) and not isinstance(x, type):
+        part = copy.copy(x)  # with what else it knows
+        for field in fields(x):
+            object.__setattr__(part, field.name, _with_symbols(getattr(x, field.name)))
+        return part
     return x
 
 

@@ -208,10 +208,10 @@ def _matrix_norm(sizes: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) ->
 
 
 def _cholesky(a: Any, *, upper: bool = False) -> Any:
-    from ..arrays import cholesky
+    from ..arrays import cholesky, transpose
 
     lower = cholesky(_plain(a))
-    return np.swapaxes(lower, -1, -2) if upper else lower
+    return transpose(lower) if upper else lower
 
 
 def _unwrapped(x: np.ndarray) -> Any:

@@ -72,7 +72,8 @@ class Motion:
         """The step nearest to a time, counted from the motion's start."""
         at = self.time[0] + t
         right = int(np.clip(np.searchsorted(self.time, at), 1, max(len(self) - 1, 1)))
-        return min(right - (at - self.time[right - 1] < self.time[min(right, len(self) - 1)] - at), len(self) - 1)
+        is_before = bool(at - self.time[right - 1] < self.time[min(right, len(self) - 1)] - at)
+        return min(right - is_before, len(self) - 1)
 
     def every(self, rate: float) -> np.ndarray:
         """The steps (k,) nearest to ``rate`` pictures a second, first and last included, each at most once."""

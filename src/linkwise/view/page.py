@@ -24,6 +24,7 @@ def page(scene: Scene, motion: Motion, show: Sequence[str], rate: float) -> str:
         for before, step in pairwise(steps):
             recording.insert_sleep(float(motion.time[step] - motion.time[before]))
             nodes.place(motion.q[step], int(step))
-        return recording.as_html().replace("<title>Viser</title>", f"<title>{scene.robot.name} – linkwise</title>")
+        html: str = recording.as_html()
+        return html.replace("<title>Viser</title>", f"<title>{scene.robot.name} – linkwise</title>")
     finally:
         stop_quietly(server)

@@ -94,7 +94,8 @@ class Stage:
         image, _ = _drawn(image, far, signs.faded(0.45), self.camera)
         image, _ = _drawn(image, depth, signs, self.camera)
         blocks = image.reshape(self.height, self.sharpness, self.width, self.sharpness, 3).mean(axis=(1, 3))
-        return (255.0 * np.clip(blocks, 0, 1) + 0.5).astype(np.uint8)
+        pixels: np.ndarray = (255.0 * np.clip(blocks, 0, 1) + 0.5).astype(np.uint8)
+        return pixels
 
 
 # --- the ground --------------------------------------------------------------------------------------
@@ -176,7 +177,8 @@ def _light(normals: np.ndarray, to_eye: np.ndarray) -> np.ndarray:
     e = to_eye / np.maximum(np.linalg.norm(to_eye, axis=1, keepdims=True), 1e-12)
     facing = np.einsum("ij,ij->i", n, e)
     n = np.where(facing[:, None] < 0, -n, n)
-    return 0.52 + 0.42 * np.maximum(n @ LIGHT, 0.0) + 0.12 * n[:, 2] + 0.12 * np.abs(facing)
+    bright: np.ndarray = 0.52 + 0.42 * np.maximum(n @ LIGHT, 0.0) + 0.12 * n[:, 2] + 0.12 * np.abs(facing)
+    return bright
 
 
 def _fragments(
@@ -222,7 +224,8 @@ def _fragments_of(
 
     def edge(i: int, j: int) -> np.ndarray:
         p, q = corners[:, i], corners[:, j]
-        return (q[:, 0] - p[:, 0]) * (y - p[:, 1]) - (q[:, 1] - p[:, 1]) * (x - p[:, 0])
+        side: np.ndarray = (q[:, 0] - p[:, 0]) * (y - p[:, 1]) - (q[:, 1] - p[:, 1]) * (x - p[:, 0])
+        return side
 
     share = np.stack([edge(1, 2), edge(2, 0), edge(0, 1)], axis=1) / area[owner][:, None]
     inside = (share >= 0).all(axis=1)

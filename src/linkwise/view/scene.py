@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import as_numpy
 from ..dynamics.kinematics import body_poses
 from ..dynamics.links import evaluate
 from ..errors import FileError
@@ -136,7 +137,9 @@ class Scene:
         if not masses.sum() > 0:
             return np.zeros((*at.p.shape[:-2], 3))
         own = np.array([b.inertia.com for b in self.robot.bodies])
-        return np.einsum("n,...ni->...i", masses / masses.sum(), at.p + np.einsum("...nij,nj->...ni", at.R, own))
+        centers = at.p + np.einsum("...nij,nj->...ni", at.R, own)
+        center: np.ndarray = np.einsum("n,...ni->...i", masses / masses.sum(), centers)
+        return center
 
     # --- arrows ----------------------------------------------------------------------------------------
 
@@ -150,7 +153,7 @@ class Scene:
         for i, joint in enumerate(self.robot.joints):
             if joint.kind.nv > 3:
                 continue
-            for column in joint.kind.map(joint.kind.neutral()).T:
+            for column in as_numpy(joint.kind.map(joint.kind.neutral())).T:
                 turning = column[:3] if np.linalg.norm(column[:3]) > 0 else column[3:]
                 bodies.append(i)
                 directions.append(turning / np.linalg.norm(turning))
@@ -203,8 +206,8 @@ def _on_bodies(at: Poses, places: list[tuple[int, Transform]]) -> tuple[np.ndarr
     turned, points = [], []
     for body, pose in places:
         if body < 0:
-            turned.append(np.broadcast_to(pose.R, (*p.shape[:-2], 3, 3)))
-            points.append(np.broadcast_to(pose.l, (*p.shape[:-2], 3)))
+            turned.append(np.broadcast_to(as_numpy(pose.R), (*p.shape[:-2], 3, 3)))
+            points.append(np.broadcast_to(as_numpy(pose.l), (*p.shape[:-2], 3)))
         else:
             turned.append(R[..., body, :, :] @ pose.R)
             points.append(p[..., body, :] + R[..., body, :, :] @ pose.l)
@@ -278,9 +281,9 @@ def _spans(robot: Robot) -> list[tuple[int, np.ndarray, np.ndarray]]:
     wanted: list[tuple[int, np.ndarray]] = []
     for i, (p, joint) in enumerate(zip(robot.parents, robot.joints)):
         if p >= 0 or joint.kind.nv < 6:  # nothing ties a floating body to the world
-            wanted.append((p, joint.placement.l))
+            wanted.append((p, as_numpy(joint.placement.l)))
         if not robot.children[i]:
-            tips = [pose.l for body, pose in map(robot.frame, robot.tips) if body == i]
+            tips = [as_numpy(pose.l) for body, pose in map(robot.frame, robot.tips) if body == i]
             ends = [x for x in tips if np.linalg.norm(x) > 1e-6] or [1.6 * robot.bodies[i].inertia.com]
             wanted += [(i, e) for e in ends]
     return [(body, origin, end) for body, end in wanted if np.linalg.norm(end) > 1e-6]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import as_numpy
 from ..model.parts import Joint
 from ..robot.robot import Robot
 from .motion import velocity_names
@@ -31,7 +32,7 @@ def sliders(robot: Robot, size: float) -> list[Slider]:
     names = velocity_names(robot)
     for i, (joint, where) in enumerate(zip(robot.joints, robot.v_slices)):
         lower, upper, _, _ = joint.limits.arrays(joint.kind.nv)
-        for k, (name, column) in enumerate(zip(names[where], joint.kind.map(joint.kind.neutral()).T)):
+        for k, (name, column) in enumerate(zip(names[where], as_numpy(joint.kind.map(joint.kind.neutral())).T)):
             reach = np.pi if np.linalg.norm(column[:3]) > 0 else size
             low, high = (lower[k], upper[k]) if _is_plain(joint) else (-np.inf, np.inf)
             low, high = _finite(float(low), float(high), float(reach))

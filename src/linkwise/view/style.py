@@ -20,10 +20,11 @@ def new_figure(width: float, height: float, title: str, subtitle: str = "") -> F
     require("matplotlib", "plot", "a plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(width, height), dpi=110, facecolor="white", layout="constrained")
+    layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
+    figure = Figure(figsize=(width, height), dpi=110, facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(h_pad=0.08, w_pad=0.08)  # type: ignore[union-attr, call-arg]
     figure.suptitle(title, x=0.012, ha="left", fontsize=13, weight="bold", color=INK)
     if subtitle:
         figure.supxlabel(subtitle, x=0.012, ha="left", fontsize=9, color=PALE)

@@ -5,7 +5,7 @@ import pytest
 from linkages import four_bar, four_bar_state, null_space, slider_crank
 
 import linkwise as lw
-from linkwise.dynamics.closed import cut
+from linkwise.dynamics.closed import constraints, cut
 from linkwise.model.loops import TRANSMITTED
 
 KINDS = [*TRANSMITTED, "constrains"]
@@ -37,7 +37,7 @@ def closed_tree(tree, kind, to_world, rng):
 def drift(robot, q, v):
     """Ġv by a complex step along the motion."""
     rate = robot.configuration_rate(q, v, target="numpy")
-    return cut.velocity(robot, q + 1e-30j * rate, v + 0j, robot.loops).imag / 1e-30
+    return constraints.velocity(robot, q + 1e-30j * rate, v + 0j, robot.loops).imag / 1e-30
 
 
 def with_multipliers(robot, q, v, tau, external=None):
@@ -64,7 +64,7 @@ def test_accelerations_and_forces(tree, kind, to_world, rng):
     a, lam = with_multipliers(robot, q, v, tau, external)
     found = robot.forward_dynamics(q, v, tau, external=external, target="numpy")
     np.testing.assert_allclose(found, a, rtol=0, atol=1e-9 * (1 + np.abs(a).max()))
-    W = cut.cut(robot, q, robot.loops).loops[0].W
+    W = cut.factored(robot, q, robot.loops).loops[0].W
     force = robot.loop_forces(q, v, tau, external=external, target="numpy")[0]
     np.testing.assert_allclose(force, W @ lam, rtol=0, atol=1e-8 * (1 + np.abs(W @ lam).max()))
 
@@ -76,7 +76,7 @@ def test_rates_are_those_of_the_error(kind, rng):
     q = robot.closed_configuration(robot.random_configuration(rng))
     v = rng.normal(size=robot.nv)
     rate = robot.configuration_rate(q, v, target="numpy")
-    moved = cut.error(robot, q + 1e-30j * rate, robot.loops).imag / 1e-30
+    moved = constraints.error(robot, q + 1e-30j * rate, robot.loops).imag / 1e-30
     np.testing.assert_allclose(moved, robot.loop_velocity(q, v, target="numpy"), atol=1e-9)
     np.testing.assert_allclose(robot.loop_jacobian(q, target="numpy") @ v, robot.loop_velocity(q, v, target="numpy"))
 
@@ -151,26 +151,44 @@ def test_energy_changes_by_the_power_of_joint_forces(rng):
 # --- the same on every path ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["weld", "universal", "distance", "point_on_plane"])
-def test_compiled_code_gives_the_same(kind, rng):
-    robot = closed_tree("floating tree", kind, False, rng)
-    q = robot.closed_configuration(robot.random_configuration(rng, 5))
+def same_on_every_path(robot, name, given):
+    """A batch of states and one of them, on NumPy and as machine code."""
+    call = getattr(robot, name)
+    expected = call(*given, target="numpy")
+    bound = 1e-8 * (1 + np.abs(expected).max())
+    np.testing.assert_allclose(call(*given, target="cpu"), expected, atol=bound)
+    np.testing.assert_allclose(call(*(x[3] for x in given), target="cpu"), expected[3], atol=bound)
+
+
+@pytest.mark.parametrize("kind", ["universal", "distance", "constrains"])
+def test_compiled_code_gives_the_same_in_space(kind, rng):
+    tree = lw.chain(7, seed=1)
+    robot = tree.close(loop_between(rng, "link2", "link7", kind))
+    q = robot.random_configuration(rng, 5)
     v, tau = rng.normal(size=(2, 5, robot.nv))
-    v = robot.closed_velocity(q, v, target="numpy")
-    for name, given in {
-        "forward_dynamics": (q, v, tau),
-        "loop_forces": (q, v, tau),
-        "loop_error": (q,),
-        "closed_velocity": (q, v),
-        "mass_solve": (q, tau),
-        "mass_matrix_inverse": (q,),
-    }.items():
-        call = getattr(robot, name)
-        expected = call(*given, target="numpy")
-        for _ in range(2):
-            np.testing.assert_allclose(call(*given, target="cpu"), expected, atol=1e-8 * (1 + np.abs(expected).max()))
-        one = call(*(x[3] for x in given), target="cpu")
-        np.testing.assert_allclose(one, expected[3], atol=1e-8 * (1 + np.abs(expected).max()))
+    same_on_every_path(robot, "forward_dynamics", (q, robot.closed_velocity(q, v, target="numpy"), tau))
+
+
+CALLS = {
+    "forward_dynamics": "qvt",
+    "loop_forces": "qvt",
+    "loop_error": "q",
+    "loop_velocity": "qv",
+    "loop_jacobian": "q",
+    "loop_projector": "q",
+    "closed_velocity": "qv",
+    "velocity_after_closing": "qv",
+    "mass_solve": "qt",
+    "mass_matrix_inverse": "q",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_compiled_code_gives_the_same_in_every_call(name, rng):
+    robot = four_bar()
+    q = robot.closed_configuration(np.array([1.3, -0.9, 1.8]) + 0.1 * rng.normal(size=(5, 3)))
+    v, tau = rng.normal(size=(2, 5, 3))
+    same_on_every_path(robot, name, [{"q": q, "v": v, "t": tau}[x] for x in CALLS[name]])
 
 
 def test_single_precision(rng):

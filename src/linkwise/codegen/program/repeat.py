@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
-from ...symbols.scalar import Operations
+from ...symbols.operations import Operations
 from ..llvm.repeat import repeat_ir, table_words
 from ..llvm.sine_cosine import VectorType
 from ..runtime.engine import MachineCode
@@ -33,7 +34,7 @@ class Repeated:
     ) -> None:
         self.carried, self.stepped = dict(carried), frozenset(stepped)
         self._code = _LoopingKernel.remembered(request, make)
-        self._code.loops(self.carried, self.stepped)  # type: ignore[attr-defined]
+        self._code.loops(self.carried, self.stepped)
         self.signature = self._code.signature
 
     @property
@@ -70,8 +71,8 @@ class Repeated:
         workers = workers_for(count * max(1, steps // STEPS_PER_STATE), threads) if count > code.vector.lanes else 1
         share = -(-count // (workers * code.vector.lanes)) * code.vector.lanes
         parts = [[x[s : s + share] for x in (*wide, *outputs)] for s in range(0, count, max(share, 1))]
-        work = [lambda part=part: _call(code, part, steps, every) for part in parts]
-        failed = [f() for f in work] if len(work) < 2 else list(thread_pool().map(lambda f: f(), work))
+        call = partial(_call, code, steps=steps, every=every)
+        failed = list(map(call, parts) if len(parts) < 2 else thread_pool().map(call, parts))
         return outputs, not any(failed)
 
     def _outputs(self, out: Sequence[np.ndarray] | None, rows: tuple[int, int], dtype: Any) -> list[np.ndarray]:

@@ -17,8 +17,9 @@ from ...inputs import sizes as sizes_of
 from ...model.model import Model
 from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
+from ...symbols.operations import Operations
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
-from ...symbols.scalar import Graph, Guard, Operations, Scalar, Truth, count, evaluate, reachable
+from ...symbols.scalar import Graph, Guard, Scalar, Truth, count, evaluate, reachable
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
 from .parameters import parameter_sizes, with_symbols

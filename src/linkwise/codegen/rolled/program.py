@@ -23,14 +23,16 @@ from typing import Any
 import numpy as np
 
 from ... import inputs
+from ...arrays import as_numpy
 from ...errors import InputError, UnrollableError
 from ...model.joints.kinds import Cylindrical, JointKind, Prismatic, Revolute
 from ...model.model import BodyConstants, Model
 from ...model.normal_form import Hinge, normal_form
 from ...spatial import RigidInertia, Transform, Turn
 from ...sweeps import BodyTree
+from ...symbols.operations import Operations
 from ...symbols.results import LEAF, flatten
-from ...symbols.scalar import Graph, Operations, count, reachable
+from ...symbols.scalar import Graph, count, reachable
 from ..facts import Shape
 from ..program.trace import Signature
 from .plan import PlannedLoop, Work, plan
@@ -110,11 +112,12 @@ class RolledProgram:
                 inboard[k] = inboard[p]
                 inboard[k, kinds[p]] += 1
         starting = np.isin(kinds, origins)
-        passed = inboard[starting].sum(axis=0)
+        passed: np.ndarray = inboard[starting].sum(axis=0)
         if not outward:
             return passed
         own = np.array([starting[kind.members].sum() for kind in self.classes])
-        return starting.sum() * np.array([len(kind.members) for kind in self.classes]) - passed - own
+        others: np.ndarray = starting.sum() * np.array([len(kind.members) for kind in self.classes]) - passed - own
+        return others
 
 
 def _counted(work: Work) -> np.ndarray:
@@ -147,13 +150,14 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     """(class key, the body's numbers, how to make constants from such numbers)."""
     if c.spin is not None:
         raise InputError("rolled code does not know gyroscopic rotors; leave rolled out")
-    inertia = [float(c.M.m), *c.M.h, *c.M.J[np.tril_indices(3)]]
+    l, h, J = as_numpy(c.placement.l), as_numpy(c.M.h), as_numpy(c.M.J)
+    inertia = [float(c.M.m), *h, *J[np.tril_indices(3)]]
     rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
     if c.placement.turns is None:
-        place = [*c.placement.R.ravel(), *c.placement.l]
+        place = [*as_numpy(c.placement.R).ravel(), *l]
         key: Any = (_kind_key(c.kind), len(rotor), "matrix")
     else:
-        place = [x for cs in _three_turns(c) for x in cs] + [*c.placement.l]
+        place = [x for cs in _three_turns(c) for x in cs] + [*l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
             (a, b), (x, y) = place[4:6], (getattr(c.kind, "cosine", 1.0), getattr(c.kind, "sine", 0.0))
             place = [*place[:4], a * x - b * y, a * y + b * x, *place[6:]]

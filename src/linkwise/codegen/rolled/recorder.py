@@ -93,13 +93,14 @@ class SweepRecorder(Tree):
             results = [step(gathered, *items) for items in zip(*data)]
             return [kept for _, kept in results], [Pattern.of(flatten(passed)[0]) for passed, _ in results]
 
-        kept, _ = self._settle(False, empty, trial)
+        kept: list[Any] = self._settle(False, empty, trial)[0]
         return kept
 
     def at_parents(self, values: Sequence[Any], start: Any) -> list[Any]:
         if id(values) not in self._held:
             raise UnrollableError("only what an outward sweep gave can be read at the parents in rolled code")
-        return self._held[id(values)][1]
+        inboard: list[Any] = self._held[id(values)][1]
+        return inboard
 
     def _settle(self, outward: bool, at_end: Pattern, trial: Callable[..., Any]) -> tuple[Any, Any]:
         """Widen the pattern of the carry until the step keeps within it, then record the sweep."""

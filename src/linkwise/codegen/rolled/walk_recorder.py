@@ -108,7 +108,7 @@ class RecordedTree(SweepRecorder):
 
     def matrix(
         self, sizes: Sequence[int], diagonal: Sequence[Any], kept: Sequence[Any], flipped: Any, like: Array
-    ) -> RecordedMatrix:
+    ) -> Any:
         n = sum(sizes)
         return RecordedMatrix(list(diagonal), list(kept), flipped, (n, n))
 

@@ -207,4 +207,5 @@ def _object_code(ir: str) -> bytes:
     machine = _target_machine()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=LLVM_PASSES))
     builder.getModulePassManager().run(module, builder)
-    return machine.emit_object(module)
+    code: bytes = machine.emit_object(module)
+    return code

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ...errors import InputError
-from ...symbols.scalar import Operations
+from ...symbols.operations import Operations
 from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal, run_passes
@@ -41,7 +41,7 @@ class Kernel(Remade):
         self._start(program.signature, request, journal)
 
     @classmethod
-    def remembered(cls, request: str | None, make: Callable[[], Program], journal: Journal | None = None) -> Kernel:
+    def remembered(cls, request: str | None, make: Callable[[], Program], journal: Journal | None = None) -> Self:
         """A kernel for a request that may have been answered before; its program is made only when needed."""
         answer = recall(request)
         if answer is None:
@@ -165,7 +165,8 @@ class Kernel(Remade):
         words = [batch[0] if batch else -1, work.scratch_address, out.ctypes.data]
         for x in [*inputs, out]:
             words += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
-        return bound_function(code.bound, self.signature.name, words, (code, work, inputs, out))
+        run: Callable[[], bool] = bound_function(code.bound, self.signature.name, words, (code, work, inputs, out))
+        return run
 
     def _bindable(self, x: Any, name: str) -> np.ndarray:
         n = self.signature.inputs[name]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...symbols.scalar import Operations
+from ...symbols.operations import Operations
 from ..llvm.rolled import rolled_ir, scratch_vectors, tables
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal

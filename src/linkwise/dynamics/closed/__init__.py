@@ -1,5 +1,6 @@
 """Closed chains: loops cut open, and what holds them together found from the open tree.
 
-:mod:`.closures` says what a loop demands at a state, :mod:`.cut` finds forces and accelerations of the closed robot
-(Operator algebra paper §5, application 3), :mod:`.projection` states that close.
+Read ``closures`` (what a loop demands at a state), ``constraints`` (of all loops together), ``elimination`` (the
+closed robot's equations solved in O(n) and what loops couple, in the units of ``scales``), ``cut`` (what the closed
+robot does, Operator algebra paper §5, application 3), ``projection`` (states that close).
 """

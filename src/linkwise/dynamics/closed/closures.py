@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ... import arrays
 from ...arrays import Array
 from ...model.loops import AT_FRAME_B, TRANSMITTED, Loop
@@ -45,7 +43,8 @@ class Closure:
         turned, axis = _turned(E), _tilted(E)
         if loop.kind == "constrains":
             both = arrays.concatenate([turned[..., :, None], d[..., :, None]], axis=-2)
-            return (loop.constrains @ both)[..., 0]
+            apart: Array = (arrays.constant(loop.constrains, like=d) @ both)[..., 0]
+            return apart
         rows = []
         for i in TRANSMITTED[loop.kind]:
             if i >= 3:
@@ -106,8 +105,7 @@ def closures(model: Model, links: Links, loops: Sequence[Loop]) -> list[Closure]
 
 def _closure(model: Model, links: Links, loop: Loop, poses: list[Transform]) -> Closure:
     (a, on_a), (b, on_b) = model.frame(loop.frame_a), model.frame(loop.frame_b)
-    if links.q.dtype == np.float32:
-        on_a, on_b = on_a.cast(np.float32), on_b.cast(np.float32)
+    on_a, on_b = (arrays.constant(x, like=links.q) for x in (on_a, on_b))
     X_a = on_a if a < 0 else poses[a].compose(on_a)
     X_b = on_b if b < 0 else poses[b].compose(on_b)
     between = X_a.inverse().compose(X_b)
@@ -133,7 +131,8 @@ def _transmitted(loop: Loop, E: Array, d: Array) -> Array:
 def _rows(loop: Loop, like: Array) -> Array:
     """S*, (m, 6): the rows of a loop whose directions do not move in frame a."""
     if loop.kind == "constrains":
-        return loop.constrains.astype(np.float32) if like.dtype == np.float32 else loop.constrains
+        rows: Array = arrays.constant(loop.constrains, like=like)
+        return rows
     return arrays.eye(6, like=like)[list(TRANSMITTED[loop.kind]), :]
 
 

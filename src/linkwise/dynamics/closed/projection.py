@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import as_numpy
 from ...errors import ClosureError
 from ...model.loops import Loop
 from ...model.model import Model
 from .. import mass
-from . import cut
-from .least_norm import force_scales, typical_length
+from . import constraints
+from .scales import force_scales, typical_length
 
 STEPS = 100
 CLOSED = 1e-11  # what counts as closed [rad, m], times one and the size of the robot
@@ -24,8 +24,12 @@ RANK = 1e-9  # singular values below this share of the largest count as none
 
 
 def closed_configuration(
-    model: Model, q: Array, loops: Sequence[Loop], kept: Sequence[int], integrate: Callable[[Array, Array], Array]
-) -> Array:
+    model: Model,
+    q: np.ndarray,
+    loops: Sequence[Loop],
+    kept: Sequence[int],
+    integrate: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
     """The closed configuration next to q (states, nq), with the bodies ``kept`` not moved by their joints.
 
     Gauss–Newton steps, halved where they lead away; an error names the loop that does not close.
@@ -56,20 +60,20 @@ def closed_configuration(
     return best
 
 
-def _size(model: Model, q: Array, loops: Sequence[Loop]) -> np.ndarray:
+def _size(model: Model, q: np.ndarray, loops: Sequence[Loop]) -> np.ndarray:
     """The largest error of the loops in each state; infinite where one is turned the wrong way round."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        error = np.abs(cut.error(model, q, loops)).max(axis=-1)
+        error = np.abs(as_numpy(constraints.error(model, q, loops))).max(axis=-1)
     return np.where(np.isfinite(error), error, np.inf)
 
 
-def _step(model: Model, q: Array, loops: Sequence[Loop], free: np.ndarray) -> np.ndarray:
+def _step(model: Model, q: np.ndarray, loops: Sequence[Loop], free: np.ndarray) -> np.ndarray:
     """−𝓜⁻¹G*X⁺g over the joints that may move; a joint that nothing resists counts as light, not as an error."""
-    G = cut.jacobian(model, q, loops)[..., :, free]
-    M = mass.METHODS["composite"](model, q)[..., free, :][..., :, free]
+    G = as_numpy(constraints.jacobian(model, q, loops))[..., :, free]
+    M = as_numpy(mass.METHODS["composite"](model, q))[..., free, :][..., :, free]
     heavy = np.abs(np.diagonal(M, axis1=-2, axis2=-1)).max(axis=-1, initial=1e-12)
     M = M + (1e-9 * heavy)[..., None, None] * np.eye(M.shape[-1])
-    g = cut.error(model, q, loops)
+    g = as_numpy(constraints.error(model, q, loops))
     Y = np.linalg.solve(M, G.swapaxes(-1, -2))
     step = np.zeros((len(q), model.nv))
     step[:, free] = -(Y @ (np.linalg.pinv(G @ Y, rcond=RANK, hermitian=True) @ g[..., None]))[..., 0]
@@ -77,12 +81,13 @@ def _step(model: Model, q: Array, loops: Sequence[Loop], free: np.ndarray) -> np
 
 
 def _refuse_open(
-    model: Model, q: Array, loops: Sequence[Loop], size: np.ndarray, bound: float, kept: Sequence[int]
+    model: Model, q: np.ndarray, loops: Sequence[Loop], size: np.ndarray, bound: float, kept: Sequence[int]
 ) -> None:
     if (size <= bound).all():
         return
     state = int(np.argmax(size))
-    parts = np.split(np.abs(cut.error(model, q[state], loops)), np.cumsum([x.size for x in loops])[:-1])
+    error = as_numpy(constraints.error(model, q[state], loops))
+    parts = np.split(np.abs(error), np.cumsum([x.size for x in loops])[:-1])
     worst = max(range(len(loops)), key=lambda i: parts[i].max())
     left = parts[worst].max()
     where = "" if len(size) == 1 else f" in {int((size > bound).sum())} of {len(size)} states"
@@ -93,8 +98,9 @@ def _refuse_open(
     )
 
 
-def rank(model: Model, q: Array, loops: Sequence[Loop]) -> np.ndarray:
+def rank(model: Model, q: np.ndarray, loops: Sequence[Loop]) -> np.ndarray:
     """The rank of G, (...): how many motions the loops stop; moments count by a length of the robot."""
-    scaled = force_scales(model, loops)[:, None] * cut.jacobian(model, q, loops)
+    scaled = force_scales(model, loops)[:, None] * as_numpy(constraints.jacobian(model, q, loops))
     values = np.linalg.svd(scaled, compute_uv=False)
-    return (values > RANK * values[..., :1]).sum(axis=-1)
+    counted: np.ndarray = (values > RANK * values[..., :1]).sum(axis=-1)
+    return counted

@@ -72,7 +72,9 @@ def riccati_rates(
 
 def _with_exact_zeros(H: Array, P_plus: Array, P_plus_ring: Array) -> Array:
     """Where symbols hold HP⁺ = 0 as exact zeros, HP⁺° = 0 too."""
-    axes = coordinate_axes(H) if arrays.is_symbolic(P_plus) else None
+    if not arrays.is_symbolic(P_plus):
+        return P_plus_ring
+    axes = coordinate_axes(H)
     if axes is None or any(not isinstance(x, float) or x != 0.0 for x in P_plus[..., axes, :].flat):
         return P_plus_ring
     return without_axes(P_plus_ring, axes)

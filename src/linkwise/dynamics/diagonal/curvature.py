@@ -65,9 +65,9 @@ def _curvature(model: Model, q: Array) -> tuple[np.ndarray, np.ndarray]:
 def _metric(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """g, ∂_i g and ∂_i∂_j g at x = 0 of the metric g = J*𝓜J in exponential coordinates x about q."""
     n = model.nv
-    M, M_i = mass.composite(model, q), mass_matrix_sensitivity(model, q)
+    M, M_i = arrays.as_numpy(mass.composite(model, q)), arrays.as_numpy(mass_matrix_sensitivity(model, q))
     ahead = _moved(model, q[..., None, :], 1j * _STEP * np.eye(n))
-    M_ji = mass_matrix_sensitivity(model, ahead).imag / _STEP  # d/dt of M_i along direction j
+    M_ji = arrays.as_numpy(mass_matrix_sensitivity(model, ahead)).imag / _STEP  # d/dt of M_i along direction j
     M_ij = 0.5 * (M_ji + np.swapaxes(M_ji, -4, -3))
 
     ad = _brackets(model)  # (i, n, n)
@@ -88,7 +88,7 @@ def _moved(model: Model, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
     """q ⊕ dv."""
     parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(model.joints, model.q_slices, model.v_slices)]
     batch = np.broadcast_shapes(q.shape[:-1], dv.shape[:-1])
-    return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
+    return np.concatenate([np.broadcast_to(arrays.as_numpy(p), (*batch, p.shape[-1])) for p in parts], axis=-1)
 
 
 def _brackets(model: Model) -> np.ndarray:

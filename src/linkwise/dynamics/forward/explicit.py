@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import arrays
-from ...arrays import Array
+from ...arrays import Array, Namespace
 from ...errors import SingularError, UntraceableError
 from ...model.model import Model
 from ...singularity import PIVOT_ROUNDINGS
@@ -35,7 +35,7 @@ def _cholesky(M: Array) -> Array:
     except np.linalg.LinAlgError:
         raise SingularError(message) from None
     if arrays.is_eager(lower):
-        pivots, sizes = (np.diagonal(x.real, axis1=-2, axis2=-1) for x in (lower, M))
+        pivots, sizes = (np.diagonal(arrays.as_numpy(x).real, axis1=-2, axis2=-1) for x in (lower, M))
         if (pivots**2 <= PIVOT_ROUNDINGS * np.finfo(sizes.dtype).eps * sizes).any():
             raise SingularError(message)
     return lower
@@ -97,7 +97,7 @@ def _refuse_unsolved(links: Links, solution: Array, right: Array, scale: Array) 
     """An error where the iteration did not get there (NaN in a state passes through)."""
     if arrays.is_eager(solution) and links.nv:
         residual = right - mass_times(links, solution)
-        given = np.isfinite(scale)
+        given = np.isfinite(arrays.as_numpy(scale))
         if (given & ~(_dot(residual, residual) <= 1e-12 * scale)).any():
             raise SingularError(
                 "conjugate gradients did not converge: the mass matrix is singular or very badly conditioned;"
@@ -149,6 +149,7 @@ def _dot(x: Array, y: Array) -> Array:
     return (x * y).sum(axis=(-2, -1))[..., None, None]
 
 
-def _non_zero(xp: Any, x: Array) -> Array:
+def _non_zero(xp: Namespace, x: Array) -> Array:
     """x, or 1 where x is exactly zero: there the residual has vanished and the step does not matter."""
-    return xp.where(x == 0, 1.0, x)
+    zero: Any = 0
+    return xp.where(x == zero, 1.0, x)

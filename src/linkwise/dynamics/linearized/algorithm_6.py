@@ -133,7 +133,8 @@ def _by_rows(x: Parts) -> Found:
         return row, (mass, row @ Y_A, B if own is None else B + mass @ own)
 
     def at_fork(a: int, i: int) -> Array:
-        return -(W[a, i].mT @ x.Upsilon[a])
+        carried: Array = W[a, i]
+        return -(carried.mT @ x.Upsilon[a])
 
     rows = [U if r else None for U, r in zip(x.U, links.sizes)]
     walked = (links.phi, links.H, art.G, x.Y_A, x.Y_B, x.own)

@@ -43,8 +43,7 @@ def eliminate(links: Links, mass: Array) -> tuple[list[Array], list[Array]]:
     owner = [name for name, r in zip(links.names, links.sizes) for _ in range(r)]
     known = links.carried
     sizes = [None if known[k] is None else known[k][j : j + 1] for k, r in enumerate(links.sizes) for j in range(r)]
-    columns: list[Array] = [None] * n
-    pivots: list[Array] = [None] * n
+    columns, pivots = [mass] * n, [mass] * n  # written from the last one on
     left = mass
     for i in range(n - 1, -1, -1):
         w, d = left[..., :i, i : i + 1], left[..., i : i + 1, i : i + 1]
@@ -65,7 +64,7 @@ def joint_space_factors(links: Links, mass: Array) -> tuple[Array, Array]:
 def solve_by_elimination(links: Links, mass: Array, X: Array) -> Array:
     """𝓜⁻¹X for columns X (..., nv, m) by substitution, inward and back outward."""
     columns, pivots = eliminate(links, mass)
-    left, scaled = X, [None] * len(columns)
+    left, scaled = X, [X] * len(columns)  # written from the last one on
     for i in range(len(columns) - 1, -1, -1):
         last = left[..., i : i + 1, :]
         left = left[..., :i, :] - columns[i] @ last

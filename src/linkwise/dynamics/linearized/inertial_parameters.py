@@ -95,7 +95,7 @@ def base_parameters(model: Model, states: int = 0, seed: int = 0) -> BaseParamet
     rng = np.random.default_rng(seed)
     q = model.random_configuration(rng, count)
     v, a = rng.normal(size=(2, count, model.nv))
-    W = regressor(model, q, v, a).reshape(count * model.nv, 10 * bodies)
+    W = arrays.as_numpy(regressor(model, q, v, a)).reshape(count * model.nv, 10 * bodies)
     order = np.arange(10 * bodies).reshape(bodies, 10)[::-1].ravel()
     independent, rest = _independent_columns(W, order)
     K = np.linalg.lstsq(W[:, independent], W[:, rest], rcond=None)[0]

@@ -164,7 +164,8 @@ def algorithm_2(m: Motion, variations: list[JointVariation] | None = None) -> tu
     R, R_hat = composite_inertias(links), composite_rates(links, m.rates.M_hat)
     variations = joint_variations(m) if variations is None else variations
     script_F, _ = turned_forces(m, variations)
-    diagonal, starts = [], []
+    diagonal: list[tuple[Array | None, ...]] = []
+    starts: list[Any] = []
     for k, x in enumerate(variations):
         if links.sizes[k]:
             diagonal.append(_own_blocks(m, k, x, R[k], R_hat[k]))

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from ... import arrays
 from ...arguments import number
-from ...arrays import Array
+from ...arrays import Array, SameKind
 from ...errors import InputError
 from ...model.model import Model
-from ..articulated import articulated
+from ..articulated import Articulated, articulated
 from ..inverse import split_forces
 from ..links import Links, base_acceleration, evaluate
 from ..referred_links import own_frames
@@ -31,15 +31,15 @@ from .variations import Motion, Velocities, motion, velocity_terms
 class InverseLinearization(NamedTuple):
     """δT = M δa + dv δv + dq δq, each (..., nv, nv)."""
 
-    M: Array
-    dv: Array
-    dq: Array
+    M: SameKind
+    dv: SameKind
+    dq: SameKind
 
 
 class _Forward(NamedTuple):
-    Minv: Array
-    dv: Array
-    dq: Array
+    Minv: SameKind
+    dv: SameKind
+    dq: SameKind
 
 
 class ForwardLinearization(_Forward):
@@ -76,17 +76,17 @@ def _assembled(x: ForwardLinearization, X: Array, step: float | None) -> StateSp
 class InverseGradient(NamedTuple):
     """The gradients of w·T, each (..., nv)."""
 
-    dq: Array
-    dv: Array
-    da: Array
+    dq: SameKind
+    dv: SameKind
+    da: SameKind
 
 
 class ForwardGradient(NamedTuple):
     """The gradients of w·a, each (..., nv)."""
 
-    dq: Array
-    dv: Array
-    dtau: Array
+    dq: SameKind
+    dv: SameKind
+    dtau: SameKind
 
 
 # --- states ------------------------------------------------------------------------------------------
@@ -104,7 +104,9 @@ def inverse_motion(model: Model, q: Array, v: Array, a: Array, external: Array |
     return motion(rates, rates.links.split(a), f, base)
 
 
-def forward_motion(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Any:
+def forward_motion(
+    model: Model, q: Array, v: Array, tau: Array, external: Array | None = None
+) -> tuple[Motion, Articulated]:
     """(motion, articulated inertias) under joint forces τ."""
     rates, f, base = _started(model, q, v, external)
     art = articulated(rates.links)
@@ -130,8 +132,8 @@ def _columns(links: Links, run: Callable[..., list[Array]]) -> tuple[Array, Arra
     """The three Jacobians (third, second, first argument) of a function of (δq, δv, δx)."""
     n = links.nv
     one, none = links.split_rows(arrays.eye(n, like=links.q)), links.split_rows(arrays.zeros((n, n), like=links.q))
-    directions = ((none, none, one), (none, one, none), (one, none, none))
-    return tuple(links.join_rows(run(*d), n) for d in directions)
+    third, second, first = (run(*d) for d in ((none, none, one), (none, one, none), (one, none, none)))
+    return links.join_rows(third, n), links.join_rows(second, n), links.join_rows(first, n)
 
 
 INVERSE_LINEARIZATIONS: dict[str, Callable[..., Any]] = {

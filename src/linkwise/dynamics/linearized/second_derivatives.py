@@ -39,11 +39,11 @@ def directional(function: Callable[..., Sequence[Array]], points: list[Array], d
     """The derivatives of a function's arrays along directions of its arguments."""
     if any(arrays.is_symbolic(x) for x in points):
         return _on_symbols(function, points, directions)
-    if arrays.namespace(*points) is not np:
-        import jax
+    if all(arrays.is_numpy(x) for x in points):
+        return _by_complex_step(function, points, directions)
+    import jax
 
-        return list(jax.jvp(lambda *x: tuple(function(*x)), tuple(points), tuple(directions))[1])
-    return _by_complex_step(function, points, directions)
+    return list(jax.jvp(lambda *x: tuple(function(*x)), tuple(points), tuple(directions))[1])
 
 
 _STEP = 1e-30
@@ -55,7 +55,7 @@ def _by_complex_step(
     single = all(x.dtype == np.float32 for x in points)
     moved = [x + 1j * _STEP * d for x, d in zip(points, directions)]
     with np.errstate(invalid="ignore"):  # NaN in, NaN out, without complaints from complex arithmetic
-        out = [np.imag(y) / _STEP for y in function(*moved)]
+        out = [y.imag / _STEP for y in function(*moved)]
     return [y.astype(np.float32) for y in out] if single else out
 
 
@@ -66,7 +66,8 @@ def _on_symbols(function: Callable[..., Sequence[Array]], points: list[Array], d
         x for p, d in zip(points, directions) for x in np.broadcast_to(np.asarray(d, dtype=object), p.shape).ravel()
     ]
     flat = along([x for y in outputs for x in y.ravel()], variables, seeds)
-    out, start = [], 0
+    out: list[Array] = []
+    start = 0
     for y in outputs:
         part = np.empty(y.size, dtype=object)
         part[:] = flat[start : start + y.size]

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import arrays
-from ...arrays import Array
+from ...arrays import Array, SameKind
 from ...errors import InputError, MissingExtraError
 
 
 class StateSpace(NamedTuple):
     """ẋ = Ax + Bu, or x(t + step) = Ax + Bu; A (..., n, n), B (..., n, m)."""
 
-    A: Array
-    B: Array
+    A: SameKind
+    B: SameKind
     step: float | None = None
 
     def to_control(self, C: Any = None, D: Any = None) -> Any:
@@ -51,8 +51,9 @@ def zero_order_hold(A: Array, B: Array, step: float) -> tuple[Array, Array]:
 def matrix_exponential(X: Array) -> Array:
     """exp X of (..., n, n) by scaling and squaring a Padé approximant of order 8."""
     xp = arrays.namespace(X)
-    norm = xp.abs(X).sum(axis=-1).max(axis=-1) if X.shape[-1] else xp.zeros(X.shape[:-2])
-    finite = norm[np.isfinite(norm)] if xp is np else norm
+    rows: Any = xp.abs(X).sum(axis=-1)
+    norm: Any = rows.max(axis=-1) if X.shape[-1] else xp.zeros(X.shape[:-2])
+    finite = norm[np.isfinite(norm)] if arrays.is_numpy(X) else norm
     largest = float(finite.max()) if finite.size else 0.0
     halvings = max(0, int(np.ceil(np.log2(max(largest, 1e-300)))) + 2)
     X = X / 2.0**halvings

@@ -86,7 +86,7 @@ def _map_partials(model: Model, placed: Placed, k: int) -> Any:
 
 def _map_rate(partials: Any, beta: Array) -> Array:
     """dH*/dt β = Σ βᵢ ∂ᵢH* β."""
-    return sum(d @ beta * beta[..., i : i + 1, :] for i, d in enumerate(partials[0]))
+    return arrays.total(d @ beta * beta[..., i : i + 1, :] for i, d in enumerate(partials[0]))
 
 
 def _rotors(links: Links, V_plus: list[Array], beta: list[Array]) -> tuple[list[Any], list[Any]]:
@@ -173,7 +173,7 @@ def _turning_map(x: JointVariation, partials: Any, V_sum: Array, beta: Array, be
 
 def _weighted(row: list[Array], beta: Array) -> Array:
     """Σ_j βⱼ ∂ᵢ∂ⱼH* β for one i."""
-    return sum(d @ beta * beta[..., j : j + 1, :] for j, d in enumerate(row))
+    return arrays.total(d @ beta * beta[..., j : j + 1, :] for j, d in enumerate(row))
 
 
 def turned_forces(m: Motion, variations: list[JointVariation]) -> tuple[list[Any], list[Any]]:

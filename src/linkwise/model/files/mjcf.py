@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...arrays import as_numpy
 from ...errors import FileError, ModelError, ModelWarning
 from ...extras import require
 from ...spatial import Transform, rotation_from_quaternion
@@ -118,7 +119,7 @@ def _weighs(mujoco: Any, spec: Any, geom: Any) -> bool:
 
 
 def _name(file: MjcfFile, source: Any) -> str:
-    given = file.model.names.split(b"\0", 1)[0].decode("utf-8", "replace")
+    given: str = file.model.names.split(b"\0", 1)[0].decode("utf-8", "replace")
     if given and given != _UNNAMED:
         return given
     return "robot" if is_text(source) else Path(os.fspath(source)).stem or "robot"
@@ -173,7 +174,8 @@ class MjcfFile:
 
     def joint_type(self, joint: int) -> str:
         """ "free", "ball", "slide" or "hinge"."""
-        return self.mujoco.mjtJoint(self.model.jnt_type[joint]).name.removeprefix("mjJNT_").lower()
+        name: str = self.mujoco.mjtJoint(self.model.jnt_type[joint]).name
+        return name.removeprefix("mjJNT_").lower()
 
     def dofs(self, joint: int) -> slice:
         start = int(self.model.jnt_dofadr[joint])
@@ -211,7 +213,7 @@ def _carrier(file: MjcfFile, body: int) -> str | None:
 
 
 def _rotation(wxyz: Any) -> np.ndarray:
-    return rotation_from_quaternion(np.roll(np.asarray(wxyz, dtype=float), -1))
+    return as_numpy(rotation_from_quaternion(np.roll(np.asarray(wxyz, dtype=float), -1)))
 
 
 def _body(file: MjcfFile, b: int) -> Iterator[Body]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays import as_numpy
 from ...spatial import Transform, rotation_from_quaternion
 from ..visuals import Ball, Box, Mesh, Rod, Shape, Surface, Visual
 
@@ -37,7 +38,8 @@ def shown_geoms(file: MjcfFile) -> Iterator[int]:
 
 
 def _type(file: MjcfFile, geom: int) -> str:
-    return file.mujoco.mjtGeom(file.model.geom_type[geom]).name.removeprefix("mjGEOM_").lower()
+    name: str = file.mujoco.mjtGeom(file.model.geom_type[geom]).name
+    return name.removeprefix("mjGEOM_").lower()
 
 
 def _visual(file: MjcfFile, g: int, source: Any) -> Visual:
@@ -103,4 +105,4 @@ def _colour(file: MjcfFile, g: int) -> np.ndarray:
 
 
 def _rotation(wxyz: Any) -> np.ndarray:
-    return rotation_from_quaternion(np.roll(np.asarray(wxyz, dtype=float), -1))
+    return as_numpy(rotation_from_quaternion(np.roll(np.asarray(wxyz, dtype=float), -1)))

@@ -24,6 +24,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from ...arguments import file_path, flag
+from ...arrays import as_numpy
 from ...errors import ModelError, ModelWarning
 from ..inertia import Inertia
 from ..joints.kinds import Cylindrical, Free, JointKind, Planar, Prismatic, Revolute, Universal
@@ -142,7 +143,7 @@ def _root_name(model: Model) -> str:
 
 
 def _is_identity(frame: Frame) -> bool:
-    return not frame.pose.l.any() and np.array_equal(frame.pose.R, np.eye(3))
+    return not np.any(as_numpy(frame.pose.l)) and np.array_equal(as_numpy(frame.pose.R), np.eye(3))
 
 
 def _unused(name: str, taken: set[str]) -> str:

@@ -384,7 +384,7 @@ class Custom(JointKind):
         H.setflags(write=False)
         brackets = [cross_motion(H[:, [i]], H[:, [j]]) for i in range(H.shape[1]) for j in range(i)]
         object.__setattr__(self, "H", H)
-        object.__setattr__(self, "commutes", all(np.abs(b).max() < 1e-12 for b in brackets))
+        object.__setattr__(self, "commutes", all(np.abs(arrays.as_numpy(b)).max() < 1e-12 for b in brackets))
         self._set(H.shape[1] if self.commutes else 7, H)
 
     def transform(self, q: Array) -> Transform:
@@ -400,7 +400,7 @@ class Custom(JointKind):
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         dv = rng.uniform(-1, 1, self.nv)
-        return self.integrate(self.neutral(), dv)
+        return arrays.as_numpy(self.integrate(self.neutral(), dv))
 
     def integrate(self, q: Array, dv: Array) -> Array:
         return q + dv if self.commutes else Free().integrate(q, self._twist(dv))
@@ -413,10 +413,12 @@ class Custom(JointKind):
             return q1 - q0
         # The least-squares velocity: exact where the two poses are joined by one constant-velocity motion.
         inverse = np.linalg.pinv(self.H).astype(arrays.precision(q0))
-        return (inverse @ Free().difference(q0, q1)[..., None])[..., 0]
+        v: Array = (inverse @ Free().difference(q0, q1)[..., None])[..., 0]
+        return v
 
     def _twist(self, dv: Array) -> Array:
-        return (self.H.astype(arrays.precision(dv)) @ dv[..., None])[..., 0]
+        twist: Array = (self.H.astype(arrays.precision(dv)) @ dv[..., None])[..., 0]
+        return twist
 
     def error(self, q: np.ndarray) -> str | None:
         return None if self.commutes else _quaternion_error(q[..., 3:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from importlib import import_module
 from typing import TypeVar
 
@@ -38,4 +39,5 @@ def build(name: str, *, cls: type[M]) -> M:
         known = ", ".join(names())
         raise UnknownNameError(f"no built-in robot is named {name!r}; {hint}the built-in robots are {known}")
     module, function = _REGISTRY[name]
-    return getattr(import_module(f".{module}", __name__), function)(cls)
+    make: Callable[[type[M]], M] = getattr(import_module(f".{module}", __name__), function)
+    return make(cls)

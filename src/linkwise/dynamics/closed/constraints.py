@@ -1,0 +1,56 @@
+"""What the loops of a robot ask of its joints: their error, Gβ, G and Gβ̇ + Ġβ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ... import arrays
+from ...arrays import Array
+from ...model.loops import Loop
+from ...model.model import Model
+from ..links import Links, accelerations, at_rest, coriolis_accelerations, evaluate, velocities
+from .closures import Closure, closures
+from .elimination import common_ancestor
+
+
+def error(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
+    """How far the loops are from closing, (..., m) [rad, m]."""
+    parts = [x.error[..., :, None] for x in closures(model, evaluate(model, q), loops)]
+    return arrays.concatenate(parts, axis=-2)[..., 0]
+
+
+def velocity(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array:
+    """Gβ, (..., m) [rad/s, m/s]: how fast the loops come apart."""
+    links = evaluate(model, q)
+    V = velocities(links, links.split(v))
+    return arrays.concatenate([x.velocity(V) for x in closures(model, links, loops)], axis=-2)[..., 0]
+
+
+def jacobian(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
+    """G = 𝓑*φ*H*, (..., m, nv): the loops come apart at the rates Gβ."""
+    links = evaluate(model, q)
+    return jacobian_of(links, closures(model, links, loops))
+
+
+def jacobian_of(links: Links, closed: Sequence[Closure]) -> Array:
+    """G, row by row along the two branches of every loop: inboard of where they meet, its forces are in balance."""
+    blocks: dict[tuple[int, int], Array] = {}
+    for i, x in enumerate(closed):
+        meet = common_ancestor(links, *x.bodies)
+        for k, F in x.forces(arrays.eye(x.loop.size, like=links.q)).items():
+            while k != meet:
+                if links.sizes[k]:
+                    blocks[k, i] = links.H[k] @ F
+                F = links.phi[k] @ F
+                k = links.tree.parent(k)
+    widths = [x.loop.size for x in closed]
+    return arrays.transpose(arrays.from_blocks(blocks, links.sizes, widths, like=links.q))
+
+
+def acceleration(model: Model, links: Links, closed: Sequence[Closure], v: Array, a: Array) -> Array:
+    """Gβ̇ + Ġβ, (..., m, 1)."""
+    beta = links.split(v)
+    V = velocities(links, beta)
+    bias = coriolis_accelerations(model, links, V, beta)
+    A = accelerations(links, links.split(a), bias, at_rest(links.q))
+    return arrays.concatenate([x.acceleration(V, A) for x in closed], axis=-2)
