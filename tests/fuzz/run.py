@@ -46,8 +46,8 @@ def case(number: int, seed: int, only: str | None, folder: Path) -> tuple[str, C
         ending = only if only in files.READERS else rng.choice(sorted(files.READERS))
         path = files.damaged(ending, folder, rng)
         return f"read {path.name}", lambda: files.READERS[ending](path)
-    call = known[number % len(known)] if only is None else rng.choice(known)
-    given = calls.arguments(call, rng, rng.choice(("numpy", "numpy", "cpu")))
+    call = known[number % len(known)]
+    given = calls.arguments(call, rng, "cpu" if rng.random() < 0.12 else "numpy")
     shown = ", ".join(f"{k}={_short(x)}" for k, x in given.items())
     return f"{call.name}({shown})", lambda: call.function(**given)
 
