@@ -7,6 +7,8 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 # The algorithms are tested on NumPy; tests of compiled code ask for it. (LINKWISE_TARGET=cpu runs all compiled.)
 os.environ.setdefault("LINKWISE_TARGET", "numpy")
 
+# Programs that tests start need not compile linkwise's modules each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # JAX's programs run once or twice each; what its compiler would save it does not earn.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 

@@ -11,6 +11,7 @@ import linkwise as lw
 from linkwise import control
 from linkwise.algebra.motion import MotionLeaves
 from linkwise.algebra.operators import OPERATOR_NAMES
+from linkwise.codegen.pipeline import PASSES
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.c import CSource
 from linkwise.robot.closed import ClosedRobot
@@ -235,6 +236,12 @@ def traced_table() -> str:
     return "\n".join(["| functions of | |", "|---|---|", *lines]) + "\n"
 
 
+def pass_table() -> str:
+    """The compiler's passes in order."""
+    rows = [f"| {p.name} | {p.about} |" for p in PASSES]
+    return "\n".join(["| pass | what it does |", "|---|---|", *rows]) + "\n"
+
+
 TABLES: dict[str, Callable[..., str]] = {
     "closed": closed_table,
     "control": control_table,
@@ -243,6 +250,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "members": member_table,
     "methods": method_table,
     "names": name_table,
+    "passes": pass_table,
     "module": module_table,
     "rooms": room_table,
     "rooms_within": rooms_within_table,

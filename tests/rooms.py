@@ -24,6 +24,7 @@ ROOMS = (
     "arrays",
     "spatial",
     "sweeps",
+    "aggregates",
     "riccati",
     "singularity",
     "symbols",

@@ -170,7 +170,7 @@ def _function(name: str, x: Array) -> Array:
     if not is_symbolic(x):
         function: Callable[[Array], Array] = getattr(namespace(x), name)
         return function(x)
-    return _by_entry(lambda a: getattr(a, name)() if hasattr(a, name) else getattr(math, name)(a), x)
+    return by_entry(lambda a: getattr(a, name)() if hasattr(a, name) else getattr(math, name)(a), x)
 
 
 def less(x: Array, bound: Any) -> Array:
@@ -178,14 +178,14 @@ def less(x: Array, bound: Any) -> Array:
     if not is_symbolic(x):
         truths: Array = x < bound
         return truths
-    return _by_entry(lambda a, b: a.less(b) if hasattr(a, "less") else float(a < b), x, bound)
+    return by_entry(lambda a, b: a.less(b) if hasattr(a, "less") else float(a < b), x, bound)
 
 
 def where(condition: Array, yes: Any, no: Any) -> Array:
     """``yes`` where the condition holds, otherwise ``no``, entry by entry; both are computed."""
     if not is_symbolic(condition):
         return namespace(condition, yes, no).where(condition, yes, no)
-    return _by_entry(lambda c, a, b: c.select(a, b) if hasattr(c, "select") else (a if c else b), condition, yes, no)
+    return by_entry(lambda c, a, b: c.select(a, b) if hasattr(c, "select") else (a if c else b), condition, yes, no)
 
 
 def arctan2(y: Array, x: Array) -> Array:
@@ -195,10 +195,10 @@ def arctan2(y: Array, x: Array) -> Array:
         if np.iscomplexobj(y) or np.iscomplexobj(x):  # complex steps: the imaginary part is the derivative
             return arctan2(y.real, x.real) + 1j * (x.real * y.imag - y.real * x.imag) / (x.real**2 + y.real**2)
         return arctan2(y, x)
-    return _by_entry(lambda a, b: a.arctan2(b), y, x)
+    return by_entry(lambda a, b: a.arctan2(b), y, x)
 
 
-def _by_entry(function: Callable[..., Any], *items: Any) -> np.ndarray:
+def by_entry(function: Callable[..., Any], *items: Any) -> np.ndarray:
     """A function of scalars on object arrays, as an object array even where there is only one entry."""
     return np.asarray(np.frompyfunc(function, len(items), 1)(*items), dtype=object)
 

@@ -73,7 +73,7 @@ def configuration(model: Model, q: Any, what: str = "q") -> SameKind:
     """``q`` as (..., nq), its quaternions of non-zero length."""
     out = vector(q, model.nq, what, model)
     if arrays.is_eager(out) and not np.iscomplexobj(out):
-        for joint, where in zip(model.joints, model.q_slices):
+        for joint, where, _ in model.coordinates:
             problem = joint.kind.error(out[..., where]) if joint.kind.nq != joint.kind.nv else None
             if problem:
                 raise InputError(f"the configuration of joint {joint.name!r} {problem}")

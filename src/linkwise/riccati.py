@@ -31,6 +31,8 @@ def cross_joint(
         U = U + s
     D_inverse = invert(D)
     G = U @ D_inverse
+    if hasattr(P, "reduced"):  # an aggregate's: GU* would fill it with 6m×6m numbers
+        return P, D, D_inverse, G, P.reduced(G, U)
     P_plus = P - arrays.symmetric(G @ U.mT)
     if Gamma is None and s is None and arrays.is_symbolic(P):
         G, P_plus = _with_exact_entries(H, G, P_plus)

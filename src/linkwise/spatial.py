@@ -384,8 +384,11 @@ def congruence(phi: Any, P: Any) -> Any:
     return block([[A_shifted, B_shifted], [transpose(B_shifted), C]])
 
 
-def adjoint_congruence(phi: Transform, U: Array) -> Array:
+def adjoint_congruence(phi: Any, U: Array) -> Array:
     """φ* U φ: a compliance at p (symmetric (..., 6, 6)) seen from k."""
+    if not isinstance(phi, Transform):
+        seen: Array = phi.adjoint_congruence(U)
+        return seen
     if not is_symbolic(U) and not is_symbolic(phi.R):
         X = phi.matrix
         return transpose(X) @ U @ X

@@ -44,6 +44,12 @@ def floating_arm() -> lw.Robot:
 
 
 @functools.cache
+def coupled_arm() -> lw.Robot:
+    """The same arm, whose second joint follows the first."""
+    return arm().couple("joint2", "joint1", ratio=2.0)
+
+
+@functools.cache
 def closed_robot() -> lw.Robot:
     """The same robot, its trunk on a ball and socket in the world."""
     return robot().close(lw.Loop("trunk", "world", "spherical"))
@@ -60,7 +66,9 @@ def folder() -> str:
 
 
 # Methods that are called on one of these.
-CALLED_ON = {"to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm}
+CALLED_ON = {
+    "to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm, "couple": arm, "uncouple": coupled_arm,
+}  # fmt: skip
 
 
 @functools.cache
@@ -98,12 +106,18 @@ def good_values() -> dict[str, Any]:
         # loops
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
         "guess": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
+        "dependent": "joint2", "independents": "joint1", "ratio": 2.0, "relation": None, "coupled": True,
+        "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
         # motions
         "controller": lambda t, q, v: -0.1 * v, "duration": 0.2, "steps": 4, "step": 0.05, "coordinates": "joint",
         "tolerances": (1e-6, 1e-8), "every": 2, "hold": True, "events": lambda t, q, v: q[..., 0], "check": True,
         "callback": False, "checkpoint": lw.Checkpoint(f"{folder()}/checkpoint", 0), "progress": False, "threads": 1,
         "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3],
     }  # fmt: skip
+
+
+# Calls of robots with loops that have one way to go, and take no other.
+ONE_WAY = ("mass_matrix_inverse", "linearize_forward", "forward_dynamics_jvp")
 
 
 @functools.cache
@@ -146,7 +160,8 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("cylinder", "end"): (0.0, 0.0, 1.0),
         ("Loop", "kind"): "spherical",
         ("save_urdf", "robot"): floating_arm(),
-        ("Closed.mass_matrix_inverse", "method"): None,
+        ("uncouple", "joints"): ["joint2"],
+        **dict.fromkeys((f"Closed.{name}", "method") for name in ONE_WAY),
         ("Closed.subtree", "root"): "hinge",
         ("jacobian_inner_inverse", "q"): np.ones(3),
         ("jacobian_inner_inverse", "frame"): "tip",

@@ -75,3 +75,14 @@ def null_space(G: np.ndarray, tolerance: float = 1e-9) -> np.ndarray:
     _, values, right = np.linalg.svd(G)
     rank = int((values > tolerance * values[0]).sum())
     return right[rank:].T
+
+
+def loop_between(rng, a, b, kind):
+    """A loop of a kind between random frames on two bodies (None: the world)."""
+    frames = [
+        lw.Frame(f"{name}_{a}_{b}", body, at=rng.normal(size=3), rpy=rng.normal(size=3))
+        for name, body in (("a", a), ("b", b))
+    ]
+    if kind == "constrains":
+        return lw.Loop(*frames, constrains=rng.normal(size=(3, 6)))
+    return lw.Loop(*frames, kind, **({"length": 0.8} if kind == "distance" else {}))

@@ -74,6 +74,8 @@ CALLS: dict[str, Call] = {
     "configuration_rate": _call("v", lambda r, x: r.configuration_rate(x.q, x.v)),  # of hinges it is v, whatever q
     "momentum_force": _call("q v", lambda r, x: r.momentum_force(x.q, x.v)),
     "difference": _call("q", lambda r, x: r.difference(x.q, x.q)),
+    "joint_positions": _call("q", lambda r, x: r.joint_positions(x.q)),
+    "joint_velocities": _call("v", lambda r, x: r.joint_velocities(x.q, x.v)),  # of a tree it is v, whatever q
     "pose": _call("q", lambda r, x: r.pose(x.q, _tip(r))),
     "poses": _call("q", lambda r, x: r.poses(x.q)),
     "velocities": _call("q v", lambda r, x: r.velocities(x.q, x.v)),
@@ -208,6 +210,6 @@ CALLS: dict[str, Call] = {
 }
 
 # Results that are lists per body, without a common batch shape, or that need another sort of robot.
-APART = {"forward_quantities", "jacobian_inner_inverse"}
+APART = {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian"}
 # The configuration is theirs alone: no state goes in.
 OTHERS = {"lock", "is_diagonalizable"}

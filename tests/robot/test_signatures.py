@@ -64,6 +64,7 @@ def test_options_of_other_public_calls_are_keywords(call):
 
 
 STATELESS = {"compile", "operators", "lock", "subtree", "weld", "attach", "floating", "merge_fixed", "with_inertias"}
+STATELESS |= {"couple", "uncouple"}
 STATELESS |= {
     "with_inertial_parameters",
     "with_gravity",

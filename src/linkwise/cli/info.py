@@ -11,6 +11,7 @@ from .arguments import add_robot, robot_of
 from .command import Command, Output, number
 
 if TYPE_CHECKING:
+    from ..model.parts import Joint
     from ..robot.robot import Robot
 
 EXAMPLES = """examples:
@@ -74,6 +75,9 @@ def joint_rows(robot: Robot) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [heading]
     for joint, a, b in zip(robot.joints, robot.q_slices, robot.v_slices):
         reflected = "–" if joint.rotor is None else number(joint.rotor.reflected)
+        if a.start == a.stop and joint.kind.nq:
+            rows.append((joint.name, joint.kind.kind, "follows", *_own(joint), reflected))
+            continue
         for k in range(joint.kind.nv):
             first = k == 0
             rows.append(
@@ -88,6 +92,12 @@ def joint_rows(robot: Robot) -> list[tuple[str, ...]]:
                 )
             )
     return rows
+
+
+def _own(joint: Joint) -> tuple[str, ...]:
+    """What a joint that follows others has of its own."""
+    bounds = (x[0] for x in joint.limits.arrays(1))
+    return ("–", *map(number, bounds), *(number(float(np.ravel(x)[0])) for x in (joint.damping, joint.friction)))
 
 
 def _bounds(robot: Robot) -> tuple[np.ndarray, ...]:
@@ -131,7 +141,7 @@ def describe(robot: Robot) -> dict[str, Any]:
 def _joint(robot: Robot, i: int) -> dict[str, Any]:
     joint, a, b = robot.joints[i], robot.q_slices[i], robot.v_slices[i]
     mimic = joint.mimic and {k: getattr(joint.mimic, k) for k in ("joint", "multiplier", "offset")}
-    bounds = dict(zip(("lower", "upper", "velocity", "effort"), (x[b] for x in _bounds(robot))))
+    bounds = dict(zip(("lower", "upper", "velocity", "effort"), joint.limits.arrays(joint.kind.nv)))
     return {
         "name": joint.name,
         "kind": joint.kind.kind,
@@ -139,10 +149,11 @@ def _joint(robot: Robot, i: int) -> dict[str, Any]:
         "q": [a.start, a.stop],
         "v": [b.start, b.stop],
         **bounds,
-        "damping": robot.damping[b],
-        "friction": robot.friction[b],
+        "damping": np.broadcast_to(np.asarray(joint.damping, float), (joint.kind.nv,)),
+        "friction": np.broadcast_to(np.asarray(joint.friction, float), (joint.kind.nv,)),
         "rotor": None if joint.rotor is None else joint.rotor.reflected,
         "mimic": mimic,
+        "follows": list(robot.dependents[i].independents) if i in robot.dependents else None,
     }
 
 

@@ -68,7 +68,7 @@ def find_modes(robot: Robot, A: np.ndarray, step: float | None) -> list[dict[str
     Of a discrete model with eigenvalues z they are those of the motion between steps, s = log(z) / step.
     """
     values, vectors = np.linalg.eig(A)
-    names = [j.name for j in robot.joints for _ in range(j.kind.nv)]
+    names = [j.name for j, _, _ in robot.coordinates for _ in range(j.kind.nv)]
     out = []
     for x, shape in zip(values.astype(complex), vectors.T):
         if x.imag < -1e-12 * abs(x):

@@ -122,7 +122,7 @@ def tell(robot: Robot, trajectory: lw.Trajectory, out: Output) -> None:
     out.give(q=q[-1], v=v[-1], energy=account.total[-1], drift=drift)
     out.say(f"{robot.name}: {len(trajectory)} samples, {trajectory.time[-1]:g} s")
     rows: list[tuple[str, ...]] = [("joint", "q at the end", "v at the end")]
-    for joint, a, b in zip(robot.joints, robot.q_slices, robot.v_slices):
+    for joint, a, b in robot.coordinates:
         if joint.kind.nv:
             rows.append((joint.name, *(" ".join(number(x) for x in y) for y in (q[-1, a], v[-1, b]))))
     out.table(rows)

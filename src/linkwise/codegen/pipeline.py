@@ -293,6 +293,10 @@ def _refuse_rolling(job: Job) -> None:
         known = catalogue(type(job.robot)).items()
         ways = ", ".join(f"{k} ({m})" if m else k for k, facts in known for m in facts.rolls)
         raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
+    if job.robot.couplings:
+        raise InputError(
+            f"robot {job.robot.name!r} has coupled joints, which rolled code does not know; leave rolled out"
+        )
     if not job.robot.bodies:
         raise InputError("a robot without bodies has nothing to loop over; leave rolled out")
 
@@ -300,7 +304,7 @@ def _refuse_rolling(job: Job) -> None:
 def _can_be_rolled(job: Job) -> bool:
     if job.target != "cpu" or job.parameters or job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):
         return False
-    if any(c.spin is not None for c in job.robot.constants()):
+    if job.robot.couplings or any(c.spin is not None for c in job.robot.constants()):
         return False
     if not job.facts.per_pair:
         return True

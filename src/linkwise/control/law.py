@@ -90,7 +90,7 @@ def driven_joints(robot: Robot) -> list[str]:
     """Joints that a motor can drive: all that move, but free joints and those whose effort limit is zero."""
     refuse_other_than_robot(robot, "a control law")
     out = []
-    for joint in robot.joints:
+    for joint, _, _ in robot.coordinates:
         effort = joint.limits.arrays(joint.kind.nv)[3]
         if joint.kind.nv and not isinstance(joint.kind, Free) and not (effort == 0).all():
             out.append(joint.name)
@@ -101,6 +101,8 @@ def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
     """S (nv, m) with τ = S u for the inputs u of the ``actuated`` joints; default: :func:`driven_joints`."""
     refuse_other_than_robot(robot, "a selection of joints")
     chosen = driven_joints(robot) if actuated is None else names(actuated, "actuated", "joint names")
+    for name in chosen:
+        _refuse_dependent(robot, name)
     columns = [i for name in chosen for i in range(*robot.v_slices[robot.joint(name)].indices(robot.nv))]
     if not columns:
         raise InputError(f"no joint of robot {robot.name!r} is driven; name some in actuated=[…]")
@@ -109,11 +111,20 @@ def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
     return np.eye(robot.nv)[:, columns]
 
 
+def _refuse_dependent(robot: Robot, name: str) -> None:
+    coupling = robot.dependents.get(robot.joint(name))
+    if coupling is not None:
+        raise InputError(
+            f"joint {name!r} follows {', '.join(map(repr, coupling.independents))} and cannot be driven by itself; name"
+            " what it follows in actuated=[…]"
+        )
+
+
 def require_full_actuation(robot: Robot, law: Law, base_forces: bool) -> None:
     """Refuse robots with joints that nothing drives. ``base_forces`` says that a floating base has thrusters."""
     driven = set(driven_joints(robot))
     flag(base_forces, "base_forces")
-    idle = [j.name for j in robot.joints if j.kind.nv and j.name not in driven]
+    idle = [j.name for j, _, _ in robot.coordinates if j.kind.nv and j.name not in driven]
     if base_forces:
         idle = [name for name in idle if not isinstance(robot.joints[robot.joint(name)].kind, Free)]
     if idle:

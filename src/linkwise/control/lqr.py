@@ -20,6 +20,7 @@ from ..errors import InputError, NotAdmittedError, SingularError
 from ..extras import require
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
+from ..simulation.closing import refuse_open
 from .law import Law, selection, state, weight_matrix
 from .steps import Steps
 from .tracking import times
@@ -45,6 +46,7 @@ class LQR(Law):
     B: np.ndarray
     S: np.ndarray
     step: float | None = None
+    directions: np.ndarray | None = None  # (2nv, 2f) of the f ways in which a robot with loops can move; None: all
 
     @staticmethod
     def about(
@@ -70,14 +72,19 @@ class LQR(Law):
             raise InputError(f"LQR is about one state, got q {q.shape} and v {v.shape}")
         _refuse_infinite(q=q, v=v)
         S = selection(robot, actuated)
+        directions = closed_directions(robot, q, v)
         tau = _holding(robot, q, v, S) if tau is None else numbers(inputs.vector(tau, robot.nv, "tau", robot), "tau")
         _refuse_infinite(tau=tau)
         model = robot.linearize_forward(q, v, tau).state_space(step)
         A, B = model.A, model.B @ S
         Q = weight_matrix(state, 2 * robot.nv, "state", definite=False)
         R = weight_matrix(control, S.shape[1], "control", definite=True)
-        P, K = _solved(robot, A, B, Q, R, step)
-        return LQR(robot, q, v, tau, K, P, A, B, S, step)
+        if directions is None:
+            P, K = _solved(robot, A, B, Q, R, step)
+            return LQR(robot, q, v, tau, K, P, A, B, S, step)
+        Z = directions
+        P, K = _solved(robot, Z.T @ A @ Z, Z.T @ B, Z.T @ Q @ Z, R, step)
+        return LQR(robot, q, v, tau, K @ Z.T, Z @ P @ Z.T, A, B, S, step, Z)
 
     def error(self, q: Any, v: Any) -> SameKind:
         """δx, (..., 2nv)."""
@@ -95,8 +102,24 @@ class LQR(Law):
 
     @property
     def poles(self) -> SameKind:
-        """Eigenvalues of A − BK."""
-        return np.linalg.eigvals(self.A - self.B @ self.K)
+        """Eigenvalues of A − BK, in the directions that loops leave."""
+        closed = self.A - self.B @ self.K
+        Z = self.directions
+        return np.linalg.eigvals(closed if Z is None else Z.T @ closed @ Z)
+
+
+def closed_directions(robot: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray | None:
+    """An orthonormal basis (2nv, 2f) of the changes [δq; δv] that keep a robot's loops closed; None without loops."""
+    if not robot.loops:
+        return None
+    if np.any(v):
+        raise NotAdmittedError(
+            f"LQR of robot {robot.name!r}, which has loops, is about states at rest: elsewhere the directions that keep"
+            " its loops closed change along the motion; use TVLQR"
+        )
+    refuse_open(robot, q[None], v[None])
+    basis, _, _ = np.linalg.svd(robot.linearize_projection(q, v))
+    return np.asarray(basis[:, : 2 * robot.mobility(q)])
 
 
 def _refuse_infinite(**named: np.ndarray) -> None:
@@ -105,8 +128,11 @@ def _refuse_infinite(**named: np.ndarray) -> None:
             raise InputError(f"{name} has entries that are not finite: there is no model about it")
 
 
-def _holding(robot: Robot, q: np.ndarray, v: np.ndarray, S: np.ndarray) -> SameKind:
+def _holding(robot: Any, q: np.ndarray, v: np.ndarray, S: np.ndarray) -> SameKind:
     """The forces for which v̇ = 0; an error where they are asked of a joint that nothing drives."""
+    if robot.loops:  # what they carry, nothing needs to hold
+        driven = [j.name for j, where in zip(robot.joints, robot.v_slices) if S[where].any()]
+        return robot.inverse_dynamics(q, v, np.zeros(robot.nv), actuated=driven)
     tau = robot.bias_force(q, v)
     left = tau - S @ (S.T @ tau)
     worst = int(np.abs(left).argmax())

@@ -19,6 +19,7 @@ from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError, NotAdmittedError
 from ..robot.dispatch import default_target
 from ..robot.robot import Robot
+from ..simulation.closing import chosen
 from ..simulation.simulate import simulate
 from ..simulation.step_derivatives import linearized_step
 from ..simulation.steps import EXPLICIT
@@ -61,9 +62,10 @@ class Steps:
     @cached_property
     def _run(self) -> Any:
         S, h, move = self.selection, self.step, EXPLICIT[self.method]
+        closing = chosen(self.robot, None, None, self.method, "joint", h, adaptive=False)
 
         def step(robot: Robot, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return move(_Held(robot, times(S, u)), 0.0, q, v, h)
+            return closing.after_step(robot, *move(_Held(robot, times(S, u)), 0.0, q, v, h))
 
         from ..codegen.pipeline import compile_function
 

@@ -132,9 +132,7 @@ def _plain(ax: Any, title: str, ylabel: str) -> None:
 def _draw_joints(ax: Any, fall: Trajectory) -> None:
     robot = _robot(fall)
     curves = [
-        (j.name, fall.q[:, a][:, 0], j.kind.kind)
-        for j, a in zip(robot.joints, robot.q_slices)
-        if j.kind.nq == 1 and j.kind.nv == 1
+        (j.name, fall.q[:, a][:, 0], j.kind.kind) for j, a, _ in robot.coordinates if j.kind.nq == 1 and j.kind.nv == 1
     ]
     slides = any(kind == "prismatic" for _, _, kind in curves)
     _plain(ax, "Joint positions", "angle [rad], displacement [m]" if slides else "angle [rad]")

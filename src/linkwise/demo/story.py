@@ -54,14 +54,14 @@ Rows = Sequence[tuple[str, ...]]
 def start_state(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """The middle of every joint's range, at rest; a robot that floats starts with its joints moving."""
     q = robot.neutral()
-    for joint, a, b in zip(robot.joints, robot.q_slices, robot.v_slices):
+    for joint, a, b in robot.coordinates:
         if joint.kind.nq == joint.kind.nv:
             lower, upper = robot.lower_limits[b], robot.upper_limits[b]
             bounded = np.isfinite(lower) & np.isfinite(upper)
             q[a] = np.where(bounded, 0.5 * (np.where(bounded, lower, 0) + np.where(bounded, upper, 0)), UNBOUNDED_ANGLE)
     v = np.zeros(robot.nv)
     if floats(robot) or not robot.gravity.any():
-        for i, (joint, b) in enumerate(zip(robot.joints, robot.v_slices)):
+        for i, (joint, _, b) in enumerate(robot.coordinates):
             if joint.kind.nv == 1:
                 v[b] = THROW * (-1) ** i
     return q, v
@@ -122,6 +122,8 @@ def _introduce(robot: Robot, q: np.ndarray, say: Say) -> None:
 
 def _range(robot: Robot, k: int) -> str:
     kind, where = robot.joints[k].kind, robot.v_slices[k]
+    if k in robot.dependents:
+        return f"follows {', '.join(robot.dependents[k].independents)}"
     if kind.nv != 1 or not np.isfinite([robot.lower_limits[where], robot.upper_limits[where]]).all():
         return "unlimited"
     lower, upper = robot.lower_limits[where][0], robot.upper_limits[where][0]

@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..aggregates import Members
 from ..arrays import Array
-from ..errors import SingularError
+from ..errors import NotAdmittedError, SingularError
 from ..riccati import coordinate_axes, cross_joint
 from ..singularity import OPERATIONAL_ROUNDINGS, PIVOT_ROUNDINGS, inverse, not_a_number_where
 from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from ..sweeps import unzip
+from .coupled_links import Lift
 from .links import Links
 
 MASS = "the mass matrix"
@@ -49,17 +51,27 @@ class Articulated:
 
 def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS) -> Articulated:
     """The recursion for any block-diagonal symmetric X in place of M; rotors are optional."""
+    if isinstance(links.lift, Lift):
+        raise NotAdmittedError(
+            f"{what} of a robot with coupled joints is factored over nodes, which this algorithm has not been written"
+            " for; robot.uncouple() is the robot with all joints free"
+        )
     none = [None] * len(X)
     Gamma, s = (links.Gamma, links.s) if rotors else (none, none)
     carried = links.carried if X is links.M else none
 
     def step(gathered: Any, phi: Transform, H: Array, M: Any, Gamma: Any, s: Any, name: str, carried: Any) -> Any:
-        P = gathered + (M.matrix if isinstance(M, RigidInertia) else M)
+        P = gathered + matrix_of(M)
         kept = riccati_step(P, H, Gamma, s, name, carried, what)
         return congruence(phi, kept[-1]), kept
 
     kept = links.tree.inward(step, 0, links.phi, links.H, X, Gamma, s, links.names, carried)
     return Articulated(*unzip(kept, 5))
+
+
+def matrix_of(M: Any) -> Any:
+    """An inertia as a matrix, or as one for every member of an aggregate."""
+    return M.matrix if isinstance(M, RigidInertia) else M.matrices if isinstance(M, Members) else M
 
 
 def riccati_step(
@@ -75,7 +87,7 @@ def riccati_step(
 
 def _along(P: Array, H: Array) -> Array:
     """(..., r) tr P for every direction of H, by the square of its length."""
-    trace = arrays.total(P[..., i, i] for i in range(P.shape[-1]))
+    trace = P.trace if isinstance(P, Members) else arrays.total(P[..., i, i] for i in range(P.shape[-1]))
     rows = [H[..., i, :] for i in range(H.shape[-2])]
     return arrays.stack([(row * row).sum(axis=-1) * trace for row in rows]) if rows else trace
 
@@ -171,7 +183,7 @@ def compliances(links: Links, art: Articulated) -> list[Array]:
         Upsilon_plus = adjoint_congruence(phi, outer)
         if coordinate_axes(H) is None:
             return _first_row(Upsilon_plus, H, G, D_inverse)[2]
-        tau_bar = arrays.eye(6, like=G) - G @ H  # with exact zeros, as HG = I
+        tau_bar = arrays.eye(H.shape[-1], like=G) - G @ H  # with exact zeros, as HG = I
         return arrays.symmetric(tau_bar.mT @ Upsilon_plus @ tau_bar + H.mT @ D_inverse @ H)
 
     return links.tree.outward(step, arrays.zeros((6, 6), like=links.q), links.phi, links.H, art.G, art.D_inverse)

@@ -15,8 +15,9 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import Transform, cross, cross_motion
+from .coupled_links import times
 from .inertia_rate import InertiaRate, composite_rates, inertia_rate
-from .inverse import composite_inertias
+from .inverse import composite_inertias, mass_times_columns
 from .links import Links, evaluate, map_rates, spinning_rotors, velocities, wider
 
 
@@ -40,7 +41,13 @@ def coriolis_matrix(model: Model, q: Array, v: Array) -> Array:
         starts.append((sent if rotors[k] is None else sent + _asked_by_rotor(*rotors[k])) if r else None)
 
     kept, flipped = links.tree.inward_from_each(_step_inboard, starts, links.phi, links.H, H_dot).unzip(2)
-    return links.matrix(diagonal, [kept], flipped, like=wider(q, v))
+    C = links.matrix(diagonal, [kept], flipped, like=wider(q, v))
+    bending = links.slope_rates(beta)
+    if not bending:
+        return C
+    rates = times(bending, links.split_rows(arrays.eye(links.nv, like=q)))  # X*𝓜Ẋ of couplings that are not linear
+    none = [arrays.zeros((r, links.nv), like=q) for r in links.sizes]
+    return C + mass_times_columns(links, [x + y for x, y in zip(none, rates)], links.nv)
 
 
 def _step_inboard(columns: Array, phi: Transform, H: Array, H_dot: Array) -> Any:

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..arrays import Array
+from ..errors import InputError, NotAdmittedError
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, congruence
 from ..sweeps import unzip
-from .articulated import riccati_step
+from .articulated import matrix_of, riccati_step
 from .forward.articulated_body import prepare
+from .links import Links
 
 
 def hybrid(
@@ -23,15 +25,14 @@ def hybrid(
     """
     x = prepare(model, q, v, tau, external)
     links = x.links
-    driven = set(prescribed)
-    given = [k in driven for k in range(len(links.tree))]
+    given = _given(model, links, set(prescribed))
     beta_dot_given = links.split(a)
 
     def step(
         gathered: Any, phi: Transform, H: Array, M: RigidInertia, Gamma: Any, s: Any, name: str, *rest: Any
     ) -> Any:
         carried, a, b, T, beta_dot, is_given = rest
-        P = gathered[0] + M.matrix
+        P = gathered[0] + matrix_of(M)
         z = gathered[1] + P @ a + b
         if is_given:
             moved = P @ (H.mT @ beta_dot) if s is None else P @ (H.mT @ beta_dot) + s @ beta_dot
@@ -56,4 +57,29 @@ def hybrid(
 
     data = (links.phi, links.H, P, z, nu, G, x.a, x.T, beta_dot_given, links.Gamma, links.s)
     _, beta_dot, T = unzip(links.tree.outward(back, (x.base, None, None), *data), 3)
-    return links.join(beta_dot), links.join(T)
+    rotors = [t - x for t, x in zip(links.split(tau), x.T)]  # what rotors of coupled joints take for ẋ
+    return links.join(beta_dot), links.join([t if links.lift is None else t + y for t, y in zip(T, rotors)])
+
+
+def _given(model: Model, links: Links, prescribed: set[int]) -> list[bool]:
+    """Whether a node's accelerations are prescribed; all of an aggregate's or none."""
+    if links.gathering is None:
+        return [k in prescribed for k in range(len(links.tree))]
+    for k in prescribed:
+        if k in model.dependents:
+            followed = ", ".join(map(repr, model.dependents[k].independents))
+            raise InputError(
+                f"joint {model.joints[k].name!r} follows {followed} and cannot be prescribed; prescribe what it follows"
+            )
+    out = []
+    for held in links.gathering.members:
+        free = [k for k in held if k not in model.dependents and model.joints[k].kind.nv]
+        some = [k for k in free if k in prescribed]
+        if some and len(some) < len(free):
+            names = ", ".join(repr(model.joints[k].name) for k in free)
+            raise NotAdmittedError(
+                f"joints {names} move as one node (couplings), and only {len(some)} of them prescribed: hybrid dynamics"
+                " takes all of them or none"
+            )
+        out.append(bool(some))
+    return out

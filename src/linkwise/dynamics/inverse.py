@@ -44,7 +44,7 @@ def _moving_forces(model: Model, links: Links, v: Array, a: Array, external: Arr
     bias = classical_coriolis(model, links, V, beta)
     own = [classical_gyroscopic(M, x) for M, x in zip(links.M, V)]
     b = applied_forces(model, links, V, beta, own, split_forces(external))
-    return inertia_forces(links, links.split(a), bias, b, base)
+    return inertia_forces(links, links.accelerated(beta, a), bias, b, base)
 
 
 def inertia_forces(
@@ -119,7 +119,8 @@ def composite_body(model: Model, q: Array, v: Array, a: Array, external: Array |
     only on what is strictly outboard of joint k.
     """
     links = evaluate(model, q)
-    beta, beta_dot = links.split(v), links.split(a)
+    beta = links.split(v)
+    beta_dot = links.accelerated(beta, a)
     V = velocities(links, beta)
     bias_a = coriolis_accelerations(model, links, V, beta)
     b = gyroscopic_forces(model, links, V, beta, split_forces(external))
@@ -157,8 +158,11 @@ def link_forces(model: Model, q: Array, v: Array, a: Array, external: Array | No
 
 def mass_times(links: Links, x: Array) -> Array:
     """𝓜 x for the columns of x (..., nv, m): Newton–Euler at rest, no matrix formed."""
-    columns = links.split_rows(x)
-    width = x.shape[-1]
-    a = [arrays.zeros((6, width), like=links.q)] * len(columns)
+    return mass_times_columns(links, links.split_rows(x), x.shape[-1])
+
+
+def mass_times_columns(links: Links, columns: list[Array], width: int) -> Array:
+    """The same for accelerations of all joints, one block of rows (..., r, width) per body."""
+    a = [arrays.zeros((H.shape[-1], width), like=links.q) for H in links.H]
     T, _ = inertia_forces(links, columns, a, None, arrays.zeros((6, width), like=links.q))
     return links.join_rows(T, width)

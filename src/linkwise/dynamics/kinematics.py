@@ -15,7 +15,7 @@ from ..errors import InputError, SingularError
 from ..model.model import Model
 from ..spatial import Transform, adjoint_congruence, congruence, cross
 from .articulated import riccati
-from .links import Links, accelerations, coriolis_accelerations, evaluate, identity, no_motion, velocities
+from .links import Links, accelerations, coriolis_accelerations, evaluate, identity, velocities
 
 
 def body_poses(links: Links) -> list[Transform]:
@@ -93,8 +93,7 @@ def frame_acceleration(
     beta = links.split(v)
     V = velocities(links, beta)
     bias = coriolis_accelerations(model, links, V, beta)
-    beta_dot = no_motion(links) if a is None else links.split(a)
-    A = accelerations(links, beta_dot, bias, arrays.zeros((6, 1), like=q))
+    A = accelerations(links, links.accelerated(beta, a), bias, arrays.zeros((6, 1), like=q))
     A_tip, V_tip = tip.T @ A[body], tip.T @ V[body]
     return A_tip[..., 0] if spatial else classical(A_tip, V_tip)[..., 0]
 
@@ -124,7 +123,7 @@ def frame_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> d
     A = None
     if a is not None:
         bias = coriolis_accelerations(model, links, V, beta)
-        A = accelerations(links, links.split(a), bias, arrays.zeros((6, 1), like=q))
+        A = accelerations(links, links.accelerated(beta, a), bias, arrays.zeros((6, 1), like=q))
     rotations = [X.R for X in body_poses(links)]
     out = {}
     for f in model.frames:
@@ -156,6 +155,9 @@ def jacobian(model: Model, q: Array, frame: Any, axes: str = "world") -> Array:
 
 def jacobian_outer(model: Model, q: Array, frame: Any, axes: str = "world") -> Array:
     """J J*, (..., 6, 6), by the recursion Ω_J(k) = φ*Ω_Jφ + H*H from the base out (math notes 4)."""
+    if model.couplings:  # β may move several joints of the path
+        J = jacobian(model, q, frame, axes)
+        return arrays.symmetric(J @ J.mT)
     links = evaluate(model, q)
     body, tip = tip_transform(model, links, frame, axes)
     Omega = arrays.zeros((6, 6), like=q)
@@ -181,7 +183,7 @@ def jacobian_inner(model: Model, q: Array, frame: Any) -> Array:
             blocks[j, k] = links.H[j] @ X
             blocks[k, j] = arrays.transpose(blocks[j, k])
         move = links.phi[k]
-    return arrays.from_blocks(blocks, links.sizes, links.sizes, like=q)
+    return links.from_blocks(blocks, like=q)
 
 
 def jacobian_inner_inverse(model: Model, q: Array, frame: Any) -> Array:
@@ -190,17 +192,19 @@ def jacobian_inner_inverse(model: Model, q: Array, frame: Any) -> Array:
     The Riccati recursion starts with the tip's unit inertia and no other; D(k) > 0 for every k exactly
     where J has full column rank (math notes 4).
     """
-    links = evaluate(model, q)
-    body, tip = tip_transform(model, links, frame)
-    on_path = set(model.path(body))
+    bodies = evaluate(model, q)
+    links = bodies.nodes
+    body, tip = tip_transform(model, bodies, frame)
+    on_path = {links.node(k) for k in model.path(body)}
     idle = [links.names[k] for k, r in enumerate(links.sizes) if r and k not in on_path]
     if links.nv > 6 or idle:
         why = f"joints such as that of {idle[0]!r} do not move it" if idle else f"{links.nv} joints drive 6 numbers"
         raise SingularError(f"(J*J)⁻¹ of frame {frame!r} does not exist: {why}; use jacobian_outer (J J*) instead")
     tip_inertia = congruence(tip, arrays.eye(6, like=q))
-    X: list[Any] = [0.0 * arrays.eye(6, like=q) for _ in links.sizes]
+    X: list[Any] = [0.0 * arrays.eye(6, like=q) for _ in model.bodies]
     if body >= 0:
         X[body] = tip_inertia
+    X = X if links.gathering is None else links.gathering.diagonal(X)
     what = f"J*J of frame {getattr(frame, 'name', frame)!r} (in a singular pose J loses rank, and J*J its inverse)"
     at_the_tip = riccati(links, X, rotors=False, what=what)
     return at_the_tip.solve(links, arrays.eye(links.nv, like=q))

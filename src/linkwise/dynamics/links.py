@@ -8,7 +8,8 @@ link forces are the same in both conventions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,22 +19,29 @@ from ..arrays import Array
 from ..model.model import BodyConstants, Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
 from ..sweeps import Pairs, Tree
+from .coupled_links import Gathering, Lift, Slopes, gathered, positions, times
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """The leaf quantities of every body at a configuration."""
+    """The leaf quantities of every body at a configuration.
+
+    Of a robot with coupled joints they are those of all its bodies, on the tree of all joints, and ``lift`` takes joint
+    space there and back; :attr:`nodes` are the same links with coupled bodies gathered, for the Riccati recursion.
+    """
 
     tree: Tree
     names: list[str]
-    phi: list[Transform]  # φ(p, k)
-    H: list[Array]  # (..., r, 6)
-    M: list[RigidInertia]
+    phi: list[Any]  # φ(p, k): a Transform, or what stands for one at a node
+    H: list[Array]  # (..., r, 6); (..., r, 6m) of a node of m bodies
+    M: list[Any]  # a RigidInertia, or what stands for one
     Gamma: list[Any]  # reflected rotor inertia (r, r), or None
     s: list[Any]  # gyroscopic rotor coupling (..., 6, 1) in link axes, or None
     sizes: list[int]  # r of every joint
     q: Array  # the configuration (..., nq)
     loads: list[Any] | None = None  # (r,) the size of what each joint carries, along its directions; None where unknown
+    theta: list[Array] = field(default_factory=list)  # (..., nq) the position of every joint
+    lift: Any = None  # how joint space becomes columns and back, where it is not one slice after another
 
     @property
     def carried(self) -> list[Any]:
@@ -42,7 +50,17 @@ class Links:
 
     @property
     def nv(self) -> int:
-        return sum(self.sizes)
+        return sum(self.sizes) if self.lift is None else self.lift.nv
+
+    @cached_property
+    def nodes(self) -> Links:
+        """These links with every aggregate of coupled bodies as one node: themselves where no joints are coupled."""
+        return gathered(self) if isinstance(self.lift, Lift) else self
+
+    @property
+    def gathering(self) -> Gathering | None:
+        """Which bodies the nodes hold, where links are those of nodes."""
+        return self.lift if isinstance(self.lift, Gathering) else None
 
     @property
     def has_rotors(self) -> bool:
@@ -51,10 +69,14 @@ class Links:
 
     def split(self, x: Array) -> list[Array]:
         """A joint-space vector (..., nv) as one column (..., r, 1) per body."""
-        return split(x, self.sizes)
+        return split(x, self.sizes) if self.lift is None else self.lift.expand(x[..., None])
 
     def split_rows(self, x: Array) -> list[Array]:
         """A joint-space matrix (..., nv, m) as one block of rows (..., r, m) per body."""
+        return self.unstack(x) if self.lift is None else self.lift.expand(x)
+
+    def unstack(self, x: Array) -> list[Array]:
+        """Rows (..., Σ sizes, m) in the order of the bodies as one block per body."""
         ends = np.cumsum(self.sizes)
         return [x[..., e - r : e, :] for e, r in zip(ends, self.sizes)]
 
@@ -64,6 +86,13 @@ class Links:
 
     def join_rows(self, blocks: Sequence[Array], width: int) -> Array:
         """One block of rows per body as a joint-space matrix (..., nv, width)."""
+        if self.lift is None:
+            return self.stack(blocks, width)
+        filled = self.lift.contract(blocks)
+        return arrays.concatenate(filled, axis=-2) if filled else self.stack([], width)
+
+    def stack(self, blocks: Sequence[Array], width: int) -> Array:
+        """One block of rows per body one below the other, (..., Σ sizes, width)."""
         filled = [b for b, r in zip(blocks, self.sizes) if r]
         if not filled:
             return arrays.zeros((*self.q.shape[:-1], 0, width), like=self.q)
@@ -71,6 +100,10 @@ class Links:
 
     def join_columns(self, blocks: Sequence[Array], height: int) -> Array:
         """One block of columns per body as a matrix (..., height, nv)."""
+        if self.lift is not None:
+            rows = self.lift.contract([arrays.transpose(b) for b in blocks])
+            blocks = [arrays.transpose(x) for x in rows]
+            return arrays.concatenate(blocks, axis=-1) if blocks else arrays.zeros((height, 0), like=self.q)
         filled = [b for b, r in zip(blocks, self.sizes) if r]
         if not filled:
             return arrays.zeros((*self.q.shape[:-1], height, 0), like=self.q)
@@ -78,7 +111,47 @@ class Links:
 
     def matrix(self, diagonal: Sequence[Array], kept: Sequence[Pairs], flipped: Pairs | None, like: Array) -> Array:
         """The joint-space matrix (..., nv, nv) of a diagonal and of what walks have kept (:meth:`.Tree.matrix`)."""
-        return self.tree.matrix(self.sizes, diagonal, kept, flipped, like)
+        found = self.tree.matrix(self.sizes, diagonal, kept, flipped, like)
+        return found if self.lift is None else self.lift.both_sides(found, self.sizes)
+
+    def from_blocks(self, blocks: dict[tuple[int, int], Array], like: Array) -> Array:
+        """The joint-space matrix (..., nv, nv) of blocks by the two bodies whose joints they are of."""
+        found = arrays.from_blocks(blocks, self.sizes, self.sizes, like=like)
+        return found if self.lift is None else self.lift.both_sides(found, self.sizes)
+
+    # --- couplings -----------------------------------------------------------------------------------
+
+    def accelerated(self, beta: list[Array], a: Array | None) -> list[Array]:
+        """θ̈ of every joint, (..., r, 1), where joint space accelerates by a (..., nv), or by nothing: Xβ̇ + ẋ."""
+        own = no_motion(self) if a is None else self.split(a)
+        return own if self.lift is None else [x + y for x, y in zip(own, self.drift(beta))]
+
+    def drift(self, beta: list[Array], other: list[Array] | None = None) -> list[Any]:
+        """ẋ = Ẋβ of every joint, or 0: what couplings that are not linear make of the rates; Ẋβ' of ``other`` rates."""
+        return times(self.slope_rates(beta), beta if other is None else other)
+
+    def slope_rates(self, beta: list[Array]) -> Slopes:
+        """Ẋ, where couplings are not linear (:meth:`.Lift.slope_rates`)."""
+        return self.lift.slope_rates(beta) if isinstance(self.lift, Lift) else {}
+
+    @property
+    def first_bodies(self) -> list[int | None]:
+        """The body that every node is; None for aggregates."""
+        if self.gathering is None:
+            return list(range(len(self.sizes)))
+        return [held[0] if len(held) == 1 else None for held in self.gathering.members]
+
+    def node(self, k: int) -> int:
+        """The node of body k."""
+        return k if self.gathering is None else self.gathering.node_of[k][0]
+
+    def on_body(self, x: Sequence[Array], k: int) -> Array:
+        """The rows of body k in columns of nodes."""
+        return x[k] if self.gathering is None else self.gathering.on_body(x, k)
+
+    def at_body(self, x: Array, k: int) -> Array:
+        """Columns (..., 6, m) on body k as columns of its node."""
+        return x if self.gathering is None else self.gathering.at_body(x, k)
 
 
 def evaluate(model: Model, q: Array) -> Links:
@@ -86,8 +159,8 @@ def evaluate(model: Model, q: Array) -> Links:
     constants = model.constants(q.dtype)
     symbolic = arrays.is_symbolic(q)
     phi, H, s = [], [], []
-    for c, where in zip(constants, model.q_slices):
-        qk = q[..., where]
+    theta = positions(model, q)
+    for c, qk in zip(constants, theta):
         pose = (c.placement.by_turns() if symbolic else c.placement).compose(c.kind.transform(qk))
         phi.append(pose)
         H.append(arrays.transpose(c.kind.map(qk)))
@@ -103,6 +176,8 @@ def evaluate(model: Model, q: Array) -> Links:
         sizes=[c.kind.nv for c in constants],
         q=q,
         loads=[_carried(c) for c in constants],
+        theta=theta,
+        lift=Lift(model, theta) if model.couplings else None,
     )
 
 
@@ -178,7 +253,7 @@ def coriolis_accelerations(model: Model, links: Links, V: list[Array], beta: lis
     out = []
     for k, c in enumerate(model.constants(links.q.dtype)):
         a = cross_motion(V[k], links.H[k].mT @ beta[k])
-        rate = c.kind.map_rate(links.q[..., model.q_slices[k]], beta[k])
+        rate = c.kind.map_rate(links.theta[k], beta[k])
         out.append(a if rate is None else a + rate)
     return out
 
@@ -211,7 +286,7 @@ def applied_forces(
 def map_rates(model: Model, links: Links, beta: list[Array]) -> list[Array | None]:
     """H°* = dH*/dt of every joint in its own body's axes, (..., 6, r); None where the map is constant."""
     kinds = [c.kind for c in model.constants(links.q.dtype)]
-    return [kind.map_derivative(links.q[..., where], b) for kind, where, b in zip(kinds, model.q_slices, beta)]
+    return [kind.map_derivative(x, b) for kind, x, b in zip(kinds, links.theta, beta)]
 
 
 def spinning_rotors(model: Model, links: Links, V: list[Array], *others: list[Array]) -> list[Any]:
@@ -250,7 +325,7 @@ def classical_coriolis(model: Model, links: Links, V: list[Array], beta: list[Ar
         linear = phi.rotation.T @ centripetal(inboard[k][..., :3, :], phi.l[..., :, None])
         linear = linear + cross(2.0 * w - turning, sliding)
         a = arrays.concatenate([cross(w, turning), linear], axis=-2)
-        rate = c.kind.map_rate(links.q[..., model.q_slices[k]], beta[k])
+        rate = c.kind.map_rate(links.theta[k], beta[k])
         out.append(a if rate is None else a + rate)
     return out
 
@@ -272,10 +347,10 @@ def centripetal(w: Array, x: Array) -> Array:
 
 
 def no_motion(links: Links) -> list[Array]:
-    """Zero columns, one per joint."""
+    """Zero columns, one per joint (and node)."""
     return [arrays.zeros((r, 1), like=links.q) for r in links.sizes]
 
 
 def still(links: Links) -> list[Array]:
     """Zero spatial columns, one per body."""
-    return [arrays.zeros((6, 1), like=links.q) for _ in links.sizes]
+    return [arrays.zeros((H.shape[-1], 1), like=links.q) for H in links.H]

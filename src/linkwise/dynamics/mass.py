@@ -33,10 +33,10 @@ def symmetry_based(model: Model, q: Array) -> Array:
 def _subtree_force(links: Links, k: int) -> Array:
     """f(k) for α(k) = H*(k), everything outboard of joint k moving as one."""
     tree, outboard = links.tree, links.tree.outboard(k)
-    alpha = {k: links.H[k].mT}
+    alpha: dict[int, Array] = {k: links.H[k].mT}
     for j in outboard:
         alpha[j] = links.phi[j].T @ alpha[tree.parent(j)]
-    f = {j: links.M[j] @ x for j, x in alpha.items()}
+    f: dict[int, Array] = {j: links.M[j] @ x for j, x in alpha.items()}
     for j in reversed(outboard):
         f[tree.parent(j)] = f[tree.parent(j)] + links.phi[j] @ f[j]
     return f[k]
@@ -85,7 +85,7 @@ def times(model: Model, q: Array, x: Array) -> Array:
 
 def solve(model: Model, q: Array, tau: Array) -> Array:
     """𝓜⁻¹ τ for a joint-space vector (..., nv), without a matrix."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     return articulated(links).solve(links, tau[..., None])[..., 0]
 
 
@@ -94,7 +94,7 @@ def innovations_factors(model: Model, q: Array) -> tuple[Array, Array]:
 
     The first factor is unit triangular: entry (j, k) is non-zero only where j is k or inboard of k.
     """
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     identity = arrays.eye(links.nv, like=q)
     factor = links.join_rows(colour(links, art, links.split_rows(identity)), links.nv)
@@ -103,7 +103,7 @@ def innovations_factors(model: Model, q: Array) -> tuple[Array, Array]:
 
 def inverse_factors(model: Model, q: Array) -> tuple[Array, Array]:
     """(I − HψK, D⁻¹) with 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemmas 4.2, 4.3)."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     identity = arrays.eye(links.nv, like=q)
     factor = links.join_rows(whiten(links, art, links.split_rows(identity)), links.nv)
@@ -111,12 +111,12 @@ def inverse_factors(model: Model, q: Array) -> tuple[Array, Array]:
 
 
 def _block_diagonal(links: Links, blocks: list[Array]) -> Array:
-    return arrays.from_blocks({(k, k): x for k, x in enumerate(blocks)}, links.sizes, links.sizes, like=links.q)
+    return links.from_blocks({(k, k): x for k, x in enumerate(blocks)}, like=links.q)
 
 
 def log_determinant(model: Model, q: Array) -> Array:
     """log det 𝓜 = Σ log det D(k), (...)."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     total = arrays.zeros(q.shape[:-1], like=q)
     for D, r in zip(articulated(links).D, links.sizes):
         if r:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..aggregates import whole
 from ..arrays import Array
 from ..model.model import Model
 from ..riccati import with_exact_rows
@@ -17,7 +18,7 @@ from .links import Links, evaluate
 
 def inverse(model: Model, q: Array) -> Array:
     """𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK), by two sweeps over the columns of I (OA Lemma 4.3 (4.6))."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     return arrays.symmetric(articulated(links).solve(links, arrays.eye(links.nv, like=q)))
 
 
@@ -28,7 +29,7 @@ def inverse_by_paths(model: Model, q: Array) -> Array:
     off the path is reached through the nearest body c that both paths share: β̇(i) = −x_i(c)* λ_k(c), a product of
     two columns instead of a walk from c to i.
     """
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     arriving: list[dict[int, Array]] = []  # x_k(j) of every column k, at every body j inboard of it
     blocks: dict[tuple[int, int], Array] = {}
@@ -47,7 +48,7 @@ def inverse_by_paths(model: Model, q: Array) -> Array:
             blocks[i, k] = block
             blocks[k, i] = arrays.transpose(block)
         blocks[k, k] = arrays.symmetric(column[k])
-    return arrays.from_blocks(blocks, links.sizes, links.sizes, like=links.q)
+    return links.from_blocks(blocks, like=links.q)
 
 
 def _whitened_path(links: Links, art: Articulated, k: int) -> tuple[dict[int, Array], dict[int, Array]]:
@@ -55,7 +56,7 @@ def _whitened_path(links: Links, art: Articulated, k: int) -> tuple[dict[int, Ar
     nu, x = {k: art.D_inverse[k]}, {}
     z_plus, outer = art.G[k], k
     for j in links.tree.inboard(k):
-        x[j] = links.phi[outer] @ z_plus
+        x[j] = whole(links.phi[outer] @ z_plus)
         epsilon = -links.H[j] @ x[j]
         nu[j] = art.D_inverse[j] @ epsilon
         z_plus, outer = x[j] + art.G[j] @ epsilon, j
@@ -87,11 +88,12 @@ def inverse_by_rows(model: Model, q: Array) -> Array:
     On a chain a row needs nothing else, half of what a path takes. L, U and Υ cost more at each body, so
     that this pays where paths are long.
     """
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     L, U, Upsilon = first_rows(links, art)
 
     def inboard(W: Array, phi: Transform, H: Array, G: Array) -> Any:
+        W = whole(W)
         return phi @ past_joint(W, H, G), W
 
     data = (links.phi, links.H, art.G)

@@ -19,7 +19,6 @@ from .links import (
     coriolis_accelerations,
     evaluate,
     gyroscopic_forces,
-    no_motion,
     spinning_rotors,
     velocities,
 )
@@ -115,7 +114,7 @@ def centroidal_bias(model: Model, q: Array, v: Array) -> Array:
     V = velocities(links, beta)
     a = coriolis_accelerations(model, links, V, beta)
     b = gyroscopic_forces(model, links, V, beta, None)
-    alpha = accelerations(links, no_motion(links), a, arrays.zeros((6, 1), like=q))
+    alpha = accelerations(links, links.accelerated(beta, None), a, arrays.zeros((6, 1), like=q))
     rate: Any = 0
     for X, M, A, c in zip(body_poses(links), links.M, alpha, b):
         rate = rate + X @ (M @ A + c)

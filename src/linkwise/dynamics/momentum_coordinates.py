@@ -18,6 +18,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross_force
+from .coupled_links import adjoint_times
 from .links import Links, base_acceleration, evaluate, map_rates, velocities
 
 
@@ -33,6 +34,11 @@ def momentum_force(model: Model, q: Array, v: Array) -> Array:
     for H, x, (h, weight), turning in zip(links.H, V, outboard, map_rates(model, links, beta)):
         rate = -(H @ (cross_force(x, h) + weight))
         rates.append(rate if turning is None else rate + turning.mT @ h)
+    bending = links.slope_rates(beta)
+    if bending:  # d(X*p)/dt has Ẋ*p of the tree's momenta too
+        p = [H @ h for H, (h, _) in zip(links.H, outboard)]
+        p = [x if g is None else x + g @ b for x, g, b in zip(p, links.Gamma, beta)]
+        rates = [x + y for x, y in zip(rates, adjoint_times(bending, p))]
     return links.join(rates)
 
 

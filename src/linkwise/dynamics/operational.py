@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, singularity
+from ..aggregates import whole
 from ..arrays import Array
 from ..errors import SingularError
 from ..model.model import Model
@@ -29,10 +30,11 @@ def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     Block (i, j) is φ*(l_i) ψ*(c,i) Ω(c) ψ(c,j) φ(l_j) with c the nearest common ancestor of the two
     bodies, and zero where they have none (math notes 12.9).
     """
-    links = evaluate(model, q)
+    bodies = evaluate(model, q)
+    links = bodies.nodes
     art = articulated(links)
     Omega = compliances(links, art)
-    reach = [_carried_inboard(model, links, art, frame) for frame in frames]
+    reach = [_carried_inboard(model, bodies, art, frame) for frame in frames]
     blocks: dict[tuple[int, int], Array] = {}
     for i, (path_i, X_i) in enumerate(reach):
         for j, (_, X_j) in enumerate(reach[: i + 1]):
@@ -44,15 +46,18 @@ def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     return arrays.symmetric(arrays.from_blocks(blocks, sizes, sizes, like=q))
 
 
-def _carried_inboard(model: Model, links: Links, art: Articulated, frame: Any) -> tuple[list[int], dict[int, Array]]:
-    """ψ(a, k) φ(l) for the frame's body k and every body a inboard of it, nearest first."""
-    body, tip = tip_transform(model, links, frame)
-    path = model.path(body)[::-1]
-    X = tip @ arrays.eye(6, like=links.q)
+def _carried_inboard(model: Model, bodies: Links, art: Articulated, frame: Any) -> tuple[list[int], dict[int, Array]]:
+    """ψ(a, k) φ(l) for the node k of the frame's body and every node a inboard of it, nearest first."""
+    body, tip = tip_transform(model, bodies, frame)
+    links = bodies.nodes
     out: dict[int, Array] = {}
+    if body < 0:
+        return [], out
+    path = links.tree.path(links.node(body))[::-1]
+    X = links.at_body(tip @ arrays.eye(6, like=links.q), body)
     for k in path:
         out[k] = X
-        X = links.phi[k] @ past_joint(X, links.H[k], art.G[k])  # ψ(p,k) X = φ(p,k) τ̄(k) X
+        X = whole(links.phi[k] @ past_joint(X, links.H[k], art.G[k]))  # ψ(p,k) X = φ(p,k) τ̄(k) X
     return path, out
 
 
@@ -79,23 +84,24 @@ def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tu
 
     Δβ̇ = −𝓜⁻¹J*f(0) = −(I − HψK)* D⁻¹ HψB f(0), (..., nv);  Δα(0) = −Ω(0) f(0), (..., 6).
     """
-    links = evaluate(model, q)
+    bodies = evaluate(model, q)
+    links = bodies.nodes
     art = articulated(links)
-    body, tip = tip_transform(model, links, frame)
+    body, tip = tip_transform(model, bodies, frame)
     if body < 0:
         return arrays.zeros((model.nv,), like=q), arrays.zeros((6,), like=q)
     at_tip: list[Any] = [0] * len(links.tree)
-    at_tip[body] = tip @ force[..., None]
+    at_tip[links.node(body)] = links.at_body(tip @ force[..., None], body)
 
     def step(gathered: Any, phi: Transform, H: Array, G: Array, D_inverse: Array, f: Any) -> Any:
-        z = gathered + f
+        z = whole(gathered + f)
         if isinstance(z, int):  # nothing outboard feels the force
             return 0, arrays.zeros((H.shape[-2], 1), like=links.q)
         return phi @ past_joint(z, H, G), -(D_inverse @ (H @ z))
 
     nu = links.tree.inward(step, 0, links.phi, links.H, art.G, art.D_inverse, at_tip)
     delta, lam = smooth(links, art, nu)
-    return links.join(delta), (tip.T @ lam[body])[..., 0]
+    return links.join(delta), (tip.T @ links.on_body(lam, body))[..., 0]
 
 
 def bias(model: Model, q: Array, v: Array, frames: Sequence[Any]) -> tuple[Array, Array]:

@@ -45,7 +45,8 @@ def newton_euler_with_reference(
     b = _with_rotors(model, links, b, (V, beta), (V_r, beta_r))
     if external is not None:
         b = [x - f for x, f in zip(b, split_forces(external) or [])]
-    T, _ = inertia_forces(links, links.split(a_ref), a, b, base_acceleration(model, q))
+    beta_dot = [x + y for x, y in zip(links.split(a_ref), links.drift(beta, beta_r))]  # Xa_r + Ẋv_r
+    T, _ = inertia_forces(links, beta_dot, a, b, base_acceleration(model, q))
     return links.join(_with_rotor_rows(model, links, T, V, V_r))
 
 

@@ -23,7 +23,7 @@ from ..spatial import cross_motion
 def configuration_rate(model: Model, q: Array, v: Array) -> Array:
     """q̇ (..., nq) for the velocity v (..., nv)."""
     parts: list[Array] = []
-    for joint, of_q, of_v in zip(model.joints, model.q_slices, model.v_slices):
+    for joint, of_q, of_v in model.coordinates:
         rate = joint.kind.rate(q[..., of_q], v[..., of_v])
         parts += [rate[..., i] for i in range(joint.kind.nq)]
     return arrays.stack(parts) if parts else arrays.zeros(q.shape, like=q)
@@ -54,19 +54,19 @@ def brackets(kind: JointKind, name: str) -> np.ndarray | None:
 
 def commutes(model: Model) -> bool:
     """Whether all joints have ordinary coordinates, whose changes add up; an error where one is non-holonomic."""
-    return all(brackets(j.kind, j.name) is None for j in model.joints)
+    return all(brackets(j.kind, j.name) is None for j, _, _ in model.coordinates)
 
 
 def transport(model: Model, v: Array) -> Array:
     """X (..., nv, nv) with δq̇ = δv + Xδq: −(H*β)× in the coordinates of each joint, zero at ordinary ones."""
     blocks: dict[tuple[int, int], Array] = {}
-    for k, (joint, of_v) in enumerate(zip(model.joints, model.v_slices)):
+    for k, (joint, _, of_v) in enumerate(model.coordinates):
         C = brackets(joint.kind, joint.name)
         if C is not None:
             beta = v[..., of_v]
             C = arrays.constant(C, like=beta)
             blocks[k, k] = -sum(beta[..., i : i + 1, None] * C[i] for i in range(joint.kind.nv))
-    sizes = [j.kind.nv for j in model.joints]
+    sizes = [j.kind.nv for j, _, _ in model.coordinates]
     return arrays.from_blocks(blocks, sizes, sizes, like=v)
 
 

@@ -32,6 +32,11 @@ class MujocoStates:
     qpos0: Any = None
 
     def __post_init__(self) -> None:
+        if self.model.couplings:
+            name = self.model.couplings[0].dependent
+            raise NotAdmittedError(
+                f"MuJoCo's states have an entry for joint {name!r}, which follows others; uncouple it"
+            )
         for j in self.model.joints:
             if j.kind.kind not in _KINDS:
                 raise NotAdmittedError(f"MuJoCo has no counterpart of the {j.kind.kind} joint {j.name!r}")

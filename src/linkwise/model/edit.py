@@ -5,7 +5,7 @@ Every function returns a new model of the same type and leaves its argument as i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ import numpy as np
 from ..arguments import flag, mapping, names, shown, word
 from ..errors import InputError, ModelError
 from ..spatial import Transform
+from .couplings import Coupling, added, at_rest, make_coupling
 from .inertia import Inertia, as_array, as_vector
 from .joints.kinds import Fixed, Free
 from .model import Model
@@ -47,6 +48,36 @@ def merge_fixed(model: M) -> M:
     return replace(model, bodies=bodies, extra_frames=tuple(frames), base=gathered[None], visuals=visuals)
 
 
+def couple(
+    model: M,
+    dependent: str,
+    independents: str | Sequence[str],
+    ratio: Any = None,
+    offset: Any = None,
+    relation: Callable[..., Any] | None = None,
+) -> M:
+    """The robot with a joint that follows others; ``relation`` is a smooth function of their positions."""
+    new = make_coupling(dependent, independents, ratio, offset, relation)
+    for name in (new.dependent, *new.independents):
+        model.joint(name)
+    return replace(model, couplings=added(model.couplings, new, model.name))
+
+
+def uncouple(model: M, joints: Iterable[str] | None = None) -> M:
+    """The robot with these dependent joints free again (all of them, where none are named)."""
+    if joints is None:
+        return replace(model, couplings=())
+    free = set(names(joints, "joints"))
+    for name in free:
+        if model.joint(name) not in model.dependents:
+            raise InputError(f"joint {name!r} follows no other; robot {model.name!r} has {_followers(model)}")
+    return replace(model, couplings=tuple(c for c in model.couplings if c.dependent not in free))
+
+
+def _followers(model: Model) -> str:
+    return ", ".join(repr(c.dependent) for c in model.couplings) or "no coupled joints"
+
+
 def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> M:
     """The robot with these joints locked, their bodies merged into their parents.
 
@@ -62,6 +93,9 @@ def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> 
     locked: dict[int, np.ndarray] = {}
     for name, value in values.items():
         i = model.joint(name)
+        if i in model.dependents:
+            followed = ", ".join(map(repr, model.dependents[i].independents))
+            raise InputError(f"joint {name!r} follows {followed} and cannot be locked by itself; lock what it follows")
         given = whole[model.q_slices[i]]
         if value is not None:
             given = np.atleast_1d(as_array(value, f"joint {name!r} is locked at numbers"))
@@ -71,13 +105,26 @@ def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> 
         if problem:
             raise InputError(f"the configuration of joint {name!r} {problem}")
         locked[i] = given
+    couplings, resting = _without(
+        model.couplings, {model.joints[i].name: float(x[0]) for i, x in locked.items() if x.size == 1}
+    )
+    locked |= {model.joint(name): np.array([x]) for name, x in resting.items()}
     bodies = []
     for i, b in enumerate(model.bodies):
         if i in locked:
             pose = b.joint.placement.compose(b.joint.kind.transform(locked[i]))
             b = replace(b, joint=Joint(Fixed(), b.joint.name, at=pose.l, rotation=pose.R))
         bodies.append(b)
-    return merge_fixed(replace(model, bodies=tuple(bodies)))
+    return merge_fixed(replace(model, bodies=tuple(bodies), couplings=couplings))
+
+
+def _without(
+    couplings: Iterable[Coupling], locked: Mapping[str, float]
+) -> tuple[tuple[Coupling, ...], dict[str, float]]:
+    """The couplings that are left while some joints rest, and where the joints rest that follow those alone."""
+    left = [(c, at_rest(c, locked)) for c in couplings]
+    resting = {c.dependent: x for c, x in left if isinstance(x, float)}
+    return tuple(x for _, x in left if isinstance(x, Coupling)), resting
 
 
 def subtree(model: M, root: str, floating: bool = False) -> M:
@@ -98,8 +145,18 @@ def subtree(model: M, root: str, floating: bool = False) -> M:
     names = {b.name for b in bodies}
     frames = tuple(f for f in model.extra_frames if f.body in names)
     looks = tuple(x for x in model.visuals if x.body in names)
+    joints = {b.joint.name for b in bodies}
+    couplings = tuple(c for c in model.couplings if c.dependent in joints)
     name = f"{model.name}/{root}"
-    return replace(model, name=name, bodies=tuple(bodies), extra_frames=frames, base=Inertia(), visuals=looks)
+    return replace(
+        model,
+        name=name,
+        bodies=tuple(bodies),
+        extra_frames=frames,
+        base=Inertia(),
+        visuals=looks,
+        couplings=couplings,
+    )
 
 
 def weld(model: M, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None) -> M:
@@ -141,7 +198,9 @@ def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0
             frames.append(replace(f, name=prefix + f.name, body=base.name if f.body is None else prefix + f.body))
     looks = [replace(x, body=base.name if x.body is None else prefix + x.body) for x in other.visuals]
     visuals = (*model.visuals, *looks)
-    return merge_fixed(replace(model, bodies=tuple(bodies), extra_frames=tuple(frames), visuals=visuals))
+    couplings = (*model.couplings, *(c.prefixed(prefix) for c in other.couplings))
+    grown = replace(model, bodies=tuple(bodies), extra_frames=tuple(frames), visuals=visuals, couplings=couplings)
+    return merge_fixed(grown)
 
 
 def float_base(model: M, joint_name: str = "root_joint") -> M:

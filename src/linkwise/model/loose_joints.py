@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ def loose_joints(model: Model) -> list[int]:
     A joint is loose where D = H P H* has an eigenvalue that is zero to rounding: massless tips, a point
     mass on its own axis, two joints in a row that move the same way.
     """
+    if model.couplings:  # joints of aggregates share what resists them; the others are as in the free tree
+        together = {k for group in model.aggregates for k in group}
+        return [k for k in loose_joints(replace(model, couplings=())) if k not in together]
     q = model.random_configuration(0)
 
     def step(gathered: Any, c: BodyConstants, where: slice) -> Any:

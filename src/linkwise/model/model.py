@@ -15,6 +15,14 @@ from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
 from ..values import ByValue, digest, fixed, freeze, value_of
+from .couplings import (
+    Coupling,
+    aggregates,
+    check_couplings,
+    reflected_limits,
+    reflected_speeds,
+    with_reflected,
+)
 from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
 from .parts import WORLD, Body, Frame, Joint
@@ -66,6 +74,7 @@ class Model(ByValue):
     base_name: str = "base"
     notes: tuple[str, ...] = ()  # what was odd about the file the robot came from
     visuals: tuple[Visual, ...] = ()  # what the bodies look like, where that is known
+    couplings: tuple[Coupling, ...] = ()  # joints that follow others
     numbers: tuple[BodyConstants, ...] | None = None  # in place of those of the bodies; only with_constants gives them
 
     def __post_init__(self) -> None:
@@ -93,6 +102,20 @@ class Model(ByValue):
             if x.body is not None and x.body not in names:
                 raise ModelError(f"robot {self.name!r}: a visual sits on body {x.body!r}, which does not exist")
         self._refuse_heavy_rotors()
+        if self.couplings:
+            found = check_couplings(self.name, self.couplings, {b.joint.name: b.joint for b in self.bodies})
+            object.__setattr__(self, "couplings", found)
+            self._refuse_spinning_members()
+
+    def _refuse_spinning_members(self) -> None:
+        for group in self.aggregates:
+            for k in group:
+                rotor = self.joints[k].rotor
+                if rotor is not None and rotor.axis is not None:
+                    raise ModelError(
+                        f"robot {self.name!r}: joint {self.joints[k].name!r} has a rotor with an axis and moves with"
+                        " coupled joints; model that rotor as a body of its own, coupled by its gear ratio"
+                    )
 
     def _refuse_heavy_rotors(self) -> None:
         """A rotor's locked inertia is part of its carrier's, so it cannot exceed it."""
@@ -136,21 +159,42 @@ class Model(ByValue):
 
     @cached_property
     def nq(self) -> int:
-        """How many numbers a configuration has."""
-        return sum(j.kind.nq for j in self.joints)
+        """How many numbers a configuration has; joints that follow others (couplings) have none of their own."""
+        return sum(j.kind.nq for j, _, _ in self.coordinates)
 
     @cached_property
     def nv(self) -> int:
-        """How many degrees of freedom, i.e. velocities and joint forces."""
-        return sum(j.kind.nv for j in self.joints)
+        """How many degrees of freedom, i.e. velocities and joint forces; dependent joints have none of their own."""
+        return sum(j.kind.nv for j, _, _ in self.coordinates)
 
     @cached_property
     def q_slices(self) -> tuple[slice, ...]:
-        return _slices(j.kind.nq for j in self.joints)
+        """Where every joint's numbers are in q; nowhere (an empty slice) for joints that follow others."""
+        return _slices(0 if k in self.dependents else j.kind.nq for k, j in enumerate(self.joints))
 
     @cached_property
     def v_slices(self) -> tuple[slice, ...]:
-        return _slices(j.kind.nv for j in self.joints)
+        """Where every joint's numbers are in v; nowhere (an empty slice) for joints that follow others."""
+        return _slices(0 if k in self.dependents else j.kind.nv for k, j in enumerate(self.joints))
+
+    @cached_property
+    def coordinates(self) -> tuple[tuple[Joint, slice, slice], ...]:
+        """(joint, its slice of q, its slice of v) of every joint that follows no other, in the order of the bodies."""
+        everything = zip(self.joints, self.q_slices, self.v_slices)
+        return tuple(x for k, x in enumerate(everything) if k not in self.dependents)
+
+    # --- couplings ---------------------------------------------------------------------------------
+
+    @cached_property
+    def dependents(self) -> dict[int, Coupling]:
+        """The couplings by the body whose joint follows others."""
+        return {self.joint_index[c.dependent]: c for c in self.couplings}
+
+    @cached_property
+    def aggregates(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of bodies that couplings make move together, each one node of the tree."""
+        index = self.joint_index
+        return aggregates(self.tree, ([index[n] for n in (c.dependent, *c.independents)] for c in self.couplings))
 
     def path(self, body: int) -> list[int]:
         """The bodies from the base out to ``body``, both included; empty for the world (−1)."""
@@ -225,20 +269,22 @@ class Model(ByValue):
 
     # --- data by degree of freedom -----------------------------------------------------------------
 
+    # (Joints that follow one other by a constant ratio count with it; what others may do is in ``joints`` alone.)
+
     @cached_property
     def lower_limits(self) -> np.ndarray:
         """(nv,) lowest positions [rad, m]; −inf where unlimited."""
-        return self._limits(0)
+        return fixed(reflected_limits(self, self._limits(0), self._limits(1))[0])
 
     @cached_property
     def upper_limits(self) -> np.ndarray:
         """(nv,) highest positions [rad, m]; inf where unlimited."""
-        return self._limits(1)
+        return fixed(reflected_limits(self, self._limits(0), self._limits(1))[1])
 
     @cached_property
     def velocity_limits(self) -> np.ndarray:
         """(nv,) largest speeds [rad/s, m/s]; inf where unlimited."""
-        return self._limits(2)
+        return fixed(reflected_speeds(self, self._limits(2)))
 
     @cached_property
     def effort_limits(self) -> np.ndarray:
@@ -246,17 +292,19 @@ class Model(ByValue):
         return self._limits(3)
 
     def _limits(self, which: int) -> np.ndarray:
-        return _fixed_row(j.limits.arrays(j.kind.nv)[which] for j in self.joints)
+        return _fixed_row(j.limits.arrays(j.kind.nv)[which] for j, _, _ in self.coordinates)
 
     @cached_property
     def damping(self) -> np.ndarray:
         """(nv,) viscous damping [N m s/rad, N s/m], data only."""
-        return _fixed_row(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j in self.joints)
+        own = _joined(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j, _, _ in self.coordinates)
+        return fixed(with_reflected(self, own, "damping", 2))
 
     @cached_property
     def friction(self) -> np.ndarray:
         """(nv,) dry friction [N m, N], data only."""
-        return _fixed_row(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j in self.joints)
+        own = _joined(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j, _, _ in self.coordinates)
+        return fixed(with_reflected(self, own, "friction", 1))
 
     @cached_property
     def total_mass(self) -> float:
@@ -267,7 +315,7 @@ class Model(ByValue):
 
     def neutral(self) -> np.ndarray:
         """The configuration (nq,) with every joint at its zero."""
-        return _joined(j.kind.neutral() for j in self.joints)
+        return _joined(j.kind.neutral() for j, _, _ in self.coordinates)
 
     def random_configuration(
         self, rng: np.random.Generator | int | None = None, batch: int | tuple[int, ...] = ()
@@ -283,9 +331,9 @@ class Model(ByValue):
 
     def _random_one(self, rng: np.random.Generator) -> np.ndarray:
         parts = []
-        for joint in self.joints:
+        for joint, _, where in self.coordinates:
             q = joint.kind.random(rng)
-            lower, upper, _, _ = joint.limits.arrays(joint.kind.nv)
+            lower, upper = self.lower_limits[where], self.upper_limits[where]
             if joint.kind.nq == joint.kind.nv:
                 # A joint limited on one side only is drawn from within one unit of that limit.
                 low = np.where(np.isfinite(lower), lower, upper - 1.0)

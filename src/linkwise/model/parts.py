@@ -116,7 +116,7 @@ class Rotor(ByValue):
 
 @dataclass(frozen=True)
 class Mimic:
-    """This joint's file says: q = multiplier · q(joint) + offset. Kept as data, not enforced."""
+    """This joint's file says: q = multiplier · q(joint) + offset. Loading a file imposes it (``Robot.couple``)."""
 
     joint: str
     multiplier: float = 1.0

@@ -14,11 +14,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import inputs
-from ..arguments import names, number
+from ..arguments import names, number, numbers
 from ..arrays import Array, ArrayLike, SameKind
-from ..dynamics import operational
-from ..dynamics.closed import constraints, cut, projection
-from ..dynamics.forward.methods import FORWARD_METHODS
+from ..dynamics import kinematics, operational
+from ..dynamics.closed import constraints, cut, linearized, projection
+from ..dynamics.closed.actuation import least_effort
+from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
+from ..dynamics.linearized import models as linear
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
 from ..model.model import Model
@@ -45,6 +47,12 @@ class ClosedRobot(Robot):
         object.__setattr__(self, "loops", named)
         object.__setattr__(self, "extra_frames", frames)
         super().__post_init__()
+        if self.couplings and self.loops:
+            raise NotAdmittedError(
+                f"robot {self.name!r} has coupled joints ({self.couplings[0].dependent!r} follows"
+                f" {self.couplings[0].independents[0]!r}) and loops, and loops are cut on trees of free joints so far:"
+                " close robot.uncouple(), with a loop in place of the coupling, or leave the loops out"
+            )
         seen: set[str] = set()
         for loop in self.loops:
             _check(self, loop)
@@ -86,13 +94,13 @@ class ClosedRobot(Robot):
         """N = I − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G, (..., nv, nv): N v is the closed velocity nearest to v in kinetic energy."""
         return self._call(lambda m, q: cut.projector(m, q, self.loops), 2, q)
 
-    def mobility(self, q: Any) -> Any:
+    def mobility(self, q: ArrayLike) -> Any:
         """How many ways the closed robot can move at q: nv less the rank of G; an int, or (...) for a batch."""
         q = inputs.configuration(self, q)
         found = self.nv - projection.rank(self, np.asarray(q, dtype=float), self.loops)
         return int(found) if np.ndim(found) == 0 else found
 
-    def closed_configuration(self, guess: Any, *, keep: Iterable[str] = ()) -> np.ndarray:
+    def closed_configuration(self, guess: ArrayLike, *, keep: Iterable[str] = ()) -> np.ndarray:
         """The closed configuration (..., nq) nearest to a guess (..., nq); joints named in ``keep`` stay as they are.
 
         By steps −𝓜⁻¹G*(G𝓜⁻¹G*)⁺g; an error names the loop that does not close.
@@ -109,7 +117,7 @@ class ClosedRobot(Robot):
         return found.reshape(q.shape).astype(q.dtype)
 
     @compiled(q="nq")
-    def closing_step(self, q: Any) -> Array:
+    def closing_step(self, q: ArrayLike) -> SameKind:
         """−𝓜⁻¹G*(G𝓜⁻¹G*)⁺g, (..., nv): one step of :meth:`integrate` towards a closed configuration, for small g."""
 
         def run(m: Model, q: Array) -> Array:
@@ -164,6 +172,48 @@ class ClosedRobot(Robot):
 
         return self._with_forces(run, 1, external, q, v=v, tau=tau)
 
+    @compiled(q="nq", v="nv", a="nv", external=("bodies", 6))
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str = "newton_euler",
+        actuated: Iterable[str] | None = None,
+        effort_weights: Any = None,
+    ) -> SameKind:
+        """The joint forces T, (..., nv) [N m, N], for accelerations a (..., nv) that keep the loops closed.
+
+        Without ``actuated`` those of the tree: every joint is driven, and the loops carry nothing. ``actuated`` names
+        the joints that are; the others get none, the loops carry the rest, and where more joints are driven than can
+        move independently, T is of the least Σ w T², with ``effort_weights`` w, one for each of their degrees of
+        freedom (default 1). An error says what they cannot do.
+        """
+        run = choose(INVERSE_METHODS, method, "inverse-dynamics method")
+        if actuated is None:
+            if effort_weights is not None:
+                raise InputError("effort_weights are for joints that actuated=[…] names")
+            return self._with_forces(run, 1, external, q, v=v, a=a)
+        driven = self._driven(actuated)
+        weights = np.ones(len(driven)) if effort_weights is None else numbers(effort_weights, "effort_weights")
+        if weights.shape != (len(driven),) or not (weights > 0).all():
+            raise InputError(f"effort_weights must be {len(driven)} positive numbers, got {effort_weights!r}")
+
+        def least(m: Model, q: Array, v: Array, a: Array, f: Array | None) -> Array:
+            return least_effort(m, q, run(m, q, v, a, f), self.loops, driven, weights)
+
+        return self._with_forces(least, 1, external, q, v=v, a=a)
+
+    def _driven(self, actuated: Iterable[str]) -> list[int]:
+        if isinstance(actuated, str):
+            raise InputError(f"actuated must be a list of joint names, got the string {actuated!r}")
+        columns = [i for x in actuated for i in range(*self.v_slices[self.joint(x)].indices(self.nv))]
+        if not columns or len(set(columns)) != len(columns):
+            raise InputError("actuated must name joints that move, each once")
+        return columns
+
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
     def loop_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
         """What every loop does to its frame b, (..., loops, 6) [N m, N], in frame a's axes at frame a's origin.
@@ -191,7 +241,90 @@ class ClosedRobot(Robot):
         """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed."""
         return self._call(lambda m, q, tau: cut.mass_solve(m, q, tau, self.loops), 1, q, tau=tau)
 
+    # --- linearised models ---------------------------------------------------------------------------
+
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    def linearize_forward(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str | None = None,
+    ) -> linear.ForwardLinearization:
+        """δa = Minv δτ + dv δv + dq δq of the closed robot: ``.Minv``, ``.dv``, ``.dq``, each (..., nv, nv).
+
+        From the tree's own linearised dynamics. Derivatives are those of a as a function of all q and v; a change that
+        keeps the loops closed is one that :meth:`linearize_projection` leaves as it is.
+        """
+        _refuse_method(self, "linearize_forward", method)
+        batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
+        found = linearized.linearize_forward(self, q, v, tau, f, self.loops)
+        out = linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
+        out.set_origin(self, v)
+        return out
+
+    @compiled(q="nq", v="nv")
+    def linearize_projection(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """(..., 2nv, 2nv): what is left of a change [δq; δv] of a closed state once q and v are closed again."""
+        return self._call(lambda m, q, v: linearized.projection(m, q, v, self.loops), 2, q, v=v)
+
+    def _linearized(self, external: Any, **state: Any) -> tuple[tuple[int, ...], Any, list[Array]]:
+        batch, (q, v, tau, *others), f = self._checked_state(external, **state)
+        return batch, linearized.linearize_forward(self, q, v, tau, f, self.loops), others
+
+    @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6))
+    def forward_dynamics_jvp(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        dq: ArrayLike,
+        dv: ArrayLike,
+        dtau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        method: str | None = None,
+    ) -> SameKind:
+        """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
+        _refuse_method(self, "forward_dynamics_jvp", method)
+        batch, (Minv, by_v, by_q), (dq, dv, dtau) = self._linearized(
+            external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau
+        )
+        change = Minv @ dtau[..., None] + by_v @ dv[..., None] + by_q @ dq[..., None]
+        return inputs.fit(change[..., 0], batch, 1)
+
+    @compiled(q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6))
+    def forward_dynamics_vjp(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
+    ) -> linear.ForwardGradient:
+        """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
+        batch, (Minv, by_v, by_q), (w,) = self._linearized(external, q=q, v=v, tau=tau, weights=weights)
+        parts = ((x.mT @ w[..., None])[..., 0] for x in (by_q, by_v, Minv))
+        return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))
+
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    def forward_dynamics_sensitivity(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
+    ) -> SameKind:
+        """∂a/∂π of the closed robot, (..., nv, 10 bodies), with π = inertial_parameters."""
+
+        def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
+            return linearized.sensitivity(m, q, v, tau, f, self.loops)
+
+        return self._with_forces(run, 2, external, q, v=v, tau=tau)
+
     # --- operational space ---------------------------------------------------------------------------
+
+    @compiled(q="nq")
+    def closed_jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
+        """J N, (..., 6, nv): how a frame moves with what loops leave of any velocity; N is :meth:`loop_projector`."""
+
+        def run(m: Model, q: Array) -> Array:
+            return kinematics.jacobian(m, q, frame, axes) @ cut.projector(m, q, self.loops)
+
+        return self._call(run, 2, q)
 
     @compiled(q="nq")
     def operational_compliance(self, q: ArrayLike, frame: Any) -> SameKind:
@@ -274,7 +407,7 @@ def _check(robot: Model, loop: Loop) -> None:
 
 _TREE = "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut"
 _DIAGONAL = "diagonal coordinates need coordinates that are independent, and loops are cut here, not embedded"
-_DERIVATIVE = "linearised models of closed robots are not there yet; kernel.jacobian of compiled code has derivatives"
+_DERIVATIVE = "of closed robots there are first derivatives; kernel.jacobian of compiled code has this one"
 _ARGUMENT = "robot.opened has it for the tree, with the loops' forces as external ones"
 REFUSED = {
     **dict.fromkeys(("innovations_factors", "inverse_factors", "log_det_mass", "forward_quantities"), _TREE),
@@ -282,8 +415,7 @@ REFUSED = {
     **dict.fromkeys(("total_rates", "joint_rates", "working_forces", "joint_forces", "diagonal_coriolis"), _DIAGONAL),
     **dict.fromkeys(("diagonal_dynamics", "diagonal_motion", "mass_factor", "mass_factor_rate"), _DIAGONAL),
     **dict.fromkeys(("mass_matrix_sensitivity", "curvature", "is_diagonalizable"), _DIAGONAL),
-    **dict.fromkeys(("linearize_forward", "forward_dynamics_jvp", "forward_dynamics_vjp"), _DERIVATIVE),
-    **dict.fromkeys(("forward_dynamics_hvp", "forward_dynamics_sensitivity", "trajectory_sensitivity"), _DERIVATIVE),
+    "forward_dynamics_hvp": _DERIVATIVE,
     **dict.fromkeys(("operational_compliance_derivative", "operational_inertia_derivative"), _DERIVATIVE),
     **dict.fromkeys(("link_forces", "hybrid_dynamics", "tip_force_correction"), _ARGUMENT),
     **dict.fromkeys(("operational_bias", "consistent_inverse", "base_parameters", "momentum_force"), _ARGUMENT),
@@ -291,6 +423,7 @@ REFUSED = {
 # What is the same function of the state for a closed robot as for its tree.
 OF_THE_TREE = frozenset(
     {
+        *("joint_positions", "joint_velocities", "coupling_jacobian"),
         *("integrate", "difference", "pose", "poses", "velocities", "accelerations", "velocity", "acceleration"),
         *("jacobian", "jacobian_dot_v", "jacobian_force", "jacobian_outer", "jacobian_inner", "jacobian_inner_inverse"),
         *("linearize_velocity", "linearize_acceleration", "external_force", "wrenches", "configuration_rate"),
@@ -303,11 +436,18 @@ OF_THE_TREE = frozenset(
             "mass_matrix",
             "mass_times",
         ),
-        *("inverse_dynamics", "inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
+        *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
         *("linearize_inverse", "inverse_dynamics_jvp", "inverse_dynamics_vjp", "inverse_dynamics_hvp"),
         *("inverse_dynamics_regressor", "operators"),
     }
 )
+
+
+def _refuse_method(robot: ClosedRobot, name: str, method: str | None) -> None:
+    if method is not None:
+        raise NotAdmittedError(
+            f"{name} of robot {robot.name!r}, which has loops, has one way to do it; leave method={method!r} out"
+        )
 
 
 def _refusing(name: str, why: str) -> Callable[..., NoReturn]:

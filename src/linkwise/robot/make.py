@@ -18,10 +18,11 @@ from ..whole_files import write_text
 from .robot import Robot
 
 
-def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
+def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: bool = True) -> Robot:
     """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF or MJCF file.
 
-    ``floating`` puts the base link on a free joint. What is odd about a file is in ``robot.notes``.
+    ``floating`` puts the base link on a free joint. Mimic joints of URDF files and equal joints of MJCF files are
+    coupled (:meth:`Robot.couple`), unless ``coupled`` is False. What is odd about a file is in ``robot.notes``.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"load takes a robot's name or a path, got {shown(source)}")
@@ -30,7 +31,8 @@ def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
     if isinstance(source, str) and name in robots.names():
         robot = robots.build(name, cls=Robot)
         floats = any(b.parent is None and isinstance(b.joint.kind, Free) for b in robot.bodies)
-        return edit.float_base(robot) if floating and not floats else robot
+        robot = edit.float_base(robot) if floating and not floats else robot
+        return robot if coupled else edit.uncouple(robot)
     from ..model.files import xml
 
     if isinstance(source, str) and not xml.is_text(name) and not any(c in name for c in "./\\"):
@@ -38,10 +40,10 @@ def load(source: str | os.PathLike[str], *, floating: bool = False) -> Robot:
     if xml.root_tag(name) == "mujoco":
         from ..model.files.mjcf import read_mjcf
 
-        return read_mjcf(name, floating=floating, cls=Robot)
+        return read_mjcf(name, floating=floating, coupled=flag(coupled, "coupled"), cls=Robot)
     from ..model.files.urdf import read_urdf
 
-    return read_urdf(name, floating=floating, cls=Robot)
+    return read_urdf(name, floating=floating, coupled=flag(coupled, "coupled"), cls=Robot)
 
 
 def _refuse_unknown(name: str) -> None:

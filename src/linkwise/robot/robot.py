@@ -27,10 +27,12 @@ from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.reference_velocity import newton_euler_with_reference
+from ..errors import NotAdmittedError
 from ..model import edit
 from ..model.inertia import Inertia
 from ..model.model import Model
 from .calls import as_frames, choose
+from .coupled import CoupledJoints
 from .diagonal import Diagonalized
 from .dispatch import compiled, on_numpy
 from .linearized import Linearized
@@ -50,7 +52,7 @@ def _operator_code() -> ModuleType:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Linearized, Diagonalized):
+class Robot(Linearized, Diagonalized, CoupledJoints):
     """A robot. Make one with :func:`linkwise.load`, ``chain``, ``random_tree`` or ``assemble``."""
 
     # --- configurations ----------------------------------------------------------------------------
@@ -59,14 +61,14 @@ class Robot(Linearized, Diagonalized):
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> SameKind:
         """q ⊕ dv, (..., nq): where the constant velocity dv (..., nv) leads in unit time, on the manifold."""
         q, dv, batch = self._pair(inputs.configuration(self, q), inputs.vector(dv, self.nv, "dv", self), "q", "dv")
-        parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
+        parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in self.coordinates]
         return self._concatenated(parts, batch, q)
 
     @compiled(q0="nq", q1="nq")
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> SameKind:
         """q1 ⊖ q0, (..., nv): the velocity that leads from q0 to q1 in unit time."""
         q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
-        parts = [j.kind.difference(q0[..., a], q1[..., a]) for j, a in zip(self.joints, self.q_slices)]
+        parts = [j.kind.difference(q0[..., a], q1[..., a]) for j, a, _ in self.coordinates]
         return self._concatenated(parts, batch, q0)
 
     # --- kinematics ----------------------------------------------------------------------------------
@@ -429,7 +431,7 @@ class Robot(Linearized, Diagonalized):
     def configuration_rate(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
-        parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in zip(self.joints, self.q_slices, self.v_slices)]
+        parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in self.coordinates]
         return self._concatenated(parts, batch, q)
 
     @compiled(q="nq", v="nv", joint_space=True, rolls=True)
@@ -459,6 +461,12 @@ class Robot(Linearized, Diagonalized):
         The default is one tip per outermost body: the last frame added on it, or the body's own. With a
         velocity ``v`` (and an acceleration ``a``) there are also those of the derivative identities.
         """
+        if self.couplings:
+            raise NotAdmittedError(
+                f"operators() has blocks of single bodies, and robot {self.name!r} has coupled joints: its factors are"
+                " innovations_factors and inverse_factors; robot.uncouple().operators(robot.joint_positions(q)) has"
+                " those of all its bodies"
+            )
         chosen = self.tips
         if frames is not None:
             chosen = tuple(as_frames(frames))

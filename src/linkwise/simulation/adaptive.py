@@ -146,8 +146,8 @@ def unit(robot: Robot, q: np.ndarray) -> np.ndarray:
     """q with quaternions of unit length."""
     if robot.nq == robot.nv:
         return q
-    parts = [q[..., a] for a in robot.q_slices]
-    for k, joint in enumerate(robot.joints):
+    parts = [q[..., a] for _, a, _ in robot.coordinates]
+    for k, (joint, _, _) in enumerate(robot.coordinates):
         turn = parts[k][..., -4:]
         if joint.kind.nq != joint.kind.nv:
             length = np.sqrt((turn * turn).sum(axis=-1, keepdims=True))

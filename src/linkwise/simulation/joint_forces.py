@@ -114,6 +114,9 @@ def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, li
     ``friction`` may be a :class:`Friction`, and ``limits`` a pair (lower, upper) or :class:`Stops`.
     """
     dry = friction if isinstance(friction, Friction) else Friction(friction)
+    for given, what in ((damping, "damping"), (dry.force, "friction")):
+        if given is True:
+            _refuse_unreflected(robot, what)
     chosen: dict[str, Any] = {
         "damping": _numbers(robot, damping, robot.damping, "damping"),
         "friction": _numbers(robot, dry.force, robot.friction, "friction"),
@@ -122,6 +125,16 @@ def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, li
     if limits is not False and limits is not None:
         chosen |= _stops(robot, _as_stops(limits))
     return PassiveForces(**chosen)
+
+
+def _refuse_unreflected(robot: Robot, what: str) -> None:
+    """Of a joint that follows others by no constant ratio, damping and friction are no constants of theirs."""
+    for k, c in robot.dependents.items():
+        if c.ratio is None and np.any(np.asarray(getattr(robot.joints[k], what))):
+            raise NotAdmittedError(
+                f"joint {c.dependent!r} has {what} and follows {', '.join(map(repr, c.independents))} by no constant"
+                f" ratio, so that it is no constant at those; give {what}= {robot.nv} numbers of your own"
+            )
 
 
 def _as_stops(limits: Any) -> Stops:
@@ -186,14 +199,14 @@ def _pair(robot: Robot, limits: Any) -> list[np.ndarray]:
 def _positions(robot: Robot) -> list[int | None]:
     """Where in q the position of each degree of freedom is; None for joints whose velocity is not its rate."""
     places: list[int | None] = []
-    for joint, a in zip(robot.joints, robot.q_slices):
+    for joint, a, _ in robot.coordinates:
         plain = joint.kind.nq == joint.kind.nv and joint.kind.kind != "planar"
         places += [a.start + i if plain else None for i in range(joint.kind.nv)]
     return places
 
 
 def _refuse_limits_without_position(robot: Robot, lower: np.ndarray, upper: np.ndarray) -> None:
-    names = [joint.name for joint in robot.joints for _ in range(joint.kind.nv)]
+    names = [joint.name for joint, _, _ in robot.coordinates for _ in range(joint.kind.nv)]
     for i, place in enumerate(_positions(robot)):
         if place is None and (np.isfinite(lower[i]) or np.isfinite(upper[i])):
             raise NotAdmittedError(

@@ -68,7 +68,9 @@ def linearized_step(
     """(..., 2nv, 2nv + m): how [δq'; δv'] after a step depends on [δq; δv] and on m other numbers.
 
     The m numbers change the joint forces by ``forces`` (nv, m), and the accelerations by what
-    ``accelerations(q, v, tau)`` (..., nv, m) gives beside. States (..., n) along a trajectory go in at once.
+    ``accelerations(q, v, tau)`` (..., nv, m) gives beside. States (..., n) along a trajectory go in at once. Of robots
+    with loops these are the derivatives with the projection that follows the step, exact but for what the step had
+    opened them by (h² by semi-implicit Euler).
     """
     n, m = robot.nv, forces.shape[-1]
     eye = np.eye(2 * n + m, dtype=q.dtype)
@@ -85,4 +87,12 @@ def linearized_step(
 
     flow = VariedFlow(robot, accelerate)
     q_after, v_after = EXPLICIT[method](flow, 0.0, Varied(q, start[..., :n, :]), Varied(v, start[..., n:, :]), step)
-    return np.concatenate([q_after.change, v_after.change], axis=-2)
+    change = np.concatenate([q_after.change, v_after.change], axis=-2)
+    return change if not robot.loops else _closed(robot, q_after.value, v_after.value) @ change
+
+
+def _closed(robot: Any, q: Array, v: Array) -> Array:
+    """What the projection after a step leaves of changes, (..., 2nv, 2nv)."""
+    q = robot.integrate(q, robot.closing_step(q))
+    out: Array = robot.linearize_projection(q, robot.closed_velocity(q, v))
+    return out

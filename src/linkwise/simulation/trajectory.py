@@ -299,8 +299,9 @@ def labels(robot: Robot) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     def named(sizes: list[int]) -> tuple[str, ...]:
         out = []
-        for joint, n in zip(robot.joints, sizes):
+        for (joint, _, _), n in zip(robot.coordinates, sizes):
             out += [joint.name] if n == 1 else [f"{joint.name}[{i}]" for i in range(n)]
         return tuple(out)
 
-    return named([j.kind.nq for j in robot.joints]), named([j.kind.nv for j in robot.joints])
+    kinds = [joint.kind for joint, _, _ in robot.coordinates]
+    return named([kind.nq for kind in kinds]), named([kind.nv for kind in kinds])

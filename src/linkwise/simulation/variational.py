@@ -66,11 +66,11 @@ _TANH = (1.0, -1 / 3, 2 / 15, -17 / 315, 62 / 2835)  # powers y, y³, …
 
 def _turning(s: System, q: Array, xi: Array, rate: Array, h: Any) -> Any:
     """(c(hξ) − 1)*μ + ½h tanh(¼ ad(hξ))*f, (..., nv): what joints that do not commute add, to 1e-15 for h|ω| < 0.3."""
-    if all(_commutes(joint.kind) for joint in s.robot.joints):
+    if all(_commutes(joint.kind) for joint, _, _ in s.robot.coordinates):
         return 0.0
     mu = _mass_times(s, q, xi)
     parts = []
-    for joint, where in zip(s.robot.joints, s.robot.v_slices):
+    for joint, _, where in s.robot.coordinates:
         kind = joint.kind
         if _commutes(kind):
             parts.append(0.0 * mu[..., where])

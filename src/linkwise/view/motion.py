@@ -143,11 +143,11 @@ def as_motion(trajectory: Any, robot: Robot | None = None, external: Any = None)
 
 def velocity_names(robot: Robot) -> list[str]:
     """A name for each entry of v: the joint's, numbered where it has several."""
-    return [n for j in robot.joints for n in _numbered(j.name, j.kind.nv)]
+    return [n for j, _, _ in robot.coordinates for n in _numbered(j.name, j.kind.nv)]
 
 
 def _position_names(robot: Robot) -> list[str]:
-    return [n for j in robot.joints for n in _numbered(j.name, j.kind.nq)]
+    return [n for j, _, _ in robot.coordinates for n in _numbered(j.name, j.kind.nq)]
 
 
 def _numbered(name: str, count: int) -> list[str]:

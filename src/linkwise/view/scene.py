@@ -151,7 +151,7 @@ class Scene:
         """
         bodies, directions = [], []
         for i, joint in enumerate(self.robot.joints):
-            if joint.kind.nv > 3:
+            if joint.kind.nv > 3 or i in self.robot.dependents:
                 continue
             for column in as_numpy(joint.kind.map(joint.kind.neutral())).T:
                 turning = column[:3] if np.linalg.norm(column[:3]) > 0 else column[3:]

@@ -30,7 +30,8 @@ def sliders(robot: Robot, size: float) -> list[Slider]:
     """One per entry of v; limits of the joint where it has them, otherwise half a turn or ``size`` [m] each way."""
     out = []
     names = velocity_names(robot)
-    for i, (joint, where) in enumerate(zip(robot.joints, robot.v_slices)):
+    for joint, _, where in robot.coordinates:
+        i = robot.joint(joint.name)
         lower, upper, _, _ = joint.limits.arrays(joint.kind.nv)
         for k, (name, column) in enumerate(zip(names[where], as_numpy(joint.kind.map(joint.kind.neutral())).T)):
             reach = np.pi if np.linalg.norm(column[:3]) > 0 else size
@@ -55,7 +56,7 @@ def _is_plain(joint: Joint) -> bool:
 def slider_values(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Where the sliders stand (nv,) at a configuration (nq,)."""
     parts = []
-    for joint, where in zip(robot.joints, robot.q_slices):
+    for joint, where, _ in robot.coordinates:
         own = q[where]
         parts.append(own if _is_plain(joint) else joint.kind.difference(joint.kind.neutral(), own))
     return np.concatenate([*parts, np.zeros(0)])
@@ -64,7 +65,7 @@ def slider_values(robot: Robot, q: np.ndarray) -> np.ndarray:
 def from_slider_values(robot: Robot, x: np.ndarray) -> np.ndarray:
     """The configuration (nq,) for sliders at x (nv,)."""
     parts = []
-    for joint, where in zip(robot.joints, robot.v_slices):
+    for joint, _, where in robot.coordinates:
         own = np.asarray(x[where], float)
         parts.append(own if _is_plain(joint) else joint.kind.integrate(joint.kind.neutral(), own))
     return np.concatenate([*parts, np.zeros(0)])

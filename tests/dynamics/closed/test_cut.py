@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from linkages import four_bar, four_bar_state, null_space, slider_crank
+from linkages import four_bar, four_bar_state, loop_between, null_space, slider_crank
 
 import linkwise as lw
 from linkwise.dynamics.closed import constraints, cut
@@ -15,17 +15,6 @@ TREES = {
     "tree with rotors": {"seed": 7, "rotors": True},
     "chain": {"seed": 3, "branching": 0.0},
 }
-
-
-def loop_between(rng, a, b, kind):
-    """A loop of a kind between random frames on two bodies (None: the world)."""
-    frames = [
-        lw.Frame(f"{name}_{a}_{b}", body, at=rng.normal(size=3), rpy=rng.normal(size=3))
-        for name, body in (("a", a), ("b", b))
-    ]
-    if kind == "constrains":
-        return lw.Loop(*frames, constrains=rng.normal(size=(3, 6)))
-    return lw.Loop(*frames, kind, **({"length": 0.8} if kind == "distance" else {}))
 
 
 def closed_tree(tree, kind, to_world, rng):

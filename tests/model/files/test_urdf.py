@@ -276,24 +276,43 @@ def test_dynamics_are_kept_as_data() -> None:
     assert model.damping.tolist() == [0.5] and model.friction.tolist() == [0.25]
 
 
-def test_mimic_is_kept_as_data_and_said_so_once() -> None:
-    text = robot(
-        *(link(n) for n in ("base", "a", "b", "c", "d")),
-        joint("ja", "base", "a"),
-        joint("jb", "base", "b", '<mimic joint="ja" multiplier="-2" offset="0.5"/>'),
-        joint("jc", "base", "c", '<mimic joint="ja"/>'),
-        joint("jd", "base", "d", '<mimic joint="ja"/>', "fixed"),
-    )
-    model, message = oddly(text)
+MIMICS = robot(
+    *(link(n) for n in ("base", "a", "b", "c", "d")),
+    joint("ja", "base", "a"),
+    joint("jb", "base", "b", '<mimic joint="ja" multiplier="-2" offset="0.5"/>'),
+    joint("jc", "base", "c", '<mimic joint="jb"/>'),
+    joint("jd", "base", "d", '<mimic joint="ja"/>', "fixed"),
+)
+
+
+def test_mimics_are_imposed_those_of_mimics_too() -> None:
+    model = quietly(MIMICS)
+    assert model.nv == 1 and model.joints[1].mimic == Mimic("ja", -2, 0.5)
+    assert {c.dependent: (c.independents, c.ratio, c.offset) for c in model.couplings} == {
+        "jb": (("ja",), -2.0, 0.5),
+        "jc": (("ja",), -2.0, 0.5),
+    }
+
+
+def test_mimics_can_be_left_independent() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = urdf.read_urdf(MIMICS, coupled=False, cls=Model)
+    assert model.nv == 3 and not model.couplings
     assert model.joints[1].mimic == Mimic("ja", -2, 0.5)
-    assert model.joints[2].mimic == Mimic("ja", 1, 0)
-    assert model.nv == 3
-    assert message.count("2 mimic joints") == 1 and "moves independently" in message
+    assert model.joints[2].mimic == Mimic("jb", 1, 0)
+
+
+def test_mimics_in_a_cycle_are_refused() -> None:
+    text = MIMICS.replace(joint("ja", "base", "a"), joint("ja", "base", "a", '<mimic joint="jc"/>'))
+    with pytest.raises(FileError, match="'jc' would follow itself.*in a cycle"):
+        urdf.read_urdf(text, cls=Model)
 
 
 @pytest.mark.parametrize("target, said", [("nope", "does not exist"), ("j", "is the joint itself")])
 def test_mimic_of_nothing(target: str, said: str) -> None:
-    assert said in oddly(one_joint(f'<axis xyz="0 0 1"/><mimic joint="{target}"/>', "continuous"))[1]
+    model, message = oddly(one_joint(f'<axis xyz="0 0 1"/><mimic joint="{target}"/>', "continuous"))
+    assert said in message and "so that it moves independently" in message and model.nv == 1
 
 
 # --- inertias that look odd ------------------------------------------------------------------------
@@ -453,10 +472,9 @@ def test_one_warning_with_five_notes_and_the_rest_in_the_model() -> None:
     links = [link("base"), *(link(f"l{i}") for i in range(8))]
     joints = [joint(f"j{i}", "base", f"l{i}", f'<axis xyz="0 0 1"/><mimic joint="none{i}"/>') for i in range(8)]
     model, message = oddly(robot(*links, *joints))
-    assert len(model.notes) == 9
-    assert "and 4 more" in message and message.count("\n") == 6
+    assert len(model.notes) == 8
+    assert "and 3 more" in message and message.count("\n") == 6
     assert message.startswith("XML text: loaded")
-    assert "8 mimic joints" in model.notes[0] and all(f'"j{i}"' in model.notes[0] for i in range(8))
 
 
 def test_a_robot_without_a_name() -> None:

@@ -87,6 +87,62 @@ class Closure:
             return ((d * swept + u * u) / self.loop.length).sum(axis=-2)[..., None, :]
         return _rows(self.loop, Delta)[:, 3:] @ swept
 
+    # --- changes with the displacement D (..., 6, n) of b against a, at a's origin in its axes ---------------------
+
+    def _origin_change(self, D: Array) -> Array:
+        """δd = D_v + D_ω × d."""
+        return D[..., 3:, :] + cross(D[..., :3, :], self.d[..., :, None])
+
+    def moved_rows(self, D: Array, y: Array) -> Array:
+        """δW*y, (..., m, n), for a motion y (..., 6, 1)."""
+        w, kind = y[..., :3, :], self.loop.kind
+        if kind == "universal":
+            moment = self._moment_change(D)
+            return _first_of(self.loop, (moment * w).sum(axis=-2)[..., None, :])
+        if kind not in AT_FRAME_B:
+            return arrays.zeros((self.loop.size, D.shape[-1]), like=D)
+        d, moved = self.d[..., :, None], self._origin_change(D)
+        if kind == "distance":
+            u = y[..., 3:, :] + cross(w, d)
+            return ((moved * u + d * cross(w, moved)) / self.loop.length).sum(axis=-2)[..., None, :]
+        return _rows(self.loop, D)[:, 3:] @ cross(w, moved)
+
+    def turning_change(self, Delta: Array, change: Array, D: Array | None) -> Array:
+        """δ(W̊*Δ), (..., m, n), with Δ (..., 6, 1) changing by ``change`` (..., 6, n), and b moving by D, if at all."""
+        w, dw, kind = Delta[..., :3, :], change[..., :3, :], self.loop.kind
+        if kind == "universal":
+            x, y = self.E[..., :, 0:1], _unit(1, self.E)
+            turned = cross(dw, x) if D is None else cross(dw, x) + cross(w, cross(D[..., :3, :], x))
+            both = cross(turned, y) * w + cross(cross(w, x), y) * dw
+            return _first_of(self.loop, both.sum(axis=-2)[..., None, :])
+        if kind not in AT_FRAME_B:
+            return arrays.zeros((self.loop.size, change.shape[-1]), like=change)
+        d = self.d[..., :, None]
+        moved = 0.0 * dw if D is None else self._origin_change(D)
+        u = Delta[..., 3:, :] + cross(w, d)
+        du = change[..., 3:, :] + cross(dw, d) + cross(w, moved)
+        swept = cross(dw, u) + cross(w, du)
+        if kind == "distance":
+            parts = moved * cross(w, u) + d * swept + 2.0 * u * du
+            return (parts / self.loop.length).sum(axis=-2)[..., None, :]
+        return _rows(self.loop, change)[:, 3:] @ swept
+
+    def moved_forces(self, D: Array, lam: Array) -> Array:
+        """δWλ, (..., 6, n), for λ (..., m, 1)."""
+        kind, none = self.loop.kind, 0.0 * D[..., :3, :]
+        if kind == "universal":
+            return arrays.concatenate([self._moment_change(D) * lam[..., 0:1, :], none], axis=-2)
+        if kind not in AT_FRAME_B:
+            return 0.0 * D
+        moved = self._origin_change(D)
+        if kind == "distance":  # the force stays along d
+            return arrays.concatenate([none, moved * (lam / self.loop.length)], axis=-2)
+        return arrays.concatenate([cross(moved, _rows(self.loop, D).mT[3:] @ lam), none], axis=-2)
+
+    def _moment_change(self, D: Array) -> Array:
+        """δ(x_b × y_a) of a universal loop."""
+        return cross(cross(D[..., :3, :], self.E[..., :, 0:1]), _unit(1, self.E))
+
     def forces(self, lam: Array) -> dict[int, Array]:
         """By body, what the forces Wλ (..., m, c) of the loop do to it, in body axes at its origin."""
         F = self.W @ lam
@@ -134,6 +190,11 @@ def _rows(loop: Loop, like: Array) -> Array:
         rows: Array = arrays.constant(loop.constrains, like=like)
         return rows
     return arrays.eye(6, like=like)[list(TRANSMITTED[loop.kind]), :]
+
+
+def _first_of(loop: Loop, row: Array) -> Array:
+    """(..., m, n) with ``row`` (..., 1, n) first and zeros below."""
+    return arrays.concatenate([row, arrays.zeros((loop.size - 1, row.shape[-1]), like=row)], axis=-2)
 
 
 def _unit(i: int, like: Array) -> Array:

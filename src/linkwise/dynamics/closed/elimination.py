@@ -110,7 +110,7 @@ class Elimination:
 
     def solve(self, T: Array | None, b: Array | None, columns: int = 1) -> tuple[Array, Array]:
         """(y, λ), (..., nv, c) and (..., m, c), for T (..., nv, c) and b (..., m, c); None stands for zeros."""
-        epsilon, r = self._inward(T, self._split(b), columns)
+        epsilon, r = self._inward(T, self.split(b), columns)
         delta = r
         changes = epsilon
         for _ in range(self.corrections):
@@ -121,7 +121,8 @@ class Elimination:
         y, lam = self._outward(epsilon, r)
         return self.links.join_rows(y, columns), arrays.concatenate([lam[i] for i in range(len(self.loops))], axis=-2)
 
-    def _split(self, b: Array | None) -> list[Any]:
+    def split(self, b: Array | None) -> list[Any]:
+        """Rows (..., m, c) of all loops as one block per loop."""
         if b is None:
             return [None] * len(self.loops)
         out, start = [], 0

@@ -26,6 +26,7 @@ from ...riccati import coordinate_axes, without_axes
 from ...spatial import Transform, congruence, cross_force
 from ...sweeps import unzip
 from ..articulated import Articulated, articulated, colour
+from ..linearized.second_derivatives import along_motion
 from ..links import Links, evaluate, map_rates
 
 
@@ -87,12 +88,15 @@ def rates(model: Model, links: Links, art: Articulated, beta: list[Array]) -> Ar
 
 def articulated_inertias(model: Model, q: Array) -> Array:
     """P(k), (..., bodies, 6, 6), body axes (Diagonalized dynamics paper Algorithm 4.1)."""
-    links = evaluate(model, q)
-    return _stacked(links, articulated(links).P)
+    links = evaluate(model, q).nodes
+    P = articulated(links).P
+    return _stacked(links, P if links.gathering is None else links.gathering.members_of(P))
 
 
 def articulated_inertia_rates(model: Model, q: Array, v: Array) -> Array:
     """P°(k), (..., bodies, 6, 6), in the axes of each body (Diagonalized dynamics paper Algorithm 6.1)."""
+    if model.couplings:
+        return along_motion(model, lambda at: articulated_inertias(model, at), q, v)
     links = evaluate(model, q)
     return _stacked(links, rates(model, links, articulated(links), links.split(v)).P)
 
@@ -136,7 +140,7 @@ def _lower_half(X: Array) -> Array:
 
 def mass_factor(model: Model, q: Array) -> Array:
     """m = (I + HφK) D^{1/2}, (..., nv, nv), with 𝓜 = m m* (Diagonalized dynamics paper (5.1))."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     columns = [L @ e for L, e in zip(roots(art).L, _unit_columns(links))]
     return links.join_rows(colour(links, art, columns), links.nv)
@@ -147,6 +151,8 @@ def mass_factor_rate(model: Model, q: Array, v: Array) -> Array:
 
     The inward sweep of m, differentiated: z = Σ φ(z + GLε), y = Lε + Hz for the columns ε of I.
     """
+    if model.couplings:
+        return along_motion(model, lambda at: mass_factor(model, at), q, v)
     links = evaluate(model, q)
     beta, art = links.split(v), articulated(links)
     change, root = rates(model, links, art, beta), roots(art)

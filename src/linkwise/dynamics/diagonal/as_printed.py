@@ -34,6 +34,10 @@ def _admit(model: Model, links: Links, what: str) -> None:
 
 def _state(model: Model, q: Array, nu: Array, normalized: bool, what: str) -> tuple[DiagonalState, Any, list[Array]]:
     """The state, D^{1/2}, and b = S[V]MV = −Ṽ*MV."""
+    if model.couplings:
+        raise NotAdmittedError(
+            f'{what} is for trees of single bodies, and robot {model.name!r} has coupled joints; use method="general"'
+        )
     x, root = diagonal_state(model, q, nu, normalized)
     _admit(model, x.links, what)
     return x, root, gyroscopic_forces(model, x.links, x.V, x.beta, None)

@@ -12,6 +12,7 @@ hold for trees, for every joint kind and with rotors; those printed in the paper
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,11 @@ from ...arrays import Array
 from ...model.model import Model
 from ...spatial import Transform
 from ...sweeps import unzip
+from .. import mass
 from ..articulated import Articulated, articulated, colour, smooth, whiten
-from ..inverse import split_forces
+from ..forward.articulated_body import articulated_body
+from ..inverse import bias_force, split_forces
+from ..linearized.second_derivatives import along_motion
 from ..links import (
     Links,
     at_rest,
@@ -31,14 +35,14 @@ from ..links import (
     map_rates,
     no_motion,
 )
-from .articulated_rates import ArticulatedRates, Roots, rates, roots
+from .articulated_rates import ArticulatedRates, Roots, mass_factor, rates, roots
 
 # --- between joint and diagonal coordinates (Tables 2 and 3) ---------------------------------------------
 
 
 def total_rates(model: Model, q: Array, v: Array, normalized: bool = True) -> Array:
     """ν = m*β, (..., nv), or ξ = (I + HφK)*β: outward, ξ(k) = β(k) + G*(k)V⁺(k) (Table 2, left; (5.3))."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     xi = total_rates_of(links, art, links.split(v))[0]
     return links.join([L.mT @ x for L, x in zip(roots(art).L, xi)] if normalized else xi)
@@ -57,7 +61,7 @@ def total_rates_of(links: Links, art: Articulated, beta: list[Array]) -> tuple[l
 
 def joint_rates(model: Model, q: Array, nu: Array, normalized: bool = True) -> Array:
     """β = ℓ*ν, (..., nv), or (I − HψK)*ξ: outward, β(k) = ξ(k) − G*(k)V⁺(k) (Table 2, right)."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     given = links.split(nu)
     return links.join(smooth(links, art, _unscaled(roots(art), given) if normalized else given)[0])
@@ -70,7 +74,7 @@ def _unscaled(root: Roots, nu: list[Array]) -> list[Array]:
 
 def working_forces(model: Model, q: Array, tau: Array, normalized: bool = True) -> Array:
     """ε = ℓT, (..., nv), or κ = (I − HψK)T: inward, κ = T − Hz, z⁺ = z + Gκ (Table 3, left; (5.4))."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     kappa = whiten(links, art, links.split(tau))
     return links.join([Li @ x for Li, x in zip(roots(art).L_inverse, kappa)] if normalized else kappa)
@@ -78,7 +82,7 @@ def working_forces(model: Model, q: Array, tau: Array, normalized: bool = True) 
 
 def joint_forces(model: Model, q: Array, eps: Array, normalized: bool = True) -> Array:
     """T = mε, (..., nv), or (I + HφK)κ: inward, T = κ + Hz, z⁺ = z + Gκ (Table 3, right)."""
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     art = articulated(links)
     given = links.split(eps)
     kappa = [L @ x for L, x in zip(roots(art).L, given)] if normalized else given
@@ -159,6 +163,8 @@ def _carry(a: Array, phi: Transform) -> Array:
 
 def coriolis(model: Model, q: Array, nu: Array, normalized: bool = True) -> Array:
     """C(θ, ν), (..., nv), with ν*C = 0; or C(θ, ξ) (Identity 7.1, Lemma 7.3, math notes III.4), for every robot."""
+    if model.couplings:
+        return _coupled_coriolis(model, q, nu, normalized)
     x, root = diagonal_state(model, q, nu, normalized)
     change = x.rates()
     C = [-mu for mu in driven_rates(x, change, no_motion(x.links))]
@@ -178,6 +184,8 @@ def forward(
     Inward P, D, G at θ; outward β and V from ν; inward P° and ν̇ = ε − C(θ, ν) − ℓT_g. Gravity and external forces
     are included.
     """
+    if model.couplings:
+        return _coupled_forward(model, q, nu, tau, normalized, external)
     x, root = diagonal_state(model, q, nu, normalized)
     change = x.rates()
     mu = driven_rates(x, change, x.links.split(tau), base_acceleration(model, q), external)
@@ -186,3 +194,34 @@ def forward(
     else:
         rate = [Di @ m for Di, m in zip(x.art.D_inverse, mu)]
     return x.links.join(x.beta), x.links.join(rate)
+
+
+# --- coupled joints --------------------------------------------------------------------------------------
+#
+# From the factor 𝓜 = mm* over nodes and its rate: ν = m*v, so that ν̇ = ṁ*v + m*v̇, and with m*𝓜⁻¹ = ℓ
+#
+#     C(θ, ν) = ℓ𝓒 − ṁ*v,    C(θ, ξ) = B⁻¹𝓒 − DḂ*v    where 𝓜 = BDB*, B = I + HφK, 𝓒 the bias force without gravity.
+#
+# The rates are exact derivatives along the motion. In O(n²): the recursion for P° is written for rigid bodies.
+
+
+def _factor(model: Model, normalized: bool) -> Callable[[Array], Array]:
+    return lambda q: mass_factor(model, q) if normalized else mass.innovations_factors(model, q)[0]
+
+
+def _coupled_coriolis(model: Model, q: Array, nu: Array, normalized: bool) -> Array:
+    v = joint_rates(model, q, nu, normalized)
+    swung = along_motion(model, _factor(model, normalized), q, v).mT @ v[..., None]
+    if not normalized:
+        swung = mass.innovations_factors(model, q)[1] @ swung
+    return working_forces(model, q, bias_force(model, q, v, gravity=False), normalized) - swung[..., 0]
+
+
+def _coupled_forward(
+    model: Model, q: Array, nu: Array, tau: Array, normalized: bool, external: Array | None
+) -> tuple[Array, Array]:
+    v = joint_rates(model, q, nu, normalized)
+    factor = _factor(model, normalized)
+    a = articulated_body(model, q, v, tau, external).acceleration
+    rate = along_motion(model, factor, q, v).mT @ v[..., None] + factor(q).mT @ a[..., None]
+    return v, rate[..., 0]

@@ -86,7 +86,7 @@ def _metric(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
 
 def _moved(model: Model, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
     """q ⊕ dv."""
-    parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in zip(model.joints, model.q_slices, model.v_slices)]
+    parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in model.coordinates]
     batch = np.broadcast_shapes(q.shape[:-1], dv.shape[:-1])
     return np.concatenate([np.broadcast_to(arrays.as_numpy(p), (*batch, p.shape[-1])) for p in parts], axis=-1)
 
@@ -94,7 +94,7 @@ def _moved(model: Model, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
 def _brackets(model: Model) -> np.ndarray:
     """ad_i, (nv, nv, nv): column j of ad_i is the bracket [e_i, e_j] of two directions of one joint."""
     out = np.zeros((model.nv,) * 3)
-    for joint, where in zip(model.joints, model.v_slices):
+    for joint, _, where in model.coordinates:
         found = brackets(joint.kind, joint.name)
         if found is not None:
             out[where, where, where] = found

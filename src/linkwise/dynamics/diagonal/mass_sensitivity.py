@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import cross_force
+from ..coupled_links import adjoint_times
 from ..inverse import inertia_forces
 from ..links import Links, evaluate
 
@@ -18,7 +21,9 @@ def mass_matrix_sensitivity(model: Model, q: Array) -> Array:
     motion), a map that turns in its body adds H°, and rotors turn with what carries them.
     """
     links = evaluate(model, q)
-    f = _unit_forces(links)
+    T, f = _unit_forces(links)
+    if model.couplings:
+        return _coupled(model, links, T, f)
     out: list[Array] = []
     for k, r in enumerate(links.sizes):
         for i in range(r):
@@ -27,11 +32,29 @@ def mass_matrix_sensitivity(model: Model, q: Array) -> Array:
     return arrays.stack(out, axis=-3) if out else arrays.zeros((*q.shape[:-1], 0, 0, 0), like=q)
 
 
-def _unit_forces(links: Links) -> list[Array]:
-    """φMφ*H* (and what rotors add), (..., 6, nv) per body: the link forces of unit joint accelerations, at rest."""
+def _unit_forces(links: Links) -> tuple[list[Array], list[Array]]:
+    """𝓜 and φMφ*H* (and what rotors add), (..., r, nv) and (..., 6, nv) per body: the forces of unit accelerations."""
     columns = links.split_rows(arrays.eye(links.nv, like=links.q))
     still = arrays.zeros((6, links.nv), like=links.q)
-    return inertia_forces(links, columns, [still] * len(columns), None, still)[1]
+    return inertia_forces(links, columns, [still] * len(columns), None, still)
+
+
+def _coupled(model: Model, links: Links, T: list[Array], f: list[Array]) -> Array:
+    """∂_i(X*𝓜X): the tree's sensitivities along X e_i, and ∂_iX*𝓜X of couplings that are not linear."""
+    moved = links.split_rows(arrays.eye(links.nv, like=links.q))
+    half: list[Any] = [0] * links.nv
+    for k, r in enumerate(links.sizes):
+        for i in range(r):
+            own = _half(model, links, k, i, f[k])
+            for column in range(links.nv):
+                half[column] = half[column] + moved[k][..., i : i + 1, column : column + 1] * own
+    for column in range(links.nv):
+        bending = links.slope_rates([x[..., column : column + 1] for x in moved])
+        if bending:
+            none = [arrays.zeros((r, links.nv), like=links.q) for r in links.sizes]
+            swung = [x + y for x, y in zip(none, adjoint_times(bending, T))]
+            half[column] = half[column] + links.join_rows(swung, links.nv)
+    return arrays.stack([x + arrays.transpose(x) for x in half], axis=-3)
 
 
 def _half(model: Model, links: Links, k: int, i: int, f: Array) -> Array:
@@ -39,7 +62,7 @@ def _half(model: Model, links: Links, k: int, i: int, f: Array) -> Array:
     direction = arrays.eye(links.sizes[k], like=links.q)[:, i : i + 1]
     blocks: dict[tuple[int, int], Array] = {}
     kind = model.constants(links.q.dtype)[k].kind
-    H_ring = kind.map_derivative(links.q[..., model.q_slices[k]], direction)
+    H_ring = kind.map_derivative(links.theta[k], direction)
     if H_ring is not None:
         blocks[k, 0] = H_ring.mT @ f
     x, outer = cross_force(links.H[k].mT @ direction, f), k
@@ -48,4 +71,5 @@ def _half(model: Model, links: Links, k: int, i: int, f: Array) -> Array:
         if links.sizes[j]:
             blocks[j, 0] = links.H[j] @ x
         outer = j
-    return arrays.from_blocks(blocks, links.sizes, [links.nv], like=links.q)
+    rows = arrays.from_blocks(blocks, links.sizes, [links.nv], like=links.q)
+    return rows if links.lift is None else links.join_rows(links.unstack(rows), links.nv)

@@ -18,7 +18,7 @@ from ...arrays import Array
 from ...errors import NotAdmittedError
 from ...model.model import Model
 from ...spatial import RigidInertia, Transform, congruence
-from ..articulated import pivot_inverse, riccati_step
+from ..articulated import matrix_of, pivot_inverse, riccati_step
 from .articulated_body import Forward, bias_free_forces, prepare
 
 
@@ -32,13 +32,13 @@ def armstrong(model: Model, q: Array, v: Array, tau: Array, external: Array | No
             )
     x = prepare(model, q, v, tau, external)
     links = x.links
-    spherical = [j.kind.kind == "spherical" and j.rotor is None for j in model.joints]
+    spherical = [_is_ball(model, k) for k in links.first_bodies]
 
     def step(
         gathered: Any, phi: Transform, H: Array, M: RigidInertia, Gamma: Any, s: Any, T: Array, name: str, *rest: Any
     ) -> Any:
         carried, ball = rest
-        P, z = gathered[0] + M.matrix, gathered[1]
+        P, z = gathered[0] + matrix_of(M), gathered[1]
         if ball:
             kept = _ball_joint(P, z, T, name, carried)
             P_plus = _corner(kept["Omega_F"])
@@ -67,6 +67,11 @@ def armstrong(model: Model, q: Array, v: Array, tau: Array, external: Array | No
     beta_dot = [b for _, b in links.tree.outward(back, start, links.phi, links.H, kept)]
     names = ("Gamma", "L", "Omega_omega", "beta_omega", "Omega_F", "beta_F")
     return Forward(links, beta_dot, {n: [k.get(n) for k in kept] for n in names})
+
+
+def _is_ball(model: Model, k: int | None) -> bool:
+    """Whether a node is one body on a spherical joint without a rotor."""
+    return k is not None and model.joints[k].kind.kind == "spherical" and model.joints[k].rotor is None
 
 
 def _ball_joint(P: Array, z: Any, N: Array, name: str, carried: Any) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ...aggregates import dense
 from ...arrays import Array
 from ...model.model import Model
 from ...riccati import with_exact_rows
@@ -60,7 +61,25 @@ def prepare(model: Model, q: Array, v: Array, tau: Array, external: Array | None
     V = velocities(links, beta)
     a = coriolis_accelerations(model, links, V, beta)
     b = gyroscopic_forces(model, links, V, beta, split_forces(external))
-    return State(links, V, a, b, links.split(tau), base_acceleration(model, q))
+    base = base_acceleration(model, q)
+    if links.lift is None:
+        return State(links, V, a, b, links.split(tau), base)
+    return _gathered(links, V, a, b, tau, beta, base)
+
+
+def _gathered(
+    links: Links, V: list[Array], a: list[Array], b: list[Array], tau: Array, beta: list[Array], base: Array
+) -> State:
+    """The state over nodes: a = 𝔸*(a + H*ẋ) inside them, and T less what rotors of coupled joints take for ẋ."""
+    nodes = links.nodes
+    assert nodes.gathering is not None
+    drift = links.drift(beta)
+    a = [x if isinstance(y, int) else x + H.mT @ y for x, y, H in zip(a, drift, links.H)]
+    spun = [0 if isinstance(y, int) or g is None else g @ y for y, g in zip(drift, links.Gamma)]
+    if any(not isinstance(x, int) for x in spun):
+        tau = tau - links.join([x + y for x, y in zip(spun, no_motion(links))])
+    gathering = nodes.gathering
+    return State(nodes, gathering.stacked(V), gathering.spread(a), gathering.stacked(b), nodes.split(tau), base)
 
 
 def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:
@@ -148,7 +167,7 @@ def _predictions(x: State, art: Articulated, z: list[Array]) -> dict[str, list[A
 
 
 def _inertias(art: Articulated) -> dict[str, list[Array]]:
-    return {"P": art.P, "D": art.D, "G": art.G, "P_plus": art.P_plus}
+    return {"P": [dense(P) for P in art.P], "D": art.D, "G": art.G, "P_plus": [dense(P) for P in art.P_plus]}
 
 
 def bias_free_forces(x: State) -> list[Array]:
@@ -184,8 +203,9 @@ def fd2(model: Model, q: Array, v: Array, tau: Array, external: Array | None = N
 
 def _tip_accelerations(model: Model, x: State, alpha: list[Array]) -> list[Array]:
     bodies = [model.frame(f)[0] for f in model.tips]
-    tips = tip_transforms(model, x.links, model.tips)
-    return [classical(tip.T @ alpha[k], tip.T @ x.V[k]) for k, tip in zip(bodies, tips)]
+    tips = tip_transforms(model, x.links if x.links.gathering is None else evaluate(model, x.links.q), model.tips)
+    on = x.links.on_body
+    return [classical(tip.T @ on(alpha, k), tip.T @ on(x.V, k)) for k, tip in zip(bodies, tips)]
 
 
 def _propagated(x: State) -> list[Array]:

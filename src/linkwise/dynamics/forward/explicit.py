@@ -127,11 +127,12 @@ def triangular(model: Model, q: Array, v: Array, tau: Array, external: Array | N
     links = x.links
     art = articulated(links)
     identity = arrays.eye(links.nv, like=q)
-    factor = links.join_rows(colour(links, art, links.split_rows(identity)), links.nv)
-    epsilon = _solve_upper(factor, _stacked(x))
-    nu = links.join_rows([Di @ e for Di, e in zip(art.D_inverse, links.split_rows(epsilon))], 1)
+    # Triangular in the order of the nodes, which need not be that of joint space where joints are coupled.
+    factor = links.stack(colour(links, art, links.unstack(identity)), links.nv)
+    epsilon = _solve_upper(factor, links.stack(links.split_rows(_stacked(x)), 1))
+    nu = links.stack([Di @ e for Di, e in zip(art.D_inverse, links.unstack(epsilon))], 1)
     solution = arrays.solve_lower(arrays.transpose(factor), nu)
-    return Forward(links, links.split_rows(solution), {"D": art.D, "epsilon": links.split_rows(epsilon)})
+    return Forward(links, links.unstack(solution), {"D": art.D, "epsilon": links.unstack(epsilon)})
 
 
 def _stacked(x: State) -> Array:

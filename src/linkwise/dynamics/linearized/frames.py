@@ -18,7 +18,8 @@ from ..kinematics import classical, jacobian, tip_transform
 from ..links import Links, evaluate
 from ..operational import inertia
 from ..referred_links import own_frames
-from .inverse import adjoint_1, like
+from .coupled import bent_columns, inverse_gradient
+from .inverse import like
 from .variations import Motion, joint_variation, motion, velocity_terms
 
 
@@ -40,7 +41,7 @@ class AccelerationLinearization(NamedTuple):
 def _weightless(model: Model, q: Array, v: Array, a: Array) -> Motion:
     """The motion without gravity, as frames show it."""
     rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
-    return motion(rates, rates.links.split(a), None, arrays.zeros((6, 1), like=q))
+    return motion(rates, rates.links.accelerated(rates.beta, a), None, arrays.zeros((6, 1), like=q))
 
 
 def velocity(model: Model, q: Array, v: Array, frame: Any, axes: str) -> VelocityLinearization:
@@ -51,9 +52,12 @@ def velocity(model: Model, q: Array, v: Array, frame: Any, axes: str) -> Velocit
         return VelocityLinearization(*(arrays.zeros((6, model.nv), like=like(m)) for _ in range(2)))
     V = tip.T @ m.rates.V[body]
     J, dq = [], []
-    for H, theta_q, _, _ in _at_the_frame(m, body, tip):
+    for H, theta_q, _, _ in at_the_frame(m, body, tip):
         J.append(H)
         dq.append(theta_q if axes == "local" else theta_q + _turned(H, V))
+    for k, row in m.links.slope_rates(m.rates.beta).items():  # ∂V/∂q of couplings that are not linear: JẊ
+        for l, x in row.items():
+            dq[l] = dq[l] + J[k] * x
     return VelocityLinearization(m.links.join_columns(J, 6), m.links.join_columns(dq, 6))
 
 
@@ -66,15 +70,17 @@ def acceleration(model: Model, q: Array, v: Array, a: Array, frame: Any, axes: s
     V, A = tip.T @ m.rates.V[body], tip.T @ m.alpha[body]
     felt = classical(A, V)
     J, dv, dq = [], [], []
-    for H, theta_q, lambda_v, lambda_q in _at_the_frame(m, body, tip):
+    for H, theta_q, lambda_v, lambda_q in at_the_frame(m, body, tip):
         J.append(H)
         dv.append(_classical_change(V, H, lambda_v))
         change = _classical_change(V, theta_q, lambda_q)
         dq.append(change if axes == "local" else change + _turned(H, felt))
+    if m.links.lift is not None:
+        dv, dq = bent_columns(m, J, dv, dq)
     return AccelerationLinearization(*(m.links.join_columns(x, 6) for x in (J, dv, dq)))
 
 
-def _at_the_frame(m: Motion, body: int, tip: Any) -> list[tuple[Array, Array, Array, Array]]:
+def at_the_frame(m: Motion, body: int, tip: Any) -> list[tuple[Array, Array, Array, Array]]:
     """H*, Ψ̇, Ḣ* + Ψ̇ and Ψ̈ of every joint, carried to the frame; zero for joints that do not move it."""
     links: Links = m.links
     out = [(arrays.zeros((6, r), like=like(m)),) * 4 for r in links.sizes]
@@ -111,7 +117,7 @@ def compliance_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Arra
     """
     if all(model.frame(f)[0] < 0 for f in frames):  # frames of the world do not move
         return arrays.zeros((6 * len(frames), 6 * len(frames), model.nv), like=q)
-    links = evaluate(model, q)
+    links = evaluate(model, q).nodes
     J = arrays.concatenate([jacobian(model, q, f) for f in frames], axis=-2)
     Y = articulated(links).solve(links, arrays.transpose(J))  # (..., nv, 6e)
     y = arrays.namespace(Y).moveaxis(Y, -1, 0)  # (6e, ..., nv)
@@ -121,8 +127,8 @@ def compliance_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Arra
     swung = xp.moveaxis(swung, 0, -2)  # (..., 6e of a, 6e of b, nv)
 
     m = _weightless(model, q, still, y)
-    gradient, _, _ = adjoint_1(m, m.links.split(y[:, None]))
-    pulled = xp.moveaxis(m.links.join(gradient), (0, 1), (-3, -2))
+    gradient, _, _ = inverse_gradient(m, y[:, None][..., None])
+    pulled = xp.moveaxis(gradient[..., 0], (0, 1), (-3, -2))
     return swung + xp.swapaxes(swung, -2, -3) - pulled
 
 

@@ -54,7 +54,9 @@ def regressor_of(m: Motion) -> Array:
             if links.sizes[j]:
                 blocks[j, k] = links.H[j] @ X
             X = links.phi[j] @ X
-    return arrays.from_blocks(blocks, links.sizes, [10] * len(links.sizes), like=like(m))
+    widths = [10] * len(links.sizes)
+    Y = arrays.from_blocks(blocks, links.sizes, widths, like=like(m))
+    return Y if links.lift is None else links.join_rows(links.unstack(Y), sum(widths))
 
 
 def regressor(model: Model, q: Array, v: Array, a: Array) -> Array:
@@ -65,7 +67,7 @@ def regressor(model: Model, q: Array, v: Array, a: Array) -> Array:
 def forward_sensitivity(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Array:
     """∂a/∂π of forward dynamics, (..., nv, 10 bodies): Algorithm 5 driven by δT = −Yδπ, with δq = δv = 0."""
     m, art = forward_motion(model, q, v, tau, external)
-    return art.solve(m.links, -regressor_of(m))
+    return art.solve(m.links.nodes, -regressor_of(m))
 
 
 # --- base parameters -----------------------------------------------------------------------------------

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from ... import arrays
 from ...arguments import number
 from ...arrays import Array, SameKind
-from ...errors import InputError
+from ...errors import InputError, NotAdmittedError
 from ...model.model import Model
 from ..articulated import Articulated, articulated
+from ..forward.articulated_body import articulated_body
 from ..inverse import split_forces
 from ..links import Links, base_acceleration, evaluate
 from ..referred_links import own_frames
 from ..tangent import transport
-from . import forward
+from . import coupled, forward
 from .algorithm_6 import algorithm_6
-from .inverse import adjoint_1, algorithm_1, algorithm_2
 from .state_space import StateSpace, zero_order_hold
 from .variations import Motion, Velocities, motion, velocity_terms
 
@@ -101,13 +101,16 @@ def _started(model: Model, q: Array, v: Array, external: Array | None) -> tuple[
 def inverse_motion(model: Model, q: Array, v: Array, a: Array, external: Array | None = None) -> Motion:
     """The motion with accelerations a, ready to be linearised."""
     rates, f, base = _started(model, q, v, external)
-    return motion(rates, rates.links.split(a), f, base)
+    return motion(rates, rates.links.accelerated(rates.beta, a), f, base)
 
 
 def forward_motion(
     model: Model, q: Array, v: Array, tau: Array, external: Array | None = None
 ) -> tuple[Motion, Articulated]:
     """(motion, articulated inertias) under joint forces τ."""
+    if model.couplings:
+        m = inverse_motion(model, q, v, articulated_body(model, q, v, tau, external).acceleration, external)
+        return m, articulated(m.links.nodes)
     rates, f, base = _started(model, q, v, external)
     art = articulated(rates.links)
     a = forward.accelerations_by_articulation(rates, art, rates.links.split(tau), f, base)
@@ -119,21 +122,21 @@ def forward_motion(
 
 def inverse_by_algorithm_2(model: Model, q: Array, v: Array, a: Array, external: Array | None) -> Any:
     """𝓜, A_D, B_D in O(n²) (LD Algorithm 2)."""
-    return algorithm_2(inverse_motion(model, q, v, a, external))
+    return coupled.inverse_matrices(inverse_motion(model, q, v, a, external))
 
 
 def inverse_by_algorithm_1(model: Model, q: Array, v: Array, a: Array, external: Array | None) -> Any:
     """𝓜, A_D, B_D column by column (LD Algorithm 1 along every unit direction)."""
     m = inverse_motion(model, q, v, a, external)
-    return _columns(m.links, lambda dq, dv, da: algorithm_1(m, dq, dv, da))
+    return _columns(m.links, lambda dq, dv, da: coupled.inverse_change(m, dq, dv, da))
 
 
-def _columns(links: Links, run: Callable[..., list[Array]]) -> tuple[Array, Array, Array]:
-    """The three Jacobians (third, second, first argument) of a function of (δq, δv, δx)."""
+def _columns(links: Links, run: Callable[..., Array]) -> tuple[Array, Array, Array]:
+    """The three Jacobians (third, second, first argument) of a function of matrices (δq, δv, δx)."""
     n = links.nv
-    one, none = links.split_rows(arrays.eye(n, like=links.q)), links.split_rows(arrays.zeros((n, n), like=links.q))
+    one, none = arrays.eye(n, like=links.q), arrays.zeros((n, n), like=links.q)
     third, second, first = (run(*d) for d in ((none, none, one), (none, one, none), (one, none, none)))
-    return links.join_rows(third, n), links.join_rows(second, n), links.join_rows(first, n)
+    return third, second, first
 
 
 INVERSE_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
@@ -147,14 +150,13 @@ def inverse_jvp(
 ) -> Array:
     """δT along (δq, δv, δa) (LD Algorithm 1)."""
     m = inverse_motion(model, q, v, a, external)
-    split = m.links.split
-    return m.links.join(algorithm_1(m, split(dq), split(dv), split(da)))
+    return coupled.inverse_change(m, dq[..., None], dv[..., None], da[..., None])[..., 0]
 
 
 def inverse_vjp(model: Model, q: Array, v: Array, a: Array, weights: Array, external: Array | None) -> InverseGradient:
     """∂(w·T)/∂(q, v, a) in O(n)."""
     m = inverse_motion(model, q, v, a, external)
-    return InverseGradient(*(m.links.join(x) for x in adjoint_1(m, m.links.split(weights))))
+    return InverseGradient(*(x[..., 0] for x in coupled.inverse_gradient(m, weights[..., None])))
 
 
 # --- forward dynamics --------------------------------------------------------------------------------
@@ -162,6 +164,11 @@ def inverse_vjp(model: Model, q: Array, v: Array, a: Array, weights: Array, exte
 
 def forward_by_algorithm_4(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Any:
     """𝓜⁻¹, A_C, B_C through the mass matrix, O(n³) (LD Algorithm 4)."""
+    if model.couplings:
+        m, art = forward_motion(model, q, v, tau, external)
+        _, A_D, B_D = coupled.inverse_matrices(m)
+        inverse = arrays.symmetric(art.solve(m.links.nodes, arrays.eye(model.nv, like=q)))
+        return inverse, inverse @ A_D, inverse @ B_D
     rates, f, base = _started(model, q, v, external)
     a, factors = forward.accelerations_by_mass(rates, rates.links.split(tau), f, base)
     return forward.algorithm_4(motion(rates, a, f, base), factors)
@@ -169,16 +176,30 @@ def forward_by_algorithm_4(model: Model, q: Array, v: Array, tau: Array, externa
 
 def forward_by_algorithm_6(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Any:
     """𝓜⁻¹, A_C, B_C in O(n²) (LD Algorithm 6)."""
+    if model.couplings:
+        raise NotAdmittedError(
+            f"Algorithm 6 is written for single bodies, and robot {model.name!r} has coupled joints; use"
+            ' method="algorithm_4"'
+        )
     return algorithm_6(*forward_motion(model, q, v, tau, external))
 
 
 def _forward_by_directions(run: Callable[..., list[Array]]) -> Callable[..., Any]:
     def matrices(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Any:
         m, art = forward_motion(model, q, v, tau, external)
-        Minv, dv, dq = _columns(m.links, lambda dq, dv, dtau: run(m, art, dq, dv, dtau))
+        Minv, dv, dq = _columns(m.links, lambda dq, dv, dtau: _forward_change(m, art, run, (dq, dv, dtau)))
         return Minv, -dv, -dq
 
     return matrices
+
+
+def _forward_change(m: Motion, art: Articulated, run: Callable[..., list[Array]], along: Sequence[Array]) -> Array:
+    """δa, (..., nv, w), along joint-space matrices (δq, δv, δτ); over nodes ρ = A_Dδv + B_Dδq is Algorithm 1's."""
+    links = m.links
+    if links.lift is None:
+        return links.join_rows(run(m, art, *map(links.split_rows, along)), along[0].shape[-1])
+    dq, dv, dtau = along
+    return art.solve(links.nodes, dtau - coupled.inverse_change(m, dq, dv, None))
 
 
 def _algorithm_3(m: Motion, _: Any, dq: list[Array], dv: list[Array], dtau: list[Array]) -> list[Array]:
@@ -206,6 +227,8 @@ def quickest_forward(model: Model, many_products: int) -> str:
 
     Algorithm 6 is that too where Algorithm 4 would take ``many_products`` per degree of freedom, and more.
     """
+    if model.couplings:
+        return "algorithm_4"
     if not model.tree.has_single_bodies:
         return "algorithm_6"
     spinning = any(c.spin is not None for c in model.constants())
@@ -242,7 +265,7 @@ def forward_jvp(
 ) -> Array:
     """δa along (δq, δv, δτ) in O(n) (LD Algorithm 5)."""
     m, art = forward_motion(model, q, v, tau, external)
-    return m.links.join(run(m, art, *(m.links.split(d) for d in along)))
+    return _forward_change(m, art, run, [d[..., None] for d in along])[..., 0]
 
 
 def forward_vjp(
@@ -250,6 +273,6 @@ def forward_vjp(
 ) -> ForwardGradient:
     """∂(w·a)/∂(q, v, τ) in O(n): with u = 𝓜⁻¹w, which is the gradient in τ, the others are −A_D*u and −B_D*u."""
     m, art = forward_motion(model, q, v, tau, external)
-    u = art.solve(m.links, weights[..., None])[..., 0]
-    gq, gv, _ = (m.links.join(x) for x in adjoint_1(m, m.links.split(u)))
-    return ForwardGradient(-gq, -gv, u)
+    u = art.solve(m.links.nodes, weights[..., None])
+    gq, gv, _ = coupled.inverse_gradient(m, u)
+    return ForwardGradient(-gq[..., 0], -gv[..., 0], u[..., 0])

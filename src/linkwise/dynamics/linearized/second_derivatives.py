@@ -35,6 +35,11 @@ def gradient_change(
     return out
 
 
+def along_motion(model: Model, function: Callable[[Array], Array], q: Array, v: Array) -> Array:
+    """The rate of an array that depends on q, while the robot moves by v."""
+    return directional(lambda at: [function(at)], [q], [configuration_rate(model, q, v)])[0]
+
+
 def directional(function: Callable[..., Sequence[Array]], points: list[Array], directions: list[Array]) -> list[Array]:
     """The derivatives of a function's arrays along directions of its arguments."""
     if any(arrays.is_symbolic(x) for x in points):

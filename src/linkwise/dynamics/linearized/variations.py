@@ -76,8 +76,8 @@ def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velociti
 
 
 def _map_partials(model: Model, placed: Placed, k: int) -> Any:
-    q = placed.links.q
-    found = model.constants(q.dtype)[k].kind.map_partials(q[..., model.q_slices[k]])
+    links = placed.links
+    found = model.constants(links.q.dtype)[k].kind.map_partials(links.theta[k])
     if found is None:
         return None
     first, second = found

@@ -36,6 +36,7 @@ from ..joints.kinds import Fixed, Free, JointKind, Prismatic, Revolute, Spherica
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits, Rotor
 from . import xml
+from .mjcf_couplings import with_equal_joints
 from .mjcf_limits import refuse_huge
 from .mjcf_notes import in_the_motion, not_in_the_motion
 from .mjcf_visuals import read_visuals
@@ -46,10 +47,11 @@ M = TypeVar("M", bound=Model)
 _UNNAMED = "MuJoCo Model"  # what the package calls a model without a name
 
 
-def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M]) -> M:
+def read_mjcf(source: str | os.PathLike[str], floating: bool = False, coupled: bool = True, *, cls: type[M]) -> M:
     """The robot in an MJCF file, given by its path or as text; ``cls`` is the class of model to make.
 
-    With ``floating``, what is bolted to the world moves freely, unless a body of the file does so already.
+    With ``floating``, what is bolted to the world moves freely, unless a body of the file does so already. Without
+    ``coupled``, equality constraints between joints are not imposed.
     """
     mujoco = _package()
     label = "XML text" if is_text(source) else os.fspath(source)
@@ -59,9 +61,13 @@ def read_mjcf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
         model = _model(file, _name(file, source), source, cls)
         if floating and not any(isinstance(j.kind, Free) for j in model.joints):
             model = float_base(model, _unused("root_joint", {j.name for j in model.joints}))
+        told: set[int] = set()
+        refused: list[str] = []
+        if coupled:
+            model, told, refused = with_equal_joints(file, model)
     except ModelError as e:
         raise FileError(f"{label}: {e}") from None
-    moving = [*left_out, *file.renamed, *in_the_motion(file)]
+    moving = [*left_out, *file.renamed, *refused, *in_the_motion(file, told)]
     model = replace(model, notes=(*moving, *not_in_the_motion(file)))
     if moving:
         # Two levels up: whoever called lw.load.

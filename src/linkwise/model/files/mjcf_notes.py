@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,10 +30,13 @@ _IDLE = (
 _STEPPING = ("timestep", "integrator", "solver", "iterations", "tolerance", "cone", "impratio")
 
 
-def in_the_motion(file: MjcfFile) -> Iterator[str]:
-    """What makes MuJoCo's motion differ from that of the model, or its numbers mean something else."""
+def in_the_motion(file: MjcfFile, told: Collection[int] = ()) -> Iterator[str]:
+    """What makes MuJoCo's motion differ from that of the model, or its numbers mean something else.
+
+    ``told`` are equality constraints that need no mention.
+    """
     yield from _contacts(file)
-    yield from _couplings(file)
+    yield from _couplings(file, told)
     yield from _joints(file)
     yield from _surroundings(file)
 
@@ -64,11 +67,12 @@ def _contacts(file: MjcfFile) -> Iterator[str]:
         yield f"not modelled: {_named(file, 'flex', range(m.nflex))}"
 
 
-def _couplings(file: MjcfFile) -> Iterator[str]:
+def _couplings(file: MjcfFile, told: Collection[int]) -> Iterator[str]:
     m = file.model
-    if m.neq:
-        kinds = {file.mujoco.mjtEq(t).name.removeprefix("mjEQ_").lower() for t in m.eq_type}
-        listed = _named(file, "equality constraint", range(m.neq), "equality")
+    left = [i for i in range(m.neq) if i not in told]
+    if left:
+        kinds = {file.mujoco.mjtEq(m.eq_type[i]).name.removeprefix("mjEQ_").lower() for i in left}
+        listed = _named(file, "equality constraint", left, "equality")
         yield f"not imposed: {listed} ({', '.join(sorted(kinds))})"
     if m.ntendon:
         yield f"without effect: {_named(file, 'tendon', range(m.ntendon))}"

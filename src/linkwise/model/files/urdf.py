@@ -7,13 +7,16 @@ room:
 * **Fixed joints** are merged into the body that carries them; every link keeps its frame, under its name.
   The root link is the world's (``Model.base``); with ``floating=True``, a body on a free "root_joint".
 * **Order.** Depth-first from the root, the children of a link in the order their joints have in the file.
-* **Mimic joints** keep their data in ``Joint.mimic`` but move independently, each with its own entry in q.
+* **Mimic joints** follow the joint they name (``Model.couplings``) and have no entry in q, unless they are left
+  independent (``coupled=False``); ``Joint.mimic`` keeps the data. One that names itself, or what does not move by one
+  number, moves independently, and is warned about.
 * **Limits** count for revolute and prismatic joints, velocity and effort for continuous ones too. A limit
   with neither lower nor upper bounds nothing, although the format's default would pin the joint at zero;
   nor does one of :data:`UNLIMITED` or more.
 * **Planar** joints move in the plane normal to their axis. (Pinocchio takes z, whatever the axis.)
 * **Masses** must be finite and not negative. A link without an inertial has none.
-* **Rotors and gravity** are read from an element <linkwise>, as :mod:`linkwise.model.files.urdf_writer` writes it.
+* **Rotors, gravity** and mimic joints that are to move independently all the same are read from an element
+  <linkwise>, as :mod:`linkwise.model.files.urdf_writer` writes it.
 * **Inertia tensors** of a real body have non-negative principal moments, none larger than the sum of the
   others. A link that fails this is only warned about as long as the *moving* body it ends up in, after
   merging, passes. Where that body fails as well, the file is refused, except where its excess is at most
@@ -33,7 +36,7 @@ import numpy as np
 
 from ...errors import ModelError, ModelWarning
 from ...spatial import Transform, rotation_from_quaternion
-from ..edit import float_base, merge_fixed
+from ..edit import couple, float_base, merge_fixed
 from ..inertia import Inertia
 from ..joints.kinds import Fixed, Free, JointKind, Planar, Prismatic, Revolute
 from ..loose_joints import loose_joints
@@ -53,7 +56,7 @@ KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 CHILDREN = {
     "robot": ("link", "joint", "material", "transmission", "gazebo", EXTENSION),
-    EXTENSION: ("gravity", "rotor"),
+    EXTENSION: ("gravity", "rotor", "independent"),
     "link": ("inertial", "visual", "collision"),
     "inertial": ("origin", "mass", "inertia"),
     "joint": (
@@ -76,16 +79,18 @@ ATTRIBUTES = {
     "mimic": ("joint", "multiplier", "offset"),
     "gravity": ("xyz",),
     "rotor": ("joint", "inertia", "gear_ratio", "axis"),
+    "independent": ("joint",),
 }
 
 NO_REAL_BODY = "its inertia tensor breaks the triangle inequality, which that of a real body does not"
 WRONG_POINT = f"{NO_REAL_BODY}; a slip in moving it from the joint to the centre of mass would explain it"
 
 
-def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: type[M]) -> M:
+def read_urdf(source: str | os.PathLike[str], floating: bool = False, coupled: bool = True, *, cls: type[M]) -> M:
     """The robot in a URDF file, given by its path or as text; ``cls`` is the class of model to make.
 
-    With ``floating`` the root link moves freely instead of being bolted to the world. Raises
+    With ``floating`` the root link moves freely instead of being bolted to the world; without ``coupled`` mimic joints
+    move independently. Raises
     :class:`FileError` with file, line, element and reason; warns once (:class:`ModelWarning`) about all
     that looks odd, which ``Model.notes`` keeps.
     """
@@ -97,7 +102,7 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
     links, joints = _named(robot, "link"), _named(robot, "joint")
     if not links:
         raise robot.error("has no <link>, so it holds no robot; a file made by xacro may have lost its parts there")
-    rotors, gravity = _read_extension(robot, joints)
+    rotors, gravity, independent = _read_extension(robot, joints)
     edges = [_read_joint(e, odd, rotors.get(name)) for name, e in joints.items()]
     root, edges = _tree(links, edges)
     inertias = {name: _read_inertia(e, odd) for name, e in links.items()}
@@ -106,7 +111,7 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, *, cls: ty
     visuals = read_visuals(robot, links, root, _pose, odd)
     model = replace(_assemble(robot, root, edges, inertias, visuals, floating, cls), gravity=gravity)
     judged = Notes()
-    _mention_mimics(edges, judged)
+    model = _imposed(robot, model, [e for e in edges if coupled and e.joint.name not in independent], judged)
     _mention_loose_joints(model, links, judged)
     _judge_inertias(model, links, inertias, judged)
     model = replace(model, notes=(*judged.lines(), *odd.lines()))
@@ -306,12 +311,12 @@ def _mimic(element: Element) -> Mimic | None:
 # --- what the format cannot say --------------------------------------------------------------------
 
 
-def _read_extension(robot: Element, joints: dict[str, Element]) -> tuple[dict[str, Rotor], Any]:
-    """The rotors by joint, and gravity, of the element <linkwise>."""
+def _read_extension(robot: Element, joints: dict[str, Element]) -> tuple[dict[str, Rotor], Any, set[str]]:
+    """The rotors by joint, gravity, and the mimic joints that move independently, of the element <linkwise>."""
     extension = robot.only(EXTENSION)
     rotors: dict[str, Rotor] = {}
     if extension is None:
-        return rotors, STANDARD_GRAVITY
+        return rotors, STANDARD_GRAVITY, set()
     for e in extension.all("rotor"):
         name = e.text("joint")
         if name not in joints:
@@ -322,7 +327,8 @@ def _read_extension(robot: Element, joints: dict[str, Element]) -> tuple[dict[st
         except ModelError as reason:
             raise e.error(str(reason)) from None
     gravity = extension.only("gravity")
-    return rotors, STANDARD_GRAVITY if gravity is None else gravity.numbers("xyz", 3)
+    independent = {e.text("joint") for e in extension.all("independent")}
+    return rotors, STANDARD_GRAVITY if gravity is None else gravity.numbers("xyz", 3), independent
 
 
 # --- the tree --------------------------------------------------------------------------------------
@@ -409,21 +415,32 @@ def _assemble(
 # --- what looks odd about the whole ----------------------------------------------------------------
 
 
-def _mention_mimics(edges: list[Edge], notes: Notes) -> None:
-    mimics = [e for e in edges if e.joint.mimic is not None]
-    moving = {e.joint.name for e in edges if e.moves}
-    for e in mimics:
-        notes.add(
-            e.element,
-            f"{len(mimics)} mimic joint{'s' * (len(mimics) > 1)}: kept as data (Joint.mimic), but for now"
-            " every joint moves independently, with its own entry in q and v",
-        )
-    for e in mimics:
-        assert e.joint.mimic is not None
-        target = e.joint.mimic.joint
-        if target == e.joint.name or target not in moving:
-            what = "is the joint itself" if target == e.joint.name else "does not exist or does not move"
-            notes.add(e.element, f"mimics {shortened(target)!r}, which {what}")
+def _imposed(robot: Element, model: M, edges: list[Edge], notes: Notes) -> M:
+    """The model with its mimic joints coupled to those they name."""
+    moving = {e.joint.name: e.joint.kind.nv for e in edges if e.moves}
+    for e in edges:
+        mimic = e.joint.mimic
+        if mimic is None:
+            continue
+        why = _not_to_be_followed(e.joint, mimic.joint, moving)
+        if why is not None:
+            notes.add(e.element, f"mimics {shortened(mimic.joint)!r}, {why}, so that it moves independently")
+            continue
+        try:
+            model = couple(model, e.joint.name, mimic.joint, mimic.multiplier, mimic.offset)
+        except ModelError as error:
+            raise e.element.error(f"cannot mimic {mimic.joint!r}: {error}") from None
+    return model
+
+
+def _not_to_be_followed(joint: Joint, target: str, moving: dict[str, int]) -> str | None:
+    if target == joint.name:
+        return "which is the joint itself"
+    if target not in moving:
+        return "which does not exist or does not move"
+    if moving[target] != 1 or joint.kind.nv != 1:
+        return "and one of the two has several degrees of freedom"
+    return None
 
 
 def _mention_loose_joints(model: Model, links: dict[str, Element], notes: Notes) -> None:

@@ -29,7 +29,7 @@ from ...errors import ModelError, ModelWarning
 from ..inertia import Inertia
 from ..joints.kinds import Cylindrical, Free, JointKind, Planar, Prismatic, Revolute, Universal
 from ..model import STANDARD_GRAVITY, Model
-from ..parts import Body, Frame, Joint, Limits
+from ..parts import Body, Frame, Joint, Limits, Mimic
 from ..visuals import Visual
 from .urdf import EXTENSION, UNLIMITED
 from .urdf_visuals_writer import unsayable, write_visuals
@@ -71,7 +71,7 @@ def to_urdf(model: Model, *, floating_root: bool = False, folder: str | os.PathL
     write_link(root, root.name if floating_root else None)
     for body in parts:
         write_link(body, body.name)
-        _write_joint(robot, body, body.parent or root.name)
+        _write_joint(robot, body, body.parent or root.name, _mimic(model, body.joint))
     taken = {b.joint.name for b in parts}
     for frame in model.extra_frames:
         if frame.body is None and frame.name == root.name:
@@ -196,7 +196,20 @@ def _write_link(robot: Element, name: str, inertia: Inertia) -> Element:
     return link
 
 
-def _write_joint(robot: Element, body: Body, parent: str) -> None:
+def _mimic(model: Model, joint: Joint) -> Mimic | None:
+    """What a joint follows: its coupling, or the data of one that is not imposed."""
+    coupling = model.dependents.get(model.joint_index.get(joint.name, -1))
+    if coupling is None:
+        return joint.mimic
+    if coupling.ratio is None:
+        raise ModelError(
+            f"joint {joint.name!r} follows {', '.join(map(repr, coupling.independents))} in a way that URDF cannot say:"
+            " its mimic joints follow one other by a constant ratio; uncouple it first"
+        )
+    return Mimic(coupling.independents[0], coupling.ratio, coupling.offset)
+
+
+def _write_joint(robot: Element, body: Body, parent: str, mimic: Mimic | None) -> None:
     joint, kind = body.joint, body.joint.kind
     bounds = _bounds(joint) if kind.nv == 1 else None
     unbounded = bounds is not None and bounds.lower <= -UNLIMITED and bounds.upper >= UNLIMITED
@@ -215,8 +228,7 @@ def _write_joint(robot: Element, body: Body, parent: str) -> None:
     damping, friction = (float(np.mean(x)) for x in (joint.damping, joint.friction))
     if damping or friction:
         SubElement(element, "dynamics", damping=number(damping), friction=number(friction))
-    if joint.mimic is not None:
-        mimic = joint.mimic
+    if mimic is not None:
         SubElement(
             element,
             "mimic",
@@ -254,6 +266,8 @@ def _write_extension(robot: Element, model: Model, parts: list[Body]) -> None:
             if rotor.axis is not None:
                 given["axis"] = text(rotor.axis)
             SubElement(extension, "rotor", given)
+        if body.joint.mimic is not None and model.joint_index.get(body.joint.name, -1) not in model.dependents:
+            SubElement(extension, "independent", joint=body.joint.name)
     if len(extension):
         robot.append(extension)
 

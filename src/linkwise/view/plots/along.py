@@ -158,8 +158,18 @@ def manipulability(trajectory: Any, robot: Robot | None = None, frame: Any = Non
 
 def _chosen(robot: Robot, names: Sequence[str] | None) -> list[int]:
     if names is None:
-        return list(range(len(robot.joints)))
-    return [robot.joint(n) for n in ([names] if isinstance(names, str) else names)]
+        return [k for k in range(len(robot.joints)) if k not in robot.dependents]
+    return [_moved_by_itself(robot, n) for n in ([names] if isinstance(names, str) else names)]
+
+
+def _moved_by_itself(robot: Robot, name: str) -> int:
+    k = robot.joint(name)
+    if k in robot.dependents:
+        followed = ", ".join(map(repr, robot.dependents[k].independents))
+        raise InputError(
+            f"joint {name!r} follows {followed} and has no entry of its own; robot.joint_positions(q) has it"
+        )
+    return k
 
 
 def _known(motion: Motion) -> list[tuple[str, np.ndarray]]:

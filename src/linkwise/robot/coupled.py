@@ -1,0 +1,74 @@
+"""The methods of a robot that are about coupled joints: making them, and where the joints are that follow others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .. import arrays
+from ..arrays import Array
+from ..dynamics.links import evaluate
+from ..model import edit
+from ..model.model import Model
+from .calls import Calls
+from .dispatch import compiled
+
+R = TypeVar("R", bound="CoupledJoints")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoupledJoints(Calls):
+    """Joints that follow others, exactly: mimic fingers, gears, differentials, racks and pinions, cams."""
+
+    def couple(
+        self: R,
+        dependent: str,
+        independents: str | Sequence[str],
+        *,
+        ratio: Any = None,
+        offset: Any = None,
+        relation: Callable[..., Any] | None = None,
+    ) -> R:
+        """This robot with the joint ``dependent`` where others say: q_dep = ratio · q + offset, 1 and 0 unless given.
+
+        ``independents`` is a joint's name, or several with as many ratios. ``relation`` is any smooth function of their
+        positions instead, such as ``lambda a, b: np.sin(a) * b``; it is traced once, and its derivatives are exact. A
+        dependent joint has no entry in q, v or τ: ``nq`` and ``nv`` count independent coordinates, and all algorithms
+        run in these. Joints of one degree of freedom only.
+        """
+        return edit.couple(self, dependent, independents, ratio, offset, relation)
+
+    def uncouple(self: R, joints: Iterable[str] | None = None) -> R:
+        """This robot with these dependent joints independent again; by default with all of them."""
+        return edit.uncouple(self, joints)
+
+    @compiled(q="nq")
+    def joint_positions(self, q: Any) -> Array:
+        """The positions of all joints, (..., nq of :meth:`uncouple`), those that follow others included [rad, m]."""
+
+        def run(model: Model, q: Array) -> Array:
+            theta = [x for x in evaluate(model, q).theta if x.shape[-1]]
+            return arrays.concatenate([x[..., None] for x in theta], axis=-2)[..., 0] if theta else q
+
+        return self._call(run, 1, q)
+
+    @compiled(q="nq", v="nv")
+    def joint_velocities(self, q: Any, v: Any) -> Array:
+        """The rates of all joints, (..., nv of :meth:`uncouple`), those that follow others included [rad/s, m/s]."""
+
+        def run(model: Model, q: Array, v: Array) -> Array:
+            links = evaluate(model, q)
+            return links.stack(links.split(v), 1)[..., 0]
+
+        return self._call(run, 1, q, v=v)
+
+    @compiled(q="nq")
+    def coupling_jacobian(self, q: Any) -> Array:
+        """X, (..., nv of :meth:`uncouple`, nv): the rates of all joints are X v, and τ = X* of what acts at them."""
+
+        def run(model: Model, q: Array) -> Array:
+            links = evaluate(model, q)
+            return links.stack(links.split_rows(arrays.eye(model.nv, like=q)), model.nv)
+
+        return self._call(run, 2, q)

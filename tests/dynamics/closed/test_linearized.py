@@ -1,0 +1,94 @@
+"""Linearised closed robots against complex steps, for every kind of loop."""
+
+import numpy as np
+import pytest
+from linkages import four_bar, four_bar_state, loop_between, null_space
+
+import linkwise as lw
+from linkwise.dynamics.closed import cut
+from linkwise.dynamics.tangent import commutes
+from linkwise.model.loops import TRANSMITTED
+
+KINDS = [*TRANSMITTED, "constrains"]
+H = 1e-30j
+
+
+def derivative(robot, f, q, directions):
+    """∂f/∂q along tangent directions, by complex steps."""
+    rates = [robot.configuration_rate(q, d, target="numpy") for d in directions]
+    return np.stack([f(q + H * rate).imag / abs(H) for rate in rates], axis=-1)
+
+
+def state(kind, to_world, rng):
+    robot = lw.random_tree(7, seed=2, branching=0.3, floating=True, joints=["revolute", "universal", "spherical"])
+    robot = robot.close(loop_between(rng, None if to_world else "body2", "body7", kind))
+    q = robot.random_configuration(rng)
+    v = null_space(robot.loop_jacobian(q, target="numpy")) @ rng.normal(size=robot.mobility(q))
+    return robot, q, v, rng.normal(size=robot.nv), rng.normal(size=(len(robot.bodies), 6))
+
+
+@pytest.mark.parametrize("to_world", [False, True], ids=["bodies", "world"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_against_complex_steps(kind, to_world, rng):
+    robot, q, v, tau, external = state(kind, to_world, rng)
+    if np.linalg.matrix_rank(robot.loop_jacobian(q, target="numpy")) < robot.loops[0].size:
+        pytest.skip("the loop is redundant at a configuration that does not close")
+    found = robot.linearize_forward(q, v, tau, external=external, target="numpy")
+
+    def a(q, v, tau):
+        return cut.forward_dynamics(robot, q, v, tau, external, robot.loops)[0]
+
+    unit = np.eye(robot.nv)
+    scale = 1 + np.abs(found.dq).max()
+    by_q = derivative(robot, lambda x: a(x, v + 0j, tau + 0j), q, unit)
+    by_v = np.stack([a(q + 0j, v + H * e, tau + 0j).imag / abs(H) for e in unit], axis=-1)
+    np.testing.assert_allclose(found.dq, by_q, atol=2e-9 * scale)
+    np.testing.assert_allclose(found.dv, by_v, atol=2e-9 * scale)
+    np.testing.assert_allclose(found.Minv, robot.mass_matrix_inverse(q, target="numpy"), atol=1e-12 * scale)
+
+
+def test_what_projection_leaves_of_a_change(rng):
+    robot = four_bar()
+    q, v = four_bar_state(robot)
+    P = robot.linearize_projection(q, v, target="numpy")
+    np.testing.assert_allclose(P @ P, P, atol=1e-9)
+    assert np.linalg.matrix_rank(P, tol=1e-8) == 2
+    h, change = 1e-6, rng.normal(size=6)
+
+    def closed(x):
+        at = robot.closed_configuration(q + x[:3])
+        return np.concatenate([at, robot.closed_velocity(at, v + x[3:], target="numpy")])
+
+    np.testing.assert_allclose(P @ change, (closed(h * change) - closed(-h * change)) / (2 * h), atol=1e-7)
+
+
+def test_products_sensitivities_and_machine_code(rng):
+    robot = four_bar()
+    for body in ("crank", "coupler", "rocker"):
+        robot = robot.weld(body, lw.Inertia.box(0.3, (0.2, 0.3, 0.1)))
+    q, v = four_bar_state(robot)
+    tau, (dq, dv, dtau, w) = rng.normal(size=3), rng.normal(size=(4, 3))
+    x = robot.linearize_forward(q, v, tau, target="numpy")
+    compiled = robot.linearize_forward(np.stack([q, q]), v, tau)
+    for found, expected in zip(compiled, x):
+        np.testing.assert_allclose(found[1], expected, atol=1e-8)
+    along = x.Minv @ dtau + x.dv @ dv + x.dq @ dq
+    np.testing.assert_allclose(robot.forward_dynamics_jvp(q, v, tau, dq, dv, dtau), along, atol=1e-8)
+    back = robot.forward_dynamics_vjp(q, v, tau, w)
+    np.testing.assert_allclose(back.dq @ dq + back.dv @ dv + back.dtau @ dtau, w @ along, atol=1e-8)
+    found = robot.forward_dynamics_sensitivity(q, v, tau)
+    pi, h = robot.inertial_parameters.ravel(), 1e-6
+    for i in (0, 1, 10, 19, 29):
+        step = h * np.eye(30)[i]
+        moved = [
+            robot.with_inertial_parameters((pi + s * step).reshape(3, 10)).forward_dynamics(q, v, tau, target="numpy")
+            for s in (1, -1)
+        ]
+        np.testing.assert_allclose(found[:, i], (moved[0] - moved[1]) / (2 * h), atol=1e-5 * (1 + np.abs(found).max()))
+
+
+def test_state_space_of_a_closed_robot():
+    robot = four_bar()
+    q, v = four_bar_state(robot)
+    A, B = robot.linearize_forward(q, v, np.zeros(3)).state_space()[:2]
+    assert A.shape == (6, 6) and B.shape == (6, 3) and commutes(robot)
