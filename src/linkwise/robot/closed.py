@@ -127,9 +127,8 @@ class ClosedRobot(Robot):
         kept = [self.joint(name) for name in keep]
         tree: Any = self.opened
 
-        def moved(q: Array, dv: Array) -> Array:
-            out: Array = tree.integrate(q, dv, target="numpy")
-            return out
+        def moved(q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+            return np.asarray(tree.integrate(q, dv, target="numpy"))
 
         found = projection.closed_configuration(self, flat, self.rigid_loops, kept, moved)
         return found.reshape(q.shape).astype(q.dtype)
@@ -211,7 +210,8 @@ class ClosedRobot(Robot):
         run = choose(INVERSE_METHODS, method, "inverse-dynamics method")
 
         def tree(m: Model, q: Array, v: Array, a: Array, f: Array | None) -> Array:
-            return run(m, q, v, a, with_springs(m, q, v, f, self.soft_loops))
+            out: Array = run(m, q, v, a, with_springs(m, q, v, f, self.soft_loops))
+            return out
 
         if actuated is None:
             if effort_weights is not None:
