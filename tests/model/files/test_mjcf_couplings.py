@@ -36,7 +36,7 @@ def test_a_polynomial_holds_between_positions_counted_from_the_files_pose():
     assert np.allclose(robot.joint_positions([x, 0.7]), [x, expected, 0.7], rtol=0, atol=1e-15)
     model = mujoco.MjModel.from_xml_string(FILE.format(text))
     data = mujoco.MjData(model)
-    data.qpos[:] = [*model.qpos0, x, expected, 0.7]
+    data.qpos[:] = model.qpos0 + np.array([x, expected, 0.7])
     mujoco.mj_forward(model, data)
     assert np.abs(data.efc_pos[: data.ne]).max() < 1e-14
     assert _load(text, coupled=False).nv == 3
@@ -53,7 +53,7 @@ def test_linear_ones_are_known_as_such():
         ('<joint joint1="jc" polycoef="0.2 0 0 0 0"/>', "joint 'jc' held at 0.2"),
         ('<joint joint1="jb" joint2="ja"/><joint joint1="jb" joint2="jc"/>', "'jb' already follows 'ja'"),
         ('<joint joint1="jb" joint2="ja"/><joint joint1="ja" joint2="jb"/>', "'ja' would follow itself"),
-        ('<weld body1="b" body2="c"/>', "not imposed: 1 equality constraint"),
+        ('<joint joint1="jb" joint2="ja"/><weld body1="b" body2="c"/>', "not imposed: 1 equality constraint (weld)"),
     ],
 )
 def test_what_is_not_imposed_is_said(equalities, said):
