@@ -2,6 +2,7 @@
 
     python tests/snippets.py            check README.md, CONTRIBUTING.md and docs/*.md
     python tests/snippets.py --write    put what is printed, and the tables, into them
+    python tests/snippets.py control.md --write    of one page, or several
 
 The ```python blocks of a file run in order in one namespace and an empty folder. What a block prints must
 stand in a ```text block right after it. A ```console block is one command line, ``$ linkwise …``, and what it prints.
@@ -148,14 +149,19 @@ def with_tables(page: str) -> str:
 
 def main() -> int:
     wrong: list[str] = []
-    for path in PAGES:
+    named = {Path(x).name for x in sys.argv[1:]} - {"--write"}
+    unknown = named - {path.name for path in PAGES}
+    if unknown:
+        sys.exit(f"there is no page {', '.join(sorted(unknown))}")
+    pages = [path for path in PAGES if path.name in named] or PAGES
+    for path in pages:
         if "--write" in sys.argv[1:]:
             new = rewritten(path)
             if new != path.read_text(encoding="utf-8"):
                 path.write_text(new, encoding="utf-8")
                 print(f"{os.path.relpath(path)}: written")
         wrong += mismatches(path)
-    print("\n\n".join(wrong) or f"{len(PAGES)} pages agree with their code")
+    print("\n\n".join(wrong) or f"{len(pages)} pages agree with their code")
     return 1 if wrong else 0
 
 

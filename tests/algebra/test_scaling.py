@@ -59,14 +59,13 @@ def test_the_inverse_is_right(n):
         assert np.abs(y - expected).max() < 1e-14 * np.linalg.cond(M) * np.abs(expected).max()
 
 
-def test_a_hundred_thousand_links():
-    """𝓜 alone would take 80 GB; applying its inverse takes well under two."""
+def test_twenty_thousand_links():
+    """𝓜 alone would take 3.2 GB; applying its inverse takes well under a fifth of that."""
     resource = pytest.importorskip("resource")  # Windows has none
     unit = 1 if sys.platform == "darwin" else 1024  # bytes in what getrusage counts
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    op, x, y = solved(100_000)
+    op, x, y = solved(20_000)
     residual = np.abs(op.mass @ y - x).max()
     used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
-    assert residual < 1e-2  # forces inside the chain reach 1e10 N: fourteen digits
-    assert residual < 1e-14 * np.abs(op.mass @ x).max()
-    assert used < 2e9
+    assert residual < 1e-14 * np.abs(op.mass @ x).max()  # fourteen digits of the forces inside the chain
+    assert used < 5e8

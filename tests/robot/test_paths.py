@@ -86,12 +86,15 @@ CLONES = {
 }
 
 
+# This file, what it imports, and linkwise, for programs beside this one.
+FOLDERS = [str(Path(__file__).parent), str(Path(by_hand.__file__).parent), str(Path(lw.__file__).parents[1])]
+
+
 class Helper:
     """A program beside this one, started once."""
 
     def __init__(self):
-        folders = [str(Path(__file__).parent), str(Path(lw.__file__).parents[1])]
-        command = [sys.executable, "-c", HELPER, *folders]
+        command = [sys.executable, "-c", HELPER, *FOLDERS]
         self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __call__(self, robot, target, folder):
@@ -295,8 +298,7 @@ SHOWN = "print(np.allclose(t.numbers(r, 'cpu'), t.numbers(r, 'numpy'), rtol=1e-9
 @pytest.mark.parametrize("order", [(PLAIN, HEAVIER), (HEAVIER, PLAIN)], ids=["clone second", "clone first"])
 def test_a_clone_leaves_the_cache_as_good_as_it_was(order, tmp_path):
     """In processes of their own: a robot must not get the code that another process made for its clone."""
-    paths = os.pathsep.join([str(Path(__file__).parent), str(Path(lw.__file__).parents[1])])
-    surroundings = os.environ | {"LINKWISE_CACHE": str(tmp_path), "PYTHONPATH": paths}
+    surroundings = os.environ | {"LINKWISE_CACHE": str(tmp_path), "PYTHONPATH": os.pathsep.join(FOLDERS)}
     for program in order:
         run = subprocess.run([sys.executable, "-c", program + SHOWN], capture_output=True, text=True, env=surroundings)
         assert run.stdout == "True\n", run.stdout + run.stderr

@@ -18,11 +18,12 @@ from ..whole_files import write_text
 from .robot import Robot
 
 
-def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: bool = True) -> Robot:
+def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: bool = True, loops: bool = True) -> Robot:
     """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF or MJCF file.
 
     ``floating`` puts the base link on a free joint. Mimic joints of URDF files and equal joints of MJCF files are
-    coupled (:meth:`Robot.couple`), unless ``coupled`` is False. What is odd about a file is in ``robot.notes``.
+    coupled (:meth:`Robot.couple`), unless ``coupled`` is False; bodies that an MJCF file connects or welds are loops of
+    the robot (:meth:`Robot.close`), unless ``loops`` is False. What is odd about a file is in ``robot.notes``.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"load takes a robot's name or a path, got {shown(source)}")
@@ -40,7 +41,8 @@ def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: boo
     if xml.root_tag(name) == "mujoco":
         from ..model.files.mjcf import read_mjcf
 
-        return read_mjcf(name, floating=floating, coupled=flag(coupled, "coupled"), cls=Robot)
+        close = (lambda robot, loop: robot.close(loop)) if flag(loops, "loops") else None
+        return read_mjcf(name, floating=floating, coupled=flag(coupled, "coupled"), cls=Robot, close=close)
     from ..model.files.urdf import read_urdf
 
     return read_urdf(name, floating=floating, coupled=flag(coupled, "coupled"), cls=Robot)

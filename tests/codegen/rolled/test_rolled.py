@@ -253,10 +253,10 @@ def test_operations_grow_with_the_number_of_links():
     assert totals[2] - totals[1] == pytest.approx(2 * (totals[1] - totals[0]), rel=0.02)
 
 
-def test_ten_thousand_links(rng):
-    r = lw.chain(10_000)
+def test_thousands_of_links(rng):
+    r = lw.chain(3_000)
     kernel = r.compile("inverse_dynamics")
-    assert "10000 bodies" in kernel.explain()
+    assert "3000 bodies" in kernel.explain()
     q, v, a = 1e-3 * rng.normal(size=(3, 2, r.nv))
     expected = r.inverse_dynamics(q[:1], v[:1], a[:1], target="numpy")
     assert np.abs(kernel(q, v, a)[:1] - expected).max() <= 1e-9 * np.abs(expected).max()

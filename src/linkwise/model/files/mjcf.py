@@ -12,6 +12,7 @@ all else mean what they mean there; this module takes bodies, joints, sites and 
 * **Armature** is a rotor's reflected inertia; that of an actuator, times its gear squared, is added to it.
 * **Looks** are the geoms that MuJoCo's viewer shows (:mod:`.mjcf_visuals`).
 * **Damping, frictionloss, limits** are kept as data of the joints, as those of URDF files are.
+* **Loops.** Equality constraints connect and weld are loops of the robot (:mod:`.mjcf_loops`).
 * Everything else is listed in ``Model.notes``; what would change the motion is also warned about.
 """
 
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,6 +39,7 @@ from ..parts import Body, Frame, Joint, Limits, Rotor
 from . import xml
 from .mjcf_couplings import with_equal_joints
 from .mjcf_limits import refuse_huge
+from .mjcf_loops import loops_in
 from .mjcf_notes import in_the_motion, not_in_the_motion
 from .mjcf_visuals import read_visuals
 from .xml import is_text
@@ -47,11 +49,19 @@ M = TypeVar("M", bound=Model)
 _UNNAMED = "MuJoCo Model"  # what the package calls a model without a name
 
 
-def read_mjcf(source: str | os.PathLike[str], floating: bool = False, coupled: bool = True, *, cls: type[M]) -> M:
+def read_mjcf(
+    source: str | os.PathLike[str],
+    floating: bool = False,
+    coupled: bool = True,
+    *,
+    cls: type[M],
+    close: Callable[..., M] | None = None,
+) -> M:
     """The robot in an MJCF file, given by its path or as text; ``cls`` is the class of model to make.
 
     With ``floating``, what is bolted to the world moves freely, unless a body of the file does so already. Without
-    ``coupled``, equality constraints between joints are not imposed.
+    ``coupled``, equality constraints between joints are not imposed. ``close(model, loop)`` closes a loop; without it,
+    equality constraints between bodies are not imposed.
     """
     mujoco = _package()
     label = "XML text" if is_text(source) else os.fspath(source)
@@ -65,6 +75,9 @@ def read_mjcf(source: str | os.PathLike[str], floating: bool = False, coupled: b
         refused: list[str] = []
         if coupled:
             model, told, refused = with_equal_joints(file, model)
+        if close is not None and not model.couplings:  # loops are cut on trees of free joints; the notes list them
+            model, closed = _closed(file, model, close)
+            told = told | closed
     except ModelError as e:
         raise FileError(f"{label}: {e}") from None
     moving = [*left_out, *file.renamed, *refused, *in_the_motion(file, told)]
@@ -74,6 +87,19 @@ def read_mjcf(source: str | os.PathLike[str], floating: bool = False, coupled: b
         said = xml.summary(label, moving, heading="loaded, but not all of it is modelled:")
         warnings.warn(said, ModelWarning, stacklevel=3)
     return model
+
+
+def _closed(file: MjcfFile, model: M, close: Callable[..., M]) -> tuple[M, set[int]]:
+    """The model with the file's loops closed, and the equality constraints that these are."""
+    told: set[int] = set()
+    if model.couplings:  # loops are cut on trees of free joints
+        return model, told
+    for i, loop in loops_in(file)[0].items():
+        ends = [model.frame(x)[0] for x in (loop.frame_a, loop.frame_b)]
+        if ends[0] != ends[1]:  # (between bodies without a joint between them, there is nothing to hold)
+            model = close(model, loop)
+        told.add(i)
+    return model, told
 
 
 def _package() -> Any:
@@ -207,6 +233,7 @@ def _model(file: MjcfFile, name: str, source: Any, cls: type[M]) -> M:
         Frame(file.sites[s], _carrier(file, m.site_bodyid[s]), at=m.site_pos[s], rotation=_rotation(m.site_quat[s]))
         for s in range(m.nsite)
     ]
+    sites += loops_in(file)[1]
     weightless = m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
     gravity = np.zeros(3) if weightless else np.array(m.opt.gravity)
     base = _unused("base", {*file.bodies, *file.sites, *(b.name for b in bodies)})
