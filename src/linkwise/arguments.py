@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from math import isfinite
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, UnknownNameError
 
 
 def shown(x: Any, most: int = 80) -> str:
@@ -67,10 +68,29 @@ def word(x: Any, what: str) -> str:
     return x
 
 
-def names(x: Any, what: str) -> list[str]:
-    """A list of texts, and not one text."""
+def one_of(x: Any, known: Iterable[str], what: str) -> str:
+    """One of the names that are known, or an error that lists them; ``what`` is a thing that has such a name."""
+    known = list(known)
+    if not isinstance(x, str) or x not in known:
+        raise UnknownNameError(f"no {what} is named {shown(x)}; choose from {', '.join(known)}")
+    return x
+
+
+def numbers(x: Any, what: str) -> np.ndarray:
+    """An array of real numbers, as float64."""
+    try:
+        found = np.asarray(x)
+        if found.dtype.kind in "fiub" or (found.dtype == object and all(isinstance(e, Real) for e in found.flat)):
+            return found.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"{what} must be real numbers, got {shown(x)}")
+
+
+def names(x: Any, what: str, of: str = "names") -> list[str]:
+    """A list of texts, and not one text; ``of`` says what they name."""
     if isinstance(x, (str, bytes)) or not isinstance(x, Iterable) or (isinstance(x, np.ndarray) and x.ndim == 0):
-        raise InputError(f"{what} must be a list of names, got {shown(x)}")
+        raise InputError(f"{what} must be a list of {of}, got {'the string ' * isinstance(x, str)}{shown(x)}")
     return [word(name, f"each of {what}") for name in x]
 
 

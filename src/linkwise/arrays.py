@@ -352,7 +352,7 @@ def symmetric(x: Array) -> Array:
     return out
 
 
-def _is_extended(x: Array) -> bool:
+def is_extended(x: Array) -> bool:
     """Whether ``x`` holds NumPy's long doubles, which numpy.linalg does not take."""
     return is_numpy(x) and np.dtype(x.dtype).char in "gG"
 
@@ -366,7 +366,7 @@ def inverse_spd(x: Array) -> Array:
         if is_symbolic(x):
             require_above(x[..., 0, 0], 0.0, 0, [x[..., 0, 0]])
         return 1.0 / x
-    if is_symbolic(x) or _is_extended(x):
+    if is_symbolic(x) or is_extended(x):
         return inverse_by_ldl(x)
     return symmetric(namespace(x).linalg.inv(x))
 
@@ -421,7 +421,7 @@ def inverse_by_ldl(x: Array) -> Array:
 
 def solver_spd(x: Array) -> Callable[[Array], Array]:
     """b (..., r, m) ↦ x⁻¹b for a symmetric positive definite x (..., r, r), which may be ill-conditioned."""
-    if not (is_symbolic(x) or _is_extended(x)):
+    if not (is_symbolic(x) or is_extended(x)):
         return lambda b: namespace(x, b).linalg.solve(x, b)
     lower, pivots = _ldl(x)
     r = x.shape[-1]
@@ -445,7 +445,7 @@ def cholesky(x: Array) -> Array:
         return x
     if x.shape[-1] == 1:
         return sqrt(x)
-    if is_symbolic(x) or _is_extended(x) or (is_numpy(x) and np.iscomplexobj(x)):
+    if is_symbolic(x) or is_extended(x) or (is_numpy(x) and np.iscomplexobj(x)):
         lower, pivots = _ldl(x)
         roots = stack([sqrt(np.asarray(d, dtype=x.dtype)) for d in pivots])
         return lower * roots[..., None, :]

@@ -335,7 +335,7 @@ LONG = {
     "bench": ["bench", "--robot", "panda", "--library", "linkwise", "--repeats", "100000", "--json", "{}/old.json"],
     "check": ["check", "humanoid", "--states", "2000"],
 }
-# Where the tests run in the background, or under nohup, SIGINT is ignored, and children inherit that.
+# Where the tests run in the background, or under nohup, SIGINT is ignored, and children inherit that: all of these do.
 READY = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -345,11 +345,16 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def ignore_ctrl_c():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def interrupted(argv, delay):
     """(exit code, stderr) of a command that is sent SIGINT."""
     environment = {**os.environ, "LINKWISE_TARGET": "cpu"}
     command = [sys.executable, "-c", READY, *argv]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    with subprocess.Popen(command, preexec_fn=ignore_ctrl_c, **options) as child:
         try:
             assert child.stdout.readline() == "ready\n"
             time.sleep(delay)

@@ -136,7 +136,7 @@ def test_compiled_steps_are_those_of_numpy(monkeypatch):
 
 def test_refused():
     r = robot("cartpole")
-    with pytest.raises(InputError, match="step must be positive"):
+    with pytest.raises(InputError, match="the step must be greater than 0"):
         Steps(r, -0.1)
     with pytest.raises(UnknownNameError, match="semi_implicit_euler, midpoint, runge_kutta_4"):
         Steps(r, 0.1, "euler")

@@ -87,8 +87,8 @@ def whole(ending: str, folder: Path) -> Path:
     if ending in TEXTS:
         path.write_text(TEXTS[ending], encoding="utf-8")
     elif ending == "checkpoint":
-        r, kept = lw.load("double_pendulum"), {"checkpoint": path, "checkpoint_seconds": 0}
-        lw.simulate(r, np.ones((2, 2)), duration=0.02, target="numpy", **kept)
+        kept = lw.Checkpoint(path, seconds=0)
+        lw.simulate(lw.load("double_pendulum"), np.ones((2, 2)), duration=0.02, target="numpy", checkpoint=kept)
     else:
         write(storage.contents(trajectory()), path)
     return path

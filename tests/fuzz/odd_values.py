@@ -6,10 +6,13 @@ import datetime
 import fractions
 import types
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from random import Random
 from typing import Any
 
 import numpy as np
+
+from linkwise import LinkwiseError, Robot
 
 THINGS: tuple[Callable[[], Any], ...] = (
     lambda: None,
@@ -72,9 +75,9 @@ NUMBERS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e200, -1e200, 1e-160, 1e-320, 1e
 DTYPES = ("float32", "float16", "longdouble", "complex64", "complex128", "int64", "uint8", "bool", "object", "U8", "S4")
 
 
-def odd(rng: Random, good: Any) -> Any:
+def odd(rng: Random, good: Any, no_function: bool = False) -> Any:
     """Something in place of a good value, of another kind or nearly the same."""
-    if isinstance(good, np.ndarray) and good.size and rng.random() < 0.7:
+    if isinstance(good, np.ndarray) and good.ndim and good.size and rng.random() < 0.7:
         return odd_array(rng, good)
     if isinstance(good, str) and rng.random() < 0.3:
         return rng.choice((good.upper(), good[:-1], good + "x", [good], [good, good], (good, None), {good: 1}))
@@ -87,9 +90,20 @@ def odd(rng: Random, good: Any) -> Any:
     if isinstance(good, dict) and good and rng.random() < 0.6:
         key = rng.choice(list(good))
         return {key: odd(rng, good[key])} if rng.random() < 0.5 else {odd_key(rng): good[key]}
+    if is_dataclass(good) and not isinstance(good, (type, Robot)) and rng.random() < 0.6:
+        return odd_part(rng, good)
     # In place of a function no other is given: what that raises is its own.
-    things = [make for make in THINGS if not (callable(good) and callable(make()))]
+    things = [make for make in THINGS if not ((callable(good) or no_function) and callable(make()))]
     return rng.choice(things)()
+
+
+def odd_part(rng: Random, good: Any) -> Any:
+    """A thing of linkwise with an odd field, unless it refuses that itself."""
+    name = rng.choice([f.name for f in fields(good) if f.init])
+    try:
+        return replace(good, **{name: odd(rng, getattr(good, name))})
+    except LinkwiseError:
+        return None
 
 
 def odd_key(rng: Random) -> Any:

@@ -116,6 +116,18 @@ def test_quaternions_without_length(kind):
             pytest.fail(f"{name} took it")
 
 
+@pytest.mark.parametrize("size", [1e-160, 1e160])
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_quaternions_whose_squares_are_no_numbers(size, target):
+    r = lw.assemble("ball", [lw.Body("a", lw.Joint(lw.Spherical(), "socket"), lw.Inertia.sphere(1.0, 0.1))])
+    far = np.array([0.0, 0.0, 0.0, size])
+    said = f"joint 'socket' has a quaternion of length about {size:.0e}".replace("+", r"\+")
+    with pytest.raises(lw.InputError, match=said):
+        r.pose(far, "a", target=target)
+    with pytest.raises(lw.InputError, match=said):
+        lw.simulate(r, far, duration=0.01, target=target)
+
+
 def test_quaternions_need_not_be_normalised():
     r = robot("arms")
     x = inputs(r, (2,))

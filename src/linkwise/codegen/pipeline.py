@@ -246,7 +246,8 @@ def compile_function(
     if not callable(function):
         raise InputError(f"what is compiled is a function of (robot, q, …), got {arguments.shown(function)}")
     name = getattr(function, "__name__", "function")
-    job = Job(robot, name, function, tuple(argument_names(function)), sizes=sizes or {}, target=target, dtype=dtype)
+    given = {} if sizes is None else arguments.mapping(sizes, "sizes")
+    job = Job(robot, name, function, tuple(argument_names(function)), sizes=given, target=target, dtype=dtype)
     job.parameters = tuple(arguments.names(parameters, "parameters"))
     options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
     with refusing_memory(function):

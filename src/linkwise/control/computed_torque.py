@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import numbers, shown
 from ..arrays import Array, SameKind
+from ..errors import InputError
 from .law import state
 from .tracking import TrackingLaw
 
@@ -37,5 +39,8 @@ class ComputedTorque(TrackingLaw):
 
 def critical_damping(Kp: Any) -> np.ndarray:
     """Kd = 2√Kp."""
-    Kd: np.ndarray = 2.0 * np.sqrt(np.asarray(Kp, dtype=float))
+    gains = numbers(Kp, "Kp")
+    if not (gains >= 0).all():
+        raise InputError(f"Kp must be zero or more, got {shown(Kp)}")
+    Kd: np.ndarray = 2.0 * np.sqrt(gains)
     return Kd

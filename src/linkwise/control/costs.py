@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import numbers
 from ..dynamics.tangent import commutes, step_maps
 from ..errors import InputError
+from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from .law import weight_matrix
 from .steps import Steps, weighted_derivative
@@ -47,11 +49,12 @@ class QuadraticCost:
     terminal: Any = 1.0
 
     def __post_init__(self) -> None:
+        refuse_other_than_robot(self.robot, "a cost")
         n = self.robot.nv
         checked = {
             "q": inputs.configuration(self.robot, self.q),
             "v": inputs.vector(np.zeros(n) if self.v is None else self.v, n, "v", self.robot),
-            "u": np.asarray(self.u, dtype=float),
+            "u": numbers(self.u, "u"),
             "state": weight_matrix(self.state, 2 * n, "state", definite=False),
             "terminal": weight_matrix(self.terminal, 2 * n, "terminal", definite=False),
         }

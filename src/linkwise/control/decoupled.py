@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..arguments import number, numbers
 from ..arrays import Array, SameKind
 from ..errors import InputError
 from ..spatial import cross
@@ -73,8 +74,8 @@ class ConfigurationControl(Law):
     def __post_init__(self) -> None:
         require_full_actuation(self.robot, self, self.base_forces)
         self.robot.frame(self.frame)
-        gains = vector_gain([self.position_gain, self.orientation_gain], 2, "position_gain, orientation_gain", False)
-        if gains[1] > 0 and self.rotation is None:
+        number(self.position_gain, "position_gain", least=0.0)
+        if number(self.orientation_gain, "orientation_gain", least=0.0) > 0 and self.rotation is None:
             raise InputError("an orientation_gain needs the rotation (3, 3) that the frame is to have")
         self._set(
             damping=vector_gain(self.damping, self.robot.nv, "damping"),
@@ -122,7 +123,7 @@ class ConfigurationControl(Law):
 
 def target_position(p: Any) -> np.ndarray:
     """A point (..., 3) [m]."""
-    out = np.asarray(p, dtype=float)
+    out = numbers(p, "a position [m]")
     if out.shape[-1:] != (3,) or not np.isfinite(out).all():
         raise InputError(f"a position must be finite numbers of shape (..., 3) [m], got {p!r}")
     return out
@@ -130,7 +131,7 @@ def target_position(p: Any) -> np.ndarray:
 
 def target_rotation(R: Any) -> np.ndarray:
     """A rotation (3, 3), frame axes to world axes."""
-    out = np.asarray(R, dtype=float)
+    out = numbers(R, "a rotation")
     if out.shape != (3, 3) or np.abs(out.T @ out - np.eye(3)).max() > 1e-6 or np.linalg.det(out) < 0:
         raise InputError("a rotation must be a (3, 3) matrix with orthonormal columns and determinant 1")
     return out

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
+from ..arguments import number, numbers, shown, whole
 from ..errors import InputError
 from ..robot.robot import Robot
 from .box import BoxMinimum, minimise_in_box
@@ -97,7 +98,11 @@ class ILQR:
         steps = Steps(robot, self.step, self.method, self.actuated)
         q0 = inputs.configuration(robot, q0)
         v0 = inputs.vector(np.zeros(robot.nv) if v0 is None else v0, robot.nv, "v0", robot)
-        u = np.array(u0, dtype=float)
+        u = numbers(u0, "u0")
+        whole(self.iterations, "iterations")
+        number(self.tolerance, "tolerance", above=0.0)
+        if not (hasattr(self.cost, "value") and hasattr(self.cost, "expand")):
+            raise InputError(f"a cost is a QuadraticCost, or has its methods value and expand, got {shown(self.cost)}")
         if q0.ndim != 1 or v0.ndim != 1:
             raise InputError(f"a motion starts from one state, got q0 {q0.shape} and v0 {v0.shape}")
         if u.ndim != 2 or u.shape[1] != steps.inputs or not len(u):

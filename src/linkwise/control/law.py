@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import flag, names, numbers
 from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..model.joints.kinds import Free
+from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 
 
@@ -52,9 +54,10 @@ class Law:
 
 def vector_gain(gain: Any, n: int, what: str, positive: bool = True) -> np.ndarray:
     """A gain as (n,) numbers from one number or n, positive (or not negative)."""
+    given = numbers(gain, what)
     try:
-        out = np.broadcast_to(np.asarray(gain, dtype=float), (n,))
-    except (TypeError, ValueError):
+        out = np.broadcast_to(given, (n,))
+    except ValueError:
         raise InputError(f"{what} must be one number or {n}, got shape {np.shape(gain)}") from None
     if not np.isfinite(out).all() or (out < 0).any() or (positive and (out == 0).any()):
         raise InputError(f"{what} must be {'positive' if positive else 'zero or more'}, got {gain}")
@@ -63,7 +66,7 @@ def vector_gain(gain: Any, n: int, what: str, positive: bool = True) -> np.ndarr
 
 def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
     """A symmetric weight (n, n) from one number, n numbers or a matrix; positive definite, or semidefinite."""
-    out = np.asarray(weight, dtype=float)
+    out = numbers(weight, what)
     if out.ndim == 0:
         out = np.full(n, float(out))
     if out.ndim == 1 and out.shape == (n,):
@@ -73,8 +76,8 @@ def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
     scale = np.abs(out).max(initial=0.0)
     if not np.isfinite(out).all() or np.abs(out - out.T).max(initial=0.0) > 1e-9 * scale:
         raise InputError(f"{what} must be a finite symmetric matrix")
-    symmetric: np.ndarray = 0.5 * (out + out.T)
-    lowest = np.linalg.eigvalsh(symmetric).min(initial=np.inf)
+    symmetric: np.ndarray = 0.5 * out + 0.5 * out.T
+    lowest = np.linalg.eigvalsh(symmetric / (scale or 1.0)).min(initial=np.inf) * (scale or 1.0)
     if lowest < -1e-12 * scale or (definite and lowest <= 0):
         raise InputError(f"{what} must be positive {'definite' if definite else 'semidefinite'}; eigenvalue {lowest:g}")
     return symmetric
@@ -85,6 +88,7 @@ def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
 
 def driven_joints(robot: Robot) -> list[str]:
     """Joints that a motor can drive: all that move, but free joints and those whose effort limit is zero."""
+    refuse_other_than_robot(robot, "a control law")
     out = []
     for joint, _, _ in robot.coordinates:
         effort = joint.limits.arrays(joint.kind.nv)[3]
@@ -95,16 +99,15 @@ def driven_joints(robot: Robot) -> list[str]:
 
 def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
     """S (nv, m) with τ = S u for the inputs u of the ``actuated`` joints; default: :func:`driven_joints`."""
-    if isinstance(actuated, str):
-        raise InputError(f"actuated must be a list of joint names, got the string {actuated!r}")
-    names = driven_joints(robot) if actuated is None else list(actuated)
-    for name in names:
+    refuse_other_than_robot(robot, "a selection of joints")
+    chosen = driven_joints(robot) if actuated is None else names(actuated, "actuated", "joint names")
+    for name in chosen:
         _refuse_dependent(robot, name)
-    columns = [i for name in names for i in range(*robot.v_slices[robot.joint(name)].indices(robot.nv))]
+    columns = [i for name in chosen for i in range(*robot.v_slices[robot.joint(name)].indices(robot.nv))]
     if not columns:
         raise InputError(f"no joint of robot {robot.name!r} is driven; name some in actuated=[…]")
     if len(set(columns)) != len(columns):
-        raise InputError(f"actuated names a joint twice: {', '.join(names)}")
+        raise InputError(f"actuated names a joint twice: {', '.join(chosen)}")
     return np.eye(robot.nv)[:, columns]
 
 
@@ -120,6 +123,7 @@ def _refuse_dependent(robot: Robot, name: str) -> None:
 def require_full_actuation(robot: Robot, law: Law, base_forces: bool) -> None:
     """Refuse robots with joints that nothing drives. ``base_forces`` says that a floating base has thrusters."""
     driven = set(driven_joints(robot))
+    flag(base_forces, "base_forces")
     idle = [j.name for j, _, _ in robot.coordinates if j.kind.nv and j.name not in driven]
     if base_forces:
         idle = [name for name in idle if not isinstance(robot.joints[robot.joint(name)].kind, Free)]

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import numbers
 from ..arrays import Array, SameKind
-from ..errors import InputError, NotAdmittedError
+from ..errors import InputError, NotAdmittedError, SingularError
 from ..extras import require
+from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from ..simulation.closing import refuse_open
 from .law import Law, selection, state, weight_matrix
@@ -63,14 +65,15 @@ class LQR(Law):
         ``control`` R (m) are numbers, diagonals or matrices; ``actuated`` names the driven joints (default:
         :func:`driven_joints`).
         """
-        q = inputs.configuration(robot, q)
-        v = inputs.vector(np.zeros(robot.nv) if v is None else v, robot.nv, "v", robot)
+        refuse_other_than_robot(robot, "LQR")
+        q = numbers(inputs.configuration(robot, q), "q")
+        v = numbers(inputs.vector(np.zeros(robot.nv) if v is None else v, robot.nv, "v", robot), "v")
         if q.ndim != 1 or v.ndim != 1:
             raise InputError(f"LQR is about one state, got q {q.shape} and v {v.shape}")
         _refuse_infinite(q=q, v=v)
         S = selection(robot, actuated)
         directions = closed_directions(robot, q, v)
-        tau = _holding(robot, q, v, S) if tau is None else inputs.vector(tau, robot.nv, "tau", robot)
+        tau = _holding(robot, q, v, S) if tau is None else numbers(inputs.vector(tau, robot.nv, "tau", robot), "tau")
         _refuse_infinite(tau=tau)
         model = robot.linearize_forward(q, v, tau).state_space(step)
         A, B = model.A, model.B @ S
@@ -173,14 +176,39 @@ def riccati_sweep(
 
     P ← Q + A*P(A − BK),  K = (R + B*PB)⁻¹B*PA, from the end to the start; A (..., N, n, n), B (..., N, n, m).
     """
+    A, B, Q, R, terminal = _fitting(A, B, Q, R, terminal)
     P = [np.broadcast_to(terminal, (*A.shape[:-3], *A.shape[-2:]))]
     K = []
     for i in reversed(range(A.shape[-3])):
         a, b = A[..., i, :, :], B[..., i, :, :]
         PB = P[-1] @ b
-        K.append(np.linalg.solve(R + arrays.transpose(b) @ PB, arrays.transpose(PB) @ a))
+        try:
+            K.append(np.linalg.solve(R + arrays.transpose(b) @ PB, arrays.transpose(PB) @ a))
+        except np.linalg.LinAlgError:
+            raise SingularError(f"R + B*PB is singular at step {i}; make R positive definite") from None
         P.append(arrays.as_numpy(arrays.symmetric(Q + arrays.transpose(a) @ P[-1] @ (a - b @ K[-1]))))
     return np.stack(K[::-1], axis=-3), np.stack(P[::-1], axis=-3)
+
+
+def _fitting(A: Any, B: Any, Q: Any, R: Any, terminal: Any) -> list[np.ndarray]:
+    """The matrices of a sweep as arrays whose shapes fit together; single numbers stand for multiples of 1."""
+    named = {"A": A, "B": B, "Q": Q, "R": R, "terminal": terminal}
+    found = {name: numbers(x, name) for name, x in named.items()}
+    A, B = found["A"], found["B"]
+    if A.ndim < 3 or B.ndim < 3 or A.shape[-1] != A.shape[-2] or A.shape[:-1] != B.shape[:-1] or not A.shape[-3]:
+        raise InputError(f"A must have shape (..., N, n, n) and B (..., N, n, m), got {A.shape} and {B.shape}")
+    for name, n in (("Q", A.shape[-1]), ("R", B.shape[-1]), ("terminal", A.shape[-1])):
+        x = found[name] = found[name] * np.eye(n) if found[name].ndim == 0 else found[name]
+        if x.shape[-2:] != (n, n) or not _spreads(x.shape[:-2], A.shape[:-3]):
+            raise InputError(f"{name} must have shape (..., {n}, {n}), got {x.shape}")
+    return list(found.values())
+
+
+def _spreads(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, batch) == batch
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +248,7 @@ class TVLQR(Law):
         """
         steps = Steps(robot, step, method, actuated)
         q, v = inputs.configuration(robot, q), inputs.vector(v, robot.nv, "v", robot)
-        u = np.asarray(u, dtype=float)
+        u = numbers(u, "u")
         if u.ndim != 2 or u.shape[1] != steps.inputs or len(u) < 1:
             raise InputError(f"u must have shape (N, {steps.inputs}), one row per step, got {u.shape}")
         if q.shape != (len(u) + 1, robot.nq) or v.shape != (len(u) + 1, robot.nv):

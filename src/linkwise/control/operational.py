@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arrays
+from ..arguments import numbers
 from ..arrays import Array, SameKind
 from ..dynamics.operational import inverse_compliance
 from ..errors import InputError, NotAdmittedError
@@ -41,7 +42,7 @@ def _checked(goal: FrameGoal) -> FrameGoal:
     if goal.rotation is not None:
         target_rotation(goal.rotation)
     for name in ("velocity", "acceleration"):
-        x = np.asarray(getattr(goal, name), dtype=float)
+        x = numbers(getattr(goal, name), f"a goal's {name}")
         if x.shape[-1:] != (6,) or not np.isfinite(x).all():
             raise InputError(f"a goal's {name} must be finite numbers of shape (..., 6), angular part first, got {x!r}")
     return goal
@@ -70,8 +71,9 @@ class OperationalSpace(Law):
     base_forces: bool = False
 
     def __post_init__(self) -> None:
-        robot, n = self.robot, self.robot.nv
+        robot = self.robot
         require_full_actuation(robot, self, self.base_forces)
+        n = robot.nv
         robot.frame(self.frame)
         soft = vector_gain(self.posture_stiffness, n, "posture_stiffness", positive=False)
         damping = critical_damping(soft) if self.posture_damping is None else self.posture_damping
@@ -127,7 +129,9 @@ class OperationalSpace(Law):
         if self.regularization == 0:
             return inverse_compliance(self.robot, compliance, [self.frame])
         size = compliance.shape[-1]
-        return arrays.inverse_spd(compliance + self.regularization * arrays.eye(size, like=compliance))
+        return inverse_compliance(
+            self.robot, compliance + self.regularization * arrays.eye(size, like=compliance), [self.frame]
+        )
 
     def _posture_acceleration(self, t: Any, q: Array, v: Array) -> SameKind:
         """a₀ = a_r − Kp e − Kd ε̇; without a posture the joints are only damped."""

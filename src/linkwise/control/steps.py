@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..arguments import number, numbers, one_of
 from ..dynamics.tangent import commutes, step_maps, transport
-from ..errors import InputError, NotAdmittedError, UnknownNameError
+from ..errors import InputError, NotAdmittedError
 from ..robot.dispatch import default_target
 from ..robot.robot import Robot
 from ..simulation.closing import chosen
@@ -41,10 +42,8 @@ class Steps:
     actuated: Iterable[str] | None = None
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.step) and self.step > 0):
-            raise InputError(f"the step must be positive, got {self.step}")
-        if self.method not in EXPLICIT:
-            raise UnknownNameError(f"no step is named {self.method!r}; choose from {', '.join(EXPLICIT)}")
+        number(self.step, "the step", above=0.0)
+        one_of(self.method, EXPLICIT, "step")
         object.__setattr__(self, "selection", selection(self.robot, self.actuated))
 
     selection: Any = None  # S (nv, m)
@@ -79,7 +78,10 @@ class Steps:
 
     def rollout(self, q0: Any, v0: Any, u: Any) -> Trajectory:
         """The motion from q0 (..., nq), v0 (..., nv) under inputs u (..., N, m), every step kept."""
-        tau = self.forces(np.asarray(u, dtype=float))
+        given = numbers(u, "u")
+        if given.ndim < 2 or given.shape[-1] != self.inputs:
+            raise InputError(f"u must have shape (..., steps, {self.inputs}), one row per step, got {given.shape}")
+        tau = self.forces(given)
         options: dict[str, Any] = {"step": self.step, "method": self.method, "check": False, "progress": False}
         return simulate(self.robot, q0, v0, tau=tau, **options)
 

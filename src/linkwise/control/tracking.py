@@ -20,6 +20,7 @@ from .. import arrays, inputs
 from ..arrays import Array, SameKind
 from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError
+from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from .law import Law, require_full_actuation, vector_gain
 
@@ -28,6 +29,7 @@ Reference = Callable[[Any], tuple[Any, Any, Any]]  # t → (q_d, v_d, a_d)
 
 def hold(robot: Robot, q: Any) -> Reference:
     """The reference that stays at q."""
+    refuse_other_than_robot(robot, "a reference")
     q = inputs.configuration(robot, q)
     still = np.zeros(robot.nv)
     return lambda t: (q, still, still)

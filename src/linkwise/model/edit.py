@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arguments import mapping, names, shown, word
+from ..arguments import flag, mapping, names, shown, word
 from ..errors import InputError, ModelError
 from ..spatial import Transform
 from .couplings import Coupling, added, at_rest, make_coupling
@@ -132,6 +132,7 @@ def subtree(model: M, root: str, floating: bool = False) -> M:
 
     With ``floating`` the root body moves freely instead.
     """
+    flag(floating, "floating")
     start = model.body(root)
     inside = {start}
     for i, p in enumerate(model.parents):

@@ -143,20 +143,30 @@ class Inertia(ByValue):
     def box(mass: float, size: Any, at: Any = (0, 0, 0)) -> Inertia:
         """A solid box with sides ``size`` (3,) [m], centred at ``at``."""
         x, y, z = as_vector(size, "the size of a box")
+        mass = as_number(mass, "the mass")
         return Inertia(mass, at, mass / 12.0 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]))
 
     @staticmethod
     def sphere(mass: float, radius: float, at: Any = (0, 0, 0)) -> Inertia:
         """A solid ball centred at ``at``."""
-        return Inertia(mass, at, 0.4 * mass * radius**2 * np.ones(3))
+        mass, radius = as_number(mass, "the mass"), _radius(radius)
+        return Inertia(mass, at, 0.4 * mass * radius * radius * np.ones(3))
 
     @staticmethod
     def cylinder(mass: float, radius: float, start: Any, end: Any) -> Inertia:
         """A solid cylinder along the segment from ``start`` to ``end``; radius 0 is a thin rod."""
         a, b = as_vector(start, "the start of a cylinder"), as_vector(end, "the end of a cylinder")
+        mass, radius = as_number(mass, "the mass"), _radius(radius)
         length = float(np.linalg.norm(b - a))
         if length == 0:
             raise ModelError("a cylinder needs a start and an end that differ; for a ball use Inertia.sphere")
         u = (b - a) / length
-        axial, across = 0.5 * mass * radius**2, mass * (3 * radius**2 + length**2) / 12.0
+        axial, across = 0.5 * mass * radius * radius, mass * (3 * radius * radius + length * length) / 12.0
         return Inertia(mass, 0.5 * (a + b), across * np.eye(3) + (axial - across) * np.outer(u, u))
+
+
+def _radius(x: Any) -> float:
+    radius = as_number(x, "the radius")
+    if radius < 0:
+        raise ModelError(f"a radius must not be negative, got {radius} m")
+    return radius

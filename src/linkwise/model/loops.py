@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import ModelError, did_you_mean
 from ..values import ByValue, fixed
 from .parts import Frame
@@ -42,7 +43,8 @@ class Loop(ByValue):
     perpendicular to y_a), "spherical", "planar" (normal z), "point_on_plane" (b's origin in the plane of a with normal
     z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and
     give ``constrains``, a (k, 6) matrix whose rows are the motions [ω; v] of b's origin, seen from frame a in its
-    axes, that are stopped. ``name`` is for messages.
+    axes, that are stopped. ``name`` is for messages. With ``stiffness`` [N m/rad, N/m] or ``damping`` [N m s/rad,
+    N s/m] the loop is soft: it pulls its frames together instead of holding them.
     """
 
     frame_a: str | Frame
@@ -52,22 +54,30 @@ class Loop(ByValue):
     constrains: Any = None
     length: float | None = None
     name: str = ""
+    stiffness: float | None = None
+    damping: float | None = None
 
     def __post_init__(self) -> None:
         for frame in (self.frame_a, self.frame_b):
             if not isinstance(frame, (str, Frame)):
                 raise ModelError(f"a loop joins two frames, given by name or as lw.Frame, got {frame!r}")
+        if not isinstance(self.name, str):
+            raise ModelError(f"the name of a loop must be a text, got {shown(self.name)}")
         if not self.name:
             object.__setattr__(self, "name", f"{_name(self.frame_a)}–{_name(self.frame_b)}")
         if self.constrains is not None:
-            if self.kind not in ("weld", "constrains"):
+            if not isinstance(self.kind, str) or self.kind not in ("weld", "constrains"):
                 raise ModelError(f"loop {self.name!r}: give a kind or constrains=, not both")
             object.__setattr__(self, "kind", "constrains")
             object.__setattr__(self, "constrains", self._checked_rows())
-        elif self.kind not in TRANSMITTED:
+        elif not isinstance(self.kind, str) or self.kind not in TRANSMITTED:
             meant = did_you_mean(str(self.kind), list(TRANSMITTED)) or f"choose from {', '.join(TRANSMITTED)}"
             raise ModelError(f"loop {self.name!r}: no kind of loop is named {self.kind!r}; {meant}")
         self._check_length()
+        for what in ("stiffness", "damping"):
+            x = getattr(self, what)
+            if x is not None and not (isinstance(x, (int, float)) and np.isfinite(x) and x >= 0):
+                raise ModelError(f"loop {self.name!r}: {what} must be a number that is not negative, got {x!r}")
 
     def _checked_rows(self) -> np.ndarray:
         try:
@@ -89,6 +99,11 @@ class Loop(ByValue):
                 )
         elif self.length is not None:
             raise ModelError(f"loop {self.name!r}: length= belongs to the kind 'distance', not to {self.kind!r}")
+
+    @property
+    def soft(self) -> bool:
+        """Whether it gives."""
+        return self.stiffness is not None or self.damping is not None
 
     @property
     def size(self) -> int:

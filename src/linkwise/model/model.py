@@ -423,7 +423,7 @@ def _with_loads(tree: Tree, constants: Sequence[BodyConstants]) -> tuple[BodyCon
 def _is_float32(dtype: Any) -> bool:
     try:
         return bool(np.dtype(dtype) == np.float32)
-    except TypeError:
+    except (TypeError, ValueError):
         raise InputError(f"dtype must be one of NumPy's, got {shown(dtype)}") from None
 
 

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import arrays, inputs
-from ..arguments import shown
+from ..arguments import one_of, shown
 from ..arrays import Array
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
 from ..model.model import Model
 from .code_store import HasCode
 
 
 def choose(methods: Mapping[str, Any], name: str, what: str) -> Any:
     """The method of this name, or an error that lists those there are."""
-    if not isinstance(name, str) or name not in methods:
-        raise UnknownNameError(f"no {what} is named {shown(name)}; choose from {', '.join(methods)}")
-    return methods[name]
+    return methods[one_of(name, methods, what)]
 
 
 def as_frames(frame: Any) -> list[Any]:
@@ -76,3 +74,9 @@ class Calls(HasCode, Model):
         f = inputs.forces(self, external)
         q = inputs.configuration(self, named.pop("q"))
         return self._joined_with(f, {"q": q} | {k: inputs.vector(x, self.nv, k, self) for k, x in named.items()})
+
+
+def refuse_other_than_robot(x: Any, what: str) -> None:
+    """Refuse what is no robot where ``what`` needs one."""
+    if not isinstance(x, Calls):
+        raise InputError(f"{what} needs a robot, such as lw.load gives, got {shown(x)}")

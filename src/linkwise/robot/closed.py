@@ -13,11 +13,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import inputs
+from .. import arrays, inputs
+from ..arguments import names, number, numbers
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics, operational
 from ..dynamics.closed import constraints, cut, linearized, projection
 from ..dynamics.closed.actuation import least_effort
+from ..dynamics.closed.soft import soft_forces, with_springs
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.linearized import models as linear
 from ..errors import InputError, ModelError, NotAdmittedError
@@ -35,8 +37,9 @@ class ClosedRobot(Robot):
 
     It runs by cutting its loops (Operator algebra paper §5, application 3): the free accelerations of the tree, then
     the forces that keep the loops closed, in O(n) and what the loops couple. Loops may be redundant: accelerations are
-    unique all the same, and of the forces those of least norm are given, moments counted by the mean distance between
-    neighbouring joints.
+    unique all the same, and of the forces those of least norm are given, moments counted by the root mean square
+    distance between neighbouring joints. Soft loops (with stiffness or damping) act in forward and inverse dynamics;
+    energies and what else is the tree's are without them.
     """
 
     loops: tuple[Loop, ...] = ()
@@ -62,7 +65,17 @@ class ClosedRobot(Robot):
     @property
     def rigid_rows(self) -> np.ndarray:
         """(m,) of every motion that loops stop, whether they stop it for good."""
-        return np.concatenate([np.full(x.size, True) for x in self.loops])
+        return np.concatenate([np.full(x.size, not x.soft) for x in self.loops])
+
+    @property
+    def rigid_loops(self) -> tuple[Loop, ...]:
+        """The loops that hold for good."""
+        return tuple(x for x in self.loops if not x.soft)
+
+    @property
+    def soft_loops(self) -> tuple[Loop, ...]:
+        """The loops that give: springs and dampers."""
+        return tuple(x for x in self.loops if x.soft)
 
     @property
     def opened(self) -> Robot:
@@ -91,12 +104,12 @@ class ClosedRobot(Robot):
     @compiled(q="nq")
     def loop_projector(self, q: ArrayLike) -> SameKind:
         """N = I − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G, (..., nv, nv): N v is the closed velocity nearest to v in kinetic energy."""
-        return self._call(lambda m, q: cut.projector(m, q, self.loops), 2, q)
+        return self._call(lambda m, q: cut.projector(m, q, self.rigid_loops), 2, q)
 
     def mobility(self, q: ArrayLike) -> Any:
         """How many ways the closed robot can move at q: nv less the rank of G; an int, or (...) for a batch."""
         q = inputs.configuration(self, q)
-        found = self.nv - projection.rank(self, np.asarray(q, dtype=float), self.loops)
+        found = self.nv - projection.rank(self, np.asarray(q, dtype=float), self.rigid_loops)
         return int(found) if np.ndim(found) == 0 else found
 
     def closed_configuration(self, guess: ArrayLike, *, keep: Iterable[str] = ()) -> np.ndarray:
@@ -104,17 +117,19 @@ class ClosedRobot(Robot):
 
         By steps −𝓜⁻¹G*(G𝓜⁻¹G*)⁺g; an error names the loop that does not close.
         """
-        if isinstance(keep, str):
-            raise InputError(f"keep must be a list of joint names, got the string {keep!r}")
         q = np.asarray(inputs.configuration(self, guess))
         if q.dtype != np.float32 and not np.issubdtype(q.dtype, np.floating):
             raise InputError(f"a guess must be real numbers, got {q.dtype}")
         flat = q.reshape(-1, self.nq).astype(float)
         if not np.isfinite(flat).all():
             raise InputError("a guess must be finite numbers")
-        kept = [self.joint(name) for name in keep]
-        step: Callable[..., Any] = self.opened.integrate
-        found = projection.closed_configuration(self, flat, self.loops, kept, lambda q, dv: step(q, dv, target="numpy"))
+        kept = [self.joint(name) for name in names(keep, "keep", "joint names")]
+        tree: Any = self.opened
+
+        def moved(q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+            return np.asarray(tree.integrate(q, dv, target="numpy"))
+
+        found = projection.closed_configuration(self, flat, self.rigid_loops, kept, moved)
         return found.reshape(q.shape).astype(q.dtype)
 
     @compiled(q="nq")
@@ -122,7 +137,7 @@ class ClosedRobot(Robot):
         """−𝓜⁻¹G*(G𝓜⁻¹G*)⁺g, (..., nv): one step of :meth:`integrate` towards a closed configuration, for small g."""
 
         def run(m: Model, q: Array) -> Array:
-            return -cut.velocity_change(m, q, constraints.error(m, q, self.loops), self.loops)
+            return -cut.velocity_change(m, q, constraints.error(m, q, self.rigid_loops), self.rigid_loops)
 
         return self._call(run, 1, q)
 
@@ -131,17 +146,18 @@ class ClosedRobot(Robot):
         """The closed velocity (..., nv) nearest to v (..., nv) in kinetic energy: v − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G v."""
 
         def run(m: Model, q: Array, v: Array) -> Array:
-            return v - cut.velocity_change(m, q, constraints.velocity(m, q, v, self.loops), self.loops)
+            return v - cut.velocity_change(m, q, constraints.velocity(m, q, v, self.rigid_loops), self.rigid_loops)
 
         return self._call(run, 1, q, v=v)
 
     @compiled(q="nq", v="nv")
     def velocity_after_closing(self, q: ArrayLike, v: ArrayLike, *, restitution: float = 0.0) -> SameKind:
         """v⁺, (..., nv), when all loops close at once at the velocity v: G v⁺ = −e G v, e the ``restitution``."""
+        number(restitution, "restitution", least=0.0)
 
         def run(m: Model, q: Array, v: Array) -> Array:
             return v - (1.0 + restitution) * cut.velocity_change(
-                m, q, constraints.velocity(m, q, v, self.loops), self.loops
+                m, q, constraints.velocity(m, q, v, self.rigid_loops), self.rigid_loops
             )
 
         return self._call(run, 1, q, v=v)
@@ -164,10 +180,12 @@ class ClosedRobot(Robot):
         ``method``, any of :data:`linkwise.FORWARD_METHODS`, is that of the free accelerations. Loops that are open are
         left so, but with a ``closing_rate`` ω [1/s], by which their errors die away: ë + 2ωė + ω²e = 0 (Baumgarte).
         """
+        number(closing_rate, "closing_rate", least=0.0)
         choose(FORWARD_METHODS, method, "forward-dynamics method")
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
-            return cut.forward_dynamics(m, q, v, tau, f, self.loops, method, rate=closing_rate)[0]
+            f = with_springs(m, q, v, f, self.soft_loops)
+            return cut.forward_dynamics(m, q, v, tau, f, self.rigid_loops, method, rate=closing_rate)[0]
 
         return self._with_forces(run, 1, external, q, v=v, tau=tau)
 
@@ -191,17 +209,22 @@ class ClosedRobot(Robot):
         freedom (default 1). An error says what they cannot do.
         """
         run = choose(INVERSE_METHODS, method, "inverse-dynamics method")
+
+        def tree(m: Model, q: Array, v: Array, a: Array, f: Array | None) -> Array:
+            out: Array = run(m, q, v, a, with_springs(m, q, v, f, self.soft_loops))
+            return out
+
         if actuated is None:
             if effort_weights is not None:
                 raise InputError("effort_weights are for joints that actuated=[…] names")
-            return self._with_forces(run, 1, external, q, v=v, a=a)
+            return self._with_forces(tree, 1, external, q, v=v, a=a)
         driven = self._driven(actuated)
-        weights = np.ones(len(driven)) if effort_weights is None else np.asarray(effort_weights, dtype=float)
+        weights = np.ones(len(driven)) if effort_weights is None else numbers(effort_weights, "effort_weights")
         if weights.shape != (len(driven),) or not (weights > 0).all():
             raise InputError(f"effort_weights must be {len(driven)} positive numbers, got {effort_weights!r}")
 
         def least(m: Model, q: Array, v: Array, a: Array, f: Array | None) -> Array:
-            return least_effort(m, q, run(m, q, v, a, f), self.loops, driven, weights)
+            return least_effort(m, q, tree(m, q, v, a, f), self.rigid_loops, driven, weights)
 
         return self._with_forces(least, 1, external, q, v=v, a=a)
 
@@ -221,7 +244,11 @@ class ClosedRobot(Robot):
         """
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
-            return cut.forces(m, q, v, tau, f, self.loops)
+            springs = dict(zip(self.soft_loops, soft_forces(m, q, v, self.soft_loops)))
+            f = with_springs(m, q, v, f, self.soft_loops)
+            held = cut.forces(m, q, v, tau, f, self.rigid_loops) if self.rigid_loops else None
+            rows = {x: held[..., i, :] for i, x in enumerate(self.rigid_loops)} if held is not None else {}
+            return arrays.stack([(rows | springs)[x] for x in self.loops], axis=-2)
 
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
@@ -233,12 +260,12 @@ class ClosedRobot(Robot):
         """
         if method is not None:
             raise NotAdmittedError(f"the inverse mass matrix of a robot with loops has one method, not {method!r}")
-        return self._call(lambda m, q: cut.mass_inverse(m, q, self.loops), 2, q)
+        return self._call(lambda m, q: cut.mass_inverse(m, q, self.rigid_loops), 2, q)
 
     @compiled(q="nq", tau="nv")
     def mass_solve(self, q: ArrayLike, tau: ArrayLike) -> SameKind:
         """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed."""
-        return self._call(lambda m, q, tau: cut.mass_solve(m, q, tau, self.loops), 1, q, tau=tau)
+        return self._call(lambda m, q, tau: cut.mass_solve(m, q, tau, self.rigid_loops), 1, q, tau=tau)
 
     # --- linearised models ---------------------------------------------------------------------------
 
@@ -258,8 +285,9 @@ class ClosedRobot(Robot):
         keeps the loops closed is one that :meth:`linearize_projection` leaves as it is.
         """
         _refuse_method(self, "linearize_forward", method)
+        _refuse_soft(self, "linearize_forward")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
-        found = linearized.linearize_forward(self, q, v, tau, f, self.loops)
+        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops)
         out = linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
         out.set_origin(self, v)
         return out
@@ -267,11 +295,11 @@ class ClosedRobot(Robot):
     @compiled(q="nq", v="nv")
     def linearize_projection(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """(..., 2nv, 2nv): what is left of a change [δq; δv] of a closed state once q and v are closed again."""
-        return self._call(lambda m, q, v: linearized.projection(m, q, v, self.loops), 2, q, v=v)
+        return self._call(lambda m, q, v: linearized.projection(m, q, v, self.rigid_loops), 2, q, v=v)
 
     def _linearized(self, external: Any, **state: Any) -> tuple[tuple[int, ...], Any, list[Array]]:
         batch, (q, v, tau, *others), f = self._checked_state(external, **state)
-        return batch, linearized.linearize_forward(self, q, v, tau, f, self.loops), others
+        return batch, linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops), others
 
     @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6))
     def forward_dynamics_jvp(
@@ -288,6 +316,7 @@ class ClosedRobot(Robot):
     ) -> SameKind:
         """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
         _refuse_method(self, "forward_dynamics_jvp", method)
+        _refuse_soft(self, "forward_dynamics_jvp")
         batch, (Minv, by_v, by_q), (dq, dv, dtau) = self._linearized(
             external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau
         )
@@ -299,6 +328,7 @@ class ClosedRobot(Robot):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
+        _refuse_soft(self, "forward_dynamics_vjp")
         batch, (Minv, by_v, by_q), (w,) = self._linearized(external, q=q, v=v, tau=tau, weights=weights)
         parts = ((x.mT @ w[..., None])[..., 0] for x in (by_q, by_v, Minv))
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))
@@ -308,9 +338,10 @@ class ClosedRobot(Robot):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
     ) -> SameKind:
         """∂a/∂π of the closed robot, (..., nv, 10 bodies), with π = inertial_parameters."""
+        _refuse_soft(self, "forward_dynamics_sensitivity")
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
-            return linearized.sensitivity(m, q, v, tau, f, self.loops)
+            return linearized.sensitivity(m, q, v, tau, f, self.rigid_loops)
 
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
@@ -321,21 +352,21 @@ class ClosedRobot(Robot):
         """J N, (..., 6, nv): how a frame moves with what loops leave of any velocity; N is :meth:`loop_projector`."""
 
         def run(m: Model, q: Array) -> Array:
-            return kinematics.jacobian(m, q, frame, axes) @ cut.projector(m, q, self.loops)
+            return kinematics.jacobian(m, q, frame, axes) @ cut.projector(m, q, self.rigid_loops)
 
         return self._call(run, 2, q)
 
     @compiled(q="nq")
     def operational_compliance(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ⁻¹, (..., 6e, 6e), world axes: how the closed robot yields at one frame or several."""
-        return self._call(lambda m, q: cut.compliance(m, q, as_frames(frame), self.loops), 2, q)
+        return self._call(lambda m, q: cut.compliance(m, q, as_frames(frame), self.rigid_loops), 2, q)
 
     @compiled(q="nq")
     def operational_inertia(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ of the closed robot, (..., 6e, 6e), world axes; an error where it does not exist."""
 
         def run(m: Model, q: Array) -> Array:
-            inverse = cut.compliance(m, q, as_frames(frame), self.loops)
+            inverse = cut.compliance(m, q, as_frames(frame), self.rigid_loops)
             return operational.inverse_compliance(m, inverse, as_frames(frame))
 
         return self._call(run, 2, q)
@@ -446,6 +477,14 @@ def _refuse_method(robot: ClosedRobot, name: str, method: str | None) -> None:
     if method is not None:
         raise NotAdmittedError(
             f"{name} of robot {robot.name!r}, which has loops, has one way to do it; leave method={method!r} out"
+        )
+
+
+def _refuse_soft(robot: ClosedRobot, name: str) -> None:
+    if robot.soft_loops:
+        raise NotAdmittedError(
+            f"{name} of robot {robot.name!r}: loop {robot.soft_loops[0].name!r} is soft, and derivatives of its forces"
+            " are those of compiled code: robot.compile('forward_dynamics').jacobian('q')"
         )
 
 

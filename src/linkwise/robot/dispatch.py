@@ -112,8 +112,8 @@ def on_numpy(method: Callable[Concatenate[Any, P], R_co]) -> Method[P, R_co]:
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
-        if target not in (None, "numpy"):
-            raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {target!r}')
+        if target is not None and not (isinstance(target, str) and target == "numpy"):
+            raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {shown(target)}')
         return method(self, *args, **named)
 
     marked: Method[P, R_co] = _marked(call, _with_target(signature))

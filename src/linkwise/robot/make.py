@@ -28,6 +28,7 @@ def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: boo
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"load takes a robot's name or a path, got {shown(source)}")
     name = os.fspath(source)
+    flag(floating, "floating")
     if isinstance(source, str) and name in robots.names():
         robot = robots.build(name, cls=Robot)
         floats = any(b.parent is None and isinstance(b.joint.kind, Free) for b in robot.bodies)
@@ -95,4 +96,4 @@ def assemble(
     visuals: Iterable[Visual] = (),
 ) -> Robot:
     """A robot from bodies, each with its joint and its parent's name, in any order; ``visuals`` say how it looks."""
-    return builders.assemble(name, bodies, frames, gravity, base or Inertia(), visuals=visuals, cls=Robot)
+    return builders.assemble(name, bodies, frames, gravity, base, visuals=visuals, cls=Robot)

@@ -27,7 +27,7 @@ from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.reference_velocity import newton_euler_with_reference
-from ..errors import InputError, NotAdmittedError
+from ..errors import NotAdmittedError
 from ..model import edit
 from ..model.inertia import Inertia
 from ..model.model import Model
@@ -328,9 +328,7 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
 
         Entries of ``a`` at other joints and of ``tau`` at prescribed ones are ignored (math notes 12.7).
         """
-        if isinstance(prescribed, str):
-            raise InputError(f"prescribed must be a list of joint names, got the string {prescribed!r}")
-        driven = [self.joint(name) for name in prescribed]
+        driven = [self.joint(name) for name in names(prescribed, "prescribed", "joint names")]
         checked = {"q": inputs.configuration(self, q)}
         checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a), ("tau", tau))}
         batch, (q, v, a, tau), f = self._joined_with(inputs.forces(self, external), checked)
@@ -469,7 +467,11 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
                 " innovations_factors and inverse_factors; robot.uncouple().operators(robot.joint_positions(q)) has"
                 " those of all its bodies"
             )
-        chosen = self.tips if frames is None else tuple(as_frames(frames))
+        chosen = self.tips
+        if frames is not None:
+            chosen = tuple(as_frames(frames))
+            for frame in chosen:
+                self.frame(frame)  # refuses what is none
         q = inputs.configuration(self, q)
         if v is not None or a is not None:
             named = {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
+from ..arguments import shown
 from ..codegen.program.parameters import parameter_sizes
 from ..errors import InputError
 from ..robot.robot import Robot
@@ -61,9 +62,11 @@ def thread_count(threads: Any) -> int | None:
 
 
 def chosen_target(target: Any) -> str:
-    if target not in (None, "cpu", "numpy"):
-        raise InputError(f'target is "cpu" or "numpy" here, got {target!r}')
-    return target or "cpu"
+    if target is None:
+        return "cpu"
+    if not isinstance(target, str) or target not in ("cpu", "numpy"):
+        raise InputError(f'target is "cpu" or "numpy" here, got {shown(target)}')
+    return target
 
 
 def step_count(duration: Any, steps: Any, step: float, every: Any, rows: int | None) -> int:
@@ -159,5 +162,20 @@ def robot_parameters(robot: Robot, parameters: Any, batch: tuple[int, ...], dtyp
             x = x if x.ndim == 1 else np.broadcast_to(x, (*batch, n)).reshape(-1, n)
         except ValueError:
             raise InputError(f"{name} {x.shape} does not fit the batch {batch} of the states") from None
-        found[name] = x.astype(dtype)
+        found[name] = _possible(robot, name, x).astype(dtype)
     return found
+
+
+def _possible(robot: Robot, name: str, x: np.ndarray) -> np.ndarray:
+    """Numbers of the robot (..., n), finite, and no mass below zero."""
+    if x.dtype.kind != "f" or not np.isfinite(x).all():
+        raise InputError(f"{name} must be finite real numbers")
+    if name == "inertial":
+        masses = x.reshape(-1, len(robot.bodies), 10)[..., 0]
+        if (masses < 0).any():
+            state, body = np.argwhere(masses < 0)[0]
+            raise InputError(
+                f"the mass of body {robot.bodies[body].name!r} must not be negative, got {masses[state, body]:g} kg"
+                f" in set {state} of the inertial parameters"
+            )
+    return x

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import number, one_of
 from ..arrays import Array
-from ..errors import ClosureError, InputError, NotAdmittedError, UnknownNameError
+from ..errors import ClosureError, InputError, NotAdmittedError
 from ..robot.robot import Robot
 
 CLOSINGS = ("projection", "baumgarte", "none")
@@ -56,8 +57,8 @@ def chosen(
     robot: Robot, closing: str | None, rate: float | None, method: str, coordinates: str, step: float, adaptive: bool
 ) -> Closing:
     """The closing that was asked for, or the one that suits."""
-    if closing is not None and closing not in CLOSINGS:
-        raise UnknownNameError(f"no way to keep loops closed is named {closing!r}; choose from {', '.join(CLOSINGS)}")
+    if closing is not None:
+        one_of(closing, CLOSINGS, "way to keep loops closed")
     if not robot.loops:
         if closing not in (None, "none") or rate is not None:
             raise InputError(f"robot {robot.name!r} has no loops to be kept closed; leave closing out")
@@ -77,9 +78,7 @@ def chosen(
         return Closing(how, repeated=1 if method == "runge_kutta_4" else 2)  # its errors are small already
     if rate is None:
         return Closing(how, ADAPTIVE_RATE if adaptive else RATE / step)
-    if not (isinstance(rate, (int, float)) and np.isfinite(rate) and rate > 0):
-        raise InputError(f"closing_rate must be a positive number [1/s], got {rate!r}")
-    return Closing(how, float(rate))
+    return Closing(how, number(rate, "closing_rate [1/s]", above=0.0))
 
 
 def refuse_open(robot: Any, q: Array, v: Array) -> None:

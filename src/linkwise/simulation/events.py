@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import number
+from ..arguments import number, shown, word
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
 from ..robot.robot import Robot
@@ -34,7 +34,7 @@ class Event:
         takes_robot("an event", self.function)  # refused at once where it is not clear
         number(self.tolerance, "the tolerance of an event", above=0.0)
         number(self.direction, "the direction of an event")
-        if not self.name:
+        if not word(self.name, "the name of an event"):
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
     def crosses(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -57,9 +57,9 @@ class Crossing:
 def as_events(events: Any) -> tuple[Event, ...]:
     """One event or function, or several, as events with names of their own."""
     try:
-        given = (events,) if isinstance(events, Event) or callable(events) else tuple(events or ())
+        given = (events,) if isinstance(events, Event) or callable(events) else tuple(() if events is None else events)
     except TypeError:
-        raise InputError(f"events are functions or lw.Event objects, or a list of them, got {events!r}") from None
+        raise InputError(f"events are functions or lw.Event objects, or a list of them, got {shown(events)}") from None
     found = tuple(e if isinstance(e, Event) else Event(e) for e in given)
     names = [e.name for e in found]
     for name in names:

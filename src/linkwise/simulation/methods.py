@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..arguments import one_of
 from ..arrays import Array, SameKind
-from ..errors import InputError, NotAdmittedError, UnknownNameError
+from ..errors import InputError, NotAdmittedError
+from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from .diagonal_steps import rotation_midpoint, two_sweep, velocities_to_remember
 from .steps import EXPLICIT
@@ -37,11 +39,9 @@ SOLVERS = {"rk23": "RK23", "rk45": "RK45", "dop853": "DOP853", "radau": "Radau",
 
 def refuse_unfit(robot: Robot, method: str, coordinates: str) -> None:
     """Refuse names that are none, and a method that has no meaning for a robot or for these coordinates."""
-    known = [*METHODS, *SOLVERS]
-    if method not in known:
-        raise UnknownNameError(f"no method is named {method!r}; choose from {', '.join(known)}")
-    if coordinates not in COORDINATES:
-        raise UnknownNameError(f"no coordinates are named {coordinates!r}; choose from {', '.join(COORDINATES)}")
+    refuse_other_than_robot(robot, "simulate")
+    one_of(method, [*METHODS, *SOLVERS], "method")
+    one_of(coordinates, COORDINATES, "kind of coordinates")
     admitted = METHODS[method].coordinates if method in METHODS else ("joint",)
     if coordinates not in admitted:
         choice = " or ".join(f"coordinates={name!r}" for name in admitted)

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import inputs
-from ..errors import InputError, UnknownNameError
+from ..arguments import one_of, shown
+from ..errors import InputError
+from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from .simulate import simulate
 from .step_derivatives import linearized_step
@@ -42,8 +44,8 @@ def trajectory_sensitivity(
     ``method`` "semi_implicit_euler", "midpoint" or "runge_kutta_4"; ``columns`` picks entries of
     ``robot.inertial_parameters.ravel()`` (default: all).
     """
-    if method not in EXPLICIT:
-        raise UnknownNameError(f"no step with derivatives is named {method!r}; choose from {', '.join(EXPLICIT)}")
+    refuse_other_than_robot(robot, "trajectory_sensitivity")
+    one_of(method, EXPLICIT, "step with derivatives")
     picked = _picked(columns, 10 * len(robot.bodies))
     table = inputs.vector(np.zeros(robot.nv) if tau is None else tau, robot.nv, "tau", robot)
     if table.ndim < 2:
@@ -65,9 +67,12 @@ def _picked(columns: Any, count: int) -> np.ndarray:
     """Indices of parameters, or an error that names those that are none."""
     if columns is None:
         return np.arange(count)
-    picked = np.asarray(columns)
+    try:
+        picked = np.asarray(columns)
+    except ValueError:  # rows of different lengths
+        picked = np.zeros(())
     if picked.size == 0:
         return np.zeros(0, dtype=int)
     if picked.ndim != 1 or picked.dtype.kind not in "iu" or picked.min() < -count or picked.max() >= count:
-        raise InputError(f"columns are indices of the {count} inertial parameters, got {columns!r}")
+        raise InputError(f"columns are indices of the {count} inertial parameters, got {shown(columns)}")
     return picked

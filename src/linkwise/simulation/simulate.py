@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import flag
 from ..errors import InputError
 from ..robot.robot import Robot
 from . import adaptive, arguments
@@ -94,7 +95,7 @@ def simulate(
     every = arguments.whole(every, "every")
     own = passive_forces(robot, damping, friction, limits)
     settings = Settings(
-        method, arguments.positive(step, "step"), every, 0, bool(hold), own, coordinates=coordinates
+        method, arguments.positive(step, "step"), every, 0, flag(hold, "hold"), own, coordinates=coordinates
     )  # fmt: skip
     kept = loops.chosen(robot, closing, closing_rate, method, coordinates, settings.step, method in SOLVERS)
     settings = replace(settings, closing=kept)
@@ -212,6 +213,10 @@ def _moved(
 ) -> Trajectory:
     """A motion from flat states, whatever made them."""
     target = arguments.chosen_target(asked.target)
+    for name, given in (("check", asked.check), ("callback", asked.callback)):
+        flag(given, name)
+    if asked.progress is not None:
+        flag(asked.progress, "progress")
     task = _task(robot, batch, settings, q.dtype, asked)
     watches = [Watch(e, robot, batch, asked.callback or target == "numpy") for e in as_events(asked.events)]
     if batch and any(watch.event.stop for watch in watches):
@@ -245,7 +250,7 @@ def _task(robot: Robot, batch: tuple[int, ...], settings: Settings, dtype: Any, 
         raise InputError("give either a controller or a table of joint forces tau, not both")
     if asked.controller is not None and not callable(asked.controller):
         raise InputError(f"a controller is a function of (robot, t, q, v), got {asked.controller!r}; tables go to tau=")
-    called = bool(asked.callback) or asked.target == "numpy"
+    called = asked.callback or asked.target == "numpy"
     controller = None
     if asked.controller is not None:
         controller = Controller(robot, UserFunction("the controller", asked.controller, called), batch)

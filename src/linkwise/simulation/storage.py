@@ -25,7 +25,15 @@ from ..whole_files import write_through
 from .closing import LEFT, Closing
 from .events import Crossing
 from .joint_forces import PassiveForces
-from .storage_checks import allowed, checksum, npz_size, refuse_misshapen, refuse_more_than, zarr_size
+from .storage_checks import (
+    allowed,
+    checksum,
+    npz_size,
+    refuse_misshapen,
+    refuse_more_than,
+    refuse_other_kinds,
+    zarr_size,
+)
 from .system import EXCHANGED
 from .trajectory import Settings, Trajectory, labels
 
@@ -155,6 +163,7 @@ def _check(found: Contents, path: Path) -> None:
         raise FileError(
             f"cannot read {path}: it has version {about['version']} of the format, this linkwise reads {VERSION}"
         )
+    refuse_other_kinds(about, path)
     inner: dict[str, tuple[int, ...]] = {name: (len(about[f"{axis}_names"]),) for name, axis in _VECTORS.items()}
     inner |= dict.fromkeys(_ENERGIES, ())
     if _WRENCHES in found.arrays:

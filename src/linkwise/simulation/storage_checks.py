@@ -108,6 +108,32 @@ def refuse_misshapen(
             raise FileError(f"cannot read {path}: {name} holds {x.dtype}, no real numbers; save it again")
 
 
+# --- words ----------------------------------------------------------------------------------------------
+
+
+def refuse_other_kinds(about: Mapping[str, Any], path: Path) -> None:
+    """What a file says of itself must be words where words are needed, and numbers where numbers are."""
+    functions = about["functions"]
+    named = isinstance(functions, dict) and all(map(_is_list, (about["position_names"], about["dof_names"])))
+    words = [about["method"], about["coordinates"]]
+    if named:
+        words += [*about["position_names"], *about["dof_names"], *functions.values()]
+    counts = (about["samples"], about["every"], about["first"])
+    sound = {
+        "names": named and all(isinstance(x, str) for x in words),
+        "counts": all(type(n) is int and n >= 0 for n in counts),
+        "step": isinstance(about["step"], (int, float)) and about["step"] > 0,
+        "hold": isinstance(about["hold"], bool),
+    }
+    for what, fits in sound.items():
+        if not fits:
+            raise FileError(f"cannot read {path}: what it says of its {what} is of another kind; save it again")
+
+
+def _is_list(x: Any) -> bool:
+    return isinstance(x, (list, tuple))
+
+
 # --- checksum -----------------------------------------------------------------------------------------
 
 

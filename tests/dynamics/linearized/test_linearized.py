@@ -224,7 +224,7 @@ def test_discrete_models():
         assert_close(Ad[i], both[:14, :14], 1e-12)
         assert_close(Bd[i], both[:14, 14:], 1e-12)
     for step in (0.0, -0.1, np.nan, np.inf):
-        with pytest.raises(lw.InputError, match="positive"):
+        with pytest.raises(lw.InputError, match="the step of a discrete model must be (finite|greater than 0)"):
             x.state_space(step=step)
 
 
@@ -351,6 +351,13 @@ def test_the_world_does_not_move():
     r, s = robot("panda"), state(robot("panda"), (2,))
     for part in (*r.linearize_velocity(s.q, s.v, "world"), *r.linearize_acceleration(s.q, s.v, s.a, "world")):
         assert part.shape == (2, 6, 7) and not part.any()
+    for target in ("numpy", "cpu"):
+        change = r.operational_compliance_derivative(s.q, "world", target=target)
+        assert change.shape == (2, 6, 6, 7) and not change.any()
+        both = r.operational_compliance_derivative(s.q, ["world", r.tips[0]], target=target)
+        alone = r.operational_compliance_derivative(s.q, r.tips[0], target=target)
+        assert not both[:, :6].any() and not both[:, :, :6].any()
+        assert_close(both[:, 6:, 6:], alone, 1e-12)
 
 
 @pytest.mark.parametrize("name", ["panda", "arms", "humanoid", "tree", "spherical"])

@@ -311,6 +311,7 @@ def test_float32_stays_float32(kind, batch):
     [
         (lambda: Revolute("w"), "'w'"),
         (lambda: Revolute((0, 0, 0)), "zero"),
+        (lambda: Revolute((0, 1e-200, 0)), "about 1e-200 long, too short"),
         (lambda: Prismatic((1, 2)), "3 numbers"),
         (lambda: Prismatic((1, np.nan, 0)), "finite"),
         (lambda: Helical("z", np.inf), "pitch"),
@@ -333,6 +334,9 @@ def test_axes_are_normalised_or_left_alone():
     np.testing.assert_allclose(unit_axis((0, 3, 4)), OTHER)
     np.testing.assert_array_equal(unit_axis(OTHER), OTHER)
     np.testing.assert_array_equal(unit_axis("-y"), [0, -1, 0])
+    for make in (Revolute, Prismatic, Helical):  # whose squares are too large for a float
+        np.testing.assert_allclose(make((0, 3e200, 4e200)).axis, OTHER)
+    np.testing.assert_allclose(Planar((0, 3e200, 4e200)).normal, OTHER)
 
 
 def test_zero_quaternions_are_named():

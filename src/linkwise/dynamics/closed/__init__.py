@@ -3,5 +3,5 @@
 Read ``closures`` (what a loop demands at a state), ``constraints`` (of all loops together), ``elimination`` (the
 closed robot's equations solved in O(n) and what loops couple, in the units of ``scales``), ``cut`` (what the closed
 robot does, Operator algebra paper §5, application 3), ``actuation`` (with chosen joints driven), ``linearized`` (its
-linear models), ``projection`` (states that close).
+linear models), ``projection`` (states that close), ``soft`` (loops that give).
 """

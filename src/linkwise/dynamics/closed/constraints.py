@@ -13,17 +13,22 @@ from .closures import Closure, closures
 from .elimination import common_ancestor
 
 
+def stacked(parts: Sequence[Array], like: Array, width: int) -> Array:
+    """Rows of several loops, (..., m, width), also where there are none."""
+    return arrays.concatenate(parts, axis=-2) if parts else arrays.zeros((0, width), like=like)
+
+
 def error(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
     """How far the loops are from closing, (..., m) [rad, m]."""
     parts = [x.error[..., :, None] for x in closures(model, evaluate(model, q), loops)]
-    return arrays.concatenate(parts, axis=-2)[..., 0]
+    return stacked(parts, q, 1)[..., 0]
 
 
 def velocity(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array:
     """Gβ, (..., m) [rad/s, m/s]: how fast the loops come apart."""
     links = evaluate(model, q)
     V = velocities(links, links.split(v))
-    return arrays.concatenate([x.velocity(V) for x in closures(model, links, loops)], axis=-2)[..., 0]
+    return stacked([x.velocity(V) for x in closures(model, links, loops)], q, 1)[..., 0]
 
 
 def jacobian(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
@@ -53,4 +58,4 @@ def acceleration(model: Model, links: Links, closed: Sequence[Closure], v: Array
     V = velocities(links, beta)
     bias = coriolis_accelerations(model, links, V, beta)
     A = accelerations(links, links.split(a), bias, at_rest(links.q))
-    return arrays.concatenate([x.acceleration(V, A) for x in closed], axis=-2)
+    return stacked([x.acceleration(V, A) for x in closed], links.q, 1)

@@ -119,7 +119,8 @@ class Elimination:
             epsilon = [x + dx for x, dx in zip(epsilon, changes)]
             r = {i: x + delta[i] for i, x in r.items()}
         y, lam = self._outward(epsilon, r)
-        return self.links.join_rows(y, columns), arrays.concatenate([lam[i] for i in range(len(self.loops))], axis=-2)
+        rows = [lam[i] for i in range(len(self.loops))] or [arrays.zeros((0, columns), like=self.links.q)]
+        return self.links.join_rows(y, columns), arrays.concatenate(rows, axis=-2)
 
     def split(self, b: Array | None) -> list[Any]:
         """Rows (..., m, c) of all loops as one block per loop."""

@@ -34,6 +34,8 @@ def closed_configuration(
 
     Gauss–Newton steps, halved where they lead away; an error names the loop that does not close.
     """
+    if not loops:
+        return q
     free = np.ones(model.nv, dtype=bool)
     for k in kept:
         free[model.v_slices[k]] = False
@@ -44,7 +46,10 @@ def closed_configuration(
         open_ = size > bound
         if not open_.any():
             break
-        step = np.where(open_[:, None], _step(model, best, loops, free), 0.0)
+        try:
+            step = np.where(open_[:, None], _step(model, best, loops, free), 0.0)
+        except np.linalg.LinAlgError:  # numbers beyond all bounds: there is no step, and what is open stays open
+            break
         tried = integrate(best, length[:, None] * step)
         reached = _size(model, tried, loops)
         nearer = open_ & (reached < (1.0 - 0.1 * length) * size)
@@ -97,6 +102,8 @@ def _refuse_open(
 
 def rank(model: Model, q: np.ndarray, loops: Sequence[Loop]) -> np.ndarray:
     """The rank of G, (...): how many motions the loops stop; moments count by a length of the robot."""
+    if not loops:
+        return np.zeros(q.shape[:-1], dtype=int)
     scaled = force_scales(model, loops)[:, None] * as_numpy(constraints.jacobian(model, q, loops))
     values = np.linalg.svd(scaled, compute_uv=False)
     counted: np.ndarray = (values > RANK * values[..., :1]).sum(axis=-1)

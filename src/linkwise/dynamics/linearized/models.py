@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ... import arrays
+from ...arguments import number
 from ...arrays import Array, SameKind
 from ...errors import InputError, NotAdmittedError
 from ...model.model import Model
@@ -68,8 +69,7 @@ def _assembled(x: ForwardLinearization, X: Array, step: float | None) -> StateSp
     B = arrays.concatenate([zero, x.Minv], axis=-2)
     if step is None:
         return StateSpace(A, B)
-    if not 0 < step < float("inf"):
-        raise InputError(f"the step of a discrete model must be positive, got {step}")
+    step = number(step, "the step of a discrete model", above=0.0)
     return StateSpace(*zero_order_hold(A, B, step), step)
 
 

@@ -75,7 +75,7 @@ def read_mjcf(
         refused: list[str] = []
         if coupled:
             model, told, refused = with_equal_joints(file, model)
-        if close is not None:
+        if close is not None and not model.couplings:  # loops are cut on trees of free joints; the notes list them
             model, closed = _closed(file, model, close)
             told = told | closed
     except ModelError as e:

@@ -23,6 +23,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 
+from ...arguments import file_path, flag
 from ...arrays import as_numpy
 from ...errors import ModelError, ModelWarning
 from ..inertia import Inertia
@@ -53,12 +54,12 @@ def to_urdf(model: Model, *, floating_root: bool = False, folder: str | os.PathL
     """
     parts = [part for body in model.bodies for part in _decomposed(body)]
     root_name = _root_name(model)
-    if floating_root:
+    if flag(floating_root, "floating_root"):
         root, *parts = _without_free_root(model, parts)
     else:
         root = Body(root_name, Free(), model.base)
     robot = Element("robot", name=model.name)
-    seen_from = None if folder is None else os.path.abspath(folder)
+    seen_from = None if folder is None else os.path.abspath(file_path(folder, "the folder"))
     looks: dict[str | None, list[Visual]] = {}
     for visual in model.visuals:
         looks.setdefault(visual.body, []).append(visual)

@@ -46,7 +46,8 @@ def unit_axis(axis: Any, what: str = "the joint axis") -> np.ndarray:
         vector = vector / largest
     length = float(np.linalg.norm(vector))
     if length < 1e-12:
-        raise ModelError(f"{what} is zero; give it a direction")
+        size = "zero" if largest == 0 else f"about {largest:.0e} long, too short for a direction"
+        raise ModelError(f"{what} is {size}; give it length 1")
     # Leave vectors that are unit to rounding untouched, so that no last digit changes.
     unit = vector if abs(length - 1.0) < 1e-15 else vector / length
     unit = np.array(unit)

@@ -1,0 +1,184 @@
+"""Good arguments of every public call, by the names of its parameters."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+
+@functools.cache
+def robot() -> lw.Robot:
+    """A free base, a ball and a socket, hinges, a slider: q and v of different lengths."""
+    return serial(trunk=lw.Free(), ball=lw.Spherical(), hinge=lw.Revolute("y"), slide=lw.Prismatic("x"))
+
+
+@functools.cache
+def pendulum() -> lw.Robot:
+    """A ball and a hinge, for motions: quick to compile."""
+    return serial(ball=lw.Spherical(), slide=lw.Revolute("y"))
+
+
+def serial(**joints: Any) -> lw.Robot:
+    inertia = lw.Inertia.box(2.0, (0.3, 0.2, 0.1))
+    bodies, parent = [], None
+    for name, kind in joints.items():
+        bodies.append(lw.Body(name, lw.Joint(kind, f"{name}_joint", at=(0.1, 0.2, 0.3)), inertia, parent))
+        parent = name
+    return lw.assemble("mixed", bodies, [lw.Frame("tool", "slide", at=(0.1, 0, 0))])
+
+
+@functools.cache
+def arm() -> lw.Robot:
+    """Three hinges on a fixed base, for calls that do not admit every robot."""
+    return lw.chain(3)
+
+
+@functools.cache
+def floating_arm() -> lw.Robot:
+    return arm().floating()
+
+
+@functools.cache
+def coupled_arm() -> lw.Robot:
+    """The same arm, whose second joint follows the first."""
+    return arm().couple("joint2", "joint1", ratio=2.0)
+
+
+@functools.cache
+def closed_robot() -> lw.Robot:
+    """The same robot, its trunk on a ball and socket in the world."""
+    return robot().close(lw.Loop("trunk", "world", "spherical"))
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="linkwise-fuzz-")
+
+
+def folder() -> str:
+    """Where calls may write; it goes with the process."""
+    return _folder().name
+
+
+# Methods that are called on one of these.
+CALLED_ON = {
+    "to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm, "couple": arm, "uncouple": coupled_arm,
+}  # fmt: skip
+
+
+@functools.cache
+def good_values() -> dict[str, Any]:
+    """By the name of a parameter: what it may be. A new name in a public call must be added here."""
+    r = robot()
+    rng = np.random.default_rng(0)
+    q, v = r.random_configuration(0), rng.normal(size=r.nv)
+    vector = dict.fromkeys(
+        ("v", "a", "tau", "nu", "eps", "x", "dv", "da", "dq", "dtau", "weights", "v_ref", "a_ref", "v0"), v
+    )
+    three = np.array([0.1, 0.2, 0.9])
+    return vector | {
+        "q": q, "q0": q, "q1": r.random_configuration(1), "external": rng.normal(size=(len(r.bodies), 6)),
+        "force": rng.normal(size=6), "forces": {"tool": np.ones(6)}, "frame": "tool", "frames": ["tool"],
+        "body": 1, "prescribed": ["hinge_joint"], "joints": ["hinge_joint"], "to": "slide", "other": lw.chain(2),
+        "root": "ball", "payload": lw.Inertia.sphere(1.0, 0.1), "inertias": {"ball": lw.Inertia.sphere(1.0, 0.1)},
+        "gravity": three, "constants": r.constants(), "axes": "world", "spatial": True, "normalized": False,
+        "tolerance": 1e-8, "prefix": "p_", "at": three, "rpy": three, "joint_name": "root",
+        "rotation": np.eye(3), "rng": 0, "batch": (2,), "floating": True, "floating_root": True, "folder": ".",
+        "parameters": r.inertial_parameters, "dtype": "float64", "rolled": None,
+        # parts of robots
+        "mass": 1.5, "com": three, "tensor": np.diag([0.1, 0.2, 0.15]), "radius": 0.1, "length": None, "rounded": True,
+        "size": three, "vertices": np.eye(3), "faces": np.array([[0, 1, 2]]), "file": "a.stl", "scale": three,
+        "shape": lw.Box((1, 1, 1)), "colour": (0.1, 0.2, 0.3, 1.0), "axis": three, "normal": three, "pitch": 0.2,
+        "first": three, "second": np.array([0.9, -0.1, 0.0]), "H": np.eye(6)[:, :2], "joint": lw.Revolute("x"),
+        "kind": lw.Revolute("z"), "inertia": lw.Inertia(), "parent": None, "limits": lw.Limits(-1, 1),
+        "damping": 0.1, "friction": 0.1, "rotor": lw.Rotor(0.1), "mimic": lw.Mimic("a"), "lower": -1.0,
+        "upper": 1.0, "velocity": 2.0, "effort": 3.0, "multiplier": 1.0, "offset": 0.0, "gear_ratio": 3.0,
+        "bodies": [lw.Body("one", lw.Revolute("z"), lw.Inertia.sphere(1.0, 0.1))], "base": lw.Inertia(),
+        "visuals": [lw.Visual(lw.Ball(0.1))], "n": 3, "seed": 1, "source": "ur5", "stop": True, "direction": 1.0,
+        "path": f"{folder()}/robot.urdf", "sizes": {"v": r.nv}, "robot": r, "name": "trunk", "branching": 0.5,
+        "function": lambda r, q, v=None: r.gravity_force(q), "lhs": lambda op: op.phi, "rhs": lambda op: op.phi,
+        "trials": 2, "rotors": True,
+        # loops
+        "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
+        "guess": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
+        "dependent": "joint2", "independents": "joint1", "ratio": 2.0, "relation": None, "coupled": True,
+        "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
+        # motions
+        "controller": lambda t, q, v: -0.1 * v, "duration": 0.2, "steps": 4, "step": 0.05, "coordinates": "joint",
+        "tolerances": (1e-6, 1e-8), "every": 2, "hold": True, "events": lambda t, q, v: q[..., 0], "check": True,
+        "callback": False, "checkpoint": lw.Checkpoint(f"{folder()}/checkpoint", 0), "progress": False, "threads": 1,
+        "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3],
+    }  # fmt: skip
+
+
+# Calls of robots with loops that have one way to go, and take no other.
+ONE_WAY = ("mass_matrix_inverse", "linearize_forward", "forward_dynamics_jvp")
+
+
+@functools.cache
+def otherwise() -> dict[tuple[str, str], Any]:
+    """Where a name means something else in one call."""
+    moved, free = pendulum(), np.full((2, 3), [[-np.inf], [np.inf]])
+    motion = {
+        "robot": moved, "q0": moved.random_configuration(0), "v0": np.ones(4), "tau": np.ones((4, 4)),
+        "external": np.ones((2, 6)), "friction": lw.Friction(0.1),
+        "parameters": {"inertial": moved.inertial_parameters},
+        "limits": lw.Stops(*np.append(free, [[-1.0], [1.0]], axis=1), stiffness=10.0, damping=1.0),
+    }  # fmt: skip
+    closed = moved.close(lw.Loop("tool", "world", "point_on_plane"))
+    q = closed.closed_configuration(motion["q0"])
+    looped = {"robot": closed, "q0": q, "v0": closed.closed_velocity(q, motion["v0"]), "closing": "projection"}
+    looped["checkpoint"] = lw.Checkpoint(f"{folder()}/checkpoint of loops", 0)
+    motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
+    motions["simulate"] = motion | {"tau": None, "closing_rate": None}
+    motions["loops.simulate"] = motions["simulate"] | looped
+    return {(call, p): x for call, good in motions.items() for p, x in good.items()} | {
+        ("weld", "body"): "slide",
+        ("weld", "frame"): "new",
+        ("compile", "parameters"): ("inertial",),
+        ("Mimic", "joint"): "a",
+        ("Rotor", "inertia"): 0.1,
+        ("Event", "name"): "crossing",
+        ("Event", "function"): lambda r, t, q, v: q[..., 0],
+        ("Frame", "body"): "slide",
+        ("Visual", "body"): "slide",
+        ("joint", "name"): "hinge_joint",
+        ("body", "name"): "ball",
+        ("Robot.compile", "name"): "mass_matrix",
+        ("assemble", "frames"): [lw.Frame("f", "one")],
+        ("chain", "joint"): "revolute",
+        ("random_tree", "joints"): ["revolute", "free"],
+        ("with_constants", "bodies"): None,
+        ("Rod", "length"): 0.5,
+        ("cylinder", "length"): 0.5,
+        ("cylinder", "start"): (0.0, 0.0, 0.0),
+        ("cylinder", "end"): (0.0, 0.0, 1.0),
+        ("Loop", "kind"): "spherical",
+        ("save_urdf", "robot"): floating_arm(),
+        ("uncouple", "joints"): ["joint2"],
+        **dict.fromkeys((f"Closed.{name}", "method") for name in ONE_WAY),
+        ("Closed.subtree", "root"): "hinge",
+        ("jacobian_inner_inverse", "q"): np.ones(3),
+        ("jacobian_inner_inverse", "frame"): "tip",
+    }
+
+
+# Words that each call has its own of.
+METHODS = {
+    "forward_dynamics": tuple(lw.FORWARD_METHODS), "forward_quantities": tuple(lw.FORWARD_METHODS),
+    "linearize_forward": tuple(lw.FORWARD_LINEARIZATIONS), "linearize_inverse": tuple(lw.INVERSE_LINEARIZATIONS),
+    "mass_matrix": ("composite", "symmetric", "direct"), "mass_matrix_inverse": ("columns", "paths", "rows"),
+    "inverse_dynamics": ("newton_euler", "composite_body"), "forward_dynamics_jvp": ("algorithm_3", "algorithm_5"),
+    "diagonal_coriolis": ("general", "recursive"), "diagonal_dynamics": ("general", "algorithm_8_1"),
+    "simulate": ("runge_kutta_4", "variational", "dop853", "lsoda"), "trajectory_sensitivity": ("midpoint",),
+}  # fmt: skip
+# Arguments that have defaults, and without which a call does not go through, or goes on for longer than it need.
+NEEDED = {
+    "Custom": ("H",), "check_identity": ("rhs", "trials"), "rollout": ("tau", "step"), "simulate": ("duration", "step"),
+    "trajectory_sensitivity": ("tau",), "close": ("loops",),
+}  # fmt: skip
