@@ -135,13 +135,13 @@ class Elimination:
     def _inward(self, T: Array | None, b: Sequence[Any], columns: int) -> tuple[list[Array], Columns]:
         """ε of every joint, and r of every loop where it is closed."""
         links, q = self.links, self.links.q
-        parents = links.tree.parents
-        forces = [None] * len(parents) if T is None else links.split_rows(T)
+        tree = links.tree
+        forces = [None] * len(tree) if T is None else links.split_rows(T)
         nothing = [arrays.zeros((x.loop.size, columns), like=q) for x in self.loops]
         r: Columns = {i: zero if x is None else -x for i, (x, zero) in enumerate(zip(b, nothing))}
-        z: list[Any] = [arrays.zeros((6, columns), like=q) for _ in parents]
-        epsilon: list[Any] = [None] * len(parents)
-        for k in reversed(range(len(parents))):
+        z: list[Any] = [arrays.zeros((6, columns), like=q) for _ in range(len(tree))]
+        epsilon: list[Any] = [None] * len(tree)
+        for k in reversed(range(len(tree))):
             node = self.nodes[k]
             for x in node.closed:
                 z[k] = z[k] + _eliminate(x, r)
@@ -151,8 +151,9 @@ class Elimination:
             for s, HK in node.HK.items():
                 if s in r:
                     r[s] = r[s] + HK.mT @ nu
-            if parents[k] >= 0:
-                z[parents[k]] = z[parents[k]] + links.phi[k] @ (z[k] + node.G @ epsilon[k])
+            p = tree.parent(k)
+            if p >= 0:
+                z[p] = z[p] + links.phi[k] @ (z[k] + node.G @ epsilon[k])
         for x in self.at_world:
             _eliminate(x, r)
         return epsilon, r
@@ -165,8 +166,8 @@ class Elimination:
             lam[x.key] = -x.solve(_with_others(r[x.key], x, lam))
         alpha: list[Any] = []
         y = []
-        for k, p in enumerate(links.tree.parents):
-            node = self.nodes[k]
+        for k in range(len(links.tree)):
+            node, p = self.nodes[k], links.tree.parent(k)
             push = epsilon[k]
             for s, HK in node.HK.items():
                 if s in lam:
@@ -207,24 +208,24 @@ def eliminate(
     model: Model, links: Links, loops: list[Closure], precision: Precision = ACCELERATIONS, frames: Sequence[Any] = ()
 ) -> Elimination:
     """The closed robot's equations at a configuration, and how it yields at the tips of ``frames``, in world axes."""
-    parents = links.tree.parents
+    tree = links.tree
     damped = damping(model, [x.loop for x in loops], links.q, precision.damping)
     own = _own_columns(model, links, loops, frames)
     closes: dict[int, list[int]] = {}
     for i, x in enumerate(loops):
         closes.setdefault(common_ancestor(links, *x.bodies), []).append(i)
 
-    gathered = [_Gathered() for _ in parents]
+    gathered = [_Gathered() for _ in range(len(tree))]
     world = _Gathered()
-    nodes: list[Any] = [None] * len(parents)
-    for k in reversed(range(len(parents))):
+    nodes: list[Any] = [None] * len(tree)
+    for k in reversed(range(len(tree))):
         here = gathered[k]
         M = links.M[k]
         here.P = here.P + (M.matrix if isinstance(M, RigidInertia) else M)
         for s, F in own[k].items():
             here.K[s] = here.K[s] + F if s in here.K else F
         closed = _close(here, closes.get(k, []), damped)
-        nodes[k] = _cross(links, k, here, closed, world if parents[k] < 0 else gathered[parents[k]])
+        nodes[k] = _cross(links, k, here, closed, world if tree.on_world(k) else gathered[tree.parent(k)])
     # A loop whose ends move with no joint has no compliance at all.
     for i in closes.get(WORLD, []):
         world.K.setdefault(i, arrays.zeros((6, loops[i].loop.size), like=links.q))
