@@ -101,3 +101,11 @@ def test_weights_at_the_ends_of_their_range():
         assert np.array_equal(QuadraticCost(R, Q, state=size).state, size * np.eye(4))
     with pytest.raises(lw.InputError, match="positive semidefinite"):
         QuadraticCost(R, Q, state=-1e308)
+
+
+def test_searches_whose_models_are_singular_to_rounding():
+    """Inputs of 1e16 leave nothing of the small ones in the model; the search says that it has not converged."""
+    u = np.ones((3, 2))
+    u[0, 1], u[2, 0] = 1e16, 7.0
+    found = DDP(R, COST, 0.01).solve(Q, u0=u)
+    assert not found.converged and found.reason == "no regularisation makes the model convex"

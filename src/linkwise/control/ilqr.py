@@ -229,10 +229,13 @@ class _Search:
                 Qxx, Quu, Qux = Qxx + bent[:n, :n], Quu + bent[n:, n:], Qux + bent[n:, :n]
             stiff_uu, stiff_ux = Quu + self.mu * (b.T @ b), Qux + self.mu * (b.T @ a)
             stiff_uu = stiff_uu + self.mu * 1e-6 * np.eye(len(stiff_uu))
-            best = minimise_in_box(stiff_uu, Qu, lower - u[i], upper - u[i])
-            if best is None:
+            try:
+                best = minimise_in_box(stiff_uu, Qu, lower - u[i], upper - u[i])
+                if best is None:
+                    return None
+                k[i], K[i] = best.x, _gain(best, stiff_uu, stiff_ux)
+            except np.linalg.LinAlgError:  # singular to rounding, although it has a Cholesky factor
                 return None
-            k[i], K[i] = best.x, _gain(best, stiff_uu, stiff_ux)
             free = cost.u[i] + b.T @ adjoint
             gradient = max(gradient, float(np.abs(_free_part(free, u[i], lower, upper)).max()))
             adjoint = cost.x[i] + a.T @ adjoint

@@ -229,9 +229,8 @@ class ClosedRobot(Robot):
         return self._with_forces(least, 1, external, q, v=v, a=a)
 
     def _driven(self, actuated: Iterable[str]) -> list[int]:
-        if isinstance(actuated, str):
-            raise InputError(f"actuated must be a list of joint names, got the string {actuated!r}")
-        columns = [i for x in actuated for i in range(*self.v_slices[self.joint(x)].indices(self.nv))]
+        driven = names(actuated, "actuated", "joint names")
+        columns = [i for x in driven for i in range(*self.v_slices[self.joint(x)].indices(self.nv))]
         if not columns or len(set(columns)) != len(columns):
             raise InputError("actuated must name joints that move, each once")
         return columns
