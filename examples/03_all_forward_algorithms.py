@@ -14,7 +14,7 @@ scale = np.abs(reference).max()
 print(f"{robot}\n")
 print(f"{'method':<36} {'differs by':>10}   meets on its way")
 for method in lw.FORWARD_METHODS:
-    a = robot.forward_dynamics(q, v, tau, method=method)
+    a = robot.forward_dynamics(q, v, tau, method=method, target="numpy")  # as it is written, not compiled
     quantities = robot.forward_quantities(q, v, tau, method=method)
     met = ", ".join(k for k in quantities if k != "beta_dot")
     print(f"{method:<36} {np.abs(a - reference).max() / scale:>10.0e}   {met or '(only the answer)'}")
