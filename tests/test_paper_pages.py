@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from linkages import four_bar
 
 import linkwise as lw
 from linkwise import control
@@ -11,7 +12,7 @@ from snippets import PAGES, ROOT
 
 PAGES_OF_PAPERS = [p for p in PAGES if p.stem.startswith("paper")]
 MOVING = lw.chain(2).operators([0.1, 0.2], v=[0.3, 0.4], a=[0.5, 0.6])
-ROOTS = {"lw": lw, "robot": lw.load("double_pendulum"), "op": MOVING, "control": control}
+ROOTS = {"lw": lw, "robot": four_bar(), "op": MOVING, "control": control}
 METHODS = {
     *lw.FORWARD_METHODS,
     *lw.INVERSE_LINEARIZATIONS,

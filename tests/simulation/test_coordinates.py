@@ -147,7 +147,7 @@ def test_what_is_refused():
     q = np.zeros(2)
     with pytest.raises(lw.UnknownNameError, match="no method is named 'leapfrog'"):
         motion(r, q, q, 0.1, 2, method="leapfrog")
-    with pytest.raises(lw.UnknownNameError, match="no coordinates are named 'polar'"):
+    with pytest.raises(lw.UnknownNameError, match="no kind of coordinates is named 'polar'"):
         motion(r, q, q, 0.1, 2, coordinates="polar")
     for name, method, needed in [
         ("joint", "rotation_midpoint", "total"),

@@ -223,10 +223,10 @@ def _inverted(x: Any, symmetric: bool, message: str) -> Any:
         out, singular = singularity.inverse(x, roundings=singularity.OPERATIONAL_ROUNDINGS)
         if not arrays.is_eager(x):
             return singularity.not_a_number_where(singular, out)
-        if np.any(singular & ~_indefinite(x)):
-            raise SingularError(message)
         if not np.any(singular):
             return out
+        if np.any(singular & ~_indefinite(x)):
+            raise SingularError(message)
     if arrays.is_symbolic(x):
         return _inverted_by_squares(x)
     if arrays.is_eager(x) and x.shape[-1]:  # states with NaN pass through
