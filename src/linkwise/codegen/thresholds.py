@@ -20,7 +20,7 @@ MOST_NODES = 40_000
 ENTRY_NODES = 20_000
 
 # Operations of a chain's matrix function, about, above which loops are the quicker code. Linearised forward dynamics,
-# straight against loops: 12 links (11,220) 844 against 883 ns, 16 links (20,400) 1656 against 1370 ns; inverse dynamics,
+# straight against loops: 12 links (11,220) 844 against 883 ns, 16 links (20,400) 1656 against 1370 ns; inverse,
 # 16 links (18,000) 843 against 800 ns, 24 links (41,400) 1738 against 1520 ns.
 LONG_CHAIN = 20_000
 
@@ -37,8 +37,8 @@ MOST_CLASSES = 8
 # growing with the square: the bound is met by some 3,000 and 1,600 links.
 MOST_SCRATCH = 1 << 29
 
-# States for which a thread is started. The arm's forward dynamics by one thread and by two: 4,096 states 191 and 269 µs,
-# 16,384 states 729 and 426 µs.
+# States for which a thread is started. The arm's forward dynamics by one thread and by two: 4,096 states 191, 269 µs,
+# 16,384 states 729, 426 µs.
 STATES_PER_THREAD = 4096
 
 # Steps of a simulation that count as one state in that. The arm, 16 states, by one thread and by two: 64 steps 328 and

@@ -41,9 +41,7 @@ class StateSpace(NamedTuple):
 def zero_order_hold(A: Array, B: Array, step: float) -> tuple[Array, Array]:
     """exp([[A, B], [0, 0]] step): its upper blocks are A and B of the sampled system with u held between samples."""
     if arrays.is_extended(A):
-        raise InputError(
-            "sampled models need linear solves, which NumPy has in double and single precision alone: cast q"
-        )
+        raise InputError("sampled models need linear solves, for double and single precision alone: cast q")
     n, m = A.shape[-1], B.shape[-1]
     bottom = arrays.zeros((m, n + m), like=A)
     both = matrix_exponential(step * arrays.concatenate([arrays.concatenate([A, B], axis=-1), bottom], axis=-2))
