@@ -52,7 +52,7 @@ def test_the_gradient_that_is_reported_is_that_of_the_cost(method):
     r = robot("double_pendulum")
     cost = QuadraticCost(r, [1.0, 0.5], state=0.1, control=0.1, terminal=10.0)
     u = np.random.default_rng(0).normal(size=(6, 2))
-    found = ILQR(r, cost, 0.05, method, iterations=0).solve([0, 0], u0=u)
+    found = ILQR(r, cost, 0.05, method=method, iterations=0).solve([0, 0], u0=u)
     assert not found.converged and found.iterations == 0
     steps = Steps(r, 0.05, method)
     gradient = np.empty_like(u)

@@ -56,6 +56,10 @@ def test_options_are_refused_by_position_before_and_after_the_first_call(call, t
         lambda: lw.chain(2).operators(np.zeros(2), ["tip"]),
         lambda: lw.chain(2).weld("link1", lw.Inertia(1.0), (0, 0, 0)),
         lambda: control.RateFeedback(lw.chain(2), 1.0, True),
+        lambda: control.LQR.about(lw.chain(2), [0, 0], None, None, 1.0),
+        lambda: control.ILQR(lw.chain(2), None, 0.1, "midpoint"),
+        lambda: lw.compile(lambda robot, q: q, lw.chain(2), "c"),
+        lambda: lw.check_identity(lambda op: op.H, lambda op: op.H, 3),
     ],
 )
 def test_options_of_other_public_calls_are_keywords(call):

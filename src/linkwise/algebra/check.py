@@ -64,6 +64,7 @@ Side = Callable[[Operators], Operator] | Operator
 def check_identity(
     lhs: Side | Rule,
     rhs: Side | None = None,
+    *,
     trials: int = 20,
     seed: int = 0,
     tolerance: float = 1e-9,

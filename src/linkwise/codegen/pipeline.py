@@ -228,6 +228,7 @@ def method_named(cls: type, name: str) -> Any:
 def compile_function(
     function: Callable[..., Any],
     robot: Model,
+    *,
     target: str = "cpu",
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float64",

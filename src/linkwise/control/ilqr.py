@@ -10,7 +10,7 @@ Tassa, Mansard and Todorov (ICRA 2014).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,7 @@ class ILQR:
     robot: Robot
     cost: Any
     step: float
+    _: KW_ONLY
     method: str = "semi_implicit_euler"
     actuated: Iterable[str] | None = None
     limits: Any = None

@@ -54,6 +54,7 @@ class LQR(Law):
         q: Any,
         v: Any = None,
         tau: Any = None,
+        *,
         state: Any = 1.0,
         control: Any = 1.0,
         step: float | None = None,
