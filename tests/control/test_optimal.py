@@ -132,7 +132,7 @@ def test_refused():
     with pytest.raises(InputError, match="one state"):
         ILQR(r, cost, 0.1).solve(np.zeros((3, 2)), u0=np.zeros((5, 2)))
     with pytest.raises(NotAdmittedError, match="ILQR"):
-        DDP(r, cost, 0.1, "runge_kutta_4").solve([0, 0], u0=np.ones((5, 2)))
+        DDP(r, cost, 0.1, method="runge_kutta_4").solve([0, 0], u0=np.ones((5, 2)))
     with pytest.raises(InputError, match="motion without bounds"):
         ILQR(r, cost, 0.5).solve([0, 0], u0=np.full((80, 2), 1e200))
 

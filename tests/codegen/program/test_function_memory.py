@@ -1,6 +1,8 @@
 """Functions that keep something from call to call are found, left as they were, and never become programs."""
 
+import itertools
 import random
+from collections import deque
 
 import numpy as np
 import pytest
@@ -68,7 +70,64 @@ def counted_in_an_array():
     return law
 
 
+class Slotted:
+    __slots__ = ("sum",)
+
+    def __init__(self):
+        self.sum = np.zeros(2)
+
+    def __call__(self, t, q, v):
+        self.sum = self.sum + 1e-3 * q
+        return -v - self.sum
+
+
+class OfTheClass:
+    seen = 0
+
+    def __call__(self, t, q, v):
+        OfTheClass.seen += 1
+        return -v * OfTheClass.seen
+
+
+def delayed_by_a_deque():
+    before = deque([np.zeros(2)] * 3, maxlen=3)
+
+    def law(t, q, v):
+        before.append(q)
+        return -before[0] - v
+
+    return law
+
+
+def nested():
+    inner = Integral()
+    outer = {"laws": [inner]}
+    return lambda t, q, v: outer["laws"][0](t, q, v)
+
+
+def counting():
+    numbers = itertools.count()
+    return lambda t, q, v: -v * next(numbers)
+
+
+def generating():
+    gains = (float(i) for i in range(10_000))
+    return lambda t, q, v: -v * next(gains)
+
+
+def python_stream():
+    stream = random.Random(3)
+    return lambda t, q, v: stream.random() - v
+
+
 LAWS = {
+    "slots": (Slotted, "Slotted.sum"),
+    "attribute of a class": (OfTheClass, "OfTheClass.seen"),
+    "deque": (delayed_by_a_deque, "before"),
+    "nested": (nested, "outer.laws.sum"),
+    "iterator": (counting, "numbers"),
+    "generator": (generating, "gains"),
+    "a stream of python's": (python_stream, "stream"),
     "integral": (Integral, "Integral.sum"),
     "method": (lambda: Integral().as_method, "self.sum"),
     "counter of a class": (Counter, "Counter"),
@@ -87,10 +146,10 @@ def test_they_are_called_back_and_named(name):
     make, kept = LAWS[name]
     SEEN.clear()
     robot = lw.chain(2)
-    with pytest.warns(lw.SlowPathWarning, match=rf"from one call to the next \(.*{kept}"):
+    with pytest.warns(lw.SlowPathWarning, match=rf"from call to call \(.*{kept}"):
         found = lw.simulate(robot, [0.3, 0.3], None, make(), duration=0.02, hold=True)
     assert found.settings.functions["controller"] == "called back"
-    if "stream" not in name and "global" not in name:  # these do not begin anew
+    if "stream" not in name and "global" not in name and "class" not in name:  # these do not begin anew
         expected = lw.simulate(robot, [0.3, 0.3], None, make(), duration=0.02, hold=True, callback=True)
         assert np.array_equal(found.q, expected.q)
 
@@ -101,6 +160,19 @@ def test_tracing_leaves_no_trace():
     with pytest.raises(lw.UntraceableError, match="law.sum"):
         lw.compile(lambda robot, t, q, v: law(t, q, v), lw.chain(2), sizes={"t": 1})
     assert law.sum is before and np.array_equal(law.sum, total)
+
+
+def test_a_long_chain_of_objects_is_walked(recwarn):
+    class Node:
+        after = None
+
+    first = node = Node()
+    for _ in range(20_000):
+        node.after = Node()
+        node = node.after
+    node.gain = 2.0
+    found = lw.simulate(lw.chain(2), [0.3, 0.3], None, lambda t, q, v: -(first.after is not None) * v, duration=0.01)
+    assert found.settings.functions["controller"] == "compiled" and not recwarn.list
 
 
 def test_what_a_function_only_reads_is_no_memory(recwarn):
