@@ -67,8 +67,8 @@ def assemble(
     for f in frames:
         _must_exist(name, f"frame {f.name!r} sits on", f.body, names)
     base.check(f"robot {name!r}: the inertia tensor of the base {base_name!r}")
-    looks = tuple(_listed(name, "visuals", visuals, Visual))
-    return cls(name, tuple(bodies), tuple(frames), gravity, base, base_name, visuals=looks)
+    drawn = tuple(_listed(name, "visuals", visuals, Visual))
+    return cls(name, tuple(bodies), tuple(frames), gravity, base, base_name, visuals=drawn)
 
 
 def _listed(robot: str, what: str, items: Any, kind: type) -> list[Any]:

@@ -17,7 +17,7 @@ from ...arrays import Array
 from ...errors import InputError
 from ...model.loops import Loop
 from ...model.model import Model
-from .cut import projector
+from .equations import projector
 
 DAMPING = 1e-9  # of the mean eigenvalue of AW⁻¹A*
 CORRECTIONS = 3

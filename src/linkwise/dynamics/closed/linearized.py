@@ -27,8 +27,8 @@ from ..linearized.variations import Motion, motion, velocity_terms
 from ..links import at_rest, base_acceleration, evaluate
 from ..referred_links import own_frames
 from .closures import Closure, closures
-from .cut import factored, forward_dynamics
 from .elimination import Elimination
+from .equations import factored, forward_dynamics
 
 
 @dataclass(frozen=True, eq=False)
