@@ -54,10 +54,10 @@ class Loop(ByValue):
     z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and
     give ``constrains``, a (k, 6) matrix whose rows are the motions [ω; v] of b's origin, seen from frame a in its
     axes, that are stopped. Kinds of touch are "soft_finger" (the origins together, b not spinning about a's z),
-    "line_on_plane" (b's x stays in the plane of a with normal z), "rough_line" (the same without slipping: a hinge about
-    x) and "rolling" (a ball about b's origin, of ``radius`` [m], rolls without slipping on that plane, which z enters
-    from the ball's side). ``name`` is for messages. With ``stiffness`` [N m/rad, N/m] or ``damping`` [N m s/rad, N s/m]
-    the loop is soft: it pulls its frames together instead of holding them.
+    "line_on_plane" (b's x stays in the plane of a with normal z), "rough_line" (the same without slipping: a hinge
+    about x) and "rolling" (a ball about b's origin, of ``radius`` [m], rolls without slipping on that plane, which z
+    enters from the ball's side). ``name`` is for messages. With ``stiffness`` [N m/rad, N/m] or ``damping``
+    [N m s/rad, N s/m] the loop is soft: it pulls its frames together instead of holding them.
     """
 
     frame_a: str | Frame

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ... import arrays
 from ...arrays import Array
@@ -102,7 +101,7 @@ class Closure:
     def moved_rows(self, D: Array, y: Array) -> Array:
         """δW*y, (..., m, n), for a motion y (..., 6, 1); W̊*Δ for D = y = Δ, the motion of b against a."""
         w, kind = y[..., :3, :], self.loop.kind
-        out: Any = arrays.zeros((self.loop.size, D.shape[-1]), like=D)
+        out: Array = arrays.zeros((self.loop.size, D.shape[-1]), like=D)
         if kind in TURNING_MOMENTS:
             out = _first_of(self.loop, (self._moment_change(D) * w).sum(axis=-2)[..., None, :])
         if kind not in AT_FRAME_B:
@@ -116,7 +115,7 @@ class Closure:
     def turning_change(self, Delta: Array, change: Array, D: Array | None) -> Array:
         """δ(W̊*Δ), (..., m, n), with Δ (..., 6, 1) changing by ``change`` (..., 6, n), and b moving by D, if at all."""
         w, dw, kind = Delta[..., :3, :], change[..., :3, :], self.loop.kind
-        out: Any = arrays.zeros((self.loop.size, change.shape[-1]), like=change)
+        out: Array = arrays.zeros((self.loop.size, change.shape[-1]), like=change)
         if kind in TURNING_MOMENTS:
             x = self.E[..., :, 0:1]
             turned = cross(dw, x) if D is None else cross(dw, x) + cross(w, cross(D[..., :3, :], x))
@@ -137,7 +136,7 @@ class Closure:
     def moved_forces(self, D: Array, lam: Array) -> Array:
         """δWλ, (..., 6, n), for λ (..., m, 1)."""
         kind, none = self.loop.kind, 0.0 * D[..., :3, :]
-        moment: Any = none
+        moment: Array = none
         if kind in TURNING_MOMENTS:
             moment = self._moment_change(D) * lam[..., 0:1, :]
         if kind in AT_FRAME_B:
