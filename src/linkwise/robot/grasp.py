@@ -24,6 +24,7 @@ from ..errors import InputError, ModelError, SingularError, UnknownNameError
 from ..model.contacts import Contact
 from ..model.loops import Loop
 from ..model.model import Model
+from ..tolerances import RANK
 from .closed import ClosedRobot
 from .dispatch import compiled, on_numpy
 from .grasp_report import GraspReport, Squeeze
@@ -279,7 +280,7 @@ class Grasp(ClosedRobot):
         scale = force_scales(self, self.layout.loops)
         A = arrays.as_numpy(self.grasp_map(q, target="numpy"))
         _, values, right = np.linalg.svd(A * scale)
-        rank = (values > grasps.RANK * values[..., :1]).sum(axis=-1)
+        rank = (values > RANK * values[..., :1]).sum(axis=-1)
         if np.ndim(rank) and len(np.unique(rank)) > 1:
             raise InputError(
                 f"the states differ in how many internal forces grasp {self.name!r} has ({self.contact_rows} less"

@@ -77,6 +77,14 @@ def test_bricards_linkage():
     np.testing.assert_allclose(np.linalg.norm(robot.loop_forces(q, np.zeros(5), np.zeros(5))), np.linalg.norm(lam))
 
 
+def test_mobility_where_single_precision_closes_the_loop():
+    """The redundant row of G is off by what the loop is open, some roundings of the configuration's own precision."""
+    robot = bricard()
+    for crank in np.linspace(0.05, 0.5, 12):
+        q = robot.closed_configuration([crank, 0, 0, 0, 0], keep=["hinge0"])
+        assert robot.mobility(q) == robot.mobility(q.astype(np.float32)) == 1
+
+
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
 def test_loops_closed_twice_share_their_forces(target, rng):
     """The same weld three times: accelerations as of one, and a third of its force each."""

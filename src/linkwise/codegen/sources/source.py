@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import FileError, InputError
 from ...symbols.operations import OPERATIONS, Operations
 from ...symbols.scalar import Guard, Scalar
+from ...tolerances import roundings
 from ...whole_files import cannot_write, write_text
 from ..program.trace import Program
 from ..runtime.remade import Remade
@@ -93,7 +94,7 @@ class Expressions:
 
     def singular(self, guards: Sequence[Guard]) -> str:
         """Whether a guard does not hold; one expression without branches."""
-        epsilon = float(np.finfo(np.float32 if self.suffix else np.float64).eps)
+        epsilon = roundings(1, np.float32 if self.suffix else np.float64)
         tests = []
         for guard in guards:
             factor, size = guard.limit(epsilon)

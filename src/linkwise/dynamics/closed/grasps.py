@@ -32,6 +32,7 @@ from ...model.contacts import Contact
 from ...model.loops import Loop
 from ...model.model import Model
 from ...spatial import skew
+from ...tolerances import ACCELERATION_DAMPING, DAMPED_ROUNDINGS, OPERATIONAL_ROUNDINGS, RANK, SHARED_DAMPING, roundings
 from .. import mass
 from ..inverse import bias_force
 from ..kinematics import pose
@@ -42,8 +43,6 @@ from .elimination import FORCES
 from .scales import damping, force_scales
 
 CORRECTIONS = 4  # of forces that are not unique
-RANK = 1e-9  # singular values below this share of the largest count as none
-SHARE = 1e-6  # of its mean eigenvalue, by which A A* is damped: what A cannot do is amplified by 1/SHARE and cancels
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ def _added(model: Model, x: Felt, arm: str) -> Array:
 
 def stiffness(model: Model, x: Felt, arm: str) -> Array:
     """X_i⁻¹, or an error that names the arm."""
-    inverse, bad = singularity.inverse(x.X[arm], roundings=singularity.OPERATIONAL_ROUNDINGS)
+    inverse, bad = singularity.inverse(x.X[arm], roundings=OPERATIONAL_ROUNDINGS)
     if arrays.is_eager(inverse) and np.any(bad):
         raise SingularError(
             f"{arm} of grasp {model.name!r} cannot give way in all {inverse.shape[-1]} directions of its contacts in"
@@ -266,7 +265,7 @@ def object_motion(
             [len(x.rows[arm]) for arm in kept],
             like=q,
         )
-        E = arrays.concatenate(damping(model, layout.loops, q, 1e-10), axis=-1)[..., rows]
+        E = arrays.concatenate(damping(model, layout.loops, q, ACCELERATION_DAMPING), axis=-1)[..., rows]
         whole = arrays.symmetric(own + arrays.transpose(A_S) @ solve(A_S))
         lam_S = least_norm(whole, E, u_S - arrays.transpose(A_S) @ y)
         y = y + solve(A_S @ lam_S)
@@ -322,7 +321,7 @@ def shared(model: Model, q: Array, force: Array, layout: Layout, weights: np.nda
     n = AA.shape[-1]
     size = [M_o[..., i : i + 1, i : i + 1] for i in range(n)]  # a moment counts by the object's inertia
     mean = arrays.total(AA[..., i : i + 1, i : i + 1] / size[i] for i in range(n)) / n
-    share = max(SHARE, 100 * float(np.finfo(arrays.precision(q)).eps))
+    share = max(SHARED_DAMPING, roundings(DAMPED_ROUNDINGS, arrays.precision(q)))
     damped = share * mean * arrays.concatenate(size, axis=-2) * arrays.eye(n, like=q)
     solve = arrays.solver_spd(AA + damped)
     y = solve(force[..., None])

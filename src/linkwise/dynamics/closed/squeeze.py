@@ -18,11 +18,10 @@ import numpy as np
 
 from ...errors import ClosureError
 from ...model.contacts import NORMAL, Contact
+from ...tolerances import SQUEEZE_BOUND, SQUEEZE_DECREMENT, SQUEEZE_GAP
 
 GROWTH = 20.0  # of t from one centre to the next
-GAP = 1e-12  # share of the result that may be missing from the optimum
 MOST_STEPS = 300  # Newton steps to a centre; ten are usual
-WEAK = 1e-8  # weight of ‖z‖² in the search for a start: squeezes some 1e8 times the load count as none
 
 
 class Cone(NamedTuple):
@@ -48,7 +47,7 @@ def least_squeeze(lam: np.ndarray, N: np.ndarray, contacts: Sequence[Contact], m
     t, bound = 1.0, 2.0 * len(cones)
     while True:
         z = _centre(cones, z, t * np.eye(len(z)), np.zeros(len(z)))
-        if bound / t <= GAP * max(1.0, float(z @ z)):
+        if bound / t <= SQUEEZE_GAP * max(1.0, float(z @ z)):
             return np.asarray(size * (N @ z))
         t *= GROWTH
 
@@ -90,8 +89,8 @@ def _start(cones: list[Cone], k: int) -> np.ndarray:
         return z
     wide = [Cone(c.name, c.n, np.append(c.a, 1.0), c.t, np.pad(c.B, ((0, 0), (0, 1)))) for c in cones]
     x, t, bound = np.append(z, lack + 1.0), 1.0, 2.0 * len(cones)
-    weights = np.append(np.full(k, WEAK), 0.0)
-    while bound / t > 1e-8:
+    weights = np.append(np.full(k, SQUEEZE_BOUND), 0.0)
+    while bound / t > SQUEEZE_BOUND:
         x = _centre(wide, x, t * np.diag(weights), np.append(np.zeros(k), t), lambda x: x[-1] < 0)
         if x[-1] < 0:
             return x[:-1]
@@ -130,7 +129,7 @@ def _centre(
         hessian = hessian + 1e-14 * np.trace(hessian) / len(x) * np.eye(len(x))
         step = -np.linalg.solve(hessian, gradient)
         decrement = float(-gradient @ step)
-        if decrement < 1e-9:
+        if decrement < SQUEEZE_DECREMENT:
             return x
         length, value = 1.0, _value(cones, x, Q, g)
         while not _value(cones, x + length * step, Q, g) <= value - 0.1 * length * decrement:
