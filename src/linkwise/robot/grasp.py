@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, inputs
-from ..arguments import names, number, numbers, one_of
+from ..arguments import names, number, numbers, one_of, word
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics.closed import grasps
 from ..dynamics.closed.scales import force_scales
@@ -64,7 +64,7 @@ class Grasp(ClosedRobot):
         return next((arm for arm in self.arms if name.startswith(f"{arm}/")), None)
 
     def _bodies_of(self, arm: str | None) -> list[int]:
-        if arm is not None and arm not in self.arms:
+        if arm is not None and word(arm, "an arm's name") not in self.arms:
             raise UnknownNameError(f"no arm is named {arm!r}; grasp {self.name!r} has {', '.join(self.arms)}")
         return [i for i, b in enumerate(self.bodies) if self._owner(b.name) == arm]
 
@@ -279,6 +279,8 @@ class Grasp(ClosedRobot):
         """
         scale = force_scales(self, self.layout.loops)
         A = arrays.as_numpy(self.grasp_map(q, target="numpy"))
+        if A.dtype.kind != "f" or not np.isfinite(A).all():
+            raise InputError("internal forces are those at configurations of finite real numbers")
         _, values, right = np.linalg.svd(A * scale)
         rank = (values > RANK * values[..., :1]).sum(axis=-1)
         if np.ndim(rank) and len(np.unique(rank)) > 1:
@@ -312,10 +314,12 @@ class Grasp(ClosedRobot):
         where no squeeze will do.
         """
         number(margin, "margin [N]", least=0.0)
-        q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
-        if q.ndim != 1:
-            raise InputError(f"squeeze takes one state at a time, got q of shape {q.shape}")
-        given = {"external": external, "target": "numpy"}
+        f = inputs.forces(self, external)
+        vectors = {"v": inputs.vector(v, self.nv, "v", self), "tau": inputs.vector(tau, self.nv, "tau", self)}
+        q, v, tau = _one_state(q=inputs.configuration(self, q), **vectors)
+        if f is not None:
+            _one_state(external=f[..., 0, 0, None])
+        given: dict[str, Any] = {"external": f, "target": "numpy"}
         lam = self.contact_components(q, v, tau, **given)
         motion = self.contact_components(q, v, tau, part="motion", **given)
         wanted = least_squeeze(motion, self.internal_basis(q), self.contacts, margin)
@@ -327,9 +331,7 @@ class Grasp(ClosedRobot):
 
     def grasp_report(self, q: ArrayLike) -> GraspReport:
         """Whether motions and contact forces of the grasp are determined at q (nq,), and what is lacking if not."""
-        q = np.asarray(inputs.configuration(self, q), dtype=float)
-        if q.ndim != 1:
-            raise InputError(f"grasp_report takes one configuration at a time, got shape {q.shape}")
+        (q,) = _one_state(q=inputs.configuration(self, q))
         scale = force_scales(self, self.layout.loops)
         every = force_scales(self, self.rigid_loops)
         G = arrays.as_numpy(self.loop_jacobian(q, target="numpy"))[self.rigid_rows]
@@ -380,3 +382,16 @@ class Grasp(ClosedRobot):
     def held(self) -> ClosedRobot:
         """The same as a robot with loops that knows nothing of arms and object."""
         return ClosedRobot(**{f.name: getattr(self, f.name) for f in fields(ClosedRobot)})
+
+
+def _one_state(**given: Any) -> list[np.ndarray]:
+    """Vectors of one state, of finite real numbers."""
+    out = []
+    for name, x in given.items():
+        found = numbers(x, name)
+        if found.ndim != 1:
+            raise InputError(f"this takes one state at a time, got {name} of shape {found.shape}")
+        if not np.isfinite(found).all():
+            raise InputError(f"{name} must be finite")
+        out.append(found)
+    return out

@@ -267,7 +267,7 @@ def _common_gravity(arms: Sequence[Robot], held: Any, gravity: Any) -> Any:
 def _places(bases: Any, n: int) -> list[tuple[Any, Any]]:
     if bases is None:
         return [((0, 0, 0), None)] * n
-    if not isinstance(bases, (Sequence, np.ndarray)) or isinstance(bases, str) or len(bases) != n:
+    if not _is_list(bases) or len(bases) != n:
         raise InputError(f"bases must have one place for each of the {n} arms, got {shown(bases)}")
     return [_place(x, i) for i, x in enumerate(bases)]
 
@@ -276,12 +276,16 @@ def _place(x: Any, i: int) -> tuple[Any, Any]:
     """(position, rpy) from None, a position, or both."""
     if x is None:
         return (0, 0, 0), None
-    if isinstance(x, (Sequence, np.ndarray)) and not isinstance(x, str):
+    if _is_list(x):
         if len(x) == 3 and all(np.ndim(e) == 0 for e in x):
             return x, None
         if len(x) == 2:
             return x[0], x[1]
     raise InputError(f"the base of arm {i} is None, a position (3,) [m] or (position, rpy), got {shown(x)}")
+
+
+def _is_list(x: Any) -> bool:
+    return (isinstance(x, Sequence) and not isinstance(x, (str, bytes))) or (isinstance(x, np.ndarray) and x.ndim > 0)
 
 
 def _owner(contacts: Sequence[Contact], i: int, arms: Sequence[Robot], own: Sequence[str]) -> str:
