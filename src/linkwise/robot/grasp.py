@@ -7,7 +7,7 @@ closed chains 3.5): every call of a robot with loops works on a grasp as it is. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..dynamics.closed import grasps
 from ..dynamics.closed.scales import force_scales
 from ..dynamics.closed.soft import with_springs
 from ..dynamics.closed.squeeze import cone_margins, least_squeeze
-from ..errors import InputError, ModelError, SingularError, UnknownNameError
+from ..errors import InputError, ModelError, NotAdmittedError, SingularError, UnknownNameError
 from ..model.contacts import Contact
 from ..model.loops import Loop
 from ..model.model import Model
@@ -28,6 +28,7 @@ from ..tolerances import RANK
 from .closed import ClosedRobot
 from .dispatch import compiled, on_numpy
 from .grasp_report import GraspReport, Squeeze
+from .robot import Robot
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,6 +121,20 @@ class Grasp(ClosedRobot):
             tuple((arm, tuple(r)) for arm, r in rows.items()),
         )
 
+    @property
+    def object_loops(self) -> tuple[Loop, ...]:
+        """Loops of the object with itself or with the world: what it touches."""
+        own = set(self._bodies_of(None))
+        ends = ((x, [self.frame(f)[0] for f in (x.frame_a, x.frame_b)]) for x in self.layout.others)
+        return tuple(x for x, bodies in ends if own & set(bodies))
+
+    def _refuse_object_loops(self, call: str) -> None:
+        if self.object_loops:
+            raise NotAdmittedError(
+                f"{call} of grasp {self.name!r}: loop {self.object_loops[0].name!r} holds its object besides the hands;"
+                " forward_dynamics, contact_forces and operational_inertia of the whole hold for that"
+            )
+
     def _short_arms(self) -> list[str]:
         """Arms with fewer degrees of freedom than their contacts stop: they are singular wherever they are."""
         spans = {arm: self.arm_v(arm) for arm, _ in self.layout.arm_rows}
@@ -164,6 +179,7 @@ class Grasp(ClosedRobot):
         In the object's coordinates (of a rigid body: its axes, at its origin). An arm that is singular, or has fewer
         joints than its contacts hold, has no finite inertia: an error names it.
         """
+        self._refuse_object_loops("effective_inertia")
         return self._call(lambda m, q: grasps.effective_inertia(m, q, self.layout), 2, q)
 
     @compiled(q="nq")
@@ -183,6 +199,7 @@ class Grasp(ClosedRobot):
         M is the effective inertia, h all that velocities, gravity and external forces do, arms included, F what the
         joint forces τ (..., nv) do, in the object's coordinates y; ẏ is forward_dynamics(…)[team.object_v].
         """
+        self._refuse_object_loops("object_dynamics")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
         f = with_springs(self, q, v, f, self.soft_loops)
         M, h, F = grasps.object_dynamics(self, q, v, tau, f, self.layout)
@@ -203,6 +220,7 @@ class Grasp(ClosedRobot):
         In the mixed form: arms named in ``kept`` may be singular, their forces are kept as unknowns; the others are
         eliminated as inertias, at less cost. By default those are kept that have fewer joints than their contacts hold.
         """
+        self._refuse_object_loops("object_motion")
         held = self._short_arms() if kept is None else names(kept, "kept", "arms")
         for arm in held:
             self._bodies_of(arm)
@@ -257,15 +275,16 @@ class Grasp(ClosedRobot):
         Of least Σ (λ/s)²/w, s being 1 for forces and a length of the robot for moments; ``weights`` w, one positive
         number for each arm that holds (in the order of team.arms), say how much each should bear (default: alike).
         """
-        shares = None if weights is None else self._by_row(weights)
+        shares = None if weights is None else self.row_weights(weights)
         batch, (q, F) = self._with_components(q, force, self.object_size)
         return inputs.fit(grasps.shared(self, q, F, self.layout, shares), batch, 1)
 
-    def _by_row(self, weights: Any) -> np.ndarray:
-        given = numbers(weights, "weights")
+    def row_weights(self, weights: Any, what: str = "weights") -> np.ndarray:
+        """(m,) from one positive number for each arm that holds."""
+        given = numbers(weights, what)
         arms = [arm for arm, _ in self.layout.arm_rows]
         if given.shape != (len(arms),) or not np.isfinite(given).all() or not (given > 0).all():
-            raise InputError(f"weights must be {len(arms)} positive numbers, one for each of {', '.join(arms)}")
+            raise InputError(f"{what} must be {len(arms)} positive numbers, one for each of {', '.join(arms)}")
         out = np.zeros(self.contact_rows)
         for w, (_, rows) in zip(given, self.layout.arm_rows):
             out[list(rows)] = w
@@ -379,9 +398,17 @@ class Grasp(ClosedRobot):
         return replace(self, loops=(*self.loops, *loops))
 
     @property
-    def held(self) -> ClosedRobot:
-        """The same as a robot with loops that knows nothing of arms and object."""
-        return ClosedRobot(**{f.name: getattr(self, f.name) for f in fields(ClosedRobot)})
+    def object_alone(self) -> Robot:
+        """The object as a robot of its own, under the same names; its q is q[object_q], its v is v[object_v]."""
+        own = set(self.object_bodies)
+        tree = self.opened
+        return replace(
+            tree,
+            name=f"{self.name}/object",
+            bodies=tuple(b for b in tree.bodies if b.name in own),
+            extra_frames=tuple(f for f in tree.extra_frames if f.body in own),
+            visuals=tuple(x for x in tree.visuals if x.body in own),
+        )
 
 
 def _one_state(**given: Any) -> list[np.ndarray]:

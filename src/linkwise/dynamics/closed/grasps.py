@@ -77,7 +77,7 @@ def joint_forces(model: Model, q: Array, lam: Array, layout: Layout) -> Array:
     """J*Wλ of all arms, (..., nv): the joint forces behind forces λ (..., m) of the hands on the object."""
     G = constraints.jacobian(model, q, layout.loops)
     tau = (arrays.transpose(G) @ lam[..., None])[..., 0]
-    return tau * _not_the_object(model, layout, q)
+    return tau * arms_only(model, layout, q)
 
 
 def wrench_bases(model: Model, q: Array, layout: Layout) -> Array:
@@ -111,7 +111,7 @@ def _at_the_point(x: Closure, lam: Array) -> Array:
     return arrays.concatenate([moment - skew(x.point) @ force, force], axis=-2)[..., 0]
 
 
-def _not_the_object(model: Model, layout: Layout, like: Array) -> Array:
+def arms_only(model: Model, layout: Layout, like: Array) -> Array:
     """(nv,), 1 at the arms' coordinates and 0 at the object's."""
     arms = np.ones(model.nv)
     arms[list(layout.object_columns)] = 0.0
@@ -207,7 +207,7 @@ def free_approach(
     if layout.others:
         drift = constraints.acceleration(model, links, opened.loops, v, none)
         b = arrays.concatenate([-drift, 0.0 * drift], axis=-1)
-    y = opened.solve(T, b, 2)[0] * _not_the_object(model, layout, q)[:, None]
+    y = opened.solve(T, b, 2)[0] * arms_only(model, layout, q)[:, None]
     held = closures(model, links, layout.loops)
     at_no_force = constraints.acceleration(model, links, held, v, y[..., 0])
     return at_no_force, constraints.jacobian_of(links, held) @ y[..., 1:]
@@ -286,6 +286,15 @@ def least_norm(X: Array, E: Array, b: Array) -> Array:
         change = solve(E[:, None] * change)
         lam = lam + change
     return lam
+
+
+def stiffened(model: Model, x: Felt, u: Array, layout: Layout) -> Array:
+    """X⁻¹u, (..., m), arm by arm, for u (..., m)."""
+    found: dict[int, Array] = {}
+    for arm, rows in x.rows.items():
+        own = stiffness(model, x, arm) @ u[..., rows, None]
+        found |= {i: own[..., k, :] for k, i in enumerate(rows)}
+    return arrays.concatenate([found[i] for i in range(layout.rows)], axis=-1)
 
 
 # --- forces at the contacts, and their parts -------------------------------------------------------------------------
