@@ -22,15 +22,10 @@ import numpy as np
 from .. import arrays
 from ..arguments import flag, mapping, numbers, shown
 from ..arrays import Array, SameKind
-from ..dynamics.closed import constraints, grasps
-from ..dynamics.closed.closures import closures
-from ..dynamics.inverse import bias_force
-from ..dynamics.links import evaluate
 from ..dynamics.tangent import commutes
 from ..errors import InputError, NotAdmittedError, UnknownNameError
 from ..model.joints.kinds import Free
-from ..model.loops import Loop
-from ..robot.grasp import Grasp
+from ..robot.grasp import Grasp, arm_weights
 from ..robot.robot import Robot
 from .law import Law, driven_joints, state, vector_gain
 from .tracking import Tracking, as_reference, times, tracking
@@ -70,7 +65,7 @@ class ObjectLaw(Law):
             Kp=vector_gain(self.Kp, n, "Kp", positive=False),
             Kd=vector_gain(self.Kd, n, "Kd"),
             squeeze=self._checked_squeeze(),
-            shares=None if self.shares is None else team.row_weights(self.shares, "shares"),
+            shares=self._checked_shares(),
         )
 
     def _checked_squeeze(self) -> Callable[[Any], Any]:
@@ -86,17 +81,20 @@ class ObjectLaw(Law):
             )
         return lambda t: lam
 
+    def _checked_shares(self) -> tuple[float, ...] | None:
+        if self.shares is None:
+            return None
+        arm_weights(self.robot.layout, self.shares, "shares")
+        return tuple(float(x) for x in numbers(self.shares, "shares"))
+
     def errors(self, t: Any, q: Array, v: Array) -> Tracking:
         """The object's e, ε̇, and its reference as seen from where it is."""
         team = self.robot
         return tracking(self.alone, self.reference, t, q[..., team.object_q], v[..., team.object_v])
 
-    def shared(self, t: Any, q: Array, force: Array) -> Array:
-        """A⁺F + λ_int, (..., m), for a force F (..., n_o) on the object."""
-        team, layout = self.robot, self.robot.layout
-        squeeze = arrays.constant(self.squeeze(t), like=q) + 0.0 * q[..., :1]
-        moving = times(grasps.grasp_map(team, q, layout), squeeze)
-        lam: Array = grasps.shared(team, q, force - moving, layout, self.shares) + squeeze
+    def internal(self, t: Any, q: Array) -> Array:
+        """The squeeze that is asked for at a time, (..., m)."""
+        lam: Array = arrays.constant(np.asarray(self.squeeze(t)), like=q) + 0.0 * q[..., :1]
         return lam
 
 
@@ -143,44 +141,19 @@ class ObjectMotion(ObjectLaw):
             if given.shape != (known[name].size,) or not np.isfinite(given).all():
                 raise InputError(f"push[{name!r}] must be {known[name].size} finite numbers, got {shown(force)}")
             push[name] = given
-        within = [x for x in team.layout.others if x.name not in known]
+        within = [x.name for x in team.layout.others if x.name not in known]
         if within:
-            raise NotAdmittedError(f"ObjectMotion is for arms without loops of their own, and has {within[0].name!r}")
+            raise NotAdmittedError(f"ObjectMotion is for arms without loops of their own, and there is {within[0]!r}")
         self._set(push=push, damping=vector_gain(self.damping, 1, "damping", positive=False)[0])
 
-    @property
-    def _touching(self) -> tuple[Loop, ...]:
-        return self.robot.object_loops
-
     def forces(self, t: Any, q: Array, v: Array) -> SameKind:
-        team, layout = self.robot, self.robot.layout
-        x = self.errors(t, q, v)
-        links, felt = evaluate(team, q), grasps.felt(team, q, layout)
-        arms = grasps.arms_only(team, layout, q)
-        y_d = x.a_ref - x.pull(self.Kp) - self.Kd * x.rate
-        y_d, pressed = self._kept_to_the_world(q, v, y_d)
-        c = bias_force(team, q, v)[..., list(layout.object_columns)]
-        lam = self.shared(t, q, times(felt.M_o, y_d) + c - pressed)
-        a_0 = -self.damping * v * arms
-        u = constraints.acceleration(team, links, closures(team, links, layout.loops), v, a_0)[..., 0]
-        away = u - times(arrays.transpose(felt.A), y_d)
-        lam = lam - grasps.stiffened(team, felt, away, layout)
-        return team.opened.inverse_dynamics(q, v, a_0) * arms + grasps.joint_forces(team, q, lam, layout)
-
-    def _kept_to_the_world(self, q: Array, v: Array, y_d: Array) -> tuple[Array, Array]:
-        """(ẏ_d − G_e⁺(G_eẏ_d + γ), G_e*μ_d): what of an acceleration the world lets be, and how it presses."""
-        if not self._touching:
-            return y_d, 0.0 * y_d
-        team, layout = self.robot, self.robot.layout
-        links = evaluate(team, q)
-        held = closures(team, links, self._touching)
-        G = constraints.jacobian_of(links, held)[..., :, list(layout.object_columns)]
-        drift = constraints.acceleration(team, links, held, v, 0.0 * v)[..., 0]
-        solve = arrays.solver_spd(arrays.symmetric(G @ arrays.transpose(G)))
-        left = solve((times(G, y_d) + drift)[..., None])[..., 0]
-        mu = np.concatenate([(self.push or {}).get(loop.name, np.zeros(loop.size)) for loop in self._touching])
-        pressed = times(arrays.transpose(G), arrays.constant(mu, like=q) + 0.0 * left)
-        return y_d - times(arrays.transpose(G), left), pressed
+        team, x = self.robot, self.errors(t, q, v)
+        options: dict[str, Any] = {"squeeze": self.internal(t, q), "arm_acceleration": -self.damping * v}
+        if team.object_loops:
+            parts = [(self.push or {}).get(loop.name, np.zeros(loop.size)) for loop in team.object_loops]
+            options["push"] = arrays.constant(np.concatenate(parts), like=q) + 0.0 * q[..., :1]
+        y_dot = x.a_ref - x.pull(self.Kp) - self.Kd * x.rate
+        return team.object_inverse_dynamics(q, v, y_dot, weights=self.shares, **options)
 
     def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½ε̇*ε̇ + ½e*Kp e of the object, (...)."""
@@ -209,17 +182,23 @@ class ObjectPDGravity(ObjectLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        arms = np.asarray(grasps.arms_only(self.robot, self.robot.layout, np.zeros(1)))
         D = vector_gain(self.joint_damping, self.robot.nv, "joint_damping", positive=False)
-        self._set(joint_damping=D * arms)
+        self._set(joint_damping=D * self._arms)
+
+    @property
+    def _arms(self) -> np.ndarray:
+        """(nv,), 1 at the arms' coordinates and 0 at the object's."""
+        out = np.ones(self.robot.nv)
+        out[self.robot.object_v] = 0.0
+        return out
 
     def forces(self, t: Any, q: Array, v: Array) -> SameKind:
-        team, layout = self.robot, self.robot.layout
-        x = self.errors(t, q, v)
-        gravity = team.opened.gravity_force(q)
-        force = gravity[..., list(layout.object_columns)] - x.pull(self.Kp) - self.Kd * x.rate
-        hands = grasps.joint_forces(team, q, self.shared(t, q, force), layout)
-        return gravity * grasps.arms_only(team, layout, q) + hands - self.joint_damping * v
+        team, x, squeeze = self.robot, self.errors(t, q, v), self.internal(t, q)
+        gravity = team.gravity_force(q)
+        force = gravity[..., team.object_v] - x.pull(self.Kp) - self.Kd * x.rate
+        force = force - times(team.grasp_map(q), squeeze)  # what of the squeeze would move the object
+        hands = team.contact_joint_forces(q, team.share_load(q, force, weights=self.shares) + squeeze)
+        return gravity * self._arms + hands - self.joint_damping * v
 
     def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½v*𝓜v of arms and object + ½e*Kp e, (...) [J]."""

@@ -128,6 +128,11 @@ class Grasp(ClosedRobot):
         ends = ((x, [self.frame(f)[0] for f in (x.frame_a, x.frame_b)]) for x in self.layout.others)
         return tuple(x for x, bodies in ends if own & set(bodies))
 
+    @property
+    def touching_rows(self) -> int:
+        """k, how many motions :attr:`object_loops` stop."""
+        return sum(x.size for x in self.object_loops)
+
     def _refuse_object_loops(self, call: str) -> None:
         if self.object_loops:
             raise NotAdmittedError(
@@ -230,6 +235,57 @@ class Grasp(ClosedRobot):
         y, lam = grasps.object_motion(self, q, v, tau, f, self.layout, held)
         return inputs.fit(y, batch, 1), inputs.fit(lam, batch, 1)
 
+    @compiled(
+        q="nq",
+        v="nv",
+        acceleration="object_size",
+        squeeze="contact_rows",
+        arm_acceleration="nv",
+        push="touching_rows",
+        external=("bodies", 6),
+    )
+    def object_inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        acceleration: ArrayLike,
+        *,
+        squeeze: ArrayLike | None = None,
+        arm_acceleration: ArrayLike | None = None,
+        push: ArrayLike | None = None,
+        weights: Any = None,
+        external: ArrayLike | None = None,
+    ) -> SameKind:
+        """The joint forces (..., nv) of the arms with which the object accelerates by ẏ (..., n_o) (math notes 13.8).
+
+        Its load is shared as :meth:`share_load` does, by ``weights``, and what is internal of ``squeeze`` λ (..., m) is
+        kept up besides; redundant arms do within themselves what they can of ``arm_acceleration`` (..., nv). Where
+        loops hold the object besides the hands (``team.object_loops``), ẏ is what they let be of it, and ``push``
+        (..., k), one number for each motion that they stop, is what they do to their frames b. Nothing drives the
+        object itself. Arms must not be singular, or have loops of their own.
+        """
+        within = [x.name for x in self.layout.others if x not in self.object_loops]
+        if within:
+            raise NotAdmittedError(
+                f"object_inverse_dynamics of grasp {self.name!r} is for arms without loops of their own, and there is"
+                f" {within[0]!r}"
+            )
+        shares = None if weights is None else arm_weights(self.layout, weights, "weights")
+        optional = {
+            "squeeze": (squeeze, self.contact_rows),
+            "arm_acceleration": (arm_acceleration, self.nv),
+            "push": (push, self.touching_rows),
+        }
+        checked = {"q": inputs.configuration(self, q), "v": inputs.vector(v, self.nv, "v", self)}
+        checked["acceleration"] = inputs.vector(acceleration, self.object_size, "acceleration", self)
+        for name, (x, n) in optional.items():
+            like = checked["q"]
+            checked[name] = arrays.zeros((n,), like=like) if x is None else inputs.vector(x, n, name, self)
+        batch, (q, v, y_dot, lam, a_0, mu), f = self._joined_with(inputs.forces(self, external), checked)
+        f = with_springs(self, q, v, f, self.soft_loops)
+        found = grasps.inverse_dynamics(self, q, v, y_dot, lam, a_0, mu, f, self.layout, self.object_loops, shares)
+        return inputs.fit(found, batch, 1)
+
     # --- forces at the contacts ----------------------------------------------------------------------
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
@@ -275,20 +331,9 @@ class Grasp(ClosedRobot):
         Of least Σ (λ/s)²/w, s being 1 for forces and a length of the robot for moments; ``weights`` w, one positive
         number for each arm that holds (in the order of team.arms), say how much each should bear (default: alike).
         """
-        shares = None if weights is None else self.row_weights(weights)
+        shares = None if weights is None else arm_weights(self.layout, weights, "weights")
         batch, (q, F) = self._with_components(q, force, self.object_size)
         return inputs.fit(grasps.shared(self, q, F, self.layout, shares), batch, 1)
-
-    def row_weights(self, weights: Any, what: str = "weights") -> np.ndarray:
-        """(m,) from one positive number for each arm that holds."""
-        given = numbers(weights, what)
-        arms = [arm for arm, _ in self.layout.arm_rows]
-        if given.shape != (len(arms),) or not np.isfinite(given).all() or not (given > 0).all():
-            raise InputError(f"{what} must be {len(arms)} positive numbers, one for each of {', '.join(arms)}")
-        out = np.zeros(self.contact_rows)
-        for w, (_, rows) in zip(given, self.layout.arm_rows):
-            out[list(rows)] = w
-        return out
 
     @on_numpy
     def internal_basis(self, q: ArrayLike) -> np.ndarray:
@@ -421,4 +466,16 @@ def _one_state(**given: Any) -> list[np.ndarray]:
         if not np.isfinite(found).all():
             raise InputError(f"{name} must be finite")
         out.append(found)
+    return out
+
+
+def arm_weights(layout: grasps.Layout, weights: Any, what: str) -> np.ndarray:
+    """(m,) from one positive number for each arm that holds."""
+    given = numbers(weights, what)
+    arms = [arm for arm, _ in layout.arm_rows]
+    if given.shape != (len(arms),) or not np.isfinite(given).all() or not (given > 0).all():
+        raise InputError(f"{what} must be {len(arms)} positive numbers, one for each of {', '.join(arms)}")
+    out = np.zeros(layout.rows)
+    for w, (_, rows) in zip(given, layout.arm_rows):
+        out[list(rows)] = w
     return out

@@ -342,6 +342,60 @@ def shared(model: Model, q: Array, force: Array, layout: Layout, weights: np.nda
     return lam[..., 0]
 
 
+# --- inverse dynamics ------------------------------------------------------------------------------------------------
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Array,
+    v: Array,
+    y_dot: Array,
+    squeeze: Array,
+    a_0: Array,
+    mu: Array,
+    external: Array | None,
+    layout: Layout,
+    touching: Sequence[Loop],
+    weights: np.ndarray | None,
+) -> Array:
+    """τ, (..., nv), of the arms with which the object accelerates by ẏ (..., n_o), its hands bear and squeeze as asked.
+
+        λ = A⁺(M_oẏ + c_o − G_e*μ) + λ_int        τ = 𝓜a₀ + 𝓒 + J*W(λ − X⁻¹(u − A*ẏ))
+
+    (math notes 13.8), with μ (..., k) what the loops ``touching`` the object do to their frames b, and a₀ (..., nv) the
+    acceleration that arms would like. Of ẏ what those loops let be: ẏ − G_e⁺(G_eẏ + γ).
+    """
+    links, x = evaluate(model, q), felt(model, q, layout)
+    arms, columns = arms_only(model, layout, q), list(layout.object_columns)
+    bias = bias_force(model, q, v, external)
+    pressed = 0.0 * y_dot
+    if touching:
+        y_dot, pressed = _kept_to_the_world(model, q, v, y_dot, mu, layout, touching)
+    inner = _times(x.A, squeeze)
+    load = _times(x.M_o, y_dot) + bias[..., columns] - pressed - inner
+    lam = shared(model, q, load, layout, weights) + squeeze
+    u = constraints.acceleration(model, links, closures(model, links, layout.loops), v, a_0 * arms)[..., 0]
+    lam = lam - stiffened(model, x, u - _times(arrays.transpose(x.A), y_dot), layout)
+    return (mass.times(model, q, a_0 * arms) + bias) * arms + joint_forces(model, q, lam, layout)
+
+
+def _kept_to_the_world(
+    model: Model, q: Array, v: Array, y_dot: Array, mu: Array, layout: Layout, touching: Sequence[Loop]
+) -> tuple[Array, Array]:
+    """(ẏ − G_e⁺(G_eẏ + γ), G_e*μ): what of an acceleration the world lets be, and how it presses."""
+    links = evaluate(model, q)
+    held = closures(model, links, touching)
+    G = constraints.jacobian_of(links, held)[..., :, list(layout.object_columns)]
+    drift = constraints.acceleration(model, links, held, v, 0.0 * v)[..., 0]
+    solve = arrays.solver_spd(arrays.symmetric(G @ arrays.transpose(G)))
+    left = solve((_times(G, y_dot) + drift)[..., None])[..., 0]
+    return y_dot - _times(arrays.transpose(G), left), _times(arrays.transpose(G), mu)
+
+
+def _times(X: Array, x: Array) -> Array:
+    return (X @ x[..., None])[..., 0]
+
+
 def ranks(rows: Array, scale: np.ndarray) -> Any:
     """The rank of a matrix (..., m, n) whose rows count by ``scale``."""
     values = np.linalg.svd(scale[:, None] * arrays.as_numpy(rows), compute_uv=False)
