@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import isfinite
 from numbers import Real
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError, UnknownNameError
+from .errors import InputError, LinkwiseError, UnknownNameError, did_you_mean
 
 
 def shown(x: Any, most: int = 80) -> str:
@@ -68,11 +68,21 @@ def word(x: Any, what: str) -> str:
     return x
 
 
-def one_of(x: Any, known: Iterable[str], what: str) -> str:
-    """One of the names that are known, or an error that lists them; ``what`` is a thing that has such a name."""
-    known = list(known)
+def one_of(
+    x: Any,
+    known: Collection[str],
+    what: str,
+    *,
+    also: Mapping[str, str] | None = None,
+    error: type[LinkwiseError] = UnknownNameError,
+) -> str:
+    """One of the names that are known, or an error that says which was meant and lists them.
+
+    ``what`` is a thing that has such a name, and ``also`` what others call them: other name → known name.
+    """
     if not isinstance(x, str) or x not in known:
-        raise UnknownNameError(f"no {what} is named {shown(x)}; choose from {', '.join(known)}")
+        meant = did_you_mean(x, known, also) if isinstance(x, str) else ""
+        raise error(f"no {what} is named {shown(x)}; {meant}{' ' * bool(meant)}choose from {', '.join(known)}")
     return x
 
 

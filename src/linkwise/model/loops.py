@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import shown
-from ..errors import ModelError, did_you_mean
+from ..arguments import one_of, shown
+from ..errors import ModelError
 from ..values import ByValue, fixed
 from .parts import Frame
 
@@ -70,9 +70,8 @@ class Loop(ByValue):
                 raise ModelError(f"loop {self.name!r}: give a kind or constrains=, not both")
             object.__setattr__(self, "kind", "constrains")
             object.__setattr__(self, "constrains", self._checked_rows())
-        elif not isinstance(self.kind, str) or self.kind not in TRANSMITTED:
-            meant = did_you_mean(str(self.kind), list(TRANSMITTED)) or f"choose from {', '.join(TRANSMITTED)}"
-            raise ModelError(f"loop {self.name!r}: no kind of loop is named {self.kind!r}; {meant}")
+        else:
+            one_of(self.kind, TRANSMITTED, f"kind of loop (loop {self.name!r})", error=ModelError)
         self._check_length()
         for what in ("stiffness", "damping"):
             x = getattr(self, what)
