@@ -1,9 +1,10 @@
-"""Options that are names: a wrong one is answered by the one that was meant and by those there are."""
+"""What users hand in: options that are names, and arrays of kinds that would be changed without a word."""
 
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import control
 from linkwise.arguments import one_of
 from linkwise.simulation.methods import CALLED_ELSEWHERE, METHODS, SOLVERS
 
@@ -73,3 +74,63 @@ def test_other_options(name):
 def test_what_is_no_name_is_refused_with_the_list(x):
     with pytest.raises(lw.UnknownNameError, match=r"^no thing is named .*; choose from cpu, numpy$"):
         one_of(x, ("cpu", "numpy"), "thing")
+
+
+# --- arrays ----------------------------------------------------------------------------------------------
+
+HIDDEN = np.ma.masked_array(np.arange(6.0), mask=[0, 0, 1, 0, 0, 0])
+TAKERS = {
+    "a method, q": lambda x: ARM.gravity_force(x),
+    "a method on NumPy, q": lambda x: ARM.gravity_force(x, target="numpy"),
+    "a method, tau": lambda x: ARM.forward_dynamics(Q, Q, x),
+    "a method, a list of states": lambda x: ARM.gravity_force([x, x]),
+    "an operator": lambda x: ARM.operators(Q).mass @ x,
+    "a kernel": lambda x: ARM.compile("gravity_force")(x),
+    "a bound kernel": lambda x: ARM.compile("gravity_force").bind(x, out=np.zeros(6)),
+    "a kernel of JAX": lambda x: ARM.compile("gravity_force", target="jax")(x),
+    "simulate, q0": lambda x: lw.simulate(ARM, x, duration=0.01),
+    "simulate, damping": lambda x: lw.simulate(ARM, Q, duration=0.01, damping=x),
+    "simulate, a law": lambda x: lw.simulate(ARM, Q, controller=lambda t, q, v: x, duration=0.01, callback=True),
+    "a law": lambda x: control.PDGravity(ARM, x, 1.0, 1.0),
+    "an inertia": lambda x: lw.Inertia(1.0, com=x[:3]),
+    "limits": lambda x: lw.Limits(lower=x),
+    "a loop": lambda x: lw.Loop("world", "tool0", constrains=x[None]),
+    "a joint map": lambda x: lw.Custom(x[:, None]),
+}
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("name", TAKERS)
+def test_masked_entries_are_refused(name, target, monkeypatch):
+    """NumPy would take what is below the mask for what is meant."""
+    monkeypatch.setenv("LINKWISE_TARGET", target)
+    if "JAX" in name:
+        pytest.importorskip("jax")
+    with pytest.raises(lw.LinkwiseError, match=r"1 of [36] entries of .* are masked.*x\.filled"):
+        TAKERS[name](HIDDEN)
+
+
+def test_masks_that_hide_nothing_and_files_in_memory_run_compiled(tmp_path, monkeypatch):
+    robot = lw.load("ur5")
+    q = np.arange(6.0)
+    np.save(tmp_path / "q.npy", q)
+    expected = robot.gravity_force(q, target="cpu")
+    kernel = robot.compile("gravity_force")
+    monkeypatch.setattr(lw.Robot, "_call", lambda *_: pytest.fail("left to NumPy"))
+    for x in (np.ma.masked_array(q), np.load(tmp_path / "q.npy", mmap_mode="r"), q.view(np.recarray)):
+        found = robot.gravity_force(x, target="cpu")
+        assert type(found) is np.ndarray and np.array_equal(found, expected)
+        assert np.array_equal(kernel(x), expected)
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are doubles here")
+@pytest.mark.parametrize("dtype", [np.longdouble, np.complex128, np.clongdouble])
+def test_kernels_refuse_what_they_would_have_to_round(dtype):
+    x = np.full(6, 1.0, dtype) / 3
+    asked = lw.compile(lambda robot, q: robot.gravity_force(q), ARM)
+    for kernel in (ARM.compile("gravity_force"), asked):
+        for call, given in ((kernel, x), (kernel, x[None]), (kernel, np.tile(x, (5, 1))), (kernel.quick, x)):
+            with pytest.raises(lw.InputError, match=r'^q .* dtype (float128|complex\d+|longdouble).*target="numpy"'):
+                call(given)
+    for run in (ARM.compile("gravity_force", target="numpy"), ARM.gravity_force):
+        assert run(x).dtype == dtype

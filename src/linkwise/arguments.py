@@ -86,8 +86,21 @@ def one_of(
     return x
 
 
+def unmasked(x: Any, what: str, error: type[LinkwiseError] = InputError) -> Any:
+    """``x``, or an error where it is a masked array, or a list of them, in which something is masked.
+
+    NumPy takes the numbers below a mask for what is meant, without a word.
+    """
+    for part in x if isinstance(x, (list, tuple)) else (x,):
+        if type(part) is not np.ndarray and isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            hidden = f"{int(np.ma.getmaskarray(part).sum())} of {part.size} entries of {what} are masked"
+            raise error(f"{hidden}, and nothing here knows masks; fill them, x.filled(…), or leave those states out")
+    return x
+
+
 def numbers(x: Any, what: str) -> np.ndarray:
     """An array of real numbers, as float64."""
+    unmasked(x, what)
     try:
         found = np.asarray(x)
         if found.dtype.kind in "fiub" or (found.dtype == object and all(isinstance(e, Real) for e in found.flat)):

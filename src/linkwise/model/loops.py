@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import one_of, shown
+from ..arguments import one_of, shown, unmasked
 from ..errors import ModelError
 from ..values import ByValue, fixed
 from .parts import Frame
@@ -94,6 +94,7 @@ class Loop(ByValue):
                 raise ModelError(f"loop {self.name!r}: {what} must be a number that is not negative, got {x!r}")
 
     def _checked_rows(self) -> np.ndarray:
+        unmasked(self.constrains, f"constrains of loop {self.name!r}", ModelError)
         try:
             rows = np.array(self.constrains, dtype=float)
         except (TypeError, ValueError):

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 import numpy as np
 
 from .. import inputs
-from ..arguments import one_of, shown
+from ..arguments import one_of, shown, unmasked
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..symbols.creation import by_plain_arrays
@@ -155,9 +155,11 @@ def _arrays(given: dict[str, Any], array_names: Iterable[str]) -> dict[str, np.n
             continue
         if isinstance(x, (list, tuple, int, float)):
             try:
-                x = np.asarray(x)
+                x = np.asarray(unmasked(x, name))
             except ValueError:
                 return None
+        elif type(x) is not np.ndarray and isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
+            x = np.asarray(unmasked(x, name))  # memory of a file, a matrix, a mask that hides nothing
         if type(x) is not np.ndarray or x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
             return None
         out[name] = x
