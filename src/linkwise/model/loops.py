@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import shown
-from ..errors import ModelError, did_you_mean
+from ..arguments import one_of, shown, unmasked
+from ..errors import ModelError
 from ..values import ByValue, fixed
 from .parts import Frame
 
@@ -84,9 +84,8 @@ class Loop(ByValue):
                 raise ModelError(f"loop {self.name!r}: give a kind or constrains=, not both")
             object.__setattr__(self, "kind", "constrains")
             object.__setattr__(self, "constrains", self._checked_rows())
-        elif not isinstance(self.kind, str) or self.kind not in TRANSMITTED:
-            meant = did_you_mean(str(self.kind), list(TRANSMITTED)) or f"choose from {', '.join(TRANSMITTED)}"
-            raise ModelError(f"loop {self.name!r}: no kind of loop is named {self.kind!r}; {meant}")
+        else:
+            one_of(self.kind, TRANSMITTED, f"kind of loop (loop {self.name!r})", error=ModelError)
         self._check_length("length", "distance")
         self._check_length("radius", "rolling")
         for what in ("stiffness", "damping"):
@@ -95,6 +94,7 @@ class Loop(ByValue):
                 raise ModelError(f"loop {self.name!r}: {what} must be a number that is not negative, got {x!r}")
 
     def _checked_rows(self) -> np.ndarray:
+        unmasked(self.constrains, f"constrains of loop {self.name!r}", ModelError)
         try:
             rows = np.array(self.constrains, dtype=float)
         except (TypeError, ValueError):
