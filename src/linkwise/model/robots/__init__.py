@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from importlib import import_module
 from typing import TypeVar
 
-from ...errors import UnknownNameError
+from ...arguments import one_of
 from ..loops import Loop
 from ..model import Model
 
@@ -42,12 +41,7 @@ def names() -> list[str]:
 
 def build(name: str, *, cls: type[M]) -> M:
     """The built-in robot of that name, as an object of class ``cls``."""
-    if name not in _REGISTRY:
-        close = difflib.get_close_matches(str(name), _REGISTRY, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        known = ", ".join(names())
-        raise UnknownNameError(f"no built-in robot is named {name!r}; {hint}the built-in robots are {known}")
-    module, function = _REGISTRY[name]
+    module, function = _REGISTRY[one_of(name, names(), "built-in robot")]
     make: Callable[[type[M]], M] = getattr(import_module(f".{module}", __name__), function)
     return make(cls)
 
