@@ -21,6 +21,7 @@ ROOMS = (
     "extras",
     "whole_files",
     "values",
+    "tolerances",
     "arrays",
     "spatial",
     "sweeps",

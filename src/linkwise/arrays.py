@@ -16,11 +16,11 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 import numpy as np
 import numpy.typing as npt
 
+from . import tolerances
 from .errors import SingularError
+from .tolerances import PIVOT_ROUNDINGS
 
 C = TypeVar("C")
-
-_PIVOT_ROUNDINGS = 16  # by which a pivot may be off, of the size of the entry that elimination began with
 
 
 class Array(Protocol):
@@ -226,7 +226,7 @@ def require_above(x: Any, size: Any, roundings: int, on: Sequence[Any]) -> None:
         graph = getattr(value, "graph", None) or getattr(against, "graph", None)
         if graph is not None:
             graph.require_above(value, against, roundings, tuple(x[index] for x in nodes))
-        elif not value > roundings * np.finfo(float).eps * against:
+        elif not value > tolerances.roundings(roundings, float) * against:
             raise SingularError('a matrix that is to be inverted is singular in every state; target="numpy" says which')
 
 
@@ -392,7 +392,7 @@ def _ldl(x: Array) -> tuple[Array, list[Array]]:
         for k in range(j):
             d = d - lower[..., j, k] * lower[..., j, k] * pivots[k]
         if is_symbolic(x):
-            require_above(d, x[..., j, j] if j else 0.0, _PIVOT_ROUNDINGS, [d])
+            require_above(d, x[..., j, j] if j else 0.0, PIVOT_ROUNDINGS, [d])
         pivots.append(d)
         for i in range(j + 1, r):
             s = x[..., i, j]

@@ -1,12 +1,15 @@
-"""When a symmetric matrix counts as singular: one criterion, relative, the same on every target.
+"""When a matrix counts as singular: one criterion, relative, the same on every target.
 
-A positive definite X with diagonal entries of the size c_j counts as singular where
+A symmetric, positive definite X with diagonal entries of the size c_j counts as singular where
 
     Σ_j c_j (X⁻¹)_jj ≥ 1 / (n ε),        or where an entry (X⁻¹)_jj is not positive,
 
 with ε the rounding of the precision it is computed in. The sum is that of the inverse eigenvalues of X scaled by c, so
 that the verdict hangs on no units, and 1 / (c_j (X⁻¹)_jj) is what the other rows leave of X_jj. Of one number it says
-X ≤ n ε c. By default c_j = X_jj. ``n`` says by how many roundings the entries of X may be off.
+X ≤ n ε c. By default c_j = X_jj. ``n`` says by how many roundings the entries of X may be off
+(:mod:`linkwise.tolerances`). For an X of no particular symmetry the sum is Σ_ij |X_ij (X⁻¹)_ji|, on which no units
+bear either: X_ij (X⁻¹)_ji = ∂ log det X / ∂ log X_ij, so that beyond the bound n roundings of the entries of X are as
+much as all of its determinant.
 
 NumPy raises where it holds, JAX gives NaN, and programs have guards: compiled methods then ask NumPy, kernels and
 source text give NaN for that state.
@@ -18,13 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays
+from . import arrays, tolerances
 from .arrays import Array
-
-# Entries of an articulated inertia are off by a rounding or two of their size (two coaxial hinges around a massless
-# link, 2e5 geometries); those of Λ⁻¹ by up to 300 in 1e5 states of chains of five joints, whose Λ does not exist.
-PIVOT_ROUNDINGS = 16
-OPERATIONAL_ROUNDINGS = 512
+from .tolerances import OPERATIONAL_ROUNDINGS, PIVOT_ROUNDINGS
 
 
 def inverse(x: Array, sizes: Any = None, roundings: int = PIVOT_ROUNDINGS) -> tuple[Array, Any]:
@@ -44,10 +43,29 @@ def inverse(x: Array, sizes: Any = None, roundings: int = PIVOT_ROUNDINGS) -> tu
         total = (size * diagonal).sum(axis=-1)
         if np.iscomplexobj(total):
             diagonal, total = diagonal.real, total.real
-        limit = roundings * float(np.finfo(np.dtype(x.dtype)).eps)
+        limit = tolerances.roundings(roundings, x.dtype)
         xp = arrays.namespace(x)
         singular = (~(total * limit < 1.0) | (diagonal <= 0.0).any(axis=-1)) & xp.isfinite(x).all(axis=(-2, -1))
     return y, singular
+
+
+def general_inverse(x: Array, roundings: int = OPERATIONAL_ROUNDINGS) -> tuple[Array, Any]:
+    """(X⁻¹, whether X counts as singular) of numbers X (..., r, r) of no particular symmetry."""
+    if x.shape[-1] == 0:
+        return x, False
+    xp = arrays.namespace(x)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        y = _inverted_in_general(x)
+        total = xp.abs(x * y.mT).sum(axis=(-2, -1))
+        singular = ~(total * tolerances.roundings(roundings, x.dtype) < 1.0) & xp.isfinite(x).all(axis=(-2, -1))
+    return y, singular
+
+
+def _inverted_in_general(x: Array) -> Array:
+    try:
+        return arrays.inverse(x)
+    except np.linalg.LinAlgError:  # exactly singular, in some state
+        return x * np.nan if x.ndim == 2 else arrays.stack([_inverted_in_general(x[i]) for i in range(len(x))], axis=0)
 
 
 def _diagonal(x: Array) -> Array:

@@ -205,3 +205,31 @@ def test_the_criterion_hangs_on_no_units(dtype, rng):
         assert singularity.inverse(flat * D)[1]
     assert not singularity.inverse(np.full((2, 2), np.nan, dtype))[1]
     assert singularity.inverse(np.zeros((2, 3, 3), dtype))[1].all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nor_does_that_of_matrices_without_symmetry(dtype, rng):
+    X = rng.normal(size=(4, 4)).astype(dtype)
+    flat = X.copy()
+    flat[3] = flat[0] + flat[1]
+    for rows, columns in (np.ones((2, 4)), 10.0 ** rng.uniform(-6, 6, (2, 4))):
+        D = (rows[:, None] * columns).astype(dtype)
+        found, singular = singularity.general_inverse(X * D)
+        assert not singular
+        one = found @ (X * D) * columns[:, None] / columns
+        np.testing.assert_allclose(one, np.eye(4), atol=1e3 * np.finfo(dtype).eps)
+        assert singularity.general_inverse(flat * D)[1]
+    assert not singularity.general_inverse(np.full((2, 2), np.nan, dtype))[1]
+    batch = np.stack([X[:2, :2], np.zeros((2, 2), dtype), X[2:, 2:]])
+    assert singularity.general_inverse(batch)[1].tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_without_symmetry_are_refused_in_their_own_precision(dtype, target, rng):
+    robot = lw.chain(3, seed=1)
+    o = robot.operators(np.zeros(3, dtype))
+    for X in rng.normal(size=(12, 6, 6)).astype(dtype):
+        X[5] = X[:5].sum(axis=0)
+        with pytest.raises(lw.SingularError, match="block 0"):
+            o.block_diagonal([X] * 3).inv().apply(np.ones(18, dtype), target=target)

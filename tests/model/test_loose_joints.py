@@ -33,6 +33,19 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("ratio", 10.0 ** np.arange(-20, -8))
+def test_a_joint_is_loose_where_forward_dynamics_refuses_it(ratio):
+    """The inertia of a link between two coaxial hinges against that of the body beyond them."""
+    light, heavy = (lw.Inertia(x, tensor=x * np.diag([1.0, 2.0, 1.5])) for x in (ratio, 1.0))
+    turn = lw.Revolute("z")
+    r = robot((SOLID, X, None), (light, turn, None), (heavy, turn, None))
+    try:
+        r.mass_solve(r.random_configuration(1), np.ones(3), target="numpy")
+        assert loose_joints(r) == []
+    except lw.SingularError:
+        assert loose_joints(r) == [1]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_loose_joints(name):
     bodies, expected = CASES[name]

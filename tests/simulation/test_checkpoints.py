@@ -129,18 +129,22 @@ def gained(gain, robot, t, q, v):
     return -gain * v
 
 
-MAKERS = (closing, with_default, Damper, lambda gain: partial(gained, gain))
+def with_attribute(gain):
+    return type("Deep", (), {"gain": gain, "__call__": lambda self, robot, t, q, v: -self.gain * v})()
+
+
+MAKERS = (closing, with_default, Damper, with_attribute, lambda gain: partial(gained, gain))
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("callback", [False, True])
 @pytest.mark.parametrize("make", MAKERS)
 def test_other_numbers_in_a_function_are_another_run(make, callback, tmp_path):
-    """In closures, defaults, fields and partial functions; compiled in or called back; named where they differ."""
+    """In closures, defaults, fields, classes and partial functions; compiled or called back; named if other."""
     path, options = tmp_path / "run", {"callback": callback}
     pendulum(path, controller=make(1.0), **options)
     pendulum(path, controller=make(1.0), duration=0.6, **options)
-    name = "argument 1" if make is MAKERS[-1] else "gain"
+    name = {MAKERS[-1]: "argument 1", with_attribute: r"Deep\.gain"}.get(make, "gain")
     with pytest.raises(lw.InputError, match=rf"the controller: {name} \(1\.0 then, 2\.0 now\) differ"):
         pendulum(path, controller=make(2.0), duration=0.6, **options)
 

@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+import types
 from functools import partial
 
 import numpy as np
@@ -72,6 +73,163 @@ def gained(t, q, v, gain):
     return gain * v
 
 
+# Laws that differ in one number, GAIN, and in no field, closure or default; by what has to be named.
+DEEP = {
+    "Deep.gain (": """
+class Deep:
+    gain = GAIN
+    def __call__(self, t, q, v):
+        return -self.gain * v
+law = Deep()
+""",
+    "Deep.gain.code": """
+class Deep:
+    @property
+    def gain(self):
+        return GAIN
+    def __call__(self, t, q, v):
+        return -self.gain * v
+law = Deep()
+""",
+    "Deep.scaled.code": """
+class Deep:
+    @staticmethod
+    def scaled(v):
+        return GAIN * v
+    def law(self, t, q, v):
+        return self.scaled(v)
+law = Deep().law
+""",
+    "Deep.scaled.code ": """
+class Deep:
+    @classmethod
+    def scaled(cls, v):
+        return GAIN * v
+    @classmethod
+    def law(cls, t, q, v):
+        return cls.scaled(v)
+law = Deep.law
+""",
+    "Deep.helper.code": """
+import functools
+class Deep:
+    @functools.cached_property
+    def helper(self):
+        return GAIN
+    def __call__(self, t, q, v):
+        return self.helper * v
+law = Deep()
+""",
+    "Base.scaled.code": """
+class Base:
+    def scaled(self, v):
+        return GAIN * v
+class Deep(Base):
+    def __call__(self, t, q, v):
+        return super().scaled(v)
+law = Deep()
+""",
+    "Meta.gain (": """
+class Meta(type):
+    gain = GAIN
+class Deep(metaclass=Meta):
+    def __call__(self, t, q, v):
+        return type(self).gain * v
+law = Deep()
+""",
+    "Settings.Settings.gain (": """
+class Settings:
+    gain = GAIN
+def law(t, q, v):
+    return Settings.gain * v
+""",
+    "settings": """
+class Settings:
+    gain = GAIN
+settings = Settings()
+def law(t, q, v):
+    return settings.gain * v
+""",
+    "cached.code": """
+import functools
+@functools.lru_cache
+def cached():
+    return GAIN
+def law(t, q, v):
+    return cached() * v
+""",
+    "scaled.argument 1 (": """
+import functools, operator
+scaled = functools.partial(operator.mul, GAIN)
+def law(t, q, v):
+    return scaled(v)
+""",
+    "made.Deep.gain (": """
+import functools
+class Deep:
+    gain = GAIN
+    def __call__(self, v):
+        return self.gain * v
+made = functools.partial(Deep)
+def law(t, q, v):
+    return made()(v)
+""",
+    "noise": """
+import numpy as np
+noise = np.random.default_rng(int(GAIN)).normal
+def law(t, q, v):
+    return noise() * v
+""",
+    "code": """
+import functools, numpy as np
+@functools.wraps(np.sin)
+def law(t, q, v):
+    return GAIN * v
+""",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_what_a_law_reaches_through_classes_and_wrappers_is_a_part_of_it(name):
+    before, again, other = (_defined(DEEP[name], gain) for gain in ("2.0", "2.0", "3.0"))
+    assert made_of(before).unknown == [] and differences(parts(before), parts(again)) == []
+    assert all(part.startswith(name.strip()) for part in differences(parts(before), parts(other)))
+    assert differences(parts(before), parts(other))
+
+
+def _defined(source, gain):
+    namespace = {"__name__": "users_module"}
+    exec(source.replace("GAIN", gain), namespace)
+    return namespace["law"]
+
+
+def test_modules_read_within_a_function_are_parts_of_it(monkeypatch):
+    settings = types.ModuleType("users_settings")
+    settings.gain = 2.0
+    monkeypatch.setitem(sys.modules, "users_settings", settings)
+
+    def imports(t, q, v):
+        import users_settings
+
+        return users_settings.gain * v
+
+    closing_over = closing(settings)
+    before = [parts(f) for f in (imports, closing_over)]
+    settings.gain = 3.0
+    found = [differences(x, parts(f)) for x, f in zip(before, (imports, closing_over))]
+    assert found == [["users_settings"], ["value"]]
+
+
+def test_vectorized_functions_do_not_show_what_they_are_made_of():
+    assert made_of(closing(np.frompyfunc(helper, 1, 1))).unknown == ["value (helper (vectorized))"]
+
+
+def test_many_functions_that_call_each_other_are_taken_apart_once():
+    lines = [f"def f{i}(x):\n    return {' + '.join(f'f{j}(x)' for j in range(i))} + GAIN" for i in range(1, 60)]
+    source = "def f0(x):\n    return x\n" + "\n".join(lines) + "\nlaw = f59\n"
+    assert differences(parts(_defined(source, "2.0")), parts(_defined(source, "3.0")))
+
+
 def test_code_and_what_it_reads(monkeypatch):
     assert differences(parts(lambda t, q, v: v), parts(lambda t, q, v: v)) == []
     assert differences(parts(lambda t, q, v: v), parts(lambda t, q, v: -v)) == ["code"]
@@ -112,11 +270,13 @@ import sys
 sys.path[:0] = ["tests/simulation"]
 import numpy as np
 import linkwise as lw
-from test_fingerprints import Law, closing, calls_a_helper, parts
+from test_fingerprints import DEEP, Law, _defined, calls_a_helper, closing, helper, parts
 from linkwise import control
 made = closing({"a": {1, 2, "three"}, "b": np.ones(2), "robot": lw.load("panda")})
 law = control.PDGravity(lw.load("ur5"), np.zeros(6), 1.0, 1.0)
-print([sorted(parts(f).items()) for f in (made, law, Law({"x", "y"}), calls_a_helper)])
+deep = [_defined(source, "2.0") for source in DEEP.values()]
+laws = (made, law, Law({"x", "y"}), closing({Law, helper, len}), calls_a_helper, *deep)
+print([sorted(parts(f).items()) for f in laws])
 """
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     found = set()

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays, singularity
+from .. import arrays, singularity, tolerances
 from ..errors import NoRecursionError, SingularError, SpaceError
+from ..tolerances import OPERATIONAL_ROUNDINGS, ROUNDINGS_OF_SQUARES
 from . import spaces
 from .blocks import dense_block
 from .expression import Expression, Identity, Product, Sum, product, total
@@ -212,15 +213,10 @@ def _small(op: Expression) -> Expression | None:
     return out.with_used([*op.used, *([compliance] if op.key in known else [])])
 
 
-_WORST_CONDITION = 1e13  # of a small matrix without symmetry that is inverted
-# Where X⁻¹ comes from X*X it is off by (‖X‖‖X⁻¹‖)² roundings; Newton's step squares that error. So 10⁵ of them may be.
-_ROUNDINGS_OF_SQUARES = 100_000
-
-
 def _inverted(x: Any, symmetric: bool, message: str) -> Any:
     """The inverse of a block, or an error; compiled code reports states in which it may not be trusted."""
     if symmetric:
-        out, singular = singularity.inverse(x, roundings=singularity.OPERATIONAL_ROUNDINGS)
+        out, singular = singularity.inverse(x, roundings=OPERATIONAL_ROUNDINGS)
         if not arrays.is_eager(x):
             return singularity.not_a_number_where(singular, out)
         if not np.any(singular):
@@ -229,27 +225,28 @@ def _inverted(x: Any, symmetric: bool, message: str) -> Any:
             raise SingularError(message)
     if arrays.is_symbolic(x):
         return _inverted_by_squares(x)
-    if arrays.is_eager(x) and x.shape[-1]:  # states with NaN pass through
-        finite = np.isfinite(x).all(axis=(-2, -1), keepdims=True)
-        if (np.linalg.cond(np.where(finite, x, np.eye(x.shape[-1]))) > _WORST_CONDITION).any():
-            raise SingularError(message)
-    return arrays.inverse(x)
+    out, singular = singularity.general_inverse(x)
+    if arrays.is_eager(x) and np.any(singular):  # states with NaN pass through
+        raise SingularError(message)
+    return singularity.not_a_number_where(singular, out)
 
 
 def _indefinite(x: Any) -> Any:
     """Whether symmetric matrices, such as those of P - 2 M, have eigenvalues that are negative beyond rounding."""
     finite = np.isfinite(x).all(axis=(-2, -1), keepdims=True)
     values = np.linalg.eigvalsh(np.where(finite, x, np.eye(x.shape[-1])))
-    limit = singularity.OPERATIONAL_ROUNDINGS * np.finfo(x.dtype).eps
+    limit = tolerances.roundings(OPERATIONAL_ROUNDINGS, x.dtype)
     return values[..., 0] < -limit * np.abs(values).max(axis=-1)
 
 
 def _inverted_by_squares(x: Any) -> Any:
-    """X⁻¹ = (X*X)⁻¹X* on symbols, and a step of Newton's, by which what the squares lost comes back."""
-    out = arrays.inverse(x)
+    """X⁻¹ = (X*X)⁻¹X* on symbols, and a step of Newton's, by which what the squares lost comes back.
+
+    (The guard is on (X*X)⁻¹: where X is singular that is huge, and yet its product with X* may be of any size.)
+    """
     if x.shape[-1] <= 1:
-        return out
-    out = out + out @ (np.eye(x.shape[-1]) - x @ out)
-    squares = (x * x).sum() * (out * out).sum()  # at least the square of the condition
-    arrays.require_above(1.0, squares, _ROUNDINGS_OF_SQUARES, list(out.flat))
-    return out
+        return arrays.inverse(x)
+    adjoint = arrays.transpose(x)
+    of_squares, _ = singularity.inverse(arrays.symmetric(adjoint @ x), roundings=ROUNDINGS_OF_SQUARES)
+    out = of_squares @ adjoint
+    return out + out @ (np.eye(x.shape[-1]) - x @ out)

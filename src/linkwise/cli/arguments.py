@@ -78,21 +78,21 @@ def joint_forces(robot: Robot, text: str, q: np.ndarray, v: np.ndarray) -> np.nd
 
 
 def _numbers(robot: Robot, text: str, option: str, count: int, start: np.ndarray, slices: Any) -> np.ndarray:
-    words = text.replace(",", " ").split()
-    if any("=" in w for w in words):
-        return _by_name(robot, words, option, start, slices)
+    items = text.replace(",", " ").split()
+    if any("=" in w for w in items):
+        return _by_name(robot, items, option, start, slices)
     try:
-        values = np.array([float(w) for w in words])
+        values = np.array([float(w) for w in items])
     except ValueError as e:
         raise InputError(f"{option} {text!r}: {e}; give numbers, or joint=number") from None
     if values.shape != (count,):
-        raise InputError(f"{option} has {len(words)} numbers; robot {robot.name!r} takes {count}")
+        raise InputError(f"{option} has {len(items)} numbers; robot {robot.name!r} takes {count}")
     return _finite(values, option)
 
 
-def _by_name(robot: Robot, words: list[str], option: str, start: np.ndarray, slices: Any) -> np.ndarray:
+def _by_name(robot: Robot, items: list[str], option: str, start: np.ndarray, slices: Any) -> np.ndarray:
     out = start.copy()
-    for w in words:
+    for w in items:
         name, _, value = w.partition("=")
         where = slices[robot.joint(name)]
         if where.stop - where.start != 1:

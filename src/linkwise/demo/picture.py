@@ -200,11 +200,11 @@ def _draw_factors(figure: Figure, where: Any, fall: Trajectory) -> None:
     inner = where.subgridspec(1, 7, width_ratios=(1, 0.11, 1, 0.07, 1, 0.07, 1), wspace=0.0)
     box = where.get_position(figure)
     title = "Its mass matrix, and the same factored by the algebra"
-    words = (
+    caption = (
         "In the starting posture, SI units. The inverse of each factor is known, so forces become accelerations\n"
         "by one sweep inward, one division per joint, and one sweep outward."
     )
-    figure.text(box.x0, box.y0 - 0.095, words, fontsize=10, color=PALE)
+    figure.text(box.x0, box.y0 - 0.095, caption, fontsize=10, color=PALE)
     figure.text(box.x0, box.y1 + 0.013, title, fontsize=12, color=INK, weight="bold")
     inertia_scale, unit_scale = _norm(mass, D), _norm(factor)
     panels = (

@@ -23,9 +23,10 @@ from ..aggregates import Members
 from ..arrays import Array
 from ..errors import NotAdmittedError, SingularError
 from ..riccati import coordinate_axes, cross_joint
-from ..singularity import OPERATIONAL_ROUNDINGS, PIVOT_ROUNDINGS, inverse, not_a_number_where
+from ..singularity import inverse, not_a_number_where
 from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from ..sweeps import unzip
+from ..tolerances import OPERATIONAL_ROUNDINGS, PIVOT_ROUNDINGS
 from .coupled_links import Lift
 from .links import Links
 

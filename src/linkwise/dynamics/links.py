@@ -16,7 +16,8 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
-from ..model.model import BodyConstants, Model
+from ..model.loose_joints import carried
+from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
 from ..sweeps import Pairs, Tree
 from .coupled_links import Gathering, Lift, Slopes, gathered, positions, times
@@ -175,18 +176,10 @@ def evaluate(model: Model, q: Array) -> Links:
         s=s,
         sizes=[c.kind.nv for c in constants],
         q=q,
-        loads=[_carried(c) for c in constants],
+        loads=[carried(c) for c in constants],
         theta=theta,
         lift=Lift(model, theta) if model.couplings else None,
     )
-
-
-def _carried(c: BodyConstants) -> Array:
-    """(r,) the size that D can have: inertia and mass that a joint carries, along its directions, with its rotor."""
-    inertia, mass = c.load
-    turns, slides = ((c.kind.H_star[part] ** 2).sum(axis=0) for part in (slice(0, 3), slice(3, 6)))
-    out: Array = turns * inertia + slides * mass
-    return out if c.reflected is None else out + c.reflected.diagonal()
 
 
 def _rotor_coupling(phi: Transform, spin: Array) -> Array:

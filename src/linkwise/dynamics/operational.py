@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays, singularity
+from .. import arrays, singularity, tolerances
 from ..aggregates import whole
 from ..arrays import Array
 from ..errors import SingularError
@@ -68,7 +68,7 @@ def inertia(model: Model, q: Array, frames: Sequence[Any]) -> Array:
 
 def inverse_compliance(model: Model, compliance: Array, frames: Sequence[Any]) -> Array:
     """Λ from Λ⁻¹ (..., 6e, 6e), or an error that says in how many states it does not exist."""
-    Lambda, bad = singularity.inverse(compliance, roundings=singularity.OPERATIONAL_ROUNDINGS)
+    Lambda, bad = singularity.inverse(compliance, roundings=tolerances.OPERATIONAL_ROUNDINGS)
     if arrays.is_eager(compliance) and np.any(bad):
         names = ", ".join(repr(getattr(f, "name", f)) for f in frames)
         raise SingularError(

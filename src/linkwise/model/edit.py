@@ -144,7 +144,7 @@ def subtree(model: M, root: str, floating: bool = False) -> M:
     bodies[0] = replace(first, parent=None, joint=joint)
     names = {b.name for b in bodies}
     frames = tuple(f for f in model.extra_frames if f.body in names)
-    looks = tuple(x for x in model.visuals if x.body in names)
+    visuals = tuple(x for x in model.visuals if x.body in names)
     joints = {b.joint.name for b in bodies}
     couplings = tuple(c for c in model.couplings if c.dependent in joints)
     name = f"{model.name}/{root}"
@@ -154,7 +154,7 @@ def subtree(model: M, root: str, floating: bool = False) -> M:
         bodies=tuple(bodies),
         extra_frames=frames,
         base=Inertia(),
-        visuals=looks,
+        visuals=visuals,
         couplings=couplings,
     )
 
@@ -196,8 +196,8 @@ def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0
     for f in other.extra_frames:
         if prefix + f.name != base.name:
             frames.append(replace(f, name=prefix + f.name, body=base.name if f.body is None else prefix + f.body))
-    looks = [replace(x, body=base.name if x.body is None else prefix + x.body) for x in other.visuals]
-    visuals = (*model.visuals, *looks)
+    brought = [replace(x, body=base.name if x.body is None else prefix + x.body) for x in other.visuals]
+    visuals = (*model.visuals, *brought)
     couplings = (*model.couplings, *(c.prefixed(prefix) for c in other.couplings))
     grown = replace(model, bodies=tuple(bodies), extra_frames=tuple(frames), visuals=visuals, couplings=couplings)
     return merge_fixed(grown)

@@ -7,19 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from .. import singularity
 from ..arrays import Array, as_numpy
 from ..riccati import cross_joint
 from ..spatial import congruence
+from ..tolerances import PIVOT_ROUNDINGS, roundings
 from .model import BodyConstants, Model
 
-_NOTHING = 1e-12  # of the body's articulated inertia, what counts as none
+
+def carried(c: BodyConstants) -> Array:
+    """(r,) the size that D can have: inertia and mass that a joint carries, along its directions, with its rotor."""
+    inertia, mass = c.load
+    turns, slides = ((c.kind.H_star[part] ** 2).sum(axis=0) for part in (slice(0, 3), slice(3, 6)))
+    out: Array = turns * inertia + slides * mass
+    return out if c.reflected is None else out + c.reflected.diagonal()
 
 
 def loose_joints(model: Model) -> list[int]:
     """The joints that no inertia resists, found by the articulated inertias P at a random configuration.
 
-    A joint is loose where D = H P H* has an eigenvalue that is zero to rounding: massless tips, a point
-    mass on its own axis, two joints in a row that move the same way.
+    A joint is loose where D = H P H* counts as singular, as in forward dynamics: massless tips, a point mass on its own
+    axis, two joints in a row that move the same way.
     """
     if model.couplings:  # joints of aggregates share what resists them; the others are as in the free tree
         together = {k for group in model.aggregates for k in group}
@@ -28,14 +36,19 @@ def loose_joints(model: Model) -> list[int]:
 
     def step(gathered: Any, c: BodyConstants, where: slice) -> Any:
         P, H = gathered + c.M.matrix, c.kind.map(q[where]).mT
-        _, D, _, _, P_plus = cross_joint(P, H, c.reflected, None, _as_far_as_it_goes)
-        is_loose = len(D) > 0 and np.linalg.eigvalsh(as_numpy(D))[0] <= _NOTHING * np.abs(as_numpy(P)).max()
+        sizes = as_numpy(carried(c))
+        _, D, _, _, P_plus = cross_joint(P, H, c.reflected, None, lambda D: _as_far_as_it_goes(as_numpy(D), sizes))
+        is_loose = bool(singularity.inverse(D, sizes)[1])
         return congruence(c.placement.compose(c.kind.transform(q[where])), P_plus), is_loose
 
     found = model.tree.inward(step, 0, model.constants(), model.q_slices)
     return [k for k, is_loose in enumerate(found) if is_loose]
 
 
-def _as_far_as_it_goes(D: Array) -> Array:
+def _as_far_as_it_goes(D: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """D⁻¹ in the directions that something resists, so that the search goes on inboard of a loose joint."""
-    return np.linalg.pinv(as_numpy(D), rcond=_NOTHING, hermitian=True)
+    root = np.sqrt(np.where(sizes > 0, sizes, 1.0))
+    values, vectors = np.linalg.eigh(D / np.outer(root, root))
+    resisted = values > roundings(PIVOT_ROUNDINGS, D.dtype)
+    half = (vectors / np.where(resisted, np.sqrt(np.where(resisted, values, 1.0)), np.inf)) / root[:, None]
+    return np.asarray(half @ half.T)

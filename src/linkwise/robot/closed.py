@@ -17,7 +17,7 @@ from .. import arrays, inputs
 from ..arguments import names, number, numbers
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics, operational
-from ..dynamics.closed import constraints, cut, linearized, projection
+from ..dynamics.closed import constraints, equations, linearized, projection
 from ..dynamics.closed.actuation import least_effort
 from ..dynamics.closed.soft import soft_forces, with_springs
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
@@ -104,12 +104,12 @@ class ClosedRobot(Robot):
     @compiled(q="nq")
     def loop_projector(self, q: ArrayLike) -> SameKind:
         """N = I − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G, (..., nv, nv): N v is the closed velocity nearest to v in kinetic energy."""
-        return self._call(lambda m, q: cut.projector(m, q, self.rigid_loops), 2, q)
+        return self._call(lambda m, q: equations.projector(m, q, self.rigid_loops), 2, q)
 
     def mobility(self, q: ArrayLike) -> Any:
         """How many ways the closed robot can move at q: nv less the rank of G; an int, or (...) for a batch."""
         q = inputs.configuration(self, q)
-        found = self.nv - projection.rank(self, np.asarray(q, dtype=float), self.rigid_loops)
+        found = self.nv - projection.rank(self, np.asarray(q), self.rigid_loops)
         return int(found) if np.ndim(found) == 0 else found
 
     def closed_configuration(self, guess: ArrayLike, *, keep: Iterable[str] = ()) -> np.ndarray:
@@ -137,7 +137,7 @@ class ClosedRobot(Robot):
         """−𝓜⁻¹G*(G𝓜⁻¹G*)⁺g, (..., nv): one step of :meth:`integrate` towards a closed configuration, for small g."""
 
         def run(m: Model, q: Array) -> Array:
-            return -cut.velocity_change(m, q, constraints.error(m, q, self.rigid_loops), self.rigid_loops)
+            return -equations.velocity_change(m, q, constraints.error(m, q, self.rigid_loops), self.rigid_loops)
 
         return self._call(run, 1, q)
 
@@ -146,7 +146,8 @@ class ClosedRobot(Robot):
         """The closed velocity (..., nv) nearest to v (..., nv) in kinetic energy: v − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G v."""
 
         def run(m: Model, q: Array, v: Array) -> Array:
-            return v - cut.velocity_change(m, q, constraints.velocity(m, q, v, self.rigid_loops), self.rigid_loops)
+            opening = constraints.velocity(m, q, v, self.rigid_loops)
+            return v - equations.velocity_change(m, q, opening, self.rigid_loops)
 
         return self._call(run, 1, q, v=v)
 
@@ -156,7 +157,7 @@ class ClosedRobot(Robot):
         number(restitution, "restitution", least=0.0)
 
         def run(m: Model, q: Array, v: Array) -> Array:
-            return v - (1.0 + restitution) * cut.velocity_change(
+            return v - (1.0 + restitution) * equations.velocity_change(
                 m, q, constraints.velocity(m, q, v, self.rigid_loops), self.rigid_loops
             )
 
@@ -185,7 +186,7 @@ class ClosedRobot(Robot):
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
             f = with_springs(m, q, v, f, self.soft_loops)
-            return cut.forward_dynamics(m, q, v, tau, f, self.rigid_loops, method, rate=closing_rate)[0]
+            return equations.forward_dynamics(m, q, v, tau, f, self.rigid_loops, method, rate=closing_rate)[0]
 
         return self._with_forces(run, 1, external, q, v=v, tau=tau)
 
@@ -245,7 +246,7 @@ class ClosedRobot(Robot):
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
             springs = dict(zip(self.soft_loops, soft_forces(m, q, v, self.soft_loops)))
             f = with_springs(m, q, v, f, self.soft_loops)
-            held = cut.forces(m, q, v, tau, f, self.rigid_loops) if self.rigid_loops else None
+            held = equations.forces(m, q, v, tau, f, self.rigid_loops) if self.rigid_loops else None
             rows = {x: held[..., i, :] for i, x in enumerate(self.rigid_loops)} if held is not None else {}
             return arrays.stack([(rows | springs)[x] for x in self.loops], axis=-2)
 
@@ -259,12 +260,12 @@ class ClosedRobot(Robot):
         """
         if method is not None:
             raise NotAdmittedError(f"the inverse mass matrix of a robot with loops has one method, not {method!r}")
-        return self._call(lambda m, q: cut.mass_inverse(m, q, self.rigid_loops), 2, q)
+        return self._call(lambda m, q: equations.mass_inverse(m, q, self.rigid_loops), 2, q)
 
     @compiled(q="nq", tau="nv")
     def mass_solve(self, q: ArrayLike, tau: ArrayLike) -> SameKind:
         """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed."""
-        return self._call(lambda m, q, tau: cut.mass_solve(m, q, tau, self.rigid_loops), 1, q, tau=tau)
+        return self._call(lambda m, q, tau: equations.mass_solve(m, q, tau, self.rigid_loops), 1, q, tau=tau)
 
     # --- linearised models ---------------------------------------------------------------------------
 
@@ -351,21 +352,21 @@ class ClosedRobot(Robot):
         """J N, (..., 6, nv): how a frame moves with what loops leave of any velocity; N is :meth:`loop_projector`."""
 
         def run(m: Model, q: Array) -> Array:
-            return kinematics.jacobian(m, q, frame, axes) @ cut.projector(m, q, self.rigid_loops)
+            return kinematics.jacobian(m, q, frame, axes) @ equations.projector(m, q, self.rigid_loops)
 
         return self._call(run, 2, q)
 
     @compiled(q="nq")
     def operational_compliance(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ⁻¹, (..., 6e, 6e), world axes: how the closed robot yields at one frame or several."""
-        return self._call(lambda m, q: cut.compliance(m, q, as_frames(frame), self.rigid_loops), 2, q)
+        return self._call(lambda m, q: equations.compliance(m, q, as_frames(frame), self.rigid_loops), 2, q)
 
     @compiled(q="nq")
     def operational_inertia(self, q: ArrayLike, frame: Any) -> SameKind:
         """Λ of the closed robot, (..., 6e, 6e), world axes; an error where it does not exist."""
 
         def run(m: Model, q: Array) -> Array:
-            inverse = cut.compliance(m, q, as_frames(frame), self.rigid_loops)
+            inverse = equations.compliance(m, q, as_frames(frame), self.rigid_loops)
             return operational.inverse_compliance(m, inverse, as_frames(frame))
 
         return self._call(run, 2, q)

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 import numpy as np
 
 from .. import inputs
-from ..arguments import shown
+from ..arguments import one_of, shown, unmasked
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..symbols.creation import by_plain_arrays
@@ -137,17 +137,13 @@ def _marked(call: Any, signature: inspect.Signature, **known: Any) -> Any:
 def default_target() -> str:
     """What methods run on where no target is named."""
     chosen = os.environ.get("LINKWISE_TARGET", "cpu")
-    if chosen not in TARGETS:
-        raise InputError(f'LINKWISE_TARGET must be "cpu" or "numpy", got {chosen!r}')
-    return chosen
+    return one_of(chosen, TARGETS, "target that LINKWISE_TARGET may choose", error=InputError)
 
 
 def _chosen(target: Any) -> str:
     if target is None:
         return default_target()
-    if not isinstance(target, str) or target not in TARGETS:
-        raise InputError(f'target is "cpu" or "numpy" here, got {shown(target)}; robot.compile has others')
-    return target
+    return one_of(target, TARGETS, "target of a call (robot.compile has others)", error=InputError)
 
 
 def _arrays(given: dict[str, Any], array_names: Iterable[str]) -> dict[str, np.ndarray] | None:
@@ -159,9 +155,11 @@ def _arrays(given: dict[str, Any], array_names: Iterable[str]) -> dict[str, np.n
             continue
         if isinstance(x, (list, tuple, int, float)):
             try:
-                x = np.asarray(x)
+                x = np.asarray(unmasked(x, name))
             except ValueError:
                 return None
+        elif type(x) is not np.ndarray and isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
+            x = np.asarray(unmasked(x, name))  # memory of a file, a matrix, a mask that hides nothing
         if type(x) is not np.ndarray or x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
             return None
         out[name] = x
@@ -197,18 +195,39 @@ def _runner(
 
 def _checking(robot: Any, kernel: Any, call: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Any:
     """The kernel behind the checks that the method makes, and the method where the kernel's result is not sound."""
+    doubt = Doubt(f"{call.__name__}({', '.join(names)}{_asked(fixed)}) of {robot.name!r}")
 
     def run(*arrays: np.ndarray) -> Any:
         given = dict(zip(names, arrays))
         checked = _checked(robot, given, call.facts)
         result, sound = kernel.run(checked)
         if not sound:
-            return call.plain(robot, **given, **fixed)
+            result = call.plain(robot, **given, **fixed)
+            doubt.say(checked[0].dtype)  # NumPy had an answer: nothing was wrong with the state
+            return result
         if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
             result.set_origin(robot, checked[names.index("v")])
         return result
 
     return kernel.quick_before(run) if kernel.signature.single else run
+
+
+class Doubt:
+    """Says once that NumPy answered what compiled code had computed and could not vouch for."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.said = False
+
+    def say(self, dtype: Any) -> None:
+        if not self.said:
+            self.said = True
+            more = "; float64 has more digits" if dtype == np.float32 else ""
+            warn_of_slow_path(
+                f"{self.what} is computed again on NumPy: its compiled code does not vouch for its result in {dtype} in"
+                f' some state, where a matrix that it inverts is nearly singular{more}; target="numpy" says that this'
+                " is meant"
+            )
 
 
 def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
@@ -225,12 +244,16 @@ def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, A
     except UntraceableError as e:
         kernel, reason = None, str(at_users_line(e))
     if kernel is None:
-        asked = "".join(f", {name}={value!r}" for name, value in fixed.items())
         warn_of_slow_path(
-            f"{job.name}({', '.join(arrays)}{asked}) of {robot.name!r} runs on NumPy, not compiled: {reason}"
+            f"{job.name}({', '.join(arrays)}{_asked(fixed)}) of {robot.name!r} runs on NumPy, not compiled: {reason}"
             '; target="numpy" says that this is meant'
         )
     return kernel
+
+
+def _asked(fixed: dict[str, Any]) -> str:
+    """Fixed arguments as a call has them."""
+    return "".join(f", {name}={value!r}" for name, value in fixed.items())
 
 
 def _hashable(x: Any) -> Any:

@@ -20,11 +20,12 @@ from ..algebra.frame_freedom import is_frame_free
 from ..algebra.leaves import Leaves, remembered, unbound
 from ..algebra.operators import Operators
 from ..algebra.recipe import OwnBlocks, Recipe, build, recipe_of
+from ..arguments import one_of
 from ..arrays import Array, as_numpy
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..model.model import Model
-from .dispatch import default_target
+from .dispatch import TARGETS, Doubt, default_target
 
 _NOT_YET = object()
 
@@ -37,10 +38,10 @@ def operators_at(model: Model, frames: tuple[Any, ...], q: Array, v: Array | Non
 
 def code_of(expression: Expression, binding: Binding, target: str | None = None) -> Code | None:
     """What applies an expression at states like these; None where sweeps run on the arrays themselves."""
+    if target is not None:
+        one_of(target, TARGETS, "target of a product (lw.compile has others)", error=InputError)
     if (target or default_target()) == "numpy":
         return None
-    if target not in (None, "cpu"):
-        raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; lw.compile has others')
     if binding.arrays is None:
         return None
     leaves = binding.leaves
@@ -53,20 +54,26 @@ def code_of(expression: Expression, binding: Binding, target: str | None = None)
 class Code:
     """A kernel for a formula, and the numbers of one expression of that formula."""
 
-    def __init__(self, kernel: Any, numbers: tuple[float, ...]) -> None:
+    def __init__(self, kernel: Any, numbers: tuple[float, ...], name: str) -> None:
         self.kernel = kernel
+        self.doubt = Doubt(name)
         self.numbers = (np.array(numbers),) if numbers else ()
         self.quick: Callable[..., Any] = kernel.quick_before(_nothing)
 
-    def run(self, states: tuple[np.ndarray, ...], x: Array) -> np.ndarray | None:
-        """A x, or None where x is no array of real numbers or the result would not be sound."""
+    def run(self, states: tuple[np.ndarray, ...], x: Array, sweeps: Callable[[], Array]) -> Array:
+        """A x; by ``sweeps`` where x is no array of real numbers or the result would not be sound."""
         if type(x) is not np.ndarray or x.dtype.kind != "f" or x.dtype.itemsize > 8:
-            return None
+            return sweeps()
         arrays = [*states, *self.numbers, x]
         if all(a.dtype == np.float32 for a in (*states, x)):
             arrays = [a.astype(np.float32, copy=False) for a in arrays]
         y, sound = self.kernel.run(arrays)
-        return y if sound else None
+        if sound:
+            result: np.ndarray = y
+            return result
+        swept = sweeps()
+        self.doubt.say(x.dtype)
+        return swept
 
 
 def _nothing(*arrays: Any) -> None:
@@ -84,7 +91,7 @@ def _code(expression: Expression, binding: Binding) -> Code | None:
     if kernel is _NOT_YET:
         kernel = _kernel(expression, recipe, len(numbers), binding)
         robot._code.keep(key, kernel)
-    return None if kernel is None else Code(kernel, numbers)
+    return None if kernel is None else Code(kernel, numbers, f"{expression} of {robot.name!r}")
 
 
 def _kind(thing: Any) -> Any:

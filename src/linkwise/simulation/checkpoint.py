@@ -26,7 +26,7 @@ from .fingerprints import differences, digest, made_of
 from .steppers import Task
 from .user_functions import UserFunction
 
-FORMAT = "linkwise-checkpoint-2"
+FORMAT = "linkwise-checkpoint-3"
 _SHARE = 0.05  # of the time, at most, that goes into writing
 
 

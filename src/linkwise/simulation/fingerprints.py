@@ -1,8 +1,10 @@
 """What a user's function is made of, so that it can be compared with one of another process.
 
 Its parts are its code, the values in its closure, its defaults, the data it reads from globals and modules, and what
-the functions that it calls are made of in turn; of an object that is called, its fields. Each part has a name and a
-digest. Functions of libraries go by their names. What cannot be taken apart (a file, a generator, a lock) is listed.
+the functions that it calls are made of in turn; of an object, its fields and what stands in its class; of a class, its
+methods, properties and attributes, inherited ones too. Each part has a name and a digest. What libraries bring goes by
+its name, that of other installed packages by the file it stands in as well. What cannot be taken apart (a file, a
+generator, a lock) is listed.
 """
 
 from __future__ import annotations
@@ -12,15 +14,21 @@ import functools
 import hashlib
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-_LIBRARIES = {"linkwise", "numpy", "scipy", "jax", *sys.stdlib_module_names} - {"__main__"}
+_BY_NAME = {"linkwise", "numpy", "scipy", "jax", *sys.stdlib_module_names} - {"__main__"}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
-_NAMED = (types.BuiltinFunctionType, np.ufunc, type)
+_NAMED = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, np.ufunc)
+_CACHED = type(functools.cache(len))
+_CALLED = (types.FunctionType, types.MethodType, functools.partial, _CACHED)
+_NO_PART = (types.MemberDescriptorType, types.GetSetDescriptorType)  # of a class: where its objects keep their fields
+_ANNOTATIONS = {"__annotate__", "__annotate_func__"}
 _SHOWN = 24  # characters of a value that is written out, so that a message can say what it was
 
 
@@ -65,19 +73,21 @@ def digest(*parts: Any) -> str:
 
 
 class _Taking:
-    """Takes functions apart; ``path`` are those it is within, so that it does not go round in circles."""
+    """Takes functions apart.
 
-    def __init__(self, found: MadeOf, path: list[int] | None = None) -> None:
+    ``path`` are the values it is within, so that it does not go round in circles, and ``known`` the functions and
+    classes it has met, each with the name it met them by: they are taken apart once.
+    """
+
+    def __init__(self, found: MadeOf, path: list[int] | None = None, known: dict[int, str] | None = None) -> None:
         self.found = found
         self.path = [] if path is None else path
+        self.known = {} if known is None else known
 
     # --- functions -----------------------------------------------------------------------------------
 
     def function(self, x: Any, name: str) -> None:
-        """Parts of a function under names that begin with ``name``."""
-        if id(x) in self.path:
-            return
-        self.path.append(id(x))
+        """Parts of a function, a class or an object that is called, under names that begin with ``name``."""
         if isinstance(x, functools.partial):
             self.function(x.func, name)
             given = {f"argument {i + 1}": value for i, value in enumerate(x.args)}
@@ -85,45 +95,72 @@ class _Taking:
                 self._part(name + key, value)
         elif isinstance(x, types.MethodType):
             self.function(x.__func__, name)
-            self._object(x.__self__, name)
-        elif isinstance(x, types.FunctionType):
-            self._python(x, name)
-        elif isinstance(x, (*_NAMED, types.WrapperDescriptorType)):
-            self.found.parts[f"{name}code"] = _name(x)
+            self.function(x.__self__, name) if isinstance(x.__self__, type) else self._object(x.__self__, name)
+        elif isinstance(x, (types.FunctionType, type)):
+            if id(x) in self.known:
+                self._put(f"{name}code", f"that of {self.known[id(x)]}")
+                return
+            self.known[id(x)] = name.rstrip(".") or "the function itself"
+            self._class(x, name) if isinstance(x, type) else self._python(x, name)
+        elif isinstance(x, _CACHED):
+            self._put(f"{name}cache", repr(x.cache_parameters()))
+            self.function(x.__wrapped__, name)
+        elif isinstance(x, _NAMED):
+            self._put(f"{name}code", digest(*self.value(x, name)) if _is_bound(x) else self._named(x, name))
         else:  # an object that is called
-            self.function(type(x).__call__, name)
             self._object(x, name)
-        self.path.pop()
 
     def _python(self, f: types.FunctionType, path: str) -> None:
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             self._part(path + name, _content(cell))
         for name, value in _defaults(f):
             self._part(path + name, value)
-        if _is_of_a_library(f):
-            self.found.parts[f"{path}code"] = _name(f)
+        if _is_installed(f):
+            self._put(f"{path}code", _stands_for(f))
             return
-        self.found.parts[f"{path}code"] = digest(*_code(f.__code__))
-        for name, value in _read_globals(f):
+        self._put(f"{path}code", digest(*_code(f.__code__)))
+        for name, value in _read_outside(f).items():
             self._part(path + name, value)
 
     def _object(self, x: Any, path: str) -> None:
-        """The fields of an object, each a part of its own."""
+        """The fields of an object and what stands in its class, each a part of its own."""
+        self.function(type(x), path)
         state = x.__getstate__()
-        if not isinstance(state, dict):
+        if isinstance(state, dict):
+            for name, value in _without_caches(type(x), state).items():
+                self._part(path + name, value)
+        elif state is not None or any(map(_is_installed, type(x).__mro__[:-1])):
             self._part(f"{path}{type(x).__name__}", x)
-            return
-        for name, value in _without_caches(type(x), state).items():
-            self._part(path + name, value)
+
+    def _class(self, kind: type, path: str) -> None:
+        """What stands in a class, in those it inherits from and in its metaclasses; of libraries their names."""
+        self._put(f"{path}class", _stands_for(kind))
+        metaclass: type = type(kind)
+        for base in [x for x in (*kind.__mro__, *metaclass.__mro__) if not _is_installed(x)]:
+            for name, member in vars(base).items():
+                for what, x in _unwrapped(member):
+                    special = name.startswith("__") and name.endswith("__")
+                    if not special or (isinstance(x, types.FunctionType) and name not in _ANNOTATIONS):
+                        self._part(f"{path}{base.__qualname__}.{name}{what}", x)
 
     def _part(self, name: str, value: Any) -> None:
-        """A value under its name: functions by their parts, others whole."""
-        if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+        """A value under its name: functions and classes by their parts, others whole."""
+        if isinstance(value, (*_CALLED, type)):
             self.function(value, f"{name}.")
         elif isinstance(value, _PLAIN) and len(repr(value)) <= _SHOWN:
-            self.found.parts[name] = repr(value)
+            self._put(name, repr(value))
         else:
-            self.found.parts[name] = digest(*self.value(value, name))
+            self._put(name, digest(*self.value(value, name)))
+
+    def _put(self, name: str, text: str) -> None:
+        while name in self.found.parts:  # two of one name, such as a class and one that it inherits from
+            name += "'"
+        self.found.parts[name] = text
+
+    def _named(self, x: Any, name: str) -> str:
+        if isinstance(x, np.ufunc) and "(vectorized)" in x.__name__:  # of a Python function, which it does not show
+            self.found.unknown.append(f"{name.rstrip('.')} ({x.__name__})")
+        return _name(x)
 
     # --- values --------------------------------------------------------------------------------------
 
@@ -135,12 +172,10 @@ class _Taking:
             yield x
         elif isinstance(x, np.generic):
             yield np.asarray(x)
-        elif isinstance(x, types.ModuleType):
-            yield "module", x.__name__
-        elif isinstance(x, _NAMED):
-            yield "named", _name(x)
-            if isinstance(x, type):
-                yield from _methods(x)
+        elif isinstance(x, _NAMED) and not _is_bound(x):
+            yield "named", self._named(x, name)
+        elif isinstance(x, type) and id(x) in self.known:
+            yield "class", self.known[id(x)]
         elif id(x) in self.path:
             yield "round", self.path.index(id(x))
         else:
@@ -150,13 +185,20 @@ class _Taking:
 
     def _compound(self, x: Any, name: str) -> Iterator[Any]:
         yield type(x).__qualname__
-        if isinstance(x, (types.FunctionType, types.MethodType, functools.partial)):
+        if isinstance(x, (*_CALLED, type)):
             inner = MadeOf()
-            _Taking(inner, self.path[:-1]).function(x, "")
-            self.found.unknown += [f"{name}.{u}" for u in inner.unknown]
+            _Taking(inner, self.path, self.known).function(x, f"{name}#{len(self.known)}.")
+            self.found.unknown += inner.unknown
             yield sorted(inner.parts.items())
+        elif isinstance(x, types.ModuleType):
+            yield x.__name__
+            if not _is_installed(x):
+                yield from self.value(_members(x), name)
         elif isinstance(x, (set, frozenset)):  # whose order changes from process to process
-            yield sorted(digest(*self.value(item, name)) for item in x)
+            apart = [_Taking(self.found, [*self.path], dict(self.known)) for _ in x]
+            yield sorted(digest(*taking.value(item, name)) for taking, item in zip(apart, x))
+        elif isinstance(x, (weakref.WeakKeyDictionary, weakref.WeakValueDictionary)):
+            return  # what was worked out
         elif isinstance(x, Mapping):
             for key, item in x.items():
                 yield from self.value(key, name)
@@ -168,6 +210,8 @@ class _Taking:
         elif isinstance(x, np.ndarray):
             yield x.shape
             yield from self.value(x.tolist(), name)
+        elif hasattr(x, "__wrapped__") and _is_installed(type(x)):  # a function that a library has decorated
+            yield from self.value(x.__wrapped__, name)
         else:
             yield from self._reduced(x, name)
 
@@ -194,13 +238,23 @@ def _without_caches(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
     return {k: x for k, x in state.items() if not isinstance(getattr(kind, str(k), None), functools.cached_property)}
 
 
-def _methods(kind: type) -> Iterator[Any]:
-    """The code of a class of the user's."""
-    for base in kind.__mro__:
-        if base.__module__.partition(".")[0] not in _LIBRARIES:
-            for name, x in vars(base).items():
-                if isinstance(x, types.FunctionType):
-                    yield name, digest(*_code(x.__code__))
+def _unwrapped(member: Any) -> Iterator[tuple[str, Any]]:
+    """What stands in a class, without what makes it a property or a static method: (what else to say, the thing)."""
+    if isinstance(member, (staticmethod, classmethod)):
+        yield "", member.__func__
+    elif isinstance(member, functools.cached_property):
+        yield "", member.func
+    elif isinstance(member, property):
+        for what, x in (("", member.fget), (" (set)", member.fset), (" (deleted)", member.fdel)):
+            if x is not None:
+                yield what, x
+    elif not isinstance(member, _NO_PART) and type(member).__name__ != "_abc_data":
+        yield "", member
+
+
+def _members(module: types.ModuleType) -> dict[str, Any]:
+    own = {k: x for k, x in vars(module).items() if not (k.startswith("__") and k.endswith("__"))}
+    return {k: x for k, x in own.items() if not isinstance(x, types.ModuleType)}
 
 
 def _content(cell: types.CellType) -> Any:
@@ -221,6 +275,8 @@ def _code(code: types.CodeType) -> Iterator[Any]:
     """What code does; not where it stands."""
     yield code.co_code
     yield code.co_names
+    yield code.co_exceptiontable
+    yield code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # by which laws are called
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _code(constant)
@@ -228,24 +284,38 @@ def _code(code: types.CodeType) -> Iterator[Any]:
             yield sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
 
 
-def _read_globals(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Names of globals that the code reads and their values; of modules, what it reads from them."""
+def _read_outside(f: types.FunctionType) -> dict[str, Any]:
+    """Names of globals that the code reads and their values; of modules, what it reads from them.
+
+    A module that is imported within the function counts as a whole, as does one that is handed on.
+    """
+    found: dict[str, Any] = {}
     for code in _nested(f.__code__):
-        value: Any = None
-        name = ""
+        module: tuple[str, types.ModuleType] | None = None  # that was loaded just before
         for instruction in dis.get_instructions(code):
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                name = str(instruction.argval)
-                value = f.__globals__.get(name, None)
-                read = name in f.__globals__
-            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
-                attribute = str(instruction.argval)
-                name, read = f"{name}.{attribute}", hasattr(value, attribute)
-                value = getattr(value, attribute, None)
+            name = str(instruction.argval)
+            if module is not None and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                name, read = f"{module[0]}.{name}", hasattr(module[1], name)
+                value = getattr(module[1], instruction.argval, None)
             else:
-                value, read = None, False
-            if read and not isinstance(value, types.ModuleType):
-                yield name, value
+                if module is not None:
+                    found[module[0]] = module[1]
+                value, read = f.__globals__.get(name), name in f.__globals__
+                if instruction.opname == "IMPORT_NAME":
+                    value = _imported(f, name)
+                    found[name], read = value, False
+                elif instruction.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
+                    read = False
+            module = (name, value) if read and isinstance(value, types.ModuleType) else None
+            if read and module is None:
+                found[name] = value
+    return found
+
+
+def _imported(f: types.FunctionType, name: str) -> Any:
+    """A module that a function imports; the name alone where it has not been imported yet."""
+    near = f"{f.__globals__.get('__package__') or ''}.{name}"
+    return sys.modules.get(near) or sys.modules.get(name) or name
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -255,8 +325,43 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _nested(constant)
 
 
-def _is_of_a_library(f: types.FunctionType) -> bool:
-    return (f.__module__ or "").partition(".")[0] in _LIBRARIES
+# --- whose a function is ----------------------------------------------------------------------------------------
+
+
+def _module(x: Any) -> str:
+    """The module in which a function, class or module stands; what decorators copy from others does not count."""
+    if isinstance(x, types.FunctionType):
+        return str(x.__globals__.get("__name__", ""))
+    return x.__name__ if isinstance(x, types.ModuleType) else str(getattr(x, "__module__", None) or "")
+
+
+def _is_installed(x: Any) -> bool:
+    """Whether Python or an installed package brings it, and not the user."""
+    root = _module(x).partition(".")[0]
+    place = getattr(sys.modules.get(root), "__file__", None) or ""
+    return root in _BY_NAME or "site-packages" in place or "dist-packages" in place
+
+
+def _stands_for(x: Any) -> str:
+    """The name of what a library brings; of other installed packages, with a digest of the file it stands in."""
+    module = _module(x)
+    place = getattr(sys.modules.get(module), "__file__", None) or ""
+    if module.partition(".")[0] in _BY_NAME or not _is_installed(x) or not place.endswith(".py"):
+        return _name(x)
+    return f"{_name(x)} in {_file_digest(place)}"
+
+
+@functools.cache
+def _file_digest(place: str) -> str:
+    try:
+        return digest(Path(place).read_bytes())[:16]
+    except OSError:  # inside an archive
+        return "a file that cannot be read"
+
+
+def _is_bound(x: Any) -> bool:
+    """Whether a built-in function is a method of some object, such as a generator's ``normal``."""
+    return not isinstance(getattr(x, "__self__", None), (types.ModuleType, type(None), type))
 
 
 def _name(x: Any) -> str:

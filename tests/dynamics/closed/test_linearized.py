@@ -5,7 +5,7 @@ import pytest
 from linkages import four_bar, four_bar_state, loop_between, null_space
 
 import linkwise as lw
-from linkwise.dynamics.closed import cut
+from linkwise.dynamics.closed import equations
 from linkwise.dynamics.tangent import commutes
 from linkwise.model.loops import TRANSMITTED
 
@@ -36,7 +36,7 @@ def test_against_complex_steps(kind, to_world, rng):
     found = robot.linearize_forward(q, v, tau, external=external, target="numpy")
 
     def a(q, v, tau):
-        return cut.forward_dynamics(robot, q, v, tau, external, robot.loops)[0]
+        return equations.forward_dynamics(robot, q, v, tau, external, robot.loops)[0]
 
     unit = np.eye(robot.nv)
     scale = 1 + np.abs(found.dq).max()

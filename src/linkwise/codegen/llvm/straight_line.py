@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...symbols.scalar import Guard, Scalar
+from ...tolerances import roundings
 from .sine_cosine import INTRINSICS, LIBM, VectorType, sincos_name
 
 _COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}  # false where an argument is not a number
@@ -78,7 +79,7 @@ class ProgramWriter:
     def require(self, guards: Sequence[Guard]) -> str:
         """An i1 that is true where any of these does not hold in any lane (NaN passes)."""
         t = self.t
-        epsilon = float(np.finfo(np.float64 if t.bits == 64 else np.float32).eps)
+        epsilon = roundings(1, np.float64 if t.bits == 64 else np.float32)
         bad = ""
         for i, guard in enumerate(guards):
             factor, size = guard.limit(epsilon)

@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...arguments import one_of
 from ...errors import FileError, InputError
 from ...symbols.operations import OPERATIONS, Operations
 from ...symbols.scalar import Guard, Scalar
+from ...tolerances import roundings
 from ...whole_files import cannot_write, write_text
 from ..program.trace import Program
 from ..runtime.remade import Remade
@@ -93,7 +95,7 @@ class Expressions:
 
     def singular(self, guards: Sequence[Guard]) -> str:
         """Whether a guard does not hold; one expression without branches."""
-        epsilon = float(np.finfo(np.float32 if self.suffix else np.float64).eps)
+        epsilon = roundings(1, np.float32 if self.suffix else np.float64)
         tests = []
         for guard in guards:
             factor, size = guard.limit(epsilon)
@@ -120,8 +122,7 @@ class Source(Remade):
     ending: ClassVar[str]  # of the source file
 
     def __post_init__(self) -> None:
-        if self.dtype not in ("float64", "float32"):
-            raise InputError(f'dtype must be "float64" or "float32", got {self.dtype!r}')
+        one_of(self.dtype, ("float64", "float32"), "dtype of source text", error=InputError)
 
     @property
     def name(self) -> str:

@@ -17,11 +17,10 @@ from ...arrays import Array
 from ...errors import InputError
 from ...model.loops import Loop
 from ...model.model import Model
-from .cut import projector
+from ...tolerances import DAMPED_ROUNDINGS, EFFORT_DAMPING, EFFORT_LEFT, roundings
+from .equations import projector
 
-DAMPING = 1e-9  # of the mean eigenvalue of AW⁻¹A*
 CORRECTIONS = 3
-LEFT = 1e-6  # share of the forces that may be left over
 
 
 def least_effort(
@@ -35,7 +34,7 @@ def least_effort(
     AA = arrays.symmetric((A * share) @ A.mT)
     n = AA.shape[-1]
     mean = sum(AA[..., i : i + 1, i : i + 1] for i in range(n)) / n
-    damping = max(DAMPING, 100 * float(np.finfo(arrays.precision(q)).eps)) * mean
+    damping = max(EFFORT_DAMPING, roundings(DAMPED_ROUNDINGS, arrays.precision(q))) * mean
     solve = arrays.solver_spd(AA + damping * arrays.eye(n, like=q))
     y = solve(wanted)
     change = y
@@ -52,7 +51,7 @@ def least_effort(
 
 def _refuse_left(model: Model, left: Array, wanted: Array, driven: Sequence[int]) -> None:
     """An error where the driven joints cannot do it; compiled code hands such states on to NumPy, which says so."""
-    most = LEFT**2 * (1.0 + arrays.square_length(wanted[..., 0]))
+    most = EFFORT_LEFT**2 * (1.0 + arrays.square_length(wanted[..., 0]))
     spare = most - arrays.square_length(left[..., 0])
     if arrays.is_symbolic(left):
         arrays.require_positive(spare, always=True)

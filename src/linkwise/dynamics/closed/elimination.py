@@ -27,6 +27,7 @@ from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import RigidInertia, congruence
+from ...tolerances import ACCELERATION_DAMPING, FORCE_DAMPING
 from ..articulated import riccati_step
 from ..kinematics import tip_transform
 from ..links import Links
@@ -44,8 +45,8 @@ class Precision(NamedTuple):
     corrections: int
 
 
-ACCELERATIONS = Precision(1e-10, 1)  # they are unique: forces that do nothing may be off
-FORCES = Precision(1e-8, 3)  # of least norm to the roundings of X over ε
+ACCELERATIONS = Precision(ACCELERATION_DAMPING, 1)  # they are unique: forces that do nothing may be off
+FORCES = Precision(FORCE_DAMPING, 3)  # of least norm to the roundings of X over ε
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,12 @@ from ...arrays import as_numpy
 from ...errors import ClosureError
 from ...model.loops import Loop
 from ...model.model import Model
+from ...tolerances import CLOSED, LIGHT, RANK, RANK_ROUNDINGS, roundings
 from .. import mass
 from . import constraints
 from .scales import force_scales, typical_length
 
 STEPS = 100
-CLOSED = 1e-11  # what counts as closed [rad, m], times one and the size of the robot
-RANK = 1e-9  # singular values below this share of the largest count as none
 
 
 def closed_configuration(
@@ -70,12 +69,16 @@ def _size(model: Model, q: np.ndarray, loops: Sequence[Loop]) -> np.ndarray:
 
 
 def _step(model: Model, q: np.ndarray, loops: Sequence[Loop], free: np.ndarray) -> np.ndarray:
-    """−𝓜⁻¹G*X⁺g over the joints that may move; a joint that nothing resists counts as light, not as an error."""
-    G = as_numpy(constraints.jacobian(model, q, loops))[..., :, free]
+    """−𝓜⁻¹G*X⁺g over the joints that may move; a joint that nothing resists counts as light, not as an error.
+
+    Rows that stop rates alone do not count: they say nothing of where things are.
+    """
+    held = np.array([row for loop in loops for row in loop.holonomic_rows])
+    G = as_numpy(constraints.jacobian(model, q, loops))[..., held, :][..., :, free]
     M = as_numpy(mass.METHODS["composite"](model, q))[..., free, :][..., :, free]
     heavy = np.abs(np.diagonal(M, axis1=-2, axis2=-1)).max(axis=-1, initial=1e-12)
-    M = M + (1e-9 * heavy)[..., None, None] * np.eye(M.shape[-1])
-    g = as_numpy(constraints.error(model, q, loops))
+    M = M + (LIGHT * heavy)[..., None, None] * np.eye(M.shape[-1])
+    g = as_numpy(constraints.error(model, q, loops))[..., held]
     Y = np.linalg.solve(M, G.swapaxes(-1, -2))
     step = np.zeros((len(q), model.nv))
     step[:, free] = -(Y @ (np.linalg.pinv(G @ Y, rcond=RANK, hermitian=True) @ g[..., None]))[..., 0]
@@ -101,10 +104,13 @@ def _refuse_open(
 
 
 def rank(model: Model, q: np.ndarray, loops: Sequence[Loop]) -> np.ndarray:
-    """The rank of G, (...): how many motions the loops stop; moments count by a length of the robot."""
+    """The rank of G, (...): how many motions the loops stop; moments count by a length of the robot.
+
+    G is computed in double precision; that of q says how well it closes.
+    """
     if not loops:
         return np.zeros(q.shape[:-1], dtype=int)
-    scaled = force_scales(model, loops)[:, None] * as_numpy(constraints.jacobian(model, q, loops))
+    scaled = force_scales(model, loops)[:, None] * as_numpy(constraints.jacobian(model, q.astype(float), loops))
     values = np.linalg.svd(scaled, compute_uv=False)
-    counted: np.ndarray = (values > RANK * values[..., :1]).sum(axis=-1)
+    counted: np.ndarray = (values > max(RANK, roundings(RANK_ROUNDINGS, q.dtype)) * values[..., :1]).sum(axis=-1)
     return counted

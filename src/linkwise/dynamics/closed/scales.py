@@ -15,8 +15,7 @@ from ... import arrays
 from ...arrays import Array
 from ...model.loops import TRANSMITTED, Loop
 from ...model.model import Model
-
-ROUNDINGS = 100  # that ε is above
+from ...tolerances import DAMPED_ROUNDINGS, roundings
 
 
 def typical_length(model: Model) -> Any:
@@ -53,7 +52,7 @@ def damping(model: Model, loops: Sequence[Loop], like: Array, least: float) -> l
 
     ε is ``least``, or in single precision what is well above roundings.
     """
-    share = max(least, ROUNDINGS * float(np.finfo(arrays.precision(like)).eps)) / typical_mass(model)
+    share = max(least, roundings(DAMPED_ROUNDINGS, arrays.precision(like))) / typical_mass(model)
     length = typical_length(model)
     out: list[Array] = []
     for loop in loops:

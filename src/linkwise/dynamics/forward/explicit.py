@@ -10,7 +10,7 @@ from ... import arrays
 from ...arrays import Array, Namespace
 from ...errors import SingularError, UntraceableError
 from ...model.model import Model
-from ...singularity import PIVOT_ROUNDINGS
+from ...tolerances import PIVOT_ROUNDINGS, roundings
 from .. import mass
 from ..articulated import articulated, colour, pivot_inverse
 from ..inverse import composite_inertias, mass_times
@@ -36,7 +36,7 @@ def _cholesky(M: Array) -> Array:
         raise SingularError(message) from None
     if arrays.is_eager(lower):
         pivots, sizes = (np.diagonal(arrays.as_numpy(x).real, axis1=-2, axis2=-1) for x in (lower, M))
-        if (pivots**2 <= PIVOT_ROUNDINGS * np.finfo(sizes.dtype).eps * sizes).any():
+        if (pivots**2 <= roundings(PIVOT_ROUNDINGS, sizes.dtype) * sizes).any():
             raise SingularError(message)
     return lower
 

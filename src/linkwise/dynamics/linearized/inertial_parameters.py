@@ -15,6 +15,7 @@ from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import cross, skew
+from ...tolerances import INDEPENDENT
 from .inverse import like
 from .models import forward_motion, inverse_motion
 from .variations import Motion
@@ -101,7 +102,7 @@ def base_parameters(model: Model, states: int = 0, seed: int = 0) -> BaseParamet
     order = np.arange(10 * bodies).reshape(bodies, 10)[::-1].ravel()
     independent, rest = _independent_columns(W, order)
     K = np.linalg.lstsq(W[:, independent], W[:, rest], rcond=None)[0]
-    K[np.abs(K) < 1e-10 * max(1.0, np.abs(K).max(initial=0.0))] = 0.0
+    K[np.abs(K) < INDEPENDENT * max(1.0, np.abs(K).max(initial=0.0))] = 0.0
     projection = np.zeros((len(independent), 10 * bodies))
     projection[np.arange(len(independent)), independent] = 1.0
     projection[:, rest] = K
@@ -110,11 +111,11 @@ def base_parameters(model: Model, states: int = 0, seed: int = 0) -> BaseParamet
     return BaseParameters(independent, projection, projection @ inertial_parameters(model).ravel())
 
 
-def _independent_columns(W: np.ndarray, order: np.ndarray, tolerance: float = 1e-10) -> tuple[np.ndarray, np.ndarray]:
+def _independent_columns(W: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Columns, sorted, that span W, each taken in turn unless those before it span it already; and the others."""
     basis = np.zeros((W.shape[0], 0))
     kept, rest = [], []
-    floor = tolerance * np.linalg.norm(W, axis=0).max()
+    floor = INDEPENDENT * np.linalg.norm(W, axis=0).max()
     for j in order:
         column = W[:, j]
         left = column - basis @ (basis.T @ column)

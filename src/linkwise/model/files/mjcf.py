@@ -237,8 +237,8 @@ def _model(file: MjcfFile, name: str, source: Any, cls: type[M]) -> M:
     weightless = m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
     gravity = np.zeros(3) if weightless else np.array(m.opt.gravity)
     base = _unused("base", {*file.bodies, *file.sites, *(b.name for b in bodies)})
-    looks = tuple(read_visuals(file, source))
-    return merge_fixed(cls(name, tuple(bodies), tuple(sites), gravity, base_name=base, visuals=looks))
+    visuals = tuple(read_visuals(file, source))
+    return merge_fixed(cls(name, tuple(bodies), tuple(sites), gravity, base_name=base, visuals=visuals))
 
 
 def _carrier(file: MjcfFile, body: int) -> str | None:

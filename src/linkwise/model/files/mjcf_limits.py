@@ -215,9 +215,9 @@ def _number(word: str) -> float:
     return inf if found != found else found
 
 
-def _largest(words: str) -> float:
-    return max((abs(_number(w)) for w in words.split()), default=0.0)
+def _largest(numbers: str) -> float:
+    return max((abs(_number(w)) for w in numbers.split()), default=0.0)
 
 
-def _product(words: str) -> float:
-    return prod(max(_number(w), 1.0) for w in words.split()) if words.split() else 0.0
+def _product(numbers: str) -> float:
+    return prod(max(_number(w), 1.0) for w in numbers.split()) if numbers.split() else 0.0

@@ -397,8 +397,7 @@ def _assemble(
 
     bodies = [Body(e.child, e.joint, inertias[e.child], parent(e)) for e in edges]
     name = robot.attributes.get("name", "").strip() or "robot"
-    looks = tuple(visuals)
-    model = cls(name, tuple(bodies), (Frame(root),), base=inertias[root], base_name=root, visuals=looks)
+    model = cls(name, tuple(bodies), (Frame(root),), base=inertias[root], base_name=root, visuals=tuple(visuals))
     try:
         model = merge_fixed(model)
         if not floating:

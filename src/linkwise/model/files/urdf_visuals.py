@@ -82,5 +82,5 @@ def _colour(material: Element | None, named: Mapping[str, Element]) -> list[floa
         given = None if holder is None else holder.only("color")
     if given is None or "rgba" not in given.attributes:
         return None
-    words = given.attributes["rgba"].split()
-    return [*given.numbers("rgba", len(words)), 1.0, 1.0, 1.0, 1.0][:4] if len(words) in (3, 4) else None
+    entries = given.attributes["rgba"].split()
+    return [*given.numbers("rgba", len(entries)), 1.0, 1.0, 1.0, 1.0][:4] if len(entries) in (3, 4) else None

@@ -60,13 +60,13 @@ def to_urdf(model: Model, *, floating_root: bool = False, folder: str | os.PathL
         root = Body(root_name, Free(), model.base)
     robot = Element("robot", name=model.name)
     seen_from = None if folder is None else os.path.abspath(file_path(folder, "the folder"))
-    looks: dict[str | None, list[Visual]] = {}
+    drawn: dict[str | None, list[Visual]] = {}
     for visual in model.visuals:
-        looks.setdefault(visual.body, []).append(visual)
+        drawn.setdefault(visual.body, []).append(visual)
 
     def write_link(body: Body, name: str | None) -> None:
         link = _write_link(robot, body.name, body.inertia)
-        write_visuals(link, looks.get(name, ()), _write_origin, number, seen_from)
+        write_visuals(link, drawn.get(name, ()), _write_origin, number, seen_from)
 
     write_link(root, root.name if floating_root else None)
     for body in parts:

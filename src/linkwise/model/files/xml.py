@@ -111,11 +111,11 @@ class Element:
         if name not in self.attributes and default is not None:
             return np.array(default, dtype=float)
         value = self.text(name)
-        words = value.split()
-        if len(words) != count:
+        entries = value.split()
+        if len(entries) != count:
             hint = "; separate them by blanks, without commas" if "," in value else f"; give {count}"
-            raise self.error(f'{name}="{shortened(value)}" holds {len(words)} values, not {count}{hint}')
-        return np.array([self._parsed(w, name, value) for w in words])
+            raise self.error(f'{name}="{shortened(value)}" holds {len(entries)} values, not {count}{hint}')
+        return np.array([self._parsed(w, name, value) for w in entries])
 
     def _parsed(self, word: str, name: str, value: str) -> float:
         what = f'{name}="{shortened(value)}"'

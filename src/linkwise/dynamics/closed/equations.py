@@ -1,4 +1,4 @@
-"""Closed chains by cutting them: what the closed robot does, from the open tree and the forces that close its loops.
+"""The equations of motion of a closed robot: those of the open tree and of the forces that close its loops.
 
 Operator algebra paper §5, application 3, for any number of loops on any tree. With G the Jacobian of all loops and the
 mass matrix 𝓜 of the tree (math notes on closed chains 2.2):
