@@ -157,6 +157,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     good = {
         "q": both.random_configuration(0), "v": rng.normal(size=both.nv), "tau": lifted, "arm": "arm_2",
         "external": np.zeros((len(both.bodies), 6)), "weights": [1.0, 2.0], "forces": np.ones(both.contact_rows),
+        "acceleration": np.ones(6), "squeeze": np.ones(both.contact_rows), "arm_acceleration": None, "push": None,
     }  # fmt: skip
     held = {name: good for name in vars(lw.Grasp) if not name.startswith("_")}
     held["friction_margins"] = {"forces": np.ones((2, 6))}

@@ -7,7 +7,7 @@ closed chains 3.5): every call of a robot with loops works on a grasp as it is. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..dynamics.closed import grasps
 from ..dynamics.closed.scales import force_scales
 from ..dynamics.closed.soft import with_springs
 from ..dynamics.closed.squeeze import cone_margins, least_squeeze
-from ..errors import InputError, ModelError, SingularError, UnknownNameError
+from ..errors import InputError, ModelError, NotAdmittedError, SingularError, UnknownNameError
 from ..model.contacts import Contact
 from ..model.loops import Loop
 from ..model.model import Model
@@ -28,6 +28,7 @@ from ..tolerances import RANK
 from .closed import ClosedRobot
 from .dispatch import compiled, on_numpy
 from .grasp_report import GraspReport, Squeeze
+from .robot import Robot
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,6 +121,25 @@ class Grasp(ClosedRobot):
             tuple((arm, tuple(r)) for arm, r in rows.items()),
         )
 
+    @property
+    def object_loops(self) -> tuple[Loop, ...]:
+        """Loops of the object with itself or with the world: what it touches."""
+        own = set(self._bodies_of(None))
+        ends = ((x, [self.frame(f)[0] for f in (x.frame_a, x.frame_b)]) for x in self.layout.others)
+        return tuple(x for x, bodies in ends if own & set(bodies))
+
+    @property
+    def touching_rows(self) -> int:
+        """k, how many motions :attr:`object_loops` stop."""
+        return sum(x.size for x in self.object_loops)
+
+    def _refuse_object_loops(self, call: str) -> None:
+        if self.object_loops:
+            raise NotAdmittedError(
+                f"{call} of grasp {self.name!r}: loop {self.object_loops[0].name!r} holds its object besides the hands;"
+                " forward_dynamics, contact_forces and operational_inertia of the whole hold for that"
+            )
+
     def _short_arms(self) -> list[str]:
         """Arms with fewer degrees of freedom than their contacts stop: they are singular wherever they are."""
         spans = {arm: self.arm_v(arm) for arm, _ in self.layout.arm_rows}
@@ -164,6 +184,7 @@ class Grasp(ClosedRobot):
         In the object's coordinates (of a rigid body: its axes, at its origin). An arm that is singular, or has fewer
         joints than its contacts hold, has no finite inertia: an error names it.
         """
+        self._refuse_object_loops("effective_inertia")
         return self._call(lambda m, q: grasps.effective_inertia(m, q, self.layout), 2, q)
 
     @compiled(q="nq")
@@ -183,6 +204,7 @@ class Grasp(ClosedRobot):
         M is the effective inertia, h all that velocities, gravity and external forces do, arms included, F what the
         joint forces τ (..., nv) do, in the object's coordinates y; ẏ is forward_dynamics(…)[team.object_v].
         """
+        self._refuse_object_loops("object_dynamics")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
         f = with_springs(self, q, v, f, self.soft_loops)
         M, h, F = grasps.object_dynamics(self, q, v, tau, f, self.layout)
@@ -203,6 +225,7 @@ class Grasp(ClosedRobot):
         In the mixed form: arms named in ``kept`` may be singular, their forces are kept as unknowns; the others are
         eliminated as inertias, at less cost. By default those are kept that have fewer joints than their contacts hold.
         """
+        self._refuse_object_loops("object_motion")
         held = self._short_arms() if kept is None else names(kept, "kept", "arms")
         for arm in held:
             self._bodies_of(arm)
@@ -211,6 +234,57 @@ class Grasp(ClosedRobot):
         f = with_springs(self, q, v, f, self.soft_loops)
         y, lam = grasps.object_motion(self, q, v, tau, f, self.layout, held)
         return inputs.fit(y, batch, 1), inputs.fit(lam, batch, 1)
+
+    @compiled(
+        q="nq",
+        v="nv",
+        acceleration="object_size",
+        squeeze="contact_rows",
+        arm_acceleration="nv",
+        push="touching_rows",
+        external=("bodies", 6),
+    )
+    def object_inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        acceleration: ArrayLike,
+        *,
+        squeeze: ArrayLike | None = None,
+        arm_acceleration: ArrayLike | None = None,
+        push: ArrayLike | None = None,
+        weights: Any = None,
+        external: ArrayLike | None = None,
+    ) -> SameKind:
+        """The joint forces (..., nv) of the arms with which the object accelerates by ẏ (..., n_o) (math notes 13.8).
+
+        Its load is shared as :meth:`share_load` does, by ``weights``, and what is internal of ``squeeze`` λ (..., m) is
+        kept up besides; redundant arms do within themselves what they can of ``arm_acceleration`` (..., nv). Where
+        loops hold the object besides the hands (``team.object_loops``), ẏ is what they let be of it, and ``push``
+        (..., k), one number for each motion that they stop, is what they do to their frames b. Nothing drives the
+        object itself. Arms must not be singular, or have loops of their own.
+        """
+        within = [x.name for x in self.layout.others if x not in self.object_loops]
+        if within:
+            raise NotAdmittedError(
+                f"object_inverse_dynamics of grasp {self.name!r} is for arms without loops of their own, and there is"
+                f" {within[0]!r}"
+            )
+        shares = None if weights is None else arm_weights(self.layout, weights, "weights")
+        optional = {
+            "squeeze": (squeeze, self.contact_rows),
+            "arm_acceleration": (arm_acceleration, self.nv),
+            "push": (push, self.touching_rows),
+        }
+        checked = {"q": inputs.configuration(self, q), "v": inputs.vector(v, self.nv, "v", self)}
+        checked["acceleration"] = inputs.vector(acceleration, self.object_size, "acceleration", self)
+        for name, (x, n) in optional.items():
+            like = checked["q"]
+            checked[name] = arrays.zeros((n,), like=like) if x is None else inputs.vector(x, n, name, self)
+        batch, (q, v, y_dot, lam, a_0, mu), f = self._joined_with(inputs.forces(self, external), checked)
+        f = with_springs(self, q, v, f, self.soft_loops)
+        found = grasps.inverse_dynamics(self, q, v, y_dot, lam, a_0, mu, f, self.layout, self.object_loops, shares)
+        return inputs.fit(found, batch, 1)
 
     # --- forces at the contacts ----------------------------------------------------------------------
 
@@ -257,19 +331,9 @@ class Grasp(ClosedRobot):
         Of least Σ (λ/s)²/w, s being 1 for forces and a length of the robot for moments; ``weights`` w, one positive
         number for each arm that holds (in the order of team.arms), say how much each should bear (default: alike).
         """
-        shares = None if weights is None else self._by_row(weights)
+        shares = None if weights is None else arm_weights(self.layout, weights, "weights")
         batch, (q, F) = self._with_components(q, force, self.object_size)
         return inputs.fit(grasps.shared(self, q, F, self.layout, shares), batch, 1)
-
-    def _by_row(self, weights: Any) -> np.ndarray:
-        given = numbers(weights, "weights")
-        arms = [arm for arm, _ in self.layout.arm_rows]
-        if given.shape != (len(arms),) or not np.isfinite(given).all() or not (given > 0).all():
-            raise InputError(f"weights must be {len(arms)} positive numbers, one for each of {', '.join(arms)}")
-        out = np.zeros(self.contact_rows)
-        for w, (_, rows) in zip(given, self.layout.arm_rows):
-            out[list(rows)] = w
-        return out
 
     @on_numpy
     def internal_basis(self, q: ArrayLike) -> np.ndarray:
@@ -379,9 +443,17 @@ class Grasp(ClosedRobot):
         return replace(self, loops=(*self.loops, *loops))
 
     @property
-    def held(self) -> ClosedRobot:
-        """The same as a robot with loops that knows nothing of arms and object."""
-        return ClosedRobot(**{f.name: getattr(self, f.name) for f in fields(ClosedRobot)})
+    def object_alone(self) -> Robot:
+        """The object as a robot of its own, under the same names; its q is q[object_q], its v is v[object_v]."""
+        own = set(self.object_bodies)
+        tree = self.opened
+        return replace(
+            tree,
+            name=f"{self.name}/object",
+            bodies=tuple(b for b in tree.bodies if b.name in own),
+            extra_frames=tuple(f for f in tree.extra_frames if f.body in own),
+            visuals=tuple(x for x in tree.visuals if x.body in own),
+        )
 
 
 def _one_state(**given: Any) -> list[np.ndarray]:
@@ -394,4 +466,16 @@ def _one_state(**given: Any) -> list[np.ndarray]:
         if not np.isfinite(found).all():
             raise InputError(f"{name} must be finite")
         out.append(found)
+    return out
+
+
+def arm_weights(layout: grasps.Layout, weights: Any, what: str) -> np.ndarray:
+    """(m,) from one positive number for each arm that holds."""
+    given = numbers(weights, what)
+    arms = [arm for arm, _ in layout.arm_rows]
+    if given.shape != (len(arms),) or not np.isfinite(given).all() or not (given > 0).all():
+        raise InputError(f"{what} must be {len(arms)} positive numbers, one for each of {', '.join(arms)}")
+    out = np.zeros(layout.rows)
+    for w, (_, rows) in zip(given, layout.arm_rows):
+        out[list(rows)] = w
     return out

@@ -340,6 +340,25 @@ def test_a_load_is_shared_as_asked():
     near(team.share_load(q, F, weights=[1.0, 1.0]), team.share_load(q, F))
 
 
+def test_inverse_dynamics_of_the_object_is_what_its_forward_dynamics_undoes():
+    team = two_arms("rigid", "soft_finger")
+    q, v, _ = state(team)
+    rng = np.random.default_rng(5)
+    y_dot, external = rng.normal(size=6), rng.normal(size=(len(team.bodies), 6))
+    lam = team.internal_basis(q) @ rng.normal(size=team.internal_basis(q).shape[1])
+    within = rng.normal(size=team.nv)
+    for given in ({}, {"external": external}, {"squeeze": lam}, {"arm_acceleration": within, "weights": [2.0, 1.0]}):
+        tau = team.object_inverse_dynamics(q, v, y_dot, **given)
+        assert (tau[team.object_v] == 0).all()
+        pushed = {"external": given["external"]} if "external" in given else {}
+        near(team.forward_dynamics(q, v, tau, **pushed)[team.object_v], y_dot, 1e-8)
+        if "weights" not in given:
+            internal = team.contact_components(q, v, tau, part="internal", **pushed)
+            near(internal, given.get("squeeze", 0.0 * lam), 1e-7)
+    batch = [np.stack([x, x]) for x in (q, v, y_dot)]
+    near(team.object_inverse_dynamics(*batch)[1], team.object_inverse_dynamics(q, v, y_dot), 1e-12)
+
+
 # --- arms come and go ------------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,8 @@ EXPECTED = {
     "satellite": (14, 568.0, True),
     "ur5": (6, 17.0489, False),
 }
+# Closed by loops or by coupled joints: tests/model/robots/test_mechanisms.py.
+MECHANISMS = ("delta", "four_bar", "gripper", "slider_crank", "stewart")
 
 
 class Robot(Model):
@@ -56,7 +58,7 @@ def same_pose(a, b, tolerance):
 
 
 def test_names_are_the_registry():
-    assert names() == sorted(EXPECTED)
+    assert names() == sorted([*EXPECTED, *MECHANISMS])
 
 
 def test_sizes_and_masses(robot):

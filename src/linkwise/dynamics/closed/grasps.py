@@ -77,7 +77,7 @@ def joint_forces(model: Model, q: Array, lam: Array, layout: Layout) -> Array:
     """J*Wλ of all arms, (..., nv): the joint forces behind forces λ (..., m) of the hands on the object."""
     G = constraints.jacobian(model, q, layout.loops)
     tau = (arrays.transpose(G) @ lam[..., None])[..., 0]
-    return tau * _not_the_object(model, layout, q)
+    return tau * arms_only(model, layout, q)
 
 
 def wrench_bases(model: Model, q: Array, layout: Layout) -> Array:
@@ -111,7 +111,7 @@ def _at_the_point(x: Closure, lam: Array) -> Array:
     return arrays.concatenate([moment - skew(x.point) @ force, force], axis=-2)[..., 0]
 
 
-def _not_the_object(model: Model, layout: Layout, like: Array) -> Array:
+def arms_only(model: Model, layout: Layout, like: Array) -> Array:
     """(nv,), 1 at the arms' coordinates and 0 at the object's."""
     arms = np.ones(model.nv)
     arms[list(layout.object_columns)] = 0.0
@@ -207,7 +207,7 @@ def free_approach(
     if layout.others:
         drift = constraints.acceleration(model, links, opened.loops, v, none)
         b = arrays.concatenate([-drift, 0.0 * drift], axis=-1)
-    y = opened.solve(T, b, 2)[0] * _not_the_object(model, layout, q)[:, None]
+    y = opened.solve(T, b, 2)[0] * arms_only(model, layout, q)[:, None]
     held = closures(model, links, layout.loops)
     at_no_force = constraints.acceleration(model, links, held, v, y[..., 0])
     return at_no_force, constraints.jacobian_of(links, held) @ y[..., 1:]
@@ -288,6 +288,15 @@ def least_norm(X: Array, E: Array, b: Array) -> Array:
     return lam
 
 
+def stiffened(model: Model, x: Felt, u: Array, layout: Layout) -> Array:
+    """X⁻¹u, (..., m), arm by arm, for u (..., m)."""
+    found: dict[int, Array] = {}
+    for arm, rows in x.rows.items():
+        own = stiffness(model, x, arm) @ u[..., rows, None]
+        found |= {i: own[..., k, :] for k, i in enumerate(rows)}
+    return arrays.concatenate([found[i] for i in range(layout.rows)], axis=-1)
+
+
 # --- forces at the contacts, and their parts -------------------------------------------------------------------------
 
 PARTS = ("all", "motion", "internal")
@@ -331,6 +340,60 @@ def shared(model: Model, q: Array, force: Array, layout: Layout, weights: np.nda
         y = y + change
     lam: Array = scale[:, None] * (arrays.transpose(A) @ y)
     return lam[..., 0]
+
+
+# --- inverse dynamics ------------------------------------------------------------------------------------------------
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Array,
+    v: Array,
+    y_dot: Array,
+    squeeze: Array,
+    a_0: Array,
+    mu: Array,
+    external: Array | None,
+    layout: Layout,
+    touching: Sequence[Loop],
+    weights: np.ndarray | None,
+) -> Array:
+    """τ, (..., nv), of the arms with which the object accelerates by ẏ (..., n_o), its hands bear and squeeze as asked.
+
+        λ = A⁺(M_oẏ + c_o − G_e*μ) + λ_int        τ = 𝓜a₀ + 𝓒 + J*W(λ − X⁻¹(u − A*ẏ))
+
+    (math notes 13.8), with μ (..., k) what the loops ``touching`` the object do to their frames b, and a₀ (..., nv) the
+    acceleration that arms would like. Of ẏ what those loops let be: ẏ − G_e⁺(G_eẏ + γ).
+    """
+    links, x = evaluate(model, q), felt(model, q, layout)
+    arms, columns = arms_only(model, layout, q), list(layout.object_columns)
+    bias = bias_force(model, q, v, external)
+    pressed = 0.0 * y_dot
+    if touching:
+        y_dot, pressed = _kept_to_the_world(model, q, v, y_dot, mu, layout, touching)
+    inner = _times(x.A, squeeze)
+    load = _times(x.M_o, y_dot) + bias[..., columns] - pressed - inner
+    lam = shared(model, q, load, layout, weights) + squeeze
+    u = constraints.acceleration(model, links, closures(model, links, layout.loops), v, a_0 * arms)[..., 0]
+    lam = lam - stiffened(model, x, u - _times(arrays.transpose(x.A), y_dot), layout)
+    return (mass.times(model, q, a_0 * arms) + bias) * arms + joint_forces(model, q, lam, layout)
+
+
+def _kept_to_the_world(
+    model: Model, q: Array, v: Array, y_dot: Array, mu: Array, layout: Layout, touching: Sequence[Loop]
+) -> tuple[Array, Array]:
+    """(ẏ − G_e⁺(G_eẏ + γ), G_e*μ): what of an acceleration the world lets be, and how it presses."""
+    links = evaluate(model, q)
+    held = closures(model, links, touching)
+    G = constraints.jacobian_of(links, held)[..., :, list(layout.object_columns)]
+    drift = constraints.acceleration(model, links, held, v, 0.0 * v)[..., 0]
+    solve = arrays.solver_spd(arrays.symmetric(G @ arrays.transpose(G)))
+    left = solve((_times(G, y_dot) + drift)[..., None])[..., 0]
+    return y_dot - _times(arrays.transpose(G), left), _times(arrays.transpose(G), mu)
+
+
+def _times(X: Array, x: Array) -> Array:
+    return (X @ x[..., None])[..., 0]
 
 
 def ranks(rows: Array, scale: np.ndarray) -> Any:
