@@ -213,6 +213,25 @@ def elimination() -> Iterable[Row]:
         yield robot.name, round(elimination_products(robot) / robot.nv), *counts
 
 
+def most_kernels() -> Iterable[Row]:
+    yield "a call for a frame", "resident MB", "first call s"
+    for name, count in (("jacobian", 40), ("operational_inertia", 16)):
+        robot = lw.load("panda")
+        q = robot.random_configuration(0)
+        call = getattr(robot, name)
+        call(q, lw.Frame("first", "panda_link7", at=(0, 0, 0.01)))
+        before, begun = _resident(), time.process_time()
+        for i in range(count):
+            call(q, lw.Frame(f"frame{i}", "panda_link7", at=(0, 0, 0.01 * (i + 2))))
+        yield name, f"{(_resident() - before) / count:.2f}", f"{(time.process_time() - begun) / count:.2f}"
+
+
+def _resident() -> float:
+    """[MB]; on Linux."""
+    with open("/proc/self/statm", encoding="ascii") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def cuda() -> Iterable[Row]:
     yield (
         "on a GPU: python benchmarks/cuda_check.py --export FOLDER --only forward_dynamics --registers 60 --threads 64",
@@ -237,6 +256,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LLVM_CODE_GENERATOR": llvm_levels,
     "ROWS_FROM": rows_from,
     "ELIMINATION_PRODUCTS": elimination,
+    "MOST_KERNELS": most_kernels,
     "CUDA_THREADS": cuda,
     "CUDA_REGISTERS": cuda,
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.robot import code_store
+from linkwise.codegen import thresholds
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_equal_frames_share_one_kernel():
 
 
 def test_the_store_has_a_bound(monkeypatch):
-    monkeypatch.setattr(code_store, "MOST_KERNELS", 3)
+    monkeypatch.setattr(thresholds, "MOST_KERNELS", 3)
     r = lw.load("double_pendulum")
     q = np.array([0.3, -0.2])
     frames = [lw.Frame("tool", "lower", at=(0.0, 0.1, 0.1 * i)) for i in range(6)]

@@ -208,6 +208,19 @@ def test_blocks_without_symmetry_keep_their_digits():
         assert_close(found, expected, 1e-13 * size)
 
 
+def test_what_code_cannot_vouch_for_is_said_once():
+    arm = lw.chain(4, seed=11)
+    o = arm.operators(arm.neutral())
+    rng = np.random.default_rng(3)
+    U, V = (np.linalg.qr(rng.normal(size=(6, 6)))[0] for _ in range(2))
+    A = o.block_diagonal([U @ np.diag(np.geomspace(1.0, 1e7, 6)) @ V] * 4).inv()
+    expected = A.apply(np.ones(24), target="numpy")
+    with pytest.warns(lw.SlowPathWarning, match=r"X⁻¹ of .* is computed again on NumPy.*nearly singular") as said:
+        assert np.array_equal(A.apply(np.ones(24), target="cpu"), expected)
+        assert np.array_equal(A.apply_columns(np.ones((24, 1)), target="cpu")[:, 0], expected)
+    assert len(said) == 1
+
+
 # --- one formula, one code ---------------------------------------------------------------------------
 
 

@@ -459,8 +459,9 @@ class Leaves(MotionLeaves):
 
 # --- unbound leaves ----------------------------------------------------------------------------------
 
-_MOST_REMEMBERED = 4096  # results of a robot's leaves: some megabytes
-_MOST_CHOICES = 16  # of frames, for which a robot keeps its leaves
+# Results of a robot's leaves, six for a simplified formula of the arm, of 1.4 kB each: hundreds of formulas in 6 MB.
+_MOST_REMEMBERED = 4096
+_MOST_CHOICES = 16  # of frames, for which a robot keeps its leaves: at most 16 times that
 
 
 def unbound(model: Model, frames: tuple[Any, ...] = (), moving: tuple[bool, bool] = (False, False)) -> Leaves:

@@ -161,21 +161,25 @@ class Operator:
                 return y
         x = self._checked(x, -1)
         batch = self._batch(x.shape[:-1])
-        y = None if code is None else code.run(states, x)
-        if y is None:
-            y = self.numbers.apply_columns(x[..., None])[..., 0]
+
+        def sweeps() -> Any:
+            return self.numbers.apply_columns(x[..., None])[..., 0]
+
+        y = sweeps() if code is None else code.run(states, x, sweeps)
         return inputs.fit(y, np.broadcast_shapes(batch, y.shape[:-1]), 1)
 
     def apply_columns(self, X: ArrayLike, *, target: str | None = None) -> SameKind:
         """A X for the columns of X (..., n, m)."""
         X = self._checked(X, -2)
         code, states = self._code(target), self.binding.arrays
-        if code is not None and states is not None:
-            self._batch(X.shape[:-2])
-            Y = code.run(tuple(a[..., None, :] for a in states), X.swapaxes(-1, -2))
-            if Y is not None:
-                return Y.swapaxes(-1, -2)
-        return self.numbers.apply_columns(X)
+        if code is None or states is None:
+            return self.numbers.apply_columns(X)
+        self._batch(X.shape[:-2])
+
+        def sweeps() -> Any:
+            return self.numbers.apply_columns(X).swapaxes(-1, -2)
+
+        return code.run(tuple(a[..., None, :] for a in states), X.swapaxes(-1, -2), sweeps).swapaxes(-1, -2)
 
     def _code(self, target: str | None) -> Any:
         """The compiled code where it is wanted and the states can go through it."""

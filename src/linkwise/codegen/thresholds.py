@@ -78,3 +78,8 @@ ROWS_FROM = 14
 # 4: the arm (28) 6,531 against 4,773, a quadruped (120) 17,095 against 15,697; it is no sharp line, as a chain of 14
 # links (105) has 31,183 against 32,236.
 ELIMINATION_PRODUCTS = 140
+
+# Kernels that a robot keeps beside its quick entries. One takes memory and, where it is not on disk, a first call: the
+# arm's Jacobian for another frame 0.4 MB and 0.2 s, its operational inertia 1.7 MB and 0.4 s. So a robot holds 100 to
+# 400 MB at most, and a program that goes round 256 frames compiles nothing twice.
+MOST_KERNELS = 256

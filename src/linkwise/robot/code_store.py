@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Self
 
-MOST_KERNELS = 256  # kept for one robot beside its quick entries; what was used longest ago goes first
+from ..codegen import thresholds
 
 
 class CodeStore:
@@ -39,7 +39,7 @@ class CodeStore:
     def keep(self, key: Hashable, code: Any) -> None:
         """Keep code under a key. (Where two threads have made it, one remains.)"""
         self._kept[key] = code
-        while len(self._kept) > MOST_KERNELS:
+        while len(self._kept) > thresholds.MOST_KERNELS:  # what was used longest ago goes first
             self._kept.popitem(last=False)
 
 

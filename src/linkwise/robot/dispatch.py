@@ -197,18 +197,39 @@ def _runner(
 
 def _checking(robot: Any, kernel: Any, call: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Any:
     """The kernel behind the checks that the method makes, and the method where the kernel's result is not sound."""
+    doubt = Doubt(f"{call.__name__}({', '.join(names)}{_asked(fixed)}) of {robot.name!r}")
 
     def run(*arrays: np.ndarray) -> Any:
         given = dict(zip(names, arrays))
         checked = _checked(robot, given, call.facts)
         result, sound = kernel.run(checked)
         if not sound:
-            return call.plain(robot, **given, **fixed)
+            result = call.plain(robot, **given, **fixed)
+            doubt.say(checked[0].dtype)  # NumPy had an answer: nothing was wrong with the state
+            return result
         if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
             result.set_origin(robot, checked[names.index("v")])
         return result
 
     return kernel.quick_before(run) if kernel.signature.single else run
+
+
+class Doubt:
+    """Says once that NumPy answered what compiled code had computed and could not vouch for."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.said = False
+
+    def say(self, dtype: Any) -> None:
+        if not self.said:
+            self.said = True
+            more = "; float64 has more digits" if dtype == np.float32 else ""
+            warn_of_slow_path(
+                f"{self.what} is computed again on NumPy: its compiled code does not vouch for its result in {dtype} in"
+                f' some state, where a matrix that it inverts is nearly singular{more}; target="numpy" says that this'
+                " is meant"
+            )
 
 
 def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
@@ -225,12 +246,16 @@ def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, A
     except UntraceableError as e:
         kernel, reason = None, str(at_users_line(e))
     if kernel is None:
-        asked = "".join(f", {name}={value!r}" for name, value in fixed.items())
         warn_of_slow_path(
-            f"{job.name}({', '.join(arrays)}{asked}) of {robot.name!r} runs on NumPy, not compiled: {reason}"
+            f"{job.name}({', '.join(arrays)}{_asked(fixed)}) of {robot.name!r} runs on NumPy, not compiled: {reason}"
             '; target="numpy" says that this is meant'
         )
     return kernel
+
+
+def _asked(fixed: dict[str, Any]) -> str:
+    """Fixed arguments as a call has them."""
+    return "".join(f", {name}={value!r}" for name, value in fixed.items())
 
 
 def _hashable(x: Any) -> Any:

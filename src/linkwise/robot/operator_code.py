@@ -24,7 +24,7 @@ from ..arrays import Array, as_numpy
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..model.model import Model
-from .dispatch import default_target
+from .dispatch import Doubt, default_target
 
 _NOT_YET = object()
 
@@ -53,20 +53,26 @@ def code_of(expression: Expression, binding: Binding, target: str | None = None)
 class Code:
     """A kernel for a formula, and the numbers of one expression of that formula."""
 
-    def __init__(self, kernel: Any, numbers: tuple[float, ...]) -> None:
+    def __init__(self, kernel: Any, numbers: tuple[float, ...], name: str) -> None:
         self.kernel = kernel
+        self.doubt = Doubt(name)
         self.numbers = (np.array(numbers),) if numbers else ()
         self.quick: Callable[..., Any] = kernel.quick_before(_nothing)
 
-    def run(self, states: tuple[np.ndarray, ...], x: Array) -> np.ndarray | None:
-        """A x, or None where x is no array of real numbers or the result would not be sound."""
+    def run(self, states: tuple[np.ndarray, ...], x: Array, sweeps: Callable[[], Array]) -> Array:
+        """A x; by ``sweeps`` where x is no array of real numbers or the result would not be sound."""
         if type(x) is not np.ndarray or x.dtype.kind != "f" or x.dtype.itemsize > 8:
-            return None
+            return sweeps()
         arrays = [*states, *self.numbers, x]
         if all(a.dtype == np.float32 for a in (*states, x)):
             arrays = [a.astype(np.float32, copy=False) for a in arrays]
         y, sound = self.kernel.run(arrays)
-        return y if sound else None
+        if sound:
+            result: np.ndarray = y
+            return result
+        swept = sweeps()
+        self.doubt.say(x.dtype)
+        return swept
 
 
 def _nothing(*arrays: Any) -> None:
@@ -84,7 +90,7 @@ def _code(expression: Expression, binding: Binding) -> Code | None:
     if kernel is _NOT_YET:
         kernel = _kernel(expression, recipe, len(numbers), binding)
         robot._code.keep(key, kernel)
-    return None if kernel is None else Code(kernel, numbers)
+    return None if kernel is None else Code(kernel, numbers, f"{expression} of {robot.name!r}")
 
 
 def _kind(thing: Any) -> Any:

@@ -16,7 +16,10 @@ from .progress import Progress
 from .steppers import Stepper, Task
 from .trajectory import labels
 
-_CHUNK_SECONDS = 0.1  # of work between looks at the clock
+# A motion is made in chunks, after each of which Ctrl-C, progress and checkpoints have their turn: often enough for a
+# person, and rarely enough to cost nothing. The first is guessed (the arm takes some 5 to 50 ms for it, laws that are
+# called back a second), and each sets the length of the next by what it took. No number of the motion depends on it.
+_CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 20_000  # states × steps
 
 

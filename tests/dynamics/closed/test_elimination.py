@@ -1,5 +1,7 @@
 """Loops eliminated where they close: what that costs, and redundant and singular loops."""
 
+import warnings
+
 import numpy as np
 import pytest
 from linkages import four_bar, four_bar_state, four_bars, null_space, open_four_bar
@@ -83,6 +85,22 @@ def test_mobility_where_single_precision_closes_the_loop():
     for crank in np.linspace(0.05, 0.5, 12):
         q = robot.closed_configuration([crank, 0, 0, 0, 0], keep=["hinge0"])
         assert robot.mobility(q) == robot.mobility(q.astype(np.float32)) == 1
+
+
+def test_what_compiled_code_cannot_vouch_for_is_said_once():
+    """Redundant loops of space in single precision: the guard trips, NumPy answers, and says by name that it did."""
+    robot = bricard()
+    q = robot.closed_configuration([0.3, 0, 0, 0, 0], keep=["hinge0"]).astype(np.float32)
+    z = np.zeros(5, np.float32)
+    expected = robot.forward_dynamics(q, z, z, target="numpy")
+    said = r"forward_dynamics\(q, v, tau\) of 'bricard' .*float32.*nearly singular"
+    with pytest.warns(lw.SlowPathWarning, match=said):
+        found = robot.forward_dynamics(q, z, z, target="cpu")
+    assert np.array_equal(found, expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot.forward_dynamics(q, z, z, target="cpu")  # said already
+        robot.forward_dynamics(q.astype(float), z, z, target="cpu")  # nothing to say
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu"])

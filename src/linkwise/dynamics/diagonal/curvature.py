@@ -15,10 +15,9 @@ from ...arrays import Array
 from ...errors import InputError
 from ...model.model import Model
 from .. import mass
+from ..linearized.second_derivatives import along_motion
 from ..tangent import brackets
 from .mass_sensitivity import mass_matrix_sensitivity
-
-_STEP = 1e-30  # of complex-step derivatives, exact to rounding
 
 
 def curvature(model: Model, q: Array) -> Array:
@@ -64,10 +63,9 @@ def _curvature(model: Model, q: Array) -> tuple[np.ndarray, np.ndarray]:
 
 def _metric(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """g, ∂_i g and ∂_i∂_j g at x = 0 of the metric g = J*𝓜J in exponential coordinates x about q."""
-    n = model.nv
     M, M_i = arrays.as_numpy(mass.composite(model, q)), arrays.as_numpy(mass_matrix_sensitivity(model, q))
-    ahead = _moved(model, q[..., None, :], 1j * _STEP * np.eye(n))
-    M_ji = arrays.as_numpy(mass_matrix_sensitivity(model, ahead)).imag / _STEP  # d/dt of M_i along direction j
+    along = along_motion(model, lambda at: mass_matrix_sensitivity(model, at), q[..., None, :], np.eye(model.nv))
+    M_ji = arrays.as_numpy(along)  # d/dt of M_i along direction j
     M_ij = 0.5 * (M_ji + np.swapaxes(M_ji, -4, -3))
 
     ad = _brackets(model)  # (i, n, n)
@@ -82,13 +80,6 @@ def _metric(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     inner = J_i[:, None].mT @ (M[..., None, None, :, :] @ J_i[None, :])
     half2 = M[..., None, None, :, :] @ J_ij + mixed + np.swapaxes(mixed, -4, -3) + inner
     return M, first, M_ij + half2 + half2.mT
-
-
-def _moved(model: Model, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
-    """q ⊕ dv."""
-    parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in model.coordinates]
-    batch = np.broadcast_shapes(q.shape[:-1], dv.shape[:-1])
-    return np.concatenate([np.broadcast_to(arrays.as_numpy(p), (*batch, p.shape[-1])) for p in parts], axis=-1)
 
 
 def _brackets(model: Model) -> np.ndarray:
