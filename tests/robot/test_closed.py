@@ -9,7 +9,8 @@ import pytest
 from linkages import four_bar, four_bar_state, open_four_bar
 
 import linkwise as lw
-from linkwise.robot.closed import OF_THE_TREE, REFUSED, ClosedRobot
+from linkwise.robot.closed import ClosedRobot
+from linkwise.robot.closed_refusals import OF_THE_TREE, REFUSED
 
 CALLS = {n for n, f in inspect.getmembers(lw.Robot) if callable(f) and not n.startswith("_")}
 NO_STATE = {  # what a robot is, rather than what it does in a state

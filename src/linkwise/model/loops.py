@@ -44,7 +44,8 @@ class Loop(ByValue):
     z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and
     give ``constrains``, a (k, 6) matrix whose rows are the motions [ω; v] of b's origin, seen from frame a in its
     axes, that are stopped. ``name`` is for messages. With ``stiffness`` [N m/rad, N/m] or ``damping`` [N m s/rad,
-    N s/m] the loop is soft: it pulls its frames together instead of holding them.
+    N s/m] the loop is soft: it pulls its frames together instead of holding them. ``dependent`` names joints on the
+    loop that follow the others on it, always: then it is embedded by default, with the others as coordinates.
     """
 
     frame_a: str | Frame
@@ -56,6 +57,7 @@ class Loop(ByValue):
     name: str = ""
     stiffness: float | None = None
     damping: float | None = None
+    dependent: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for frame in (self.frame_a, self.frame_b):
@@ -74,6 +76,7 @@ class Loop(ByValue):
             meant = did_you_mean(str(self.kind), list(TRANSMITTED)) or f"choose from {', '.join(TRANSMITTED)}"
             raise ModelError(f"loop {self.name!r}: no kind of loop is named {self.kind!r}; {meant}")
         self._check_length()
+        self._check_dependent()
         for what in ("stiffness", "damping"):
             x = getattr(self, what)
             if x is not None and not (isinstance(x, (int, float)) and np.isfinite(x) and x >= 0):
@@ -99,6 +102,20 @@ class Loop(ByValue):
                 )
         elif self.length is not None:
             raise ModelError(f"loop {self.name!r}: length= belongs to the kind 'distance', not to {self.kind!r}")
+
+    def _check_dependent(self) -> None:
+        if self.dependent is None:
+            return
+        given = (self.dependent,) if isinstance(self.dependent, str) else self.dependent
+        if not isinstance(given, (list, tuple)) or not given or not all(isinstance(x, str) for x in given):
+            raise ModelError(
+                f"loop {self.name!r}: dependent= names joints that follow others, got {shown(self.dependent)}"
+            )
+        if len(set(given)) < len(given):
+            raise ModelError(f"loop {self.name!r}: dependent= names a joint twice")
+        if self.soft:
+            raise ModelError(f"loop {self.name!r} is soft, so that no joint follows others by it; leave dependent= out")
+        object.__setattr__(self, "dependent", tuple(given))
 
     @property
     def soft(self) -> bool:
