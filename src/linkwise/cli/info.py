@@ -22,6 +22,9 @@ EXAMPLES = """examples:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
+    from ..robot.closed import ClosedRobot
+    from ..robot.closed_methods import explanation
+
     robot = robot_of(arguments)
     out.give(**describe(robot))
     gravity = ", ".join(f"{x:g}" for x in robot.gravity)
@@ -34,6 +37,9 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         out.say(line)
     out.say()
     out.table(joint_rows(robot), right=range(2, 11))
+    if isinstance(robot, ClosedRobot):
+        out.say()
+        out.say(explanation(robot, costs=False))
     if robot.notes:
         out.say()
         out.say("Notes")

@@ -7,7 +7,7 @@ What has no meaning, or none yet, for a closed robot is refused by name: :mod:`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from ..dynamics.closed import constraints, embedding, equations, linearized, pro
 from ..dynamics.closed.actuation import least_effort
 from ..dynamics.closed.locality import Group, groups
 from ..dynamics.closed.soft import soft_forces, with_springs
-from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
+from ..dynamics.forward.methods import INVERSE_METHODS
 from ..dynamics.linearized import models as linear
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
@@ -89,10 +89,10 @@ class ClosedRobot(Robot):
 
     @property
     def default_method(self) -> str:
-        """How forward dynamics closes the loops unless a ``method`` is named; :meth:`explain_loops` says why."""
+        """How forward dynamics closes the loops unless a ``method`` is named; :meth:`explain` says why."""
         return choice(self, self.loop_groups)[0]
 
-    def explain_loops(self, q: ArrayLike | None = None) -> str:
+    def explain(self, q: ArrayLike | None = None) -> str:
         """Which bodies the loops gather, which way they are closed and why, what each stops, and what that costs.
 
         With a configuration q (nq,), also the rank of the loops there, and which of them are redundant.
@@ -456,9 +456,9 @@ def renamed(loop: Loop, prefix: str, world: str) -> Loop:
     def name(frame: Any) -> str:
         return world if _name(frame) == "world" else prefix + _name(frame)
 
-    dependent = loop.dependent and tuple(prefix + x for x in loop.dependent)
-    named = {"frame_a": name(loop.frame_a), "frame_b": name(loop.frame_b), "name": prefix + loop.name}
-    return replace(loop, **named, dependent=dependent)
+    dependent = None if loop.dependent is None else tuple(prefix + x for x in loop.dependent)
+    a, b = name(loop.frame_a), name(loop.frame_b)
+    return replace(loop, frame_a=a, frame_b=b, name=prefix + loop.name, dependent=dependent)
 
 
 def _name(frame: str | Frame) -> str:

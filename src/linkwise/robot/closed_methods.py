@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.thresholds import MOST_BODIES
 from ..dynamics.closed import projection
 from ..dynamics.closed.locality import MOST_FREEDOMS, Group, refusal
 from ..dynamics.forward.methods import FORWARD_METHODS
@@ -48,13 +49,15 @@ def choice(robot: Any, found: Sequence[Group]) -> tuple[str, str]:
 # --- in words --------------------------------------------------------------------------------------------------------
 
 
-def explanation(robot: Any, q: np.ndarray | None) -> str:
+def explanation(robot: Any, q: np.ndarray | None = None, costs: bool = True) -> str:
+    """What the loops of a robot are, which way is taken and why; ``costs`` by tracing both ways."""
     chosen, why = choice(robot, robot.loop_groups)
     lines = [f"{robot.name}: {len(robot.loops)} loops; forward dynamics {chosen}: {why}"]
     for group in robot.loop_groups:
         lines += _of_group(robot, group)
     lines += [f"  loop {x.name!r} is soft: a spring and a damper" for x in robot.soft_loops]
-    lines += _costs(robot)
+    if costs:
+        lines += _costs(robot)
     if q is not None:
         lines += _at(robot, q)
     return "\n".join(lines)
@@ -70,7 +73,9 @@ def _of_group(robot: Any, group: Group) -> list[str]:
             said += f", of which {len(rows)} count among the motions of its joints"
         lines.append(said)
     if group.dependent is None:
-        lines.append("    no joint is chosen to follow: an orthonormal basis of what is left is worked out at each state")
+        lines.append(
+            "    no joint is chosen to follow: an orthonormal basis of what is left is worked out at each state"
+        )
     else:
         names = [n for x in group.loops for n in x.dependent or ()]
         lines.append(f"    {', '.join(dict.fromkeys(names))} follow the others")
@@ -79,7 +84,7 @@ def _of_group(robot: Any, group: Group) -> list[str]:
 
 
 def _costs(robot: Any) -> list[str]:
-    if not robot.loop_groups:
+    if not robot.loop_groups or len(robot.bodies) > MOST_BODIES:
         return []
     fit = all(refusal(robot, g) is None for g in robot.loop_groups)
     ways = ("cut", "embedded") if fit else ("cut",)
@@ -92,7 +97,9 @@ def _at(robot: Any, q: np.ndarray) -> list[str]:
     loops = robot.rigid_loops
     ranks = [int(projection.rank(robot, q, loops[: i + 1])) for i in range(len(loops))]
     rows = sum(x.size for x in loops)
-    lines = [f"  at this configuration: rank {ranks[-1] if ranks else 0} of {rows} rows, {int(robot.mobility(q))} freedoms"]
+    lines = [
+        f"  at this configuration: rank {ranks[-1] if ranks else 0} of {rows} rows, {int(robot.mobility(q))} freedoms"
+    ]
     for i, loop in enumerate(loops):
         added = ranks[i] - (ranks[i - 1] if i else 0)
         if added < loop.size:

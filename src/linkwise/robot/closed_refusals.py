@@ -46,6 +46,7 @@ OF_THE_TREE = frozenset(
 
 
 def refuse_method(robot: Any, name: str, method: str | None) -> None:
+    """Refuse the name of a method where closed robots have one way to do it."""
     if method is not None:
         raise NotAdmittedError(
             f"{name} of robot {robot.name!r}, which has loops, has one way to do it; leave method={method!r} out"
@@ -53,6 +54,7 @@ def refuse_method(robot: Any, name: str, method: str | None) -> None:
 
 
 def refuse_soft(robot: Any, name: str) -> None:
+    """Refuse derivatives of soft loops."""
     if robot.soft_loops:
         raise NotAdmittedError(
             f"{name} of robot {robot.name!r}: loop {robot.soft_loops[0].name!r} is soft, and derivatives of its forces"
@@ -61,8 +63,11 @@ def refuse_soft(robot: Any, name: str) -> None:
 
 
 def refusing(name: str, why: str) -> Callable[..., NoReturn]:
+    """A method that refuses; compiling it says the same."""
+
     def refuse(self: Any, *args: Any, **named: Any) -> NoReturn:
         raise NotAdmittedError(f"{name} of robot {self.name!r}, which has {len(self.loops)} loops: {why}")
 
     refuse.__name__, refuse.__doc__ = name, f"Refused for robots with loops: {why}."
+    refuse.__dict__["refuses"] = True
     return refuse

@@ -198,9 +198,7 @@ def forward_dynamics(
     return links.join(_accelerations(state.links, X, drift, moved))
 
 
-def _nodes(
-    x: State, X: Mapping[int, list[Array]], drift: list[Any], groups: Sequence[Group]
-) -> tuple[State, Links]:
+def _nodes(x: State, X: Mapping[int, list[Array]], drift: list[Any], groups: Sequence[Group]) -> tuple[State, Links]:
     """The state with the joint forces X*(T − Γẋ) of nodes, and the nodes."""
     links = x.links
     members = nodes_of(len(links.sizes), [g.members for g in groups])

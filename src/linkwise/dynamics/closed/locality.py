@@ -170,12 +170,12 @@ def _algebra(model: Model, loop: Loop) -> np.ndarray | None:
         kind, p = constants[k].kind, model.tree.parent(k)
         own = constants[k].placement.compose(kind.transform(kind.neutral()))
         poses[k] = poses[p].compose(own) if p in poses else own
-        screws.append(poses[k].inverse().T @ as_numpy(kind.map(kind.neutral())))
+        screws.append(as_numpy(poses[k].inverse().T @ kind.map(kind.neutral())))
     a, on_a = model.frame(loop.frame_a)
     pose = poses[a].compose(on_a) if a in poses else on_a
-    span = _span(pose.T @ np.concatenate(screws, axis=1))
+    span = _span(as_numpy(pose.T @ np.concatenate(screws, axis=1)))
     while True:
-        brackets = [cross_motion_matrix(x[:, None]) @ span for x in span.T]
+        brackets = [as_numpy(cross_motion_matrix(x[:, None])) @ span for x in span.T]
         larger = _span(np.concatenate([span, *brackets], axis=1))
         if larger.shape[1] == span.shape[1]:
             return span

@@ -129,7 +129,7 @@ def _regular(pivot: Array, whole: Array, name: str, advice: str) -> Array:
         arrays.require_above(own[..., 0, 0], size[..., 0, 0], OPERATIONAL_ROUNDINGS, [pivot[..., 0, 0]])
         return pivot
     xp = arrays.namespace(pivot)
-    own, size = xp.abs(_real(pivot)), xp.sqrt(xp.abs(_real(squares)))
+    own, size = xp.abs(_real(pivot)), arrays.sqrt(xp.abs(_real(squares)))
     lost = own <= tolerances.roundings(OPERATIONAL_ROUNDINGS, own.dtype) * size
     if arrays.is_eager(pivot):
         if np.any(lost):
