@@ -139,9 +139,11 @@ class Local:
             return y
         squares = [(x * x).sum(axis=-2).sum(axis=-1) for x in (left, b)]
         bound = FOLLOWED * FOLLOWED * (squares[1] + arrays.square_length(self.G.reshape((*self.G.shape[:-2], -1))))
-        if not arrays.is_eager(y):
-            arrays.require_positive(bound - squares[0])
+        if arrays.is_symbolic(y):
+            arrays.require_positive(bound - squares[0], always=True)
             return y
+        if not arrays.is_eager(y):
+            return arrays.where((squares[0] > bound)[..., None, None], np.nan, y)
         if np.any(squares[0].real > bound.real):
             raise ClosureError(
                 f"loop {self.group.named} of robot {self.model.name!r} stops more than the joints that dependent="

@@ -4,8 +4,8 @@ A loop gathers the bodies on its two branches, as far as their nearest common an
 that share a body make one group (math notes on closed chains 1.3). Which rows of a loop count is proved from the
 screws of its joints: all motions of its branches lie in the Lie algebra 𝔤 that these generate, and 𝔤 is carried into
 itself by them, so that in frame a it is one constant subspace B. Rows of W*B that depend on others for every place of
-frame b do so at every configuration, closed or not: a planar linkage closed by a hinge has two rows that count, a
-spherical one three. What hangs on lengths alone (Bennett's and Bricard's linkages) is no such proof: there the user
+frame b do so at every configuration, closed or not: of a hinge that closes a planar or a spherical linkage two rows
+count. What hangs on lengths alone (Bennett's and Bricard's linkages) is no such proof: there the user
 says which joints follow, ``Loop(…, dependent=[…])``.
 """
 

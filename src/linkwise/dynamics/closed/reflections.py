@@ -94,7 +94,7 @@ def reflected(A: Array, like: Array, names: Sequence[str], advice: str) -> Refle
             column = _turned(turn, column, i)
         x = column[..., j:, :]
         turn, pivot = _reflection(x)
-        pivot = _regular(pivot, whole, names[j], advice)
+        pivot = _regular(pivot, turn, whole, names[j], advice)
         turns.append(turn)
         R.append([*(column[..., i : i + 1, :] for i in range(j)), pivot])
     return Reflected(n, turns, R, like)
@@ -108,7 +108,8 @@ def _reflection(x: Array) -> tuple[Reflection | None, Array]:
     length = arrays.sqrt(x.mT @ x)
     away = arrays.where(arrays.less(_real(first), 0.0), -length, length)  # of the sign of x₁: nothing cancels
     u = arrays.concatenate([first + away, rest], axis=-2)
-    return (u, 1.0 / (length * length + away * first)), -away
+    with np.errstate(divide="ignore"):  # a column of zeros is refused
+        return (u, 1.0 / (length * length + away * first)), -away
 
 
 def _turned(turn: Reflection | None, Y: Array, j: int) -> Array:
@@ -121,12 +122,13 @@ def _turned(turn: Reflection | None, Y: Array, j: int) -> Array:
     return moved if j == 0 else arrays.concatenate([Y[..., :j, :], moved], axis=-2)
 
 
-def _regular(pivot: Array, whole: Array, name: str, advice: str) -> Array:
+def _regular(pivot: Array, turn: Reflection | None, whole: Array, name: str, advice: str) -> Array:
     """The pivot, or an error where it is a rounding of the column that it is left of (NaN passes through as NaN)."""
     squares = whole.mT @ whole
     if arrays.is_symbolic(pivot):
         own, size = (arrays.sqrt(x) for x in (pivot * pivot, squares))
-        arrays.require_above(own[..., 0, 0], size[..., 0, 0], OPERATIONAL_ROUNDINGS, [pivot[..., 0, 0]])
+        on = [pivot, -pivot, pivot if turn is None else turn[1]]  # programs have one of x and −x
+        arrays.require_above(own[..., 0, 0], size[..., 0, 0], OPERATIONAL_ROUNDINGS, [x[..., 0, 0] for x in on])
         return pivot
     xp = arrays.namespace(pivot)
     own, size = xp.abs(_real(pivot)), arrays.sqrt(xp.abs(_real(squares)))
