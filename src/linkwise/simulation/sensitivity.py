@@ -42,8 +42,9 @@ def trajectory_sensitivity(
 
     q0 (..., nq), v0 (..., nv; default at rest), ``tau`` (..., steps, nv) [N m, N], one row per step of ``step`` [s] by
     ``method`` "semi_implicit_euler", "midpoint" or "runge_kutta_4"; ``columns`` picks entries of
-    ``robot.inertial_parameters.ravel()`` (default: all). Loops are closed by projection after each step; soft ones are
-    refused.
+    ``robot.inertial_parameters.ravel()`` (default: all). Loops are closed by projection after each step, and
+    derivatives are off by what steps open them by (h by semi-implicit Euler, h² by midpoint, h⁴ by Runge–Kutta); soft
+    loops are refused.
     """
     refuse_other_than_robot(robot, "trajectory_sensitivity")
     one_of(method, EXPLICIT, "step with derivatives")

@@ -69,7 +69,7 @@ def test_offsets_that_may_change_prove_nothing():
 def test_joints_that_are_not_on_the_loop():
     with pytest.raises(
         lw.ModelError,
-        match=r"joint 'crank', which dependent= of loop .* names, is not on the loop; did you mean crank_hinge",
+        match=r"which dependent= of loop .* names, is not on the loop; .* crank_hinge",
     ):
         open_four_bar().close(lw.Loop("rocker_end", "coupler_end", dependent=["crank"]))
     with pytest.raises(lw.ModelError, match="names a joint twice"):
