@@ -115,7 +115,12 @@ def closed_table() -> str:
     return _methods_of([ClosedRobot])
 
 
-def _methods_of(classes: Iterable[type]) -> str:
+def grasp_table() -> str:
+    """The methods of a grasp that other robots with loops do not have."""
+    return _methods_of([lw.Grasp], "team")
+
+
+def _methods_of(classes: Iterable[type], prefix: str = "robot") -> str:
     rows: list[str] = []
     seen: set[str] = set()
     for cls in classes:
@@ -125,7 +130,7 @@ def _methods_of(classes: Iterable[type]) -> str:
             if own:
                 rows += ["", f"### {heading[0].upper()}{heading[1:]}", "", "| call | what it gives |", "|---|---|"]
                 members = {n: inspect.getattr_static(cls, n) for n in own}
-                rows += [f"| `{call('robot', n, m)}` | {said(m, whole=True)} |" for n, m in members.items()]
+                rows += [f"| `{call(prefix, n, m)}` | {said(m, whole=True)} |" for n, m in members.items()]
     return "\n".join(rows[1:]) + "\n"
 
 
@@ -206,7 +211,16 @@ CLASSES: dict[str, tuple[str, type]] = {
     "trajectory": ("trajectory", lw.Trajectory),
 }
 
-GIVEN = {"Crossing", "EnergyAccount", "IdentityReport", "Operator", "Robot", "Rule", "Trajectory"}  # never made by hand
+GIVEN = {
+    "Crossing",
+    "EnergyAccount",
+    "Grasp",
+    "IdentityReport",
+    "Operator",
+    "Robot",
+    "Rule",
+    "Trajectory",
+}  # never made by hand
 HIDDEN = {"remembered", "run", "code", "signature", "quick_before"}  # of kernels, for linkwise itself
 
 UNSAID = {  # what members without a docstring are
@@ -244,6 +258,7 @@ def pass_table() -> str:
 
 TABLES: dict[str, Callable[..., str]] = {
     "closed": closed_table,
+    "grasp": grasp_table,
     "control": control_table,
     "leaves": leaf_table,
     "identities": identity_table,

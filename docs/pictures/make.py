@@ -33,6 +33,7 @@ EXAMPLES = {
     "circle.png": "09_track_circle.py",
     "decoupled_control.png": "10_decoupled_control.py",
     "simulate.png": "12_simulate.py",
+    "two_arms_one_box.png": "14_two_arms_one_box.py",
 }
 
 

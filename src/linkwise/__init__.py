@@ -23,6 +23,7 @@ from .errors import (
     UnrollableError,
     UntraceableError,
 )
+from .model.contacts import Contact
 from .model.inertia import Inertia
 from .model.joints.kinds import (
     Custom,
@@ -39,6 +40,8 @@ from .model.joints.kinds import (
 from .model.loops import Loop
 from .model.parts import Body, Frame, Joint, Limits, Mimic, Rotor
 from .model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
+from .robot.grasp import Grasp
+from .robot.grasping import grasp
 from .robot.linearized import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
 from .robot.make import assemble, chain, load, random_tree, save_urdf
 from .robot.make import robot_names as robots
@@ -109,6 +112,7 @@ __all__ = [
     "Box",
     "Checkpoint",
     "ClosureError",
+    "Contact",
     "Crossing",
     "Custom",
     "Cylindrical",
@@ -119,6 +123,7 @@ __all__ = [
     "Frame",
     "Free",
     "Friction",
+    "Grasp",
     "Helical",
     "IdentityReport",
     "Inertia",
@@ -160,6 +165,7 @@ __all__ = [
     "chain",
     "check_identity",
     "compile",
+    "grasp",
     "identities",
     "load",
     "plots",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import isfinite
 from numbers import Real
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError, UnknownNameError
+from .errors import InputError, LinkwiseError, UnknownNameError, did_you_mean
 
 
 def shown(x: Any, most: int = 80) -> str:
@@ -68,16 +68,39 @@ def word(x: Any, what: str) -> str:
     return x
 
 
-def one_of(x: Any, known: Iterable[str], what: str) -> str:
-    """One of the names that are known, or an error that lists them; ``what`` is a thing that has such a name."""
-    known = list(known)
+def one_of(
+    x: Any,
+    known: Collection[str],
+    what: str,
+    *,
+    also: Mapping[str, str] | None = None,
+    error: type[LinkwiseError] = UnknownNameError,
+) -> str:
+    """One of the names that are known, or an error that says which was meant and lists them.
+
+    ``what`` is a thing that has such a name, and ``also`` what others call them: other name → known name.
+    """
     if not isinstance(x, str) or x not in known:
-        raise UnknownNameError(f"no {what} is named {shown(x)}; choose from {', '.join(known)}")
+        meant = did_you_mean(x, known, also) if isinstance(x, str) else ""
+        raise error(f"no {what} is named {shown(x)}; {meant}{' ' * bool(meant)}choose from {', '.join(known)}")
+    return x
+
+
+def unmasked(x: Any, what: str, error: type[LinkwiseError] = InputError) -> Any:
+    """``x``, or an error where it is a masked array, or a list of them, in which something is masked.
+
+    NumPy takes the numbers below a mask for what is meant, without a word.
+    """
+    for part in x if isinstance(x, (list, tuple)) else (x,):
+        if type(part) is not np.ndarray and isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            hidden = f"{int(np.ma.getmaskarray(part).sum())} of {part.size} entries of {what} are masked"
+            raise error(f"{hidden}, and nothing here knows masks; fill them, x.filled(…), or leave those states out")
     return x
 
 
 def numbers(x: Any, what: str) -> np.ndarray:
     """An array of real numbers, as float64."""
+    unmasked(x, what)
     try:
         found = np.asarray(x)
         if found.dtype.kind in "fiub" or (found.dtype == object and all(isinstance(e, Real) for e in found.flat)):

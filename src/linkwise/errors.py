@@ -3,13 +3,18 @@
 import difflib
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean …?`` where a known name is near; empty otherwise."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
+def did_you_mean(name: str, known: Iterable[str], also: Mapping[str, str] | None = None) -> str:
+    """``did you mean …?`` where a known name is near; empty otherwise.
+
+    Capitals, blanks and hyphens do not count. ``also`` are names that others have for known ones: other → known.
+    """
+    meant = {x.lower(): x for x in known} | dict(also or {})
+    plain = "_".join(name.lower().replace("-", " ").split())
+    near = [plain] if plain in meant else difflib.get_close_matches(plain, meant, n=1)
+    return f"did you mean {meant[near[0]]}?" if near else ""
 
 
 class LinkwiseError(Exception):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import arrays
-from .arguments import mapping
+from .arguments import mapping, unmasked
 from .arrays import Array, SameKind
 from .errors import InputError
 from .model.model import Model
@@ -19,6 +19,7 @@ def as_array(x: Any, what: str) -> SameKind:
     if not arrays.is_numpy(x):
         other: Array = x
         return other
+    unmasked(x, what)
     try:
         out = np.asarray(x)
     except (TypeError, ValueError):

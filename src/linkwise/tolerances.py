@@ -55,10 +55,20 @@ ACCELERATION_DAMPING = 1e-10
 FORCE_DAMPING = 1e-8
 EFFORT_DAMPING = 1e-9  # of the mean eigenvalue of what the driven joints can do
 DAMPED_ROUNDINGS = 100
+# Of the mean eigenvalue of A A*, A the grasp map: what hands cannot do is amplified by 1/this and cancels to roundings,
+# and four corrections bring back the rest where A is worse than that.
+SHARED_DAMPING = 1e-6
 EFFORT_LEFT = 1e-6  # share of the forces that driven joints may leave over: what damping may, with room
 
 # A joint that nothing resists is no error while a configuration is only being looked for: it counts as this light.
 LIGHT = 1e-9
+
+# The least squeeze of a grasp, by a barrier method: the share of its square that may be missing, the decrement of
+# Newton steps that ends them, and the weight that keeps the search for a start bounded, so that squeezes of some 1e8
+# times the load count as none.
+SQUEEZE_GAP = 1e-12
+SQUEEZE_DECREMENT = 1e-9
+SQUEEZE_BOUND = 1e-8
 
 # --- inertial parameters ----------------------------------------------------------------------------------------------
 

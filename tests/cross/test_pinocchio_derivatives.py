@@ -18,7 +18,7 @@ def _has_counterpart(name):
     return True
 
 
-ROBOTS = [name for name in lw.robots() if _has_counterpart(name)]
+ROBOTS = [name for name in lw.robots() if not lw.load(name).loops and _has_counterpart(name)]
 
 
 def conversion(robot):

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import control_arguments
-from good_arguments import CALLED_ON, METHODS, NEEDED, closed_robot, good_values, otherwise, robot
+from good_arguments import CALLED_ON, METHODS, NEEDED, closed_robot, good_values, otherwise, robot, team
 from odd_values import odd
 
 import linkwise as lw
@@ -18,7 +18,17 @@ from linkwise.robot.closed import ClosedRobot
 from linkwise.robot.closed_refusals import REFUSED
 
 # What calls give, and nobody makes by hand.
-NOT_CALLS = {"Trajectory", "Operator", "Crossing", "EnergyAccount", "IdentityReport", "Rule", "Robot", "fingerprint"}
+NOT_CALLS = {
+    "Trajectory",
+    "Operator",
+    "Crossing",
+    "EnergyAccount",
+    "IdentityReport",
+    "Rule",
+    "Robot",
+    "fingerprint",
+    "Grasp",
+}
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
 MAY_BE_FUNCTIONS = ("goal", "reference", "posture")  # what another function raises is its own
 WORDS = ("method", "target")  # each call has its own
@@ -56,6 +66,9 @@ def _public_calls() -> Iterator[Call]:
     for name in sorted(n for n in vars(ClosedRobot) if not n.startswith("_") and n not in REFUSED):
         if callable(getattr(ClosedRobot, name)):
             yield _call(f"Closed.{name}", getattr(ClosedRobot, name), functools.partial(_of, closed_robot, name))
+    for name in sorted(n for n in vars(lw.Grasp) if not n.startswith("_")):
+        if callable(getattr(lw.Grasp, name)) and name != "close":
+            yield _call(f"Grasp.{name}", getattr(lw.Grasp, name), functools.partial(_of, team, name))
     for name, function, described, own in control_arguments.calls():
         required, optional = _parameters(*described)
         good = {**control_arguments.good_values(), **own}

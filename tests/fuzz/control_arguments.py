@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from good_arguments import team
 
 import linkwise as lw
 from linkwise import control
@@ -18,6 +19,10 @@ NOT_CALLS = {"Expansion", "Law", "OptimizedMotion", "LQR", "TVLQR", "ILQR", "DDP
 @functools.cache
 def robot() -> lw.Robot:
     return lw.load("double_pendulum")
+
+
+OBJECT_LAWS = ("ObjectMotion", "ObjectPDGravity")
+HELD = {"Kp": 4.0, "Kd": np.full(6, 2.0), "squeeze": np.ones(6), "shares": [1.0, 2.0]}
 
 
 @functools.cache
@@ -35,6 +40,7 @@ def good_values() -> dict[str, Any]:
         "state": np.ones(4), "control": np.ones(2), "terminal": 2.0, "step": 0.01, "method": "midpoint",
         "actuated": [j.name for j in r.joints if j.kind.nv], "limits": (-2.0, 2.0), "iterations": 2, "tolerance": 1e-6,
         "then": None, "selection": np.eye(2), "cost": control.QuadraticCost(r, q),
+        "squeeze": None, "shares": None, "push": None, "joint_damping": 0.1,
         "A": np.zeros((3, 4, 4)), "B": np.ones((3, 4, 2)), "Q": np.eye(4), "R": np.eye(2),
     }  # fmt: skip
 
@@ -52,6 +58,7 @@ def calls() -> Iterator[Listed]:
         "ConfigurationControl": {"rotation": np.eye(3)},
         "OperationalSpace": {"regularization": 0.1},
         "QuadraticCost": {"u": np.ones(2)},
+        **{name: {**HELD, "robot": team(), "reference": team().object_alone.neutral()} for name in OBJECT_LAWS},
     }
     for name in sorted({*control.__all__} - NOT_CALLS):
         made = getattr(control, name)
@@ -66,7 +73,10 @@ def calls() -> Iterator[Listed]:
 
 
 def _forces(make: Callable[..., Any], **given: Any) -> Any:
-    return make(**given)(0.0, np.array([0.2, 0.1]), np.array([0.0, 0.1]))
+    law = make(**given)
+    if isinstance(law.robot, lw.Grasp):
+        return law(0.0, law.robot.random_configuration(0), np.zeros(law.robot.nv))
+    return law(0.0, np.array([0.2, 0.1]), np.array([0.0, 0.1]))
 
 
 def _solved(search: Any, q0: Any, v0: Any = None, u0: Any = None, **given: Any) -> Any:

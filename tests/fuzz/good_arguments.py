@@ -55,6 +55,18 @@ def closed_robot() -> lw.Robot:
     return robot().close(lw.Loop("trunk", "world", "spherical"))
 
 
+def hand(place: int) -> lw.Contact:
+    """A finger from the left (0), the right (1) or below (2)."""
+    at, turn = (((-0.1, 0, 0), np.pi / 2), ((0.1, 0, 0), -np.pi / 2), ((0, 0, -0.1), 0.0))[place]
+    return lw.Contact("tip", lw.Frame(f"handle{place}", at=at, rpy=(0, turn, 0)), "hard_finger", friction=0.5)
+
+
+@functools.cache
+def team() -> lw.Grasp:
+    """Two arms of three hinges on a ball."""
+    return lw.grasp([arm(), arm()], lw.Inertia.sphere(1.0, 0.1), [hand(0), hand(1)])
+
+
 @functools.cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="linkwise-fuzz-")
@@ -108,6 +120,10 @@ def good_values() -> dict[str, Any]:
         "guess": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
         "dependent": "joint2", "independents": "joint1", "ratio": 2.0, "relation": None, "coupled": True,
         "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
+        # grasps
+        "hand_frame": "tip", "object_frame": "handle", "torsion": None, "arm": None, "arms": [arm()],
+        "object": lw.Inertia.sphere(1.0, 0.1), "contacts": [hand(0)], "bases": [None], "kept": ["arm_1"],
+        "part": "motion", "margin": 1.0,
         # motions
         "controller": lambda t, q, v: -0.1 * v, "duration": 0.2, "steps": 4, "step": 0.05, "coordinates": "joint",
         "tolerances": (1e-6, 1e-8), "every": 2, "hold": True, "events": lambda t, q, v: q[..., 0], "check": True,
@@ -136,6 +152,17 @@ def otherwise() -> dict[tuple[str, str], Any]:
     looped["checkpoint"] = lw.Checkpoint(f"{folder()}/checkpoint of loops", 0)
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
+    rng = np.random.default_rng(0)
+    both, lifted = team(), np.zeros(team().nv)
+    good = {
+        "q": both.random_configuration(0), "v": rng.normal(size=both.nv), "tau": lifted, "arm": "arm_2",
+        "external": np.zeros((len(both.bodies), 6)), "weights": [1.0, 2.0], "forces": np.ones(both.contact_rows),
+        "acceleration": np.ones(6), "squeeze": np.ones(both.contact_rows), "arm_acceleration": None, "push": None,
+    }  # fmt: skip
+    held = {name: good for name in vars(lw.Grasp) if not name.startswith("_")}
+    held["friction_margins"] = {"forces": np.ones((2, 6))}
+    held["with_arm"] = {"arm": arm(), "contacts": [hand(2)], "base": (0.1, 0, 0), "name": "third"}
+    motions |= {f"Grasp.{name}": good for name, good in held.items()}
     motions["loops.simulate"] = motions["simulate"] | looped
     return {(call, p): x for call, good in motions.items() for p, x in good.items()} | {
         ("weld", "body"): "slide",
@@ -159,6 +186,10 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("cylinder", "start"): (0.0, 0.0, 0.0),
         ("cylinder", "end"): (0.0, 0.0, 1.0),
         ("Loop", "kind"): "spherical",
+        ("Loop", "radius"): None,
+        ("Contact", "kind"): "hard_finger",
+        ("Contact", "radius"): None,
+        ("grasp", "floating"): None,
         ("save_urdf", "robot"): floating_arm(),
         ("uncouple", "joints"): ["joint2"],
         **dict.fromkeys((f"Closed.{name}", "method") for name in ONE_WAY),

@@ -85,7 +85,8 @@ def loop_between(rng, a, b, kind):
     ]
     if kind == "constrains":
         return lw.Loop(*frames, constrains=rng.normal(size=(3, 6)))
-    return lw.Loop(*frames, kind, **({"length": 0.8} if kind == "distance" else {}))
+    sizes = {"distance": {"length": 0.8}, "rolling": {"radius": 0.3}}
+    return lw.Loop(*frames, kind, **sizes.get(kind, {}))
 
 
 def parallelograms(n: int, phi: float = 0.0) -> lw.Robot:

@@ -276,7 +276,7 @@ def test_random_trees_have_frames_and_limits():
     [
         ({"branching": -0.1}, InputError, "branching"),
         ({"branching": 1.5}, InputError, "branching"),
-        ({"joints": "hinge"}, UnknownNameError, "'hinge'.*'revolute'"),
+        ({"joints": "hinge"}, UnknownNameError, "'hinge'.*choose from revolute"),
         ({"joints": ()}, InputError, "at least one"),
         ({"joints": (Joint(Revolute()),)}, InputError, "kind"),
     ],

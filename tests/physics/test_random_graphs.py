@@ -47,4 +47,4 @@ def _renamed(loop, i):
 def _given(loop, i):
     if loop.kind == "constrains":
         return {"constrains": loop.constrains, "name": f"loop{i}"}
-    return {"kind": loop.kind, "length": loop.length, "name": f"loop{i}"}
+    return {"kind": loop.kind, "length": loop.length, "radius": loop.radius, "name": f"loop{i}"}

@@ -120,7 +120,7 @@ def test_every_layer_draws_something():
 
 def test_nothing_by_that_name_can_be_shown():
     robot = lw.load("ur5")
-    with pytest.raises(InputError, match="'shadows' can be shown; choose from visuals"):
+    with pytest.raises(InputError, match="no layer of a picture is named 'shadows'; choose from visuals"):
         lw.view.save("a.png", robot, show=("visuals", "shadows"))
 
 

@@ -216,7 +216,7 @@ def test_a_missing_package_says_what_brings_it(monkeypatch):
 def test_nothing_is_left_listening_where_it_cannot_start(monkeypatch):
     stopped = []
     monkeypatch.setattr("linkwise.view.viewer.stop_quietly", stopped.append)
-    with pytest.raises(InputError, match="'ghosts' can be shown"):
+    with pytest.raises(InputError, match="no layer of a picture is named 'ghosts'"):
         lw.view.open(lw.load("ur5"), browser=False, port=0, show=("ghosts",))
     assert not stopped  # it had not begun to listen
 

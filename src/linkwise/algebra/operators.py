@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import one_of
 from ..arrays import Array
 from ..errors import InputError
 from ..model.model import Model
@@ -121,8 +122,7 @@ class Operators:
 
         ``blocks`` is one square matrix per block, each (..., r, r), or one array (..., blocks, r, r).
         """
-        if space not in ("bodies", "joints", "tips", "edges"):
-            raise InputError(f'space must be "bodies", "joints", "tips" or "edges", got {space!r}')
+        one_of(space, ("bodies", "joints", "tips", "edges"), "space", error=InputError)
         checked = Blocks(checked_blocks(blocks, getattr(self, space)))
         return bound(self.state.leaves.own_blocks(1, space, name), Binding((self.state, checked)))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LinkwiseError
+from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
 
 PASSED, WARNED, FAILED, SKIPPED = "passed", "warned", "failed", "skipped"
@@ -58,7 +59,7 @@ def compared(name: str, found: Any, expected: Any, tolerance: float, detail: str
 
 def check_robot(robot: Robot, source: str | None = None, count: int = 5, seed: int = 0) -> Iterator[Finding]:
     """Every check of a robot at ``count`` random states; ``source`` is the file it came from, if any."""
-    from . import consistency, inertias, peers
+    from . import consistency, inertias, loops, peers
 
     yield from notes(robot)
     yield from inertias.look(robot)
@@ -68,10 +69,14 @@ def check_robot(robot: Robot, source: str | None = None, count: int = 5, seed: i
     if any(f.status == WARNED and f.name == "loose joints" for f in inertias.look(robot)):
         yield Finding("dynamics", SKIPPED, "a joint that no inertia resists has no acceleration")
         return
-    states = States.random(robot, count, seed)
+    tree = robot.opened if isinstance(robot, ClosedRobot) else robot
+    states = States.random(tree, count, seed)
     for check in (*consistency.CHECKS, *peers.CHECKS):
-        yield from _guarded(check.__name__.replace("_", " "), partial(check, robot, states))
-    yield from _guarded("the file elsewhere", lambda: peers.same_file(robot, source, states))
+        yield from _guarded(check.__name__.replace("_", " "), partial(check, tree, states))
+    yield from _guarded("the file elsewhere", lambda: peers.same_file(tree, source, states))
+    if isinstance(robot, ClosedRobot):
+        for look in loops.CHECKS:
+            yield from _guarded("loops", partial(look, robot, states))
 
 
 def _guarded(name: str, check: Check) -> Iterator[Finding]:

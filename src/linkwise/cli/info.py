@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import ClosureError
 from .arguments import add_robot, robot_of
 from .command import Command, Output, number
 
 if TYPE_CHECKING:
+    from ..model.loops import Loop
     from ..model.parts import Joint
     from ..robot.robot import Robot
 
@@ -23,7 +25,7 @@ EXAMPLES = """examples:
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
     from ..robot.closed import ClosedRobot
-    from ..robot.closed_methods import explanation
+    from ..robot.closed_methods import choice
 
     robot = robot_of(arguments)
     out.give(**describe(robot))
@@ -37,9 +39,13 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         out.say(line)
     out.say()
     out.table(joint_rows(robot), right=range(2, 11))
-    if isinstance(robot, ClosedRobot):
+    if robot.loops:
         out.say()
-        out.say(explanation(robot, costs=False))
+        out.say(f"{left_over(robot)}:")
+        out.table(loop_rows(robot))
+    if isinstance(robot, ClosedRobot):
+        way, why = choice(robot, robot.loop_groups)
+        out.say(f"Forward dynamics {way}: {why}")
     if robot.notes:
         out.say()
         out.say("Notes")
@@ -100,6 +106,30 @@ def joint_rows(robot: Robot) -> list[tuple[str, ...]]:
     return rows
 
 
+def left_over(robot: Robot) -> str:
+    """What the loops leave of the tree's freedom, where they are closed next to neutral."""
+    from ..robot.closed import ClosedRobot
+
+    assert isinstance(robot, ClosedRobot)
+    try:
+        left = robot.mobility(robot.closed_configuration(robot.neutral()))
+    except ClosureError:
+        return "Loops, which do not close next to neutral"
+    return f"Loops, which leave {left} of {robot.nv} degrees of freedom"
+
+
+def loop_rows(robot: Robot) -> list[tuple[str, ...]]:
+    """The loops as a table."""
+    rows: list[tuple[str, ...]] = [("loop", "kind", "frame a", "frame b", "stops", "is")]
+    for loop in robot.loops:
+        rows.append((loop.name, loop.kind, *_ends(loop), str(loop.size), "soft" if loop.soft else "rigid"))
+    return rows
+
+
+def _ends(loop: Loop) -> tuple[str, str]:
+    return str(loop.frame_a), str(loop.frame_b)
+
+
 def _own(joint: Joint) -> tuple[str, ...]:
     """What a joint that follows others has of its own."""
     bounds = (x[0] for x in joint.limits.arrays(1))
@@ -140,6 +170,7 @@ def describe(robot: Robot) -> dict[str, Any]:
         "joints": [_joint(robot, i) for i in range(len(robot.joints))],
         "frames": [{"name": f.name, "body": f.body} for f in robot.frames],
         "tips": list(robot.tips),
+        "loops": [{"name": x.name, "kind": x.kind, "frames": list(_ends(x)), "stops": x.size} for x in robot.loops],
         "notes": list(robot.notes),
     }
 

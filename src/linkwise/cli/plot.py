@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import linkwise as lw
 
-from ..errors import InputError, UnknownNameError
+from ..arguments import one_of
+from ..errors import InputError
 from ..whole_files import refuse_unwritable, write_figure
 from .arguments import STATES, add_robot, configuration, robot_of, velocity
 from .command import Command, Output
@@ -48,8 +49,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         return
     if arguments.picture is None:
         raise InputError("name a picture after the robot, such as joints; --list names them")
-    if arguments.picture not in known:
-        raise UnknownNameError(f"no picture is named {arguments.picture!r}; choose from {', '.join(known)}")
+    one_of(arguments.picture, known, "picture")
     if Path(arguments.output).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError(f"cannot write {arguments.output}: a picture is a .png, .svg or .pdf file")
     refuse_unwritable(arguments.output)

@@ -71,8 +71,7 @@ class Job:
 
 def leave_as_it_is(job: Job) -> str | None:
     """NumPy and JAX run the function itself."""
-    if not isinstance(job.target, str) or job.target not in TARGETS:
-        raise InputError(f"target must be one of {', '.join(TARGETS)}, got {arguments.shown(job.target)}")
+    arguments.one_of(job.target, TARGETS, "target", also={"gpu": "cuda", "llvm": "cpu"}, error=InputError)
     if job.target == "numpy":
         job.finish(RunAsItIs(job.call, job.robot))
     elif job.target == "jax":

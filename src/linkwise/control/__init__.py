@@ -9,6 +9,7 @@ from .decoupled import ConfigurationControl, RateFeedback
 from .ilqr import DDP, ILQR, OptimizedMotion
 from .law import Law, driven_joints
 from .lqr import LQR, TVLQR, riccati_sweep
+from .object_control import ObjectMotion, ObjectPDGravity
 from .operational import FrameGoal, OperationalSpace
 from .passivity import PDGravity, PDPlus, ReferenceCoriolis, ReferenceFeedforward, SlidingTracking
 from .steps import Steps
@@ -24,6 +25,8 @@ __all__ = [
     "Expansion",
     "FrameGoal",
     "Law",
+    "ObjectMotion",
+    "ObjectPDGravity",
     "OperationalSpace",
     "OptimizedMotion",
     "PDGravity",

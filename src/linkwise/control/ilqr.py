@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
-from ..arguments import number, numbers, shown, whole
+from ..arguments import number, numbers, shown, unmasked, whole
 from ..errors import InputError
 from ..robot.robot import Robot
 from .box import BoxMinimum, minimise_in_box
@@ -111,6 +111,7 @@ class ILQR:
         return _Search(self, steps, q0, v0, self._bounds(steps.inputs)).run(u)
 
     def _bounds(self, m: int) -> tuple[np.ndarray, np.ndarray]:
+        unmasked(self.limits, "limits")
         try:
             lower, upper = (-np.inf, np.inf) if self.limits is None else self.limits
             lower, upper = (np.broadcast_to(np.asarray(x, dtype=float), (m,)) for x in (lower, upper))

@@ -15,6 +15,7 @@ import numpy as np
 from ..codegen.pipeline import compile_function
 from ..dynamics.forward.methods import FORWARD_METHODS
 from ..errors import InputError, NotAdmittedError
+from ..robot.closed import ClosedRobot
 from ..robot.make import chain
 from ..robot.robot import Robot
 from ..simulation.simulate import simulate
@@ -52,8 +53,13 @@ Rows = Sequence[tuple[str, ...]]
 
 
 def start_state(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """The middle of every joint's range, at rest; a robot that floats starts with its joints moving."""
+    """The middle of every joint's range, at rest; a robot that floats starts with its joints moving.
+
+    Robots with loops start where they close, next to neutral, at rest.
+    """
     q = robot.neutral()
+    if isinstance(robot, ClosedRobot):
+        return robot.closed_configuration(q), np.zeros(robot.nv)
     for joint, a, b in robot.coordinates:
         if joint.kind.nq == joint.kind.nv:
             lower, upper = robot.lower_limits[b], robot.upper_limits[b]
@@ -85,6 +91,11 @@ def tell(robot: Robot, say: Say = print) -> Trajectory:
     """Say all chapters; gives the fall, for the picture."""
     if robot.nv == 0:
         raise InputError(f"robot {robot.name!r} has no joint that moves, so there is nothing to show")
+    if robot.loops:
+        raise NotAdmittedError(
+            f"the demo is about trees, and robot {robot.name!r} has {len(robot.loops)} loops; linkwise info, simulate"
+            " and view show it, and docs/closed.md tells about loops"
+        )
     q, _ = start_state(robot)
     _introduce(robot, q, say)
     _weigh(robot, q, say)

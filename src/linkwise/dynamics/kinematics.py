@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import arrays
-from ..arguments import shown
+from ..arguments import one_of
 from ..arrays import Array
 from ..errors import InputError, SingularError
 from ..model.model import Model
@@ -43,8 +43,7 @@ def tip_transform(model: Model, links: Links, frame: Any, axes: str = "world") -
 
     With world axes this is the block φ(1, 0) of the operator B (Operator algebra paper (2.1)).
     """
-    if not isinstance(axes, str) or axes not in ("world", "local"):
-        raise InputError(f'axes must be "world" or "local", got {shown(axes)}')
+    one_of(axes, ("world", "local"), "choice of axes", error=InputError)
     body, on_body = model.frame(frame)
     placed = arrays.constant(on_body, like=links.q)
     if axes == "local":

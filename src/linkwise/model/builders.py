@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arguments import generator, number, shown, whole
+from ..arguments import generator, number, one_of, shown, whole
 from ..arrays import as_numpy
-from ..errors import InputError, ModelError, UnknownNameError
+from ..errors import InputError, ModelError
 from ..spatial import Transform, rotation_from_quaternion
 from ..values import fixed
 from .inertia import Inertia
@@ -351,9 +351,7 @@ def _count(n: Any, what: str) -> int:
     return whole(n, what, least=1, most=MOST_BODIES)
 
 
-def _kind_name(name: Any, known: Iterable[str]) -> str:
-    if isinstance(name, str) and name in known:
-        return name
+def _kind_name(name: Any, known: Collection[str]) -> str:
     if not isinstance(name, str):
         raise InputError(f"a joint is the name of a kind, or a kind such as lw.Revolute('y'), got {name!r}")
-    raise UnknownNameError(f"no joint kind is named {name!r}; choose from {', '.join(map(repr, known))}")
+    return one_of(name, known, "joint kind")

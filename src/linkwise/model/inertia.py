@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import shown
+from ..arguments import shown, unmasked
 from ..errors import ModelError
 from ..spatial import RigidInertia, Transform, skew
 from ..values import ByValue
@@ -17,6 +17,7 @@ LARGEST = 1e100  # beyond this, products of a few numbers overflow
 
 def as_array(value: Any, what: str) -> np.ndarray:
     """``value`` as an array of real floats, or an error that says what ``what`` must be."""
+    unmasked(value, what.partition(" must")[0], ModelError)
     try:
         given = np.asarray(value)
         if given.dtype.kind in "fiubO":

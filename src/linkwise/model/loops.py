@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import shown
-from ..errors import ModelError, did_you_mean
+from ..arguments import one_of, shown, unmasked
+from ..errors import ModelError
 from ..values import ByValue, fixed
 from .parts import Frame
 
@@ -28,10 +28,20 @@ TRANSMITTED: dict[str, tuple[int, ...]] = {
     "point_on_plane": (5,),
     "point_on_line": (3, 4),
     "distance": (3,),  # stands for a force along the line between the origins
+    # Contacts of a hand (frame b) with an object (frame a), whose surface has the normal z there.
+    "soft_finger": (2, 3, 4, 5),
+    "line_on_plane": (1, 5),  # the first stands for a moment about z_a × x_b
+    "rough_line": (1, 2, 3, 4, 5),
+    "rolling": (3, 4, 5),  # at the point of b's ball that touches a's plane
 }
+# Rows that stop a rate and no position: turning and coming back another way, b may end where they would not let it go.
+RATES_ONLY: dict[str, tuple[int, ...]] = {"soft_finger": (0,), "rolling": (0, 1)}
 # Where b's origin moves in frame a while the loop is closed, forces act at it; elsewhere the origins coincide.
 AT_FRAME_B = frozenset(
-    {"prismatic", "cylindrical", "planar", "point_on_plane", "point_on_line", "distance", "constrains"}
+    {
+        *("prismatic", "cylindrical", "planar", "point_on_plane", "point_on_line", "distance", "constrains"),
+        *("line_on_plane", "rolling"),
+    }
 )
 
 
@@ -43,9 +53,13 @@ class Loop(ByValue):
     perpendicular to y_a), "spherical", "planar" (normal z), "point_on_plane" (b's origin in the plane of a with normal
     z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and
     give ``constrains``, a (k, 6) matrix whose rows are the motions [ω; v] of b's origin, seen from frame a in its
-    axes, that are stopped. ``name`` is for messages. With ``stiffness`` [N m/rad, N/m] or ``damping`` [N m s/rad,
-    N s/m] the loop is soft: it pulls its frames together instead of holding them. ``dependent`` names joints on the
-    loop that follow the others on it, always: then it is embedded by default, with the others as coordinates.
+    axes, that are stopped. Kinds of touch are "soft_finger" (the origins together, b not spinning about a's z),
+    "line_on_plane" (b's x stays in the plane of a with normal z), "rough_line" (the same without slipping: a hinge
+    about x) and "rolling" (a ball about b's origin, of ``radius`` [m], rolls without slipping on that plane, which z
+    enters from the ball's side). ``name`` is for messages. With ``stiffness`` [N m/rad, N/m] or ``damping``
+    [N m s/rad, N s/m] the loop is soft: it pulls its frames together instead of holding them. ``dependent``
+    names joints on the loop that follow the others on it, always: then it is embedded by default, with the others as
+    coordinates.
     """
 
     frame_a: str | Frame
@@ -57,6 +71,7 @@ class Loop(ByValue):
     name: str = ""
     stiffness: float | None = None
     damping: float | None = None
+    radius: float | None = None
     dependent: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -72,10 +87,10 @@ class Loop(ByValue):
                 raise ModelError(f"loop {self.name!r}: give a kind or constrains=, not both")
             object.__setattr__(self, "kind", "constrains")
             object.__setattr__(self, "constrains", self._checked_rows())
-        elif not isinstance(self.kind, str) or self.kind not in TRANSMITTED:
-            meant = did_you_mean(str(self.kind), list(TRANSMITTED)) or f"choose from {', '.join(TRANSMITTED)}"
-            raise ModelError(f"loop {self.name!r}: no kind of loop is named {self.kind!r}; {meant}")
-        self._check_length()
+        else:
+            one_of(self.kind, TRANSMITTED, f"kind of loop (loop {self.name!r})", error=ModelError)
+        self._check_length("length", "distance")
+        self._check_length("radius", "rolling")
         self._check_dependent()
         for what in ("stiffness", "damping"):
             x = getattr(self, what)
@@ -83,6 +98,7 @@ class Loop(ByValue):
                 raise ModelError(f"loop {self.name!r}: {what} must be a number that is not negative, got {x!r}")
 
     def _checked_rows(self) -> np.ndarray:
+        unmasked(self.constrains, f"constrains of loop {self.name!r}", ModelError)
         try:
             rows = np.array(self.constrains, dtype=float)
         except (TypeError, ValueError):
@@ -93,15 +109,17 @@ class Loop(ByValue):
             raise ModelError(f"loop {self.name!r}: rows of constrains depend on each other; leave the spare ones out")
         return fixed(rows)
 
-    def _check_length(self) -> None:
-        if self.kind == "distance":
-            length = self.length
-            if not isinstance(length, (int, float)) or not np.isfinite(length) or length <= 0:
+    def _check_length(self, what: str, kind: str) -> None:
+        """Refuse a length that is none, and one that this kind does not have."""
+        x = getattr(self, what)
+        if self.kind == kind:
+            if not isinstance(x, (int, float)) or not np.isfinite(x) or x <= 0:
+                article = "a " if kind == "distance" else ""
                 raise ModelError(
-                    f"loop {self.name!r}: a distance needs length= [m], positive and finite, got {length!r}"
+                    f"loop {self.name!r}: {article}{kind} needs {what}= [m], positive and finite, got {x!r}"
                 )
-        elif self.length is not None:
-            raise ModelError(f"loop {self.name!r}: length= belongs to the kind 'distance', not to {self.kind!r}")
+        elif x is not None:
+            raise ModelError(f"loop {self.name!r}: {what}= belongs to the kind {kind!r}, not to {self.kind!r}")
 
     def _check_dependent(self) -> None:
         if self.dependent is None:
@@ -126,6 +144,11 @@ class Loop(ByValue):
     def size(self) -> int:
         """How many motions it stops."""
         return len(self.constrains if self.kind == "constrains" else TRANSMITTED[self.kind])
+
+    @property
+    def holonomic_rows(self) -> tuple[bool, ...]:
+        """By row, whether it stops a position, and not a rate alone."""
+        return tuple(i not in RATES_ONLY.get(self.kind, ()) for i in range(self.size))
 
 
 def _name(frame: str | Frame) -> str:

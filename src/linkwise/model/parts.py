@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import shown
+from ..arguments import shown, unmasked
 from ..errors import ModelError
 from ..spatial import Transform, rotation_from_rpy
 from ..values import ByValue, fixed
@@ -48,6 +48,7 @@ def _kept(x: Any) -> Any:
     """Numbers given as a list or an array as a read-only copy; what is no number waits for the joint's checks."""
     if not isinstance(x, (list, tuple, np.ndarray)):
         return x
+    unmasked(x, "what a joint or its limits are given", ModelError)
     try:
         return fixed(np.array(x, dtype=float))
     except (TypeError, ValueError):

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 import numpy as np
 
 from .. import inputs
-from ..arguments import shown
+from ..arguments import one_of, shown, unmasked
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..symbols.creation import by_plain_arrays
@@ -137,17 +137,13 @@ def _marked(call: Any, signature: inspect.Signature, **known: Any) -> Any:
 def default_target() -> str:
     """What methods run on where no target is named."""
     chosen = os.environ.get("LINKWISE_TARGET", "cpu")
-    if chosen not in TARGETS:
-        raise InputError(f'LINKWISE_TARGET must be "cpu" or "numpy", got {chosen!r}')
-    return chosen
+    return one_of(chosen, TARGETS, "target that LINKWISE_TARGET may choose", error=InputError)
 
 
 def _chosen(target: Any) -> str:
     if target is None:
         return default_target()
-    if not isinstance(target, str) or target not in TARGETS:
-        raise InputError(f'target is "cpu" or "numpy" here, got {shown(target)}; robot.compile has others')
-    return target
+    return one_of(target, TARGETS, "target of a call (robot.compile has others)", error=InputError)
 
 
 def _arrays(given: dict[str, Any], array_names: Iterable[str]) -> dict[str, np.ndarray] | None:
@@ -159,9 +155,11 @@ def _arrays(given: dict[str, Any], array_names: Iterable[str]) -> dict[str, np.n
             continue
         if isinstance(x, (list, tuple, int, float)):
             try:
-                x = np.asarray(x)
+                x = np.asarray(unmasked(x, name))
             except ValueError:
                 return None
+        elif type(x) is not np.ndarray and isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
+            x = np.asarray(unmasked(x, name))  # memory of a file, a matrix, a mask that hides nothing
         if type(x) is not np.ndarray or x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
             return None
         out[name] = x

@@ -22,8 +22,9 @@ def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: boo
     """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF or MJCF file.
 
     ``floating`` puts the base link on a free joint. Mimic joints of URDF files and equal joints of MJCF files are
-    coupled (:meth:`Robot.couple`), unless ``coupled`` is False; bodies that an MJCF file connects or welds are loops of
-    the robot (:meth:`Robot.close`), unless ``loops`` is False. What is odd about a file is in ``robot.notes``.
+    coupled (:meth:`Robot.couple`), unless ``coupled`` is False. The loops of built-in mechanisms, and those of bodies
+    that an MJCF file connects or welds, are closed (:meth:`Robot.close`), unless ``loops`` is False. What is odd about
+    a file is in ``robot.notes``.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"load takes a robot's name or a path, got {shown(source)}")
@@ -33,7 +34,9 @@ def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: boo
         robot = robots.build(name, cls=Robot)
         floats = any(b.parent is None and isinstance(b.joint.kind, Free) for b in robot.bodies)
         robot = edit.float_base(robot) if floating and not floats else robot
-        return robot if coupled else edit.uncouple(robot)
+        robot = robot if flag(coupled, "coupled") else edit.uncouple(robot)
+        closing = robots.loops(name) if flag(loops, "loops") else ()
+        return robot.close(*closing) if closing else robot
     from ..model.files import xml
 
     if isinstance(source, str) and not xml.is_text(name) and not any(c in name for c in "./\\"):

@@ -20,11 +20,12 @@ from ..algebra.frame_freedom import is_frame_free
 from ..algebra.leaves import Leaves, remembered, unbound
 from ..algebra.operators import Operators
 from ..algebra.recipe import OwnBlocks, Recipe, build, recipe_of
+from ..arguments import one_of
 from ..arrays import Array, as_numpy
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..model.model import Model
-from .dispatch import Doubt, default_target
+from .dispatch import TARGETS, Doubt, default_target
 
 _NOT_YET = object()
 
@@ -37,10 +38,10 @@ def operators_at(model: Model, frames: tuple[Any, ...], q: Array, v: Array | Non
 
 def code_of(expression: Expression, binding: Binding, target: str | None = None) -> Code | None:
     """What applies an expression at states like these; None where sweeps run on the arrays themselves."""
+    if target is not None:
+        one_of(target, TARGETS, "target of a product (lw.compile has others)", error=InputError)
     if (target or default_target()) == "numpy":
         return None
-    if target not in (None, "cpu"):
-        raise InputError(f'target is "cpu" or "numpy" here, got {target!r}; lw.compile has others')
     if binding.arrays is None:
         return None
     leaves = binding.leaves

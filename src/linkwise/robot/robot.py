@@ -27,7 +27,7 @@ from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.reference_velocity import newton_euler_with_reference
-from ..errors import NotAdmittedError
+from ..errors import ModelError, NotAdmittedError
 from ..model import edit
 from ..model.inertia import Inertia
 from ..model.model import Model
@@ -521,6 +521,11 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
         """
         from ..model.files.urdf_writer import to_urdf
 
+        if self.loops:
+            raise ModelError(
+                f"robot {self.name!r} has {len(self.loops)} loops, which URDF files cannot say; robot.opened.to_urdf()"
+                " writes the tree that is left without them"
+            )
         return to_urdf(self, floating_root=floating_root, folder=folder)
 
     # --- other robots from this one ------------------------------------------------------------------

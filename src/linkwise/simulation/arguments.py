@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import inputs
-from ..arguments import shown
+from ..arguments import one_of
 from ..codegen.program.parameters import parameter_sizes
 from ..errors import InputError
+from ..robot.dispatch import TARGETS
 from ..robot.robot import Robot
 from .adaptive import unit
 from .trajectory import labels
@@ -64,9 +65,7 @@ def thread_count(threads: Any) -> int | None:
 def chosen_target(target: Any) -> str:
     if target is None:
         return "cpu"
-    if not isinstance(target, str) or target not in ("cpu", "numpy"):
-        raise InputError(f'target is "cpu" or "numpy" here, got {shown(target)}')
-    return target
+    return one_of(target, TARGETS, "target of a simulation", error=InputError)
 
 
 def step_count(duration: Any, steps: Any, step: float, every: Any, rows: int | None) -> int:

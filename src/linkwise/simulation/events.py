@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import number, shown, word
+from ..arguments import number, shown, unmasked, word
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
 from ..robot.robot import Robot
@@ -108,7 +108,7 @@ class Watch:
 
 
 def _one_number(x: Any, shape: tuple[int, ...]) -> np.ndarray:
-    out = np.array(x)
+    out = np.array(unmasked(x, "what an event gives"))
     if out.shape != shape:
         raise InputError(f"an event must give one number per state, shape {shape}, got {out.shape}")
     return out

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..arguments import unmasked
 from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..robot.robot import Robot
@@ -177,6 +178,7 @@ def _numbers(robot: Robot, given: Any, own: np.ndarray, what: str, default: bool
         given = True
     if given is False or given is None:
         return None
+    unmasked(given, what)
     try:
         out = np.broadcast_to(np.asarray(own if given is True else given, dtype=float), (robot.nv,)).copy()
     except (TypeError, ValueError):
@@ -187,6 +189,7 @@ def _numbers(robot: Robot, given: Any, own: np.ndarray, what: str, default: bool
 
 
 def _pair(robot: Robot, limits: Any) -> list[np.ndarray]:
+    unmasked(limits, "limits")
     try:
         lower, upper = (np.broadcast_to(np.asarray(x, dtype=float), (robot.nv,)).copy() for x in limits)
     except (TypeError, ValueError):

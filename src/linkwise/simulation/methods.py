@@ -34,13 +34,23 @@ METHODS = {
     "rotation_midpoint": Method(rotation_midpoint, ("total",)),
     "two_sweep": Method(two_sweep, ("unnormalized",), velocities_to_remember),
 }
+# What they are called elsewhere, for those who look for them.
+CALLED_ELSEWHERE = {
+    **dict.fromkeys(["euler", "explicit_euler", "forward_euler", "implicit_euler"], "semi_implicit_euler"),
+    **dict.fromkeys(["semi_implicit", "semiimplicit_euler", "symplectic_euler", "symplectic"], "semi_implicit_euler"),
+    **dict.fromkeys(["rk4", "runge_kutta", "rungekutta4", "rungekutta"], "runge_kutta_4"),
+    **dict.fromkeys(["rk2", "runge_kutta_2", "heun"], "midpoint"),
+    **dict.fromkeys(["verlet", "leapfrog", "stormer_verlet", "velocity_verlet"], "variational"),
+    **dict.fromkeys(["ode45", "dopri5", "dormand_prince", "runge_kutta_45"], "rk45"),
+    **dict.fromkeys(["dopri8", "dop_853"], "dop853"),
+}
 SOLVERS = {"rk23": "RK23", "rk45": "RK45", "dop853": "DOP853", "radau": "Radau", "bdf": "BDF", "lsoda": "LSODA"}
 
 
 def refuse_unfit(robot: Robot, method: str, coordinates: str) -> None:
     """Refuse names that are none, and a method that has no meaning for a robot or for these coordinates."""
     refuse_other_than_robot(robot, "simulate")
-    one_of(method, [*METHODS, *SOLVERS], "method")
+    one_of(method, [*METHODS, *SOLVERS], "method", also=CALLED_ELSEWHERE)
     one_of(coordinates, COORDINATES, "kind of coordinates")
     admitted = METHODS[method].coordinates if method in METHODS else ("joint",)
     if coordinates not in admitted:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..arguments import unmasked
 from ..codegen.program.function_memory import refusing_memory
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
@@ -153,6 +154,7 @@ class Controller:
 
     def _checked(self, tau: Any, v: np.ndarray) -> np.ndarray:
         """What was given, as joint forces of its own memory."""
+        unmasked(tau, "the joint forces of the controller")
         try:
             out = np.asarray(tau)
             wide = np.broadcast_to(out, np.broadcast_shapes(out.shape, v.shape))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import one_of
 from ..errors import InputError
 from ..spatial import Transform
 from . import raster, solids
@@ -37,10 +38,7 @@ LAYERS = {
 def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
     """The names, or an error that lists those there are."""
     names = (show,) if isinstance(show, str) else tuple(show)
-    for name in names:
-        if name not in LAYERS:
-            raise InputError(f"nothing called {name!r} can be shown; choose from {', '.join(LAYERS)}")
-    return names
+    return tuple(one_of(name, LAYERS, "layer of a picture", error=InputError) for name in names)
 
 
 @dataclass(frozen=True, eq=False)

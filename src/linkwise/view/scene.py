@@ -254,7 +254,7 @@ def _rgba(colour: Any) -> tuple[float, float, float, float]:
 
 
 def sketch(robot: Robot, size: float) -> list[Piece]:
-    """Rods from every joint to the next ones outward, and to tips and centres of mass; a mark for each joint."""
+    """Rods from joints to the next ones outward, to loops, tips and centres of mass; a mark for each joint."""
     spans = _spans(robot)
     lengths = [np.linalg.norm(e - s) for _, s, e in spans]
     typical = float(np.median(lengths)) if lengths else size
@@ -267,6 +267,10 @@ def sketch(robot: Robot, size: float) -> list[Piece]:
         mark = _joint_mark(joint.kind, 1.6 * radius)
         if mark is not None:
             pieces.append(Piece(i, VISUALS, mark[0], JOINT, mark[1]))
+    for body, end in _loop_ends(robot)[::2]:  # of each loop one: where it is closed, the other is there too
+        at = Transform(np.eye(3), end)
+        simple = tuple(s.placed(at) for s in solids.ball_solid(1.6 * radius))
+        pieces.append(Piece(body, VISUALS, solids.ball(1.6 * radius).placed(at), JOINT, simple))
     if any(p < 0 and j.kind.nv < 6 for p, j in zip(robot.parents, robot.joints)):
         under = Transform(np.eye(3), np.array([0, 0, -0.3 * radius]))
         foot = solids.rod(2.4 * radius, 0.6 * radius).placed(under)
@@ -286,7 +290,17 @@ def _spans(robot: Robot) -> list[tuple[int, np.ndarray, np.ndarray]]:
             tips = [as_numpy(pose.l) for body, pose in map(robot.frame, robot.tips) if body == i]
             ends = [x for x in tips if np.linalg.norm(x) > 1e-6] or [1.6 * robot.bodies[i].inertia.com]
             wanted += [(i, e) for e in ends]
+    known = [(i, tuple(np.round(end, 9))) for i, end in wanted]
+    for body, end in _loop_ends(robot):
+        if body >= 0 and (body, tuple(np.round(end, 9))) not in known:
+            wanted.append((body, end))
     return [(body, origin, end) for body, end in wanted if np.linalg.norm(end) > 1e-6]
+
+
+def _loop_ends(robot: Robot) -> list[tuple[int, np.ndarray]]:
+    """(body, place in its axes) of what loops hold together; −1 is the world."""
+    frames = [robot.frame(f) for loop in robot.loops for f in (loop.frame_a, loop.frame_b)]
+    return [(body, as_numpy(pose.l)) for body, pose in frames]
 
 
 def _joint_mark(kind: Any, radius: float) -> tuple[Triangles, tuple[Solid, ...]] | None:

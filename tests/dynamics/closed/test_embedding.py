@@ -29,6 +29,10 @@ KINDS = (
     "distance",
     "constrains",
     "prismatic",
+    "soft_finger",
+    "line_on_plane",
+    "rough_line",
+    "rolling",
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import arrays
+from ...arguments import one_of
 from ...errors import InputError
 from ...model.model import BodyConstants, Model
 from ...spatial import RigidInertia, Transform
@@ -20,8 +21,7 @@ KINDS = {"inertial": 10, "offsets": 3}
 def parameter_sizes(model: Model, parameters: Sequence[str]) -> dict[str, int]:
     """How many numbers each kind of parameter has."""
     for kind in parameters:
-        if kind not in KINDS:
-            raise InputError(f"parameters are {' and '.join(KINDS)}, got {kind!r}")
+        one_of(kind, KINDS, "kind of parameters", error=InputError)
     return {kind: KINDS[kind] * len(model.bodies) for kind in parameters}
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...arguments import unmasked
 from ...errors import InputError
 from ...symbols.operations import Operations
 from ..llvm.module import kernel_ir
@@ -170,6 +171,7 @@ class Kernel(Remade):
 
     def _bindable(self, x: Any, name: str) -> np.ndarray:
         n = self.signature.inputs[name]
+        unmasked(x, name)
         if not isinstance(x, np.ndarray) or x.dtype != np.float64 or not x.flags.aligned or x.shape[-1:] != (n,):
             raise InputError(f"{name} must be an aligned float64 array of shape ({n},) or (states, {n}) to be bound")
         return x
@@ -210,10 +212,9 @@ class Kernel(Remade):
         names = list(self.signature.inputs)
         if len(arrays) != len(names):
             raise InputError(f"{self.signature.name} takes {len(names)} arrays ({', '.join(names)}), got {len(arrays)}")
-        found = [np.asarray(x) for x in arrays]
+        found = [np.asarray(unmasked(x, name)) for name, x in zip(names, arrays)]
         for name, x in zip(names, found):
-            if x.dtype.kind not in "fiub":
-                raise InputError(f"{name} must hold real numbers, got dtype {x.dtype}")
+            refuse_other_numbers(x, name)
             n = self.signature.inputs[name]
             if x.ndim == 0 or x.shape[-1] != n:
                 raise InputError(f"{name} must have shape (..., {n}), got {x.shape}")
@@ -268,6 +269,17 @@ def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
         if not x.flags.aligned:
             return False
     return True
+
+
+def refuse_other_numbers(x: np.ndarray, name: str) -> None:
+    """Refuse what compiled code would have to round or to cut: long doubles, complex numbers, and what is no number."""
+    if x.dtype.kind not in "fiub":
+        raise InputError(f'{name} must hold real numbers, got dtype {x.dtype}; target="numpy" takes complex ones')
+    if x.dtype.kind == "f" and x.dtype.itemsize > 8:
+        raise InputError(
+            f"{name} holds numbers of dtype {x.dtype}, and machine code is for float64 and float32; round them"
+            ' yourself, or use target="numpy"'
+        )
 
 
 def workers_for(count: int, threads: int | None) -> int:

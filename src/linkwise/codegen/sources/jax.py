@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from ...arguments import unmasked
+from ...errors import InputError
 from ...extras import require
 from ..runtime.remade import Remade
 
@@ -25,4 +29,9 @@ class JaxFunction(Remade):
         self._jitted = jax.jit(lambda *arrays: function(robot, *arrays))
 
     def __call__(self, *arrays: Any) -> Any:
+        for i, x in enumerate(arrays):
+            what = f"argument {i + 1} of {self.__name__}"
+            if isinstance(x, (np.ndarray, np.generic)) and x.dtype.char in "gG":  # JAX would round them
+                raise InputError(f"{what} holds numbers of dtype {x.dtype}, which JAX does not have; round them")
+            unmasked(x, what)
         return self._jitted(*map(self._asarray, arrays))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...arguments import one_of
 from ...errors import FileError, InputError
 from ...symbols.operations import OPERATIONS, Operations
 from ...symbols.scalar import Guard, Scalar
@@ -121,8 +122,7 @@ class Source(Remade):
     ending: ClassVar[str]  # of the source file
 
     def __post_init__(self) -> None:
-        if self.dtype not in ("float64", "float32"):
-            raise InputError(f'dtype must be "float64" or "float32", got {self.dtype!r}')
+        one_of(self.dtype, ("float64", "float32"), "dtype of source text", error=InputError)
 
     @property
     def name(self) -> str:

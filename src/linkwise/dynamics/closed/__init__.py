@@ -3,5 +3,6 @@
 Read ``closures`` (what a loop demands at a state), ``constraints`` (of all loops together), ``elimination`` (the
 closed robot's equations solved in O(n) and what loops couple, in the units of ``scales``), ``equations`` (what the
 closed robot does, Operator algebra paper §5, application 3), ``actuation`` (with chosen joints driven), ``linearized``
-(its linear models), ``projection`` (states that close), ``soft`` (loops that give).
+(its linear models), ``projection`` (states that close), ``soft`` (loops that give). Of arms that hold an object:
+``grasps`` (what the object feels of them, contact forces and their parts) and ``squeeze`` (what friction needs).
 """

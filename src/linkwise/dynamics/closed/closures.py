@@ -15,12 +15,14 @@ from dataclasses import dataclass
 
 from ... import arrays
 from ...arrays import Array
-from ...model.loops import AT_FRAME_B, TRANSMITTED, Loop
+from ...model.loops import AT_FRAME_B, RATES_ONLY, TRANSMITTED, Loop
 from ...model.model import Model
 from ...spatial import Transform, cross, cross_motion, skew
 from ..kinematics import body_poses
 from ..links import Links
 
+# Loops whose first row is a moment that turns with b: s (x_b × e) with this sign and this axis e of frame a.
+TURNING_MOMENTS = {"universal": (1.0, 1), "line_on_plane": (-1.0, 2)}
 Motions = Sequence[Array] | Mapping[int, Array]  # by body
 
 
@@ -48,11 +50,17 @@ class Closure:
             apart: Array = (arrays.constant(loop.constrains, like=d) @ both)[..., 0]
             return apart
         rows = []
-        for i in TRANSMITTED[loop.kind]:
-            if i >= 3:
-                rows.append(d[..., i - 3])
-            elif loop.kind == "universal":
-                rows.append(E[..., 1, 0])
+        for row, i in enumerate(TRANSMITTED[loop.kind]):
+            if row in RATES_ONLY.get(loop.kind, ()):
+                rows.append(0.0 * d[..., 0])
+            elif i >= 3:
+                away = d[..., i - 3]
+                rows.append(away + loop.radius if loop.kind == "rolling" else away)
+            elif loop.kind in TURNING_MOMENTS:
+                sign, e = TURNING_MOMENTS[loop.kind]
+                rows.append(sign * E[..., e, 0])
+            elif loop.kind == "rough_line":
+                rows.append(-E[..., 2, 0] if i == 1 else E[..., 1, 0])
             else:
                 rows.append((turned if 2 in TRANSMITTED[loop.kind] else axis)[..., i])
         return arrays.stack(rows, axis=-1)
@@ -71,23 +79,19 @@ class Closure:
         """W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a), (..., m, 1): the rate of :meth:`velocity`."""
         V_a, V_b = self.relative(V)
         A_a, A_b = self.relative(A)
-        return self.W.mT @ (A_b - A_a - cross_motion(V_a, V_b)) + self._turning(V_b - V_a)
+        return self.W.mT @ (A_b - A_a - cross_motion(V_a, V_b)) + self.moved_rows(V_b - V_a, V_b - V_a)
 
-    def _turning(self, Delta: Array) -> Array:
-        """W̊*Δ, where the directions of W move in frame a; 0 where they do not."""
-        w, kind = Delta[..., :3, :], self.loop.kind
-        if kind == "universal":
-            x, y = self.E[..., :, 0:1], _unit(1, self.E)
-            moment = cross(cross(w, x), y)
-            return arrays.concatenate([(moment * w).sum(axis=-2)[..., None, :], 0.0 * w], axis=-2)
-        if kind not in AT_FRAME_B:
-            return arrays.zeros((self.loop.size, 1), like=Delta)
-        u = Delta[..., 3:, :] + cross(w, self.d[..., :, None])  # of b's origin, seen from a
-        swept = cross(w, u)
-        if kind == "distance":
-            d = self.d[..., :, None]
-            return ((d * swept + u * u) / self.loop.length).sum(axis=-2)[..., None, :]
-        return _rows(self.loop, Delta)[:, 3:] @ swept
+    @property
+    def point(self) -> Array:
+        """Where it touches, (..., 3), seen from a: b's origin, a's, or the foot of a ball about b's origin."""
+        return _point(self.loop, self.d)
+
+    def wrench_rate(self, Delta: Array) -> Array:
+        """W̊, (..., 6, m), of b moving against a by Δ (..., 6, 1): how its directions turn and wander in frame a."""
+        units = arrays.eye(self.loop.size, like=Delta)
+        return arrays.concatenate(
+            [self.moved_forces(Delta, units[:, i : i + 1]) for i in range(self.loop.size)], axis=-1
+        )
 
     # --- changes with the displacement D (..., 6, n) of b against a, at a's origin in its axes ---------------------
 
@@ -96,29 +100,30 @@ class Closure:
         return D[..., 3:, :] + cross(D[..., :3, :], self.d[..., :, None])
 
     def moved_rows(self, D: Array, y: Array) -> Array:
-        """δW*y, (..., m, n), for a motion y (..., 6, 1)."""
+        """δW*y, (..., m, n), for a motion y (..., 6, 1); W̊*Δ for D = y = Δ, the motion of b against a."""
         w, kind = y[..., :3, :], self.loop.kind
-        if kind == "universal":
-            moment = self._moment_change(D)
-            return _first_of(self.loop, (moment * w).sum(axis=-2)[..., None, :])
+        out: Array = arrays.zeros((self.loop.size, D.shape[-1]), like=D)
+        if kind in TURNING_MOMENTS:
+            out = _first_of(self.loop, (self._moment_change(D) * w).sum(axis=-2)[..., None, :])
         if kind not in AT_FRAME_B:
-            return arrays.zeros((self.loop.size, D.shape[-1]), like=D)
+            return out
         d, moved = self.d[..., :, None], self._origin_change(D)
         if kind == "distance":
             u = y[..., 3:, :] + cross(w, d)
             return ((moved * u + d * cross(w, moved)) / self.loop.length).sum(axis=-2)[..., None, :]
-        return _rows(self.loop, D)[:, 3:] @ cross(w, moved)
+        return out + _rows(self.loop, D)[:, 3:] @ cross(w, moved)
 
     def turning_change(self, Delta: Array, change: Array, D: Array | None) -> Array:
         """δ(W̊*Δ), (..., m, n), with Δ (..., 6, 1) changing by ``change`` (..., 6, n), and b moving by D, if at all."""
         w, dw, kind = Delta[..., :3, :], change[..., :3, :], self.loop.kind
-        if kind == "universal":
-            x, y = self.E[..., :, 0:1], _unit(1, self.E)
+        out: Array = arrays.zeros((self.loop.size, change.shape[-1]), like=change)
+        if kind in TURNING_MOMENTS:
+            x = self.E[..., :, 0:1]
             turned = cross(dw, x) if D is None else cross(dw, x) + cross(w, cross(D[..., :3, :], x))
-            both = cross(turned, y) * w + cross(cross(w, x), y) * dw
-            return _first_of(self.loop, both.sum(axis=-2)[..., None, :])
+            both = _moment(self.loop, turned) * w + _moment(self.loop, cross(w, x)) * dw
+            out = _first_of(self.loop, both.sum(axis=-2)[..., None, :])
         if kind not in AT_FRAME_B:
-            return arrays.zeros((self.loop.size, change.shape[-1]), like=change)
+            return out
         d = self.d[..., :, None]
         moved = 0.0 * dw if D is None else self._origin_change(D)
         u = Delta[..., 3:, :] + cross(w, d)
@@ -127,23 +132,24 @@ class Closure:
         if kind == "distance":
             parts = moved * cross(w, u) + d * swept + 2.0 * u * du
             return (parts / self.loop.length).sum(axis=-2)[..., None, :]
-        return _rows(self.loop, change)[:, 3:] @ swept
+        return out + _rows(self.loop, change)[:, 3:] @ swept
 
     def moved_forces(self, D: Array, lam: Array) -> Array:
         """δWλ, (..., 6, n), for λ (..., m, 1)."""
         kind, none = self.loop.kind, 0.0 * D[..., :3, :]
-        if kind == "universal":
-            return arrays.concatenate([self._moment_change(D) * lam[..., 0:1, :], none], axis=-2)
-        if kind not in AT_FRAME_B:
-            return 0.0 * D
-        moved = self._origin_change(D)
-        if kind == "distance":  # the force stays along d
-            return arrays.concatenate([none, moved * (lam / self.loop.length)], axis=-2)
-        return arrays.concatenate([cross(moved, _rows(self.loop, D).mT[3:] @ lam), none], axis=-2)
+        moment: Array = none
+        if kind in TURNING_MOMENTS:
+            moment = self._moment_change(D) * lam[..., 0:1, :]
+        if kind in AT_FRAME_B:
+            moved = self._origin_change(D)
+            if kind == "distance":  # the force stays along d
+                return arrays.concatenate([none, moved * (lam / self.loop.length)], axis=-2)
+            moment = moment + cross(moved, _rows(self.loop, D).mT[3:] @ lam)
+        return arrays.concatenate([moment, none], axis=-2)
 
     def _moment_change(self, D: Array) -> Array:
-        """δ(x_b × y_a) of a universal loop."""
-        return cross(cross(D[..., :3, :], self.E[..., :, 0:1]), _unit(1, self.E))
+        """δ(x_b × e) of a loop whose moment turns with b."""
+        return _moment(self.loop, cross(D[..., :3, :], self.E[..., :, 0:1]))
 
     def forces(self, lam: Array) -> dict[int, Array]:
         """By body, what the forces Wλ (..., m, c) of the loop do to it, in body axes at its origin."""
@@ -178,15 +184,27 @@ def _closure(model: Model, links: Links, loop: Loop, poses: Mapping[int, Transfo
 def transmitted(loop: Loop, E: Array, d: Array) -> Array:
     """W, (..., 6, m)."""
     S = _rows(loop, d).mT
-    if loop.kind == "universal":
-        moment = cross(E[..., :, 0:1], _unit(1, E))
-        return arrays.concatenate([arrays.concatenate([moment, 0.0 * moment], axis=-2), S[:, 1:]], axis=-1)
-    if loop.kind not in AT_FRAME_B:
-        return S
     moment, force = S[:3], S[3:]
+    if loop.kind in TURNING_MOMENTS:
+        moment = arrays.concatenate([_moment(loop, E[..., :, 0:1]), moment[:, 1:]], axis=-1)
     if loop.kind == "distance":
         moment, force = 0.0 * d[..., :, None], d[..., :, None] / loop.length
-    return arrays.concatenate([moment + skew(d) @ force, force], axis=-2)  # φ(d)S
+    if loop.kind in AT_FRAME_B:
+        moment = moment + skew(_point(loop, d)) @ force  # φ(d)S
+    return arrays.concatenate([moment, force], axis=-2)
+
+
+def _point(loop: Loop, d: Array) -> Array:
+    """Where forces act, seen from a."""
+    if loop.kind == "rolling":
+        return arrays.stack([d[..., 0], d[..., 1], d[..., 2] + loop.radius], axis=-1)
+    return d if loop.kind in AT_FRAME_B else 0.0 * d
+
+
+def _moment(loop: Loop, x: Array) -> Array:
+    """s (x × e), (..., 3, n), of a loop whose moment turns with b, for a vector x (..., 3, n) fixed on b."""
+    sign, e = TURNING_MOMENTS[loop.kind]
+    return sign * cross(x, _unit(e, x))
 
 
 def _rows(loop: Loop, like: Array) -> Array:

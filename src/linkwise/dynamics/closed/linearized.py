@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ... import arrays
 from ...arrays import Array
 from ...model.loops import Loop
@@ -152,12 +154,16 @@ def _closed_motion(
 def projection(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array:
     """(..., 2nv, 2nv): what projection leaves of a change [δq; δβ] of a closed state.
 
-    δq ← Nδq,  δβ ← Nδβ − 𝓜⁻¹G*X⁺ ∂(Gβ)/∂q Nδq,  with N = I − 𝓜⁻¹G*X⁺G.
+    δq ← Nδq,  δβ ← Nδβ − 𝓜⁻¹G*X⁺ ∂(Gβ)/∂q Nδq,  with N = I − 𝓜⁻¹G*X⁺G; for δq, G without rows of rates alone.
     """
     opened = factored(model, q, loops)
     n = model.nv
     changes = variations(model, q, v, v * 0.0, loops)
     G, dG = _stacked([x.closure.W.mT @ x.D for x in changes]), _stacked([x.velocity_by_q() for x in changes])
     N = arrays.eye(n, like=q) - opened.solve(None, G, n)[0]
-    back = -opened.solve(None, dG @ N, n)[0]
-    return arrays.block([[N, arrays.zeros((n, n), like=q)], [back, N]])
+    held = [row for loop in loops for row in loop.holonomic_rows]
+    N_q = N
+    if not all(held):
+        N_q = arrays.eye(n, like=q) - opened.solve(None, arrays.constant(np.array(held) * 1.0, q)[:, None] * G, n)[0]
+    back = -opened.solve(None, dG @ N_q, n)[0]
+    return arrays.block([[N_q, arrays.zeros((n, n), like=q)], [back, N]])

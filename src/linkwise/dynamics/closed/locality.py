@@ -23,9 +23,9 @@ from ...model.loops import Loop
 from ...model.model import Model
 from ...spatial import Transform, cross_motion_matrix
 from ...tolerances import SCREWS
-from .closures import transmitted
+from .closures import TURNING_MOMENTS, transmitted
 
-_X_ALONG_Z = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+_X_ALONG_EACH = [np.roll(np.eye(3), i, axis=0) for i in range(3)]  # turns that take x along x, y and z
 MOST_FREEDOMS = 6  # of a group beyond which it is not embedded unasked (math notes 1.2)
 
 
@@ -134,10 +134,10 @@ def _rows_that_count(model: Model, loop: Loop) -> tuple[int, ...]:
     B = _algebra(model, loop)
     if B is None:
         return tuple(range(loop.size))
-    # W is affine in where b's origin is and in the direction that a universal joint or a distance transmits along: what
-    # holds at these places holds at all.
+    # W is affine in where b's origin is and in b's x, with which some moments turn: what holds at these places and for
+    # these axes holds for all.
     places = [np.zeros(3), *np.eye(3)]
-    turned = [np.eye(3), _X_ALONG_Z] if loop.kind == "universal" else [np.eye(3)]  # the moments x_b × y_a
+    turned = _X_ALONG_EACH if loop.kind in TURNING_MOMENTS else _X_ALONG_EACH[:1]
     stacked = np.concatenate([transmitted(loop, E, d).T @ B for E in turned for d in places], axis=1)
     return _independent(stacked)
 

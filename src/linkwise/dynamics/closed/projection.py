@@ -69,12 +69,16 @@ def _size(model: Model, q: np.ndarray, loops: Sequence[Loop]) -> np.ndarray:
 
 
 def _step(model: Model, q: np.ndarray, loops: Sequence[Loop], free: np.ndarray) -> np.ndarray:
-    """−𝓜⁻¹G*X⁺g over the joints that may move; a joint that nothing resists counts as light, not as an error."""
-    G = as_numpy(constraints.jacobian(model, q, loops))[..., :, free]
+    """−𝓜⁻¹G*X⁺g over the joints that may move; a joint that nothing resists counts as light, not as an error.
+
+    Rows that stop rates alone do not count: they say nothing of where things are.
+    """
+    held = np.array([row for loop in loops for row in loop.holonomic_rows])
+    G = as_numpy(constraints.jacobian(model, q, loops))[..., held, :][..., :, free]
     M = as_numpy(mass.METHODS["composite"](model, q))[..., free, :][..., :, free]
     heavy = np.abs(np.diagonal(M, axis1=-2, axis2=-1)).max(axis=-1, initial=1e-12)
     M = M + (LIGHT * heavy)[..., None, None] * np.eye(M.shape[-1])
-    g = as_numpy(constraints.error(model, q, loops))
+    g = as_numpy(constraints.error(model, q, loops))[..., held]
     Y = np.linalg.solve(M, G.swapaxes(-1, -2))
     step = np.zeros((len(q), model.nv))
     step[:, free] = -(Y @ (np.linalg.pinv(G @ Y, rcond=RANK, hermitian=True) @ g[..., None]))[..., 0]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import arrays
+from ...arguments import unmasked
 from ...arrays import Array
 from ...errors import ModelError
 from ...spatial import (
@@ -371,6 +372,7 @@ class Custom(JointKind):
     commutes: bool = field(init=False, default=True)
 
     def __post_init__(self) -> None:
+        unmasked(self.H, "a joint map", ModelError)
         try:
             H = np.array(self.H, dtype=float)
         except (TypeError, ValueError):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from importlib import import_module
 from typing import TypeVar
 
-from ...errors import UnknownNameError
+from ...arguments import one_of
+from ..loops import Loop
 from ..model import Model
 
 M = TypeVar("M", bound=Model)
@@ -16,14 +16,22 @@ M = TypeVar("M", bound=Model)
 _REGISTRY = {
     "cartpole": ("pendulums", "cartpole"),
     "chain10": ("pendulums", "chain10"),
+    "delta": ("parallel_robots", "delta"),
     "double_pendulum": ("pendulums", "double_pendulum"),
+    "four_bar": ("linkages", "four_bar"),
+    "gripper": ("linkages", "gripper"),
     "humanoid": ("humanoid", "humanoid"),
     "panda": ("panda", "panda"),
     "panda_gripper": ("panda", "panda_gripper"),
     "quadruped": ("quadruped", "quadruped"),
     "satellite": ("satellite", "satellite"),
+    "slider_crank": ("linkages", "slider_crank"),
+    "stewart": ("parallel_robots", "stewart"),
     "ur5": ("ur5", "ur5"),
 }
+
+# Those that loops close, by a function beside the robot's own.
+_CLOSED = ("delta", "four_bar", "slider_crank", "stewart")
 
 
 def names() -> list[str]:
@@ -33,11 +41,15 @@ def names() -> list[str]:
 
 def build(name: str, *, cls: type[M]) -> M:
     """The built-in robot of that name, as an object of class ``cls``."""
-    if name not in _REGISTRY:
-        close = difflib.get_close_matches(str(name), _REGISTRY, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        known = ", ".join(names())
-        raise UnknownNameError(f"no built-in robot is named {name!r}; {hint}the built-in robots are {known}")
-    module, function = _REGISTRY[name]
+    module, function = _REGISTRY[one_of(name, names(), "built-in robot")]
     make: Callable[[type[M]], M] = getattr(import_module(f".{module}", __name__), function)
     return make(cls)
+
+
+def loops(name: str) -> tuple[Loop, ...]:
+    """The loops that close the built-in robot of that name."""
+    if name not in _CLOSED:
+        return ()
+    module, function = _REGISTRY[name]
+    make: Callable[[], tuple[Loop, ...]] = getattr(import_module(f".{module}", __name__), f"{function}_loops")
+    return make()
