@@ -1,5 +1,6 @@
 """Shared by all tests: one BLAS thread per worker, reproducible hypothesis."""
 
+import gc
 import os
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -18,6 +19,12 @@ from hypothesis import settings
 
 settings.register_profile("linkwise", deadline=None, derandomize=True)
 settings.load_profile("linkwise")
+
+
+def pytest_collection_finish():
+    """What thousands of tests and a dozen libraries keep for good need not be searched for garbage again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

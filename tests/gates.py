@@ -70,6 +70,12 @@ def only_the_readme(folder: Path) -> None:
         page.unlink()
 
 
+def only_the_first_example(folder: Path) -> None:
+    for path in sorted((folder / "examples").glob("[0-9]*.py"))[1:]:
+        path.unlink()
+    replace("tests/examples.py", "assert len(SCRIPTS) >= 12", "assert SCRIPTS")(folder)
+
+
 def only_one_test(folder: Path) -> None:
     for path in (folder / "tests").iterdir():
         if path.name not in ("run.sh", "conftest.py"):
@@ -107,6 +113,13 @@ FAULTS = [
         "README and docs",
         append("README.md", "\n```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"),
         only_the_readme,
+    ),
+    Fault(
+        "examples: one that fails",
+        "examples",
+        "examples",
+        append("examples/01_first_steps.py", "\nraise RuntimeError\n"),
+        only_the_first_example,
     ),
     Fault("site: a link to no page", "site", "site", append("docs/index.md", "\n[nowhere](nowhere.md)\n")),
     Fault("site: an anchor that is not there", "site", "site", append("docs/index.md", "\n[here](cli.md#nowhere)\n")),

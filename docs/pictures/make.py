@@ -100,6 +100,12 @@ def screenshot(motion: lw.view.Motion) -> None:
         chromium.close()
 
 
+def mechanism(name: str) -> None:
+    """A built-in mechanism in its zero posture."""
+    robot = lw.load(Path(name).stem)
+    lw.view.save(HERE / name, robot.neutral(), robot, size=(400, 300))
+
+
 def main() -> None:
     chosen = sys.argv[1:]
     panda = lw.load("panda")
@@ -118,6 +124,7 @@ def main() -> None:
         "fall.gif": lambda name: lw.view.save(
             HERE / name, motion, show=("visuals", "trace", "center_of_mass"), size=(320, 240), rate=12.0
         ),
+        **{f"{name}.png": mechanism for name in ("four_bar", "delta", "stewart", "gripper")},
         "viewer.png": lambda name: screenshot(motion),
         **dict.fromkeys(EXAMPLES, from_example),
         "two_links.png": lambda name: put(name, sketches.two_links()),

@@ -88,7 +88,7 @@ def test_a_direction_costs_at_most_two_and_a_half_forward_dynamics(r):
     assert r.compile("forward_dynamics_jvp").operations.total <= 2.5 * once
 
 
-@pytest.mark.parametrize("name", ["panda", "ur5", "quadruped", "humanoid", "chain20"])
+@pytest.mark.parametrize("name", ["panda", "quadruped", "chain10"])
 def test_the_default_has_the_fewest_operations(name):
     r = robot(name)
     default = r.compile("linearize_forward").operations.total

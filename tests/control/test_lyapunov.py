@@ -46,8 +46,10 @@ def test_falls_at_every_step(law):
         assert_close(V[:, -1] - V[:, 0], lost, 1e-5)
 
 
-@pytest.mark.parametrize("name", ["spherical", "planar", "arms"])
-@pytest.mark.parametrize("law", ["RateFeedback", "PDPlus", "SlidingTracking", "ComputedTorque"])
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [("spherical", "RateFeedback"), ("planar", "PDPlus"), ("arms", "SlidingTracking"), ("spherical", "ComputedTorque")],
+)
 def test_falls_on_quaternions(name, law):
     r = robot(name)
     controller = laws(r, seed=2)[law]

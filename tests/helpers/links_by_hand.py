@@ -81,15 +81,45 @@ class Plan:
     frames: dict
     base: Mass
     gravity: tuple = (0.0, 0.0, -9.81)
+    couplings: tuple = ()  # (link that follows, link that leads, ratio, offset)
+    loops: tuple = ()  # between the world and frames of the plan
 
     def build(self):
         frames = [lw.Frame(k, body, at=p, rotation=R) for k, (body, (R, p)) in self.frames.items()]
-        return lw.assemble(
+        robot = lw.assemble(
             "by hand", [x.body for x in self.links], frames, gravity=self.gravity, base=self.base.inertia
         )
+        for follower, leader, ratio, offset in self.couplings:
+            robot = robot.couple(f"{follower}_joint", f"{leader}_joint", ratio=ratio, offset=offset)
+        return robot.close(*self.loops) if self.loops else robot
 
     def link(self, name):
         return next(x for x in self.links if x.name == name)
+
+    def of_one_freedom(self):
+        """The links whose joints have positions of their own, which follow no other."""
+        following = {c[0] for c in self.couplings}
+        return [x.name for x in self.links if x.kind in KINDS and x.name not in following]
+
+    def is_sound(self):
+        """Whether something moves, loops end on bodies that do, and leaders are there where followers are."""
+        there = {x.name for x in self.links}
+        ends = [self.frames.get(loop.frame_b, (None,))[0] for loop in self.loops]
+        led = all(c[1] in there for c in self.couplings)
+        return bool(self.of_one_freedom()) and led and all(body in there for body in ends)
+
+    def couple(self, follower, leader, ratio, offset):
+        return replace(self, couplings=(*self.couplings, (follower, leader, ratio, offset)))
+
+    def uncouple(self, follower=None):
+        left = () if follower is None else tuple(c for c in self.couplings if c[0] != follower)
+        return replace(self, couplings=left)
+
+    def close(self, loop, body, at):
+        return replace(self, frames=self.frames | {loop.frame_b: (body, (I3, at))}, loops=(*self.loops, loop))
+
+    def opened(self):
+        return replace(self, loops=())
 
     def _with(self, name, **changes):
         return replace(self, links=tuple(replace(x, **changes) if x.name == name else x for x in self.links))
@@ -133,10 +163,15 @@ class Plan:
         return replace(self, links=tuple(links), frames=frames, base=base)
 
     def lock(self, name, value):
-        x = self.link(name)
-        axis = np.array(x.axis)
-        moved = (turn(axis, value), np.zeros(3)) if x.kind == "revolute" else (I3, value * axis)
-        return self._with(name, kind="fixed", pose=after(x.pose, moved)).merge_fixed()
+        """What follows the joint rests with it."""
+        resting = {name: value} | {c[0]: c[2] * value + c[3] for c in self.couplings if c[1] == name}
+        plan = replace(self, couplings=tuple(c for c in self.couplings if c[1] != name))
+        for rested, where in resting.items():
+            x = plan.link(rested)
+            axis = np.array(x.axis)
+            moved = (turn(axis, where), np.zeros(3)) if x.kind == "revolute" else (I3, where * axis)
+            plan = plan._with(rested, kind="fixed", pose=after(x.pose, moved))
+        return plan.merge_fixed()
 
     def subtree(self, root):
         inside = {root}
@@ -145,7 +180,8 @@ class Plan:
                 inside.add(x.name)
         links = tuple(x for x in self.links if x.name in inside)
         frames = {k: f for k, f in self.frames.items() if f[0] in inside}
-        plan = replace(self, links=links, frames=frames, base=Mass())
+        couplings = tuple(c for c in self.couplings if c[0] in inside)
+        plan = replace(self, links=links, frames=frames, base=Mass(), couplings=couplings, loops=())
         return plan._with(root, parent=None)
 
     def attach(self, other, to, prefix, at):

@@ -50,9 +50,11 @@ while sys.stdin.buffer.peek(1):
 def numbers(robot, target):
     """What a robot computes at some state: its forces and motions, and where its bodies and its tool are."""
     rng = np.random.default_rng(4)
-    q = np.concatenate([j.kind.random(rng) for j in robot.joints])
+    q = np.concatenate([joint.kind.random(rng) for joint, _, _ in robot.coordinates])
     v, tau = rng.normal(size=(2, robot.nv))
     found = [robot.forward_dynamics(q, v, tau, target=target), robot.center_of_mass(q, target=target)]
+    if robot.loops:
+        found.append(robot.loop_jacobian(q, target=target).ravel())
     if any(f.name == "tool" for f in robot.frames):
         found.append(robot.jacobian(q, "tool", target=target).ravel())
     return np.concatenate(found)
@@ -111,11 +113,16 @@ class Paths(RuleBasedStateMachine):
     """``robot`` went all the ways drawn so far; ``plan`` says what it must be."""
 
     helper: Helper
+    joints: str  # how the robot begins
 
     @initialize()
     def begin(self):
         self.plan, self.count, self.before = by_hand.start(), 0, os.environ.get("LINKWISE_CACHE")
         self.robot = self.plan.build()
+        if self.joints == "coupled":
+            self._couple("e", "a", -1.7, 0.3)
+        elif self.joints == "closed":
+            self._close("d", np.array([0.1, 0.0, -0.2]))
         self.folder = tempfile.TemporaryDirectory()
         os.environ["LINKWISE_CACHE"] = self.folder.name
 
@@ -163,11 +170,12 @@ class Paths(RuleBasedStateMachine):
         name, mass = data.draw(st.sampled_from(self._names())), by_hand.Mass(0.5, at, np.diag([0.01, 0.02, 0.02]))
         self._edit(lambda: self.robot.weld(name, mass.inertia, at=at), self.plan.weld(name, mass, at))
 
-    @precondition(lambda self: len(self._names("revolute", "prismatic")) > 1)
     @rule(data=st.data(), value=st.sampled_from([-0.4, 0.0, 1.1]))
     def lock(self, data, value):
-        name = data.draw(st.sampled_from(self._names("revolute", "prismatic")))
-        self._edit(lambda: self.robot.lock({f"{name}_joint": value}), self.plan.lock(name, value))
+        left = {name: self.plan.lock(name, value) for name in self.plan.of_one_freedom()}
+        name = data.draw(st.sampled_from([None, *(name for name, plan in left.items() if plan.is_sound())]))
+        if name is not None:
+            self._edit(lambda: self.robot.lock({f"{name}_joint": value}), left[name])
 
     @precondition(lambda self: self._names("fixed"))
     @rule()
@@ -177,8 +185,15 @@ class Paths(RuleBasedStateMachine):
     @precondition(lambda self: len(self.plan.links) > 2)
     @rule(data=st.data())
     def subtree(self, data):
-        root = data.draw(st.sampled_from(self._names("revolute", "prismatic")))
-        self._edit(lambda: self.robot.subtree(root), self.plan.subtree(root))
+        left = {root: self.plan.subtree(root) for root in self._names("revolute", "prismatic")}
+        root = data.draw(st.sampled_from([None, *(root for root, plan in left.items() if plan.is_sound())]))
+        if root is None:
+            return
+        if any(loop.frame_b in left[root].frames for loop in self.plan.loops):  # it ends there, and begins at the world
+            with pytest.raises(lw.ModelError, match="to the rest|other numbers"):
+                self.robot.subtree(root)
+        else:
+            self._edit(lambda: self.robot.subtree(root), left[root])
 
     @precondition(lambda self: len(self.plan.links) < 7)
     @rule(data=st.data(), at=OFFSETS)
@@ -192,6 +207,50 @@ class Paths(RuleBasedStateMachine):
     @rule()
     def floating(self):
         self._edit(lambda: self.robot.floating(), self.plan.floating())
+
+    @precondition(lambda self: len(self._uncoupled()) > 1 and not self.plan.loops)
+    @rule(data=st.data(), ratio=st.sampled_from([-1.7, 0.5, 1.0]), offset=st.sampled_from([0.0, 0.3]))
+    def couple(self, data, ratio, offset):
+        follower = data.draw(st.sampled_from(self._uncoupled()))
+        leader = data.draw(st.sampled_from([x for x in self.plan.of_one_freedom() if x != follower]))
+        self._couple(follower, leader, ratio, offset)
+
+    def _couple(self, follower, leader, ratio, offset):
+        names = f"{follower}_joint", f"{leader}_joint"
+        edited = lambda: self.robot.couple(*names, ratio=ratio, offset=offset)
+        self._edit(edited, self.plan.couple(follower, leader, ratio, offset))
+
+    def _uncoupled(self):
+        """The links that neither lead nor follow."""
+        coupled = {name for c in self.plan.couplings for name in c[:2]}
+        return [x for x in self._names("revolute", "prismatic") if x not in coupled]
+
+    @precondition(lambda self: self.plan.couplings)
+    @rule(data=st.data())
+    def uncouple(self, data):
+        follower = data.draw(st.sampled_from([None, *(c[0] for c in self.plan.couplings)]))
+        asked = None if follower is None else [f"{follower}_joint"]
+        self._edit(lambda: self.robot.uncouple(asked), self.plan.uncouple(follower))
+
+    @precondition(lambda self: not self.plan.couplings and len(self.plan.loops) < 2)
+    @rule(data=st.data(), at=OFFSETS)
+    def close(self, data, at):
+        self._close(data.draw(st.sampled_from(self._names())), at)
+
+    def _close(self, body, at):
+        """The first loop is a rod of fixed length; another one gives, so that there are never too many."""
+        self.count += 1
+        frame = f"end{self.count}"
+        rod, spring = {"kind": "distance", "length": 0.8}, {"kind": "spherical", "stiffness": 30.0, "damping": 2.0}
+        choice = spring if any(x.kind == "distance" for x in self.plan.loops) else rod
+        named = lw.Loop("world", frame, name=frame, **choice)
+        self.robot = self.robot.close(replace(named, frame_b=lw.Frame(frame, body, at=at)))
+        self.plan = self.plan.close(named, body, at)
+
+    @precondition(lambda self: self.plan.loops)
+    @rule()
+    def opened(self):
+        self.robot, self.plan = self.robot.opened, self.plan.opened()
 
     # --- ways a robot goes ---------------------------------------------------------------------------
 
@@ -251,24 +310,28 @@ class Paths(RuleBasedStateMachine):
         assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
-def test_every_path_gives_the_numbers_of_a_robot_built_by_hand():
-    Paths.helper = Helper()
+@pytest.mark.parametrize(("joints", "examples"), [("free", 4), ("coupled", 3), ("closed", 3)])
+def test_every_path_gives_the_numbers_of_a_robot_built_by_hand(joints, examples):
+    Paths.helper, Paths.joints = Helper(), joints
     try:
         slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-        chosen = settings(max_examples=15, stateful_step_count=12, deadline=None, suppress_health_check=slow)
+        chosen = settings(max_examples=examples, stateful_step_count=12, deadline=None, suppress_health_check=slow)
         run_state_machine_as_test(Paths, settings=chosen)
     finally:
         Paths.helper.close()
+
+
+MAKERS = ("Robot", "ClosedRobot", "Self", "R")
 
 
 def test_every_call_that_makes_a_robot_is_on_a_path():
     makers = {
         name
         for name, method in inspect.getmembers(lw.Robot, inspect.isfunction)
-        if not name.startswith("_") and inspect.signature(method).return_annotation in ("Robot", "Self")
+        if not name.startswith("_") and inspect.signature(method).return_annotation in MAKERS
     }
-    assert makers >= {"lock", "with_gravity", "with_constants"}
-    assert makers <= set(vars(Paths))
+    assert makers >= {"lock", "with_gravity", "with_constants", "close", "couple", "uncouple"}
+    assert {*makers, "opened"} <= set(vars(Paths))
 
 
 @pytest.mark.parametrize("clone", [*CLONES, "other frame"])
@@ -288,6 +351,33 @@ def test_no_clone_is_taken_for_another(clone, tmp_path, monkeypatch):
         for r, right in zip((other, robot), expected[::-1]):
             found = numbers(way(r), "cpu")
             assert np.abs(found - right).max() <= 1e-9 * np.abs(right).max()
+
+
+def _held(robot, at=(0.1, 0.0, -0.2), kind="spherical", stiffness=30.0):
+    return robot.close(lw.Loop("world", lw.Frame("end", "d", at=at), kind, stiffness=stiffness))
+
+
+# Robots that differ in how their joints hang together alone.
+ALIKE = {
+    "ratio": [lambda r, x=x: r.couple("e_joint", "a_joint", ratio=x) for x in (0.5, -1.5)],
+    "offset": [lambda r, x=x: r.couple("e_joint", "a_joint", offset=x) for x in (0.0, 0.7)],
+    "relation": [lambda r, f=f: r.couple("e_joint", "a_joint", relation=f) for f in (np.sin, np.tanh)],
+    "leader": [lambda r, x=x: r.couple("e_joint", x) for x in ("a_joint", "d_joint")],
+    "place of a loop": [lambda r, x=x: _held(r, at=(x, 0, 0)) for x in (0.1, 0.6)],
+    "stiffness": [lambda r, x=x: _held(r, stiffness=x) for x in (30.0, 90.0)],
+    "kind of loop": [lambda r, x=x: _held(r, kind=x, stiffness=None) for x in ("spherical", "point_on_plane")],
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_couplings_and_loops_are_part_of_what_code_is_for(name, tmp_path, monkeypatch):
+    """Both fill one cache; then each comes again from there, another robot of the same value."""
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    expected = [numbers(make(by_hand.start().build()), "numpy") for make in ALIKE[name]]
+    assert expected[0].shape != expected[1].shape or not np.allclose(*expected, rtol=1e-6)
+    for make, right in 2 * [*zip(ALIKE[name], expected)]:
+        found = numbers(pickle.loads(pickle.dumps(make(by_hand.start().build()))), "cpu")
+        assert np.abs(found - right).max() <= 1e-9 * np.abs(right).max()
 
 
 PLAIN = "import numpy as np, test_paths as t, linkwise as lw\nr = lw.load('double_pendulum')\n"

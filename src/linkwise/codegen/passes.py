@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .garbage import collection_paused
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -40,10 +42,11 @@ class Journal(list[Ran]):
 
 def run_passes(passes: Sequence[Pass], job: Any, journal: Journal) -> None:
     """Run the passes on a job until it is ``done``."""
-    for step in passes:
-        if job.done:
-            return
-        begun = time.perf_counter()
-        note = step.run(job)
-        if note is not None:
-            journal.append(Ran(step.name, note, time.perf_counter() - begun))
+    with collection_paused():
+        for step in passes:
+            if job.done:
+                return
+            begun = time.perf_counter()
+            note = step.run(job)
+            if note is not None:
+                journal.append(Ran(step.name, note, time.perf_counter() - begun))

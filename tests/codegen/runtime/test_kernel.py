@@ -19,7 +19,9 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_every_function_of_the_catalogue_agrees_with_numpy(name):
     rng = np.random.default_rng(5)
-    robot = lw.load("panda")
+    # an arm of seven joints and a shorter one in turn
+    short = list(SIGNATURES).index(name) % 2 and not name.startswith(("operational", "consistent"))
+    robot = lw.chain(3, seed=5) if short else lw.load("panda")
     fixed = {"frame": robot.tips[0]} if name in FRAMED else {}
     args = arguments(robot, SIGNATURES[name], (11,), rng)
     expected = as_tuple(robot.compile(name, target="numpy", **fixed)(*args))

@@ -14,7 +14,7 @@ from linkwise.dynamics.linearized.variations import motion, velocity_terms
 from linkwise.dynamics.links import base_acceleration, evaluate
 from linkwise.dynamics.referred_links import referred
 
-ROBOTS = [*ALL, "arms", "hinges", "panda", "humanoid"]
+ROBOTS = [*ALL, "arms", "hinges", "panda"]
 NON_HOLONOMIC = {"custom_skate", "custom_four", "tree_rotors", "floating", "big_floating_rotors"}
 HOLONOMIC = [name for name in ROBOTS if name not in NON_HOLONOMIC]
 

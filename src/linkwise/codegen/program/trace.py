@@ -22,6 +22,7 @@ from ...symbols.results import LEAF, flatten, is_plain, rebuild
 from ...symbols.scalar import Graph, Guard, Scalar, Truth, count, evaluate, reachable
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
+from ..garbage import collection_paused
 from .parameters import parameter_sizes, with_symbols
 from .schedule import schedule
 
@@ -99,6 +100,7 @@ class Program:
         return out
 
 
+@collection_paused()
 def trace(
     model: Model,
     function: Callable[..., Any],

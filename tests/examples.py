@@ -1,4 +1,4 @@
-"""Every script in examples/ runs as it stands, in a folder of its own, and says something."""
+"""Every script in examples/ runs as it stands, in a folder of its own, and says something: .ci/run examples"""
 
 import os
 import subprocess
