@@ -14,7 +14,8 @@ from good_arguments import CALLED_ON, METHODS, NEEDED, closed_robot, good_values
 from odd_values import odd
 
 import linkwise as lw
-from linkwise.robot.closed import REFUSED, ClosedRobot
+from linkwise.robot.closed import ClosedRobot
+from linkwise.robot.closed_refusals import REFUSED
 
 # What calls give, and nobody makes by hand.
 NOT_CALLS = {
