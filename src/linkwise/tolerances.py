@@ -42,6 +42,12 @@ CLOSED = 1e-11
 RANK = 1e-9
 RANK_ROUNDINGS = 100
 
+# Screws of joints whose directions and places are written with all digits: parallel axes are so to some roundings.
+SCREWS = 1e-10
+
+# What joints that are said to follow may leave open of a redundant loop, as a share of what it asks of the others.
+FOLLOWED = 1e-6
+
 # Nothing is refused by these: X + E is always regular, and corrections bring back what E took (math notes 2.4). E must
 # be above the roundings of X, hence no less than DAMPED_ROUNDINGS of them. Accelerations are unique, so forces that do
 # nothing may be off; forces of least norm are right to the roundings of X over E.

@@ -14,7 +14,8 @@ from good_arguments import CALLED_ON, METHODS, NEEDED, closed_robot, good_values
 from odd_values import odd
 
 import linkwise as lw
-from linkwise.robot.closed import REFUSED, ClosedRobot
+from linkwise.robot.closed import ClosedRobot
+from linkwise.robot.closed_refusals import REFUSED
 
 # What calls give, and nobody makes by hand.
 NOT_CALLS = {
@@ -66,7 +67,7 @@ def _public_calls() -> Iterator[Call]:
         if callable(getattr(ClosedRobot, name)):
             yield _call(f"Closed.{name}", getattr(ClosedRobot, name), functools.partial(_of, closed_robot, name))
     for name in sorted(n for n in vars(lw.Grasp) if not n.startswith("_")):
-        if callable(getattr(lw.Grasp, name)) and name != "close":
+        if callable(getattr(lw.Grasp, name)) and name not in ("close", "floating"):  # like the others; refused
             yield _call(f"Grasp.{name}", getattr(lw.Grasp, name), functools.partial(_of, team, name))
     for name, function, described, own in control_arguments.calls():
         required, optional = _parameters(*described)

@@ -117,7 +117,7 @@ def good_values() -> dict[str, Any]:
         "trials": 2, "rotors": True,
         # loops
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
-        "guess": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
+        "guess": q, "chart": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
         "dependent": "joint2", "independents": "joint1", "ratio": 2.0, "relation": None, "coupled": True,
         "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
         # grasps

@@ -87,3 +87,33 @@ def loop_between(rng, a, b, kind):
         return lw.Loop(*frames, constrains=rng.normal(size=(3, 6)))
     sizes = {"distance": {"length": 0.8}, "rolling": {"radius": 0.3}}
     return lw.Loop(*frames, kind, **sizes.get(kind, {}))
+
+
+def parallelograms(n: int, phi: float = 0.0) -> lw.Robot:
+    """n parallelograms side by side of 2n + 1 bars, 1 kg and 1 m each, hung on the ground (IFToMM benchmark A02)."""
+    bodies = [lw.Body("bar0", hinge("hinge0"), rod(1.0, 1.0))]
+    frames, loops = [], []
+    for i in range(1, n + 1):
+        bodies += [
+            lw.Body(f"floor{i}", hinge(f"corner{i}", (1, 0, 0)), rod(1.0, 1.0), f"bar{i - 1}"),
+            lw.Body(f"bar{i}", hinge(f"hinge{i}", (i, 0, 0)), rod(1.0, 1.0)),
+        ]
+        frames += [lw.Frame(f"end{i}", f"floor{i}", at=(1, 0, 0)), lw.Frame(f"top{i}", f"bar{i}", at=(1, 0, 0))]
+        loops.append(lw.Loop(f"top{i}", f"end{i}", "revolute"))
+    return lw.assemble(f"parallelograms_{n}", bodies, frames, gravity=(0, -9.81, 0)).close(*loops)
+
+
+def bennett(a: float = 1.0, b: float = 0.6, alpha: float = 0.9) -> lw.Robot:
+    """Bennett's linkage: four hinges at distances a, b, a, b, twisted by α, β, α, β, sin β/b = sin α/a; one freedom."""
+    beta = float(np.arcsin(b * np.sin(alpha) / a))
+    links = [(a, alpha), (b, beta), (a, alpha)]
+    bodies, carrier, at, twist = [], None, (0.0, 0.0, 0.0), 0.0
+    for i, (length, turn) in enumerate(links, 1):
+        joint = lw.Joint(lw.Revolute("z"), f"hinge{i}", at=at, rpy=(twist, 0, 0))
+        bodies.append(lw.Body(f"link{i}", joint, lw.Inertia.cylinder(1.0, 0.03, (0, 0, 0), (length, 0, 0)), carrier))
+        carrier, at, twist = f"link{i}", (length, 0.0, 0.0), turn
+    frames = [
+        lw.Frame("end", "link3", at=(a, 0, 0), rpy=(alpha, 0, 0)),
+        lw.Frame("ground", None, at=(-b, 0, 0), rpy=(-beta, 0, 0)),
+    ]
+    return lw.assemble("bennett", bodies, frames).close(lw.Loop("ground", "end", "revolute"))

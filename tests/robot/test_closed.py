@@ -9,7 +9,8 @@ import pytest
 from linkages import four_bar, four_bar_state, open_four_bar
 
 import linkwise as lw
-from linkwise.robot.closed import OF_THE_TREE, REFUSED, ClosedRobot
+from linkwise.robot.closed import ClosedRobot
+from linkwise.robot.closed_refusals import OF_THE_TREE, REFUSED
 
 CALLS = {n for n, f in inspect.getmembers(lw.Robot) if callable(f) and not n.startswith("_")}
 NO_STATE = {  # what a robot is, rather than what it does in a state
@@ -210,3 +211,50 @@ def test_functions_of_users_see_the_closed_robot():
 
     expected = power(robot, q, v, np.ones(3))
     np.testing.assert_allclose(lw.compile(power, robot)(q, v, np.ones(3)), expected, rtol=1e-9)
+
+
+# --- embedded or cut -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_compiling_what_is_refused_says_why(name):
+    with pytest.raises(lw.NotAdmittedError, match=rf"^{name} of robot 'four_bar', which has 1 loops"):
+        four_bar().compile(name)
+
+
+def test_explain_says_which_bodies_which_way_and_why():
+    robot = four_bar()
+    q, _ = four_bar_state(robot)
+    said = robot.explain(q)
+    for part in (
+        "four_bar: 1 loops; forward dynamics cut: nothing says that loop 'rocker_end–coupler_end' keeps its rank",
+        "crank, coupler, rocker on the world: 3 joint rates, 1 left by structure",
+        "revolute: stops 5, of which 2 count among the motions of its joints",
+        "rank 2 of 5 rows, 1 freedoms",
+        "adds 2 of 5",
+    ):
+        assert part in said
+    cut, embedded = (robot.compile("forward_dynamics", method=way).operations.total for way in ("cut", "embedded"))
+    assert f"operations: {cut} cut, {embedded} embedded" in said
+    loop = lw.Loop("rocker_end", "coupler_end", "revolute", dependent=["coupler_hinge", "rocker_hinge"])
+    robot = open_four_bar().close(loop)
+    assert "forward dynamics embedded: all loops name the joints that follow" in robot.explain()
+    assert "coupler_hinge, rocker_hinge follow the others" in robot.explain()
+    soft = open_four_bar().close(lw.Loop("rocker_end", "coupler_end", stiffness=3.0))
+    assert soft.default_method == "cut" and "is soft" in soft.explain()
+
+
+def test_named_joints_go_with_the_robot():
+    loop = lw.Loop("rocker_end", "coupler_end", "revolute", dependent=["coupler_hinge", "rocker_hinge"])
+    robot = lw.chain(2).attach(open_four_bar().close(loop), "tip", prefix="leg_")
+    assert robot.loops[0].dependent == ("leg_coupler_hinge", "leg_rocker_hinge")
+    assert robot.default_method == "embedded" and pickle.loads(pickle.dumps(robot)) == robot
+    assert robot.fingerprint != lw.chain(2).attach(four_bar(), "tip", prefix="leg_").fingerprint
+
+
+def test_loops_that_are_too_many_are_named():
+    robot = four_bar().close(
+        lw.Loop("world", lw.Frame("mid", "coupler", at=(0.4, 0.3, 0)), "spherical", name="pin"),
+    )
+    with pytest.raises(lw.ClosureError, match=r"stop 8 motions, more than its 3 free .* from loop 'pin' on"):
+        robot.closed_configuration([1.3, -0.9, 1.8])

@@ -182,6 +182,7 @@ def test_calls_that_cannot_be():
         (lambda: team.with_arm(ARM, "tip"), r"list of lw\.Contact"),
         (lambda: team.with_arm("panda", contact("rigid", 2)), "must be a robot"),
         (lambda: team.close(), "name loops to close"),
+        (lambda: team.floating(), r"lw\.grasp\(\[arm\.floating\(\)"),
     ]:
         with pytest.raises(lw.LinkwiseError, match=why):
             call()

@@ -122,7 +122,7 @@ def test_several_loops():
     [
         ({"method": "variational"}, lw.NotAdmittedError, "the variational step needs coordinates that are independent"),
         ({"coordinates": "total"}, lw.NotAdmittedError, "coordinates='total' needs coordinates that are independent"),
-        ({"closing": "glue"}, lw.UnknownNameError, "choose from projection, baumgarte, none"),
+        ({"closing": "glue"}, lw.UnknownNameError, "choose from projection, embedded, baumgarte, none"),
         ({"closing": "projection", "method": "rk45"}, lw.InputError, "chooses its own steps"),
         ({"closing": "projection", "closing_rate": 1.0}, lw.InputError, "closing_rate is that of"),
         ({"closing": "baumgarte", "closing_rate": -1.0}, lw.InputError, "closing_rate .* must be greater than 0"),

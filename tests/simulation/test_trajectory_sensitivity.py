@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from linkages import four_bar, four_bar_state, open_four_bar
 from trees import assert_close, derivative, robot, state
 
 import linkwise as lw
@@ -106,3 +107,31 @@ def test_bad_trajectories_are_refused():
     x = state(skate, ())
     with pytest.raises(lw.NotAdmittedError, match="non-holonomic"):
         lw.trajectory_sensitivity(skate, x.q, x.v, np.zeros((2, skate.nv)))
+
+
+@pytest.mark.parametrize(
+    ("method", "left"), [("semi_implicit_euler", 1e-2), ("midpoint", 1e-4), ("runge_kutta_4", 1e-6)]
+)
+def test_of_a_closed_robot(method, left):
+    """With the projection that follows each step; exact but for what steps had opened the loop by: h², h³, h⁵."""
+    closed = four_bar()
+    q, v = four_bar_state(closed)
+    tau, columns = np.tile([0.4, 0.0, 0.1], (20, 1)), [11, 16]
+    mine = lw.trajectory_sensitivity(closed, q, v, tau, step=2e-3, method=method, columns=columns)
+    own, change = closed.inertial_parameters, 1e-5
+    for i, column in enumerate(columns):
+        ends = []
+        for sign in (1, -1):
+            other = own.ravel().copy()
+            other[column] += sign * change
+            run = {"tau": tau, "step": 2e-3, "method": method, "closing": "projection", "progress": False}
+            ends.append(lw.simulate(closed, q, v, parameters={"inertial": other.reshape(own.shape)}, **run))
+        for found, name in ((mine.dq, "q"), (mine.dv, "v")):
+            expected = (getattr(ends[0], name) - getattr(ends[1], name)) / (2 * change)
+            np.testing.assert_allclose(found[..., i], expected, atol=left * np.abs(expected).max())
+
+
+def test_of_a_soft_loop_is_refused():
+    robot = open_four_bar().close(lw.Loop("rocker_end", "coupler_end", stiffness=3.0))
+    with pytest.raises(lw.NotAdmittedError, match="is soft"):
+        lw.trajectory_sensitivity(robot, np.zeros(3), tau=np.zeros((3, 3)))

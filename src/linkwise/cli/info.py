@@ -24,6 +24,9 @@ EXAMPLES = """examples:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
+    from ..robot.closed import ClosedRobot
+    from ..robot.closed_methods import choice
+
     robot = robot_of(arguments)
     out.give(**describe(robot))
     gravity = ", ".join(f"{x:g}" for x in robot.gravity)
@@ -40,6 +43,9 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         out.say()
         out.say(f"{left_over(robot)}:")
         out.table(loop_rows(robot))
+    if isinstance(robot, ClosedRobot):
+        way, why = choice(robot, robot.loop_groups)
+        out.say(f"Forward dynamics {way}: {why}")
     if robot.notes:
         out.say()
         out.say("Notes")

@@ -59,13 +59,18 @@ class Steps:
         tau: np.ndarray = u @ self.selection.T
         return tau
 
+    @property
+    def _closing(self) -> str | None:
+        """What keeps loops closed: the projection, which derivatives of steps are of."""
+        return "projection" if self.robot.loops else None
+
     @cached_property
     def _run(self) -> Any:
         S, h, move = self.selection, self.step, EXPLICIT[self.method]
-        closing = chosen(self.robot, None, None, self.method, "joint", h, adaptive=False)
+        closing = chosen(self.robot, self._closing, None, self.method, "joint", h, adaptive=False)
 
         def step(robot: Robot, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return closing.after_step(robot, *move(_Held(robot, times(S, u)), 0.0, q, v, h))
+            return closing.after_step(robot, *move(_Held(robot, times(S, u)), 0.0, q, v, h), q)
 
         from ..codegen.pipeline import compile_function
 
@@ -83,7 +88,7 @@ class Steps:
             raise InputError(f"u must have shape (..., steps, {self.inputs}), one row per step, got {given.shape}")
         tau = self.forces(given)
         options: dict[str, Any] = {"step": self.step, "method": self.method, "check": False, "progress": False}
-        return simulate(self.robot, q0, v0, tau=tau, **options)
+        return simulate(self.robot, q0, v0, tau=tau, closing=self._closing, **options)
 
     def error(self, q: np.ndarray, v: np.ndarray, q_nominal: np.ndarray, v_nominal: np.ndarray) -> np.ndarray:
         """δx = [q ⊖ q̄; v − v̄], (..., 2nv)."""

@@ -231,7 +231,8 @@ class Gathering:
 
     def diagonal(self, x: Sequence[Any]) -> list[Any]:
         """Inertias of bodies as those of nodes."""
-        return [x[held[0]] if len(held) == 1 else Members([x[k] for k in held]) for held in self.members]
+        pairs = zip(self.members, self.inside)
+        return [x[held[0]] if inside is None else Members([x[k] for k in held]) for held, inside in pairs]
 
     def members_of(self, P: Sequence[Any]) -> list[Any]:
         """Inertias of nodes as those of bodies."""
@@ -264,23 +265,32 @@ class Gathering:
 
 def gathered(links: Links) -> Links:
     """The links of the nodes that coupled bodies make, from those of the bodies."""
-    from .links import Links
-
     lift = links.lift
     assert isinstance(lift, Lift)
     model = lift.model
-    members = _nodes(model)
-    where = {k: (i, place) for i, held in enumerate(members) for place, k in enumerate(held)}
+    members = nodes_of(len(model.bodies), model.aggregates)
     columns = tuple(tuple(c for k in held for c in _entries(model.v_slices[k])) for held in members)
-    inside = [None if len(held) == 1 else _inside(model, links, held) for held in members]
-    X = [None if i is None else _slopes(lift, held, c, links) for i, held, c in zip(inside, members, columns)]
+    X = [None if len(held) == 1 else _slopes(lift, held, c, links) for held, c in zip(members, columns)]
+    return gathered_by(links, members, columns, X)
 
+
+def gathered_by(
+    links: Links,
+    members: tuple[tuple[int, ...], ...],
+    columns: tuple[tuple[int, ...], ...],
+    X: list[list[Array] | None],
+) -> Links:
+    """The links of nodes that hold these members, whose rates are θ̇ = Xβ, β the entries ``columns`` of joint space."""
+    from .links import Links
+
+    where = {k: (i, place) for i, held in enumerate(members) for place, k in enumerate(held)}
+    inside = [None if x is None else _inside(links, held) for held, x in zip(members, X)]
     held_by, phi, H, M, Gamma, s, names, loads = [], [], [], [], [], [], [], []
     for held, own, x in zip(members, inside, X):
         first = held[0]
-        p = model.tree.parent(first)
+        p = links.tree.parent(first)
         outer: Any = links.phi[first] if own is None else own
-        if p >= 0 and len(members[where[p][0]]) > 1:
+        if p >= 0 and inside[where[p][0]] is not None:
             outer = Port(where[p][1], len(members[where[p][0]]), outer)
         held_by.append(-1 if p < 0 else where[p][0])
         phi.append(outer)
@@ -305,19 +315,19 @@ def gathered(links: Links) -> Links:
     return Links(tree, names, phi, H, M, Gamma, s, sizes, links.q, loads, links.theta, gathering)
 
 
-def _nodes(model: Model) -> tuple[tuple[int, ...], ...]:
+def nodes_of(bodies: int, aggregates: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
     """The bodies of every node, those of aggregates together, in the order of their first."""
-    group = {k: held for held in model.aggregates for k in held}
-    return tuple(group.get(k, (k,)) for k in range(len(model.bodies)) if k not in group or group[k][0] == k)
+    group = {k: held for held in aggregates for k in held}
+    return tuple(group.get(k, (k,)) for k in range(bodies) if k not in group or group[k][0] == k)
 
 
 def _entries(where: slice) -> range:
     return range(where.start, where.stop)
 
 
-def _inside(model: Model, links: Links, held: tuple[int, ...]) -> Inside:
+def _inside(links: Links, held: tuple[int, ...]) -> Inside:
     place = {k: i for i, k in enumerate(held)}
-    return Inside(BodyTree(tuple(place.get(model.tree.parent(k), -1) for k in held)), [links.phi[k] for k in held])
+    return Inside(BodyTree(tuple(place.get(links.tree.parent(k), -1) for k in held)), [links.phi[k] for k in held])
 
 
 def _slopes(lift: Lift, held: tuple[int, ...], columns: tuple[int, ...], links: Links) -> list[Array]:

@@ -243,12 +243,14 @@ def carried_outward(links: Links, x: list[Array], start: Array) -> list[Array]:
 
 def coriolis_accelerations(model: Model, links: Links, V: list[Array], beta: list[Array]) -> list[Array]:
     """a(k) = V(k) × H*(k)β(k), plus dH*/dt β where the joint's map turns in its own body."""
-    out = []
-    for k, c in enumerate(model.constants(links.q.dtype)):
-        a = cross_motion(V[k], links.H[k].mT @ beta[k])
-        rate = c.kind.map_rate(links.theta[k], beta[k])
-        out.append(a if rate is None else a + rate)
-    return out
+    return [coriolis_acceleration(model, links, k, V[k], beta[k]) for k in range(len(links.sizes))]
+
+
+def coriolis_acceleration(model: Model, links: Links, k: int, V: Array, beta: Array) -> Array:
+    """a(k) of one body."""
+    a = cross_motion(V, links.H[k].mT @ beta)
+    rate = model.constants(links.q.dtype)[k].kind.map_rate(links.theta[k], beta)
+    return a if rate is None else a + rate
 
 
 def gyroscopic_forces(

@@ -57,7 +57,9 @@ class Loop(ByValue):
     "line_on_plane" (b's x stays in the plane of a with normal z), "rough_line" (the same without slipping: a hinge
     about x) and "rolling" (a ball about b's origin, of ``radius`` [m], rolls without slipping on that plane, which z
     enters from the ball's side). ``name`` is for messages. With ``stiffness`` [N m/rad, N/m] or ``damping``
-    [N m s/rad, N s/m] the loop is soft: it pulls its frames together instead of holding them.
+    [N m s/rad, N s/m] the loop is soft: it pulls its frames together instead of holding them. ``dependent``
+    names joints on the loop that follow the others on it, always: then it is embedded by default, with the others as
+    coordinates.
     """
 
     frame_a: str | Frame
@@ -70,6 +72,7 @@ class Loop(ByValue):
     stiffness: float | None = None
     damping: float | None = None
     radius: float | None = None
+    dependent: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for frame in (self.frame_a, self.frame_b):
@@ -88,6 +91,7 @@ class Loop(ByValue):
             one_of(self.kind, TRANSMITTED, f"kind of loop (loop {self.name!r})", error=ModelError)
         self._check_length("length", "distance")
         self._check_length("radius", "rolling")
+        self._check_dependent()
         for what in ("stiffness", "damping"):
             x = getattr(self, what)
             if x is not None and not (isinstance(x, (int, float)) and np.isfinite(x) and x >= 0):
@@ -116,6 +120,20 @@ class Loop(ByValue):
                 )
         elif x is not None:
             raise ModelError(f"loop {self.name!r}: {what}= belongs to the kind {kind!r}, not to {self.kind!r}")
+
+    def _check_dependent(self) -> None:
+        if self.dependent is None:
+            return
+        given = (self.dependent,) if isinstance(self.dependent, str) else self.dependent
+        if not isinstance(given, (list, tuple)) or not given or not all(isinstance(x, str) for x in given):
+            raise ModelError(
+                f"loop {self.name!r}: dependent= names joints that follow others, got {shown(self.dependent)}"
+            )
+        if len(set(given)) < len(given):
+            raise ModelError(f"loop {self.name!r}: dependent= names a joint twice")
+        if self.soft:
+            raise ModelError(f"loop {self.name!r} is soft, so that no joint follows others by it; leave dependent= out")
+        object.__setattr__(self, "dependent", tuple(given))
 
     @property
     def soft(self) -> bool:

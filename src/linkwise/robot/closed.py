@@ -2,31 +2,35 @@
 
 What is a function of positions and motions alone (poses, Jacobians, energies, 𝓜, inverse dynamics) is that of the tree
 that is left when the loops are cut; ``q`` and ``v`` are that tree's, and ought to close. What loops change is here.
-What has no meaning, or none yet, for a closed robot is refused by name: :data:`REFUSED`.
+What has no meaning, or none yet, for a closed robot is refused by name: :mod:`.closed_refusals`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NoReturn
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .. import arrays, inputs
-from ..arguments import names, number, numbers
+from ..arguments import names, number, numbers, one_of
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics, operational
-from ..dynamics.closed import constraints, equations, linearized, projection
+from ..dynamics.closed import constraints, embedding, equations, linearized, projection
 from ..dynamics.closed.actuation import least_effort
+from ..dynamics.closed.locality import Group, groups
 from ..dynamics.closed.soft import soft_forces, with_springs
-from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
+from ..dynamics.forward.methods import INVERSE_METHODS
 from ..dynamics.linearized import models as linear
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
 from ..model.model import Model, with_numbers
 from ..model.parts import Frame
 from .calls import as_frames, choose
+from .closed_methods import METHODS, choice, explanation, refuse_unfit
+from .closed_refusals import REFUSED, refuse_method, refuse_soft, refusing
 from .dispatch import compiled
 from .robot import Robot
 
@@ -61,6 +65,7 @@ class ClosedRobot(Robot):
             if loop.name in seen:
                 raise ModelError(f"robot {self.name!r}: two loops are named {loop.name!r}; give one another name=")
             seen.add(loop.name)
+        _ = self.loop_groups  # joints that loops name must be on them
 
     @property
     def rigid_rows(self) -> np.ndarray:
@@ -76,6 +81,23 @@ class ClosedRobot(Robot):
     def soft_loops(self) -> tuple[Loop, ...]:
         """The loops that give: springs and dampers."""
         return tuple(x for x in self.loops if x.soft)
+
+    @cached_property
+    def loop_groups(self) -> tuple[Group, ...]:
+        """The bodies that rigid loops make one node of the tree where they are embedded, and their joints."""
+        return groups(self, self.rigid_loops)
+
+    @property
+    def default_method(self) -> str:
+        """How forward dynamics closes the loops unless a ``method`` is named; :meth:`explain` says why."""
+        return choice(self, self.loop_groups)[0]
+
+    def explain(self, q: ArrayLike | None = None) -> str:
+        """Which bodies the loops gather, which way they are closed and why, what each stops, and what that costs.
+
+        With a configuration q (nq,), also the rank of the loops there, and which of them are redundant.
+        """
+        return explanation(self, None if q is None else np.asarray(inputs.configuration(self, q), dtype=float))
 
     @property
     def opened(self) -> Robot:
@@ -151,6 +173,29 @@ class ClosedRobot(Robot):
 
         return self._call(run, 1, q, v=v)
 
+    @compiled(q="nq", chart="nq")
+    def embedded_step(self, q: ArrayLike, chart: ArrayLike) -> SameKind:
+        """−N(GN)⁻¹g, (..., nv): one step of :meth:`integrate` towards a closed configuration, by Newton, loop by loop.
+
+        N are the directions in which joints that loops name as ``dependent`` move; elsewhere G* at the configuration
+        ``chart`` (..., nq). What is across them, the coordinates of embedded loops, stays as it is.
+        """
+        refuse_unfit(self, self.loop_groups)
+        return self._between(lambda m, q, chart: embedding.closing_step(m, q, chart, self.loop_groups), q, chart)
+
+    @compiled(q="nq", v="nv", chart="nq")
+    def embedded_velocity(self, q: ArrayLike, v: ArrayLike, chart: ArrayLike) -> SameKind:
+        """v − N(GN)⁻¹Gv, (..., nv): the closed velocity with the same rates across N, as of :meth:`embedded_step`."""
+        refuse_unfit(self, self.loop_groups)
+        v = inputs.vector(v, self.nv, "v", self)
+        run = lambda m, q, chart, v: embedding.closed_velocity(m, q, v, chart, self.loop_groups)
+        return self._between(run, q, chart, v=v)
+
+    def _between(self, run: Callable[..., Array], q: Any, chart: Any, **others: Any) -> Array:
+        checked = {"q": inputs.configuration(self, q), "chart": inputs.configuration(self, chart)} | others
+        batch, values = inputs.together(self, **checked)
+        return inputs.fit(run(self, *values), batch, 1)
+
     @compiled(q="nq", v="nv")
     def velocity_after_closing(self, q: ArrayLike, v: ArrayLike, *, restitution: float = 0.0) -> SameKind:
         """v⁺, (..., nv), when all loops close at once at the velocity v: G v⁺ = −e G v, e the ``restitution``."""
@@ -173,20 +218,27 @@ class ClosedRobot(Robot):
         tau: ArrayLike,
         *,
         external: ArrayLike | None = None,
-        method: str = "articulated_body",
+        method: str | None = None,
         closing_rate: float = 0.0,
     ) -> SameKind:
         """The joint accelerations (..., nv) [rad/s², m/s²] of the closed robot (OA (5.6)–(5.11)).
 
-        ``method``, any of :data:`linkwise.FORWARD_METHODS`, is that of the free accelerations. Loops that are open are
-        left so, but with a ``closing_rate`` ω [1/s], by which their errors die away: ë + 2ωė + ω²e = 0 (Baumgarte).
+        ``method`` is "cut", "embedded" (the bodies of each loop as one node of the tree; loops that are not of full
+        rank are refused), or any of :data:`linkwise.FORWARD_METHODS`: cut, with the free accelerations by it. The
+        default is :attr:`default_method`. Loops that are open are left so, but with a ``closing_rate`` ω [1/s], by
+        which their errors die away: ë + 2ωė + ω²e = 0 (Baumgarte).
         """
         number(closing_rate, "closing_rate", least=0.0)
-        choose(FORWARD_METHODS, method, "forward-dynamics method")
+        chosen = self.default_method if method is None else one_of(method, METHODS, "forward-dynamics method")
+        if chosen == "embedded":
+            refuse_unfit(self, self.loop_groups)
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
             f = with_springs(m, q, v, f, self.soft_loops)
-            return equations.forward_dynamics(m, q, v, tau, f, self.rigid_loops, method, rate=closing_rate)[0]
+            if chosen == "embedded":
+                return embedding.forward_dynamics(m, q, v, tau, f, self.loop_groups, closing_rate)
+            own = equations.OWN_METHOD if chosen == "cut" else chosen
+            return equations.forward_dynamics(m, q, v, tau, f, self.rigid_loops, own, rate=closing_rate)[0]
 
         return self._with_forces(run, 1, external, q, v=v, tau=tau)
 
@@ -284,8 +336,8 @@ class ClosedRobot(Robot):
         From the tree's own linearised dynamics. Derivatives are those of a as a function of all q and v; a change that
         keeps the loops closed is one that :meth:`linearize_projection` leaves as it is.
         """
-        _refuse_method(self, "linearize_forward", method)
-        _refuse_soft(self, "linearize_forward")
+        refuse_method(self, "linearize_forward", method)
+        refuse_soft(self, "linearize_forward")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
         found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops)
         out = linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
@@ -315,8 +367,8 @@ class ClosedRobot(Robot):
         method: str | None = None,
     ) -> SameKind:
         """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
-        _refuse_method(self, "forward_dynamics_jvp", method)
-        _refuse_soft(self, "forward_dynamics_jvp")
+        refuse_method(self, "forward_dynamics_jvp", method)
+        refuse_soft(self, "forward_dynamics_jvp")
         batch, (Minv, by_v, by_q), (dq, dv, dtau) = self._linearized(
             external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau
         )
@@ -328,7 +380,7 @@ class ClosedRobot(Robot):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
-        _refuse_soft(self, "forward_dynamics_vjp")
+        refuse_soft(self, "forward_dynamics_vjp")
         batch, (Minv, by_v, by_q), (w,) = self._linearized(external, q=q, v=v, tau=tau, weights=weights)
         parts = ((x.mT @ w[..., None])[..., 0] for x in (by_q, by_v, Minv))
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))
@@ -338,7 +390,7 @@ class ClosedRobot(Robot):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
     ) -> SameKind:
         """∂a/∂π of the closed robot, (..., nv, 10 bodies), with π = inertial_parameters."""
-        _refuse_soft(self, "forward_dynamics_sensitivity")
+        refuse_soft(self, "forward_dynamics_sensitivity")
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
             return linearized.sensitivity(m, q, v, tau, f, self.rigid_loops)
@@ -404,7 +456,9 @@ def renamed(loop: Loop, prefix: str, world: str) -> Loop:
     def name(frame: Any) -> str:
         return world if _name(frame) == "world" else prefix + _name(frame)
 
-    return replace(loop, frame_a=name(loop.frame_a), frame_b=name(loop.frame_b), name=prefix + loop.name)
+    dependent = None if loop.dependent is None else tuple(prefix + x for x in loop.dependent)
+    a, b = name(loop.frame_a), name(loop.frame_b)
+    return replace(loop, frame_a=a, frame_b=b, name=prefix + loop.name, dependent=dependent)
 
 
 def _name(frame: str | Frame) -> str:
@@ -433,68 +487,5 @@ def _check(robot: Model, loop: Loop) -> None:
         )
 
 
-# --- what a closed robot refuses -------------------------------------------------------------------------------------
-
-_TREE = "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut"
-_DIAGONAL = "diagonal coordinates need coordinates that are independent, and loops are cut here, not embedded"
-_DERIVATIVE = "of closed robots there are first derivatives; kernel.jacobian of compiled code has this one"
-_ARGUMENT = "robot.opened has it for the tree, with the loops' forces as external ones"
-REFUSED = {
-    **dict.fromkeys(("innovations_factors", "inverse_factors", "log_det_mass", "forward_quantities"), _TREE),
-    **dict.fromkeys(("articulated_inertias", "articulated_inertia_rates"), _TREE),
-    **dict.fromkeys(("total_rates", "joint_rates", "working_forces", "joint_forces", "diagonal_coriolis"), _DIAGONAL),
-    **dict.fromkeys(("diagonal_dynamics", "diagonal_motion", "mass_factor", "mass_factor_rate"), _DIAGONAL),
-    **dict.fromkeys(("mass_matrix_sensitivity", "curvature", "is_diagonalizable"), _DIAGONAL),
-    "forward_dynamics_hvp": _DERIVATIVE,
-    **dict.fromkeys(("operational_compliance_derivative", "operational_inertia_derivative"), _DERIVATIVE),
-    **dict.fromkeys(("link_forces", "hybrid_dynamics", "tip_force_correction"), _ARGUMENT),
-    **dict.fromkeys(("operational_bias", "consistent_inverse", "base_parameters", "momentum_force"), _ARGUMENT),
-}
-# What is the same function of the state for a closed robot as for its tree.
-OF_THE_TREE = frozenset(
-    {
-        *("joint_positions", "joint_velocities", "coupling_jacobian"),
-        *("integrate", "difference", "pose", "poses", "velocities", "accelerations", "velocity", "acceleration"),
-        *("jacobian", "jacobian_dot_v", "jacobian_force", "jacobian_outer", "jacobian_inner", "jacobian_inner_inverse"),
-        *("linearize_velocity", "linearize_acceleration", "external_force", "wrenches", "configuration_rate"),
-        *("energy", "kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "momentum"),
-        *(
-            "momentum_matrix",
-            "centroidal_momentum",
-            "centroidal_matrix",
-            "centroidal_bias",
-            "mass_matrix",
-            "mass_times",
-        ),
-        *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
-        *("linearize_inverse", "inverse_dynamics_jvp", "inverse_dynamics_vjp", "inverse_dynamics_hvp"),
-        *("inverse_dynamics_regressor", "operators"),
-    }
-)
-
-
-def _refuse_method(robot: ClosedRobot, name: str, method: str | None) -> None:
-    if method is not None:
-        raise NotAdmittedError(
-            f"{name} of robot {robot.name!r}, which has loops, has one way to do it; leave method={method!r} out"
-        )
-
-
-def _refuse_soft(robot: ClosedRobot, name: str) -> None:
-    if robot.soft_loops:
-        raise NotAdmittedError(
-            f"{name} of robot {robot.name!r}: loop {robot.soft_loops[0].name!r} is soft, and derivatives of its forces"
-            " are those of compiled code: robot.compile('forward_dynamics').jacobian('q')"
-        )
-
-
-def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
-    def refuse(self: ClosedRobot, *args: Any, **named: Any) -> NoReturn:
-        raise NotAdmittedError(f"{name} of robot {self.name!r}, which has {len(self.loops)} loops: {why}")
-
-    refuse.__name__, refuse.__doc__ = name, f"Refused for robots with loops: {why}."
-    return refuse
-
-
 for _method, _why in REFUSED.items():
-    setattr(ClosedRobot, _method, _refusing(_method, _why))
+    setattr(ClosedRobot, _method, refusing(_method, _why))

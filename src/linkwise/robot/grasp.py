@@ -442,6 +442,13 @@ class Grasp(ClosedRobot):
             raise InputError("name loops to close: team.close(lw.Loop(frame_a, frame_b, kind))")
         return replace(self, loops=(*self.loops, *loops))
 
+    def floating(self, *, joint_name: str = "root_joint") -> Robot:
+        """Refused: arms float each by itself, ``lw.grasp([arm.floating(), …], …)``, and the object does already."""
+        raise NotAdmittedError(
+            f"grasp {self.name!r} has no base that could float: its arms stand on the world, each by itself. Let them"
+            " float before they grasp: lw.grasp([arm.floating(), …], object, contacts)"
+        )
+
     @property
     def object_alone(self) -> Robot:
         """The object as a robot of its own, under the same names; its q is q[object_q], its v is v[object_v]."""

@@ -502,6 +502,9 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
         from ..codegen.pipeline import compile_job, method_job, method_named
         from ..codegen.runtime.remade import made
 
+        refused = getattr(type(self), name, None) if isinstance(name, str) else None
+        if getattr(refused, "refuses", False):  # with the reason, as where it is called
+            getattr(self, name)()
         kept = tuple(names(parameters, "parameters"))
         options = {"target": target, "dtype": dtype, "parameters": kept, "rolled": rolled}
         job = method_job(self, method_named(type(self), name), None, fixed, **options)

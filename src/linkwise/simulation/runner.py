@@ -157,7 +157,10 @@ class Run:
 
     def _check(self, part: list[np.ndarray], first: int, every: int, tau: np.ndarray | None) -> None:
         """Refuse a state that is no longer finite; names the step, the joint and the state."""
-        if not self.check or all(np.isfinite(x[:, -1]).all() for x in part):  # what is lost stays lost
+        if not self.check:
+            return
+        if all(np.isfinite(x[:, -1]).all() for x in part):  # what is lost stays lost
+            self.task.closing.refuse_opened(self.task.robot, part[0][:, 1:], lambda row: first + (row + 1) * every)
             return
         bad = ~(np.isfinite(part[0]).all(axis=-1) & np.isfinite(part[1]).all(axis=-1))
         row = int(np.argmax(bad.any(axis=0)))
@@ -191,7 +194,7 @@ class Run:
         which = f" of state {state} in the batch" if states > 1 else ""
         return (
             f"step {number} (t = {self.task.time(number):g} s): joint {joint!r}{which} is no longer finite; take a"
-            " smaller step, look at the forces on it, or keep such states with check=False"
+            f" smaller step, look at the forces on it,{self.task.closing.advice} or keep such states with check=False"
         )
 
 

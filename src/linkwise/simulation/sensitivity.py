@@ -42,7 +42,9 @@ def trajectory_sensitivity(
 
     q0 (..., nq), v0 (..., nv; default at rest), ``tau`` (..., steps, nv) [N m, N], one row per step of ``step`` [s] by
     ``method`` "semi_implicit_euler", "midpoint" or "runge_kutta_4"; ``columns`` picks entries of
-    ``robot.inertial_parameters.ravel()`` (default: all).
+    ``robot.inertial_parameters.ravel()`` (default: all). Loops are closed by projection after each step, and
+    derivatives are off by what steps open them by (h by semi-implicit Euler, h² by midpoint, h⁴ by Runge–Kutta); soft
+    loops are refused.
     """
     refuse_other_than_robot(robot, "trajectory_sensitivity")
     one_of(method, EXPLICIT, "step with derivatives")
@@ -50,7 +52,9 @@ def trajectory_sensitivity(
     table = inputs.vector(np.zeros(robot.nv) if tau is None else tau, robot.nv, "tau", robot)
     if table.ndim < 2:
         raise InputError(f"tau must have shape (..., steps, {robot.nv}), got {table.shape}")
-    motion = simulate(robot, q0, v0, tau=table, step=step, method=method, check=False, progress=False)
+    closing = "projection" if robot.loops else None  # which linearized_step differentiates
+    options: dict[str, Any] = {"step": step, "method": method, "closing": closing}
+    motion = simulate(robot, q0, v0, tau=table, check=False, progress=False, **options)
     q, v, applied = motion.q[..., :-1, :], motion.v[..., :-1, :], motion.tau[..., :-1, :]
     by_parameters = lambda q, v, tau: robot.forward_dynamics_sensitivity(q, v, tau)[..., picked]
     none = np.zeros((robot.nv, len(picked)), q.dtype)

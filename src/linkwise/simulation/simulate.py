@@ -78,7 +78,8 @@ def simulate(
     "offsets": (..., bodies, 3)}) replace numbers of the robot.
 
     **Loops.** ``closing`` says what keeps a robot's loops closed: "projection" after each step (the default), which
-    leaves them open by roundings, "baumgarte", terms in the accelerations by which errors die away at ``closing_rate``
+    leaves them open by roundings, "embedded", steps in coordinates that the loops leave free (the default where loops
+    name the joints that follow), "baumgarte", terms in the accelerations by which errors die away at ``closing_rate``
     [1/s] (default 0.2 by step; adaptive methods know no other), or "none". Loops must be closed at the start.
 
     **What is watched.** ``events`` are functions like controllers, or :class:`Event` objects; ``check`` refuses states

@@ -200,11 +200,11 @@ class CompiledStepper:
             given = dict(zip(self.names, values))
             q, w, h, t = given["q"], given["w"], given["h"][0], given["t"][0] if "t" in given else 0.0
             force, push = self._acting(robot, given)
-            system = task.system(robot, robot if dynamics is None else dynamics, force, push)
+            system = replace(task.system(robot, robot if dynamics is None else dynamics, force, push), start=q)
             if task.controller is not None and task.hold:
                 held = force(t, q, system.velocity(q, w))
                 system = replace(system, force=lambda t, q, v: held)
-            return task.closing.after_step(robot, *METHODS[task.method].step(system, t, q, w, h))
+            return task.closing.after_step(robot, *METHODS[task.method].step(system, t, q, w, h), q)
 
         known = {n: sizes[n] for n in self.names if n in sizes}
         return trace(task.robot, one_step, "step", known, self.names, tuple(task.parameters))
@@ -288,6 +288,12 @@ def raise_singular(task: Task, q: np.ndarray, w: np.ndarray) -> None:
             "the iterations of the variational step did not settle: forces change too fast for this step; take a"
             ' smaller one, hold the controller (hold=True), or use method="runge_kutta_4"'
         )
+    if task.closing.is_embedded:
+        raise SimulationError(
+            f"loops {', '.join(repr(x.name) for x in task.robot.loops)} of robot {task.robot.name!r} could not be"
+            " embedded on the way: one has lost its rank (links in line), or joints that dependent= names no longer"
+            ' follow the others; use closing="projection", or a smaller step'
+        )
     raise SimulationError("the mass matrix became singular on the way; look at the robot's inertias")
 
 
@@ -330,12 +336,12 @@ class ArrayStepper:
     ) -> tuple[np.ndarray, np.ndarray]:
         task, robot = self.task, self.task.robot
         push = None if task.external is None else self._pushed
-        system = task.system(robot, robot, self._force(row), push, self.target)
+        system = replace(task.system(robot, robot, self._force(row), push, self.target), start=q)
         if task.controller is not None and task.hold:
             held = self._asked(t, q, system.velocity(q, w))
             system = replace(system, force=lambda t, q, v: held)
         after = METHODS[task.method].step(system, t, q, w, w.dtype.type(h))
-        return task.closing.after_step(robot, *after, self.target)
+        return task.closing.after_step(robot, *after, q, self.target)
 
     def _force(self, row: np.ndarray | None) -> Any:
         if self.task.controller is not None:

@@ -43,6 +43,7 @@ class System:
     coordinates: str = "joint"
     remembers: bool = False  # whether w ends with the velocities of the last step, those of the joints first
     closing: Closing = LEFT
+    start: Array | None = None  # the configuration at the start of the step, closed, and a chart of embedded loops
 
     # --- the parts of w ------------------------------------------------------------------------------
 
@@ -105,7 +106,9 @@ class System:
     # --- motion --------------------------------------------------------------------------------------
 
     def derivative(self, t: Any, q: Array, w: Array) -> tuple[SameKind, SameKind]:
-        """(v, ẇ) of w = [rates; energies]."""
+        """(v, ẇ) of w = [rates; energies], at the state that embedded loops make of (q, w)."""
+        if self.start is not None and q is not self.start:
+            q, w = self.closing.at_stage(self.robot, q, w, self.start, self.target)
         total, powers = self.acting(t, q, w)
         v, rate = self.accelerated(q, self.rates(w), total)
         return v, with_powers(rate, powers)

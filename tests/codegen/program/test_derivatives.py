@@ -86,7 +86,7 @@ def test_bad_requests_are_explained():
     robot = lw.load("ur5")
     with pytest.raises(lw.InputError, match="no input 'x'"):
         robot.compile("mass_matrix").jacobian("x")
-    with pytest.raises(lw.InputError, match="inertial and offsets"):
+    with pytest.raises(lw.InputError, match="choose from inertial, offsets"):
         robot.compile("mass_matrix", parameters=("colour",))
 
 

@@ -134,6 +134,34 @@ def test_articulated_objects(bolted):
     near(np.linalg.solve(M, F - h), a[team.object_v])
     near(team.object_motion(q, v, tau)[1], lam, 1e-8)
     assert team.object_size == held.nv
+    for internal in team.internal_basis(q).T:  # that no coordinate of the object feels
+        squeezed = tau + 3.0 * team.contact_joint_forces(q, internal)
+        near(team.forward_dynamics(q, v, squeezed), a, 1e-8)
+        near(team.contact_components(q, v, squeezed), lam + 3.0 * internal, 1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_grasps_of_random_arms(seed):
+    """Random trees of all joint kinds as arms, some flying, on a random object, by random contacts."""
+    rng = np.random.default_rng(seed)
+    arms, kinds = [], []
+    for i in range(int(rng.integers(1, 4))):
+        options = {"branching": 0.3, "floating": bool(rng.integers(2)), "rotors": bool(i % 2)}
+        arm = lw.random_tree(6, seed=10 * seed + i, joints=["revolute", "spherical", "universal"], **options)
+        arms.append(lw.assemble(arm.name, arm.bodies, [*arm.extra_frames, lw.Frame("tip", arm.bodies[-1].name)]))
+        kinds.append(str(rng.choice(list(KINDS))))
+    contacts = [contact(kind, i) for i, kind in enumerate(kinds)]
+    bases = [(rng.normal(size=3), rng.normal(size=3)) for _ in arms]
+    held = lw.Inertia.box(rng.uniform(1, 3), rng.uniform(0.2, 0.6, 3), at=0.1 * rng.normal(size=3))
+    team = lw.grasp(arms, held, contacts, bases=bases)
+    own = lw.assemble("object", [lw.Body("object", lw.Free(), held)], frames_on("object", contacts))
+    apart = Union(arms, own, list(enumerate(contacts)), bases)
+    q, v, tau = state(team, seed)
+    a, lam = apart.solved(q, v, tau)
+    near(team.forward_dynamics(q, v, tau), a)
+    near(team.object_motion(q, v, tau)[0], a[team.object_v], 1e-8)
+    if team.grasp_report(q).well_posed:
+        near(team.contact_components(q, v, tau), lam, 1e-7)
 
 
 def test_arms_with_loops_of_their_own():

@@ -10,7 +10,7 @@ neither moves nor accelerates: gravity is left out of both A_a and A_b.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ... import arrays
@@ -23,6 +23,7 @@ from ..links import Links
 
 # Loops whose first row is a moment that turns with b: s (x_b × e) with this sign and this axis e of frame a.
 TURNING_MOMENTS = {"universal": (1.0, 1), "line_on_plane": (-1.0, 2)}
+Motions = Sequence[Array] | Mapping[int, Array]  # by body
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +65,17 @@ class Closure:
                 rows.append((turned if 2 in TRANSMITTED[loop.kind] else axis)[..., i])
         return arrays.stack(rows, axis=-1)
 
-    def relative(self, x: Sequence[Array]) -> tuple[Array, Array]:
+    def relative(self, x: Motions) -> tuple[Array, Array]:
         """What frames a and b have of body motions x, at frame a's origin in its axes, (..., 6, m) each."""
         a, b = (arrays.zeros((6, 1), like=self.d) if k < 0 else X.T @ x[k] for k, X in zip(self.bodies, self.reach))
         return a, b
 
-    def velocity(self, V: Sequence[Array]) -> Array:
+    def velocity(self, V: Motions) -> Array:
         """W*(V_b − V_a), (..., m, 1): how fast the loop comes apart."""
         V_a, V_b = self.relative(V)
         return self.W.mT @ (V_b - V_a)
 
-    def acceleration(self, V: Sequence[Array], A: Sequence[Array]) -> Array:
+    def acceleration(self, V: Motions, A: Motions) -> Array:
         """W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a), (..., m, 1): the rate of :meth:`velocity`."""
         V_a, V_b = self.relative(V)
         A_a, A_b = self.relative(A)
@@ -160,13 +161,16 @@ class Closure:
         return out
 
 
-def closures(model: Model, links: Links, loops: Sequence[Loop]) -> list[Closure]:
-    """Every loop at a configuration."""
-    poses = body_poses(links)
+def closures(
+    model: Model, links: Links, loops: Sequence[Loop], poses: Mapping[int, Transform] | None = None
+) -> list[Closure]:
+    """Every loop at a configuration; ``poses`` of the bodies that they join, in any one frame (default: the world)."""
+    if poses is None:
+        poses = dict(enumerate(body_poses(links)))
     return [_closure(model, links, loop, poses) for loop in loops]
 
 
-def _closure(model: Model, links: Links, loop: Loop, poses: list[Transform]) -> Closure:
+def _closure(model: Model, links: Links, loop: Loop, poses: Mapping[int, Transform]) -> Closure:
     (a, on_a), (b, on_b) = model.frame(loop.frame_a), model.frame(loop.frame_b)
     on_a, on_b = (arrays.constant(x, like=links.q) for x in (on_a, on_b))
     X_a = on_a if a < 0 else poses[a].compose(on_a)
@@ -174,10 +178,10 @@ def _closure(model: Model, links: Links, loop: Loop, poses: list[Transform]) -> 
     between = X_a.inverse().compose(X_b)
     reach_b = X_a if b < 0 else poses[b].inverse().compose(X_a)
     E, d = between.R, between.l
-    return Closure(loop, (a, b), (on_a, reach_b), E, d, _transmitted(loop, E, d))
+    return Closure(loop, (a, b), (on_a, reach_b), E, d, transmitted(loop, E, d))
 
 
-def _transmitted(loop: Loop, E: Array, d: Array) -> Array:
+def transmitted(loop: Loop, E: Array, d: Array) -> Array:
     """W, (..., 6, m)."""
     S = _rows(loop, d).mT
     moment, force = S[:3], S[3:]

@@ -38,7 +38,13 @@ def jacobian(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
 
 
 def jacobian_of(links: Links, closed: Sequence[Closure]) -> Array:
-    """G, row by row along the two branches of every loop: inboard of where they meet, its forces are in balance."""
+    """G, row by row along the two branches of every loop."""
+    widths = [x.loop.size for x in closed]
+    return arrays.transpose(arrays.from_blocks(adjoint_blocks(links, closed), links.sizes, widths, like=links.q))
+
+
+def adjoint_blocks(links: Links, closed: Sequence[Closure]) -> dict[tuple[int, int], Array]:
+    """G* by body and loop: inboard of where the branches of a loop meet, its forces are in balance."""
     blocks: dict[tuple[int, int], Array] = {}
     for i, x in enumerate(closed):
         meet = common_ancestor(links, *x.bodies)
@@ -48,8 +54,7 @@ def jacobian_of(links: Links, closed: Sequence[Closure]) -> Array:
                     blocks[k, i] = links.H[k] @ F
                 F = links.phi[k] @ F
                 k = links.tree.parent(k)
-    widths = [x.loop.size for x in closed]
-    return arrays.transpose(arrays.from_blocks(blocks, links.sizes, widths, like=links.q))
+    return blocks
 
 
 def acceleration(model: Model, links: Links, closed: Sequence[Closure], v: Array, a: Array) -> Array:

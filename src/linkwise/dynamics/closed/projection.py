@@ -99,7 +99,21 @@ def _refuse_open(
     held = f", keep fewer joints than {[model.joints[k].name for k in kept]}" if kept else ""
     raise ClosureError(
         f"loop {loops[worst].name!r} of robot {model.name!r} cannot be closed from here{where}: {left:.3g} is left open"
-        f" (rad or m). Start from a guess nearer to a closed configuration{held}, or check the frames and lengths"
+        f" (rad or m){_too_many(model, q[state], loops, kept)}. Start from a guess nearer to a closed"
+        f" configuration{held}, or check the frames and lengths"
+    )
+
+
+def _too_many(model: Model, q: np.ndarray, loops: Sequence[Loop], kept: Sequence[int]) -> str:
+    """Which loops are too many, where together they leave the joints no freedom."""
+    free = model.nv - sum(model.joints[k].kind.nv for k in kept)
+    ranks = [int(rank(model, q, loops[: i + 1])) for i in range(len(loops))]
+    if ranks[-1] < free:
+        return ""
+    first = next(i for i, found in enumerate(ranks) if found >= free)
+    return (
+        f"; the loops stop {sum(x.size for x in loops)} motions, more than its {free} free joint rates can follow, from"
+        f" loop {loops[first].name!r} on: leave one out, or choose a kind that stops less"
     )
 
 

@@ -70,16 +70,26 @@ def prepare(model: Model, q: Array, v: Array, tau: Array, external: Array | None
 def _gathered(
     links: Links, V: list[Array], a: list[Array], b: list[Array], tau: Array, beta: list[Array], base: Array
 ) -> State:
-    """The state over nodes: a = 𝔸*(a + H*ẋ) inside them, and T less what rotors of coupled joints take for ẋ."""
-    nodes = links.nodes
-    assert nodes.gathering is not None
+    """The state over nodes; T is less by what rotors of coupled joints take for ẋ."""
     drift = links.drift(beta)
-    a = [x if isinstance(y, int) else x + H.mT @ y for x, y, H in zip(a, drift, links.H)]
-    spun = [0 if isinstance(y, int) or g is None else g @ y for y, g in zip(drift, links.Gamma)]
+    spun = rotor_forces(links, drift)
     if any(not isinstance(x, int) for x in spun):
         tau = tau - links.join([x + y for x, y in zip(spun, no_motion(links))])
+    return over_nodes(State(links, V, a, b, links.nodes.split(tau), base), links.nodes, drift)
+
+
+def rotor_forces(links: Links, drift: list[Any]) -> list[Any]:
+    """Γẋ of every joint, or 0."""
+    return [0 if isinstance(y, int) or g is None else g @ y for y, g in zip(drift, links.Gamma)]
+
+
+def over_nodes(x: State, nodes: Links, drift: list[Any]) -> State:
+    """A state of bodies as one of nodes, whose joints accelerate by ẋ, or 0: a = 𝔸*(a + H*ẋ) inside them. T is theirs
+    already."""
     gathering = nodes.gathering
-    return State(nodes, gathering.stacked(V), gathering.spread(a), gathering.stacked(b), nodes.split(tau), base)
+    assert gathering is not None
+    a = [x if isinstance(y, int) else x + H.mT @ y for x, y, H in zip(x.a, drift, x.links.H)]
+    return State(nodes, gathering.stacked(x.V), gathering.spread(a), gathering.stacked(x.b), x.T, x.base)
 
 
 def articulated_body(model: Model, q: Array, v: Array, tau: Array, external: Array | None = None) -> Forward:

@@ -1,0 +1,73 @@
+"""What a closed robot refuses by name, with the reason, and what it answers as its tree does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..errors import NotAdmittedError
+
+_TREE = "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut"
+_DIAGONAL = "diagonal coordinates need coordinates that are independent, and loops are cut here, not embedded"
+_DERIVATIVE = "of closed robots there are first derivatives; kernel.jacobian of compiled code has this one"
+_ARGUMENT = "robot.opened has it for the tree, with the loops' forces as external ones"
+REFUSED = {
+    **dict.fromkeys(("innovations_factors", "inverse_factors", "log_det_mass", "forward_quantities"), _TREE),
+    **dict.fromkeys(("articulated_inertias", "articulated_inertia_rates"), _TREE),
+    **dict.fromkeys(("total_rates", "joint_rates", "working_forces", "joint_forces", "diagonal_coriolis"), _DIAGONAL),
+    **dict.fromkeys(("diagonal_dynamics", "diagonal_motion", "mass_factor", "mass_factor_rate"), _DIAGONAL),
+    **dict.fromkeys(("mass_matrix_sensitivity", "curvature", "is_diagonalizable"), _DIAGONAL),
+    "forward_dynamics_hvp": _DERIVATIVE,
+    **dict.fromkeys(("operational_compliance_derivative", "operational_inertia_derivative"), _DERIVATIVE),
+    **dict.fromkeys(("link_forces", "hybrid_dynamics", "tip_force_correction"), _ARGUMENT),
+    **dict.fromkeys(("operational_bias", "consistent_inverse", "base_parameters", "momentum_force"), _ARGUMENT),
+}
+# What is the same function of the state for a closed robot as for its tree.
+OF_THE_TREE = frozenset(
+    {
+        *("joint_positions", "joint_velocities", "coupling_jacobian"),
+        *("integrate", "difference", "pose", "poses", "velocities", "accelerations", "velocity", "acceleration"),
+        *("jacobian", "jacobian_dot_v", "jacobian_force", "jacobian_outer", "jacobian_inner", "jacobian_inner_inverse"),
+        *("linearize_velocity", "linearize_acceleration", "external_force", "wrenches", "configuration_rate"),
+        *("energy", "kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "momentum"),
+        *(
+            "momentum_matrix",
+            "centroidal_momentum",
+            "centroidal_matrix",
+            "centroidal_bias",
+            "mass_matrix",
+            "mass_times",
+        ),
+        *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
+        *("linearize_inverse", "inverse_dynamics_jvp", "inverse_dynamics_vjp", "inverse_dynamics_hvp"),
+        *("inverse_dynamics_regressor", "operators"),
+    }
+)
+
+
+def refuse_method(robot: Any, name: str, method: str | None) -> None:
+    """Refuse the name of a method where closed robots have one way to do it."""
+    if method is not None:
+        raise NotAdmittedError(
+            f"{name} of robot {robot.name!r}, which has loops, has one way to do it; leave method={method!r} out"
+        )
+
+
+def refuse_soft(robot: Any, name: str) -> None:
+    """Refuse derivatives of soft loops."""
+    if robot.soft_loops:
+        raise NotAdmittedError(
+            f"{name} of robot {robot.name!r}: loop {robot.soft_loops[0].name!r} is soft, and derivatives of its forces"
+            " are those of compiled code: robot.compile('forward_dynamics').jacobian('q')"
+        )
+
+
+def refusing(name: str, why: str) -> Callable[..., NoReturn]:
+    """A method that refuses; compiling it says the same."""
+
+    def refuse(self: Any, *args: Any, **named: Any) -> NoReturn:
+        raise NotAdmittedError(f"{name} of robot {self.name!r}, which has {len(self.loops)} loops: {why}")
+
+    refuse.__name__, refuse.__doc__ = name, f"Refused for robots with loops: {why}."
+    refuse.__dict__["refuses"] = True
+    return refuse
