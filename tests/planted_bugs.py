@@ -3,8 +3,9 @@
     python tests/planted_bugs.py               every bug against the laws of operators
     python tests/planted_bugs.py 3 17          those of these numbers
     python tests/planted_bugs.py --all-laws    what the laws, pruned to pairs, miss is tried on their whole product
+    python tests/planted_bugs.py --code        bugs of the compiler, of time steps and of files, against their tests
 
-Run it by hand after tests/laws are changed or pruned. Each bug is one replacement in a copy of the source; it is seen
+Run it by hand after these tests are changed or pruned. Each bug is one replacement in a copy of the source; it is seen
 where tests fail that pass without it. What the laws of operators cannot see, because a matrix and its sweeps are made from
 the same wrong block, the identities, inverses and rates beside them must.
 """
@@ -70,6 +71,33 @@ BUGS = [
     ("Ĝ not turned", "algebra/motion.py", "P.mT @ H.mT @ D for P", "P @ H.mT @ D for P"),
 ]  # fmt: skip
 
+# (what is wrong, file, what stands there, what stands there instead, the test that must see it)
+CODE_BUGS = [
+    ("one output of a rolled walk", "codegen/rolled/program.py", "inboard[k] = inboard[p]", "inboard[k] = 0",
+     "tests/codegen/rolled/test_rolled.py"),
+    ("differences the wrong way round in machine code", "codegen/llvm/straight_line.py",
+     "f{node.op} contract {v} {self.value(a[0])}, {self.value(a[1])}",
+     "f{node.op} contract {v} {self.value(a[1])}, {self.value(a[0])}", "tests/codegen/runtime/test_kernel.py"),
+    ("sine for cosine in machine code", "codegen/llvm/straight_line.py", 'index = 0 if node.op == "sin"',
+     'index = 0 if node.op == "cos"', "tests/robot/test_default.py"),
+    ("sine for cosine on a graphics card", "codegen/sources/cuda.py", "({angle}, &{s}, &{c});", "({angle}, &{c}, &{s});",
+     "tests/codegen/sources/test_cuda.py"),
+    ("a choice the wrong way round", "arrays.py", "c.select(a, b) if", "c.select(b, a) if", "tests/robot/test_default.py"),
+    ("weights of Runge and Kutta", "simulation/steps.py", "(a1 + 2.0 * (a2 + a3) + a4)", "(a1 + 2.0 * a2 + 2.0 * a3 + a1)",
+     "tests/simulation/test_integrators.py"),
+    ("positions by the old velocity", "simulation/steps.py", "s.moved(q, h * s.velocity(q, w)), w",
+     "s.moved(q, h * s.velocity(q, w - h * w_dot)), w", "tests/simulation/test_integrators.py"),
+    ("half of a Coriolis term", "dynamics/linearized/forward.py", "M_hat @ (2.0 * t)", "M_hat @ t",
+     "tests/dynamics/linearized/test_linearized.py"),
+    ("Algorithm 6 without half a term", "dynamics/linearized/algorithm_6.py", "J @ (2.0 * H.mT", "J @ (H.mT",
+     "tests/dynamics/linearized/test_linearized.py"),
+    ("a resumed run counts its steps anew", "simulation/simulate.py", "first=last)", "first=0)",
+     "tests/simulation/test_trajectory.py"),
+    ("couplings lose a slope", "dynamics/coupled_links.py", "total[j] = total[j] + wide(g) * total[k]",
+     "total[j] = total[j] + total[k]", "tests/robot/test_coupled_catalogue.py"),
+    ("loops pull the wrong way", "dynamics/closed/soft.py", "out - loop.damping", "out + loop.damping", "tests/dynamics/closed"),
+]  # fmt: skip
+
 
 def tests_fail(source: Path, tests: tuple[str, ...], whole: bool = False) -> bool:
     """Whether some of these tests fail on a copy of the source."""
@@ -92,7 +120,20 @@ def planted(folder: Path, file: str, old: str, new: str) -> Path:
     return source
 
 
+def code_bugs(chosen: list[int]) -> int:
+    unseen = 0
+    for i in chosen or range(len(CODE_BUGS)):
+        what, *change, tests = CODE_BUGS[i]
+        with tempfile.TemporaryDirectory() as room:
+            seen = tests_fail(planted(Path(room), *change), (tests,))
+        unseen += not seen
+        print(f"{i:3d}  {what}: {'seen' if seen else 'NOT SEEN'} by {tests}", flush=True)
+    return 1 if unseen else 0
+
+
 def main() -> int:
+    if "--code" in sys.argv[1:]:
+        return code_bugs([int(x) for x in sys.argv[1:] if x.isdigit()])
     whole = "--all-laws" in sys.argv[1:]
     chosen = [int(x) for x in sys.argv[1:] if x.isdigit()] or range(len(BUGS))
     lost, unseen = [], []

@@ -163,3 +163,14 @@ def test_large_robots_step_on_arrays():
     t = lw.simulate(r, q, duration=0.002, step=1e-3)
     plain = lw.simulate(r, q, duration=0.002, step=1e-3, target="numpy")
     assert np.abs(t.v - plain.v).max() < 1e-9 * np.abs(plain.v).max()
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_semi_implicit_euler_moves_by_the_new_velocity(target):
+    """v₁ = v₀ + h a(q₀, v₀), q₁ = q₀ + h v₁: with the old velocity it would be of the same order, and gain energy."""
+    r, h = lw.load("double_pendulum"), 1e-2
+    q, v = np.array([0.7, -0.4]), np.array([0.3, 1.1])
+    after = lw.simulate(r, q, v, steps=1, step=h, method="semi_implicit_euler", target=target)
+    expected = v + h * r.forward_dynamics(q, v, np.zeros(2), target="numpy")
+    assert np.allclose(after.v[1], expected, rtol=1e-14)
+    assert np.allclose(after.q[1], q + h * expected, rtol=1e-14)
