@@ -130,8 +130,10 @@ class ClosedRobot(Robot):
 
     def mobility(self, q: ArrayLike) -> Any:
         """How many ways the closed robot can move at q: nv less the rank of G; an int, or (...) for a batch."""
-        q = inputs.configuration(self, q)
-        found = self.nv - projection.rank(self, np.asarray(q), self.rigid_loops)
+        q = np.asarray(inputs.configuration(self, q))
+        if not np.isfinite(q).all():
+            raise InputError("mobility is that of a configuration of finite numbers")
+        found = self.nv - projection.rank(self, q, self.rigid_loops)
         return int(found) if np.ndim(found) == 0 else found
 
     def closed_configuration(self, guess: ArrayLike, *, keep: Iterable[str] = ()) -> np.ndarray:

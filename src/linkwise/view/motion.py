@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import inputs
 from ..errors import InputError
+from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
 
 
@@ -115,7 +116,44 @@ class Motion:
         """(n, bodies, 6): the force on every body by its inboard neighbour, where v and a are known."""
         if self.v is None or self.a is None:
             return None
-        return self.robot.link_forces(self.q, self.v, self.a, external=self.external, target="numpy")
+        if not isinstance(self.robot, ClosedRobot):
+            return self.robot.link_forces(self.q, self.v, self.a, external=self.external, target="numpy")
+        if self.loop_forces is None:
+            return None
+        tree = self.robot.opened
+        pulled = self._on_bodies(tree, self.loop_forces)
+        acting = pulled if self.external is None else self.external + pulled
+        return tree.link_forces(self.q, self.v, self.a, external=acting, target="numpy")
+
+    @cached_property
+    def loop_forces(self) -> np.ndarray | None:
+        """(n, loops, 6): what every loop does to its frame b, in world axes at its frame a; where v and τ are known."""
+        if not isinstance(self.robot, ClosedRobot) or self.v is None or self.tau is None:
+            return None
+        f = self.robot.loop_forces(self.q, self.v, self.tau, external=self.external, target="numpy")
+        parts = []
+        for i, loop in enumerate(self.robot.loops):
+            R, _ = self.robot.pose(self.q, loop.frame_a, target="numpy")
+            parts.append(np.concatenate([(R @ x[..., None])[..., 0] for x in (f[:, i, :3], f[:, i, 3:])], axis=-1))
+        return np.stack(parts, axis=-2)
+
+    @cached_property
+    def loop_places(self) -> np.ndarray:
+        """(n, loops, 3): where the loops' frames a are in the world."""
+        found = [self.robot.pose(self.q, loop.frame_a, target="numpy")[1] for loop in self.robot.loops]
+        return np.stack(found, axis=-2) if found else np.zeros((len(self), 0, 3))
+
+    def _on_bodies(self, tree: Robot, forces: np.ndarray) -> np.ndarray:
+        """Loop forces as wrenches (n, bodies, 6) on the two bodies of each loop."""
+        total = np.zeros((len(self), len(tree.bodies), 6))
+        for i, loop in enumerate(self.robot.loops):
+            N, F = forces[:, i, :3], forces[:, i, 3:]
+            for frame, sign in ((loop.frame_a, -1.0), (loop.frame_b, 1.0)):
+                if tree.frame(frame)[0] >= 0:
+                    arm = self.loop_places[:, i] - tree.pose(self.q, frame, target="numpy")[1]
+                    wrench = np.concatenate([N + np.cross(arm, F), F], axis=-1)
+                    total = total + tree.wrenches(self.q, {frame: sign * wrench}, target="numpy")
+        return total
 
 
 def as_motion(trajectory: Any, robot: Robot | None = None, external: Any = None) -> Motion:

@@ -10,11 +10,11 @@ import numpy as np
 from ..spatial import quaternion_from_rotation
 from . import solids
 from .motion import Motion
-from .pictures import GREEN, LAYERS, PURPLE, RED, TEAL, YELLOW, Studio, checked_layers
+from .pictures import GREEN, LAYERS, PURPLE, RED, TEAL, YELLOW, Studio, checked_layers, largest_force
 from .scene import VISUALS, Arrows, Piece, Poses, Scene
 
 # What is drawn beside the bodies, and in which colour.
-ARROWS = {"axes": TEAL, "joint_forces": PURPLE, "external": RED, "reactions": GREEN}
+ARROWS = {"axes": TEAL, "joint_forces": PURPLE, "external": RED, "reactions": GREEN, "loop_forces": RED}
 
 
 class Crowd:
@@ -74,8 +74,9 @@ class Nodes:
         self._layers: dict[str, list[Any]] = {name: [] for name in LAYERS}
         self._largest = {
             "joint_forces": 0.0 if motion.tau is None else float(np.abs(motion.tau).max()),
-            "external": _largest_force(motion.external),
-            "reactions": _largest_force(motion.reactions),
+            "external": largest_force(motion.external),
+            "reactions": largest_force(motion.reactions),
+            "loop_forces": largest_force(motion.loop_forces),
         }
         self._set_up_world()
         self._crowds = self._add_crowds()
@@ -89,6 +90,7 @@ class Nodes:
             "joint_forces": self.motion.tau,
             "external": self.motion.external,
             "reactions": self.motion.reactions,
+            "loop_forces": self.motion.loop_forces,
         }
         return [n for n in LAYERS if missing.get(n, 0) is not None and not (n == "trace" and len(self.motion) < 2)]
 
@@ -243,6 +245,10 @@ class Nodes:
         if name == "joint_forces":
             tau = np.zeros(scene.robot.nv) if step is None else motion.tau[step]
             return scene.force_arrows(at, tau, self._largest[name])
+        if name == "loop_forces":
+            assert motion.loop_forces is not None
+            forces = motion.loop_forces[step or 0] * (step is not None)
+            return scene.loop_arrows(motion.loop_places[step or 0], forces, self._largest[name])
         wrenches = motion.external if name == "external" else motion.reactions
         assert wrenches is not None
         known = np.zeros(wrenches.shape[1:]) if step is None else wrenches[step]
@@ -253,10 +259,6 @@ class Nodes:
         least = 1e-4 * self.scene.size * np.array([0.0, 0.0, 1.0])
         short = np.linalg.norm(arrows.end - arrows.start, axis=-1, keepdims=True) < 1e-9 * self.scene.size
         return np.stack([arrows.start, np.where(short, arrows.start + least, arrows.end)], axis=1).astype(np.float32)
-
-
-def _largest_force(wrenches: np.ndarray | None) -> float:
-    return 0.0 if wrenches is None else float(np.linalg.norm(wrenches[..., 3:], axis=-1).max(initial=0.0))
 
 
 def _wxyz(R: np.ndarray) -> np.ndarray:

@@ -31,6 +31,7 @@ LAYERS = {
     "joint_forces": "joint forces τ along their axes",
     "external": "external forces on bodies",
     "reactions": "forces on bodies by their inboard neighbours",
+    "loop_forces": "forces by which loops hold their frames together",
     "trace": "the paths of the tips",
 }
 
@@ -116,15 +117,23 @@ class Studio:
             out += _arrows(scene.force_arrows(at, motion.tau[step], largest), 1.2 * thin, PURPLE)
         for name, wrenches, colour in (("external", motion.external, RED), ("reactions", motion.reactions, GREEN)):
             if name in self.show and wrenches is not None:
-                largest = float(np.linalg.norm(wrenches[..., 3:], axis=-1).max())
-                arrows = scene.wrench_arrows(at, wrenches[step], largest, on_line=name == "external")
+                arrows = scene.wrench_arrows(at, wrenches[step], largest_force(wrenches), on_line=name == "external")
                 out += _arrows(arrows, 1.2 * thin, colour)
+        if "loop_forces" in self.show and motion.loop_forces is not None:
+            largest = largest_force(motion.loop_forces)
+            arrows = scene.loop_arrows(motion.loop_places[step], motion.loop_forces[step], largest)
+            out += _arrows(arrows, 1.2 * thin, RED)
         if "trace" in self.show and step > 0:
             steps = np.unique(np.linspace(0, step, min(step + 1, 200)).astype(int))
             paths = np.moveaxis(scene.tips(scene.poses(motion.q[steps])), 0, 1)
             for path in paths:
                 out += [(solids.segment(a, b, 0.5 * thin), RED) for a, b in pairwise(path) if (a != b).any()]
         return out
+
+
+def largest_force(wrenches: Any) -> float:
+    """The largest force of [moment; force] (..., 6); 0 where nothing is known."""
+    return 0.0 if wrenches is None else float(np.linalg.norm(wrenches[..., 3:], axis=-1).max(initial=0.0))
 
 
 def _arrows(arrows: Arrows, radius: float, colour: Any) -> list[tuple[Triangles, Any]]:

@@ -199,6 +199,11 @@ class Scene:
             start = start + np.where(np.linalg.norm(r, axis=-1, keepdims=True) < 0.5 * self.size, r, 0.0)
         return Arrows(start, start + (0.25 * self.size / largest if largest > 0 else 0.0) * F)
 
+    def loop_arrows(self, places: np.ndarray, forces: np.ndarray, largest: float) -> Arrows:
+        """Forces of loops [moment; force] (..., loops, 6), world axes, at these places: on frame b, and back on a."""
+        F = (0.25 * self.size / largest if largest > 0 else 0.0) * forces[..., 3:]
+        return Arrows(np.concatenate([places] * 2, axis=-2), np.concatenate([places + F, places - F], axis=-2))
+
 
 def _on_bodies(at: Poses, places: list[tuple[int, Transform]]) -> tuple[np.ndarray, np.ndarray]:
     """Poses fixed on bodies (−1: the world), in the world."""

@@ -289,5 +289,6 @@ LAYER_NAMES = {
     "joint_forces": "Joint forces τ",
     "external": "External forces",
     "reactions": "Forces through joints",
+    "loop_forces": "Forces of loops",
     "trace": "Paths of tips",
 }
