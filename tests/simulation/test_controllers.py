@@ -137,3 +137,16 @@ def test_laws_of_the_control_room_are_controllers():
     )
     assert np.allclose(by_law.q, wrapped.q, rtol=1e-12)
     assert np.abs(by_law.q[-1] - goal).max() < np.abs(by_law.q[0] - goal).max()
+
+
+def test_steps_that_are_too_long_to_be_compiled_are_told_of(monkeypatch):
+    from linkwise.simulation import steppers
+
+    monkeypatch.setattr(steppers, "MOST_NODES", 10)
+    arm = lw.chain(2)
+    law = lambda t, q, v: -0.3 * v
+    with pytest.warns(lw.SlowPathWarning, match=r"'chain2' is stepped from Python.* longer than 10 values.*midpoint"):
+        slow = lw.simulate(arm, [0.1, 0.2], controller=law, steps=3, target="cpu")
+    monkeypatch.undo()
+    quick = lw.simulate(arm, [0.1, 0.2], controller=law, steps=3, target="cpu")
+    np.testing.assert_allclose(slow.q, quick.q, atol=1e-14)

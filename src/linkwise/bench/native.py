@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -77,7 +78,7 @@ def run(command: list[str], **options: Any) -> str:
 @lru_cache(maxsize=4)
 def _version(program: str) -> str:
     """The compiler and the processor, for which -march=native differs."""
-    return run([program, "--version"]) + run([program, "-march=native", "-Q", "--help=target"])
+    return run([program, "--version"]) + run([program, "-march=native", "-E", "-dM", "-x", "c", os.devnull])
 
 
 def over_states(

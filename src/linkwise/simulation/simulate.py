@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import flag
-from ..errors import InputError
+from ..errors import InputError, warn_of_slow_path
 from ..robot.robot import Robot
 from . import adaptive, arguments
 from . import closing as loops
@@ -289,6 +289,10 @@ def chosen_stepper(task: Task, target: str) -> Stepper:
         return compiled
     if task.parameters:
         raise InputError(f"robot {task.robot.name!r} is too large for parameters per state")
+    warn_of_slow_path(
+        f"the motion of {task.robot.name!r} is stepped from Python, by compiled calls: {compiled.too_long}."
+        ' Shorter are the steps of method="midpoint" or "semi_implicit_euler", and those of a controller with hold=True'
+    )
     return ArrayStepper(task, "cpu")
 
 

@@ -191,6 +191,14 @@ class CompiledStepper:
         """Whether the loop is worth compiling: straight-line code of a huge robot is not."""
         return len(self.task.robot.bodies) <= MOST_BODIES and self.loop.is_shorter_than(MOST_NODES)
 
+    @property
+    def too_long(self) -> str:
+        """Why it is not worth compiling."""
+        bodies = len(self.task.robot.bodies)
+        if bodies > MOST_BODIES:
+            return f"it has {bodies} bodies, and straight-line code is for {MOST_BODIES} at most"
+        return f"the code of one step would be longer than {MOST_NODES} values"
+
     def _program(self) -> Program:
         task = self.task
         sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}

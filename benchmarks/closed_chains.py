@@ -1,0 +1,189 @@
+"""Closed robots beside Pinocchio's constraintDynamics, compiled here in a C++ loop: python benchmarks/closed_chains.py
+
+Two arms welded at their hands, a quadruped on four pinned feet, a humanoid on two welded feet; batch 4096, float64, one
+core, in one run; accelerations and derivatives are compared first. CXX chooses the compiler of Pinocchio's side
+(clang++ is the quicker one). Then chains of four-bars, operations for each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import linkwise as lw
+from linkwise.bench import native
+from linkwise.bench.peers import pinocchio_native as peer
+from linkwise.interop.layout import depth_first
+from linkwise.interop.pinocchio import layout
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BATCH = 4096
+Matrices = Sequence[np.ndarray]  # by τ, by v, by q
+SIZES = {"weld": 6, "spherical": 3}
+
+
+def two_arms() -> tuple[lw.Robot, np.ndarray]:
+    """Two pandas face to face, hand welded to hand."""
+    arm = lw.load("panda")
+    bent = np.array([0.0, -0.3, 0.0, -2.2, 0.0, 2.0, 0.8])
+    both = arm.attach(arm, "world", prefix="second_", at=(1.1, 0, 0), rpy=(0, 0, np.pi))
+    q = np.concatenate([bent, bent])
+    hands = [both.pose(q, f"{prefix}{arm.tips[0]}") for prefix in ("", "second_")]
+    (R, p), (S, s) = hands
+    at = S.T @ (p - s)
+    body = both.bodies[both.frame(f"second_{arm.tips[0]}")[0]]
+    _, tip = both.frame(f"second_{arm.tips[0]}")
+    grip = lw.Frame("grip", body.name, at=tip.l + tip.R @ at, rotation=tip.R @ S.T @ R)
+    return both.close(lw.Loop(arm.tips[0], grip, "weld")), q
+
+
+def on_its_feet(name: str, kind: str) -> tuple[lw.Robot, np.ndarray]:
+    """A floating robot whose feet are held where they are, joints half bent."""
+    robot = lw.load(name)
+    feet = [tip for tip in robot.tips if "foot" in tip or "sole" in tip]
+    q = robot.neutral()
+    for joint, where in zip(robot.joints, robot.q_slices):
+        if joint.kind.nv == 1 and ("knee" in joint.name or "calf" in joint.name or "thigh" in joint.name):
+            q[where] = -1.2 if "calf" in joint.name else 0.6
+    loops = []
+    for foot in feet:
+        R, p = robot.pose(q, foot)
+        loops.append(lw.Loop(lw.Frame(f"ground_{foot}", None, at=p, rotation=R), foot, kind))
+    return robot.close(*loops), q
+
+
+CASES: dict[str, Callable[[], tuple[lw.Robot, np.ndarray]]] = {
+    "two arms welded at the hands": two_arms,
+    "quadruped on four pinned feet": lambda: on_its_feet("quadruped", "spherical"),
+    "humanoid on two welded feet": lambda: on_its_feet("humanoid", "weld"),
+}
+
+
+def states(robot: lw.Robot, q: np.ndarray, count: int) -> list[np.ndarray]:
+    """Closed states next to q."""
+    rng = np.random.default_rng(0)
+    few = min(count, 64)
+    at = np.broadcast_to(q, (few, robot.nq))
+    at = robot.closed_configuration(
+        robot.integrate(at, robot.closed_velocity(at, 0.05 * rng.normal(size=(few, robot.nv))))
+    )
+    at = np.tile(at, (count // few, 1))
+    v = robot.closed_velocity(at, rng.normal(size=(count, robot.nv)))
+    return [at, v, rng.normal(size=(count, robot.nv))]
+
+
+def loops_text(robot: lw.Robot) -> str:
+    place = {k: i + 1 for i, k in enumerate(depth_first(robot))}
+    lines = [str(len(robot.loops))]
+    for loop in robot.loops:
+        ends = [robot.frame(f) for f in (loop.frame_a, loop.frame_b)]
+        ends.sort(key=lambda end: end[0] < 0)  # its derivatives take the world second
+        parts = [f"{place.get(body, 0)} {peer._text(pose.R)} {peer._text(pose.l)}" for body, pose in ends]
+        lines.append(f"{SIZES[loop.kind]} {' '.join(parts)}")
+    return "\n".join(lines) + "\n"
+
+
+def pinocchio(robot: lw.Robot, function: str, inputs: list[np.ndarray]) -> tuple[Callable[[], None], np.ndarray]:
+    """(a call over all states, where it leaves its results)."""
+    include, casadi = peer._headers()
+    compiler = os.environ.get("CXX") or ("clang++" if shutil.which("clang++") else "g++")
+    reader = (peer._HERE / "pinocchio_reader.hpp").read_text(encoding="utf-8")
+    with open(os.path.join(HERE, "pinocchio_loops.cpp"), encoding="utf-8") as file:
+        source = file.read().replace('#include "pinocchio_reader.hpp"', reader)
+    flags = [*native.FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *peer._DEFINES]
+    flags += [f"-I{include}", f"-I{casadi / 'include' / 'eigen3'}", "-Wno-deprecated-declarations"]
+    library = ctypes.CDLL(str(native.build(compiler, source, flags)))
+    library.make_robot.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(library.make_robot((peer.model_text(robot) + loops_text(robot)).encode()))
+    inputs = [np.ascontiguousarray(x) for x in inputs]
+    shape = (robot.nv,) if function == "forward_dynamics" else (3, robot.nv, robot.nv)
+    out = np.zeros((len(inputs[0]), *shape))
+    where = [x.ctypes.data_as(ctypes.c_void_p) for x in (*inputs, out)]
+    call = getattr(library, function)
+    return lambda: call(handle, ctypes.c_long(len(inputs[0])), *where), out
+
+
+def best(call: Callable[[], object], seconds: float = 1.5) -> float:
+    """The quickest of several calls [s]."""
+    call()
+    taken, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(taken) < 3:
+        begun = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - begun)
+    return min(taken)
+
+
+def beside(name: str, function: str, few: int) -> str:
+    """One line of the table; the results are compared first."""
+    robot, q = CASES[name]()
+    x = [np.ascontiguousarray(y) for y in states(robot, q, few)]
+    own = layout(robot)
+    call, out = pinocchio(robot, function, own.arguments("forward_dynamics", x))
+    kernel = robot.compile(function)
+    found = kernel(*x)
+    call()
+    if function == "forward_dynamics":
+        off = difference(found, own.result(function, x, out))
+    else:
+        expected = own.linearized(*np.moveaxis(np.swapaxes(out, -1, -2), 1, 0))
+        off = differ_along_closed_motions(robot, x, found, np.split(np.asarray(expected), 3, axis=-2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.SlowPathWarning)  # the figure says it
+        default = best(lambda: getattr(robot, function)(*x))
+    seconds = [best(lambda: kernel(*x, threads=1)), default, best(call)]
+    ours, default, theirs = (1e9 * t / few for t in seconds)
+    return f"{name:<32}{function:<20}{off:9.1e}{ours:10.0f}{default:10.0f}{theirs:11.0f}{theirs / ours:8.1f}x"
+
+
+def differ_along_closed_motions(robot: lw.Robot, x: list[np.ndarray], found: Matrices, expected: Matrices) -> float:
+    """How far two linearised models are apart for changes of the state that keep the loops closed.
+
+    Off these, accelerations of a robot whose loops are open or opening are a matter of definition, and differ.
+    """
+    q, v, _ = x
+    Z, step = robot.loop_projector(q), 1e-5
+    across = (Z @ np.random.default_rng(1).normal(size=(robot.nv, 1)))[..., 0]
+
+    def closed(t: float) -> np.ndarray:
+        return robot.closed_velocity(robot.integrate(q, t * across), v)
+
+    turning = (8 * (closed(step) - closed(-step)) - (closed(2 * step) - closed(-2 * step))) / (12 * step)
+    along = [(by_q @ across[..., None] + by_v @ turning[..., None]) for _, by_v, by_q in (found, expected)]
+    return max(
+        difference(found[0], expected[0]), difference(found[1] @ Z, expected[1] @ Z), difference(along[0], along[1])
+    )
+
+
+def difference(a: np.ndarray, b: np.ndarray) -> float:
+    """The largest difference, relative to the largest number expected."""
+    return float(np.abs(np.asarray(a) - b).max() / np.abs(b).max())
+
+
+def four_bars(k: int) -> lw.Robot:
+    """k four-bars, each on the coupler of the one before."""
+    bar = lw.load("four_bar")
+    chain = bar
+    for i in range(1, k):
+        chain = chain.attach(bar, f"{'' if i == 1 else f'{i - 1}_'}coupler_end", prefix=f"{i}_")
+    return chain
+
+
+def main() -> None:
+    print(f"{'ns a state, one core':<52}{'differ by':>9}{'kernel':>10}{'default':>10}{'Pinocchio':>11}{'ratio':>9}")
+    for name in CASES:
+        for function, few in (("forward_dynamics", BATCH), ("linearize_forward", BATCH // 8)):
+            print(beside(name, function, few), flush=True)
+    print("\noperations for each four-bar of k in series")
+    for k in (1, 10, 20, 30):
+        print(f"k = {k:<4}{four_bars(k).compile('forward_dynamics').operations.total / k:10.1f}")
+
+
+if __name__ == "__main__":
+    main()
