@@ -32,7 +32,7 @@ for margin in (0.0, 10.0):
 
 goal = alone.integrate(q[team.object_q], [0.0, 0.0, 0.3, 0.0, 0.1, 0.1])  # turned, aside and up
 law = ObjectMotion(team, goal, 30.0, 11.0, squeeze=held.internal)
-run = lw.simulate(team, q, controller=law, duration=1.2, step=0.01, method="midpoint")
+run = lw.simulate(team, q, controller=law, duration=1.2, step=4e-3, method="semi_implicit_euler")
 V = run.along(law.lyapunov)
 away = np.linalg.norm(alone.difference(goal, run.q[..., team.object_q]), axis=-1)
 tau = law(0.0, run.q, run.v)

@@ -237,6 +237,31 @@ def test_a_singular_arm_in_the_mixed_form():
     assert report.singular_arms == ("arm_1",) and "arm_1" in str(report)
 
 
+def test_two_stretched_arms_squeeze_each_other_undetermined():
+    """With several singular arms the object's motion is unique and the squeeze along them is not."""
+    arm, turn = lw.chain(6), (0, 0, np.pi)
+    _, tip = arm.pose(np.zeros(6), "tip")
+    contacts = [
+        lw.Contact("tip", lw.Frame("a", at=(-0.1, 0, 0))),
+        lw.Contact("tip", lw.Frame("b", at=(0.1, 0, 0), rpy=turn)),
+    ]
+    bases = [None, ((2 * tip[0] + 0.2, 0, 0), turn)]
+    team = lw.grasp([arm, arm], BOX, contacts, bases=bases)
+    q = team.neutral()
+    q[team.object_q][:3] = tip + np.array([0.1, 0, 0])
+    assert np.abs(team.loop_error(q)).max() < 1e-12
+    assert team.grasp_report(q).undetermined == 2
+    held = lw.assemble("object", [lw.Body("object", lw.Free(), BOX)], frames_on("object", contacts))
+    apart = Union([arm, arm], held, list(enumerate(contacts)), bases)
+    v, tau = np.zeros(team.nv), np.random.default_rng(1).normal(size=team.nv)  # at rest, where accelerations exist
+    a, _ = apart.solved(q, v, tau)
+    near(team.forward_dynamics(q, v, tau), a, 1e-8)
+    y, lam = team.object_motion(q, v, tau, kept=["arm_1", "arm_2"])
+    near(y, a[-6:], 1e-7)
+    A = team.grasp_map(q)
+    near(A @ lam, A @ team.contact_components(q, v, tau), 1e-6)
+
+
 def test_short_arms_are_kept_without_being_named():
     """One arm of three joints, and then two: with several, the squeeze that none yields to is undetermined."""
     arms = [lw.chain(3, seed=5), lw.chain(7, seed=4)]
