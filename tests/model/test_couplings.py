@@ -144,10 +144,9 @@ def test_rotors_that_spin_on_a_member_are_refused():
         robot.couple("joint4", "joint2")
 
 
-def test_loops_and_couplings_at_once_are_refused():
-    arm = _arm().couple("joint2", "joint1")
-    with pytest.raises(lw.NotAdmittedError, match="'joint2' follows 'joint1'"):
-        arm.close(lw.Loop("tip", "world", "spherical"))
+def test_loops_and_couplings_in_either_order_are_one_robot():
+    loop = lw.Loop("tip", "world", "spherical")
+    assert _arm().couple("joint2", "joint1").close(loop) == _arm().close(loop).couple("joint2", "joint1")
 
 
 # --- how they compose --------------------------------------------------------------------------------------

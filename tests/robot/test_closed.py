@@ -1,6 +1,7 @@
 """Robots with loops as people meet them: which calls they answer, what edits keep, and what is refused how."""
 
 import copy
+import dataclasses
 import inspect
 import pickle
 
@@ -242,6 +243,19 @@ def test_explain_says_which_bodies_which_way_and_why():
     assert "coupler_hinge, rocker_hinge follow the others" in robot.explain()
     soft = open_four_bar().close(lw.Loop("rocker_end", "coupler_end", stiffness=3.0))
     assert soft.default_method == "cut" and "is soft" in soft.explain()
+
+
+def test_dense_nodes_are_not_made_unasked():
+    """A delta arm whose platform and rods are said to follow its motors: 18 rates in one node."""
+    delta = lw.load("delta")
+    following = tuple(x.name for x in delta.joints if not x.name.endswith("motor"))
+    first, *others = delta.loops
+    robot = delta.opened.close(dataclasses.replace(first, dependent=following), *others)
+    assert robot.default_method == "cut" and "stop 18 rates, more than 6, of one node" in robot.explain()
+    q = robot.neutral()
+    v = robot.closed_velocity(q, np.ones(robot.nv))
+    cut, embedded = (robot.forward_dynamics(q, v, v, method=way, target="numpy") for way in ("cut", "embedded"))
+    np.testing.assert_allclose(embedded, cut, atol=1e-9 * np.abs(cut).max())
 
 
 def test_named_joints_go_with_the_robot():

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..codegen.thresholds import MOST_BODIES
 from ..dynamics.closed import projection
-from ..dynamics.closed.locality import MOST_FREEDOMS, Group, refusal
+from ..dynamics.closed.locality import MOST_FREEDOMS, MOST_ROWS, Group, refusal
 from ..dynamics.forward.methods import FORWARD_METHODS
 from ..errors import NotAdmittedError
 
@@ -43,6 +43,8 @@ def choice(robot: Any, found: Sequence[Group]) -> tuple[str, str]:
             )
         if group.freedoms > MOST_FREEDOMS:
             return "cut", f"loop {group.named} leaves {group.freedoms} rates, more than {MOST_FREEDOMS}, to one node"
+        if group.rank > MOST_ROWS:
+            return "cut", f"loops {group.named} stop {group.rank} rates, more than {MOST_ROWS}, of one node"
     return "embedded", "all loops name the joints that follow"
 
 

@@ -83,6 +83,15 @@ def test_planar_linkages(rng):
         assert_same(robot, rng.normal(size=robot.nq), rng)
 
 
+@pytest.mark.parametrize(("name", "rank"), [("delta", 18), ("stewart", 18)])
+def test_parallel_robots_are_one_node(name, rank, rng):
+    robot = lw.load(name)
+    (group,) = robot.loop_groups
+    q = robot.closed_configuration(robot.integrate(robot.neutral(), 0.05 * rng.normal(size=robot.nv)))
+    assert group.rank == rank and group.freedoms == robot.mobility(q)
+    assert_same(robot, q, rng)
+
+
 def test_in_any_orientation_and_on_a_moving_base(rng):
     """That a linkage is planar is found in its screws, not in zeros of its axes."""
     carrier = lw.random_tree(3, seed=2)

@@ -53,11 +53,16 @@ def test_linear_ones_are_known_as_such():
         ('<joint joint1="jc" polycoef="0.2 0 0 0 0"/>', "joint 'jc' held at 0.2"),
         ('<joint joint1="jb" joint2="ja"/><joint joint1="jb" joint2="jc"/>', "'jb' already follows 'ja'"),
         ('<joint joint1="jb" joint2="ja"/><joint joint1="ja" joint2="jb"/>', "'ja' would follow itself"),
-        ('<joint joint1="jb" joint2="ja"/><weld body1="b" body2="c"/>', "not imposed: 1 equality constraint (weld)"),
     ],
 )
 def test_what_is_not_imposed_is_said(equalities, said):
     assert any(said in note for note in _load(equalities).notes)
+
+
+def test_joints_that_follow_and_bodies_that_are_welded_at_once():
+    robot = _load('<joint joint1="jb" joint2="ja"/><weld body1="b" body2="c"/>')
+    assert [c.dependent for c in robot.couplings] == ["jb"] and [x.kind for x in robot.loops] == ["weld"]
+    assert not any("not imposed" in note for note in robot.notes)
 
 
 def test_constraints_that_are_off_are_not_imposed():

@@ -40,7 +40,8 @@ def jacobian(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
 def jacobian_of(links: Links, closed: Sequence[Closure]) -> Array:
     """G, row by row along the two branches of every loop."""
     widths = [x.loop.size for x in closed]
-    return arrays.transpose(arrays.from_blocks(adjoint_blocks(links, closed), links.sizes, widths, like=links.q))
+    whole = arrays.from_blocks(adjoint_blocks(links, closed), links.sizes, widths, like=links.q)
+    return arrays.transpose(whole if links.lift is None else links.join_rows(links.unstack(whole), sum(widths)))
 
 
 def adjoint_blocks(links: Links, closed: Sequence[Closure]) -> dict[tuple[int, int], Array]:
@@ -62,5 +63,5 @@ def acceleration(model: Model, links: Links, closed: Sequence[Closure], v: Array
     beta = links.split(v)
     V = velocities(links, beta)
     bias = coriolis_accelerations(model, links, V, beta)
-    A = accelerations(links, links.split(a), bias, at_rest(links.q))
+    A = accelerations(links, links.accelerated(beta, a), bias, at_rest(links.q))
     return stacked([x.acceleration(V, A) for x in closed], links.q, 1)

@@ -24,11 +24,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ... import arrays
+from ...aggregates import whole
 from ...arrays import Array
 from ...model.model import Model
-from ...spatial import RigidInertia, congruence
+from ...spatial import congruence
 from ...tolerances import ACCELERATION_DAMPING, FORCE_DAMPING
-from ..articulated import riccati_step
+from ..articulated import matrix_of, riccati_step
 from ..kinematics import tip_transform
 from ..links import Links
 from .closures import Closure
@@ -121,7 +122,7 @@ class Elimination:
             r = {i: x + delta[i] for i, x in r.items()}
         y, lam = self._outward(epsilon, r)
         rows = [lam[i] for i in range(len(self.loops))] or [arrays.zeros((0, columns), like=self.links.q)]
-        return self.links.join_rows(y, columns), arrays.concatenate(rows, axis=-2)
+        return self.links.nodes.join_rows(y, columns), arrays.concatenate(rows, axis=-2)
 
     def split(self, b: Array | None) -> list[Any]:
         """Rows (..., m, c) of all loops as one block per loop."""
@@ -135,12 +136,12 @@ class Elimination:
 
     def _inward(self, T: Array | None, b: Sequence[Any], columns: int) -> tuple[list[Array], Columns]:
         """ε of every joint, and r of every loop where it is closed."""
-        links, q = self.links, self.links.q
+        links, q = self.links.nodes, self.links.q
         tree = links.tree
         forces = [None] * len(tree) if T is None else links.split_rows(T)
         nothing = [arrays.zeros((x.loop.size, columns), like=q) for x in self.loops]
         r: Columns = {i: zero if x is None else -x for i, (x, zero) in enumerate(zip(b, nothing))}
-        z: list[Any] = [arrays.zeros((6, columns), like=q) for _ in range(len(tree))]
+        z: list[Any] = [arrays.zeros((H.shape[-1], columns), like=q) for H in links.H]
         epsilon: list[Any] = [None] * len(tree)
         for k in reversed(range(len(tree))):
             node = self.nodes[k]
@@ -161,7 +162,7 @@ class Elimination:
 
     def _outward(self, epsilon: list[Array], r: Columns) -> tuple[list[Array], Columns]:
         """y of every joint and λ of every loop."""
-        links = self.links
+        links = self.links.nodes
         lam: Columns = {}
         for x in reversed(self.at_world):
             lam[x.key] = -x.solve(_with_others(r[x.key], x, lam))
@@ -209,20 +210,21 @@ def eliminate(
     model: Model, links: Links, loops: list[Closure], precision: Precision = ACCELERATIONS, frames: Sequence[Any] = ()
 ) -> Elimination:
     """The closed robot's equations at a configuration, and how it yields at the tips of ``frames``, in world axes."""
-    tree = links.tree
     damped = damping(model, [x.loop for x in loops], links.q, precision.damping)
     own = _own_columns(model, links, loops, frames)
     closes: dict[int, list[int]] = {}
     for i, x in enumerate(loops):
-        closes.setdefault(common_ancestor(links, *x.bodies), []).append(i)
+        closes.setdefault(_closed_at(links, common_ancestor(links, *x.bodies)), []).append(i)
 
+    bodies, links = links, links.nodes
+    tree = links.tree
     gathered = [_Gathered() for _ in range(len(tree))]
     world = _Gathered()
     nodes: list[Any] = [None] * len(tree)
     for k in reversed(range(len(tree))):
         here = gathered[k]
-        M = links.M[k]
-        here.P = here.P + (M.matrix if isinstance(M, RigidInertia) else M)
+        here.P = here.P + matrix_of(links.M[k])
+        here.K = {s: whole(K) for s, K in here.K.items()}
         for s, F in own[k].items():
             here.K[s] = here.K[s] + F if s in here.K else F
         closed = _close(here, closes.get(k, []), damped)
@@ -232,7 +234,7 @@ def eliminate(
         world.K.setdefault(i, arrays.zeros((6, loops[i].loop.size), like=links.q))
     at_world = _close(world, closes.get(WORLD, []), damped)
     return Elimination(
-        links, loops, nodes, at_world, damped, precision.corrections, _yielding(links, world, len(frames))
+        bodies, loops, nodes, at_world, damped, precision.corrections, _yielding(links, world, len(frames))
     )
 
 
@@ -242,16 +244,33 @@ def common_ancestor(links: Links, a: int, b: int) -> int:
     return next((k for k in ([b, *links.tree.inboard(b)] if b >= 0 else []) if k in inboard), WORLD)
 
 
+def _closed_at(links: Links, meet: int) -> int:
+    """The node at which a loop is closed whose branches meet at a body: the nearest that is one body, or the world.
+
+    Among coupled bodies it stays open: closed there, it would couple their inertias, which are kept apart.
+    """
+    single = links.nodes.first_bodies
+    while meet != WORLD and single[links.nodes.node(meet)] is None:
+        meet = links.tree.parent(meet)
+    return meet if meet == WORLD else links.nodes.node(meet)
+
+
 def _own_columns(model: Model, links: Links, loops: list[Closure], frames: Sequence[Any]) -> list[Columns]:
-    """𝓑 by body and loop, and the forces at tips beside it."""
-    out: list[Columns] = [{} for _ in links.sizes]
+    """𝓑 by node and loop, and the forces at tips beside it."""
+    nodes = links.nodes
+    out: list[Columns] = [{} for _ in nodes.sizes]
+
+    def add(body: int, key: Hashable, F: Array) -> None:
+        held, column = out[nodes.node(body)], nodes.at_body(F, body)
+        held[key] = held[key] + column if key in held else column
+
     for i, x in enumerate(loops):
         for body, F in x.forces(arrays.eye(x.loop.size, like=links.q)).items():
-            out[body][i] = F
+            add(body, i, F)
     for i, frame in enumerate(frames):
         body, tip = tip_transform(model, links, frame)
         if body >= 0:
-            out[body]["tip", i] = tip @ arrays.eye(6, like=links.q)
+            add(body, ("tip", i), tip @ arrays.eye(6, like=links.q))
     return out
 
 

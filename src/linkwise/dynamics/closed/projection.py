@@ -106,7 +106,7 @@ def _refuse_open(
 
 def _too_many(model: Model, q: np.ndarray, loops: Sequence[Loop], kept: Sequence[int]) -> str:
     """Which loops are too many, where together they leave the joints no freedom."""
-    free = model.nv - sum(model.joints[k].kind.nv for k in kept)
+    free = model.nv - sum(len(range(*model.v_slices[k].indices(model.nv))) for k in kept)
     ranks = [int(rank(model, q, loops[: i + 1])) for i in range(len(loops))]
     if ranks[-1] < free:
         return ""

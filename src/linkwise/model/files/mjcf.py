@@ -75,7 +75,7 @@ def read_mjcf(
         refused: list[str] = []
         if coupled:
             model, told, refused = with_equal_joints(file, model)
-        if close is not None and not model.couplings:  # loops are cut on trees of free joints; the notes list them
+        if close is not None:
             model, closed = _closed(file, model, close)
             told = told | closed
     except ModelError as e:
@@ -92,8 +92,6 @@ def read_mjcf(
 def _closed(file: MjcfFile, model: M, close: Callable[..., M]) -> tuple[M, set[int]]:
     """The model with the file's loops closed, and the equality constraints that these are."""
     told: set[int] = set()
-    if model.couplings:  # loops are cut on trees of free joints
-        return model, told
     for i, loop in loops_in(file)[0].items():
         ends = [model.frame(x)[0] for x in (loop.frame_a, loop.frame_b)]
         if ends[0] != ends[1]:  # (between bodies without a joint between them, there is nothing to hold)
