@@ -181,15 +181,7 @@ def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0
     """The robot with another robot bolted on at a frame; ``prefix`` keeps names apart."""
     if not isinstance(other, Model):
         raise InputError(f"what is attached must be a robot, got {shown(other)}")
-<<<<<<< HEAD
     refuse_other_numbers(other, "attached")
-=======
-    if other.numbers is not None:
-        raise ModelError(
-            f"robot {other.name!r} has other numbers than its bodies' own (with_constants), which would be left behind;"
-            " attach the robot first, and give the whole other numbers then"
-        )
->>>>>>> main
     word(prefix, "prefix")
     index, pose = model.frame(to)
     carrier = None if index < 0 else model.bodies[index].name
