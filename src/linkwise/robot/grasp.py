@@ -23,7 +23,7 @@ from ..dynamics.closed.squeeze import cone_margins, least_squeeze
 from ..errors import InputError, ModelError, NotAdmittedError, SingularError, UnknownNameError
 from ..model.contacts import Contact
 from ..model.loops import Loop
-from ..model.model import Model
+from ..model.model import Model, with_numbers
 from ..tolerances import RANK
 from .closed import ClosedRobot
 from .dispatch import compiled, on_numpy
@@ -45,9 +45,12 @@ class Grasp(ClosedRobot):
     contacts: tuple[Contact, ...] = ()
 
     def __post_init__(self) -> None:
-        own = {x.name for x in self.contacts}
-        others = tuple(x for x in self.loops if x.name not in own)
-        object.__setattr__(self, "loops", (*others, *(x.loop for x in self.contacts)))
+        own = [x.loop for x in self.contacts]
+        others = list(self.loops)
+        for loop in own:
+            if loop in others:
+                others.remove(loop)
+        object.__setattr__(self, "loops", (*others, *own))
         super().__post_init__()
         if not self.contacts:
             raise ModelError(f"grasp {self.name!r} has no contact: nothing holds the object")
@@ -440,7 +443,8 @@ class Grasp(ClosedRobot):
         """This grasp with more loops closed."""
         if not loops or not all(isinstance(x, Loop) for x in loops):
             raise InputError("name loops to close: team.close(lw.Loop(frame_a, frame_b, kind))")
-        return replace(self, loops=(*self.loops, *loops))
+        grown = replace(self, numbers=None, loops=(*self.loops, *loops))
+        return grown if self.numbers is None else with_numbers(grown, self.numbers)
 
     def floating(self, *, joint_name: str = "root_joint") -> Robot:
         """Refused: arms float each by itself, ``lw.grasp([arm.floating(), …], …)``, and the object does already."""
@@ -452,15 +456,20 @@ class Grasp(ClosedRobot):
     @property
     def object_alone(self) -> Robot:
         """The object as a robot of its own, under the same names; its q is q[object_q], its v is v[object_v]."""
-        own = set(self.object_bodies)
-        tree = self.opened
-        return replace(
-            tree,
-            name=f"{self.name}/object",
-            bodies=tuple(b for b in tree.bodies if b.name in own),
-            extra_frames=tuple(f for f in tree.extra_frames if f.body in own),
-            visuals=tuple(x for x in tree.visuals if x.body in own),
-        )
+        return replace(part(self.opened, set(self.object_bodies)), name=f"{self.name}/object")
+
+
+def part(whole: Robot, bodies: set[str], base: bool = False) -> Robot:
+    """Some of the trees of a robot, with what sits on them (and, with ``base``, on the world)."""
+    kept = tuple(b for b in whole.bodies if b.name in bodies)
+    joints = {b.joint.name for b in kept}
+    return replace(
+        whole,
+        bodies=kept,
+        extra_frames=tuple(f for f in whole.extra_frames if f.body in bodies or (base and f.body is None)),
+        visuals=tuple(x for x in whole.visuals if x.body in bodies or (base and x.body is None)),
+        couplings=tuple(c for c in whole.couplings if c.dependent in joints),
+    )
 
 
 def _one_state(**given: Any) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ from ..model.joints.kinds import Free
 from ..model.loops import Loop
 from ..model.parts import Body, Frame, Joint
 from .closed import renamed
-from .grasp import Grasp
+from .grasp import Grasp, part
 from .robot import Robot
 
 OBJECT = "object"
@@ -71,14 +71,18 @@ def with_arm(team: Grasp, arm: Any, contacts: Any, *, base: Any, name: str | Non
         raise InputError(f"an arm needs a name that is free and has no '/', got {label!r}; there are {list(team.arms)}")
     whole = team.opened
     object_bodies = set(team.object_bodies)
-    held = _part(whole, object_bodies)
-    held = _with_frames(held, [x.object_frame for x in contacts], _root(held))
-    tree = _part(whole, {b.name for b in whole.bodies} - object_bodies, base=True)
+    loose = replace(whole, couplings=())  # which may cross from one part to the other
+    held = part(loose, object_bodies)
     prefix = f"{OBJECT}/" if _root(held).startswith(f"{OBJECT}/") else ""
-    bare = _without_prefix(held, prefix)
+    held = _with_frames(held, [_under(prefix, x.object_frame) for x in contacts], _root(held))
+    tree = part(loose, {b.name for b in whole.bodies} - object_bodies, base=True)
     loops = [x for x in team.loops if x.name not in {c.name for c in team.contacts}]
     tree, loops = _attached(tree, loops, arm, label, _place(base, 0), contacts)
     tree, _ = _with_object(tree, [], held, "")
+    of_object = {b.joint.name for b in held.bodies}
+    ahead, behind = ([c for c in whole.couplings if (c.dependent in of_object) == x] for x in (False, True))
+    tree = replace(tree, couplings=(*ahead, *tree.couplings, *behind))
+    bare = _without_prefix(held, prefix)
     named = [_resolved(x, label, arm, bare, prefix) for x in contacts]
     return _made(tree, loops, (*team.arms, label), [*team.contacts, *named])
 
@@ -89,14 +93,8 @@ def without_arm(team: Grasp, arm: str) -> Grasp:
     left = [x for x in team.contacts if team._owner(x.hand_frame) != arm]
     if not left:
         raise InputError(f"{arm} is the only arm of grasp {team.name!r} that holds the object; nothing would be left")
-    tree = team.opened
-    frames = tuple(f for f in tree.extra_frames if not f.name.startswith(f"{arm}/"))
-    kept = replace(
-        tree,
-        bodies=tuple(b for b in tree.bodies if b.name not in gone),
-        extra_frames=frames,
-        visuals=tuple(x for x in tree.visuals if x.body not in gone),
-    )
+    kept = part(team.opened, {b.name for b in team.bodies} - gone, base=True)
+    kept = replace(kept, extra_frames=tuple(f for f in kept.extra_frames if not f.name.startswith(f"{arm}/")))
     own = {x.name for x in team.contacts}
     loops = [x for x in team.loops if x.name not in own and not _reaches(x, arm)]
     return _made(kept, loops, tuple(a for a in team.arms if a != arm), left)
@@ -157,15 +155,11 @@ def _with_object(tree: Robot, loops: list[Loop], held: Robot, prefix: str) -> tu
     return grown, [*loops, *(renamed(x, prefix, "world") for x in held.loops)]
 
 
-def _part(whole: Robot, bodies: set[str], base: bool = False) -> Robot:
-    """Some of the trees of a robot, with what sits on them (and, with ``base``, on the world)."""
-    return replace(
-        whole,
-        bodies=tuple(b for b in whole.bodies if b.name in bodies),
-        extra_frames=tuple(f for f in whole.extra_frames if f.body in bodies or (base and f.body is None)),
-        visuals=tuple(x for x in whole.visuals if x.body in bodies or (base and x.body is None)),
-        couplings=(),
-    )
+def _under(prefix: str, frame: str | Frame) -> str | Frame:
+    """A frame of the object, given under the object's own names, as it is called in the whole."""
+    if isinstance(frame, str):
+        return frame
+    return replace(frame, name=prefix + frame.name, body=None if frame.body is None else prefix + frame.body)
 
 
 def _without_prefix(held: Robot, prefix: str) -> Robot:
@@ -175,8 +169,8 @@ def _without_prefix(held: Robot, prefix: str) -> Robot:
         replace(b, name=b.name[n:], parent=b.parent and b.parent[n:], joint=replace(b.joint, name=b.joint.name[n:]))
         for b in held.bodies
     ]
-    names = {f.name: f.name[n:] if f.name.startswith(prefix) else f.name for f in held.extra_frames}
-    frames = [replace(f, name=names[f.name], body=f.body and f.body[n:]) for f in held.extra_frames]
+    own = [f for f in held.extra_frames if f.name.startswith(prefix)]
+    frames = [replace(f, name=f.name[n:], body=f.body and f.body[n:]) for f in own]
     return replace(held, bodies=tuple(bodies), extra_frames=tuple(frames), visuals=())
 
 

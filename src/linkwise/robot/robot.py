@@ -31,6 +31,7 @@ from ..errors import ModelError, NotAdmittedError
 from ..model import edit
 from ..model.inertia import Inertia
 from ..model.model import Model
+from ..values import owned
 from .calls import as_frames, choose
 from .coupled import CoupledJoints
 from .diagonal import Diagonalized
@@ -477,7 +478,7 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
             named = {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
             _, (q, *moving) = inputs.together(self, q=q, **named)
             v, a = (moving.pop(0) if x is not None else None for x in (v, a))
-        made: Operators = _operator_code().operators_at(self, chosen, q, v, a)
+        made: Operators = _operator_code().operators_at(self, chosen, *(owned(x) for x in (q, v, a)))
         return made
 
     def compile(
