@@ -23,9 +23,14 @@ def shown(x: Any, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def is_number(x: Any) -> bool:
+    """Whether it is one real number, Python's or NumPy's; True and False are none."""
+    return isinstance(x, (int, float, np.integer, np.floating)) and not isinstance(x, (bool, np.bool_))
+
+
 def number(x: Any, what: str, *, above: float | None = None, least: float | None = None) -> float:
     """A finite real number, greater than ``above``, not less than ``least``."""
-    if isinstance(x, (bool, np.bool_)) or not isinstance(x, (int, float, np.integer, np.floating)):
+    if not is_number(x):
         raise InputError(f"{what} must be a number, got {shown(x)}")
     out = _as_float(x)
     if not isfinite(out):

@@ -97,7 +97,8 @@ def test_a_longer_run_goes_on_from_a_shorter_one(method, tmp_path):
         ({"controller": lambda r, t, q, v: -v if float(t) < 1 else v}, "the controller"),
         ({"external": np.ones((2, 6))}, "external forces"),
         ({"robot": lw.load("double_pendulum").with_gravity((0, 0, -1.6))}, "the robot"),
-        ({"events": lw.Event(lambda r, t, q, v: q[..., 0], "zero")}, "events"),
+        ({"events": lw.Event(lambda r, t, q, v: q[..., 0], name="zero")}, "events"),
+        ({"target": "numpy"}, "the target"),
     ],
 )
 def test_another_run_is_refused(other, words, tmp_path):

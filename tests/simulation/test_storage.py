@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import warnings
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -218,6 +220,68 @@ def test_links_and_folders_in_place_of_files(tmp_path, monkeypatch):
     for name in ("folder.npz", "run.zarr"):
         with pytest.raises(lw.FileError, match=name):
             lw.Trajectory.load(tmp_path / name)
-    for name in ("x" * 300 + ".npz", "a\0b.npz"):
-        with pytest.raises(lw.FileError):
-            lw.Trajectory.load(Path(tmp_path, name))
+    with pytest.raises(lw.FileError):
+        lw.Trajectory.load(Path(tmp_path, "x" * 300 + ".npz"))
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_a_robot_other_than_the_one_that_moved_is_named(ending, tmp_path, monkeypatch):
+    r = lw.load("four_bar")
+    t = lw.simulate(r, r.closed_configuration(r.neutral() + 0.3), duration=0.01, step=0.002)
+    path = saved(tmp_path, ending, t, monkeypatch)
+    lighter = [replace(b, inertia=lw.Inertia(0.5 * b.inertia.mass, b.inertia.com, b.inertia.tensor)) for b in r.bodies]
+    others = {
+        "gravity": r.with_gravity([0, 0, -1]),
+        "loops": r.opened,
+        "numbers": r.with_constants([replace(c, M=type(c.M)(2 * c.M.m, 2 * c.M.h, 2 * c.M.J)) for c in r.constants()]),
+        "bodies, loops": lw.assemble("four_bar", lighter, r.extra_frames),
+    }
+    for what, other in others.items():
+        with pytest.warns(lw.SimulationWarning, match=f"another robot than '.*': their {what} differ") as said:
+            lw.Trajectory.load(path, robot=other)
+        assert said[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for same_robot in (r, lw.load("four_bar"), None):
+            lw.Trajectory.load(path, robot=same_robot)
+
+
+def test_files_that_do_not_tell_their_robot_load_as_before(tmp_path, monkeypatch, recwarn):
+    t = motion()
+    found = storage.contents(t)
+    about = {k: x for k, x in found.about.items() if k not in ("robot_parts", "checksum")}
+    about["checksum"] = storage_checks.checksum(found.arrays, about)
+    storage._write_npz(storage.Contents(found.arrays, about), tmp_path / "old.npz")
+    assert same(lw.Trajectory.load(tmp_path / "old.npz", robot=t.robot.with_gravity([0, 0, -1])), t)
+    assert not recwarn
+
+
+class OwnHinge(lw.Revolute):
+    pass
+
+
+def test_relations_are_compared_by_what_they_compute_and_classes_of_users_not_at_all(tmp_path):
+    arm = lw.chain(3, seed=1)
+    r, same_one, other = (arm.couple("joint3", "joint2", relation=lambda x, k=k: k * x * x) for k in (0.5, 0.5, 0.6))
+    lw.simulate(r, [0.1, 0.2], duration=0.01).save(tmp_path / "run.npz")
+    own = [
+        lw.assemble("own", [lw.Body("a", lw.Joint(OwnHinge("z"), "j"), lw.Inertia(m, tensor=np.eye(3)))])
+        for m in (1.0, 2.0)
+    ]
+    lw.simulate(own[0], [0.1], duration=0.01, target="numpy").save(tmp_path / "own.npz")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.Trajectory.load(tmp_path / "run.npz", robot=same_one)
+        lw.Trajectory.load(tmp_path / "own.npz", robot=own[1])
+    with pytest.warns(lw.SimulationWarning, match="their couplings differ"):
+        lw.Trajectory.load(tmp_path / "run.npz", robot=other)
+    with pytest.warns(lw.SimulationWarning, match="their gravity differ"):
+        lw.Trajectory.load(tmp_path / "own.npz", robot=own[0].with_gravity([0, 0, -1]))
+
+
+@pytest.mark.parametrize("path", [None, 3, b"run.npz", "run\0.npz"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(lw.InputError, match="path"):
+        motion().save(path)
+    with pytest.raises(lw.InputError, match="path"):
+        lw.Trajectory.load(path)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import one_of, shown, unmasked
+from ..arguments import is_number, one_of, shown, unmasked
 from ..errors import ModelError
 from ..values import ByValue, fixed
 from .parts import Frame
@@ -94,8 +94,11 @@ class Loop(ByValue):
         self._check_dependent()
         for what in ("stiffness", "damping"):
             x = getattr(self, what)
-            if x is not None and not (isinstance(x, (int, float)) and np.isfinite(x) and x >= 0):
+            if x is None:
+                continue
+            if not (is_number(x) and np.isfinite(x) and x >= 0):
                 raise ModelError(f"loop {self.name!r}: {what} must be a number that is not negative, got {x!r}")
+            object.__setattr__(self, what, float(x))
 
     def _checked_rows(self) -> np.ndarray:
         unmasked(self.constrains, f"constrains of loop {self.name!r}", ModelError)
@@ -113,11 +116,12 @@ class Loop(ByValue):
         """Refuse a length that is none, and one that this kind does not have."""
         x = getattr(self, what)
         if self.kind == kind:
-            if not isinstance(x, (int, float)) or not np.isfinite(x) or x <= 0:
+            if not is_number(x) or not np.isfinite(x) or x <= 0:
                 article = "a " if kind == "distance" else ""
                 raise ModelError(
                     f"loop {self.name!r}: {article}{kind} needs {what}= [m], positive and finite, got {x!r}"
                 )
+            object.__setattr__(self, what, float(x))
         elif x is not None:
             raise ModelError(f"loop {self.name!r}: {what}= belongs to the kind {kind!r}, not to {self.kind!r}")
 

@@ -120,7 +120,7 @@ class KeptRun:
 
     def _refuse_other(self, about: Mapping[str, Any]) -> None:
         before, now = about["depends_on"], self.depends_on
-        other = [name for name in now if before.get(name) != now[name]]
+        other = [name for name in now if before.get(name, now[name]) != now[name]]  # earlier files have no target
         theirs = about["functions"]
         for what in sorted({*theirs, *self.functions}):
             other += _other(what, theirs.get(what), self.functions.get(what))
@@ -153,7 +153,14 @@ def _other(what: str, before: Mapping[str, Any] | None, now: Mapping[str, Any] |
 
 
 def kept_run(
-    checkpoint: Any, task: Task, every: int, start: Sequence[np.ndarray], tau: Any, watches: Sequence[Watch]
+    checkpoint: Any,
+    task: Task,
+    every: int,
+    start: Sequence[np.ndarray],
+    tau: Any,
+    watches: Sequence[Watch],
+    *,
+    target: str,
 ) -> KeptRun:
     """The checkpoint of a run from flat states ``start`` = (q, w); ``checkpoint`` is a path or a Checkpoint."""
     given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
@@ -165,7 +172,8 @@ def kept_run(
     refuse_unwritable(given.path)
     # Where it lies must not change with the working directory of the program.
     path = Path(given.path).absolute()
-    return KeptRun(path, seconds, _depends_on(task, every, start, tau, watches), _functions(task, watches))
+    depends_on = _depends_on(task, every, start, tau, watches) | {"the target": digest(target)}
+    return KeptRun(path, seconds, depends_on, _functions(task, watches))
 
 
 def _depends_on(

@@ -239,7 +239,8 @@ def _moved(
         compiled = not isinstance(stepper, ArrayStepper)
         run = Run(task, stepper, watches, asked.check, asked.progress)
         if asked.checkpoint is not None:
-            run = replace(run, kept=kept_run(asked.checkpoint, task, settings.every, (q, w), table, watches))
+            kept = kept_run(asked.checkpoint, task, settings.every, (q, w), table, watches, target=target)
+            run = replace(run, kept=kept)
         times, Q, W = run(q, w, settings.first, steps, settings.every, table)
         found = run.found
     settings = replace(settings, functions=_functions(task, stepper, watches, compiled))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, InputError, LinkwiseError
+from ..arguments import file_path
+from ..errors import FileError, InputError, LinkwiseError, SimulationWarning
 from ..extras import require
 from ..robot.robot import Robot
 from ..whole_files import write_through
@@ -32,6 +34,7 @@ from .storage_checks import (
     refuse_misshapen,
     refuse_more_than,
     refuse_other_kinds,
+    robot_parts,
     zarr_size,
 )
 from .system import EXCHANGED
@@ -67,6 +70,7 @@ def contents(t: Trajectory) -> Contents:
         "format": FORMAT,
         "version": VERSION,
         "robot": None if t.robot is None else t.robot.name,
+        "robot_parts": None if t.robot is None else robot_parts(t.robot),
         "position_names": t.names[0],
         "dof_names": t.names[1],
         "body_names": None if t.robot is None else [b.name for b in t.robot.bodies],
@@ -95,6 +99,8 @@ def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
     if robot is not None and labels(robot) != names:
         theirs, own = ", ".join(names[1]), ", ".join(labels(robot)[1])
         raise FileError(f"{path}: its joints are {theirs}; those of robot {robot.name!r} are {own}")
+    if robot is not None:
+        _warn_of_another(robot, about.get("robot_parts"), path)
     settings = Settings(
         about["method"],
         about["step"],
@@ -121,12 +127,27 @@ def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
     return t
 
 
+def _warn_of_another(robot: Robot, before: dict[str, str | None] | None, path: Path) -> None:
+    """Say where a robot is not the one that moved. (Files of earlier linkwise do not tell.)"""
+    if before is None:
+        return
+    now = robot_parts(robot)
+    unknown = {what for what in before.keys() & now.keys() if before[what] is None or now[what] is None}
+    if other := [what for what in {**before, **now} if what not in unknown and before.get(what) != now.get(what)]:
+        warnings.warn(
+            f"{path} is the motion of another robot than {robot.name!r}: their {', '.join(other)} differ; poses,"
+            " momenta and motions that go on will be those of the robot that was given",
+            SimulationWarning,
+            stacklevel=5,  # trajectory, load, Trajectory.load
+        )
+
+
 # --- files --------------------------------------------------------------------------------------------
 
 
 def save(t: Trajectory, path: str | os.PathLike[str]) -> None:
     """Write a trajectory; the ending of the name says how."""
-    where = Path(path)
+    where = file_path(path, "a trajectory")
     write = _format(where).write
     if not where.parent.is_dir():
         raise FileError(f"cannot write {where}: the folder {where.parent} does not exist; make it first")
@@ -139,7 +160,7 @@ def load(path: str | os.PathLike[str], robot: Robot | None = None, *, limit: flo
 
     ``limit`` [bytes] is the most that it may unpack to, by default a thousand times its size, or 256 MiB.
     """
-    where = Path(path)
+    where = file_path(path, "a trajectory")
     read = _format(where).read
     try:
         if not where.exists():

@@ -11,6 +11,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, InputError
+from ..robot.robot import Robot
+from ..values import digest, value_of
 
 UNPACKED = 2**28  # bytes that any file may unpack to
 UNPACKED_PER_BYTE = 1000  # or so many for each of its own; deflate reaches that where all numbers are the same
@@ -132,6 +135,17 @@ def refuse_other_kinds(about: Mapping[str, Any], path: Path) -> None:
 
 def _is_list(x: Any) -> bool:
     return isinstance(x, (list, tuple))
+
+
+# --- the robot ------------------------------------------------------------------------------------------
+
+_SAID_ELSEWHERE = ("name", "base_name", "notes", "visuals")  # no motion depends on these
+
+
+def robot_parts(robot: Robot) -> dict[str, str | None]:
+    """What a robot's motion depends on, by name, each as a digest; None where another process cannot know it."""
+    counting = [f.name for f in fields(robot) if f.compare and f.name not in _SAID_ELSEWHERE]
+    return {name.removeprefix("extra_"): digest(value_of(getattr(robot, name))) for name in counting}
 
 
 # --- checksum -----------------------------------------------------------------------------------------

@@ -266,6 +266,7 @@ class Trajectory:
     def load(path: str | os.PathLike[str], robot: Robot | None = None, *, limit: float | None = None) -> Trajectory:
         """Read a file that :meth:`save` wrote; with the robot, poses can be asked for and the motion resumed.
 
+        A robot with other bodies, gravity, couplings or loops than the one that moved is named in a warning.
         A file that is damaged, cut short or changed is refused (:class:`FileError`), as is one that unpacks to more
         than ``limit`` bytes (default: a thousand times its size, or 256 MiB).
         """
