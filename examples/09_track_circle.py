@@ -31,7 +31,8 @@ def circle(t):
 
     return FrameGoal(
         p + radius * np.array([0.0, c - 1.0, s]), R,
-        along(-radius * rate * s, radius * rate * c), along(-radius * rate**2 * c, -radius * rate**2 * s),
+        velocity=along(-radius * rate * s, radius * rate * c),
+        acceleration=along(-radius * rate**2 * c, -radius * rate**2 * s),
     )  # fmt: skip
 
 

@@ -1,10 +1,11 @@
-"""What counts as none: the shares below which a number is taken for zero, all in one place.
+"""What counts as none in dynamics: singular pivots, ranks of loops, brackets, damping, squeezes, base parameters.
 
 Whether a matrix is *singular* is one question, asked by :mod:`linkwise.singularity` alone, in roundings of the
 precision that it is computed in, so that the answer is the same on every target. The others below are other questions,
 each with its reason: how well something converges, how much is damped, what a rank is that hangs on a state which is
 closed only to some tolerance. What files and users may be off by (inertias of few digits, rotations, symmetric gains)
-is checked where it is read, and is no matter of rounding.
+is checked where it is read, and is no matter of rounding. Where a single iteration ends (of control, of SciPy's
+solvers, of events, of pictures) stands beside it.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def test_values_of_another_kind(make, said):
 def test_steps_of_no_name():
     for name in ("euler", ["midpoint"], {"midpoint": 1}, None):
         with pytest.raises(lw.UnknownNameError, match="choose from semi_implicit_euler, midpoint, runge_kutta_4"):
-            Steps(R, 0.01, name)
+            Steps(R, 0.01, method=name)
 
 
 def test_sweeps_without_a_weight_on_the_inputs():

@@ -99,7 +99,7 @@ def test_frame_accelerates_as_told_and_the_posture_does_not_show():
     r = robot("panda")
     s = state(r, (), seed=1)
     R, p = r.pose(r.random_configuration(3), r.tips[0])
-    goal = control.FrameGoal(p, R, np.arange(6) * 0.1, np.ones(6))
+    goal = control.FrameGoal(p, R, velocity=np.arange(6) * 0.1, acceleration=np.ones(6))
     seen = []
     for posture in (None, r.neutral()):
         controller = control.OperationalSpace(r, r.tips[0], goal, posture=posture)
@@ -189,7 +189,7 @@ def test_gains_and_goals():
     with pytest.raises(InputError, match="orthonormal"):
         control.OperationalSpace(r, "tool0", control.FrameGoal(np.zeros(3), np.ones((3, 3))))
     with pytest.raises(InputError, match=r"goal's velocity.*\(\.\.\., 6\)"):
-        control.OperationalSpace(r, "tool0", control.FrameGoal(np.zeros(3), None, np.zeros(3)))
+        control.OperationalSpace(r, "tool0", control.FrameGoal(np.zeros(3), velocity=np.zeros(3)))
     with pytest.raises(NotAdmittedError, match="cannot accelerate a frame in 3"):
         control.OperationalSpace(robot("double_pendulum"), "tip", control.FrameGoal(np.zeros(3)))
     stretched = control.OperationalSpace(r, "tool0", control.FrameGoal(np.zeros(3), np.eye(3)))

@@ -129,7 +129,7 @@ def test_riccati_sweep_is_the_minimum():
 
 def swing(r, N=250, step=0.02):
     u = 3.0 * np.sin(0.1 * np.arange(N))[:, None]
-    steps = Steps(r, step, "runge_kutta_4")
+    steps = Steps(r, step, method="runge_kutta_4")
     motion = steps.rollout(np.array([0.0, 3.0]), np.zeros(2), u)
     return motion.q, motion.v, u, step
 

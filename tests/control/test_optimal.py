@@ -54,7 +54,7 @@ def test_the_gradient_that_is_reported_is_that_of_the_cost(method):
     u = np.random.default_rng(0).normal(size=(6, 2))
     found = ILQR(r, cost, 0.05, method=method, iterations=0).solve([0, 0], u0=u)
     assert not found.converged and found.iterations == 0
-    steps = Steps(r, 0.05, method)
+    steps = Steps(r, 0.05, method=method)
     gradient = np.empty_like(u)
     for i in np.ndindex(u.shape):
 

@@ -21,14 +21,14 @@ def varied(steps, q, v, u, x):
 
 
 def every(steps):
-    return Steps(robot(steps), 0.05, "semi_implicit_euler", [j.name for j in robot(steps).joints if j.kind.nv])
+    return Steps(robot(steps), 0.05, actuated=[j.name for j in robot(steps).joints if j.kind.nv])
 
 
 @pytest.mark.parametrize("method", ["semi_implicit_euler", "midpoint", "runge_kutta_4"])
 @pytest.mark.parametrize("name", ROBOTS)
 def test_linearization(name, method):
     r = robot(name)
-    steps = Steps(r, 0.05, method, [j.name for j in r.joints])
+    steps = Steps(r, 0.05, method=method, actuated=[j.name for j in r.joints])
     s = state(r, ())
     q1, v1 = steps(s.q, s.v, s.tau)
     AB = np.concatenate(steps.linearize(s.q, s.v, s.tau), axis=-1)
@@ -126,9 +126,9 @@ def test_compiled_steps_are_those_of_numpy(monkeypatch):
     s = state(robot("spherical"), (5,))
     for method in ("semi_implicit_euler", "runge_kutta_4"):
         names = [j.name for j in robot("spherical").joints]
-        plain = Steps(robot("spherical"), 0.02, method, names)(s.q, s.v, s.tau)
+        plain = Steps(robot("spherical"), 0.02, method=method, actuated=names)(s.q, s.v, s.tau)
         monkeypatch.setenv("LINKWISE_TARGET", "cpu")
-        quick = Steps(robot("spherical"), 0.02, method, names)(s.q, s.v, s.tau)
+        quick = Steps(robot("spherical"), 0.02, method=method, actuated=names)(s.q, s.v, s.tau)
         monkeypatch.setenv("LINKWISE_TARGET", "numpy")
         for x, y in zip(plain, quick):
             assert_close(x, y, 1e-11)
@@ -139,13 +139,13 @@ def test_refused():
     with pytest.raises(InputError, match="the step must be greater than 0"):
         Steps(r, -0.1)
     with pytest.raises(UnknownNameError, match="semi_implicit_euler, midpoint, runge_kutta_4"):
-        Steps(r, 0.1, "euler")
+        Steps(r, 0.1, method="euler")
     with pytest.raises(UnknownNameError, match="no joint is named 'wheel'"):
         Steps(r, 0.1, actuated=["wheel"])
     with pytest.raises(InputError, match="twice"):
         Steps(r, 0.1, actuated=["hinge", "hinge"])
     with pytest.raises(NotAdmittedError, match="semi_implicit_euler"):
-        Steps(r, 0.1, "runge_kutta_4").curvature(np.zeros(2), np.zeros(2), np.zeros(1), np.zeros(4))
+        Steps(r, 0.1, method="runge_kutta_4").curvature(np.zeros(2), np.zeros(2), np.zeros(1), np.zeros(4))
     with pytest.raises(InputError, match="positive semidefinite"):
         QuadraticCost(r, [0, 0], terminal=-1.0)
     assert Steps(r, 0.1).inputs == 1

@@ -60,6 +60,12 @@ def test_options_are_refused_by_position_before_and_after_the_first_call(call, t
         lambda: control.ILQR(lw.chain(2), None, 0.1, "midpoint"),
         lambda: lw.compile(lambda robot, q: q, lw.chain(2), "c"),
         lambda: lw.check_identity(lambda op: op.H, lambda op: op.H, 3),
+        lambda: lw.Event(lambda t, q, v: t, "name"),
+        lambda: lw.Friction(0.1, 1e-3),
+        lambda: lw.Stops(-1.0, 1.0, 10.0),
+        lambda: control.Steps(lw.chain(2), 0.1, "midpoint"),
+        lambda: control.QuadraticCost(lw.chain(2), [0, 0], None, 0.0, 1.0),
+        lambda: control.FrameGoal(np.zeros(3), np.eye(3), np.zeros(6)),
     ],
 )
 def test_options_of_other_public_calls_are_keywords(call):

@@ -66,7 +66,7 @@ def test_an_arm_crosses_where_a_root_finder_says():
 def test_directions_and_batches():
     r = slider()
     z, speed = np.array([[-1.0, -1.0], [-1.0, 1.0]]), np.array([[5.0, 1.0], [6.0, 0.0]])
-    events = [lw.Event(height, "both"), lw.Event(height, "up", direction=1), lw.Event(height, "down", direction=-1)]
+    events = [lw.Event(height, name=n, direction=d) for n, d in (("both", 0), ("up", 1), ("down", -1))]
     t = lw.simulate(r, z[..., None], speed[..., None], duration=1.5, step=0.01, events=events)
     by = {name: {h.state: h.time for h in t.events if h.event == name} for name in ("up", "down")}
     assert sorted(by["up"]) == [(0, 0), (1, 0)]

@@ -5,7 +5,7 @@ Any object with the two methods of :class:`QuadraticCost`, ``value`` and ``expan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ class QuadraticCost:
     q: Any
     v: Any = None
     u: Any = 0.0
+    _: KW_ONLY
     state: Any = 0.0
     control: Any = 1.0
     terminal: Any = 1.0

@@ -96,7 +96,7 @@ class ILQR:
     def solve(self, q0: Any, v0: Any = None, u0: Any = None) -> OptimizedMotion:
         """The best motion from (q0, v0), started from inputs ``u0`` (N, m)."""
         robot = self.robot
-        steps = Steps(robot, self.step, self.method, self.actuated)
+        steps = Steps(robot, self.step, method=self.method, actuated=self.actuated)
         q0 = inputs.configuration(robot, q0)
         v0 = inputs.vector(np.zeros(robot.nv) if v0 is None else v0, robot.nv, "v0", robot)
         u = numbers(u0, "u0")

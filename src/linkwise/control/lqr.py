@@ -247,7 +247,7 @@ class TVLQR(Law):
 
         ``u`` (N, m) are the inputs of the ``actuated`` joints that made it, with steps of ``method``.
         """
-        steps = Steps(robot, step, method, actuated)
+        steps = Steps(robot, step, method=method, actuated=actuated)
         q, v = inputs.configuration(robot, q), inputs.vector(v, robot.nv, "v", robot)
         u = numbers(u, "u")
         if u.ndim != 2 or u.shape[1] != steps.inputs or len(u) < 1:

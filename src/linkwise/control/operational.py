@@ -10,8 +10,8 @@ I − J*J̄*, written out here so that it costs one Newton–Euler run. Λ⁻¹ 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +27,15 @@ from .law import Law, require_full_actuation, vector_gain
 from .tracking import as_reference, times, tracking
 
 
-class FrameGoal(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class FrameGoal:
     """Where a frame is to be: position (..., 3) [m], rotation (3, 3) or None, [ω; v] and [ω̇; v̇] (6,), world axes."""
 
     position: Any
     rotation: Any = None
-    velocity: Any = np.zeros(6)
-    acceleration: Any = np.zeros(6)
+    _: KW_ONLY
+    velocity: Any = field(default_factory=lambda: np.zeros(6))
+    acceleration: Any = field(default_factory=lambda: np.zeros(6))
 
 
 def _checked(goal: FrameGoal) -> FrameGoal:

@@ -7,7 +7,7 @@ trajectory come from one batched call of the linearised forward dynamics (Linear
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -38,15 +38,15 @@ class Steps:
 
     robot: Robot
     step: float
+    _: KW_ONLY
     method: str = "semi_implicit_euler"
     actuated: Iterable[str] | None = None
+    selection: Any = field(init=False, repr=False)  # S (nv, m)
 
     def __post_init__(self) -> None:
         number(self.step, "the step", above=0.0)
         one_of(self.method, EXPLICIT, "step")
         object.__setattr__(self, "selection", selection(self.robot, self.actuated))
-
-    selection: Any = None  # S (nv, m)
 
     @property
     def inputs(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ class Event:
     """
 
     function: Callable[..., Any]
+    _: KW_ONLY
     name: str = ""
     stop: bool = False
     direction: float = 0.0

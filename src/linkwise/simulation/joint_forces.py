@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ class Friction:
     """
 
     force: Any = True
+    _: KW_ONLY
     speed: float = FRICTION_SPEED
 
 
@@ -40,6 +41,7 @@ class Stops:
 
     lower: Any = None
     upper: Any = None
+    _: KW_ONLY
     stiffness: Any = None
     damping: Any = None
 
