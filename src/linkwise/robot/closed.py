@@ -31,6 +31,7 @@ from ..model.parts import Frame
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_unfit
 from .closed_refusals import REFUSED, refuse_coupled, refuse_method, refuse_soft, refusing
+from .coupled import refuse_following
 from .dispatch import compiled
 from .robot import Robot
 
@@ -141,7 +142,9 @@ class ClosedRobot(Robot):
         flat = q.reshape(-1, self.nq).astype(float)
         if not np.isfinite(flat).all():
             raise InputError("a guess must be finite numbers")
-        kept = [self.joint(name) for name in names(keep, "keep", "joint names")]
+        chosen = names(keep, "keep", "joint names")
+        refuse_following(self, chosen, "kept", "keep")
+        kept = [self.joint(name) for name in chosen]
         tree: Any = self.opened
 
         def moved(q: np.ndarray, dv: np.ndarray) -> np.ndarray:
@@ -279,6 +282,7 @@ class ClosedRobot(Robot):
 
     def _driven(self, actuated: Iterable[str]) -> list[int]:
         driven = names(actuated, "actuated", "joint names")
+        refuse_following(self, driven, "driven", "actuated")
         columns = [i for x in driven for i in range(*self.v_slices[self.joint(x)].indices(self.nv))]
         if not columns or len(set(columns)) != len(columns):
             raise InputError("actuated must name joints that move, each once")
