@@ -31,6 +31,12 @@ OPERATIONAL_ROUNDINGS = 512
 # Compiled methods then ask NumPy, which decides as above.
 ROUNDINGS_OF_SQUARES = 100_000
 
+# --- joints -----------------------------------------------------------------------------------------------------------
+
+# Brackets of the columns of a joint's map, as a share of the products they are sums of: columns that users write with
+# a dozen digits commute to those.
+BRACKETS = 1e-12
+
 # --- closed chains ----------------------------------------------------------------------------------------------------
 
 # Newton's projection onto closed configurations ends here [rad, m], times one and the size of the robot: errors of

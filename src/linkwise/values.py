@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,34 @@ def _is_told_by_fields(x: Any) -> bool:
 
 def _names(x: Any) -> list[str]:
     return [f.name for f in fields(x)]
+
+
+def owned(x: Any) -> Any:
+    """x with arrays that nobody else can change: read-only copies, but for those that are so already."""
+    if isinstance(x, np.ndarray):
+        if _is_out_of_reach(x):
+            return x
+        x = x.copy()
+        x.setflags(write=False)
+        return x
+    if isinstance(x, tuple):
+        parts = [owned(part) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    if is_dataclass(x) and not isinstance(x, (type, ByValue)):
+        changed = {name: owned(getattr(x, name)) for name in _names(x)}
+        same = all(changed[name] is getattr(x, name) for name in changed)
+        return x if same else replace(x, **changed)
+    return x
+
+
+def _is_out_of_reach(x: np.ndarray) -> bool:
+    """Whether neither an array nor one whose memory it shows can be written to."""
+    base: Any = x
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        base = base.base
+    return base is None
 
 
 def freeze(x: Any) -> None:

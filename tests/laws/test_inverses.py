@@ -191,7 +191,7 @@ def test_block_diagonals_are_checked():
         o.block_diagonal(np.zeros((3, 6, 6)))
     with pytest.raises(lw.SpaceError, match="block 0 .* must be 6×6, got shape \\(5, 5\\)"):
         o.block_diagonal([np.eye(5)] * 7)
-    with pytest.raises(lw.InputError, match='"bodies", "joints", "tips" or "edges", got \'links\''):
+    with pytest.raises(lw.InputError, match="no space is named 'links'; choose from bodies, joints, tips, edges"):
         o.block_diagonal([np.eye(6)] * 7, space="links")
     with pytest.raises(lw.SpaceError, match="list of matrices"):
         o.block_diagonal(np.eye(6))

@@ -268,7 +268,7 @@ def test_attach_needs_names_apart():
 
 def test_attach_does_not_leave_other_numbers_behind():
     other = chain(2)
-    with pytest.raises(ModelError, match=r"other numbers than its bodies' own.*left behind"):
+    with pytest.raises(ModelError, match=r"other numbers than its bodies' own.*cannot be attached"):
         edit.attach(chain(1), other.with_constants(other.constants()), "tip", prefix="b_")
 
 

@@ -267,3 +267,75 @@ def test_a_call_that_cannot_be_traced_says_so(tmp_path, monkeypatch):
     robot = builders.chain(2, seed=1, cls=Odd)
     with pytest.warns(lw.SlowPathWarning, match=r"sign_of_first\(q\) of .* runs on NumPy.*test_default"):
         assert np.array_equal(robot.sign_of_first(np.array([-1.0, 2.0])), [1.0, -2.0])
+
+
+def test_fixed_arguments_of_any_kind_run_compiled():
+    """Arrays, sets and generators are read once, and code is kept by what they hold."""
+    r = lw.load("four_bar")
+    q = r.closed_configuration(r.neutral() + 0.3)
+    v = r.closed_velocity(q, np.ones(3))
+    a = r.forward_dynamics(q, v, v)
+    names = [j.name for j in r.joints][:2]
+    weights = np.array([2.0, 1.0])
+    expected = r.inverse_dynamics(q, v, a, actuated=names, effort_weights=[2.0, 1.0])
+    count = len(r._code)
+    same = r.inverse_dynamics(q, v, a, actuated=np.array(names), effort_weights=weights)
+    assert len(r._code) == count and (same == expected).all()
+    weights[:] = 1.0, 50.0  # and what is kept does not follow the user's array
+    other = r.inverse_dynamics(q, v, a, actuated=(n for n in names), effort_weights=weights)
+    assert len(r._code) == count + 1 and np.abs(other - expected).max() > 1e-3
+    assert (r.inverse_dynamics(q, v, a, actuated=names, effort_weights=[2.0, 1.0]) == expected).all()
+
+    arm = lw.chain(3, seed=1)
+    x = arm.neutral() + 0.3
+    given = ["joint3", "joint1"]
+    expected = arm.hybrid_dynamics(x, x, x, x, given, target="numpy")
+    for kinds, some in (
+        (1, [given, tuple(given), np.array(given), (n for n in given), dict(enumerate(given)).values()]),
+        (2, [set(given), frozenset(given[::-1]), dict.fromkeys(given).keys()]),
+    ):
+        for one in some:
+            assert_near(arm.hybrid_dynamics(x, x, x, x, one), expected, 1e-12)
+        assert len(arm._code) == kinds
+    kernel = arm.compile("hybrid_dynamics", prescribed=(n for n in given))
+    assert_near(kernel(x, x, x, x), expected, 1e-12)
+
+
+def test_frames_in_an_array_are_those_of_a_list_and_a_set_is_none():
+    arm = lw.chain(3, seed=1)
+    q, frames = arm.neutral() + 0.3, [b.name for b in arm.bodies[-2:]]
+    for target in ("cpu", "numpy"):
+        expected = arm.operational_compliance(q, frames, target=target)
+        assert (arm.operational_compliance(q, np.array(frames), target=target) == expected).all()
+        with pytest.raises(lw.LinkwiseError):
+            arm.operational_compliance(q, set(frames), target=target)
+
+
+def test_a_fixed_argument_that_cannot_be_kept_says_that_numpy_runs():
+    arm = lw.chain(3, seed=1)
+    q = arm.neutral() + 0.3
+    with pytest.warns(lw.SlowPathWarning, match=r"hybrid_dynamics of .* runs on NumPy.*prescribed") as said:
+        found = arm.hybrid_dynamics(q, q, q, q, {"joint1": 0.0})
+    assert len(said) == 1 and said[0].filename == __file__
+    assert_same(found, arm.hybrid_dynamics(q, q, q, q, ["joint1"], target="numpy"))
+    with pytest.raises(lw.InputError, match="masked"):
+        arm.hybrid_dynamics(q, q, q, q, np.ma.masked_array(["joint1"], mask=[True]))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_true_is_not_one_whatever_was_called_before(first):
+    arm = lw.chain(3, seed=1)
+    q, tip = arm.neutral(), arm.bodies[-1].name
+    if first:
+        arm.acceleration(q, q, q, tip, spatial=True)
+    with pytest.raises(lw.InputError, match="spatial"):
+        arm.acceleration(q, q, q, tip, spatial=1)
+
+
+def test_options_of_compile_are_checked_for_every_target():
+    arm = lw.chain(3, seed=1)
+    for target in ("cpu", "numpy", "c"):
+        with pytest.raises(lw.InputError, match="dtype.*int8.*float64, float32"):
+            arm.compile("gravity_force", target=target, dtype="int8")
+        with pytest.raises(lw.InputError, match="rolled must be True or False"):
+            arm.compile("gravity_force", target=target, rolled="yes")

@@ -34,6 +34,7 @@ from .sources.jax import JaxFunction
 
 SOURCES = {"c": CSource, "cuda": CudaSource}
 TARGETS = ("cpu", "numpy", "jax", *SOURCES)
+DTYPES = ("float64", "float32")
 
 
 @dataclass(eq=False)
@@ -72,6 +73,9 @@ class Job:
 def leave_as_it_is(job: Job) -> str | None:
     """NumPy and JAX run the function itself."""
     arguments.one_of(job.target, TARGETS, "target", also={"gpu": "cuda", "llvm": "cpu"}, error=InputError)
+    arguments.one_of(job.dtype, DTYPES, "dtype of code", error=InputError)
+    if job.rolled is not None:
+        job.rolled = arguments.flag(job.rolled, "rolled")
     if job.target == "numpy":
         job.finish(RunAsItIs(job.call, job.robot))
     elif job.target == "jax":

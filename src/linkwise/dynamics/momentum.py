@@ -62,10 +62,18 @@ def center_of_mass(model: Model, q: Array) -> Array:
 
 
 def _center(model: Model, R: RigidInertia) -> Array:
-    if model.total_mass == 0:
-        raise ModelError(f"robot {model.name!r} has no mass, so no centre of mass")
+    _mass(model, R.m)
     center: Array = R.h / R.m[..., None]
     return center
+
+
+def _mass(model: Model, like: Array) -> Any:
+    """The mass of all bodies, of symbols where the model's numbers are; none is an error."""
+    masses = [c.M.m[()] for c in model.constants(like.dtype)]
+    total = sum(masses)
+    if isinstance(total, (int, float, np.floating)) and total == 0:
+        raise ModelError(f"robot {model.name!r} has no mass, so no centre of mass")
+    return total
 
 
 def momentum_matrix(model: Model, q: Array) -> Array:
@@ -125,6 +133,5 @@ def centroidal_bias(model: Model, q: Array, v: Array) -> Array:
 
 def center_of_mass_jacobian(model: Model, q: Array) -> Array:
     """(..., 3, nv), world axes: its product with v is the velocity of the centre of mass."""
-    if model.total_mass == 0:
-        raise ModelError(f"robot {model.name!r} has no mass, so no centre of mass")
-    return momentum_matrix(model, q)[..., 3:, :] / model.total_mass
+    jacobian: Array = momentum_matrix(model, q)[..., 3:, :] / _mass(model, q)
+    return jacobian

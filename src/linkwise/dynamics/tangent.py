@@ -15,7 +15,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import NotAdmittedError
-from ..model.joints.kinds import JointKind
+from ..model.joints.kinds import JointKind, columns_commute
 from ..model.model import Model
 from ..spatial import cross_motion
 
@@ -39,16 +39,16 @@ def brackets(kind: JointKind, name: str) -> np.ndarray | None:
     H, r = kind.H_star, kind.nv
     if r < 2 or kind.map_partials(kind.neutral()) is not None:
         return None
-    found = np.array([cross_motion(H[:, [i]], H) for i in range(r)])
-    if np.abs(found).max() < 1e-12:
+    if columns_commute(H):
         return None
+    found = np.array([cross_motion(H[:, [i]], H) for i in range(r)])
     coordinates: np.ndarray = np.linalg.pinv(H) @ found
     if np.abs(H @ coordinates - found).max() > 1e-9 * np.abs(H).max() ** 2:
         raise NotAdmittedError(
             f"the joint {name!r} is non-holonomic: its {r} velocities do not close under brackets, so that changes"
             f" of its configuration along a motion are not {r} numbers"
         )
-    coordinates[np.abs(coordinates) < 1e-14] = 0.0
+    coordinates[np.abs(coordinates) < 1e-14 * np.abs(coordinates).max()] = 0.0
     return coordinates
 
 

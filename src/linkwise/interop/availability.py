@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..model.model import Model
+from ..model.model import Model, refuse_other_numbers
 
 
 class NotHere(Exception):
@@ -24,6 +24,7 @@ def needs(module: str, distribution: str) -> Any:
 
 def needs_joints(robot: Model, *kinds: str, free_base_only: bool = True) -> None:
     """Refuse joints of other kinds, rotors, and (unless told otherwise) free joints beyond one root's."""
+    refuse_other_numbers(robot, "handed to other libraries")
     if robot.couplings:
         raise NotHere(f"no counterpart of coupled joints, such as {robot.couplings[0].dependent!r}")
     for k, joint in enumerate(robot.joints):

@@ -17,7 +17,7 @@ from ..spatial import Transform
 from .couplings import Coupling, added, at_rest, make_coupling
 from .inertia import Inertia, as_array, as_vector
 from .joints.kinds import Fixed, Free
-from .model import Model, with_numbers
+from .model import Model, refuse_other_numbers, with_numbers
 from .parts import Body, Frame, Joint, make_pose
 
 M = TypeVar("M", bound=Model)
@@ -181,11 +181,7 @@ def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0
     """The robot with another robot bolted on at a frame; ``prefix`` keeps names apart."""
     if not isinstance(other, Model):
         raise InputError(f"what is attached must be a robot, got {shown(other)}")
-    if other.numbers is not None:
-        raise ModelError(
-            f"robot {other.name!r} has other numbers than its bodies' own (with_constants), which would be left behind;"
-            " attach the robot first, and give the whole other numbers then"
-        )
+    refuse_other_numbers(other, "attached")
     word(prefix, "prefix")
     index, pose = model.frame(to)
     carrier = None if index < 0 else model.bodies[index].name

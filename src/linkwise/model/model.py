@@ -14,7 +14,7 @@ from ..arguments import generator, shown, whole
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
-from ..values import ByValue, digest, fixed, freeze, value_of
+from ..values import ByValue, digest, fixed, owned, value_of
 from .couplings import (
     Coupling,
     aggregates,
@@ -46,7 +46,11 @@ class BodyConstants(ByValue):
     load: Any = None  # (inertia [kg m²], mass [kg]) of the size that the joint carries, see :func:`_with_loads`
 
     def __post_init__(self) -> None:
-        freeze((self.placement, self.M, self.reflected, self.spin))
+        for name in ("placement", "M", "reflected", "spin"):
+            given = getattr(self, name)
+            mine = owned(given)
+            if mine is not given:
+                object.__setattr__(self, name, mine)
 
     def cast(self, dtype: Any) -> BodyConstants:
         def down(x: Any) -> Any:
@@ -309,7 +313,9 @@ class Model(ByValue):
     @cached_property
     def total_mass(self) -> float:
         """The mass of all bodies [kg] (without a base bolted to the world)."""
-        return float(sum(b.inertia.mass for b in self.bodies))
+        if self.numbers is None:
+            return float(sum(b.inertia.mass for b in self.bodies))
+        return float(sum(c.M.m for c in self.numbers))
 
     # --- configurations ----------------------------------------------------------------------------
 
@@ -364,6 +370,8 @@ class Model(ByValue):
         numbers = _parts(constants, BodyConstants, "constants")
         if len(numbers) != len(self.bodies):
             raise InputError(f"robot {self.name!r} has {len(self.bodies)} bodies, got constants of {len(numbers)}")
+        if gravity is not None:
+            gravity = owned(gravity if hasattr(gravity, "shape") else np.array(gravity, dtype=float))
         return with_numbers(self, _with_loads(self.tree, numbers), gravity=gravity)
 
     def constants(self, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:
@@ -390,6 +398,15 @@ def _body_constants(body: Body) -> BodyConstants:
     if rotor is not None and rotor.axis is not None:
         spin = rotor.gear_ratio * rotor.inertia * rotor.axis
     return BodyConstants(joint.placement, joint.kind, body.inertia.spatial(), reflected, spin)
+
+
+def refuse_other_numbers(model: Model, what: str) -> None:
+    """Refuse what is done with a model's bodies, where these are not what it is."""
+    if model.numbers is not None:
+        raise ModelError(
+            f"robot {model.name!r} has other numbers than its bodies' own (with_constants), which cannot be {what};"
+            " robot.with_inertias or with_inertial_parameters give bodies that say what they are"
+        )
 
 
 def with_numbers(

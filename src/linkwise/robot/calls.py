@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .. import arrays, inputs
 from ..arguments import one_of, shown
 from ..arrays import Array
@@ -21,7 +23,9 @@ def choose(methods: Mapping[str, Any], name: str, what: str) -> Any:
 
 def as_frames(frame: Any) -> list[Any]:
     """One frame or several, as a list."""
-    if isinstance(frame, str) or not isinstance(frame, (list, tuple)):
+    if isinstance(frame, np.ndarray):
+        frame = frame.tolist()
+    if not isinstance(frame, (list, tuple)):
         return [frame]
     if not frame:
         raise InputError("name at least one frame")

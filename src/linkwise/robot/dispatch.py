@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
@@ -78,6 +78,7 @@ def compiled(
         optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
         facts = Facts(shapes, optional, joint_space, variants, per_pair)
         needed = frozenset(facts.needed)
+        as_it_is: Any = method  # with all arguments by name, which its declared type does not say
 
         @functools.wraps(method)
         def call(self: Any, *args: Any, **named: Any) -> Any:
@@ -97,8 +98,15 @@ def compiled(
             found = _arrays(given, shapes) if proper else None
             if found is None or not found.keys() >= needed:
                 return by_plain_arrays(method, self, *args, **named)
-            run = _runner(self, method, given, found, call, checked)
-            return method(self, *args, **named) if run is None else run(*found.values())
+            fixed = {name: kept(x, name) for name, x in given.items() if name not in shapes}
+            key = (method, *found, *((name, _key(x)) for name, x in fixed.items()))
+            try:
+                run = self._code.get(key, _NOT_YET)
+            except TypeError:  # an argument that nothing can be kept under
+                return _not_kept(self, method, found, fixed)
+            if run is _NOT_YET:
+                run = _runner(self, key, found, fixed, call, checked)
+            return as_it_is(self, **found, **fixed) if run is None else run(*found.values())
 
         marked: Method[P, R_co] = _marked(call, _with_target(signature), facts=facts, plain=method)
         return marked
@@ -173,23 +181,21 @@ def _checked(robot: Any, found: dict[str, np.ndarray], facts: Facts) -> list[np.
 
 
 def _runner(
-    robot: Any, method: Any, given: dict[str, Any], found: dict[str, Any], call: Any, checked: Callable[..., Any]
+    robot: Any,
+    key: tuple[Any, ...],
+    found: dict[str, Any],
+    fixed: dict[str, Any],
+    call: Any,
+    checked: Callable[..., Any],
 ) -> Any:
-    """What runs this method with these fixed arguments, made when first asked for; None where NumPy must do."""
+    """What runs this method with these fixed arguments, and is kept for the next time; None where NumPy must do."""
     facts: Facts = call.facts
-    fixed = {k: _hashable(v) for k, v in given.items() if k not in facts.arrays}
-    key = (method, *found, *fixed.items())
-    try:
-        run = robot._code.get(key, _NOT_YET)
-    except TypeError:  # an argument that cannot be a key
-        return None
-    if run is _NOT_YET:
-        kernel = _compiled(robot, call, tuple(found), fixed)
-        run = None if kernel is None else _checking(robot, kernel, call, tuple(found), fixed)
-        robot._code.keep(key, run)
-        if kernel is not None and not fixed and tuple(found) == facts.needed and kernel.signature.single:
-            # What the quick entry cannot do itself it hands on to be checked.
-            robot._code.quick[method] = kernel.quick_before(functools.partial(checked, robot))
+    kernel = _compiled(robot, call, tuple(found), fixed)
+    run = None if kernel is None else _checking(robot, kernel, call, tuple(found), fixed)
+    robot._code.keep(key, run)
+    if kernel is not None and not fixed and tuple(found) == facts.needed and kernel.signature.single:
+        # What the quick entry cannot do itself it hands on to be checked.
+        robot._code.quick[call.plain] = kernel.quick_before(functools.partial(checked, robot))
     return run
 
 
@@ -256,5 +262,41 @@ def _asked(fixed: dict[str, Any]) -> str:
     return "".join(f", {name}={value!r}" for name, value in fixed.items())
 
 
-def _hashable(x: Any) -> Any:
-    return tuple(x) if isinstance(x, list) else x
+def _not_kept(robot: Any, method: Any, found: dict[str, Any], fixed: dict[str, Any]) -> Any:
+    """What NumPy gives for fixed arguments that code cannot be kept under, and a word that it was NumPy."""
+    result = method(robot, **found, **fixed)
+    kinds = ", ".join(f"{name} ({type(x).__name__})" for name, x in fixed.items())
+    warn_of_slow_path(
+        f"{method.__name__} of {robot.name!r} runs on NumPy, not compiled: code is kept by the values of {kinds}, which"
+        ' cannot be told apart by a hash; give lists of names or of numbers; target="numpy" says that this is meant'
+    )
+    return result
+
+
+# --- fixed arguments ----------------------------------------------------------------------------------
+
+
+_PLAIN = frozenset({str, bool, int, float, type(None)})  # what most are, or are lists of
+
+
+def kept(x: Any, name: str) -> Any:
+    """A fixed argument as it stays, whatever becomes of the user's own: read once, and no longer to be changed."""
+    if type(x) in _PLAIN:
+        return x
+    if type(x) in (list, tuple) and _PLAIN.issuperset(map(type, x)):
+        return tuple(x)
+    if isinstance(x, (str, bytes, Mapping)) or not isinstance(x, Iterable):
+        return x
+    if isinstance(x, Set):  # without an order, and so refused where there must be one
+        return frozenset(x)
+    if isinstance(x, np.ndarray):
+        x = unmasked(x, name).tolist()
+        return kept(x, name) if isinstance(x, list) else x
+    return tuple(kept(y, name) for y in x)
+
+
+def _key(x: Any) -> Any:
+    """What a fixed argument is told apart by; True is not 1 here, nor 1 the number 1.0."""
+    if type(x) is not tuple:
+        return x if type(x) is str else (type(x), x)
+    return (*map(type, x), x) if _PLAIN.issuperset(map(type, x)) else tuple(map(_key, x))

@@ -31,10 +31,11 @@ from ..errors import ModelError, NotAdmittedError
 from ..model import edit
 from ..model.inertia import Inertia
 from ..model.model import Model
+from ..values import owned
 from .calls import as_frames, choose
 from .coupled import CoupledJoints
 from .diagonal import Diagonalized
-from .dispatch import compiled, on_numpy
+from .dispatch import compiled, kept, on_numpy
 from .linearized import Linearized
 
 if TYPE_CHECKING:
@@ -477,7 +478,7 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
             named = {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
             _, (q, *moving) = inputs.together(self, q=q, **named)
             v, a = (moving.pop(0) if x is not None else None for x in (v, a))
-        made: Operators = _operator_code().operators_at(self, chosen, q, v, a)
+        made: Operators = _operator_code().operators_at(self, chosen, *(owned(x) for x in (q, v, a)))
         return made
 
     def compile(
@@ -505,8 +506,9 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
         refused = getattr(type(self), name, None) if isinstance(name, str) else None
         if getattr(refused, "refuses", False):  # with the reason, as where it is called
             getattr(self, name)()
-        kept = tuple(names(parameters, "parameters"))
-        options = {"target": target, "dtype": dtype, "parameters": kept, "rolled": rolled}
+        taken_in = tuple(names(parameters, "parameters"))
+        options = {"target": target, "dtype": dtype, "parameters": taken_in, "rolled": rolled}
+        fixed = {argument: kept(x, argument) for argument, x in fixed.items()}
         job = method_job(self, method_named(type(self), name), None, fixed, **options)
         return made(compile_job(job), self.compile, name, **options, **fixed)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from linkwise.dynamics.tangent import brackets
 from linkwise.errors import ModelError
 from linkwise.model.joints.kinds import (
     Custom,
@@ -351,3 +352,32 @@ def test_pose_from_transform_is_a_free_configuration():
     pose = Free().transform(q)
     same_pose(Free().transform(pose_from_transform(pose)), pose, 1e-15)
     np.testing.assert_allclose(rotation_from_quaternion(pose_from_transform(pose)[3:]), pose.R, atol=1e-15)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-300, 1e-160, 1e-12, 1e-7, 1e-6, 1.4e-6, 1e-3, 1.5, np.pi / 2, 1.7])
+@pytest.mark.parametrize("up", [1, -1])
+@pytest.mark.parametrize("turn", [0.0, 0.7, 4.0])
+def test_a_plane_has_the_normal_that_was_asked_for(tilt, up, turn):
+    """The smallest turn from z to n, to rounding, wherever n points (about any horizontal axis for n = −z)."""
+    n = np.array([np.sin(tilt) * np.cos(turn), np.sin(tilt) * np.sin(turn), up * np.cos(tilt)])
+    n = Planar(n).normal
+    basis = Planar(n).basis
+    assert (basis[:, 2] == n).all()
+    assert np.abs(basis.T @ basis - np.eye(3)).max() < 5e-16 and abs(np.linalg.det(basis) - 1) < 1e-15
+    assert np.trace(basis) == pytest.approx(1 + 2 * n[2], abs=1e-15)  # the angle is no larger than that between them
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-7, 1.0, 1e7, 1e12])
+def test_whether_columns_commute_is_no_matter_of_units(scale):
+    turns = Custom(scale * np.eye(6)[:, :2])
+    moves = Custom(scale * np.eye(6)[:, 3:5])
+    along = Custom(np.eye(6)[:, [2, 5]] * [scale, 1.0])
+    both = Custom(np.eye(6)[:, [0, 4]] * [1.0, scale])
+    assert not turns.commutes and not both.commutes
+    assert moves.commutes and along.commutes
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e7])
+def test_brackets_of_columns_scale_with_them(scale):
+    H = np.eye(6)[:, :3]
+    np.testing.assert_allclose(brackets(Custom(scale * H), "j"), scale * brackets(Custom(H), "j"), rtol=1e-12)

@@ -28,7 +28,7 @@ from ...arrays import as_numpy
 from ...errors import ModelError, ModelWarning
 from ..inertia import Inertia
 from ..joints.kinds import Cylindrical, Free, JointKind, Planar, Prismatic, Revolute, Universal
-from ..model import STANDARD_GRAVITY, Model
+from ..model import STANDARD_GRAVITY, Model, refuse_other_numbers
 from ..parts import Body, Frame, Joint, Limits, Mimic
 from ..visuals import Visual
 from .urdf import EXTENSION, UNLIMITED
@@ -52,6 +52,7 @@ def to_urdf(model: Model, *, floating_root: bool = False, folder: str | os.PathL
     Raises :class:`ModelError` naming the joint that the format cannot say; warns (:class:`ModelWarning`) about
     data that other programs, or any, will not see.
     """
+    refuse_other_numbers(model, "written as a file")
     parts = [part for body in model.bodies for part in _decomposed(body)]
     root_name = _root_name(model)
     if flag(floating_root, "floating_root"):

@@ -9,11 +9,12 @@ and logarithm steps, with tangent vectors in the joint's own velocity coordinate
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import hypot
 from typing import Any
 
 import numpy as np
 
-from ... import arrays
+from ... import arrays, tolerances
 from ...arguments import unmasked
 from ...arrays import Array
 from ...errors import ModelError
@@ -384,9 +385,8 @@ class Custom(JointKind):
         if np.linalg.matrix_rank(H) < H.shape[1]:
             raise ModelError("the columns of a joint map must be linearly independent")
         H.setflags(write=False)
-        brackets = [cross_motion(H[:, [i]], H[:, [j]]) for i in range(H.shape[1]) for j in range(i)]
         object.__setattr__(self, "H", H)
-        object.__setattr__(self, "commutes", all(np.abs(arrays.as_numpy(b)).max() < 1e-12 for b in brackets))
+        object.__setattr__(self, "commutes", columns_commute(H))
         self._set(H.shape[1] if self.commutes else 7, H)
 
     def transform(self, q: Array) -> Transform:
@@ -470,12 +470,31 @@ def _quaternion_error(q: np.ndarray) -> str | None:
     return None
 
 
+def columns_commute(H: np.ndarray) -> bool:
+    """Whether all brackets h_i × h_j of the columns of a joint map are zero.
+
+    Against what they are made of, |ω_i||ω_j| and |ω_i||v_j| + |v_i||ω_j|: columns may be in any units.
+    """
+    turn, move = np.linalg.norm(H[:3], axis=0), np.linalg.norm(H[3:], axis=0)
+    for i in range(1, H.shape[1]):
+        bracket = np.linalg.norm(arrays.as_numpy(cross_motion(H[:, [i]], H[:, :i])).reshape(2, 3, i), axis=1)
+        size = np.stack([turn[i] * turn[:i], turn[i] * move[:i] + move[i] * turn[:i]])
+        if (bracket > tolerances.BRACKETS * size).any():
+            return False
+    return True
+
+
 def _turn_from_z(n: np.ndarray) -> np.ndarray:
     """The smallest rotation that takes z to the unit vector n (about x where n = −z)."""
-    c = float(n[2])
-    if c < -1 + 1e-12:
+    a, b, c = map(float, n)
+    across = hypot(a, b)
+    if c < 0 and across == 0.0:
         return np.diag([1.0, -1.0, -1.0])
-    a, b = float(n[0]), float(n[1])
+    if c < 0:  # 1/(1 + c) = (1 − c)/(a² + b²), of which near −z the left has no digits and the right has all
+        x, y = a / across, b / across
+        return np.array(
+            [[1 - (1 - c) * x * x, (c - 1) * x * y, a], [(c - 1) * x * y, 1 - (1 - c) * y * y, b], [-a, -b, c]]
+        )
     k = 1.0 / (1.0 + c)
     return np.array([[1 - k * a * a, -k * a * b, a], [-k * a * b, 1 - k * b * b, b], [-a, -b, c]])
 
