@@ -43,8 +43,9 @@ class ClosedRobot(Robot):
     It runs by cutting its loops (Operator algebra paper §5, application 3): the free accelerations of the tree, then
     the forces that keep the loops closed, in O(n) and what the loops couple. Loops may be redundant: accelerations are
     unique all the same, and of the forces those of least norm are given, moments counted by the root mean square
-    distance between neighbouring joints. Soft loops (with stiffness or damping) act in forward and inverse dynamics;
-    energies and what else is the tree's are without them.
+    distance between neighbouring joints. Soft loops (with stiffness or damping) act in forward and inverse dynamics
+    and in motions; what is the tree's is without them: energies, bias_force, gravity_force. What holds a
+    sprung robot still is :meth:`inverse_dynamics` at rest.
     """
 
     loops: tuple[Loop, ...] = ()
