@@ -16,4 +16,4 @@ if [ ! -e "$stamp" ] || [ -n "$(find pyproject.toml -newer "$stamp")" ]; then
     touch "$stamp"
 fi
 
-exec "$python" -m pytest -n auto "$@"
+exec "$python" -m pytest -n auto --dist worksteal "$@"

@@ -233,7 +233,7 @@ def require_above(x: Any, size: Any, roundings: int, on: Sequence[Any]) -> None:
 def square_length(x: Array) -> Array:
     """x · x over the last axis, (...), an array also where x is one symbolic vector."""
     total = (x * x).sum(axis=-1)
-    return np.asarray(total, dtype=object) if is_symbolic(total) else total
+    return np.asarray(total, dtype=object) if is_symbolic(x) else total
 
 
 def precision(like: Array) -> Any:

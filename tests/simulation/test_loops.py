@@ -1,5 +1,7 @@
 """Motions of robots with loops: kept closed, with energy, events and checkpoints as of any robot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from linkages import four_bar, four_bar_state, four_bars, open_four_bar, slider_crank
@@ -144,3 +146,34 @@ def test_a_start_that_is_open_names_the_loop_and_the_remedy(start):
         moved(robot, q + np.array([0.1, 0, 0]), v)
     with pytest.raises(lw.ClosureError, match=r"comes apart in state 1 of the batch, by .*closed_velocity"):
         moved(robot, np.stack([q, q]), np.stack([v, v + np.array([1.0, 0, 0])]))
+
+
+def offsets_of(robot):
+    return np.array([c.placement.l for c in robot.constants()])
+
+
+def with_offsets(robot, offsets):
+    held = [replace(c, placement=replace(c.placement, l=l)) for c, l in zip(robot.constants(), offsets)]
+    return robot.with_constants(held)
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_other_offsets_of_the_robot_are_those_that_must_close(start, embedded):
+    robot, q, v = start
+    if embedded:
+        robot = robot.opened.close(replace(robot.loops[0], dependent=("coupler_hinge", "rocker_hinge")))
+    own = offsets_of(robot)
+    longer = own + np.array([[0, 0, 0], [0.05, 0, 0], [0, 0, 0]])
+    other = with_offsets(robot, longer)
+    at = other.closed_configuration(q)
+    moving = other.closed_velocity(at, v)
+    each = {"offsets": np.stack([own, longer])}
+    found = moved(robot, np.stack([q, at]), np.stack([v, moving]), duration=0.02, parameters=each)
+    np.testing.assert_allclose(found.q[1], moved(other, at, moving, duration=0.02).q, atol=1e-10)
+    assert found.energy.loops.max() < 1e-10
+    with pytest.raises(lw.ClosureError, match=r"is open, by 0\.0\d+ .*of a robot with the offsets that were given"):
+        moved(robot, q, v, duration=0.002, parameters={"offsets": longer})
+    with pytest.raises(lw.ClosureError, match="is open in state 1 of the batch"):
+        moved(robot, np.stack([q, q]), v, duration=0.002, parameters=each)
+    with pytest.raises(lw.ClosureError, match="comes apart in state 1 of the batch"):
+        moved(robot, np.stack([q, at]), v, duration=0.002, parameters=each)

@@ -18,6 +18,7 @@ from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..model.joints.kinds import Free
 from ..robot.calls import refuse_other_than_robot
+from ..robot.coupled import refuse_following
 from ..robot.robot import Robot
 
 
@@ -101,23 +102,13 @@ def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
     """S (nv, m) with τ = S u for the inputs u of the ``actuated`` joints; default: :func:`driven_joints`."""
     refuse_other_than_robot(robot, "a selection of joints")
     chosen = driven_joints(robot) if actuated is None else names(actuated, "actuated", "joint names")
-    for name in chosen:
-        _refuse_dependent(robot, name)
+    refuse_following(robot, chosen, "driven", "actuated")
     columns = [i for name in chosen for i in range(*robot.v_slices[robot.joint(name)].indices(robot.nv))]
     if not columns:
         raise InputError(f"no joint of robot {robot.name!r} is driven; name some in actuated=[…]")
     if len(set(columns)) != len(columns):
         raise InputError(f"actuated names a joint twice: {', '.join(chosen)}")
     return np.eye(robot.nv)[:, columns]
-
-
-def _refuse_dependent(robot: Robot, name: str) -> None:
-    coupling = robot.dependents.get(robot.joint(name))
-    if coupling is not None:
-        raise InputError(
-            f"joint {name!r} follows {', '.join(map(repr, coupling.independents))} and cannot be driven by itself; name"
-            " what it follows in actuated=[…]"
-        )
 
 
 def require_full_actuation(robot: Robot, law: Law, base_forces: bool) -> None:

@@ -118,7 +118,7 @@ def closed_directions(robot: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray | 
             f"LQR of robot {robot.name!r}, which has loops, is about states at rest: elsewhere the directions that keep"
             " its loops closed change along the motion; use TVLQR"
         )
-    refuse_open(robot, q[None], v[None])
+    refuse_open(robot, q[None], v[None], {})
     basis, _, _ = np.linalg.svd(robot.linearize_projection(q, v))
     return np.asarray(basis[:, : 2 * robot.mobility(q)])
 

@@ -31,6 +31,7 @@ from ..model.parts import Frame
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_unfit
 from .closed_refusals import REFUSED, refuse_coupled, refuse_method, refuse_soft, refusing
+from .coupled import refuse_following
 from .dispatch import compiled
 from .robot import Robot
 
@@ -42,8 +43,9 @@ class ClosedRobot(Robot):
     It runs by cutting its loops (Operator algebra paper §5, application 3): the free accelerations of the tree, then
     the forces that keep the loops closed, in O(n) and what the loops couple. Loops may be redundant: accelerations are
     unique all the same, and of the forces those of least norm are given, moments counted by the root mean square
-    distance between neighbouring joints. Soft loops (with stiffness or damping) act in forward and inverse dynamics;
-    energies and what else is the tree's are without them.
+    distance between neighbouring joints. Soft loops (with stiffness or damping) act in forward and inverse dynamics
+    and in motions; what is the tree's is without them: energies, bias_force, gravity_force. What holds a
+    sprung robot still is :meth:`inverse_dynamics` at rest.
     """
 
     loops: tuple[Loop, ...] = ()
@@ -141,7 +143,9 @@ class ClosedRobot(Robot):
         flat = q.reshape(-1, self.nq).astype(float)
         if not np.isfinite(flat).all():
             raise InputError("a guess must be finite numbers")
-        kept = [self.joint(name) for name in names(keep, "keep", "joint names")]
+        chosen = names(keep, "keep", "joint names")
+        refuse_following(self, chosen, "kept", "keep")
+        kept = [self.joint(name) for name in chosen]
         tree: Any = self.opened
 
         def moved(q: np.ndarray, dv: np.ndarray) -> np.ndarray:
@@ -279,6 +283,7 @@ class ClosedRobot(Robot):
 
     def _driven(self, actuated: Iterable[str]) -> list[int]:
         driven = names(actuated, "actuated", "joint names")
+        refuse_following(self, driven, "driven", "actuated")
         columns = [i for x in driven for i in range(*self.v_slices[self.joint(x)].indices(self.nv))]
         if not columns or len(set(columns)) != len(columns):
             raise InputError("actuated must name joints that move, each once")

@@ -9,12 +9,25 @@ from typing import Any, TypeVar
 from .. import arrays
 from ..arrays import Array
 from ..dynamics.links import evaluate
+from ..errors import InputError
 from ..model import edit
 from ..model.model import Model
 from .calls import Calls
 from .dispatch import compiled
 
 R = TypeVar("R", bound="CoupledJoints")
+
+
+def refuse_following(robot: Model, joints: Iterable[str], done: str, option: str) -> None:
+    """Refuse joints that follow others where an ``option`` names joints, each to be "kept" or "driven" by itself."""
+    for joint in joints:
+        coupling = robot.dependents.get(robot.joint(joint))
+        if coupling is not None:
+            followed = ", ".join(map(repr, coupling.independents))
+            raise InputError(
+                f"joint {joint!r} follows {followed} and cannot be {done} by itself; name what it follows in"
+                f" {option}=[…]"
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -181,7 +181,7 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
 
     @compiled(q="nq", v="nv", external=("bodies", 6), joint_space=True, rolls=True)
     def bias_force(self, q: ArrayLike, v: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
-        """𝓒(q, v) + gravity, (..., nv) [N m, N]: the joint forces for which v̇ = 0."""
+        """𝓒(q, v) + gravity, (..., nv) [N m, N]: the joint forces for which v̇ = 0, loops left out."""
 
         def run(model: Model, q: Array, v: Array, f: Array | None) -> Array:
             return inverse.bias_force(model, q, v, f)
@@ -190,7 +190,7 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
 
     @compiled(q="nq", joint_space=True, rolls=True)
     def gravity_force(self, q: ArrayLike) -> SameKind:
-        """The joint forces (..., nv) [N m, N] that hold the robot still against gravity."""
+        """The joint forces (..., nv) [N m, N] that hold the robot still against gravity, loops left out."""
         return self._call(lambda m, q: inverse.bias_force(m, q, arrays.zeros((m.nv,), like=q)), 1, q)
 
     @compiled(q="nq", v="nv", a="nv", external=("bodies", 6))

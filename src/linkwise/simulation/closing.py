@@ -14,14 +14,13 @@ name as dependent, the same for ever; elsewhere G* at the start of the step, a c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..arguments import number, one_of
-from ..arrays import Array
 from ..dynamics.closed.scales import typical_length
 from ..errors import ClosureError, InputError, NotAdmittedError, SimulationError
 from ..robot.closed_methods import refuse_unfit
@@ -78,11 +77,13 @@ class Closing:
             q = robot.integrate(q, robot.closing_step(q, target=target), target=target)
         return q, _with_velocity(robot, w, robot.closed_velocity(q, w[..., : robot.nv], target=target))
 
-    def refuse_opened(self, robot: Any, q: np.ndarray, step: Callable[[int], int]) -> None:
+    def refuse_opened(
+        self, robot: Any, q: np.ndarray, step: Callable[[int], int], parameters: Mapping[str, np.ndarray]
+    ) -> None:
         """Refuse states (states, rows, nq) in which embedded loops were not closed by so many steps of Newton's."""
         if not self.is_embedded or not q.size:
             return
-        error = np.where(robot.rigid_rows, np.abs(robot.loop_error(q)), 0.0)
+        error = np.where(robot.rigid_rows, np.abs(_at_loops(robot, "loop_error", parameters, q)), 0.0)
         bound = max(CLOSED, roundings(RANK_ROUNDINGS, q.dtype)) * (1.0 + typical_length(robot))
         if not (error > bound).any():
             return
@@ -92,6 +93,16 @@ class Closing:
             f" {error[state, row, entry]:.3g} (rad or m): {AFTER_STEPS} steps of Newton's did not close it; take a"
             ' smaller step, or closing="projection"'
         )
+
+
+def _at_loops(robot: Any, name: str, parameters: Mapping[str, np.ndarray], *state: np.ndarray) -> np.ndarray:
+    """loop_error or loop_velocity at states (states, ..., n), with the robot's numbers that were given."""
+    offsets = parameters.get("offsets")  # inertias neither open loops nor move them
+    if offsets is None:
+        return np.asarray(getattr(robot, name)(*state))
+    if offsets.ndim > 1:
+        offsets = offsets.reshape(len(offsets), *[1] * (state[0].ndim - 2), -1)
+    return np.asarray(robot.compile(name, parameters=("offsets",))(*state, offsets))
 
 
 def _loop_of(robot: Any, row: int) -> Any:
@@ -149,21 +160,25 @@ def _default(robot: Any) -> str:
     return "embedded" if robot.default_method == "embedded" else "projection"
 
 
-def refuse_open(robot: Any, q: Array, v: Array) -> None:
-    """Refuse states (states, n) at which loops are open, or come apart; names the worst loop."""
+def refuse_open(robot: Any, q: np.ndarray, v: np.ndarray, parameters: Mapping[str, np.ndarray]) -> None:
+    """Refuse states (states, n) at which loops are open, or come apart; names the worst loop.
+
+    ``parameters`` are numbers of the robot, (states, n) or (n,).
+    """
     if not robot.loops:
         return
+    whose = ", of a robot with the offsets that were given (robot.with_constants)" if "offsets" in parameters else ""
     bound = OPEN * float(np.sqrt(np.finfo(q.dtype).eps / np.finfo(float).eps))
-    for error, of, unit, remedy in (
-        (robot.loop_error(q), "is open", "rad or m", "q0 = robot.closed_configuration(q0)"),
-        (robot.loop_velocity(q, v), "comes apart", "rad/s or m/s", "v0 = robot.closed_velocity(q0, v0)"),
+    for name, at, of, unit, remedy in (
+        ("loop_error", (q,), "is open", "rad or m", "q0 = robot.closed_configuration(q0)"),
+        ("loop_velocity", (q, v), "comes apart", "rad/s or m/s", "v0 = robot.closed_velocity(q0, v0)"),
     ):
-        size = np.where(robot.rigid_rows, np.abs(error), 0.0)
+        size = np.where(robot.rigid_rows, np.abs(_at_loops(robot, name, parameters, *at)), 0.0)
         if size.size and not np.nanmax(size) <= bound:
             state, row = (int(i) for i in np.unravel_index(np.nanargmax(size), size.shape))
             loop = _loop_of(robot, row)
             where = f" in state {state} of the batch" if len(size) > 1 else ""
             raise ClosureError(
                 f"the motion would start where loop {loop.name!r} of robot {robot.name!r} {of}{where}, by"
-                f" {size[state, row]:.3g} ({unit}); close it first: {remedy}"
+                f" {size[state, row]:.3g} ({unit}); close it first: {remedy}{whose}"
             )

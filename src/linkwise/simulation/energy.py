@@ -14,7 +14,8 @@ class EnergyAccount:
     ``work`` is what the joint forces of controller or table have put in since the start, ``dissipated`` what damping
     and friction have taken out, ``stops`` what the stops at the limits hold or have taken, ``external`` what external
     forces have put in. They are integrated with the state, by the same method. ``loops`` [rad, m] is how far the
-    robot's loops are open, None where it has none: how well they were kept closed.
+    robot's loops are open, None where it has none: how well they were kept closed. What the springs and dampers of soft
+    loops hold, give or take is in none of these: ``drift`` shows it.
     """
 
     kinetic: np.ndarray
@@ -33,7 +34,10 @@ class EnergyAccount:
 
     @property
     def drift(self) -> np.ndarray:
-        """total − total at the start − work − external + dissipated + stops: zero for an exact solution."""
+        """total − total at the start − work − external + dissipated + stops: zero for an exact solution.
+
+        Where loops are soft, the work of their springs and dampers besides.
+        """
         come, gone = self.work + self.external, self.dissipated + self.stops
         left = self.total - come + gone
         drift: np.ndarray = left - left[..., :1]

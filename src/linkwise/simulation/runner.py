@@ -160,7 +160,8 @@ class Run:
         if not self.check:
             return
         if all(np.isfinite(x[:, -1]).all() for x in part):  # what is lost stays lost
-            self.task.closing.refuse_opened(self.task.robot, part[0][:, 1:], lambda row: first + (row + 1) * every)
+            task, reached = self.task, part[0][:, 1:]
+            task.closing.refuse_opened(task.robot, reached, lambda row: first + (row + 1) * every, task.parameters)
             return
         bad = ~(np.isfinite(part[0]).all(axis=-1) & np.isfinite(part[1]).all(axis=-1))
         row = int(np.argmax(bad.any(axis=0)))

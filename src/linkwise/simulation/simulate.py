@@ -103,7 +103,8 @@ def simulate(
     if method in SOLVERS:
         settings = replace(settings, tolerances=_tolerances(tolerances))
     q, v, batch = arguments.start_state(robot, q0, v0)
-    loops.refuse_open(robot, q, v)
+    if robot.loops:
+        loops.refuse_open(robot, q, v, arguments.robot_parameters(robot, parameters, batch, q.dtype))
     rows = None if tau is None else arguments.table_of_forces(robot, tau).shape[-2]
     if duration is None and steps is None and rows is None:
         duration = 1.0

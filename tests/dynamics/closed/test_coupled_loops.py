@@ -99,6 +99,10 @@ def test_what_is_refused(geared):
             getattr(robot, name)(*arguments)
     with pytest.raises(lw.NotAdmittedError, match=r"joint 'joint4' follows others, and loops are embedded on trees of"):
         robot.forward_dynamics(q, v, v, method="embedded")
+    with pytest.raises(lw.InputError, match=r"joint 'joint4' follows 'joint2', 'joint3' and cannot be kept by.* keep="):
+        robot.closed_configuration(q, keep=["joint1", "joint4"])
+    with pytest.raises(lw.InputError, match=r"'joint4' follows 'joint2', 'joint3' and cannot be driven.* actuated="):
+        robot.inverse_dynamics(q, v, v, actuated=["joint1", "joint2", "joint3", "joint4"])
     by_q = robot.compile("forward_dynamics").jacobian("q")(q, v, v)
     step = robot.forward_dynamics(q + 1e-30j * np.eye(robot.nq), v, v, target="numpy").imag.T / 1e-30
     np.testing.assert_allclose(by_q, step, atol=1e-8 * np.abs(step).max())

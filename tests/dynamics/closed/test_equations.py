@@ -200,3 +200,14 @@ def test_a_state_that_is_not_a_number_leaves_the_others_alone():
         a = robot.forward_dynamics(both, v, np.zeros(3), target=target)
         np.testing.assert_allclose(a[0, 0], -1.692475200, atol=1e-9)
         assert np.isnan(a[1]).all()
+
+
+def test_a_distance_that_no_joint_changes():
+    """Its error is one number wherever the robot is, and in compiled code no function of q."""
+    robot = lw.chain(3, seed=3).close(lw.Loop("world", "link1", "distance", length=1.0))
+    q = np.array([0.1, 0.2, 0.3])
+    open_by = robot.loop_error(q, target="numpy")
+    assert abs(open_by[0]) > 0.1
+    np.testing.assert_allclose(robot.loop_error(q), open_by, rtol=1e-14)
+    np.testing.assert_allclose(robot.loop_error(np.stack([q, q])), [open_by, open_by], rtol=1e-14)
+    assert np.abs(robot.closing_step(q)).max() < 1e-6  # no motion closes it; roundings of G are what is left

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from linkages import four_bar, four_bar_state, open_four_bar
+from scipy.integrate import simpson
 
 import linkwise as lw
 
@@ -35,6 +36,23 @@ def test_a_stiff_spring_is_nearly_a_loop():
     q, v = four_bar_state(rigid)
     both = [lw.simulate(r, q, v, duration=0.05, step=1e-4, progress=False) for r in (stiff, rigid)]
     np.testing.assert_allclose(both[0].q[-1], both[1].q[-1], atol=1e-4)
+
+
+def test_what_springs_give_is_left_over_in_the_energy_account(rng):
+    """The account has no place for it, nor have the forces of the tree; inverse dynamics have."""
+    robot = sprung(stiffness=50.0, damping=0.5)
+    q, v = rng.normal(size=(2, 3))
+    run = lw.simulate(robot, q, v, duration=0.2, step=1e-3, progress=False)
+    nothing = np.zeros_like(run.v)
+    springs = robot.opened.inverse_dynamics(run.q, run.v, nothing) - robot.inverse_dynamics(run.q, run.v, nothing)
+    power = (springs * run.v).sum(axis=-1)
+    for end in (101, 201):  # samples: Simpson's rule takes pairs of steps
+        given = simpson(power[:end], x=run.time[:end])
+        assert abs(given) > 0.1
+        np.testing.assert_allclose(run.energy.drift[end - 1], given, rtol=1e-6)
+    for name, state in (("bias_force", (q, v)), ("gravity_force", (q,))):
+        np.testing.assert_allclose(getattr(robot, name)(*state), getattr(robot.opened, name)(*state), rtol=1e-12)
+    assert np.abs(robot.inverse_dynamics(q, 0 * v, 0 * v) - robot.gravity_force(q)).max() > 0.1
 
 
 def test_soft_and_rigid_loops_together():
