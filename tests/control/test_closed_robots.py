@@ -42,7 +42,7 @@ def test_lqr_of_a_closed_robot_is_about_closed_states_at_rest(robot):
 
 @pytest.mark.parametrize("method", ["semi_implicit_euler", "runge_kutta_4"])
 def test_steps_of_a_closed_robot_are_linearised_with_their_projection(robot, method, rng):
-    steps = control.steps.Steps(robot, 0.01, method, CRANK)
+    steps = control.steps.Steps(robot, 0.01, method=method, actuated=CRANK)
     q = at_rest(robot, 1.3)
     v, u = robot.closed_velocity(q, [1.5, 0.0, 0.0]), np.array([0.3])
     A, B = steps.linearize(q, v, u)
