@@ -13,6 +13,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from linkwise.bench.peers import pinocchio_native as peer
 from linkwise.interop.layout import depth_first
 from linkwise.interop.pinocchio import layout
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = Path(__file__).parent
 BATCH = 4096
 Matrices = Sequence[np.ndarray]  # by τ, by v, by q
 SIZES = {"weld": 6, "spherical": 3}
@@ -84,19 +85,17 @@ def loops_text(robot: lw.Robot) -> str:
     for loop in robot.loops:
         ends = [robot.frame(f) for f in (loop.frame_a, loop.frame_b)]
         ends.sort(key=lambda end: end[0] < 0)  # its derivatives take the world second
-        parts = [f"{place.get(body, 0)} {peer._text(pose.R)} {peer._text(pose.l)}" for body, pose in ends]
+        parts = [f"{place.get(body, 0)} {peer.as_text(pose.R)} {peer.as_text(pose.l)}" for body, pose in ends]
         lines.append(f"{SIZES[loop.kind]} {' '.join(parts)}")
     return "\n".join(lines) + "\n"
 
 
 def pinocchio(robot: lw.Robot, function: str, inputs: list[np.ndarray]) -> tuple[Callable[[], None], np.ndarray]:
     """(a call over all states, where it leaves its results)."""
-    include, casadi = peer._headers()
+    include, casadi = peer.headers()
     compiler = os.environ.get("CXX") or ("clang++" if shutil.which("clang++") else "g++")
-    reader = (peer._HERE / "pinocchio_reader.hpp").read_text(encoding="utf-8")
-    with open(os.path.join(HERE, "pinocchio_loops.cpp"), encoding="utf-8") as file:
-        source = file.read().replace('#include "pinocchio_reader.hpp"', reader)
-    flags = [*native.FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *peer._DEFINES]
+    source = peer.with_reader(HERE / "pinocchio_loops.cpp")
+    flags = [*native.FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *peer.DEFINES]
     flags += [f"-I{include}", f"-I{casadi / 'include' / 'eigen3'}", "-Wno-deprecated-declarations"]
     library = ctypes.CDLL(str(native.build(compiler, source, flags)))
     library.make_robot.restype = ctypes.c_void_p

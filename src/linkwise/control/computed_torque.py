@@ -11,7 +11,7 @@ from ..arguments import numbers, shown
 from ..arrays import Array, SameKind
 from ..errors import InputError
 from .law import state
-from .tracking import TrackingLaw
+from .tracking import Tracking, TrackingLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +28,21 @@ class ComputedTorque(TrackingLaw):
 
     def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½ε̇*ε̇ + ½e*Kp e, (...)."""
-        x = self.errors(t, *state(self.robot, q, v))
-        return 0.5 * (x.rate * x.rate).sum(axis=-1) + x.potential(self.Kp)
+        return error_energy(self.errors(t, *state(self.robot, q, v)), self.Kp)
 
     def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
         """−ε̇*Kd ε̇, (...)."""
-        x = self.errors(t, *state(self.robot, q, v))
-        return -(self.Kd * x.rate * x.rate).sum(axis=-1)
+        return -error_dissipation(self.errors(t, *state(self.robot, q, v)), self.Kd)
+
+
+def error_energy(x: Tracking, Kp: Any) -> SameKind:
+    """½ε̇*ε̇ + ½e*Kp e, (...), of errors that obey ε̈ + Kd ε̇ + Kp e = 0."""
+    return 0.5 * (x.rate * x.rate).sum(axis=-1) + x.potential(Kp)
+
+
+def error_dissipation(x: Tracking, Kd: Any) -> SameKind:
+    """ε̇*Kd ε̇, (...): how fast that energy falls."""
+    return (Kd * x.rate * x.rate).sum(axis=-1)
 
 
 def critical_damping(Kp: Any) -> np.ndarray:

@@ -27,6 +27,7 @@ from ..errors import InputError, NotAdmittedError, UnknownNameError
 from ..model.joints.kinds import Free
 from ..robot.grasp import Grasp, arm_weights
 from ..robot.robot import Robot
+from .computed_torque import error_dissipation, error_energy
 from .law import Law, driven_joints, state, vector_gain
 from .tracking import Tracking, as_reference, times, tracking
 
@@ -157,13 +158,11 @@ class ObjectMotion(ObjectLaw):
 
     def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½ε̇*ε̇ + ½e*Kp e of the object, (...)."""
-        x = self.errors(t, *state(self.robot, q, v))
-        return 0.5 * (x.rate * x.rate).sum(axis=-1) + x.potential(self.Kp)
+        return error_energy(self.errors(t, *state(self.robot, q, v)), self.Kp)
 
     def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
         """−ε̇*Kd ε̇, (...)."""
-        x = self.errors(t, *state(self.robot, q, v))
-        return -(self.Kd * x.rate * x.rate).sum(axis=-1)
+        return -error_dissipation(self.errors(t, *state(self.robot, q, v)), self.Kd)
 
 
 @dataclass(frozen=True, eq=False)

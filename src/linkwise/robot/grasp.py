@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -446,7 +446,7 @@ class Grasp(ClosedRobot):
         grown = replace(self, numbers=None, loops=(*self.loops, *loops))
         return grown if self.numbers is None else with_numbers(grown, self.numbers)
 
-    def floating(self, *, joint_name: str = "root_joint") -> Robot:
+    def floating(self, *, joint_name: str = "root_joint") -> NoReturn:
         """Refused: arms float each by itself, ``lw.grasp([arm.floating(), …], …)``, and the object does already."""
         raise NotAdmittedError(
             f"grasp {self.name!r} has no base that could float: its arms stand on the world, each by itself. Let them"

@@ -29,13 +29,13 @@ from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.reference_velocity import newton_euler_with_reference
 from ..errors import ModelError, NotAdmittedError
 from ..model import edit
-from ..model.inertia import Inertia
 from ..model.model import Model
 from ..values import owned
 from .calls import as_frames, choose
 from .coupled import CoupledJoints
 from .diagonal import Diagonalized
 from .dispatch import compiled, kept, on_numpy
+from .edited import Edited
 from .linearized import Linearized
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _operator_code() -> ModuleType:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Linearized, Diagonalized, CoupledJoints):
+class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
     """A robot. Make one with :func:`linkwise.load`, ``chain``, ``random_tree`` or ``assemble``."""
 
     # --- configurations ----------------------------------------------------------------------------
@@ -530,21 +530,11 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
             )
         return to_urdf(self, floating_root=floating_root, folder=folder)
 
-    # --- other robots from this one ------------------------------------------------------------------
-
-    def lock(self, joints: Iterable[str] | Mapping[str, Any], *, q: Any = None) -> Robot:
-        """This robot with some joints locked: a mapping joint → value, or names and a full q."""
-        return edit.lock(self, joints, q)
+    # --- parts of it, and more of it -----------------------------------------------------------------
 
     def subtree(self, root: str, *, floating: bool = False) -> Robot:
         """The part of this robot from body ``root`` outward."""
         return edit.subtree(self, root, floating)
-
-    def weld(
-        self, body: str, payload: Inertia, *, at: Any = (0, 0, 0), rpy: Any = None, frame: str | None = None
-    ) -> Robot:
-        """This robot with a payload fixed on a body (or frame)."""
-        return edit.weld(self, body, payload, at, rpy, frame)
 
     # --- loops ---------------------------------------------------------------------------------------
 
@@ -573,31 +563,3 @@ class Robot(Linearized, Diagonalized, CoupledJoints):
 
             loops += [renamed(loop, prefix, prefix + other.base_name) for loop in other.loops]
         return found.close(*loops) if loops else found
-
-    def floating(self, *, joint_name: str = "root_joint") -> Robot:
-        """This robot with its base link on a free joint."""
-        return edit.float_base(self, joint_name)
-
-    def merge_fixed(self) -> Robot:
-        """This robot with bodies on fixed joints made part of their parents."""
-        return edit.merge_fixed(self)
-
-    def with_inertias(self, inertias: Mapping[str, Inertia]) -> Robot:
-        """This robot with new inertias for some bodies."""
-        return edit.with_inertias(self, inertias)
-
-    @property
-    def inertial_parameters(self) -> np.ndarray:
-        """(bodies, 10): m, first moment (3), Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about each body's origin.
-
-        [kg, kg m, kg m²], body axes.
-        """
-        return edit.inertial_parameters(self)
-
-    def with_inertial_parameters(self, parameters: Any) -> Robot:
-        """This robot with the ten inertial parameters (bodies, 10) of every body replaced."""
-        return edit.with_inertial_parameters(self, parameters)
-
-    def with_gravity(self, gravity: Any) -> Robot:
-        """This robot under another gravity (3,) [m/s²]."""
-        return edit.with_gravity(self, gravity)

@@ -24,7 +24,7 @@ from .casadi_c import compiled
 
 _HERE = Path(__file__).parent
 # What Pinocchio's own build files define for those who use it.
-_DEFINES = [
+DEFINES = [
     "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
     "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30",
     "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
@@ -38,22 +38,22 @@ def model_text(robot: Model) -> str:
     needs_joints(robot, *KINDS, free_base_only=False)
     order = depth_first(robot)
     place = {k: i + 1 for i, k in enumerate(order)}
-    lines = [f"{len(order)} {_text(robot.gravity)}"]
+    lines = [f"{len(order)} {as_text(robot.gravity)}"]
     for k in order:
         body, parent = robot.bodies[k], robot.parents[k]
         kind, inertia, placement = body.joint.kind, body.inertia, body.joint.placement
         name = kind.kind if kind.kind in ("free", "spherical") else kind.kind[0].upper() + joint_letter(kind)
         axis = getattr(kind, "axis", np.zeros(3))
         numbers = [axis, placement.R, placement.l, inertia.mass, inertia.com, inertia.tensor]
-        lines.append(f"{place.get(parent, 0)} {name} " + " ".join(_text(x) for x in numbers))
+        lines.append(f"{place.get(parent, 0)} {name} " + " ".join(as_text(x) for x in numbers))
     return "\n".join(lines) + "\n"
 
 
-def _text(numbers: Any) -> str:
+def as_text(numbers: Any) -> str:
     return " ".join(repr(float(x)) for x in np.ravel(numbers))
 
 
-def _headers() -> tuple[Path, Path]:
+def headers() -> tuple[Path, Path]:
     """(the folder of Pinocchio's headers, that of CasADi's package)."""
     pin, casadi = needs("pinocchio", "pin"), needs("casadi", "casadi")
     where = next((p for p in Path(pin.__file__).parents if (p / "include" / "pinocchio").is_dir()), None)
@@ -63,10 +63,10 @@ def _headers() -> tuple[Path, Path]:
     return where / "include", package
 
 
-def _cpp(name: str) -> str:
-    """A C++ file of this folder with the reader it includes put in."""
+def with_reader(source: Path) -> str:
+    """The text of a C++ file with the reader of robots that it includes put in."""
     reader = (_HERE / "pinocchio_reader.hpp").read_text(encoding="utf-8")
-    return (_HERE / name).read_text(encoding="utf-8").replace('#include "pinocchio_reader.hpp"', reader)
+    return source.read_text(encoding="utf-8").replace('#include "pinocchio_reader.hpp"', reader)
 
 
 # --- a loop in C++ -----------------------------------------------------------------------------------
@@ -75,10 +75,10 @@ def _cpp(name: str) -> str:
 def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     needs_float64(case)
     own, text = layout(robot), model_text(robot)
-    include, casadi = _headers()
-    flags = [*FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *_DEFINES]
+    include, casadi = headers()
+    flags = [*FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *DEFINES]
     flags += [f"-I{include}", f"-I{casadi / 'include' / 'eigen3'}"]
-    library = ctypes.CDLL(str(build("g++", _cpp("pinocchio_loop.cpp"), flags)))
+    library = ctypes.CDLL(str(build("g++", with_reader(_HERE / "pinocchio_loop.cpp"), flags)))
     library.make_robot.restype = ctypes.c_void_p
     handle = ctypes.c_void_p(library.make_robot(text.encode()))
     call = getattr(library, case.function)
@@ -95,10 +95,10 @@ def through_casadi(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Wor
 
 def _generated(robot: Robot, case: Case) -> str:
     """The C code of one function of one robot."""
-    include, casadi = _headers()
-    flags = ["-std=c++17", "-O0", *_DEFINES, f"-I{include}", f"-I{casadi / 'include'}"]
+    include, casadi = headers()
+    flags = ["-std=c++17", "-O0", *DEFINES, f"-I{include}", f"-I{casadi / 'include'}"]
     flags += [f"-I{casadi / 'include' / 'eigen3'}", f"-L{casadi}", "-lcasadi", f"-Wl,-rpath,{casadi}"]
-    generator = build("g++", _cpp("pinocchio_casadi.cpp"), flags, suffix="")
+    generator = build("g++", with_reader(_HERE / "pinocchio_casadi.cpp"), flags, suffix="")
     with tempfile.TemporaryDirectory() as folder:
         run([str(generator), case.function, folder], input=model_text(robot))
         return Path(folder, "evaluate.c").read_text(encoding="utf-8")
