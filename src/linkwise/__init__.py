@@ -51,6 +51,8 @@ if _typing.TYPE_CHECKING:
     from . import view
     from .algebra.check import IdentityReport, check_identity
     from .algebra.operator import Operator
+    from .algebra.proof import Proof
+    from .algebra.prove import prove
     from .algebra.rules import Rule, identities
     from .codegen.pipeline import compile_function as compile
     from .simulation.checkpoint import Checkpoint
@@ -74,12 +76,14 @@ _LATER = {
     "Friction": ("simulation.joint_forces", "Friction"),
     "Stops": ("simulation.joint_forces", "Stops"),
     "Operator": ("algebra.operator", "Operator"),
+    "Proof": ("algebra.proof", "Proof"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.pipeline", "compile_function"),
     "Trajectory": ("simulation.trajectory", "Trajectory"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),
+    "prove": ("algebra.prove", "prove"),
     "rollout": ("simulation.simulate", "rollout"),
     "simulate": ("simulation.simulate", "simulate"),
     "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
@@ -142,6 +146,7 @@ __all__ = [
     "Operator",
     "Planar",
     "Prismatic",
+    "Proof",
     "Revolute",
     "Robot",
     "Rod",
@@ -169,6 +174,7 @@ __all__ = [
     "identities",
     "load",
     "plots",
+    "prove",
     "random_tree",
     "robots",
     "rollout",

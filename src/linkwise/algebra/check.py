@@ -86,8 +86,15 @@ def check_identity(
     flag(rotors, "rotors")
     if isinstance(lhs, Rule):
         return _check_rule(lhs, trials, seed, tolerance, rotors)
+    refuse_unlike(lhs, rhs, "check_identity")
+    assert rhs is not None
+    return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, rotors, chains_only=False)
+
+
+def refuse_unlike(lhs: Any, rhs: Any, caller: str) -> None:
+    """Refuse sides that are no two sides of one identity."""
     if rhs is None:
-        raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
+        raise InputError(f"{caller} takes two sides, or one Rule of linkwise.identities()")
     for side in (lhs, rhs):
         if not (callable(side) or isinstance(side, Operator)):
             raise InputError(f"each side is a function of the operators, or an expression, got {shown(side)}")
@@ -98,7 +105,6 @@ def check_identity(
         )
     if len({t.serial for things in given for t in things}) > 1:
         raise InputError("the two sides are bound to different robots or configurations; give functions of op instead")
-    return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, rotors, chains_only=False)
 
 
 def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, rotors: bool) -> IdentityReport:
@@ -249,9 +255,10 @@ def _without_axes(model: Model) -> Model:
 
 
 def _with_rotors(model: Model) -> Model:
+    """The same robot with rotors at all joints of one degree of freedom."""
     axes = ("x", "y", "z")
     bodies = [
-        replace(b, joint=replace(b.joint, rotor=Rotor(0.01, 10.0, axis=axes[i % 3])))
+        b if b.joint.kind.nv != 1 else replace(b, joint=replace(b.joint, rotor=Rotor(0.01, 10.0, axis=axes[i % 3])))
         for i, b in enumerate(model.bodies)
     ]
     return replace(model, bodies=tuple(bodies))
