@@ -17,6 +17,7 @@ from __future__ import annotations
 from math import pi
 from typing import NamedTuple, TypeVar
 
+from ...arrays import as_numpy
 from ...spatial import Transform
 from ..builders import assemble
 from ..inertia import Inertia
@@ -72,7 +73,7 @@ def satellite(cls: type[M]) -> M:
 def satellite_pair(cls: type[M]) -> M:
     """nq = 28, nv = 26; free joints "root_joint" and "held_joint"; beside those above, frames "left_handle", …"""
     bodies, frames, tools = _with_arms(HOLDING)
-    at = (float(tools["left"].l[0]) + 0.5 * HELD_SIZE[0], 0.0, 0.0)
+    at = (float(as_numpy(tools["left"].l)[0]) + 0.5 * HELD_SIZE[0], 0.0, 0.0)
     bodies.append(Body("held", Joint(Free(), "held_joint", at=at), Inertia.box(HELD_MASS, HELD_SIZE)))
     for side, tool in tools.items():
         frames.append(Frame(f"{side}_handle", "held", at=tool.l - at, rotation=tool.R))
