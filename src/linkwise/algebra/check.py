@@ -106,7 +106,7 @@ def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, rotors: bo
         X = None
         if rule.free:
             rng = np.random.default_rng(seed)
-            X = op.block_diagonal([rng.normal(size=(6, 6)) for _ in op.model.bodies], name="X")
+            X = op.block_diagonal([rng.normal(size=(r, r)) for r in op.bodies.sizes], name="X")
         return rule.sides(op, X)
 
     return _search(
@@ -205,7 +205,7 @@ def _is_regular(side: Expression) -> bool:
         if family.is_default:
             continue  # bodies that all have mass and inertia
         for P, D in zip(family.articulated.P, family.articulated.D):
-            if D.size and np.linalg.eigvalsh(D)[0] < np.abs(P).max() / _WORST_CONDITION:
+            if D.size and np.linalg.eigvalsh(D)[0] < np.abs(dense_block(P)).max() / _WORST_CONDITION:
                 return False
     return True
 

@@ -9,7 +9,6 @@ import numpy as np
 from ..arrays import as_numpy
 from .binding import Binding, State
 from .kinds import leaves_of
-from .leaves import Leaves
 from .preludes import preludes
 from .printing import latex, text
 from .recipe import OwnBlocks, build, recipe_of
@@ -58,7 +57,7 @@ class Explanation:
         return "\n".join(out)
 
     def _blocks(self, as_latex: bool = False) -> list[Any]:
-        serial = all(leaf.owner.model.is_chain for leaf in leaves_of(self.expression))
+        serial = all(leaf.owner.is_chain for leaf in leaves_of(self.expression))
         return preludes(self.expression, serial, as_latex) + recursions(self.expression, serial, as_latex)
 
     @property
@@ -75,7 +74,7 @@ class Explanation:
         op = self.op
         lines = [f"{self.formula}", f"  maps {op.cols} to {op.rows}; {op.structure}", "", "Runs as"]
         lines.append(self.recursion or "    y = x")
-        if any(not leaf.owner.model.is_chain for leaf in leaves_of(self.expression)):
+        if any(not leaf.owner.is_chain for leaf in leaves_of(self.expression)):
             lines.append("  (Σ over the children j of body k; p is the parent of k)")
         lines += ["", "Identities used"]
         lines += [f"  {r}" for r in self.rules] or ["  none"]
@@ -118,7 +117,7 @@ def operation_count(op: Operator) -> Operations | None:
                 None if x is None else graph.inputs(f"{name}{i}", x.shape[-1])
                 for name, x in (("q", thing.q), ("v", thing.v), ("a", thing.a))
             )
-            symbolic[i] = Leaves(model, thing.leaves.frames, q, v, a)
+            symbolic[i] = thing.leaves.at(thing.leaves.model, q, v, a)
         else:
             symbolic[i] = OwnBlocks(i, thing.blocks)
     traced = build(recipe_of(op.expression), symbolic)

@@ -10,7 +10,8 @@ from ..arrays import Array
 from ..errors import InputError
 from ..model.model import Model
 from .binding import Binding, Blocks, State, merged, moved
-from .leaves import Leaves, checked_blocks, remembered
+from .blocks import checked_blocks
+from .leaves import Leaves, remembered
 from .operator import Operator, bound
 from .spaces import Space
 

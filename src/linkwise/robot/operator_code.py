@@ -146,7 +146,7 @@ def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Arr
         for i, thing in enumerate(binding.things):
             if isinstance(thing, State):
                 state = [None if x is None else given.pop(0) for x in (thing.q, thing.v, thing.a)]
-                things[i] = Leaves(model, thing.leaves.frames, *state)
+                things[i] = thing.leaves.at(model, *state)
             else:
                 things[i] = OwnBlocks(i, _split(given.pop(0), [x.shape[-1] for x in thing.blocks]))
         coefficients = [Coefficient(c) for c in as_numpy(given.pop(0))] if count else []
