@@ -101,7 +101,7 @@ class Inside:
                 gathered[p] = gathered[p] + passed
         return total
 
-    def both_sides(self, S: Any) -> Array:
+    def both_sides(self, S: Any) -> Any:
         """F S F* of an S that need not be symmetric, of members or (..., 6m, 6m)."""
         if not isinstance(S, Members):
             return self @ arrays.transpose(self @ arrays.transpose(S))

@@ -51,7 +51,8 @@ class Edge:
 
     @property
     def matrix(self) -> Array:
-        return self.phi.matrix @ dense_block(self.local)
+        whole: Array = self.phi.matrix @ dense_block(self.local)
+        return whole
 
 
 class AdjointEdge:

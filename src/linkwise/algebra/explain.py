@@ -60,6 +60,17 @@ class Explanation:
         serial = all(leaf.owner.is_chain for leaf in leaves_of(self.expression))
         return preludes(self.expression, serial, as_latex) + recursions(self.expression, serial, as_latex)
 
+    def _nodes(self) -> list[str]:
+        """The bodies of every node that holds several."""
+        owners = {id(leaf.owner.nodes): leaf.owner for leaf in leaves_of(self.expression)}
+        return [
+            ", ".join(owner.model.bodies[k].name for k in held)
+            for owner in owners.values()
+            if owner.nodes is not None
+            for held in owner.nodes.members
+            if len(held) > 1
+        ]
+
     @property
     def rules(self) -> tuple[Any, ...]:
         """The identities that led to this expression."""
@@ -76,6 +87,7 @@ class Explanation:
         lines.append(self.recursion or "    y = x")
         if any(not leaf.owner.is_chain for leaf in leaves_of(self.expression)):
             lines.append("  (Σ over the children j of body k; p is the parent of k)")
+        lines += [f"  ({x} move as one body of the tree)" for x in self._nodes()]
         lines += ["", "Identities used"]
         lines += [f"  {r}" for r in self.rules] or ["  none"]
         operations = self.operations
@@ -117,6 +129,7 @@ def operation_count(op: Operator) -> Operations | None:
                 None if x is None else graph.inputs(f"{name}{i}", x.shape[-1])
                 for name, x in (("q", thing.q), ("v", thing.v), ("a", thing.a))
             )
+            assert q is not None
             symbolic[i] = thing.leaves.at(thing.leaves.model, q, v, a)
         else:
             symbolic[i] = OwnBlocks(i, thing.blocks)

@@ -19,11 +19,12 @@ from ..errors import NoRecursionError, NotAdmittedError, SpaceError
 from ..model.model import Model
 from ..sweeps import Tree
 from . import spaces
-from .blocks import Edge, Gain, Projection, Unit, dense_block
+from .articulated_leaves import ArticulatedLeaves
+from .blocks import Edge, Unit, dense_block
 from .expression import Expression, Identity
 from .kinds import BlockDiagonal, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal
 from .motion import MotionLeaves
-from .nodes import edge_maps, inertia, interface_maps, interfaces, nodes_of_couplings
+from .nodes import edge_maps, interface_maps, interfaces, nodes_of_couplings
 from .recursions import solve_recursion
 from .spaces import Space
 
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-class Leaves(MotionLeaves):
+class Leaves(ArticulatedLeaves, MotionLeaves):
     """The leaf operators of a robot, at a configuration q (..., nq) where they have numbers.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
-    axes at its origin) and ``edges`` (6 per edge, in the parent's frame). Bodies whose joints are coupled have one block
-    together, of one node of the tree (:mod:`.nodes`).
+    axes at its origin) and ``edges`` (6 per edge, in the parent's frame). Bodies whose joints are coupled have one
+    block together, as one node of the tree (:mod:`.nodes`).
     """
 
     def __init__(
@@ -247,7 +248,7 @@ class Leaves(MotionLeaves):
         """JPL 88-11's Φ = φS."""
         return self.phi @ self.S
 
-    # --- inertias and the articulated family -------------------------------------------------------
+    # --- inertias ----------------------------------------------------------------------------------
 
     @property
     def M(self) -> Expression:
@@ -265,161 +266,6 @@ class Leaves(MotionLeaves):
         basis = [arrays.eye(r, like=self.values) for r in X.cols.sizes]
         zero = [arrays.zeros((r, c), like=self.values) for r, c in zip(X.rows.sizes, X.cols.sizes)]
         return [z if y is None else y for y, z in zip(X.forward(basis), zero)]
-
-    @cached_property
-    def articulated(self) -> Any:
-        """P, D, G, … by the Riccati recursion (math notes 7)."""
-        from dataclasses import replace
-
-        from ..dynamics.articulated import articulated, riccati
-
-        if self.is_default:
-            return articulated(self.links)
-        none = [None] * len(self.links.tree)
-        Gamma, coupling = self._measurement
-        links = replace(
-            self.links,
-            Gamma=none if Gamma is None else [x if x.shape[-1] else None for x in self.blocks_of(Gamma)],
-            s=none if coupling is None else self.links.s,
-        )
-        blocks = [inertia(x) for x in self.blocks_of(self.M)]
-        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*")
-
-    @cached_property
-    def P(self) -> Expression:
-        """The articulated-body inertias P(k)."""
-        return self._diagonal("P", self.bodies, self.bodies, lambda: self.articulated.P)
-
-    @cached_property
-    def P_plus(self) -> Expression:
-        """P⁺ = P − GDG*: the articulated inertia seen from across the joint."""
-        return self._diagonal("P_plus", self.bodies, self.bodies, lambda: self.articulated.P_plus)
-
-    @cached_property
-    def D(self) -> Expression:
-        """D = HPH*: the articulated inertia about the joint."""
-        return self._diagonal("D", self.joints, self.joints, lambda: self.articulated.D)
-
-    @cached_property
-    def D_inverse(self) -> Expression:
-        """D⁻¹."""
-        return self._diagonal("D_inverse", self.joints, self.joints, lambda: self.articulated.D_inverse)
-
-    @cached_property
-    def _roots(self) -> Any:
-        from ..dynamics.diagonal.articulated_rates import roots
-
-        return roots(self.articulated)
-
-    @cached_property
-    def D_root(self) -> Expression:
-        """D^{1/2}: the lower triangular Cholesky factors L of D = L L* (DD (5.1))."""
-        return self._diagonal("D_root", self.joints, self.joints, lambda: self._roots.L)
-
-    @cached_property
-    def D_root_inverse(self) -> Expression:
-        """D^{-1/2} = L⁻¹."""
-        return self._diagonal("D_root_inverse", self.joints, self.joints, lambda: self._roots.L_inverse)
-
-    @cached_property
-    def G(self) -> Expression:
-        """The Kalman gain G = PH*D⁻¹."""
-        return self._diagonal("G", self.bodies, self.joints, lambda: self.articulated.G)
-
-    @cached_property
-    def tau(self) -> Expression:
-        """τ = GH."""
-        form = Gain if self.nodes is not None else (lambda G, H: G @ H)
-        return self._diagonal("tau", self.bodies, self.bodies, lambda: [form(g, h) for g, h in self._gains()])
-
-    @cached_property
-    def tau_bar(self) -> Expression:
-        """τ̄ = I − GH."""
-        return self._diagonal("tau_bar", self.bodies, self.bodies, lambda: [Projection(g, h) for g, h in self._gains()])
-
-    def _gains(self) -> Any:
-        return zip(self.articulated.G, self.links.H)
-
-    def _articulated_edges(self) -> list[Edge]:
-        return [Edge(phi, Projection(g, h)) for phi, (g, h) in zip(edge_maps(self.links), self._gains())]
-
-    @cached_property
-    def K(self) -> Expression:
-        """K = E_φG: block φ(p, k)G(k) at (parent, child)."""
-        relations = spaces.STRICTLY_CAUSAL
-        return Shift(self, "K", self.bodies, self.joints, relations, self._gain_edges)
-
-    def _gain_edges(self) -> list[Edge]:
-        return [Edge(phi, g) for phi, g in zip(edge_maps(self.links), self.articulated.G)]
-
-    @cached_property
-    def E_psi(self) -> Expression:
-        """E_ψ = E_φτ̄."""
-        return Shift(self, "E_psi", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._articulated_edges)
-
-    @cached_property
-    def psi(self) -> Expression:
-        """ψ = (I − E_ψ)⁻¹: articulated force propagation."""
-        return Propagation(self, "psi", self.bodies, self.bodies, spaces.CAUSAL, self._articulated_edges)
-
-    @cached_property
-    def psi_tilde(self) -> Expression:
-        """ψ̃ = ψ − I."""
-        relations = spaces.STRICTLY_CAUSAL
-        return StrictPropagation(self, "psi_tilde", self.bodies, self.bodies, relations, self._articulated_edges)
-
-    @cached_property
-    def L(self) -> Expression:
-        """JPL 88-11's L(k) = φ(p, k)G(k), diagonal from joints to edges; K = SL."""
-
-        def blocks() -> list[Edge]:
-            return [Edge(phi, g) for phi, g in zip(interface_maps(self.links), self.articulated.G)]
-
-        return BlockDiagonal(self, "L", self.edges, self.joints, spaces.STRICTLY_CAUSAL, blocks)
-
-    @cached_property
-    def Delta_psi(self) -> Expression:
-        """Δψ = diag ψ(p, k)."""
-        relations = spaces.STRICTLY_CAUSAL
-
-        def blocks() -> list[Edge]:
-            return [Edge(phi, Projection(g, h)) for phi, (g, h) in zip(interface_maps(self.links), self._gains())]
-
-        return BlockDiagonal(self, "Delta_psi", self.edges, self.bodies, relations, blocks)
-
-    @property
-    def Psi(self) -> Expression:
-        """JPL 88-11's Ψ = ψS."""
-        return self.psi @ self.S
-
-    @cached_property
-    def R(self) -> Expression:
-        """The composite-body inertias R(k)."""
-        return self.lyapunov(self.M, "R")
-
-    @cached_property
-    def Upsilon(self) -> Expression:
-        """Υ (Ω of the Operator algebra paper): the compliance seen at each link, Υ = ψ*Υψ + H*D⁻¹H."""
-        from ..dynamics.articulated import compliances
-
-        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated))
-
-    @property
-    def Omega(self) -> Expression:
-        """The Operator algebra paper's name for Υ."""
-        return self.Upsilon
-
-    @cached_property
-    def Upsilon_plus(self) -> Expression:
-        """Υ⁺(k) = φ*(p, k) Υ(p) φ(p, k): the parent's compliance seen from k."""
-        return self._diagonal("Upsilon_plus", self.bodies, self.bodies, self._carried_compliances)
-
-    def _carried_compliances(self) -> list[Array]:
-        from ..spatial import adjoint_congruence
-
-        zero = arrays.zeros((6, 6), like=self.values)
-        inner = self.blocks_of(self.Upsilon)
-        return [adjoint_congruence(x, U) for x, U in zip(self.links.phi, self.links.tree.at_parents(inner, zero))]
 
     # --- rotors ------------------------------------------------------------------------------------
 
@@ -496,9 +342,9 @@ class Leaves(MotionLeaves):
         """
         if self.nodes is not None and "⁻" in kind:
             raise NotAdmittedError(
-                f"{letter or 'the recursion ' + kind} needs the inverse of φ(p, k), which bodies that move as one node do"
-                f" not have: six numbers of the body that they hang on do not tell their motion; robot {self.model.name!r}"
-                " has such"
+                f"{letter or 'the recursion ' + kind} needs the inverse of φ(p, k), which bodies that move as one node"
+                " do not have (six numbers of the body that they hang on do not tell their motion), and robot"
+                f" {self.model.name!r} has such"
             )
         blocks = lambda: solve_recursion(self, X, kind)
         out = self._diagonal(letter or f"S_{kind}", self.bodies, self.bodies, blocks)

@@ -42,8 +42,9 @@ class MotionLeaves:
         moving: tuple[bool, bool]
 
         nodes: Nodes | None
-        is_default: bool
 
+        @property
+        def is_default(self) -> bool: ...
         @cached_property
         def links(self) -> Links: ...
         @cached_property
@@ -157,12 +158,15 @@ class MotionLeaves:
 
         if not self.is_default:
             raise NotAdmittedError(
-                f"P_ring and Pi_dot of another inertia than the robot's own are for trees of single bodies, and robot"
+                "P_ring and Pi_dot of another inertia than the robot's own are for trees of single bodies, and robot"
                 f" {self.model.name!r} has coupled joints"
             )
+        assert self.v is not None  # (the rates say so first)
         rates = articulated_inertia_rates(self.model, self.values, self.v)
         P_ring = self._by_nodes([rates[..., k, :, :] for k in range(rates.shape[-3])])
-        X = [F.mapped(matmul, P.parts) if isinstance(F, Members) else F @ P for F, P in zip(self._joint_turns(), self.articulated.P)]
+        inertias: list[Any] = self.articulated.P
+        turns = self._joint_turns()
+        X = [F.mapped(matmul, P.parts) if isinstance(F, Members) else F @ P for F, P in zip(turns, inertias)]
         return P_ring, [P + x + x.mT for P, x in zip(P_ring, X)]
 
     @cached_property

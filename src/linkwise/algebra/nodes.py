@@ -159,7 +159,9 @@ def coupling_stiffness(
         unit = [X[k] if k in held else none for k in range(len(own))]
         bent = lift.stiffness_times(loads, unit)
         whole = [x.mT @ (own[k] @ x) for k, x in zip(held, basis)]
-        free = [bent[k] + arrays.zeros((bodies.sizes[k], len(where)), like=bodies.q) for k in held if k not in lift.slopes]
+        free = [
+            bent[k] + arrays.zeros((bodies.sizes[k], len(where)), like=bodies.q) for k in held if k not in lift.slopes
+        ]
         out.append(arrays.total([arrays.concatenate(free, axis=-2), *whole]))
     return out
 

@@ -27,7 +27,7 @@ from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.reference_velocity import newton_euler_with_reference
-from ..errors import ModelError, NotAdmittedError
+from ..errors import ModelError
 from ..model import edit
 from ..model.model import Model
 from ..values import owned
