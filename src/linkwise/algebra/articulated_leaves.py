@@ -32,8 +32,9 @@ class ArticulatedLeaves:
         edges: Space
         nodes: Nodes | None
         _measurement: tuple[Expression | None, Expression | None]
-        S: Expression
 
+        @cached_property
+        def S(self) -> Expression: ...
         @property
         def M(self) -> Expression: ...
         @property
