@@ -1,5 +1,7 @@
 """Control laws: closed loops converge, batches, compiled code, frames, and what is refused."""
 
+import pickle
+
 import numpy as np
 import pytest
 from loops import LAWS, laws, swinging
@@ -48,6 +50,40 @@ def test_compiled_is_the_same(name, which):
     for i in range(4):
         assert_close(found[i], controller(t[i, 0], s.q[i], s.v[i]), 1e-9)
     assert kernel.operations.total > 0
+
+
+# Laws of numbers alone: a configuration and gains, which are the caller's own arrays.
+OF_NUMBERS = {
+    "RateFeedback": lambda r, q, gains: control.RateFeedback(r, gains),
+    "ConfigurationControl": lambda r, q, gains: control.ConfigurationControl(
+        r, "tool0", q[:3], np.eye(3), damping=gains, position_gain=10.0, orientation_gain=0.3
+    ),
+    "OperationalSpace": lambda r, q, gains: control.OperationalSpace(
+        r, "tool0", control.FrameGoal(q[:3]), posture=q, posture_stiffness=gains, regularization=1e-3
+    ),
+    "LQR": lambda r, q, gains: control.LQR.about(r, q, state=np.r_[gains, gains]),
+    "TVLQR": lambda r, q, gains: control.TVLQR.along(
+        r, np.broadcast_to(q, (2, 6)), np.zeros((2, 6)), gains[None], 0.02, state=np.r_[gains, gains]
+    ),
+    **{
+        name: lambda r, q, gains, name=name: getattr(control, name)(r, q, gains, gains)
+        for name in ("PDGravity", "PDPlus", "ReferenceCoriolis", "ReferenceFeedforward", "ComputedTorque")
+    },
+    "SlidingTracking": lambda r, q, gains: control.SlidingTracking(r, q, gains, gains),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_laws_keep_their_numbers(name):
+    """Arrays given to a law and changed afterwards do not change it, and pickled it is the same law."""
+    r = robot("ur5")
+    s, q, gains = state(r), r.random_configuration(3), np.linspace(1.0, 2.0, 6)
+    made = OF_NUMBERS[name](r, q, gains)
+    before = made(0.01, s.q, s.v)
+    q += 1.0
+    gains *= 3.0
+    assert_close(made(0.01, s.q, s.v), before, 0)
+    assert_close(pickle.loads(pickle.dumps(made))(0.01, s.q, s.v), before, 0)
 
 
 TRACKING = ["PDPlus", "ReferenceCoriolis", "ReferenceFeedforward", "SlidingTracking", "ComputedTorque"]

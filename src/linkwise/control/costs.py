@@ -16,6 +16,7 @@ from ..dynamics.tangent import commutes, step_maps
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
+from ..values import owned
 from .law import weight_matrix
 from .steps import Steps, weighted_derivative
 from .tracking import times
@@ -60,7 +61,7 @@ class QuadraticCost:
             "terminal": weight_matrix(self.terminal, 2 * n, "terminal", definite=False),
         }
         for name, value in checked.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, owned(value))
 
     def value(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, steps: Steps) -> np.ndarray:
         """The cost (...) of q (..., N+1, nq), v (..., N+1, nv) under u (..., N, m)."""

@@ -20,6 +20,7 @@ from ..model.joints.kinds import Free
 from ..robot.calls import refuse_other_than_robot
 from ..robot.coupled import refuse_following
 from ..robot.robot import Robot
+from ..values import owned
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,9 @@ class Law:
     """Joint forces (..., nv) from the time t [s], the configuration q (..., nq) and the velocity v (..., nv)."""
 
     robot: Robot
+
+    def __post_init__(self) -> None:
+        self._set(**vars(self))
 
     def __call__(self, t: Any, q: Any, v: Any) -> SameKind:
         """The joint forces, in the precision of the state."""
@@ -48,9 +52,9 @@ class Law:
         return compile_function(law, self.robot, target=target, sizes={"t": 1})
 
     def _set(self, **values: Any) -> None:
-        """Fields as checked arrays, in a frozen object."""
+        """Fields as checked arrays of its own, in a frozen object; functions stay the caller's."""
         for name, value in values.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, value if callable(value) else owned(value))
 
 
 def vector_gain(gain: Any, n: int, what: str, positive: bool = True) -> np.ndarray:

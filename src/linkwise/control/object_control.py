@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..errors import InputError, NotAdmittedError, UnknownNameError
 from ..model.joints.kinds import Free
 from ..robot.grasp import Grasp, arm_weights
 from ..robot.robot import Robot
+from ..values import owned
 from .computed_torque import error_dissipation, error_energy
 from .law import Law, driven_joints, state, vector_gain
 from .tracking import Tracking, as_reference, times, tracking
@@ -80,7 +82,7 @@ class ObjectLaw(Law):
                 f"squeeze must be {self.robot.contact_rows} finite numbers, the forces of the contacts in turn, or a"
                 f" function of time that gives them, got shape {lam.shape}"
             )
-        return lambda t: lam
+        return partial(_at_all_times, owned(lam))
 
     def _checked_shares(self) -> tuple[float, ...] | None:
         if self.shares is None:
@@ -97,6 +99,11 @@ class ObjectLaw(Law):
         """The squeeze that is asked for at a time, (..., m)."""
         lam: Array = arrays.constant(np.asarray(self.squeeze(t)), like=q) + 0.0 * q[..., :1]
         return lam
+
+
+def _at_all_times(value: np.ndarray, t: Any) -> np.ndarray:
+    """What does not change, as a function of time that can be pickled."""
+    return value
 
 
 def _refuse_idle_arms(team: Grasp, law: Law, base_forces: bool) -> None:
@@ -141,7 +148,7 @@ class ObjectMotion(ObjectLaw):
             given = numbers(force, f"push[{name!r}]")
             if given.shape != (known[name].size,) or not np.isfinite(given).all():
                 raise InputError(f"push[{name!r}] must be {known[name].size} finite numbers, got {shown(force)}")
-            push[name] = given
+            push[name] = owned(given)
         within = [x.name for x in team.layout.others if x.name not in known]
         if within:
             raise NotAdmittedError(f"ObjectMotion is for arms without loops of their own, and there is {within[0]!r}")

@@ -10,7 +10,7 @@ I − J*J̄*, written out here so that it costs one Newton–Euler run. Λ⁻¹ 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..arrays import Array, SameKind
 from ..dynamics.operational import inverse_compliance
 from ..errors import InputError, NotAdmittedError
 from ..spatial import quaternion_from_rotation, quaternion_log
+from ..values import owned
 from .computed_torque import critical_damping
 from .decoupled import target_position, target_rotation
 from .law import Law, require_full_actuation, vector_gain
@@ -39,15 +40,17 @@ class FrameGoal:
 
 
 def _checked(goal: FrameGoal) -> FrameGoal:
-    """A goal whose parts have their shapes, and whose rotation is one."""
-    target_position(goal.position)
+    """A goal with arrays of its own, whose parts have their shapes, and whose rotation is one."""
+    parts: dict[str, Any] = {"position": target_position(goal.position)}
     if goal.rotation is not None:
-        target_rotation(goal.rotation)
+        parts["rotation"] = target_rotation(goal.rotation)
     for name in ("velocity", "acceleration"):
         x = numbers(getattr(goal, name), f"a goal's {name}")
         if x.shape[-1:] != (6,) or not np.isfinite(x).all():
             raise InputError(f"a goal's {name} must be finite numbers of shape (..., 6), angular part first, got {x!r}")
-    return goal
+        parts[name] = x
+    checked: FrameGoal = owned(replace(goal, **parts))
+    return checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,10 @@ class OperationalSpace(Law):
             posture_damping=vector_gain(damping, n, "posture_damping", positive=False),
             regularization=vector_gain(self.regularization, 1, "regularization", positive=False)[0],
         )
-        rows = 3 if _checked(self._goal(0.0)).rotation is None else 6
+        goal = _checked(self._goal(0.0))
+        if not callable(self.goal):
+            self._set(goal=goal)
+        rows = 3 if goal.rotation is None else 6
         if robot.nv < rows and not self.regularization:
             raise NotAdmittedError(
                 f"robot {robot.name!r} has {robot.nv} degrees of freedom and cannot accelerate a frame in {rows}"

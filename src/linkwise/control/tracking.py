@@ -22,17 +22,32 @@ from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
+from ..values import owned
 from .law import Law, require_full_actuation, vector_gain
 
 Reference = Callable[[Any], tuple[Any, Any, Any]]  # t → (q_d, v_d, a_d)
 
 
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """The reference that stays at q (..., nq)."""
+
+    robot: Robot
+    q: Any
+
+    def __post_init__(self) -> None:
+        refuse_other_than_robot(self.robot, "a reference")
+        object.__setattr__(self, "q", owned(inputs.configuration(self.robot, self.q)))
+
+    def __call__(self, t: Any) -> tuple[Array, Array, Array]:
+        """q and no motion."""
+        still = np.zeros(self.robot.nv)
+        return self.q, still, still
+
+
 def hold(robot: Robot, q: Any) -> Reference:
     """The reference that stays at q."""
-    refuse_other_than_robot(robot, "a reference")
-    q = inputs.configuration(robot, q)
-    still = np.zeros(robot.nv)
-    return lambda t: (q, still, still)
+    return Hold(robot, q)
 
 
 def as_reference(robot: Robot, reference: Any) -> Reference:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..arguments import unmasked
 from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..robot.robot import Robot
+from ..values import owned
 
 STOP_FREQUENCY = 100.0  # [rad/s] of a joint's own inertia on its stop, where no stiffness is given
 FRICTION_SPEED = 1e-3  # [rad/s, m/s] below which dry friction goes over into creep
@@ -29,6 +31,9 @@ class Friction:
     _: KW_ONLY
     speed: float = FRICTION_SPEED
 
+    def __post_init__(self) -> None:
+        _own(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Stops:
@@ -44,6 +49,15 @@ class Stops:
     _: KW_ONLY
     stiffness: Any = None
     damping: Any = None
+
+    def __post_init__(self) -> None:
+        _own(self)
+
+
+def _own(options: Friction | Stops) -> None:
+    """Take copies, which whoever gave the numbers cannot change."""
+    for name, value in vars(options).items():
+        object.__setattr__(options, name, owned(deepcopy(value)))
 
 
 @dataclass(frozen=True, eq=False)
