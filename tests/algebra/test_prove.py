@@ -10,15 +10,25 @@ from linkwise.algebra import axioms, theory
 from linkwise.algebra.axioms import AXIOMS
 from linkwise.algebra.proof import Lemma
 from linkwise.algebra.prove import general_operators
-from linkwise.algebra.rules import CHAIN, MOTION, NO_ROTORS, ONE_DOF, Rule, rule
+from linkwise.algebra.random_robots import Drawing
+from linkwise.algebra.rules import (
+    CHAIN,
+    CONSTANT_MAPS,
+    INVERTIBLE_EDGES,
+    MOTION,
+    NO_ROTORS,
+    ONE_DOF,
+    Rule,
+    rule,
+)
 
 # --- the axioms ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("axiom", AXIOMS, ids=lambda a: a.rule.name)
 def test_axioms_hold_on_random_robots(axiom):
-    for_rotors = axiom.rule.name.startswith("rotor")  # what they say of robots without is 0 = 0
-    report = lw.check_identity(axiom.rule, trials=6, rotors=for_rotors or NO_ROTORS not in axiom.rule.requires)
+    coupled = not axiom.rule.requires & {CONSTANT_MAPS, INVERTIBLE_EDGES}
+    report = lw.check_identity(axiom.rule, trials=8, rotors=True, coupled=coupled)
     assert report, report
 
 
@@ -30,7 +40,7 @@ def test_there_are_few_axioms_and_each_is_cited():
 
 def test_the_articulated_axioms_are_complete():
     # Every question about φ, ψ, P, D, G, K, … of robots without rotors is settled by its canonical form.
-    o = general_operators(frozenset(), rotors=False).leaves
+    o = general_operators(Drawing()).leaves
     assert theory.Theory([o.H @ o.psi @ o.K]).system.complete
 
 
@@ -54,6 +64,16 @@ def test_identities_are_proved_with_rotors(name):
     proof = lw.prove(rule(name), rotors=True)
     assert proof and len(proof.cases) == 1
     assert proof.cases[0].lhs != proof.lhs or name not in ("innovations", "mass_inverse")
+
+
+@pytest.mark.parametrize("name", ["innovations", "mass_inverse", "B_C", "mass_rate"])
+def test_identities_are_proved_with_coupled_joints(name):
+    if name == "mass_rate":
+        with pytest.raises(lw.NotAdmittedError, match="coupled joints"):
+            lw.prove(rule(name), coupled=True)
+    else:
+        proof = lw.prove(rule(name), coupled=True)
+        assert proof and [case.about for case in proof.cases] == ["coupled joints"]
 
 
 # --- what is false, and what is not found ----------------------------------------------------------------

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .expression import Expression, Identity, Zero
 from .kinds import Leaf
 from .leaves import Leaves as O
-from .rules import CHAIN, MOTION, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
+from .rules import CHAIN, CONSTANT_MAPS, MOTION, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ ROOTS = (
     _axiom("D_root_inverse_left", "DD (5.1)", lambda o: o.D_root_inverse @ o.D_root, lambda o: o.I_joints,
            about="D_root D_root_inverse"),
     _axiom("D_root_symmetric", "DD (5.1), where D(k) is a number", lambda o: o.D_root.T, lambda o: o.D_root, ONE_DOF,
+           CONSTANT_MAPS,
            about="D_root D_root_inverse"),
 )  # fmt: skip
 
@@ -108,17 +109,19 @@ BLOCK_DIAGONALS = (
 )  # fmt: skip
 
 _M = (MOTION, ONE_DOF, NO_ROTORS)
+_C = (*_M, CONSTANT_MAPS)
 
 MOVING = (
     _axiom("shift_velocity", "DD (6.9), (6.10)", lambda o: o.E_phi.T @ o.V_tilde,
            lambda o: (o.V_tilde + o.F.T) @ o.E_phi.T, MOTION, NO_ROTORS, about="V_tilde F"),
-    _axiom("HF", "DD after (6.3)", lambda o: o.H @ o.F, lambda o: Zero(o.joints, o.bodies), *_M,
+    _axiom("HF", "DD after (6.3)", lambda o: o.H @ o.F, lambda o: Zero(o.joints, o.bodies), *_C,
            about="F P_ring Pi_dot"),
     _axiom("P_ring", "DD Algorithm 6.1 (6.4), (6.5)", lambda o: o.P_ring, lambda o: o.E_psi @ o.Pi_dot @ o.E_psi.T,
-           *_M, about="P_ring Pi_dot", **_OWN),
+           *_C, about="P_ring Pi_dot", **_OWN),
     _axiom("Pi_dot", "DD Algorithm 6.1", lambda o: o.Pi_dot, lambda o: o.P_ring + o.F @ o.P + o.P @ o.F.T,
            *_M, about="P_ring Pi_dot", **_OWN),
-    _axiom("H_dot", "LD (2.13)", lambda o: o.H_dot, lambda o: o.V_tilde @ o.H.T, MOTION, about="H_dot"),
+    _axiom("H_dot", "LD (2.13)", lambda o: o.H_dot, lambda o: o.V_tilde @ o.H.T, MOTION, CONSTANT_MAPS,
+           about="H_dot"),
     _axiom("G_hat", "LD (4.12)", lambda o: o.G_hat, lambda o: o.P_hat.T @ o.H.T @ o.D_inverse, MOTION,
            about="G_hat K_hat", **_OWN),
     _axiom("K_hat", "LD (4.12)", lambda o: o.K_hat, lambda o: o.E_phi @ o.G_hat, MOTION, about="K_hat", **_OWN),

@@ -71,9 +71,10 @@ class Proof:
     left: Expression | None = None
     report: IdentityReport | None = None
     requires: frozenset[str] = frozenset()
+    about: str = ""  # "rotors", "coupled joints": what the robots of this proof have
     robots: int = 0
     hint: str = ""
-    cases: tuple[Proof, ...] = field(default=(), repr=False)  # the same for robots with rotors, where asked for
+    cases: tuple[Proof, ...] = field(default=(), repr=False)  # with rotors, with coupled joints, where asked for
 
     def __bool__(self) -> bool:
         return self.verdict == "proved" and all(self.cases)
@@ -127,7 +128,7 @@ class Proof:
             lines += [f"    {text(self.steps[0].before)}", *(f"  {step}" for step in self.steps), ""]
         lines += self._words()
         for case in self.cases:
-            lines += ["", "With rotors:", str(case)]
+            lines += ["", f"With {case.about}:", str(case)]
         return "\n".join(lines)
 
     def _words(self) -> list[str]:

@@ -138,7 +138,7 @@ def _refusal(op: Expression, rule: Rule, backwards: bool | None) -> str:
     if not owners:
         return f"{rule.name} does not fit: {text(op)} has no operators"
     if not any(rule.admits(o) for o in owners):
-        return f"{rule.name} needs {', '.join(sorted(rule.requires))}, which the robot does not fulfil"
+        return str(rule.refusal(owners[0]))
     sides = [s for o in owners if rule.admits(o) for pair in _instances(op, rule, o) for s in pair]
     wanted = sides[:1] if backwards is False else sides[1:2] if backwards else sides[:2]
     near = max((_nearest(op, s) for s in sides), key=len, default="")

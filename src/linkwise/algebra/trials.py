@@ -9,13 +9,13 @@ import numpy as np
 from ..arrays import as_numpy
 from ..errors import SingularError
 from ..model.model import Model
-from .check import _is_regular, _random_robot, _with_rotors, _without_axes
+from .check import _is_regular
 from .dense import dense
 from .expression import Expression
 from .kinds import UserBlockDiagonal, families_of, leaves_of
 from .leaves import Leaves
+from .random_robots import Drawing, coupled_robot, random_robot, with_rotors, without_axes
 from .recipe import OwnBlocks, build, recipe_of
-from .rules import CHAIN, NO_GYRO, NO_ROTORS, ONE_DOF
 from .words import ALPHABET, Dictionary, Polynomial
 
 _MOST_DRAWN = 30  # robots for one trial, where what is inverted is nearly singular
@@ -87,24 +87,26 @@ def _inverts(leaf: Expression) -> bool:
     return any(x.inverse_of is not None or not x.owner.is_default for x in leaves_of(leaf))
 
 
-def draw(dictionary: Dictionary, requires: frozenset[str], rotors: bool, seed: int, count: int) -> list[Trial]:
-    """Random robots that a claim with these conditions is about."""
-    return [_drawn(dictionary, requires, rotors, seed + i, i, count) for i in range(count)]
+def draw(dictionary: Dictionary, drawing: Drawing, seed: int, count: int) -> list[Trial]:
+    """Random robots that a claim is about."""
+    return [_drawn(dictionary, drawing, seed + i, i, count) for i in range(count)]
 
 
-def _drawn(dictionary: Dictionary, requires: frozenset[str], rotors: bool, seed: int, i: int, count: int) -> Trial:
+def _drawn(dictionary: Dictionary, drawing: Drawing, seed: int, i: int, count: int) -> Trial:
     for attempt in range(_MOST_DRAWN):
         drawn = seed + attempt * count
-        trial = Trial(random_model(drawn, requires, rotors, serial=i % 3 == 2), drawn, dictionary)
+        trial = Trial(random_model(drawn, drawing, serial=i % 3 == 2), drawn, dictionary)
         if trial.is_regular():
             return trial
     raise SingularError(f"a side is singular, or nearly so, on each of {_MOST_DRAWN} random robots: nothing to compare")
 
 
-def random_model(seed: int, requires: frozenset[str], rotors: bool, serial: bool = False) -> Model:
-    """A random robot with rotors, where asked for and allowed, of the kind that the conditions ask for."""
-    model = _random_robot(seed, False, serial or CHAIN in requires, ONE_DOF in requires)
-    if not rotors or NO_ROTORS in requires:
+def random_model(seed: int, drawing: Drawing, serial: bool = False) -> Model:
+    """A random robot that has what the drawing allows: rotors, coupled joints."""
+    serial = serial or drawing.chains
+    if drawing.coupled:
+        return coupled_robot(seed, drawing.rotors, serial, drawing.one_dof)
+    model = random_robot(seed, False, serial, drawing.one_dof)
+    if not drawing.rotors:
         return model
-    model = _with_rotors(model)
-    return _without_axes(model) if NO_GYRO in requires else model
+    return with_rotors(model) if drawing.gyro else without_axes(with_rotors(model))
