@@ -30,6 +30,8 @@ class EmbeddedLoops(Robot):
         @property
         def loop_groups(self) -> tuple[Group, ...]: ...
 
+    # --- minimal coordinates -------------------------------------------------------------------------
+
     @property
     def independent_joints(self) -> tuple[str, ...]:
         """The joints whose rates are β, in the order of v: all that no loop names as ``dependent``."""
