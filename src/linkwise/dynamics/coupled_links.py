@@ -211,7 +211,8 @@ def positions(model: Model, q: Array) -> list[Array]:
     theta: list[Any] = [q[..., where] for where in model.q_slices]
     for k, c in model.dependents.items():
         value = c.relation([theta[model.joint_index[n]][..., 0] for n in c.independents])[0]
-        theta[k] = value[..., None]
+        is_constant = isinstance(value, (int, float))
+        theta[k] = q[..., :1] * 0.0 + value if is_constant else value[..., None]
     return theta
 
 
