@@ -45,7 +45,7 @@ class State:
     @cached_property
     def numbers(self) -> Leaves:
         """The leaves at this state."""
-        return Leaves(self.leaves.model, self.leaves.frames, self.q, self.v, self.a)
+        return self.leaves.at(self.leaves.model, self.q, self.v, self.a)
 
     def __getstate__(self) -> dict[str, Any]:
         model, frames = self.leaves.model, self.leaves.frames

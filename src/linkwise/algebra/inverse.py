@@ -6,11 +6,13 @@ Anything of the form HφXφ*H* (plus a block-diagonal Γ) with X block diagonal 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import arrays, singularity, tolerances
+from ..aggregates import Members
 from ..errors import NoRecursionError, SingularError, SpaceError
 from ..tolerances import OPERATIONAL_ROUNDINGS, ROUNDINGS_OF_SQUARES
 from . import spaces
@@ -183,7 +185,8 @@ def _memoryless(op: Expression) -> Expression | None:
         out = []
         for k, x in enumerate(owner.blocks_of(op)):
             message = f"block {k} of {op} is singular, so its inverse does not exist"
-            out.append(_inverted(dense_block(x), symmetric, message))
+            invert = partial(_inverted, symmetric=symmetric, message=message)
+            out.append(x.matrices.mapped(invert) if isinstance(x, Members) else invert(dense_block(x)))
         return out
 
     name = f"({op})⁻¹" if isinstance(op, (Product, Sum)) else f"{op}⁻¹"

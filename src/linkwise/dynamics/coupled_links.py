@@ -181,7 +181,8 @@ def positions(model: Model, q: Array) -> list[Array]:
     theta: list[Any] = [q[..., where] for where in model.q_slices]
     for k, c in model.dependents.items():
         value = c.relation([theta[model.joint_index[n]][..., 0] for n in c.independents])[0]
-        theta[k] = value[..., None]
+        is_constant = isinstance(value, (int, float))
+        theta[k] = q[..., :1] * 0.0 + value if is_constant else value[..., None]
     return theta
 
 
@@ -222,6 +223,14 @@ class Gathering:
     def both_sides(self, matrix: Array, sizes: Sequence[int]) -> Array:
         """A matrix over the nodes in the order of joint space."""
         return matrix[..., self._back, :][..., :, self._back]
+
+    def joint_rows(self, x: Sequence[Array]) -> list[Array]:
+        """X x of every body's joint, from one block of rows per node."""
+        out: list[Any] = [None] * len(self.node_of)
+        for held, basis, own in zip(self.members, self.X, x):
+            for i, k in enumerate(held):
+                out[k] = own if basis is None else basis[i] @ own
+        return out
 
     # --- what bodies have, as what nodes have --------------------------------------------------------
 
@@ -267,9 +276,7 @@ def gathered(links: Links) -> Links:
     """The links of the nodes that coupled bodies make, from those of the bodies."""
     lift = links.lift
     assert isinstance(lift, Lift)
-    model = lift.model
-    members = nodes_of(len(model.bodies), model.aggregates)
-    columns = tuple(tuple(c for k in held for c in _entries(model.v_slices[k])) for held in members)
+    members, columns = coupled_nodes(lift.model)
     X = [None if len(held) == 1 else _slopes(lift, held, c, links) for held, c in zip(members, columns)]
     return gathered_by(links, members, columns, X)
 
@@ -313,6 +320,12 @@ def gathered_by(
     sizes = [len(c) for c in columns]
     tree = BodyTree(tuple(held_by))
     return Links(tree, names, phi, H, M, Gamma, s, sizes, links.q, loads, links.theta, gathering)
+
+
+def coupled_nodes(model: Model) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """The bodies of every node that couplings make, and the entries of v that are its β."""
+    members = nodes_of(len(model.bodies), model.aggregates)
+    return members, tuple(tuple(c for k in held for c in _entries(model.v_slices[k])) for held in members)
 
 
 def nodes_of(bodies: int, aggregates: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:

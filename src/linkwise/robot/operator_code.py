@@ -145,8 +145,8 @@ def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Arr
         things: dict[int, Leaves | OwnBlocks] = {}
         for i, thing in enumerate(binding.things):
             if isinstance(thing, State):
-                state = [None if x is None else given.pop(0) for x in (thing.q, thing.v, thing.a)]
-                things[i] = Leaves(model, thing.leaves.frames, *state)
+                q, *moving = given.pop(0), *(None if x is None else given.pop(0) for x in (thing.v, thing.a))
+                things[i] = thing.leaves.at(model, q, *moving)
             else:
                 things[i] = OwnBlocks(i, _split(given.pop(0), [x.shape[-1] for x in thing.blocks]))
         coefficients = [Coefficient(c) for c in as_numpy(given.pop(0))] if count else []

@@ -27,7 +27,7 @@ from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.reference_velocity import newton_euler_with_reference
-from ..errors import ModelError, NotAdmittedError
+from ..errors import ModelError
 from ..model import edit
 from ..model.model import Model
 from ..values import owned
@@ -462,12 +462,6 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
         The default is one tip per outermost body: the last frame added on it, or the body's own. With a
         velocity ``v`` (and an acceleration ``a``) there are also those of the derivative identities.
         """
-        if self.couplings:
-            raise NotAdmittedError(
-                f"operators() has blocks of single bodies, and robot {self.name!r} has coupled joints: its factors are"
-                " innovations_factors and inverse_factors; robot.uncouple().operators(robot.joint_positions(q)) has"
-                " those of all its bodies"
-            )
         chosen = self.tips
         if frames is not None:
             chosen = tuple(as_frames(frames))
