@@ -273,3 +273,13 @@ def test_its_own_latex_reads_back(op):
         assert parse_formula(side.latex(), op) == side, name
         count += 1
     assert count > 200
+
+
+def test_blocks_of_bodies_that_move_together(rng):
+    """One block for a node; its bodies' names all mean it."""
+    names = [j.name for j in lw.chain(4, seed=1).joints]
+    r = lw.chain(4, seed=1).couple(names[2], names[1], ratio=0.5)
+    q = r.random_configuration(rng)
+    op = r.operators(q)
+    assert np.array_equal(op.D[r.bodies[1].name], op.D[r.bodies[2].name])
+    assert np.allclose(op.D[1], op.D.dense()[1:2, 1:2]) and op.D.shape == (3, 3)

@@ -43,7 +43,7 @@ def block(X: Expression, indices: tuple[int, ...], numbering: str, adjoint: bool
     """X(i,k) or X(k); ``adjoint`` makes it X*(i,k), the adjoint of the block, as the papers mean it."""
 
     def value(op: Operators) -> Array:
-        given = [from_paper(op.model, k) for k in indices] if numbering == PAPERS else list(indices)
+        given = [from_paper(op.leaves, k) for k in indices] if numbering == PAPERS else list(indices)
         found: Array = bound(X, op.binding)[given[0] if len(given) == 1 else tuple(given)]
         return arrays.transpose(found) if adjoint else found
 

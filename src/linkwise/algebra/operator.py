@@ -227,8 +227,7 @@ class Operator:
         Indices are those of ``robot.bodies``, base first, from 0; negative ones count from the end, and names of
         bodies (at tips, of frames) do as well.
         """
-        leaves = self.binding.leaves
-        rows, columns = rows_and_columns(self.expression, index, leaves.model, leaves.frames)
+        rows, columns = rows_and_columns(self.expression, index, self.binding.leaves)
         basis = arrays.eye(self.cols.dimension, like=self.binding.state.q)[:, columns]
         block: SameKind = self.apply_columns(basis)[..., rows, :]
         batch = np.broadcast_shapes(*self.binding.batches) if not self.expression.is_constant else ()
