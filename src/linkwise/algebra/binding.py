@@ -96,6 +96,7 @@ class Binding:
         self.things = things
         first = things[0]
         assert isinstance(first, State)  # blocks are made on a state's leaves
+        self.state = first
         self.leaves = first.leaves
         self.compile = first.compile
         # What compiled code takes, in order; None where some of it is no NumPy array of real numbers. (No cached
