@@ -50,6 +50,7 @@ from .robot.robot import Robot
 if _typing.TYPE_CHECKING:
     from . import view
     from .algebra.check import IdentityReport, check_identity
+    from .algebra.formula import Formula, formula
     from .algebra.operator import Operator
     from .algebra.proof import Proof
     from .algebra.prove import prove
@@ -75,12 +76,14 @@ _LATER = {
     "Event": ("simulation.events", "Event"),
     "Friction": ("simulation.joint_forces", "Friction"),
     "Stops": ("simulation.joint_forces", "Stops"),
+    "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
     "Proof": ("algebra.proof", "Proof"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.pipeline", "compile_function"),
     "Trajectory": ("simulation.trajectory", "Trajectory"),
+    "formula": ("algebra.formula", "formula"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),
     "prove": ("algebra.prove", "prove"),
@@ -124,6 +127,7 @@ __all__ = [
     "Event",
     "FileError",
     "Fixed",
+    "Formula",
     "Frame",
     "Free",
     "Friction",
@@ -170,6 +174,7 @@ __all__ = [
     "chain",
     "check_identity",
     "compile",
+    "formula",
     "grasp",
     "identities",
     "load",
