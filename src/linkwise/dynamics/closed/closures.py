@@ -5,7 +5,7 @@ Of frames a and b, with everything in frame a's axes at its origin, E = R_a*R_b 
     W*(V_b − V_a) = 0 = Gβ          W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a) = 0 = Gβ̇ + Ġβ
 
 with the forces Wλ that act on b, and −Wλ on a; accelerations are spatial (math notes on closed chains 2.1). The world
-neither moves nor accelerates: gravity is left out of both A_a and A_b.
+neither moves nor accelerates; gravity is in both A_a and A_b or in neither.
 """
 
 from __future__ import annotations
@@ -65,9 +65,15 @@ class Closure:
                 rows.append((turned if 2 in TRANSMITTED[loop.kind] else axis)[..., i])
         return arrays.stack(rows, axis=-1)
 
-    def relative(self, x: Motions) -> tuple[Array, Array]:
-        """What frames a and b have of body motions x, at frame a's origin in its axes, (..., 6, m) each."""
-        a, b = (arrays.zeros((6, 1), like=self.d) if k < 0 else X.T @ x[k] for k, X in zip(self.bodies, self.reach))
+    def relative(self, x: Motions, base: Array | None = None) -> tuple[Array, Array]:
+        """What frames a and b have of body motions x, at frame a's origin in its axes, (..., 6, m) each.
+
+        ``base`` is the motion of the world, where it has one (gravity as an acceleration).
+        """
+        still = arrays.zeros((6, 1), like=self.d)
+        a, b = (
+            (still if base is None else X.T @ base) if k < 0 else X.T @ x[k] for k, X in zip(self.bodies, self.reach)
+        )
         return a, b
 
     def velocity(self, V: Motions) -> Array:
@@ -75,10 +81,13 @@ class Closure:
         V_a, V_b = self.relative(V)
         return self.W.mT @ (V_b - V_a)
 
-    def acceleration(self, V: Motions, A: Motions) -> Array:
-        """W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a), (..., m, 1): the rate of :meth:`velocity`."""
+    def acceleration(self, V: Motions, A: Motions, base: Array | None = None) -> Array:
+        """W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a), (..., m, 1): the rate of :meth:`velocity`.
+
+        ``base`` is the world's acceleration, where those of the bodies are counted with it.
+        """
         V_a, V_b = self.relative(V)
-        A_a, A_b = self.relative(A)
+        A_a, A_b = self.relative(A, base)
         return self.W.mT @ (A_b - A_a - cross_motion(V_a, V_b)) + self.moved_rows(V_b - V_a, V_b - V_a)
 
     @property
