@@ -51,10 +51,9 @@ from .branches import (
     part_of_motion,
 )
 from .closures import Closure, closures
-from .constraints import jacobian_of
 from .cut_matrices import CutMatrices, cut_by_factors, cut_by_inverse
 from .equations import factored, forward_dynamics
-from .loop_variations import LoopVariation, loop_variations, point
+from .loop_variations import LoopVariation, loop_jacobian, loop_variations, point
 
 Matrices = tuple[Array, Array, Array]
 
@@ -114,12 +113,17 @@ class _State(NamedTuple):
 def _with_couplings(x: _State) -> Matrices:
     links = x.rates.links
     inverse = arrays.symmetric(articulated(links.nodes).solve(links.nodes, arrays.eye(links.nv, like=links.q)))
-    cut = cut_by_inverse(x.model, x.kinds, inverse, jacobian_of(links, x.loops))
+    cut = cut_by_inverse(x.model, x.kinds, inverse, _stacked_jacobian(links, x.loops))
     left, opening = x.left_over()
     m, lam = x.moving((cut.P @ left - cut.Z.mT @ opening)[..., 0], -(cut.Z @ left + cut.solve(opening)))
     _, A_D, B_D = coupled.inverse_matrices(m)
     changes = loop_variations(m, joint_variations(m), x.loops, x.base, like(m))
     return cut.P, *_closed(cut, A_D, B_D, changes, lam)
+
+
+def _stacked_jacobian(links: Links, loops: Sequence[Closure]) -> Array:
+    """G, (..., m, nv)."""
+    return arrays.concatenate([loop_jacobian(links, x) for x in loops], axis=-2)
 
 
 def _closed(
@@ -156,7 +160,7 @@ def _core(x: _State) -> _Core:
     branches = branches_on(links, bodies)
     loops = [replace(loop, bodies=(place[loop.bodies[0]], place[loop.bodies[1]])) for loop in x.loops]
     R = composites(own, branches)
-    cut = cut_by_factors(x.model, x.kinds, own, from_composites(own, R), jacobian_of(own, loops))
+    cut = cut_by_factors(x.model, x.kinds, own, from_composites(own, R), _stacked_jacobian(own, loops))
     return _Core(bodies, own, loops, branches, R, cut, [_jacobian(own, b.on) for b in branches])
 
 
