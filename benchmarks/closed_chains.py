@@ -120,7 +120,7 @@ def best(call: Callable[[], object], seconds: float = 1.0) -> float:
 
 
 def beside(name: str, function: str) -> str:
-    """One line of the table; the results are compared first. All but the default call write into arrays that are there."""
+    """One line of the table; results are compared first. All but the default call write into arrays that are there."""
     robot, q = CASES[name]()
     x = [np.ascontiguousarray(y) for y in states(robot, q, BATCH)]
     own = layout(robot)

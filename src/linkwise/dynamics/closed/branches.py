@@ -55,7 +55,7 @@ def _without_first(x: list[Array]) -> list[Array]:
 
 
 def core_bodies(links: Links, ends: Sequence[int]) -> list[int]:
-    """Ends of loops, all inboard of them, and bodies on the world; every body where rotors spin on what carries them."""
+    """Ends of loops, all inboard of them, and bodies on the world; every body where rotors spin on their carriers."""
     if any(s is not None for s in links.s):
         return list(range(len(links.sizes)))
     roots = [k for k in range(len(links.sizes)) if links.tree.on_world(k)]
@@ -174,7 +174,7 @@ class LoadedRate:
 
 
 def composites(links: Links, carried: Sequence[Branches]) -> list[Any]:
-    """R of every body of the core: what its joint carries with the joints of the core held and those of branches free."""
+    """R of every body of the core: what its joint carries with joints of the core held and those of branches free."""
     loads = {x.on: Loaded(x.art.P[0]) for x in carried}
 
     def step(gathered: Any, phi: Transform, M: Any) -> Any:

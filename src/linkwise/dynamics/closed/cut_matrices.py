@@ -1,9 +1,10 @@
 """How a closed robot answers to forces and to what its loops ask, as matrices: P, Z and X⁺.
 
-    P = 𝓜⁻¹ − YZ,    Z = X⁺Y*,    Y = 𝓜⁻¹G*,    X = GY         y = PT + Z*b,   λ = −ZT + X⁺b   solve 𝓜y − G*λ = T, Gy = b
+    P = 𝓜⁻¹ − YZ,    Z = X⁺Y*,    Y = 𝓜⁻¹G*,    X = GY
 
-(math notes on closed chains 2.2, 2.6). :mod:`.elimination` solves the same equations in O(n) for a few columns; where
-matrices are asked for, products with P and Z take fewer operations.
+so that y = PT + Z*b and λ = −ZT + X⁺b solve 𝓜y − G*λ = T and Gy = b (math notes on closed chains 2.2, 2.6).
+:mod:`.elimination` solves the same equations in O(n) for a few columns; where matrices are asked for, products with P
+and Z take fewer operations.
 
 Loops may be redundant. Pivots of X that vanish get (d + 2e)/(d + e)² in place of 1/d, with e some share of the robot's
 compliance: 1/d but for (e/d)² where d counts, and finite where it does not. Forces in such directions move nothing.

@@ -6,8 +6,8 @@ what turns those forces adds to B_D, which makes B̂. With δ(Gβ̇ + Ġβ) = G�
     δβ̇ = PδT − (PA_D + Z*c_v)δβ − (PB̂ + Z*c_q)δq         Z = X⁺G𝓜⁻¹
 
 These are derivatives of β̇ as a function of all q and β; a change that keeps the loops closed has Gδq = 0 and
-Gδβ + ∂(Gβ)/∂q δq = 0. All this is done for the core, the bodies that loops hold; branches on it follow by Algorithm 6 of
-the Linearized dynamics paper (:mod:`.branches`). Of robots with coupled joints the core is everything.
+Gδβ + ∂(Gβ)/∂q δq = 0. All this is done for the core, the bodies that loops hold; branches on it follow by Algorithm 6
+of the Linearized dynamics paper (:mod:`.branches`). Of robots with coupled joints the core is everything.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _with_branches(x: _State) -> Matrices:
     A, B = _closed(core.cut, A_D, B_D, changes, lam)
 
     blocks = {(0, 0): (core.cut.P, *with_free_bases(core.links, answers, A, B))}
-    found = []
+    found: list[tuple[Hanging, Array]] = []
     for i, (b, moved, J) in enumerate(zip(core.branches, hanging, core.J), start=1):
         PJ = core.cut.P @ J.mT
         h = algorithm_6_on_a_body(moved, b.art, arrays.symmetric(J @ PJ))

@@ -111,7 +111,8 @@ class LoopVariation:
         """c_q, (..., m, nv)."""
         a, b, D = self.a, self.b, self.D
         turned = b.theta_q - a.theta_q
-        swept = cross_motion_matrix(a.V) @ cross_motion_matrix(b.V) - cross_motion_matrix(b.A)  # of V_a × (V_b × D) − A_b × D
+        # V_a × (V_b × D) − A_b × D
+        swept = cross_motion_matrix(a.V) @ cross_motion_matrix(b.V) - cross_motion_matrix(b.A)
         dA = b.lambda_q - a.lambda_q - cross_motion(a.V + b.V, turned) + swept @ D
         c = self.closure.W.mT @ dA + self.closure.moved_rows(D, b.A - a.A - cross_motion(a.V, b.V))
         return c + self.closure.turning_change(b.V - a.V, turned + cross_motion(D, b.V), D)

@@ -22,7 +22,6 @@ from .forward import articulated_columns, hat_quantities, refuse_spinning_rotors
 from .inverse import like
 from .variations import Motion, joint_variations, turned_forces, without_free_bases
 
-
 Found = tuple[list[Pairs], Pairs, Pairs]  # (𝓜⁻¹, A_C, B_C)(i,j) of j not inboard of i; A_C(i,a), B_C(i,a) of a inboard
 
 
