@@ -51,6 +51,11 @@ difference = np.abs(
 )
 print(f"accelerations with and without the squeeze differ by {difference.max():.0e}")
 
+# What carries the box, and what only squeezes it, in colours of their own.
+drawn = lw.view.Motion(team, run.time, run.q, run.v, tau=tau)
+lw.view.save("squeeze.png", drawn, show=("visuals", "motion_forces", "squeeze"), size=(480, 360), time=0.3)
+print("squeeze.png written")
+
 figure = Figure(figsize=(11, 3.4), layout="constrained")
 FigureCanvasAgg(figure)
 axes = figure.subplots(1, 3)

@@ -1,12 +1,18 @@
-"""Shared by all tests: one BLAS thread per worker, reproducible hypothesis."""
+"""Shared by all tests: one BLAS thread per worker, code of their own, reproducible hypothesis."""
 
 import gc
 import os
+import tempfile
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # two workers on two cores; matrices are small
 # The algorithms are tested on NumPy; tests of compiled code ask for it. (LINKWISE_TARGET=cpu runs all compiled.)
 os.environ.setdefault("LINKWISE_TARGET", "numpy")
+
+# Compiled code of this run alone, which all its processes share.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _code = tempfile.TemporaryDirectory(prefix="linkwise-tests-", ignore_cleanup_errors=True)
+    os.environ["LINKWISE_CACHE"] = _code.name
 
 # Programs that tests start need not compile linkwise's modules each time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -24,6 +24,7 @@ from PIL import Image
 import linkwise as lw
 
 HERE = Path(__file__).parent
+MECHANISMS = ("four_bar", "delta", "stewart", "gripper", "governor", "satellite_pair")
 ALL = ("visuals", "axes", "center_of_mass", "joint_forces", "trace")
 EXAMPLES = {
     "diagonal_coordinates.png": "05_diagonal_coordinates.py",
@@ -34,6 +35,7 @@ EXAMPLES = {
     "decoupled_control.png": "10_decoupled_control.py",
     "simulate.png": "12_simulate.py",
     "two_arms_one_box.png": "14_two_arms_one_box.py",
+    "squeeze.png": "14_two_arms_one_box.py",
 }
 
 
@@ -124,7 +126,7 @@ def main() -> None:
         "fall.gif": lambda name: lw.view.save(
             HERE / name, motion, show=("visuals", "trace", "center_of_mass"), size=(320, 240), rate=12.0
         ),
-        **{f"{name}.png": mechanism for name in ("four_bar", "delta", "stewart", "gripper")},
+        **{f"{name}.png": mechanism for name in MECHANISMS},
         "viewer.png": lambda name: screenshot(motion),
         **dict.fromkeys(EXAMPLES, from_example),
         "two_links.png": lambda name: put(name, sketches.two_links()),

@@ -50,6 +50,7 @@ from .robot.robot import Robot
 if _typing.TYPE_CHECKING:
     from . import view
     from .algebra.check import IdentityReport, check_identity
+    from .algebra.formula import Formula, formula
     from .algebra.operator import Operator
     from .algebra.rules import Rule, identities
     from .codegen.pipeline import compile_function as compile
@@ -73,11 +74,13 @@ _LATER = {
     "Event": ("simulation.events", "Event"),
     "Friction": ("simulation.joint_forces", "Friction"),
     "Stops": ("simulation.joint_forces", "Stops"),
+    "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.pipeline", "compile_function"),
     "Trajectory": ("simulation.trajectory", "Trajectory"),
+    "formula": ("algebra.formula", "formula"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),
     "rollout": ("simulation.simulate", "rollout"),
@@ -120,6 +123,7 @@ __all__ = [
     "Event",
     "FileError",
     "Fixed",
+    "Formula",
     "Frame",
     "Free",
     "Friction",
@@ -165,6 +169,7 @@ __all__ = [
     "chain",
     "check_identity",
     "compile",
+    "formula",
     "grasp",
     "identities",
     "load",

@@ -20,7 +20,7 @@ from typing import Any
 
 from . import arrays
 from .arrays import Array
-from .spatial import adjoint_congruence, congruence
+from .spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from .sweeps import BodyTree
 
 
@@ -101,6 +101,20 @@ class Inside:
                 gathered[p] = gathered[p] + passed
         return total
 
+    def both_sides(self, S: Any) -> Any:
+        """F S F* of an S that need not be symmetric, of members or (..., 6m, 6m)."""
+        if not isinstance(S, Members):
+            return self @ arrays.transpose(self @ arrays.transpose(S))
+        total: Any = 0
+        gathered: list[Any] = [0] * len(self.phi)
+        for k in range(len(self.phi) - 1, -1, -1):
+            passed, p = both_sides(self.phi[k], gathered[k] + S.parts[k]), self.tree.parent(k)
+            if p < 0:
+                total = total + passed
+            else:
+                gathered[p] = gathered[p] + passed
+        return total
+
     def adjoint_congruence(self, U: Array) -> Array:
         """F*UF, (..., 6m, 6m): a compliance of the body outside, seen by all members."""
         half = self.outward(U)
@@ -154,6 +168,8 @@ class AtPorts:
             return self
         if isinstance(other, Members):
             return Members([x + self.held.get(k, 0) for k, x in enumerate(other.parts)])
+        if isinstance(other, Full):
+            return other + self
         return stacked([x + self.held.get(k, 0) for k, x in enumerate(member_rows(other, self.count))])
 
     __radd__ = __add__
@@ -188,12 +204,22 @@ class Members:
     def __matmul__(self, x: Array) -> Array:
         return stacked([P @ y for P, y in zip(self.parts, member_rows(x, len(self.parts)))])
 
+    def __rmatmul__(self, H: Array) -> Array:
+        """H x, (..., r, 6m)."""
+        return arrays.concatenate([H[..., rows(k)] @ P for k, P in enumerate(self.parts)], axis=-1)
+
     def __add__(self, other: Any) -> Any:
         if isinstance(other, AtPorts):
             return other + self
+        if isinstance(other, Members):
+            return self.mapped(lambda x, y: x + y, other.parts)
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     __radd__ = __add__
+
+    @property
+    def mT(self) -> Members:
+        return self.mapped(lambda P: P if isinstance(P, RigidInertia) else arrays.transpose(P))
 
     @property
     def matrices(self) -> Members:
@@ -233,6 +259,37 @@ class Reduced:
     def matrix(self) -> Array:
         """(..., 6m, 6m)."""
         return self.P.matrix - arrays.symmetric(self.G @ self.U.mT)
+
+
+class Full:
+    """An inertia (..., 6m, 6m) of an aggregate that is more than diag over its members, to which ports add theirs."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
+
+    def __add__(self, other: Any) -> Array:
+        if not isinstance(other, AtPorts):  # the empty sum over no children
+            return self.matrix
+        some = next(iter(other.held.values()))
+        return self.matrix + block_diagonal([other.held.get(k, 0.0 * some) for k in range(other.count)])
+
+    __radd__ = __add__
+
+
+def both_sides(phi: Any, S: Any) -> Any:
+    """φ S φ* of an S that need not be symmetric, whatever stands for φ."""
+    if isinstance(phi, Transform):
+        return phi @ arrays.transpose(phi @ arrays.transpose(S))
+    return phi.both_sides(S)
+
+
+def through_port(phi: Any, step: Callable[[Any], Any]) -> Any:
+    """What ``step`` makes of φ, at the port where φ comes in, if at one."""
+    if not isinstance(phi, Port):
+        return step(phi)
+    return AtPorts(phi.count, {phi.member: step(phi.phi)})
 
 
 def dense(P: Any) -> Array:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algebra.check import _WORST_CONDITION, _is_regular, _random_robot, operators_at
+from linkwise.algebra.check import _WORST_CONDITION, _is_regular, operators_at
+from linkwise.algebra.random_robots import random_robot
 
 
 def inertia(op):
@@ -19,7 +20,7 @@ def simplified_inertia(op):
 def test_singular_robots_are_drawn_again():
     """Seed 0 begins with a chain of two links."""
     with pytest.raises(lw.SingularError):
-        first = _random_robot(0, rotors=False, serial=True, one_dof=False)
+        first = random_robot(0, rotors=False, serial=True, one_dof=False)
         x = np.zeros(first.nv)
         inertia(operators_at(first, first.neutral(), x, x)).dense()
     report = lw.check_identity(inertia, simplified_inertia, trials=8)

@@ -110,8 +110,8 @@ def test_the_recursions_own_rotor_lines_are_true():
         assert_close(P - G @ D @ G.T, o.P_plus.dense(), 1e-12)
 
 
-ROTORS = ("S", "rotor_inertia")  # nothing where there are none
-TURNS = [(name, "chain4" if i % 2 and name not in ROTORS else "arms") for i, name in enumerate(ZOO)]
+ROTORS = ("S", "rotor_inertia", "rotor_coupling")  # nothing where there are none
+TURNS = [(name, "arms" if i % 4 == 0 or name in ROTORS else "chain4") for i, name in enumerate(ZOO)]
 
 
 @pytest.mark.parametrize(("name", "robot_name"), TURNS)

@@ -150,6 +150,15 @@ def test_export_c(capsys, tmp_path):
         subprocess.run(["gcc", "-Werror", "-c", str(source), "-o", str(tmp_path / "x.o")], check=True)
 
 
+def test_export_a_closed_chain(capsys, tmp_path):
+    argv = ["export", "four_bar", "forward_dynamics", "--set", "method=embedded", "--output", tmp_path]
+    code, out, err = run(capsys, *argv)
+    assert (code, err) == (0, "")
+    assert "void four_bar_forward_dynamics(const double *q, const double *v, const double *tau, double *out)" in out
+    assert "loop_forces" in data(capsys, "export", "four_bar", "--list")["functions"]
+    assert "loop_forces" not in data(capsys, "export", "--list")["functions"]
+
+
 def test_export_cuda(capsys, tmp_path):
     code, out, err = run(
         capsys, "export", "double_pendulum", "mass_matrix", "--target", "cuda", "--output", tmp_path / "new"

@@ -365,8 +365,7 @@ def interrupted(argv, delay):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
-@pytest.mark.parametrize("delay", [0.4, 1.6])
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(("name", "delay"), [(name, (0.4, 1.6)[i % 2]) for i, name in enumerate(LONG)])
 def test_ctrl_c_leaves_files_whole(tmp_path, name, delay):
     if "view" in name:
         pytest.importorskip("viser")

@@ -32,6 +32,22 @@ MJCF = """<mujoco model="mix"><compiler angle="radian"/><option gravity="0 0 -9"
 <replicate count="2" offset="1 0 0"><body pos="3 0 1"><joint type="slide"/><geom size=".1"/></body></replicate>
 </worldbody><equality><joint joint1="j1" joint2="j2"/></equality>
 <actuator><motor name="mo" joint="j1" gear="2"/></actuator><sensor><jointpos joint="j1"/></sensor></mujoco>"""
+SDF = """<sdf version="1.11"><world name="w"><gravity>0 0 -9</gravity><model name="m"><pose>0 0 1 0 0 0.2</pose>
+<frame name="f" attached_to="a"><pose degrees="true">0.1 0 0 0 10 0</pose></frame>
+<link name="a"><inertial><pose>0 0 .1 0 0 0</pose><mass>2</mass>
+<inertia><ixx>.1</ixx><iyy>.1</iyy><izz>.1</izz></inertia>
+</inertial><visual name="v"><geometry><box><size>.1 .2 .3</size></box></geometry></visual></link>
+<link name="b"><pose relative_to="j1">0 0 0 0 0 0</pose><inertial><mass>1</mass></inertial></link>
+<link name="c"><pose>1 0 0 0 0 0</pose><inertial><mass>1</mass></inertial></link>
+<joint name="j1" type="revolute"><pose relative_to="f">.2 0 0 0 0 0</pose><parent>a</parent><child>b</child>
+<axis><xyz expressed_in="__model__">0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit>
+<dynamics><damping>.1</damping></dynamics></axis></joint>
+<joint name="j2" type="universal"><parent>b</parent><child>c</child><axis><xyz>1 0 0</xyz></axis>
+<axis2><xyz>0 1 0</xyz></axis2></joint>
+<joint name="pin" type="revolute"><parent>a</parent><child>c</child><axis><xyz>0 0 1</xyz></axis></joint>
+<model name="n" placement_frame="p"><link name="d"/><frame name="p"><pose>0 0 .1 0 0 0</pose></frame></model>
+<joint name="k" type="screw"><parent>c</parent><child>n::d</child><axis><xyz>0 0 1</xyz>
+<mimic joint="j1"><multiplier>2</multiplier><offset>.1</offset></mimic></axis></joint></model></world></sdf>"""
 SUITES = (Path(lw.__file__).parent / "bench" / "suites.toml").read_text(encoding="utf-8")
 
 WORDS = (
@@ -73,10 +89,10 @@ def _suites(path: Path) -> None:
 
 
 READERS: dict[str, Callable[[Path], None]] = {
-    "urdf": _robot, "xml": _robot, "npz": _motion, "nc": _motion, "old.nc": _motion, "parquet": _motion,
+    "urdf": _robot, "xml": _robot, "sdf": _robot, "npz": _motion, "nc": _motion, "old.nc": _motion, "parquet": _motion,
     "zarr": _motion, "checkpoint": _checkpoint, "toml": _suites,
 }  # fmt: skip
-TEXTS = {"urdf": URDF, "xml": MJCF, "toml": SUITES}
+TEXTS = {"urdf": URDF, "xml": MJCF, "sdf": SDF, "toml": SUITES}
 
 
 def whole(ending: str, folder: Path) -> Path:
@@ -152,8 +168,8 @@ def spoilt(data: bytes, rng: Random) -> bytes:
 def rewritten(text: str, rng: Random) -> str:
     """Text with values exchanged, elements lost or doubled."""
     for _ in range(rng.randint(1, 3)):
-        values = list(re.finditer(r'"([^"]*)"', text)) + list(re.finditer(r"= (.*)", text))
-        parts = list(re.finditer(r"<\w+ [^<>]*/>|^.*$", text, re.MULTILINE))
+        values = [m for found in (r'"([^"]*)"', r"= (.*)", r">([^<>\s][^<>]*)</") for m in re.finditer(found, text)]
+        parts = list(re.finditer(r"<\w+ [^<>]*/>|<(\w+)[^<>]*>[^<>]*</\1>|^.*$", text, re.MULTILINE))
         kind = rng.randrange(5)
         if kind < 3 and values:
             m = rng.choice(values)

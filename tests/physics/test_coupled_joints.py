@@ -163,3 +163,18 @@ def test_simulations_keep_the_energy(method):
     assert motion.q.shape[-1] == 3
     scale = np.abs(motion.energy.kinetic).max()
     assert np.abs(motion.energy.drift).max() < {"runge_kutta_4": 1e-7, "variational": 1e-4}[method] * scale
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_a_ratio_of_zero_is_a_lock(target):
+    """A mimic joint with a multiplier of 0 stays at its offset."""
+    free = lw.chain(3, seed=2)
+    rests, locked = free.couple("joint3", "joint2", ratio=0.0, offset=0.4), free.lock({"joint3": 0.4})
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 4, 2))
+    for x in (q, q[0]):
+        np.testing.assert_allclose(
+            rests.mass_matrix(x, target=target), locked.mass_matrix(x, target=target), rtol=1e-12
+        )
+    found, expected = (r.forward_dynamics(q, v, tau, target=target) for r in (rests, locked))
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    assert rests.joint_positions(q, target=target)[:, 2].tolist() == [0.4] * 4

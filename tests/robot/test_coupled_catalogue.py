@@ -236,12 +236,11 @@ ORACLES: dict[str, Oracle | None] = {
     "inverse_dynamics_regressor": _regressor,
     "forward_dynamics_sensitivity": _sensitivity,
     "external_force": _free(lambda r, d, x: d.X.T @ r.external_force(d.theta, x.external)),
-    "operators (mass)": None,
-    "operators (mass.inv)": None,
-    "operators (J)": None,
-    "operators (dense)": None,
+    "operators (mass)": lambda d, x: d.mass @ x.v,
+    "operators (mass.inv)": lambda d, x: np.linalg.solve(d.mass, x.tau),
+    "operators (J)": lambda d, x: _tips(d) @ x.v,
+    "operators (dense)": lambda d, x: d.mass,
 }
-REFUSED = {name for name in CALLS if name.startswith("operators")}
 
 
 def _frame(name: str, q: np.ndarray, *motion: np.ndarray) -> np.ndarray:
@@ -267,7 +266,7 @@ def _operational_bias(d: Dense, x: Inputs) -> tuple[np.ndarray, np.ndarray]:
 def test_every_call_has_an_oracle_or_a_reason():
     assert set(ORACLES) == set(CALLS)
     apart = {name for name, oracle in ORACLES.items() if oracle is None}
-    assert apart == REFUSED | {
+    assert apart == {
         "innovations_factors", "inverse_factors", "hybrid_dynamics", "mass_factor", "articulated_inertias", "curvature",
     }  # fmt: skip
     assert {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian"} == APART  # below
@@ -368,16 +367,10 @@ def test_hybrid_dynamics_refuses_dependent_joints_and_parts_of_a_node():
         ROBOT.hybrid_dynamics(x.q, x.v, x.a, x.tau, ["b2_joint"])
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_operators_are_refused_by_name(name):
-    with pytest.raises(lw.NotAdmittedError, match=r"operators\(\).*coupled joints"):
-        CALLS[name](ROBOT, _state(1))
-
-
 REFUSALS: dict[str, Callable[[Inputs], Any]] = {
     "Algorithm 6": lambda x: ROBOT.linearize_forward(x.q, x.v, x.tau, method="algorithm_6"),
-    "lemma_3_1": lambda x: ROBOT.linearize_inverse(x.q, x.v, x.a, method="lemma_3_1"),
-    "lemma_4_7": lambda x: ROBOT.linearize_forward(x.q, x.v, x.tau, method="lemma_4_7"),
+    "4.9": lambda x: ROBOT.linearize_forward(x.q, x.v, x.tau, method="lemma_4_9"),
+    "couplings are linear": lambda x: ROBOT.linearize_inverse(x.q, x.v, x.a, method="lemma_3_1"),
     "recursive|one degree": lambda x: ROBOT.diagonal_coriolis(x.q, x.v, method="recursive"),
     "closed form|one degree|Identity": lambda x: ROBOT.diagonal_coriolis(x.q, x.v, method="closed_form"),
     "8.1": lambda x: ROBOT.diagonal_dynamics(x.q, x.v, x.tau, method="algorithm_8_1"),
@@ -409,7 +402,7 @@ NUMPY_ALONE |= {"forward_dynamics (preconditioned_conjugate_gradient)"}
 
 @pytest.mark.parametrize(
     "name",
-    [n for n in CALLS if n not in REFUSED | NUMPY_ALONE | {"hybrid_dynamics"} and not n.startswith(IN_SIX_DIRECTIONS)],
+    [n for n in CALLS if n not in NUMPY_ALONE | {"hybrid_dynamics"} and not n.startswith(IN_SIX_DIRECTIONS)],
 )
 def test_traced_calls_agree_with_numpy(name, monkeypatch):
     """What the compiler gets: each call on symbols, run as the program that remains."""

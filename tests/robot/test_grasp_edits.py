@@ -30,6 +30,23 @@ def test_arms_that_come_and_go_leave_couplings_as_they_are(held):
     assert followers(whole.object_alone) == of_object and whole.object_alone.nv == whole.object_size
 
 
+def test_an_object_alone_keeps_its_loops():
+    """A four-bar as a door: those between its bodies, and what holds it to the world, but no hand."""
+    linkage = lw.load("four_bar")
+    door = linkage.close(lw.Loop(lw.Frame("stop", None, at=(0.9, 0, 0.5)), "rocker_end", "distance", length=2.0))
+    x = lw.Contact("tip", lw.Frame("handle", "coupler", at=(0.4, 0, 0)), "hard_finger")
+    for held in (linkage, door):
+        team = lw.grasp([ARM], held, [x], floating=False).close(lw.Loop("arm_1/tip", "object/crank", "spherical"))
+        alone = team.object_alone
+        assert [(l.name, l.kind) for l in alone.loops] == [(f"object/{l.name}", l.kind) for l in held.loops]
+        q, v, tau = 0.01 * np.ones(3), np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.1, -0.2])
+        np.testing.assert_array_equal(alone.loop_error(q), held.loop_error(q))
+        np.testing.assert_allclose(alone.forward_dynamics(q, v, tau), held.forward_dynamics(q, v, tau), rtol=1e-12)
+    flying = lw.grasp([ARM], linkage, [x]).object_alone
+    assert len(flying.loops) == 1 and flying.nv == 9
+    assert not lw.grasp([ARM], BOX, GRIPS[:1]).object_alone.loops
+
+
 def test_an_object_may_follow_an_arm_as_long_as_that_is_there():
     turns = ("object/left_knuckle", "arm_2/joint1")
     crossed = lw.grasp(ARMS[:2], FINGERS.uncouple(), GRIPS[:2]).couple(*turns)

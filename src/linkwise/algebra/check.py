@@ -10,10 +10,8 @@ import numpy as np
 
 from ..arguments import flag, number, shown, whole
 from ..arrays import as_numpy
-from ..errors import InputError, SingularError
-from ..model.builders import chain, random_tree
+from ..errors import InputError, NotAdmittedError, SingularError
 from ..model.model import Model
-from ..model.parts import Rotor
 from .binding import Binding, Blocks, State, unbound_things
 from .blocks import dense_block
 from .dense import magnitude
@@ -22,8 +20,9 @@ from .kinds import families_of, leaves_of
 from .leaves import unbound
 from .operator import Operator, bound
 from .operators import Operators
+from .random_robots import Drawing
 from .recipe import build, recipe_of
-from .rules import CHAIN, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
+from .rules import CHAIN, CONSTANT_MAPS, INVERTIBLE_EDGES, NO_GYRO, NO_ROTORS, ONE_DOF, REASONS, Rule
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,6 @@ class IdentityReport:
         )
 
 
-_ONE_DOF = ("revolute", "prismatic", "helical")
-
 Side = Callable[[Operators], Operator] | Operator
 
 
@@ -69,12 +66,14 @@ def check_identity(
     seed: int = 0,
     tolerance: float = 1e-9,
     rotors: bool = False,
+    coupled: bool = False,
 ) -> IdentityReport:
     """Does lhs = rhs hold? Tried on random chains and trees with all joint kinds, dense against dense.
 
     Each side is a function of the operators, such as ``lambda op: op.H @ op.phi``, or an expression bound
-    to some robot, which is then rebuilt on each random one. ``rotors`` also tries robots with rotors.
-    A :class:`Rule` of :func:`linkwise.identities` may be given alone.
+    to some robot, which is then rebuilt on each random one. ``rotors`` also tries robots with rotors, ``coupled`` also
+    robots with coupled joints. A :class:`Rule` of :func:`linkwise.identities` may be given alone; one that does not
+    hold where joints are coupled is refused with the reason.
 
     Where a side does not exist on a random robot (too few joints for Λ, say), another is drawn, and so where what it
     inverts is nearly singular: a condition above 10⁶, or a pivot D below 10⁻⁶ of its P. ``redrawn`` in the report
@@ -83,9 +82,9 @@ def check_identity(
     whole(trials, "trials", least=1)
     whole(seed, "seed")
     number(tolerance, "tolerance", least=0.0)
-    flag(rotors, "rotors")
+    drawing = Drawing(rotors=flag(rotors, "rotors"), coupled=flag(coupled, "coupled"))
     if isinstance(lhs, Rule):
-        return _check_rule(lhs, trials, seed, tolerance, rotors)
+        return _check_rule(lhs, trials, seed, tolerance, drawing)
     if rhs is None:
         raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
     for side in (lhs, rhs):
@@ -98,27 +97,32 @@ def check_identity(
         )
     if len({t.serial for things in given for t in things}) > 1:
         raise InputError("the two sides are bound to different robots or configurations; give functions of op instead")
-    return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, rotors, chains_only=False)
+    return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, drawing)
 
 
-def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, rotors: bool) -> IdentityReport:
+def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, drawing: Drawing) -> IdentityReport:
+    for needed in (CONSTANT_MAPS, INVERTIBLE_EDGES):
+        if drawing.coupled and needed in rule.requires:
+            raise NotAdmittedError(
+                f"identity {rule.name!r} needs {needed}, which robots with coupled joints do not have:"
+                f" {REASONS[needed]}"
+            )
+
     def sides(op: Operators) -> tuple[Operator, Operator]:
         X = None
         if rule.free:
             rng = np.random.default_rng(seed)
-            X = op.block_diagonal([rng.normal(size=(6, 6)) for _ in op.model.bodies], name="X")
+            X = op.block_diagonal([rng.normal(size=(r, r)) for r in op.bodies.sizes], name="X")
         return rule.sides(op, X)
 
-    return _search(
-        sides,
-        trials,
-        seed,
-        tolerance,
-        rotors=rotors and NO_ROTORS not in rule.requires,
-        chains_only=CHAIN in rule.requires,
+    drawing = replace(
+        drawing,
+        rotors=drawing.rotors and NO_ROTORS not in rule.requires,
+        chains=CHAIN in rule.requires,
         one_dof=ONE_DOF in rule.requires,
         gyro=NO_GYRO not in rule.requires,
     )
+    return _search(sides, trials, seed, tolerance, drawing)
 
 
 def _side(side: Side, op: Operators) -> Operator:
@@ -135,18 +139,14 @@ def _search(
     trials: int,
     seed: int,
     tolerance: float,
-    rotors: bool,
-    chains_only: bool,
-    one_dof: bool = False,
-    gyro: bool = True,
+    drawing: Drawing,
 ) -> IdentityReport:
     worst, worst_sweep, where, which, formula, redrawn = -1.0, 0.0, "", 0, "", 0
     for trial in range(trials):
         left, right, drawn = None, None, seed + trial
         for attempt in range(_MOST_DRAWN):
             drawn = seed + trial + attempt * trials
-            model = _random_robot(drawn, rotors and trial % 2 == 1, chains_only or trial % 3 == 0, one_dof)
-            left, right = _regular_sides(model if gyro else _without_axes(model), sides, drawn)
+            left, right = _regular_sides(drawing.robot(trial, drawn), sides, drawn)
             if left is not None:
                 break
             redrawn += 1
@@ -205,7 +205,7 @@ def _is_regular(side: Expression) -> bool:
         if family.is_default:
             continue  # bodies that all have mass and inertia
         for P, D in zip(family.articulated.P, family.articulated.D):
-            if D.size and np.linalg.eigvalsh(D)[0] < np.abs(P).max() / _WORST_CONDITION:
+            if D.size and np.linalg.eigvalsh(D)[0] < np.abs(as_numpy(dense_block(P))).max() / _WORST_CONDITION:
                 return False
     return True
 
@@ -223,35 +223,3 @@ def _sweep_error(op: Operator, matrix: np.ndarray, rng: np.random.Generator) -> 
 
 def _relative(a: Any, b: Any, scale: float) -> float:
     return float(np.abs(a - b).max(initial=0.0)) / scale if scale else 0.0
-
-
-def _random_robot(seed: int, rotors: bool, serial: bool, one_dof: bool) -> Model:
-    size = 2 + seed % 6
-    if one_dof:
-        kind = ("revolute", "prismatic", "helical")[seed % 3]
-        if serial:
-            return chain(size, joint=kind, seed=seed, cls=Model)
-        return random_tree(size, seed=seed, joints=_ONE_DOF, cls=Model)
-    if serial:
-        if rotors:
-            return _with_rotors(chain(size, seed=seed, cls=Model))
-        return chain(size, joint="mixed", seed=seed, cls=Model)
-    return random_tree(size, seed=seed, floating=seed % 2 == 0, rotors=rotors, cls=Model)
-
-
-def _without_axes(model: Model) -> Model:
-    """The same robot with rotors that only reflect inertia at their joints."""
-    bodies = [
-        b if b.joint.rotor is None else replace(b, joint=replace(b.joint, rotor=replace(b.joint.rotor, axis=None)))
-        for b in model.bodies
-    ]
-    return replace(model, bodies=tuple(bodies))
-
-
-def _with_rotors(model: Model) -> Model:
-    axes = ("x", "y", "z")
-    bodies = [
-        replace(b, joint=replace(b.joint, rotor=Rotor(0.01, 10.0, axis=axes[i % 3])))
-        for i, b in enumerate(model.bodies)
-    ]
-    return replace(model, bodies=tuple(bodies))

@@ -77,13 +77,14 @@ def _leaf(leaf: Leaf, like: Array) -> Array:
     if isinstance(leaf, BlockDiagonal):
         blocks = {(k, k): dense_block(x) for k, x in enumerate(leaf.blocks)}
     elif isinstance(leaf, Pick):
-        blocks = {(b, t): x.matrix for t, (x, b) in enumerate(zip(leaf.blocks, leaf.owner.tip_bodies)) if b >= 0}
+        blocks = {(b, t): x.matrix for t, (x, b) in enumerate(zip(leaf.blocks, leaf.owner.tip_nodes)) if b >= 0}
     elif isinstance(leaf, (Shift, Propagation, StrictPropagation)):
         edges = zip(leaf.blocks, leaf.tree.parents)
         blocks = {(p, k): dense_block(E) for k, (E, p) in enumerate(edges) if p >= 0 and E is not None}
     else:
         raise LinkwiseError(f"leaf {leaf.name} has no dense meaning")
     E = arrays.from_blocks(blocks, leaf.rows.sizes, leaf.cols.sizes, like=like)
+    E = leaf.cols.ordered_columns(leaf.rows.ordered(E))
     if isinstance(leaf, Propagation):
         return _propagation(E)
     if isinstance(leaf, StrictPropagation):

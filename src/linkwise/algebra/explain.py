@@ -9,7 +9,6 @@ import numpy as np
 from ..arrays import as_numpy
 from .binding import Binding, State
 from .kinds import leaves_of
-from .leaves import Leaves
 from .preludes import preludes
 from .printing import latex, text
 from .recipe import OwnBlocks, build, recipe_of
@@ -58,8 +57,19 @@ class Explanation:
         return "\n".join(out)
 
     def _blocks(self, as_latex: bool = False) -> list[Any]:
-        serial = all(leaf.owner.model.is_chain for leaf in leaves_of(self.expression))
+        serial = all(leaf.owner.is_chain for leaf in leaves_of(self.expression))
         return preludes(self.expression, serial, as_latex) + recursions(self.expression, serial, as_latex)
+
+    def _nodes(self) -> list[str]:
+        """The bodies of every node that holds several."""
+        owners = {id(leaf.owner.nodes): leaf.owner for leaf in leaves_of(self.expression)}
+        return [
+            ", ".join(owner.model.bodies[k].name for k in held)
+            for owner in owners.values()
+            if owner.nodes is not None
+            for held in owner.nodes.members
+            if len(held) > 1
+        ]
 
     @property
     def rules(self) -> tuple[Any, ...]:
@@ -75,8 +85,9 @@ class Explanation:
         op = self.op
         lines = [f"{self.formula}", f"  maps {op.cols} to {op.rows}; {op.structure}", "", "Runs as"]
         lines.append(self.recursion or "    y = x")
-        if any(not leaf.owner.model.is_chain for leaf in leaves_of(self.expression)):
+        if any(not leaf.owner.is_chain for leaf in leaves_of(self.expression)):
             lines.append("  (Σ over the children j of body k; p is the parent of k)")
+        lines += [f"  ({x} move as one body of the tree)" for x in self._nodes()]
         lines += ["", "Identities used"]
         lines += [f"  {r}" for r in self.rules] or ["  none"]
         operations = self.operations
@@ -118,7 +129,8 @@ def operation_count(op: Operator) -> Operations | None:
                 None if x is None else graph.inputs(f"{name}{i}", x.shape[-1])
                 for name, x in (("q", thing.q), ("v", thing.v), ("a", thing.a))
             )
-            symbolic[i] = Leaves(model, thing.leaves.frames, q, v, a)
+            assert q is not None
+            symbolic[i] = thing.leaves.at(thing.leaves.model, q, v, a)
         else:
             symbolic[i] = OwnBlocks(i, thing.blocks)
     traced = build(recipe_of(op.expression), symbolic)

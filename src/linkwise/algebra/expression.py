@@ -79,14 +79,12 @@ class Expression:
 
     def apply_columns(self, x: Array) -> Array:
         """A X for the columns of X (..., n, m), by sweeps; its leaves must have numbers."""
-        ends = np.cumsum(self.cols.sizes)
-        blocks = [x[..., e - r : e, :] for e, r in zip(ends, self.cols.sizes)]
-        out = self.forward(blocks)
+        out = self.forward(self.cols.split(x))
         filled = [y for y, r in zip(out, self.rows.sizes) if r]
         if not filled:
             return arrays.zeros((*x.shape[:-2], 0, x.shape[-1]), like=x)
         filled = [arrays.zeros((r, x.shape[-1]), like=x) if y is None else y for y, r in zip(out, self.rows.sizes) if r]
-        return arrays.concatenate(filled, axis=-2)
+        return self.rows.ordered(arrays.concatenate(filled, axis=-2))
 
     def forward(self, x: Blocks) -> Blocks:
         """The blocks of A x; a block None stands for zeros."""

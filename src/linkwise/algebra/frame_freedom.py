@@ -9,12 +9,16 @@ Inertias. The normal form of a robot (:mod:`linkwise.model.normal_form`) also mo
 ZH* = 0, to the parent: M becomes M − Z + E_φZE_φ*. Then R and P become R − Z and P − Z (put them into the Lyapunov
 and Riccati equations: HZ = 0 keeps D, G, ψ and K as they are), and HφMφ*H* stays, as φ(Z − E_φZE_φ*)φ* is
 Z + φ̃Z + Zφ̃*. So M may stand inside HφMφ*H*, and P, P⁺ and R beside H* or behind H.
+
+Nodes. Inside a node, with e the edges between its members, P becomes P − W, W = Z − eZe*. There WN is not zero, so that
+G, τ and P beside H* change; but N*WN = 0, φ(p, 𝒢)WN = 0 and φ(p, 𝒢)Wφ* is what the body outside is given: D, K, ψ and Υ
+stay.
 """
 
 from __future__ import annotations
 
 from .expression import Expression, Identity, Product, Sum, Zero
-from .kinds import Leaf, UserBlockDiagonal
+from .kinds import Leaf, UserBlockDiagonal, leaves_of
 from .leaves import Leaves
 
 FORCE, MOTION, JOINT, EITHER = "force", "motion", "joint", "either"
@@ -31,11 +35,17 @@ _VARIANCE: dict[str, Variance] = {
     **dict.fromkeys(("M", "P", "P_plus", "R"), (FORCE, MOTION)),
 }
 _MOVED = ("M", "P", "P_plus", "R")  # what the normal form changes by Z
+_INSIDE = ("G", "tau", "tau_bar", *_MOVED)  # what it changes inside nodes, wherever it stands
 _ADJOINT = {FORCE: MOTION, MOTION: FORCE, JOINT: JOINT}
 
 
 def is_frame_free(op: Expression) -> bool:
-    """Whether an expression between joint spaces is proved to be the same in the normal form of its robot."""
+    """Whether an expression between joint spaces is proved to be the same in the normal form of its robot.
+
+    Where loops are embedded nothing is: their frames stay on the bodies when those of the bodies move.
+    """
+    if any(leaf.owner.groups for leaf in leaves_of(op)):
+        return False
     return op.rows.kind == op.cols.kind == "joint" and variance(op) is not None
 
 
@@ -61,6 +71,8 @@ def _of_leaf(leaf: Leaf) -> Variance | None:
         return inner if inner == (JOINT, JOINT) else None
     if leaf.driver is not None or not _is_own(leaf.owner):
         return None
+    if leaf.owner.nodes is not None and leaf.name in _INSIDE:
+        return (FORCE, MOTION) if leaf.name == "M" else None
     found = _VARIANCE.get(leaf.name)
     if found is None or not leaf.flipped:
         return found

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .expression import Expression, Zero
 from .leaves import Leaves as O
-from .rules import CHAIN, NO_GYRO, NO_ROTORS, Rule
+from .rules import CHAIN, INVERTIBLE_EDGES, NO_GYRO, NO_ROTORS, Rule
 
 
 def colour(o: O) -> Expression:
@@ -69,7 +69,8 @@ RIGID = (
     _rule("lyapunov", "LD (A.1); JPL Lemma A.1 (a.44)", lambda o, X: o.phi @ X @ o.phi.T,
           lambda o, X: o.phi @ o.lyapunov(X) + o.lyapunov(X) @ o.phi_tilde.T, free=True),
     _rule("rigid_commutator", "LD (A.4)", lambda o, X: o.phi.T @ X @ o.phi_tilde.T,
-          lambda o, X: o.recursion(X, "φ*φ⁻*") @ o.phi.T - o.phi.T @ o.recursion(X, "φ*φ⁻*"), free=True),
+          lambda o, X: o.recursion(X, "φ*φ⁻*") @ o.phi.T - o.phi.T @ o.recursion(X, "φ*φ⁻*"),
+          INVERTIBLE_EDGES, free=True),
 )
 
 LOCAL = (
@@ -136,7 +137,8 @@ RICCATI = (
     _rule("compliance_lyapunov", "LD (A.3)", lambda o, X: o.psi.T @ X @ o.psi,
           lambda o, X: o.psi.T @ o.recursion(X, "ψ*ψ") + o.recursion(X, "ψ*ψ") @ o.psi_tilde, CHAIN, free=True),
     _rule("articulated_commutator", "LD (A.5)", lambda o, X: o.psi.T @ X @ o.phi_tilde.T,
-          lambda o, X: o.recursion(X, "ψ*φ⁻*") @ o.phi.T - o.psi.T @ o.recursion(X, "ψ*φ⁻*"), free=True),
+          lambda o, X: o.recursion(X, "ψ*φ⁻*") @ o.phi.T - o.psi.T @ o.recursion(X, "ψ*φ⁻*"),
+          INVERTIBLE_EDGES, free=True),
 )
 
 FACTORS = (

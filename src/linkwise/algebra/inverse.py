@@ -6,11 +6,13 @@ Anything of the form HφXφ*H* (plus a block-diagonal Γ) with X block diagonal 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import arrays, singularity, tolerances
+from ..aggregates import Members
 from ..errors import NoRecursionError, SingularError, SpaceError
 from ..tolerances import OPERATIONAL_ROUNDINGS, ROUNDINGS_OF_SQUARES
 from . import spaces
@@ -31,8 +33,8 @@ def inverse(op: Expression) -> Expression:
             return out
     raise NoRecursionError(
         f"no O(n) route to the inverse of {op} ({op.structure}). Known are: block-diagonal operators; φ, ψ and"
-        " I − E_φ, I − E_ψ; I + HφK and I − HψK; HφXφ*H* (+ Γ) with X block diagonal, symmetric and positive definite;"
-        " products of these; anything between tips. For other operators invert .dense()"
+        " I − E_φ, I − E_ψ; I + HφK, I − HψK and their like; HφXφ*H* (+ Γ) with X block diagonal, symmetric and"
+        " positive definite; products of these; anything between tips. For other operators invert .dense()"
     )
 
 
@@ -73,13 +75,17 @@ def _identity_plus_shift(op: Expression) -> Expression | None:
 
 
 def _filters(op: Expression) -> Expression | None:
-    """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), and the same read backwards."""
+    """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), (I + φKH)⁻¹ = I − ψKH, (I + KHφ)⁻¹ = I − KHψ; and read backwards."""
     if not isinstance(op, Sum):
         return None
     for owner in families_of(op):
-        H, K, one = owner.H, owner.K, owner.I_joints
-        colour, white = one + H @ owner.phi @ K, one - H @ owner.psi @ K
-        found = _known(op, [(colour, white, "whitening"), (white, colour, "whitening")])
+        H, K, phi, psi, one = owner.H, owner.K, owner.phi, owner.psi, owner.I
+        pairs = [
+            (owner.I_joints + H @ phi @ K, owner.I_joints - H @ psi @ K, "whitening"),
+            (one + phi @ K @ H, one - psi @ K @ H, "phi_minus_psi"),
+            (one + K @ H @ phi, one - K @ H @ psi, "phi_minus_psi"),
+        ]
+        found = _known(op, [*pairs, *((right, left, name) for left, right, name in pairs)])
         if found is not None:
             return found
     return None
@@ -179,7 +185,8 @@ def _memoryless(op: Expression) -> Expression | None:
         out = []
         for k, x in enumerate(owner.blocks_of(op)):
             message = f"block {k} of {op} is singular, so its inverse does not exist"
-            out.append(_inverted(dense_block(x), symmetric, message))
+            invert = partial(_inverted, symmetric=symmetric, message=message)
+            out.append(x.matrices.mapped(invert) if isinstance(x, Members) else invert(dense_block(x)))
         return out
 
     name = f"({op})⁻¹" if isinstance(op, (Product, Sum)) else f"{op}⁻¹"

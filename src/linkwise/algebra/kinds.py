@@ -13,8 +13,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import arrays
 from ..sweeps import Tree
 from . import spaces
@@ -49,7 +47,7 @@ class Leaf(Expression):
 
     @property
     def tree(self) -> Tree:
-        return self.owner.model.tree
+        return self.owner.tree
 
     @property
     def T(self) -> Leaf:
@@ -152,7 +150,7 @@ class Pick(Leaf):
     """B: forces at the tips, moved to their bodies; its adjoint reads tip velocities off the bodies."""
 
     def forward(self, x: Blocks) -> Blocks:
-        bodies = self.owner.tip_bodies
+        bodies = self.owner.tip_nodes
         if self.flipped:
             return [None if b < 0 else act_adjoint(E, x[b]) for E, b in zip(self.blocks, bodies)]
         out: Blocks = [None] * len(self.rows.sizes)
@@ -170,9 +168,7 @@ class SmallMatrix(Leaf):
         matrix = matrix.mT if self.flipped else matrix
         width = next(y.shape[-1] for y in x if y is not None)
         filled = [arrays.zeros((r, width), like=matrix) if y is None else y for y, r in zip(x, self.cols.sizes)]
-        out = matrix @ arrays.concatenate(filled, axis=-2)
-        ends = np.cumsum(self.rows.sizes)
-        return [out[..., e - r : e, :] for e, r in zip(ends, self.rows.sizes)]
+        return self.rows.split(matrix @ arrays.concatenate(filled, axis=-2))
 
 
 def _gather(tree: Tree, edges: list[Any], x: Blocks) -> Blocks:

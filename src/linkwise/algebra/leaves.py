@@ -13,30 +13,34 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .. import arrays, inputs
+from .. import arrays
 from ..arrays import Array
-from ..errors import NoRecursionError, SpaceError
+from ..errors import NoRecursionError, NotAdmittedError, SpaceError
 from ..model.model import Model
-from ..spatial import Transform
+from ..sweeps import Tree
 from . import spaces
-from .blocks import Edge, Projection, Unit, dense_block
+from .articulated_leaves import ArticulatedLeaves
+from .blocks import Edge, Unit, dense_block
 from .expression import Expression, Identity
 from .kinds import BlockDiagonal, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal
 from .motion import MotionLeaves
+from .nodes import edge_maps, interface_maps, interfaces, nodes_of
 from .recursions import solve_recursion
 from .spaces import Space
 
 if TYPE_CHECKING:
+    from ..dynamics.closed.locality import Group
     from ..dynamics.links import Links
 
 Made = TypeVar("Made")
 
 
-class Leaves(MotionLeaves):
+class Leaves(ArticulatedLeaves, MotionLeaves):
     """The leaf operators of a robot, at a configuration q (..., nq) where they have numbers.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
-    axes at its origin) and ``edges`` (6 per edge, in the parent's frame).
+    axes at its origin) and ``edges`` (6 per edge, in the parent's frame). Bodies whose joints are coupled have one
+    block together, as one node of the tree (:mod:`.nodes`).
     """
 
     def __init__(
@@ -49,11 +53,14 @@ class Leaves(MotionLeaves):
         *,
         moving: tuple[bool, bool] | None = None,
         place: int = 0,
+        groups: tuple[Group, ...] = (),
     ) -> None:
         self.model, self.frames, self.place = model, frames, place
         self.q, self.v, self.a = q, v, a
         self.moving = (v is not None, a is not None) if moving is None else moving
-        self.tip_bodies = [model.frame(f)[0] for f in frames]
+        self.groups = groups  # of loops that are embedded
+        self.nodes = nodes_of(model, groups)
+        self.tip_nodes = [b if self.nodes is None else self.nodes.node(b) for b in (model.frame(f)[0] for f in frames)]
         self.has_rotors = any(c.reflected is not None for c in model.constants())
         self.has_spinning_rotors = any(c.spin is not None for c in model.constants())
         self.rigid_key = ("leaves", place) if q is None else ("leaves", id(self))
@@ -64,12 +71,34 @@ class Leaves(MotionLeaves):
         self.root = self  # the family of the robot's own inertia
         self._make_spaces()
 
+    def at(self, model: Model, q: Array, v: Array | None, a: Array | None) -> Leaves:
+        """The same leaves with numbers, of the model at a state."""
+        return Leaves(model, self.frames, q, v, a, groups=self.groups)
+
     @cached_property
-    def links(self) -> Links:
+    def body_links(self) -> Links:
         """φ(p, k), H(k), M(k), … of every body, in numbers."""
+        from ..dynamics.closed.independent import followed_links
         from ..dynamics.links import evaluate
 
+        if self.groups:
+            return followed_links(self.model, self.values, self.groups)
         return evaluate(self.model, self.values)
+
+    @cached_property
+    def links(self) -> Links:
+        """Those of every node: of every body, where none move together."""
+        return self.body_links.nodes
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of nodes."""
+        return self.model.tree if self.nodes is None else self.nodes.tree
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether every node hangs on the one before it."""
+        return self.tree.is_chain
 
     @property
     def values(self) -> Array:
@@ -79,20 +108,28 @@ class Leaves(MotionLeaves):
         return self.q
 
     def _make_spaces(self) -> None:
-        n, name, key = len(self.model.bodies), self.model.name, ("space", self.model)
-        owners = tuple(range(n))
-        self.bodies = Space("body", name, (6,) * n, owners, (*key, "body"))
-        self.joints = Space("joint", name, tuple(j.kind.nv for j in self.model.joints), owners, (*key, "joint"))
-        self.edges = Space("edge", name, (6,) * n, self.model.parents, (*key, "edge"))
+        tree, nodes, name, key = self.tree, self.nodes, self.model.name, ("space", self.model)
+        embedded = tuple(g.members for g in self.groups)
+        owners = tuple(range(len(tree)))
+        if nodes is None:
+            heights, rows = (6,) * len(tree), None
+            widths, rates = tuple(j.kind.nv for j in self.model.joints), None
+        else:
+            heights, rows, widths, rates = nodes.heights, nodes.rows, tuple(map(len, nodes.columns)), nodes.rates
+        self.bodies = Space("body", name, heights, owners, (*key, "body", *embedded), rows)
+        self.joints = Space("joint", name, widths, owners, (*key, "joint", *embedded), rates)
+        self.edges = Space("edge", name, (6,) * len(tree), tree.parents, (*key, "edge", *embedded))
         tip_key = tuple(getattr(f, "name", f) for f in self.frames)
-        self.tips = Space("tip", name, (6,) * len(self.frames), tuple(self.tip_bodies), (*key, "tip", tip_key))
+        self.tips = Space(
+            "tip", name, (6,) * len(self.frames), tuple(self.tip_nodes), (*key, "tip", tip_key, *embedded)
+        )
         self.I, self.I_joints = Identity(self.bodies), Identity(self.joints)
         self.I_tips, self.I_edges = Identity(self.tips), Identity(self.edges)
 
     # --- names -------------------------------------------------------------------------------------
 
     _RIGID = frozenset({"H", "phi", "phi_tilde", "E_phi", "B", "S", "Delta_phi", "rotor_inertia", "rotor_coupling"})
-    _SHARED = _RIGID | {"links", "_rates", "_velocities", "_accelerations"}
+    _SHARED = _RIGID | {"body_links", "links", "_rates", "_velocities", "_accelerations", "_slope_rows"}
 
     def leaf_key(self, name: str) -> Any:
         """Rigid leaves are shared by all families; articulated ones belong to their own inertia X."""
@@ -168,7 +205,7 @@ class Leaves(MotionLeaves):
         return self._diagonal("H", self.joints, self.bodies, lambda: self.links.H)
 
     def _rigid_edges(self) -> list[Edge]:
-        return [Edge(phi, Unit(self.values)) for phi in self.links.phi]
+        return [Edge(phi, Unit(self.values, r)) for phi, r in zip(edge_maps(self.links), self.bodies.sizes)]
 
     @cached_property
     def E_phi(self) -> Expression:
@@ -190,30 +227,37 @@ class Leaves(MotionLeaves):
         """B: picks the tips. J = B*φ*H*."""
         return Pick(self, "B", self.bodies, self.tips, spaces.MEMORYLESS, self._tip_blocks)
 
-    def _tip_blocks(self) -> list[Transform]:
+    def _tip_blocks(self) -> list[Any]:
         """φ(k, tip) for every tip, in world axes; the bodies' rotations come from one sweep."""
         from ..dynamics.kinematics import tip_transforms
 
-        return tip_transforms(self.model, self.links, self.frames)
+        found = tip_transforms(self.model, self.body_links, self.frames)
+        if self.nodes is None:
+            return found
+        return [self.nodes.at_body(self.model.frame(f)[0], phi) for f, phi in zip(self.frames, found)]
 
     @cached_property
     def S(self) -> Expression:
         """JPL 88-11's block shift: the identity from edge k to the parent's block."""
-        blocks = lambda: [Unit(self.values)] * len(self.links.phi)
+        blocks = lambda: interfaces(self.links, self.values)
         return Shift(self, "S", self.bodies, self.edges, spaces.MEMORYLESS, blocks)
 
     @cached_property
     def Delta_phi(self) -> Expression:
         """Δφ = diag φ(p, k), so that E_φ = SΔφ (JPL 88-11 A.1)."""
         relations = spaces.STRICTLY_CAUSAL
-        return BlockDiagonal(self, "Delta_phi", self.edges, self.bodies, relations, self._rigid_edges)
+
+        def blocks() -> list[Edge]:
+            return [Edge(phi, Unit(self.values, r)) for phi, r in zip(interface_maps(self.links), self.bodies.sizes)]
+
+        return BlockDiagonal(self, "Delta_phi", self.edges, self.bodies, relations, blocks)
 
     @property
     def Phi(self) -> Expression:
         """JPL 88-11's Φ = φS."""
         return self.phi @ self.S
 
-    # --- inertias and the articulated family -------------------------------------------------------
+    # --- inertias ----------------------------------------------------------------------------------
 
     @property
     def M(self) -> Expression:
@@ -231,152 +275,6 @@ class Leaves(MotionLeaves):
         basis = [arrays.eye(r, like=self.values) for r in X.cols.sizes]
         zero = [arrays.zeros((r, c), like=self.values) for r, c in zip(X.rows.sizes, X.cols.sizes)]
         return [z if y is None else y for y, z in zip(X.forward(basis), zero)]
-
-    @cached_property
-    def articulated(self) -> Any:
-        """P, D, G, … by the Riccati recursion (math notes 7)."""
-        from dataclasses import replace
-
-        from ..dynamics.articulated import articulated, riccati
-
-        if self.is_default:
-            return articulated(self.links)
-        none = [None] * len(self.links.tree)
-        Gamma, coupling = self._measurement
-        links = replace(
-            self.links,
-            Gamma=none if Gamma is None else [x if x.shape[-1] else None for x in self.blocks_of(Gamma)],
-            s=none if coupling is None else self.links.s,
-        )
-        blocks = [dense_block(x) for x in self.blocks_of(self.M)]
-        return riccati(links, blocks, what=f"H φ ({self.M}) φ* H*")
-
-    @cached_property
-    def P(self) -> Expression:
-        """The articulated-body inertias P(k)."""
-        return self._diagonal("P", self.bodies, self.bodies, lambda: self.articulated.P)
-
-    @cached_property
-    def P_plus(self) -> Expression:
-        """P⁺ = P − GDG*: the articulated inertia seen from across the joint."""
-        return self._diagonal("P_plus", self.bodies, self.bodies, lambda: self.articulated.P_plus)
-
-    @cached_property
-    def D(self) -> Expression:
-        """D = HPH*: the articulated inertia about the joint."""
-        return self._diagonal("D", self.joints, self.joints, lambda: self.articulated.D)
-
-    @cached_property
-    def D_inverse(self) -> Expression:
-        """D⁻¹."""
-        return self._diagonal("D_inverse", self.joints, self.joints, lambda: self.articulated.D_inverse)
-
-    @cached_property
-    def _roots(self) -> Any:
-        from ..dynamics.diagonal.articulated_rates import roots
-
-        return roots(self.articulated)
-
-    @cached_property
-    def D_root(self) -> Expression:
-        """D^{1/2}: the lower triangular Cholesky factors L of D = L L* (DD (5.1))."""
-        return self._diagonal("D_root", self.joints, self.joints, lambda: self._roots.L)
-
-    @cached_property
-    def D_root_inverse(self) -> Expression:
-        """D^{-1/2} = L⁻¹."""
-        return self._diagonal("D_root_inverse", self.joints, self.joints, lambda: self._roots.L_inverse)
-
-    @cached_property
-    def G(self) -> Expression:
-        """The Kalman gain G = PH*D⁻¹."""
-        return self._diagonal("G", self.bodies, self.joints, lambda: self.articulated.G)
-
-    @cached_property
-    def tau(self) -> Expression:
-        """τ = GH."""
-        return self._diagonal("tau", self.bodies, self.bodies, lambda: [g @ h for g, h in self._gains()])
-
-    @cached_property
-    def tau_bar(self) -> Expression:
-        """τ̄ = I − GH."""
-        return self._diagonal("tau_bar", self.bodies, self.bodies, lambda: [Projection(g, h) for g, h in self._gains()])
-
-    def _gains(self) -> Any:
-        return zip(self.articulated.G, self.links.H)
-
-    def _articulated_edges(self) -> list[Edge]:
-        return [Edge(phi, Projection(g, h)) for phi, (g, h) in zip(self.links.phi, self._gains())]
-
-    @cached_property
-    def K(self) -> Expression:
-        """K = E_φG: block φ(p, k)G(k) at (parent, child)."""
-        relations = spaces.STRICTLY_CAUSAL
-        return Shift(self, "K", self.bodies, self.joints, relations, self._gain_edges)
-
-    def _gain_edges(self) -> list[Edge]:
-        return [Edge(phi, g) for phi, g in zip(self.links.phi, self.articulated.G)]
-
-    @cached_property
-    def E_psi(self) -> Expression:
-        """E_ψ = E_φτ̄."""
-        return Shift(self, "E_psi", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, self._articulated_edges)
-
-    @cached_property
-    def psi(self) -> Expression:
-        """ψ = (I − E_ψ)⁻¹: articulated force propagation."""
-        return Propagation(self, "psi", self.bodies, self.bodies, spaces.CAUSAL, self._articulated_edges)
-
-    @cached_property
-    def psi_tilde(self) -> Expression:
-        """ψ̃ = ψ − I."""
-        relations = spaces.STRICTLY_CAUSAL
-        return StrictPropagation(self, "psi_tilde", self.bodies, self.bodies, relations, self._articulated_edges)
-
-    @cached_property
-    def L(self) -> Expression:
-        """JPL 88-11's L(k) = φ(p, k)G(k), diagonal from joints to edges; K = SL."""
-        return BlockDiagonal(self, "L", self.edges, self.joints, spaces.STRICTLY_CAUSAL, self._gain_edges)
-
-    @cached_property
-    def Delta_psi(self) -> Expression:
-        """Δψ = diag ψ(p, k)."""
-        relations = spaces.STRICTLY_CAUSAL
-        return BlockDiagonal(self, "Delta_psi", self.edges, self.bodies, relations, self._articulated_edges)
-
-    @property
-    def Psi(self) -> Expression:
-        """JPL 88-11's Ψ = ψS."""
-        return self.psi @ self.S
-
-    @cached_property
-    def R(self) -> Expression:
-        """The composite-body inertias R(k)."""
-        return self.lyapunov(self.M, "R")
-
-    @cached_property
-    def Upsilon(self) -> Expression:
-        """Υ (Ω of the Operator algebra paper): the compliance seen at each link, Υ = ψ*Υψ + H*D⁻¹H."""
-        from ..dynamics.articulated import compliances
-
-        return self._diagonal("Upsilon", self.bodies, self.bodies, lambda: compliances(self.links, self.articulated))
-
-    @property
-    def Omega(self) -> Expression:
-        """The Operator algebra paper's name for Υ."""
-        return self.Upsilon
-
-    @cached_property
-    def Upsilon_plus(self) -> Expression:
-        """Υ⁺(k) = φ*(p, k) Υ(p) φ(p, k): the parent's compliance seen from k."""
-        return self._diagonal("Upsilon_plus", self.bodies, self.bodies, self._carried_compliances)
-
-    def _carried_compliances(self) -> list[Array]:
-        from ..spatial import adjoint_congruence
-
-        zero = arrays.zeros((6, 6), like=self.values)
-        inner = self.blocks_of(self.Upsilon)
-        return [adjoint_congruence(x, U) for x, U in zip(self.links.phi, self.links.tree.at_parents(inner, zero))]
 
     # --- rotors ------------------------------------------------------------------------------------
 
@@ -397,7 +295,7 @@ class Leaves(MotionLeaves):
         """Block (p, k): the moment on the parent per acceleration of joint k, from a rotor that turns with p."""
 
         def blocks() -> list[Any]:
-            return [None if s is None else Edge(phi, s) for phi, s in zip(self.links.phi, self.links.s)]
+            return [None if s is None else Edge(phi, s) for phi, s in zip(edge_maps(self.links), self.links.s)]
 
         return Shift(self, "rotor_coupling", self.bodies, self.joints, spaces.STRICTLY_CAUSAL, blocks)
 
@@ -451,6 +349,12 @@ class Leaves(MotionLeaves):
 
         ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`; ``letter`` is what it prints as.
         """
+        if self.nodes is not None and "⁻" in kind:
+            raise NotAdmittedError(
+                f"{letter or 'the recursion ' + kind} needs the inverse of φ(p, k), which bodies that move as one node"
+                " do not have (six numbers of the body that they hang on do not tell their motion), and robot"
+                f" {self.model.name!r} has such"
+            )
         blocks = lambda: solve_recursion(self, X, kind)
         out = self._diagonal(letter or f"S_{kind}", self.bodies, self.bodies, blocks)
         out.token, out.driver = X.key, (kind, X)
@@ -464,14 +368,22 @@ _MOST_REMEMBERED = 4096
 _MOST_CHOICES = 16  # of frames, for which a robot keeps its leaves: at most 16 times that
 
 
-def unbound(model: Model, frames: tuple[Any, ...] = (), moving: tuple[bool, bool] = (False, False)) -> Leaves:
-    """The leaves of a robot without numbers, the same for every configuration; ``moving``: with v, with a."""
+def unbound(
+    model: Model,
+    frames: tuple[Any, ...] = (),
+    moving: tuple[bool, bool] = (False, False),
+    groups: tuple[Group, ...] = (),
+) -> Leaves:
+    """The leaves of a robot without numbers, the same for every configuration; ``moving``: with v, with a.
+
+    ``groups`` are those of loops that are embedded.
+    """
     known: dict[Any, Leaves] = model.__dict__.setdefault("_leaves", {})
-    found = known.get((frames, moving))
+    found = known.get((frames, moving, groups))
     if found is None:
         if len(known) >= _MOST_CHOICES:
             known.pop(next(iter(known)))
-        found = known[frames, moving] = Leaves(model, frames, moving=moving)
+        found = known[frames, moving, groups] = Leaves(model, frames, moving=moving, groups=groups)
     return found
 
 
@@ -486,21 +398,3 @@ def remembered(leaves: Leaves, key: Any, make: Callable[[], Made]) -> Made:
             leaves.memory.clear()
         found = leaves.memory[key] = made
     return found
-
-
-def checked_blocks(blocks: Any, space: Space) -> list[Array]:
-    """The user's blocks as arrays that nobody else holds, each of the size that the space has."""
-    if isinstance(blocks, (list, tuple)):
-        out = [inputs.as_array(x, f"block {k}") for k, x in enumerate(blocks)]
-    else:
-        whole = inputs.as_array(blocks, "blocks")
-        if whole.ndim < 3:
-            raise SpaceError(f"blocks of {space} must be a list of matrices or (..., blocks, r, r), got {whole.shape}")
-        out = [whole[..., k, :, :] for k in range(whole.shape[-3])]
-    if len(out) != len(space.sizes):
-        raise SpaceError(f"{space} has {len(space.sizes)} blocks, got {len(out)}")
-    out = [x.copy() if isinstance(x, np.ndarray) else x for x in out]  # later changes must not reach the operator
-    for k, (x, r) in enumerate(zip(out, space.sizes)):
-        if x.ndim < 2 or x.shape[-2:] != (r, r):
-            raise SpaceError(f"block {k} of {space} must be {r}×{r}, got shape {tuple(x.shape)}")
-    return out

@@ -1,7 +1,9 @@
 """The linearised models as the operator formulas of the Linearized dynamics paper's lemmas.
 
 In the form that holds for joints of several degrees of freedom (math notes III.4), with Λ = Ḣ* + Ψ̇; for one-dof
-joints Ψ̇ = Ḣ* and Ψ̈ = Ḧ*, and every formula reads as printed. Reflected rotor inertia only adds to 𝓜 and D.
+joints Ψ̇ = Ḣ* and Ψ̈ = Ḧ*, and every formula reads as printed. Reflected rotor inertia only adds to 𝓜 and D. Of robots
+with coupled joints they are those of nodes (:mod:`.nodes`), with Hφ𝓕 + 𝒦 in place of Hφ̃𝓕 (math notes on closed chains
+1.4).
 """
 
 from __future__ import annotations
@@ -24,6 +26,23 @@ def _Lambda(o: O) -> Expression:
     return o.H_dot + o.Psi_dot
 
 
+def _turned(o: O) -> Expression:
+    """Hφ̃𝓕: the link forces turned by the joints inboard of them; of nodes also within, and what couplings add."""
+    if o.nodes is None:
+        return o.H @ o.phi_tilde @ o.F_script
+    return o.H @ o.phi @ o.F_script + o.stiffness
+
+
+def _turned_force(o: O) -> Expression:
+    """E_φ𝓕, or all 𝓕 of nodes, to which :func:`_own` belongs."""
+    return o.E_phi @ o.F_script if o.nodes is None else o.F_script
+
+
+def _own(o: O, out: Expression) -> Expression:
+    """A form of B_C with 𝓜⁻¹𝒦, what couplings add."""
+    return out if o.nodes is None else out + inverse_mass(o) @ o.stiffness
+
+
 def A_D(o: O) -> Expression:
     """A_D = Hφ[2M̂φ*H* + Mφ*Λ] (LD Lemma 3.1)."""
     return o.H @ o.phi @ (2.0 * o.M_hat @ o.phi.T @ o.H.T + o.M @ o.phi.T @ _Lambda(o))
@@ -32,7 +51,7 @@ def A_D(o: O) -> Expression:
 def B_D(o: O) -> Expression:
     """B_D = Hφ[2M̂φ*Ψ̇ + Mφ*Ψ̈] + Hφ̃𝓕 (LD Lemma 3.1)."""
     inner = 2.0 * o.M_hat @ o.phi.T @ o.Psi_dot + o.M @ o.phi.T @ o.Psi_ddot
-    return o.H @ o.phi @ inner + o.H @ o.phi_tilde @ o.F_script
+    return o.H @ o.phi @ inner + _turned(o)
 
 
 def mass_composite(o: O) -> Expression:
@@ -51,7 +70,7 @@ def B_D_composite(o: O) -> Expression:
     """B_D = Hφ[2R̂Ψ̇ + RΨ̈] + H[2R̂φ̃*Ψ̇ + Rφ̃*Ψ̈] + Hφ̃𝓕 (LD Lemma 3.2)."""
     outer = 2.0 * o.R_hat @ o.phi_tilde.T @ o.Psi_dot + o.R @ o.phi_tilde.T @ o.Psi_ddot
     inner = 2.0 * o.R_hat @ o.Psi_dot + o.R @ o.Psi_ddot
-    return o.H @ o.phi @ inner + o.H @ outer + o.H @ o.phi_tilde @ o.F_script
+    return o.H @ o.phi @ inner + o.H @ outer + _turned(o)
 
 
 def _white_force(o: O) -> Expression:
@@ -66,8 +85,8 @@ def A_C(o: O) -> Expression:
 
 def B_C(o: O) -> Expression:
     """B_C = W*D⁻¹Hψ[E_φ𝓕 + 2M̂φ*Ψ̇ + PΨ̈] + K*ψ*Ψ̈ (LD Lemma 4.6)."""
-    inner = o.E_phi @ o.F_script + 2.0 * o.M_hat @ o.phi.T @ o.Psi_dot + o.P @ o.Psi_ddot
-    return _white_force(o) @ inner + o.K.T @ o.psi.T @ o.Psi_ddot
+    inner = _turned_force(o) + 2.0 * o.M_hat @ o.phi.T @ o.Psi_dot + o.P @ o.Psi_ddot
+    return _own(o, _white_force(o) @ inner + o.K.T @ o.psi.T @ o.Psi_ddot)
 
 
 def _Y_A(o: O) -> Expression:
@@ -86,9 +105,9 @@ def A_C_hat(o: O) -> Expression:
 
 def B_C_hat(o: O) -> Expression:
     """B_C = W*[D⁻¹Hψ(Y_B + E_φ𝓕) + 2K̂*φ*Ψ̇] + K*ψ*Ψ̈ (LD Lemma 4.7)."""
-    force = _Y_B(o) + o.E_phi @ o.F_script
+    force = _Y_B(o) + _turned_force(o)
     inner = o.D_inverse @ o.H @ o.psi @ force + 2.0 * o.K_hat.T @ o.phi.T @ o.Psi_dot
-    return white(o).T @ inner + o.K.T @ o.psi.T @ o.Psi_ddot
+    return _own(o, white(o).T @ inner + o.K.T @ o.psi.T @ o.Psi_ddot)
 
 
 def mass_inverse_split(o: O) -> Expression:
@@ -137,6 +156,8 @@ def _refuse(model: Model, name: str, external: Array | None) -> None:
     label = f"Lemma {name[6:].replace('_', '.')}"
     if external is not None:
         raise NotAdmittedError(f"{label} knows no external forces; use one of the algorithms")
+    if model.couplings:
+        _refuse_coupled(model, name, label)
     if name == "lemma_4_9" and not model.is_chain:
         raise NotAdmittedError(
             f"{label} holds on serial chains only, and robot {model.name!r} is a tree; use lemma_4_7"
@@ -148,4 +169,18 @@ def _refuse(model: Model, name: str, external: Array | None) -> None:
             raise NotAdmittedError(
                 f"{label} needs joint maps that are constant in their bodies; that of {joint.name!r}"
                 f" ({joint.kind.kind}) is not. Use one of the algorithms"
+            )
+
+
+def _refuse_coupled(model: Model, name: str, label: str) -> None:
+    if name == "lemma_4_9":
+        raise NotAdmittedError(
+            f"{label} needs the inverse of φ(p, k), which coupled bodies do not have as one node, and robot"
+            f" {model.name!r} has coupled joints; use method='lemma_4_7'"
+        )
+    for k, coupling in model.dependents.items():
+        if coupling.ratios is None and model.constants()[k].reflected is not None:
+            raise NotAdmittedError(
+                f"{label} admits rotors where couplings are linear; that of joint {coupling.dependent!r}, which has a"
+                f" rotor, is not, and robot {model.name!r} has coupled joints for which to use method='algorithm_4'"
             )

@@ -1,5 +1,9 @@
 """Leaves that also need velocities (and accelerations): the operators of the derivative identities.
 
+Where bodies move as one node (:mod:`.nodes`), what they have of body space stands member by member, and the maps from
+joints are 𝔸*(H*X) and its derivatives: Ḣ* = 𝔸*(Ḣ*X + H*Ẋ), Ψ̇ = 𝔸*(Ψ̇X + H*Ẋ), Ψ̈ = 𝔸*(Ψ̈X + (Ḣ* + Ψ̇)Ẋ + H*Ẍ), with
+those of single bodies on the right.
+
 They belong to operators made with ``robot.operators(q, v=…, a=…)``. Everything is in link frames; ° is the
 derivative of a body's quantities as seen from that body (Diagonalized dynamics paper §6, math notes III.3).
 Accelerations are spatial ones with gravity as the base's acceleration.
@@ -9,18 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from operator import matmul
 from typing import TYPE_CHECKING, Any
 
+from ..aggregates import Members
 from ..arrays import Array
-from ..errors import InputError
+from ..errors import InputError, NotAdmittedError
 from ..spatial import cross_force, cross_motion, cross_motion_matrix
 from . import spaces
 from .expression import Expression
+from .nodes import SlopeRows, edge_maps, node_stiffness, slope_rows, spread, stacked_maps
 
 if TYPE_CHECKING:
     from ..dynamics.articulated import Articulated
     from ..dynamics.links import Links
     from ..model.model import Model
+    from .nodes import Nodes
     from .spaces import Space
 
 
@@ -33,8 +41,15 @@ class MotionLeaves:
         joints: Space
         moving: tuple[bool, bool]
 
+        nodes: Nodes | None
+        groups: tuple[Any, ...]
+
+        @property
+        def is_default(self) -> bool: ...
         @cached_property
         def links(self) -> Links: ...
+        @cached_property
+        def body_links(self) -> Links: ...
         @property
         def values(self) -> Array: ...
         @property
@@ -61,13 +76,13 @@ class MotionLeaves:
     def _rates(self) -> list[Array]:
         if self.v is None:
             raise InputError("this operator needs a velocity: make the operators with robot.operators(q, v=v)")
-        return self.links.split(self.v)
+        return self.body_links.split(self.v)
 
     @cached_property
     def _velocities(self) -> list[Array]:
         from ..dynamics.links import velocities
 
-        return velocities(self.links, self._rates)
+        return velocities(self.body_links, self._rates)
 
     @cached_property
     def _accelerations(self) -> list[Array]:
@@ -75,25 +90,55 @@ class MotionLeaves:
 
         if self.a is None:
             raise InputError("this operator needs an acceleration: use robot.operators(q, v=v, a=a)")
-        bias = coriolis_accelerations(self.model, self.links, self._velocities, self._rates)
-        return accelerations(self.links, self.links.split(self.a), bias, base_acceleration(self.model, self.values))
+        links = self.body_links
+        bias = coriolis_accelerations(self.model, links, self._velocities, self._rates)
+        beta_dot = links.accelerated(self._rates, self.a)
+        return accelerations(links, beta_dot, bias, base_acceleration(self.model, self.values))
+
+    # --- from bodies to nodes ------------------------------------------------------------------------
+
+    def _by_nodes(self, blocks: list[Any]) -> list[Any]:
+        """Block diagonals of bodies, member by member where they move as one node."""
+        gathering = self.links.gathering
+        return blocks if gathering is None else gathering.diagonal(blocks)
+
+    def _maps(self, own: list[Array], *bent: tuple[str, Callable[[], list[Array]]]) -> list[Array]:
+        """𝔸*(BX + B₁Ẋ + …) of every node from the maps B(k), B₁(k), … of every body's joint, each with its Ẋ."""
+        if self.links.gathering is None:
+            return own
+        slopes = self._slope_rows
+        terms = [(own, slopes.X), *((B(), getattr(slopes, name)) for name, B in bent)]
+        return spread(self.links.gathering, self.links, terms)
+
+    @cached_property
+    def _slope_rows(self) -> SlopeRows:
+        """X and its derivatives."""
+        return slope_rows(self.body_links, self.links, self._rates, self.a)
 
     # --- Diagonalized dynamics paper ---------------------------------------------------------------
 
     @cached_property
     def V_tilde(self) -> Expression:
         """Ṽ = diag{V(k) ×}: the cross product with each body's velocity (DD (5.5))."""
-        return self._diagonal(
-            "V_tilde", self.bodies, self.bodies, lambda: [cross_motion_matrix(V) for V in self._velocities]
-        )
+
+        def blocks() -> list[Any]:
+            return self._by_nodes([cross_motion_matrix(V) for V in self._velocities])
+
+        return self._diagonal("V_tilde", self.bodies, self.bodies, blocks)
 
     @cached_property
     def F(self) -> Expression:
         """F = diag S[H*β]: how the edge maps change, E_φ° = E_φF (DD Table 4; for hinges the paper's Ω̃_δ)."""
         return self._diagonal("F", self.bodies, self.bodies, self._joint_turns)
 
-    def _joint_turns(self) -> list[Array]:
-        return [-cross_motion_matrix(H.mT @ b).mT for H, b in zip(self.links.H, self._rates)]
+    def _joint_turns(self) -> list[Any]:
+        """S[H*β] of every body; of a member of a node, of its velocity against the body that the node hangs on."""
+        gathering = self.links.gathering
+        if gathering is None:
+            return [-cross_motion_matrix(H.mT @ b).mT for H, b in zip(self.links.H, self._rates)]
+        own = gathering.spread([H.mT @ b for H, b in zip(self.body_links.H, self._rates)])
+        moved = [gathering.on_body(own, k) for k in range(len(self._rates))]
+        return gathering.diagonal([-cross_motion_matrix(x).mT for x in moved])
 
     @cached_property
     def _articulated_rates(self) -> tuple[list[Array], list[Array]]:
@@ -101,11 +146,34 @@ class MotionLeaves:
         from ..dynamics.diagonal.articulated_rates import joint_velocities, riccati_rates
         from ..dynamics.links import map_rates
 
+        if self.nodes is not None:
+            return self._node_rates()
         art, beta = self.articulated, self._rates
         coupled = self.links.s if self.has_coupling else [None] * len(beta)
         own_maps = map_rates(self.model, self.links, beta)
         P_ring = riccati_rates(self.links, art, joint_velocities(self.links, beta), own_maps, coupled).P
         X = [F @ P for F, P in zip(self._joint_turns(), art.P)]
+        return P_ring, [P + x + x.mT for P, x in zip(P_ring, X)]
+
+    def _node_rates(self) -> tuple[list[Any], list[Any]]:
+        """The same by the exact derivative of P along the motion, where bodies move as one node."""
+        from ..dynamics.closed.independent import inertia_rates
+        from ..dynamics.diagonal.articulated_rates import articulated_inertia_rates
+
+        if not self.is_default:
+            raise NotAdmittedError(
+                "P_ring and Pi_dot of another inertia than the robot's own are for trees of single bodies, and robot"
+                f" {self.model.name!r} has nodes of several"
+            )
+        assert self.v is not None  # (the rates say so first)
+        if self.groups:
+            rates = inertia_rates(self.model, self.values, self.body_links, self._rates, self.groups)
+        else:
+            rates = articulated_inertia_rates(self.model, self.values, self.v)
+        P_ring = self._by_nodes([rates[..., k, :, :] for k in range(rates.shape[-3])])
+        inertias: list[Any] = self.articulated.P
+        turns = self._joint_turns()
+        X = [F.mapped(matmul, P.parts) if isinstance(F, Members) else F @ P for F, P in zip(turns, inertias)]
         return P_ring, [P + x + x.mT for P, x in zip(P_ring, X)]
 
     @cached_property
@@ -123,28 +191,37 @@ class MotionLeaves:
     @cached_property
     def H_dot(self) -> Expression:
         """Ḣ* = diag{V(k) × H*(k)} (LD (2.13)), from joints to bodies."""
-        return self._diagonal("H_dot", self.bodies, self.joints, self._map_rates)
+        return self._diagonal(
+            "H_dot", self.bodies, self.joints, lambda: self._maps(self._map_rates(), ("by_time", self._own_maps))
+        )
+
+    def _own_maps(self) -> list[Array]:
+        return [H.mT for H in self.body_links.H]
 
     def _map_rates(self) -> list[Array]:
-        return [cross_motion(V, H.mT) for V, H in zip(self._velocities, self.links.H)]
+        return [cross_motion(V, H.mT) for V, H in zip(self._velocities, self.body_links.H)]
 
     @cached_property
     def H_ddot(self) -> Expression:
         """Ḧ* = diag{α(k) × H*(k) + V(k) × Ḣ*(k)} (LD Algorithm 1), with the gravity-loaded α."""
 
         def blocks() -> list[Array]:
-            data = zip(self._accelerations, self._velocities, self.links.H, self._map_rates())
-            return [cross_motion(A, H.mT) + cross_motion(V, rate) for A, V, H, rate in data]
+            data = zip(self._accelerations, self._velocities, self.body_links.H, self._map_rates())
+            found = [cross_motion(A, H.mT) + cross_motion(V, rate) for A, V, H, rate in data]
+            twice = lambda: [2.0 * x for x in self._map_rates()]
+            return self._maps(found, ("by_place", twice), ("second", self._own_maps))
 
         return self._diagonal("H_ddot", self.bodies, self.joints, blocks)
 
     @cached_property
     def Psi_dot(self) -> Expression:
         """Ψ̇ = diag{V⁺(k) × H*(k)}, V⁺ the parent's velocity; Ḣ* for one-dof joints."""
-        return self._diagonal("Psi_dot", self.bodies, self.joints, self._parent_rates)
+        return self._diagonal(
+            "Psi_dot", self.bodies, self.joints, lambda: self._maps(self._parent_rates(), ("by_place", self._own_maps))
+        )
 
     def _parent_rates(self) -> list[Array]:
-        links, own = self.links, self._velocities
+        links, own = self.body_links, self._velocities
         carried = [own[k] - links.H[k].mT @ b for k, b in enumerate(self._rates)]
         return [cross_motion(V, H.mT) for V, H in zip(carried, links.H)]
 
@@ -155,11 +232,14 @@ class MotionLeaves:
         def blocks() -> list[Array]:
             from ..dynamics.links import base_acceleration, carried_outward
 
-            links, alpha, own = self.links, self._accelerations, self._velocities
+            links, alpha, own = self.body_links, self._accelerations, self._velocities
             base = base_acceleration(self.model, self.values)
             V_plus = [V - H.mT @ b for V, H, b in zip(own, links.H, self._rates)]
-            data = zip(carried_outward(links, alpha, base), links.H, V_plus, self._parent_rates())
-            return [cross_motion(A, H.mT) + cross_motion(V, rate) for A, H, V, rate in data]
+            carried = carried_outward(links, alpha, base)
+            data = zip(carried, links.H, V_plus, self._parent_rates())
+            found = [cross_motion(A, H.mT) + cross_motion(V, rate) for A, H, V, rate in data]
+            both = lambda: [x + y for x, y in zip(self._map_rates(), self._parent_rates())]
+            return self._maps(found, ("by_place", both), ("second", self._own_maps))
 
         return self._diagonal("Psi_ddot", self.bodies, self.joints, blocks)
 
@@ -169,7 +249,7 @@ class MotionLeaves:
         from ..dynamics.inertia_rate import inertia_rate
 
         def blocks() -> list[Array]:
-            return [inertia_rate(M, V).matrix for M, V in zip(self.links.M, self._velocities)]
+            return self._by_nodes([inertia_rate(M, V).matrix for M, V in zip(self.body_links.M, self._velocities)])
 
         return self._diagonal("M_hat", self.bodies, self.bodies, blocks)
 
@@ -178,10 +258,30 @@ class MotionLeaves:
         """𝓕 = diag{S[H*(k)] f(k)} with the link forces f (LD Lemma 3.1), from joints to bodies."""
 
         def blocks() -> list[Array]:
-            self._accelerations  # noqa: B018  says what is missing where no acceleration was given
-            return [cross_force(H.mT, f) for H, f in zip(self.links.H, self._link_forces())]
+            own = self._turned_forces()
+            if self.links.gathering is None:
+                return own
+            return stacked_maps(self.links.gathering, own, self._slope_rows.X)
 
         return self._diagonal("F_script", self.bodies, self.joints, blocks)
+
+    def _turned_forces(self) -> list[Array]:
+        self._accelerations  # noqa: B018  says what is missing where no acceleration was given
+        return [cross_force(H.mT, f) for H, f in zip(self.body_links.H, self._link_forces())]
+
+    @cached_property
+    def stiffness(self) -> Expression:
+        """𝒦, joint space, with which B_D = Hφ[𝓕 + 2M̂φ*Ψ̇ + Mφ*Ψ̈] + 𝒦: what couplings that are not linear make of the
+        joint forces τ they carry, Σ τ ∂²g, less H𝓕 of joints with several degrees of freedom."""
+
+        def blocks() -> list[Array]:
+            own = [-(H @ x) for H, x in zip(self.body_links.H, self._turned_forces())]
+            if self.links.gathering is None:
+                return own
+            loads = [H @ f for H, f in zip(self.body_links.H, self._link_forces())]
+            return node_stiffness(self.links.gathering, own, loads, self._slope_rows)
+
+        return self._diagonal("stiffness", self.joints, self.joints, blocks)
 
     def _link_forces(self) -> list[Array]:
         """f of the Newton–Euler sweeps at this motion."""
@@ -189,12 +289,11 @@ class MotionLeaves:
         from ..dynamics.links import base_acceleration, coriolis_accelerations, gyroscopic_forces
 
         assert self.a is not None
-        V, beta = self._velocities, self._rates
-        bias = coriolis_accelerations(self.model, self.links, V, beta)
-        b = gyroscopic_forces(self.model, self.links, V, beta, None)
-        return inertia_forces(
-            self.links, self.links.split(self.a), bias, b, base_acceleration(self.model, self.values)
-        )[1]
+        V, beta, links = self._velocities, self._rates, self.body_links
+        bias = coriolis_accelerations(self.model, links, V, beta)
+        b = gyroscopic_forces(self.model, links, V, beta, None)
+        beta_dot = links.accelerated(beta, self.a)
+        return inertia_forces(links, beta_dot, bias, b, base_acceleration(self.model, self.values))[1]
 
     @property
     def R_hat(self) -> Expression:
@@ -222,7 +321,7 @@ class MotionLeaves:
         from .kinds import Shift
 
         def blocks() -> list[Any]:
-            return [Edge(phi, G) for phi, G in zip(self.links.phi, self._hat_gains())]
+            return [Edge(phi, G) for phi, G in zip(edge_maps(self.links), self._hat_gains())]
 
         leaves: Any = self  # (this is a part of Leaves)
         return Shift(leaves, "K_hat", self.bodies, self.joints, spaces.STRICTLY_CAUSAL, blocks)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from .. import inputs
+from .. import arrays, inputs
 from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
 from .binding import Binding, merged, moved, trimmed
+from .block_index import rows_and_columns
 from .expression import Expression, as_number
 from .frame_freedom import is_frame_free
 from .kinds import families_of
@@ -219,6 +220,20 @@ class Operator:
         from .dense import dense
 
         return dense(self.numbers)
+
+    def __getitem__(self, index: Any) -> SameKind:
+        """A block as an array, (..., rows, columns): ``op.P[2]`` of a block diagonal, ``op.phi[3, 1]`` of any operator.
+
+        Indices are those of ``robot.bodies``, base first, from 0; negative ones count from the end, and names of
+        bodies (at tips, of frames) do as well.
+        """
+        rows, columns = rows_and_columns(self.expression, index, self.binding.leaves)
+        basis = arrays.eye(self.cols.dimension, like=self.binding.state.q)[:, columns]
+        block: SameKind = self.apply_columns(basis)[..., rows, :]
+        batch = np.broadcast_shapes(*self.binding.batches) if not self.expression.is_constant else ()
+        return inputs.fit(block, np.broadcast_shapes(batch, block.shape[:-2]), 2)
+
+    __iter__ = None  # an operator is no sequence of blocks
 
     @property
     def blocks(self) -> list[Any]:

@@ -10,7 +10,9 @@ from ..arrays import Array
 from ..errors import InputError
 from ..model.model import Model
 from .binding import Binding, Blocks, State, merged, moved
-from .leaves import Leaves, checked_blocks, remembered
+from .blocks import checked_blocks
+from .leaves import Leaves, remembered
+from .nodes import Nodes
 from .operator import Operator, bound
 from .spaces import Space
 
@@ -21,7 +23,8 @@ class Operators:
     """The leaf operators of a robot at a configuration q (..., nq); see :meth:`Robot.operators`.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
-    axes at its origin) and ``edges`` (6 per edge, in the parent's frame).
+    axes at its origin) and ``edges`` (6 per edge, in the parent's frame). Bodies that move as one node (:attr:`nodes`)
+    have one block of each together; vectors are in the order of bodies and joints all the same.
     """
 
     if TYPE_CHECKING:
@@ -59,6 +62,11 @@ class Operators:
     @property
     def frames(self) -> tuple[Any, ...]:
         return self.leaves.frames
+
+    @property
+    def nodes(self) -> Nodes | None:
+        """Which bodies move as one node, and which rates are theirs, where joints are coupled or loops embedded."""
+        return self.leaves.nodes
 
     @property
     def bodies(self) -> Space:

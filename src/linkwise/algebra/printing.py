@@ -47,6 +47,7 @@ TEXT = {
     "Psi_ddot": "Ψ̈",
     "M_hat": "M̂",
     "F_script": "𝓕",
+    "stiffness": "𝒦",
     "G_hat": "Ĝ",
     "K_hat": "K̂",
 }
@@ -84,6 +85,7 @@ LATEX = {
     "Psi_ddot": r"\ddot{\Psi}",
     "M_hat": r"\hat{M}",
     "F_script": r"\mathcal{F}",
+    "stiffness": r"\mathcal{K}",
     "G_hat": r"\hat{G}",
     "K_hat": r"\hat{K}",
     "R̂": r"\hat{R}",

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import arrays
+from ..aggregates import Members, both_sides, through_port
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, congruence
 from .blocks import dense_block
+from .nodes import inertia
 
 if TYPE_CHECKING:
     from .expression import Expression
@@ -27,6 +30,8 @@ def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
     blocks = op.blocks_of(X)
     if kind == "φφ":
         return _gathered(op, blocks)
+    if kind == "ψφ" and op.nodes is not None:
+        return _past_joints(op, blocks)
     driven = [dense_block(x) for x in blocks]
     shift: Any = op.E_psi if "ψ" in kind else None
     psi = [] if shift is None else [e.matrix for e in shift.blocks]
@@ -36,27 +41,43 @@ def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
             S = gathered + x
             return left @ (right @ S.mT).mT, S
 
-        return op.model.tree.inward(gather, 0, psi, op.links.phi, driven)
-    back = [x.inverse().matrix.mT for x in op.links.phi]
-    left, right = {
-        "ψ*ψ": (psi, psi),
-        "φ*φ⁻*": ([x.matrix for x in op.links.phi], back),
-        "ψ*φ⁻*": (psi, back),
-    }[kind]
+        return op.tree.inward(gather, 0, psi, op.links.phi, driven)
+    left = psi if "ψ" in kind else [x.matrix for x in op.links.phi]
+    right = psi if kind == "ψ*ψ" else [x.inverse().matrix.mT for x in op.links.phi]
 
     def spread(S: Any, left: Array, right: Array, x: Array) -> Any:
         return x if S is None else left.mT @ S @ right + x
 
-    return op.model.tree.outward(spread, None, left, right, driven)
+    return op.tree.outward(spread, None, left, right, driven)
 
 
 def _gathered(op: Leaves, blocks: list[Any]) -> list[Any]:
     """S(k) = Σ φ S φ* + X(k), of inertias where X is one."""
 
-    def step(gathered: Any, phi: Transform, x: Any) -> Any:
-        total = gathered + (x if isinstance(x, RigidInertia) else dense_block(x))
-        if isinstance(total, RigidInertia):
+    def step(gathered: Any, phi: Any, x: Any) -> Any:
+        total = gathered + (x if _of_bodies(x) else inertia(x))
+        if _of_bodies(total):
             return congruence(phi, total), total
-        return phi @ (phi @ total.mT).mT, total  # X need not be symmetric
+        return through_port(phi, lambda phi: both_sides(phi, total)), total  # X need not be symmetric
 
-    return op.model.tree.inward(step, 0, op.links.phi, blocks)
+    return op.tree.inward(step, 0, op.links.phi, blocks)
+
+
+def _of_bodies(x: Any) -> bool:
+    """Whether an inertia is a rigid body's, or several of them."""
+    return isinstance(x, RigidInertia) or (isinstance(x, Members) and all(isinstance(P, RigidInertia) for P in x.parts))
+
+
+def _past_joints(op: Leaves, blocks: list[Any]) -> list[Any]:
+    """S(k) = Σ ψ S φ* + X(k) with ψSφ* = φSφ* − (φG)(φ(HS)*)*, in which no (6m, 6m) matrix comes about."""
+
+    def step(gathered: Any, phi: Any, H: Array, G: Array, x: Any) -> Any:
+        S = gathered + inertia(x)
+
+        def crossed(phi: Any) -> Array:
+            passed: Array = both_sides(phi, S) - (phi @ G) @ (phi @ arrays.transpose(H @ S)).mT
+            return passed
+
+        return through_port(phi, crossed), S
+
+    return op.tree.inward(step, 0, op.links.phi, op.links.H, op.articulated.G, blocks)

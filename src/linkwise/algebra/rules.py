@@ -26,6 +26,19 @@ NO_GYRO = "no gyroscopic rotors"
 CHAIN = "serial chain"
 ONE_DOF = "one-dof joints"
 MOTION = "velocities"
+CONSTANT_MAPS = "joint maps constant in their bodies"
+INVERTIBLE_EDGES = "edges with an inverse"
+
+# What each needs, of robots of which it is not so.
+REASONS = {
+    NO_ROTORS: "rotors add inertia to its joints",
+    NO_GYRO: "a rotor turns with its parent",
+    ONE_DOF: "a joint has several degrees of freedom",
+    MOTION: "its operators were made without a velocity: robot.operators(q, v=v)",
+    CHAIN: "it is a tree with branches",
+    CONSTANT_MAPS: "bodies move as one node, and its joint map changes while they move",
+    INVERTIBLE_EDGES: "bodies move as one node, and φ(p, k) to them has no inverse",
+}
 
 
 @dataclass(frozen=True)
@@ -46,16 +59,24 @@ class Rule:
 
     def admits(self, op: Leaves | Operators) -> bool:
         """Whether the identity holds for this robot."""
+        return self.refusal(op) is None
+
+    def refusal(self, op: Leaves | Operators) -> str | None:
+        """Why the identity does not hold for this robot; None where it does."""
         op = op if isinstance(op, Leaves) else op.leaves
-        if NO_ROTORS in self.requires and op.has_joint_inertia:
-            return False
-        if NO_GYRO in self.requires and op.has_coupling:
-            return False
-        if ONE_DOF in self.requires and any(j.kind.nv > 1 for j in op.model.joints):
-            return False
-        if MOTION in self.requires and not op.has_motion:
-            return False
-        return CHAIN not in self.requires or op.model.is_chain
+        missing = {
+            NO_ROTORS: op.has_joint_inertia,
+            NO_GYRO: op.has_coupling,
+            ONE_DOF: any(j.kind.nv > 1 for j in op.model.joints),
+            MOTION: not op.has_motion,
+            CHAIN: not op.is_chain,
+            CONSTANT_MAPS: op.nodes is not None,
+            INVERTIBLE_EDGES: op.nodes is not None,
+        }
+        found = [x for x in REASONS if x in self.requires and missing[x]]
+        if not found:
+            return None
+        return f"identity {self.name!r} needs {found[0]}; of robot {op.model.name!r} {REASONS[found[0]]}"
 
     def sides(self, op: Operators, X: Operator | None = None) -> tuple[Operator, Operator]:
         """The two sides for the operators of a robot (``X`` for the rules with a free block diagonal)."""

@@ -7,23 +7,54 @@ non-zero where body i is the *same* as j, *inboard* of it, *outboard* of it, or 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A stack of blocks: 6 numbers per body, r per joint, 6 per tip, or 6 per edge (JPL's shifted blocks)."""
+    """A stack of blocks: 6 numbers per body, r per joint, 6 per tip, or 6 per edge (JPL's shifted blocks).
+
+    Where bodies move as one node of the tree, its body block has 6 per member, its joint block the rates of all, and it
+    has one edge. Vectors stay in the order of bodies and joints.
+    """
 
     kind: str
     robot: str
     sizes: tuple[int, ...]
     owners: tuple[int, ...]  # the body each block belongs to; −1 is the world
     key: Any = field(repr=False, default=None)
+    entries: tuple[int, ...] | None = field(repr=False, default=None)  # of vectors, block by block; None: as they are
 
     @property
     def dimension(self) -> int:
         return sum(self.sizes)
+
+    # --- vectors -------------------------------------------------------------------------------------
+
+    def split(self, x: Array) -> list[Array]:
+        """The rows (..., n, m) of every block."""
+        ends = np.cumsum(self.sizes)
+        if self.entries is None:
+            return [x[..., e - r : e, :] for e, r in zip(ends, self.sizes)]
+        return [x[..., list(self.entries[e - r : e]), :] for e, r in zip(ends, self.sizes)]
+
+    def ordered(self, x: Array) -> Array:
+        """Rows (..., n, m) that stand block by block, in the order of vectors."""
+        return x if self.entries is None else x[..., self._back, :]
+
+    def ordered_columns(self, x: Array) -> Array:
+        """Columns (..., m, n) that stand block by block, in the order of vectors."""
+        return x if self.entries is None else x[..., :, self._back]
+
+    @cached_property
+    def _back(self) -> list[int]:
+        return [int(i) for i in np.argsort(np.array(self.entries, int))]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and self.key == other.key

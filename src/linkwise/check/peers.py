@@ -98,7 +98,11 @@ def same_file(robot: Robot, source: str | None, x: States) -> Iterator[Finding]:
     """The file as another library reads it: Pinocchio for URDF, MuJoCo for MJCF."""
     if source is None or not Path(source).is_file():
         return
-    name, read = ("MuJoCo", _mujoco_file) if xml.root_tag(source) == "mujoco" else ("Pinocchio", _pinocchio_file)
+    tag = xml.root_tag(source)
+    if tag == "sdf":
+        yield Finding("the file elsewhere", SKIPPED, "neither Pinocchio nor MuJoCo reads SDF files")
+        return
+    name, read = ("MuJoCo", _mujoco_file) if tag == "mujoco" else ("Pinocchio", _pinocchio_file)
     label = f"the file in {name}"
     try:
         yield from read(label, robot, source, x)

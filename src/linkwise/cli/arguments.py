@@ -26,7 +26,7 @@ def add_robot(parser: argparse.ArgumentParser, what: str = "ROBOT", *, optional:
         "robot",
         nargs="?" if optional else None,
         metavar=what,
-        help="a built-in robot, a URDF or MJCF file, or chain-N",
+        help="a built-in robot, a URDF, MJCF or SDF file, or chain-N",
     )
     parser.add_argument("--floating", action="store_true", help="the base moves freely")
 
@@ -44,7 +44,7 @@ def load_robot(name: str, floating: bool = False) -> Robot:
 
 def robot_of(arguments: argparse.Namespace) -> Robot:
     if arguments.robot is None:
-        raise InputError("name a robot: a URDF or MJCF file, or a built-in one (linkwise robots lists them)")
+        raise InputError("name a robot: a URDF, MJCF or SDF file, or a built-in one (linkwise robots lists them)")
     return load_robot(arguments.robot, arguments.floating)
 
 

@@ -24,7 +24,10 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--robot", default="panda", metavar="NAME", help="a built-in robot, a URDF or MJCF file, or chain-N (panda)"
+        "--robot",
+        default="panda",
+        metavar="NAME",
+        help="a built-in robot, a robot file, or chain-N (panda)",
     )
     parser.add_argument("--output", default=PICTURE, metavar="FILE.png", help=f"where the picture goes ({PICTURE})")
     parser.add_argument("--no-picture", action="store_true", help="only print")

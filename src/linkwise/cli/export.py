@@ -21,6 +21,7 @@ EXAMPLES = """examples:
   linkwise export panda forward_dynamics --target cuda --output generated/
   linkwise export ur5 mass_matrix --output -
   linkwise export arm.xml --target urdf --output arm.urdf
+  linkwise export four_bar forward_dynamics --set method=embedded --output generated/
   linkwise export --list
 """
 
@@ -38,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="another argument, as frame=tcp"
     )
-    parser.add_argument("--list", action="store_true", help="list the functions and what each takes")
+    parser.add_argument(
+        "--list", action="store_true", help="list the functions (of the robot, if named) and what they take"
+    )
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
@@ -47,7 +50,8 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     if arguments.list:
         from ..robot.robot import Robot
 
-        listed = {name: facts.arrays for name, facts in catalogue(Robot).items()}
+        own = Robot if arguments.robot is None else type(robot_of(arguments))
+        listed = {name: facts.arrays for name, facts in catalogue(own).items()}
         out.table([("function", "takes"), *((name, ", ".join(takes)) for name, takes in listed.items())])
         out.give(functions={name: list(takes) for name, takes in listed.items()})
         return

@@ -27,7 +27,7 @@ from ..singularity import inverse, not_a_number_where
 from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from ..sweeps import unzip
 from ..tolerances import OPERATIONAL_ROUNDINGS, PIVOT_ROUNDINGS
-from .coupled_links import Lift
+from .coupled_links import Coordinates
 from .links import Links
 
 MASS = "the mass matrix"
@@ -52,7 +52,7 @@ class Articulated:
 
 def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS) -> Articulated:
     """The recursion for any block-diagonal symmetric X in place of M; rotors are optional."""
-    if isinstance(links.lift, Lift):
+    if isinstance(links.lift, Coordinates):
         raise NotAdmittedError(
             f"{what} of a robot with coupled joints is factored over nodes, which this algorithm has not been written"
             " for; robot.uncouple() is the robot with all joints free"

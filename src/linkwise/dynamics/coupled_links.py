@@ -11,6 +11,7 @@ node there: :func:`gathered` makes these links, of the same sweeps.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,9 +35,39 @@ def wide(g: Any) -> Any:
     return g if isinstance(g, float) else g[..., None, None]
 
 
+class Coordinates(ABC):
+    """X at a configuration: joint space of rates β that are independent, and that of all joints of the tree."""
+
+    @property
+    @abstractmethod
+    def nv(self) -> int:
+        """How many rates there are."""
+
+    @abstractmethod
+    def expand(self, x: Array) -> list[Array]:
+        """X x of a joint-space matrix (..., nv, m), as one block of rows per body."""
+
+    @abstractmethod
+    def contract(self, blocks: Sequence[Array]) -> list[Array]:
+        """X* of one block of rows per body, as blocks of rows of joint space."""
+
+    @abstractmethod
+    def drift(self, beta: list[Array], other: list[Array] | None = None) -> list[Any]:
+        """ẋ = Ẋβ of every joint, or 0, at the rates β of all joints; Ẋβ' of ``other`` rates."""
+
+    @abstractmethod
+    def gathered(self, links: Links) -> Links:
+        """The links of the nodes on which 𝓜⁻¹ is swept, from those of the bodies."""
+
+    def both_sides(self, tree_matrix: Array, sizes: Sequence[int]) -> Array:
+        """X*AX of a matrix (..., n, n) of the tree."""
+        half = _contracted_rows(self, tree_matrix, sizes)
+        return arrays.transpose(_contracted_rows(self, arrays.transpose(half), sizes))
+
+
 @dataclass(frozen=True, eq=False)
-class Lift:
-    """X at a configuration: joint space of the independent joints, and that of all joints of the tree."""
+class Lift(Coordinates):
+    """Those of coupled joints: the rates of the joints that follow no other."""
 
     model: Model
     theta: list[Array]  # (..., nq) of every joint
@@ -86,14 +117,12 @@ class Lift:
     # --- X and X* ------------------------------------------------------------------------------------
 
     def expand(self, x: Array) -> list[Array]:
-        """X x of a joint-space matrix (..., nv, m), as one block of rows per body."""
         own = [x[..., where, :] for where in self.model.v_slices]
         for k, slopes in self.slopes.items():
             own[k] = _sum(wide(g) * own[j] for j, g in slopes)
         return own
 
     def contract(self, blocks: Sequence[Array]) -> list[Array]:
-        """X* of one block of rows per body, as one per independent joint that moves."""
         total = list(blocks)
         for k, slopes in self.slopes.items():
             for j, g in slopes:
@@ -123,13 +152,14 @@ class Lift:
                     out[j] = out[j] + load * dq[i]
         return out
 
-    def both_sides(self, tree_matrix: Array, sizes: Sequence[int]) -> Array:
-        """X*AX of a matrix (..., n, n) of the tree."""
-        half = _contracted_rows(self, tree_matrix, sizes)
-        return arrays.transpose(_contracted_rows(self, arrays.transpose(half), sizes))
+    def drift(self, beta: list[Array], other: list[Array] | None = None) -> list[Any]:
+        return times(self.slope_rates(beta), beta if other is None else other)
+
+    def gathered(self, links: Links) -> Links:
+        return gathered(links)
 
 
-def _contracted_rows(lift: Lift, A: Array, sizes: Sequence[int]) -> Array:
+def _contracted_rows(lift: Coordinates, A: Array, sizes: Sequence[int]) -> Array:
     ends = np.cumsum(sizes)
     return arrays.concatenate(lift.contract([A[..., e - r : e, :] for e, r in zip(ends, sizes)]), axis=-2)
 
@@ -181,7 +211,8 @@ def positions(model: Model, q: Array) -> list[Array]:
     theta: list[Any] = [q[..., where] for where in model.q_slices]
     for k, c in model.dependents.items():
         value = c.relation([theta[model.joint_index[n]][..., 0] for n in c.independents])[0]
-        theta[k] = value[..., None]
+        is_constant = isinstance(value, (int, float))
+        theta[k] = q[..., :1] * 0.0 + value if is_constant else value[..., None]
     return theta
 
 
@@ -222,6 +253,14 @@ class Gathering:
     def both_sides(self, matrix: Array, sizes: Sequence[int]) -> Array:
         """A matrix over the nodes in the order of joint space."""
         return matrix[..., self._back, :][..., :, self._back]
+
+    def joint_rows(self, x: Sequence[Array]) -> list[Array]:
+        """X x of every body's joint, from one block of rows per node."""
+        out: list[Any] = [None] * len(self.node_of)
+        for held, basis, own in zip(self.members, self.X, x):
+            for i, k in enumerate(held):
+                out[k] = own if basis is None else basis[i] @ own
+        return out
 
     # --- what bodies have, as what nodes have --------------------------------------------------------
 
@@ -264,12 +303,10 @@ class Gathering:
 
 
 def gathered(links: Links) -> Links:
-    """The links of the nodes that coupled bodies make, from those of the bodies."""
+    """The links of the nodes that coupled bodies make."""
     lift = links.lift
     assert isinstance(lift, Lift)
-    model = lift.model
-    members = nodes_of(len(model.bodies), model.aggregates)
-    columns = tuple(tuple(c for k in held for c in _entries(model.v_slices[k])) for held in members)
+    members, columns = coupled_nodes(lift.model)
     X = [None if len(held) == 1 else _slopes(lift, held, c, links) for held, c in zip(members, columns)]
     return gathered_by(links, members, columns, X)
 
@@ -313,6 +350,12 @@ def gathered_by(
     sizes = [len(c) for c in columns]
     tree = BodyTree(tuple(held_by))
     return Links(tree, names, phi, H, M, Gamma, s, sizes, links.q, loads, links.theta, gathering)
+
+
+def coupled_nodes(model: Model) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """The bodies of every node that couplings make, and the entries of v that are its β."""
+    members = nodes_of(len(model.bodies), model.aggregates)
+    return members, tuple(tuple(c for k in held for c in _entries(model.v_slices[k])) for held in members)
 
 
 def nodes_of(bodies: int, aggregates: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:

@@ -33,11 +33,12 @@ from .closed_methods import METHODS, choice, explanation, refuse_unfit
 from .closed_refusals import REFUSED, refuse_method, refuse_soft, refusing
 from .coupled import refuse_following
 from .dispatch import compiled
+from .embedded import EmbeddedLoops
 from .robot import Robot
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClosedRobot(Robot):
+class ClosedRobot(EmbeddedLoops):
     """A robot whose ``loops`` are closed. Make one with :meth:`Robot.close`; ``robot.opened`` is its tree.
 
     It runs by cutting its loops (Operator algebra paper §5, application 3): the free accelerations of the tree, then

@@ -7,8 +7,14 @@ from typing import Any, NoReturn
 
 from ..errors import NotAdmittedError
 
-_TREE = "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut"
-_DIAGONAL = "diagonal coordinates need coordinates that are independent, and loops are cut here, not embedded"
+_TREE = (
+    "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut, and"
+    " robot.operators(q, embedded=True) in independent rates, where loops name the joints that follow"
+)
+_DIAGONAL = (
+    "diagonal coordinates need coordinates that are independent, and loops are cut here; robot.operators(q,"
+    " embedded=True) has the factors m and ell where loops name the joints that follow"
+)
 _DERIVATIVE = "of closed robots there are first derivatives; kernel.jacobian of compiled code has this one"
 _ARGUMENT = "robot.opened has it for the tree, with the loops' forces as external ones"
 REFUSED = {

@@ -455,21 +455,13 @@ class Grasp(ClosedRobot):
 
     @property
     def object_alone(self) -> Robot:
-        """The object as a robot of its own, under the same names; its q is q[object_q], its v is v[object_v]."""
-        return replace(part(self.opened, set(self.object_bodies)), name=f"{self.name}/object")
+        """The object as a robot of its own, under the same names; its q is q[object_q], its v is v[object_v].
 
+        Its loops are those between bodies of the object, or between them and the world.
+        """
+        from .grasping import object_alone
 
-def part(whole: Robot, bodies: set[str], base: bool = False) -> Robot:
-    """Some of the trees of a robot, with what sits on them (and, with ``base``, on the world)."""
-    kept = tuple(b for b in whole.bodies if b.name in bodies)
-    joints = {b.joint.name for b in kept}
-    return replace(
-        whole,
-        bodies=kept,
-        extra_frames=tuple(f for f in whole.extra_frames if f.body in bodies or (base and f.body is None)),
-        visuals=tuple(x for x in whole.visuals if x.body in bodies or (base and x.body is None)),
-        couplings=tuple(c for c in whole.couplings if c.dependent in joints),
-    )
+        return object_alone(self)
 
 
 def _one_state(**given: Any) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ from ..model.joints.kinds import Free
 from ..model.loops import Loop
 from ..model.parts import Body, Frame, Joint
 from .closed import renamed
-from .grasp import Grasp, part
+from .grasp import Grasp
 from .robot import Robot
 
 OBJECT = "object"
@@ -72,10 +72,10 @@ def with_arm(team: Grasp, arm: Any, contacts: Any, *, base: Any, name: str | Non
     whole = team.opened
     object_bodies = set(team.object_bodies)
     loose = replace(whole, couplings=())  # which may cross from one part to the other
-    held = part(loose, object_bodies)
+    held = _part(loose, object_bodies)
     prefix = f"{OBJECT}/" if _root(held).startswith(f"{OBJECT}/") else ""
     held = _with_frames(held, [_under(prefix, x.object_frame) for x in contacts], _root(held))
-    tree = part(loose, {b.name for b in whole.bodies} - object_bodies, base=True)
+    tree = _part(loose, {b.name for b in whole.bodies} - object_bodies, base=True)
     loops = [x for x in team.loops if x.name not in {c.name for c in team.contacts}]
     tree, loops = _attached(tree, loops, arm, label, _place(base, 0), contacts)
     tree, _ = _with_object(tree, [], held, "")
@@ -93,11 +93,23 @@ def without_arm(team: Grasp, arm: str) -> Grasp:
     left = [x for x in team.contacts if team._owner(x.hand_frame) != arm]
     if not left:
         raise InputError(f"{arm} is the only arm of grasp {team.name!r} that holds the object; nothing would be left")
-    kept = part(team.opened, {b.name for b in team.bodies} - gone, base=True)
+    kept = _part(team.opened, {b.name for b in team.bodies} - gone, base=True)
     kept = replace(kept, extra_frames=tuple(f for f in kept.extra_frames if not f.name.startswith(f"{arm}/")))
     own = {x.name for x in team.contacts}
     loops = [x for x in team.loops if x.name not in own and not _reaches(x, arm)]
     return _made(kept, loops, tuple(a for a in team.arms if a != arm), left)
+
+
+def object_alone(team: Grasp) -> Robot:
+    """The object as a robot of its own, with the loops that no arm is in."""
+    whole, own = team.opened, {-1, *team._bodies_of(None)}
+    loops = [x for x in team.loops if {team.frame(f)[0] for f in (x.frame_a, x.frame_b)} <= own]
+    alone = replace(_part(whole, set(team.object_bodies)), name=f"{team.name}/{OBJECT}")
+    if not loops:
+        return alone
+    ends = {f for x in loops for f in (x.frame_a, x.frame_b)}
+    fixed = (f for f in whole.extra_frames if f.body is None and f.name in ends)
+    return replace(alone, extra_frames=(*alone.extra_frames, *fixed)).close(*loops)
 
 
 def _reaches(loop: Loop, arm: str) -> bool:
@@ -111,6 +123,19 @@ def _made(tree: Robot, loops: Iterable[Loop], arms: tuple[str, ...], contacts: I
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _part(whole: Robot, bodies: set[str], base: bool = False) -> Robot:
+    """Some of the trees of a robot, with what sits on them (and, with ``base``, on the world)."""
+    kept = tuple(b for b in whole.bodies if b.name in bodies)
+    joints = {b.joint.name for b in kept}
+    return replace(
+        whole,
+        bodies=kept,
+        extra_frames=tuple(f for f in whole.extra_frames if f.body in bodies or (base and f.body is None)),
+        visuals=tuple(x for x in whole.visuals if x.body in bodies or (base and x.body is None)),
+        couplings=tuple(c for c in whole.couplings if c.dependent in joints),
+    )
 
 
 def _attached(

@@ -13,23 +13,13 @@ from ..dynamics.forward import articulated_body as forward
 from ..dynamics.linearized import frames as linearized_frames
 from ..dynamics.linearized import inertial_parameters as parameters
 from ..dynamics.linearized import models as linear
-from ..errors import NotAdmittedError
 from ..model.model import Model
 from .calls import Calls, as_frames, choose
 from .dispatch import compiled, on_numpy
 
 
-def _refuse_coupled(model: Model, name: str, instead: str) -> None:
-    if model.couplings:
-        raise NotAdmittedError(
-            f"{name} is a formula of operators over single bodies, and robot {model.name!r} has coupled joints; use"
-            f" method={instead!r}"
-        )
-
-
 def _inverse_lemma(name: str) -> Callable[..., Any]:
     def run(model: Model, q: Array, v: Array, a: Array, external: Array | None) -> Any:
-        _refuse_coupled(model, name, "algorithm_2")
         from ..algebra.linearized import matrices
 
         return matrices(model, name, q, v, a, external)
@@ -39,7 +29,6 @@ def _inverse_lemma(name: str) -> Callable[..., Any]:
 
 def _forward_lemma(name: str) -> Callable[..., Any]:
     def run(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Any:
-        _refuse_coupled(model, name, "algorithm_4")
         from ..algebra.linearized import matrices
 
         a = forward.articulated_body(model, q, v, tau, external).acceleration

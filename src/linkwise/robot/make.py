@@ -19,12 +19,12 @@ from .robot import Robot
 
 
 def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: bool = True, loops: bool = True) -> Robot:
-    """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF or MJCF file.
+    """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF, MJCF or SDF file.
 
-    ``floating`` puts the base link on a free joint. Mimic joints of URDF files and equal joints of MJCF files are
-    coupled (:meth:`Robot.couple`), unless ``coupled`` is False. The loops of built-in mechanisms, and those of bodies
-    that an MJCF file connects or welds, are closed (:meth:`Robot.close`), unless ``loops`` is False. What is odd about
-    a file is in ``robot.notes``.
+    ``floating`` puts the base link on a free joint. Mimic joints of URDF and SDF files and equal joints of MJCF files
+    are coupled (:meth:`Robot.couple`), unless ``coupled`` is False. The loops of built-in mechanisms, of bodies that an
+    MJCF file connects or welds, and of joints in an SDF file that close a chain, are closed (:meth:`Robot.close`),
+    unless ``loops`` is False. What is odd about a file is in ``robot.notes``.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"load takes a robot's name or a path, got {shown(source)}")
@@ -41,11 +41,16 @@ def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: boo
 
     if isinstance(source, str) and not xml.is_text(name) and not any(c in name for c in "./\\"):
         _refuse_unknown(name)
-    if xml.root_tag(name) == "mujoco":
+    tag = xml.root_tag(name)
+    close = (lambda robot, loop: robot.close(loop)) if flag(loops, "loops") else None
+    if tag == "mujoco":
         from ..model.files.mjcf import read_mjcf
 
-        close = (lambda robot, loop: robot.close(loop)) if flag(loops, "loops") else None
         return read_mjcf(name, floating=floating, coupled=flag(coupled, "coupled"), cls=Robot, close=close)
+    if tag == "sdf":
+        from ..model.files.sdf import read_sdf
+
+        return read_sdf(name, floating=floating, coupled=flag(coupled, "coupled"), cls=Robot, close=close)
     from ..model.files.urdf import read_urdf
 
     return read_urdf(name, floating=floating, coupled=flag(coupled, "coupled"), cls=Robot)

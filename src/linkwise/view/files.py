@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +43,10 @@ def save(
     studio = Studio(scene, motion, tuple(show))
     if kind == ".png":
         require("PIL", "plot", "writing pictures")
-        image = next(studio.pictures([motion.index(time)], *size))
+        image = _with_key(next(studio.pictures([motion.index(time)], *size)), studio.key)
         return write(target, lambda part: _picture(image).save(part, format="PNG", optimize=True))
     steps = motion.every(rate)
-    frames = studio.pictures(steps, *size)
+    frames = (_with_key(x, studio.key) for x in studio.pictures(steps, *size))
     seconds = np.diff(motion.time[steps], append=motion.time[steps[-1]] + 1.0 / rate)
     if kind == ".mp4":
         return write(target, lambda part: _write_video(part, frames, size, rate))
@@ -74,6 +74,24 @@ def _picture(image: np.ndarray) -> Any:
     from PIL import Image
 
     return Image.fromarray(image)
+
+
+def _with_key(image: np.ndarray, key: Mapping[str, Sequence[float]]) -> np.ndarray:
+    """The picture with a line of words in the colour of what each stands for, one below the other."""
+    if not key:
+        return image
+    require("PIL", "plot", "the key of a picture")
+    from PIL import ImageDraw, ImageFont
+
+    picture = _picture(image)
+    draw, high = ImageDraw.Draw(picture), max(9, len(image) // 30)
+    font = ImageFont.load_default(size=high)
+    for i, (words, colour) in enumerate(key.items()):
+        fill = tuple(round(255 * x) for x in colour[:3])
+        top = round((0.6 + 1.35 * i) * high)
+        draw.rectangle((0.6 * high, top + 0.15 * high, 1.4 * high, top + 0.95 * high), fill=fill)
+        draw.text((1.9 * high, top), words, fill=fill, font=font)
+    return np.asarray(picture)
 
 
 def _write_animation(part: Path, kind: str, frames: Iterator[np.ndarray], seconds: np.ndarray) -> None:

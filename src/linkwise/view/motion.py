@@ -12,6 +12,7 @@ import numpy as np
 from .. import inputs
 from ..errors import InputError
 from ..robot.closed import ClosedRobot
+from ..robot.grasp import Grasp
 from ..robot.robot import Robot
 
 
@@ -142,6 +143,41 @@ class Motion:
         """(n, loops, 3): where the loops' frames a are in the world."""
         found = [self.robot.pose(self.q, loop.frame_a, target="numpy")[1] for loop in self.robot.loops]
         return np.stack(found, axis=-2) if found else np.zeros((len(self), 0, 3))
+
+    @cached_property
+    def contact_forces(self) -> dict[str, np.ndarray] | None:
+        """Of a grasp, where v and τ are known: what the hands do to the object, (n, contacts, 3) [N], world axes.
+
+        In two parts: "motion", which carries and moves the object, and "internal", which only squeezes it.
+        """
+        if not isinstance(self.robot, Grasp) or self.v is None or self.tau is None:
+            return None
+        given: dict[str, Any] = {"external": self.external, "target": "numpy"}
+        out = {}
+        for part in ("motion", "internal"):
+            f = self.robot.contact_forces(self.q, self.v, self.tau, part=part, **given)[..., 3:]
+            out[part] = np.einsum("ncij,ncj->nci", self._contact_axes, f)
+        return out
+
+    @property
+    def contact_normals(self) -> np.ndarray:
+        """(n, contacts, 3): where the hands of a grasp press to, world axes."""
+        return self._contact_axes[..., :, 2]
+
+    @cached_property
+    def contact_places(self) -> np.ndarray:
+        """(n, contacts, 3) [m]: where the hands of a grasp touch its object."""
+        contacts = getattr(self.robot, "contacts", ())
+        touch = [self.robot.pose(self.q, x.hand_frame, target="numpy")[1] for x in contacts]
+        balls = np.array([x.radius or 0.0 for x in contacts])
+        places: np.ndarray = np.stack(touch, axis=-2) + balls[:, None] * self.contact_normals  # of balls the foot
+        return places
+
+    @cached_property
+    def _contact_axes(self) -> np.ndarray:
+        """(n, contacts, 3, 3): those of the object's contact frames."""
+        contacts = getattr(self.robot, "contacts", ())
+        return np.stack([self.robot.pose(self.q, x.object_frame, target="numpy")[0] for x in contacts], axis=-3)
 
     def _on_bodies(self, tree: Robot, forces: np.ndarray) -> np.ndarray:
         """Loop forces as wrenches (n, bodies, 6) on the two bodies of each loop."""

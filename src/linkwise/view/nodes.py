@@ -10,11 +10,21 @@ import numpy as np
 from ..spatial import quaternion_from_rotation
 from . import solids
 from .motion import Motion
-from .pictures import GREEN, LAYERS, PURPLE, RED, TEAL, YELLOW, Studio, checked_layers, largest_force
+from .pictures import (
+    ARROWS,
+    CONTACT_PARTS,
+    LAYERS,
+    RED,
+    YELLOW,
+    Studio,
+    checked_layers,
+    contact_arrows,
+    forces_shown,
+    largest_force,
+)
 from .scene import VISUALS, Arrows, Piece, Poses, Scene
 
-# What is drawn beside the bodies, and in which colour.
-ARROWS = {"axes": TEAL, "joint_forces": PURPLE, "external": RED, "reactions": GREEN, "loop_forces": RED}
+FORCES = tuple(name for name in ARROWS if name != "axes")
 
 
 class Crowd:
@@ -86,13 +96,8 @@ class Nodes:
     @property
     def available(self) -> list[str]:
         """The layers there is something to show of."""
-        missing = {
-            "joint_forces": self.motion.tau,
-            "external": self.motion.external,
-            "reactions": self.motion.reactions,
-            "loop_forces": self.motion.loop_forces,
-        }
-        return [n for n in LAYERS if missing.get(n, 0) is not None and not (n == "trace" and len(self.motion) < 2)]
+        missing = {*FORCES} - {*forces_shown(self.motion, FORCES)}
+        return [n for n in LAYERS if n not in missing and not (n == "trace" and len(self.motion) < 2)]
 
     def is_shown(self, layer: str) -> bool:
         return self._visible[layer]
@@ -249,6 +254,8 @@ class Nodes:
             assert motion.loop_forces is not None
             forces = motion.loop_forces[step or 0] * (step is not None)
             return scene.loop_arrows(motion.loop_places[step or 0], forces, self._largest[name])
+        if name in CONTACT_PARTS:
+            return contact_arrows(scene, motion, name, step)
         wrenches = motion.external if name == "external" else motion.reactions
         assert wrenches is not None
         known = np.zeros(wrenches.shape[1:]) if step is None else wrenches[step]

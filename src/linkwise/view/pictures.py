@@ -20,6 +20,7 @@ from .solids import Triangles
 
 RED, GREEN, BLUE = (0.84, 0.22, 0.22, 1.0), (0.27, 0.63, 0.30, 1.0), (0.22, 0.40, 0.82, 1.0)
 YELLOW, PURPLE, TEAL = (0.95, 0.72, 0.10, 1.0), (0.56, 0.29, 0.65, 1.0), (0.10, 0.58, 0.60, 1.0)
+NAVY, MAGENTA = (0.10, 0.18, 0.52, 1.0), (0.91, 0.16, 0.55, 1.0)
 
 #: What can be shown, and in which words.
 LAYERS = {
@@ -32,8 +33,22 @@ LAYERS = {
     "external": "external forces on bodies",
     "reactions": "forces on bodies by their inboard neighbours",
     "loop_forces": "forces by which loops hold their frames together",
+    "motion_forces": "forces of hands that carry and move an object",
+    "squeeze": "forces of hands that only squeeze an object",
     "trace": "the paths of the tips",
 }
+
+#: Layers of arrows, and their colours.
+ARROWS = {
+    "axes": TEAL,
+    "joint_forces": PURPLE,
+    "external": RED,
+    "reactions": GREEN,
+    "loop_forces": RED,
+    "motion_forces": NAVY,
+    "squeeze": MAGENTA,
+}
+CONTACT_PARTS = {"motion_forces": "motion", "squeeze": "internal"}
 
 
 def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
@@ -73,6 +88,12 @@ class Studio:
             found.append(corners.reshape(-1, 3))
         return np.concatenate(found) if found else np.array([[-0.5, -0.5, -0.5], [0.5, 0.5, 0.5]])
 
+    @property
+    def key(self) -> dict[str, Any]:
+        """Words → colour for the sorts of forces that are drawn, where there are several."""
+        shown = forces_shown(self.motion, self.show)
+        return {name.replace("_", " "): ARROWS[name] for name in shown} if len(shown) > 1 else {}
+
     def pictures(self, steps: Iterable[int], width: int, height: int) -> Iterator[np.ndarray]:
         """(height, width, 3), uint8, for each of these steps of the motion."""
         stage = raster.Stage(self.camera, width, height, self.floor)
@@ -111,24 +132,48 @@ class Studio:
             c = scene.center_of_mass(at)
             out.append((solids.ball(4 * thin).placed(Transform(np.eye(3), c)), YELLOW))
         if "axes" in self.show:
-            out += _arrows(scene.axis_arrows(at), thin, TEAL)
+            out += _arrows(scene.axis_arrows(at), thin, ARROWS["axes"])
         if "joint_forces" in self.show and motion.tau is not None:
             largest = float(np.abs(motion.tau).max())
-            out += _arrows(scene.force_arrows(at, motion.tau[step], largest), 1.2 * thin, PURPLE)
-        for name, wrenches, colour in (("external", motion.external, RED), ("reactions", motion.reactions, GREEN)):
+            out += _arrows(scene.force_arrows(at, motion.tau[step], largest), 1.2 * thin, ARROWS["joint_forces"])
+        for name, wrenches in (("external", motion.external), ("reactions", motion.reactions)):
             if name in self.show and wrenches is not None:
                 arrows = scene.wrench_arrows(at, wrenches[step], largest_force(wrenches), on_line=name == "external")
-                out += _arrows(arrows, 1.2 * thin, colour)
+                out += _arrows(arrows, 1.2 * thin, ARROWS[name])
         if "loop_forces" in self.show and motion.loop_forces is not None:
             largest = largest_force(motion.loop_forces)
             arrows = scene.loop_arrows(motion.loop_places[step], motion.loop_forces[step], largest)
-            out += _arrows(arrows, 1.2 * thin, RED)
+            out += _arrows(arrows, 1.2 * thin, ARROWS["loop_forces"])
+        for name in CONTACT_PARTS:
+            if name in self.show and motion.contact_forces is not None:
+                out += _arrows(contact_arrows(scene, motion, name, step), 1.2 * thin, ARROWS[name])
         if "trace" in self.show and step > 0:
             steps = np.unique(np.linspace(0, step, min(step + 1, 200)).astype(int))
             paths = np.moveaxis(scene.tips(scene.poses(motion.q[steps])), 0, 1)
             for path in paths:
                 out += [(solids.segment(a, b, 0.5 * thin), RED) for a, b in pairwise(path) if (a != b).any()]
         return out
+
+
+def contact_arrows(scene: Scene, motion: Motion, layer: str, step: int | None) -> Arrows:
+    """The forces of a layer at a step (None: none are known); both layers have one scale."""
+    assert motion.contact_forces is not None
+    forces = motion.contact_forces[CONTACT_PARTS[layer]][step or 0] * (step is not None)
+    largest = max(float(np.linalg.norm(x, axis=-1).max(initial=0.0)) for x in motion.contact_forces.values())
+    pressed = motion.contact_normals[step or 0] if layer == "squeeze" else None
+    return scene.contact_arrows(motion.contact_places[step or 0], forces, largest, pressed)
+
+
+def forces_shown(motion: Motion, show: Sequence[str]) -> list[str]:
+    """The layers of forces that are shown and known."""
+    known = {
+        "joint_forces": motion.tau,
+        "external": motion.external,
+        "reactions": motion.reactions,
+        "loop_forces": motion.loop_forces,
+        **dict.fromkeys(CONTACT_PARTS, motion.contact_forces),
+    }
+    return [name for name, x in known.items() if x is not None and name in show]
 
 
 def largest_force(wrenches: Any) -> float:

@@ -204,6 +204,22 @@ class Scene:
         F = (0.25 * self.size / largest if largest > 0 else 0.0) * forces[..., 3:]
         return Arrows(np.concatenate([places] * 2, axis=-2), np.concatenate([places + F, places - F], axis=-2))
 
+    def contact_arrows(
+        self, places: np.ndarray, forces: np.ndarray, largest: float, pressed: np.ndarray | None = None
+    ) -> Arrows:
+        """Forces (..., contacts, 3) of hands on an object, from where they touch it.
+
+        One that is ``largest`` is a quarter of the robot long. Those that press along normals ``pressed``
+        (..., contacts, 3) point there from outside instead, and end a little short of it, so that the tip is seen.
+        """
+        F = (0.25 * self.size / largest if largest > 0 else 0.0) * forces
+        if pressed is None:
+            return Arrows(places, places + F)
+        length = np.linalg.norm(F, axis=-1, keepdims=True)
+        short = 0.03 * self.size * F / np.where(length > 0, length, 1.0)
+        back = np.where((F * pressed).sum(axis=-1, keepdims=True) > 0, F + short, 0.0)
+        return Arrows(places - back, places + F - back)
+
 
 def _on_bodies(at: Poses, places: list[tuple[int, Transform]]) -> tuple[np.ndarray, np.ndarray]:
     """Poses fixed on bodies (−1: the world), in the world."""

@@ -15,7 +15,7 @@ from ..errors import InputError
 from .charts import Chart
 from .motion import Motion
 from .nodes import Nodes
-from .pictures import LAYERS, checked_layers
+from .pictures import ARROWS, LAYERS, checked_layers
 from .scene import Scene
 from .server import quiet_server, stop_quietly
 from .sliders import Slider, from_slider_values, slider_values, sliders
@@ -219,6 +219,7 @@ class Viewer:
             self._add_player()
         with gui.add_folder("Show", expand_by_default=not moves):
             self._boxes = {name: self._add_box(name) for name in self._nodes.available}
+            gui.add_html(_key(self._nodes.available))
         with gui.add_folder("Joints", expand_by_default=not moves):
             self._sliders = [self._add_slider(i, k) for i, k in enumerate(sliders(self.robot, self.scene.size))]
             gui.add_button("Neutral pose").on_click(lambda _: self.pose(self.robot.neutral()))
@@ -280,6 +281,14 @@ class Viewer:
         return slider
 
 
+def _key(layers: Sequence[str]) -> str:
+    """The colours of arrows, as HTML."""
+    colours = {name: ARROWS[name] for name in layers if name in ARROWS}
+    square = '<span style="color:rgb({},{},{})">■</span>\u00a0{}'
+    words = [square.format(*(round(255 * x) for x in c[:3]), LAYER_NAMES[name]) for name, c in colours.items()]
+    return f'<p style="margin:0.4em 1em;font-size:0.8em">{" &nbsp; ".join(words)}</p>'
+
+
 LAYER_NAMES = {
     "visuals": "Robot",
     "inertias": "Inertia boxes",
@@ -290,5 +299,7 @@ LAYER_NAMES = {
     "external": "External forces",
     "reactions": "Forces through joints",
     "loop_forces": "Forces of loops",
+    "motion_forces": "Hands, what moves",
+    "squeeze": "Hands, what squeezes",
     "trace": "Paths of tips",
 }

@@ -73,7 +73,7 @@ def in_turn(robots, calls, each):
     return [(robot, calls[(i * each + k) % len(calls)]) for i, robot in enumerate(robots) for k in range(each)]
 
 
-@pytest.mark.parametrize(("robot", "way"), in_turn(ROBOTS, WAYS, 4), ids=str)
+@pytest.mark.parametrize(("robot", "way"), in_turn(ROBOTS, WAYS, 2), ids=str)
 def test_rolled_agrees_with_numpy(robot, way, rng):
     r, (name, method) = ROBOTS[robot](), way
     kernel = r.compile(name, rolled=True, **({"method": method} if method else {}))
@@ -125,7 +125,7 @@ def _of_kinds(*kinds):
     return lw.assemble("several", bodies)
 
 
-@pytest.mark.parametrize(("robot", "name"), in_turn(MATRIX_ROBOTS, PER_PAIR, 2))
+@pytest.mark.parametrize(("robot", "name"), in_turn(MATRIX_ROBOTS, PER_PAIR, 1))
 def test_rolled_matrices_agree_with_numpy(robot, name, rng):
     r = MATRIX_ROBOTS[robot]()
     kernel = r.compile(name, rolled=True)

@@ -1,7 +1,9 @@
 """The disk cache: found again, whole or rebuilt, shared, bounded, and off when asked."""
 
+import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -64,6 +66,29 @@ def test_the_size_is_bounded(folder, monkeypatch):
         cache.write(cache.key(str(n)), bytes(1000))
     assert sum(f.stat().st_size for f in folder.glob("*")) <= 3000
     assert cache.read(cache.key("4")) == bytes(1000)
+
+
+def test_a_folder_is_not_looked_through_at_every_file(folder, monkeypatch):
+    """Of 64 files of a sixty-fourth of the bound: once at the first, and once for every four of them."""
+    looks = []
+    monkeypatch.setattr(cache.os, "scandir", lambda where, scan=os.scandir: looks.append(where) or scan(where))
+    monkeypatch.setenv("LINKWISE_CACHE_MB", "0.064")
+    for n in range(64):
+        cache.write(cache.key(str(n)), bytes(1000))
+    assert len(looks) == 1 + 63 // 4
+    old = folder / "looked-through"
+    os.utime(old, (0, 0))  # another process looked long ago
+    cache.write(cache.key("again"), bytes(1))
+    assert len(looks) == 2 + 63 // 4 and old.stat().st_mtime > 0
+
+
+def test_abandoned_files_go(folder):
+    folder.mkdir(exist_ok=True)
+    for name, age in (("old.part", 7200), ("new.part", 10)):
+        (folder / name).write_bytes(b"half")
+        os.utime(folder / name, (time.time() - age,) * 2)
+    cache.write(cache.key("x"), bytes(10))
+    assert not (folder / "old.part").exists() and (folder / "new.part").exists()
 
 
 def test_off_means_off(monkeypatch, tmp_path):

@@ -1,11 +1,8 @@
 """The C target: compiled with the system's compiler and run against the NumPy path."""
 
-import ctypes
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
+from c_code import built, needs_compiler, pointer
 from numpy_samples import PAIRS, USES
 
 import linkwise as lw
@@ -13,23 +10,8 @@ from linkwise.codegen.program.trace import trace
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.c import CSource
 
-CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
-
-def built(source, folder):
-    """The function of a CSource, compiled strictly as C99."""
-    code, _ = source.write(folder)
-    library = folder / f"{source.name}.so"
-    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
-    subprocess.run([CC, *flags, str(code), "-o", str(library), "-lm"], check=True)
-    return getattr(ctypes.CDLL(str(library)), source.name)
-
-
-def pointer(x):
-    return ctypes.c_void_p(x.ctypes.data)
-
-
-@pytest.mark.skipif(CC is None, reason="no C compiler on this machine")
+@needs_compiler
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_forward_dynamics_in_c(tmp_path, dtype):
     robot = lw.load("ur5")
@@ -43,7 +25,7 @@ def test_forward_dynamics_in_c(tmp_path, dtype):
     assert np.abs(out - expected).max() < (1e-12 if dtype == "float64" else 1e-4) * np.abs(expected).max()
 
 
-@pytest.mark.skipif(CC is None, reason="no C compiler on this machine")
+@needs_compiler
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_function_of_numpy(tmp_path, dtype):
     """What the text computes is what the machine code computes, infinities and NaN included."""
@@ -57,7 +39,7 @@ def test_every_function_of_numpy(tmp_path, dtype):
     assert np.allclose(found, expected, rtol=4 * np.finfo(dtype).eps, atol=0.0, equal_nan=True)
 
 
-@pytest.mark.skipif(CC is None, reason="no C compiler on this machine")
+@needs_compiler
 def test_several_outputs_and_unused_inputs(tmp_path):
     robot = lw.load("double_pendulum")
     function = built(robot.compile("energy", target="c"), tmp_path)

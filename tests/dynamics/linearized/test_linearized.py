@@ -21,15 +21,13 @@ HOLONOMIC = [name for name in ROBOTS if name not in NON_HOLONOMIC]
 
 def jacobians(r, s: State, function):
     """∂function/∂(q tangent, v, third) of function(q, v, x) by differences of sixth order, each (nv, nv)."""
-    out = []
-    for moved in (
-        lambda e, t: (r.integrate(s.q, t * e), s.v, s.a),
-        lambda e, t: (s.q, s.v + t * e, s.a),
-        lambda e, t: (s.q, s.v, s.a + t * e),
-    ):
-        columns = [derivative(lambda t, e=e, moved=moved: function(*moved(e, t))) for e in np.eye(r.nv)]
-        out.append(np.array(columns).T)
-    return out
+    E = np.eye(r.nv)
+    moved = (
+        lambda t: (r.integrate(s.q, t * E), s.v, s.a),
+        lambda t: (s.q, s.v + t * E, s.a),
+        lambda t: (s.q, s.v, s.a + t * E),
+    )
+    return [derivative(lambda t, along=along: function(*along(t))).T for along in moved]
 
 
 @pytest.mark.parametrize("name", ROBOTS)

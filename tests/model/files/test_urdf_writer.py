@@ -63,7 +63,8 @@ def same_data(robot, other):
     np.testing.assert_array_equal(other.gravity, robot.gravity)
 
 
-MECHANISMS = ("delta", "four_bar", "gripper", "slider_crank", "stewart")  # with loops, or joints that follow others
+# With loops, or joints that follow others.
+MECHANISMS = ("delta", "four_bar", "governor", "gripper", "satellite_pair", "slider_crank", "stewart")
 
 
 @pytest.mark.parametrize("name", [n for n in lw.robots() if n not in MECHANISMS])

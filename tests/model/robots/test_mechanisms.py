@@ -5,7 +5,7 @@ import pytest
 
 import linkwise as lw
 
-FREEDOM = {"four_bar": 1, "slider_crank": 1, "delta": 3, "stewart": 6}
+FREEDOM = {"four_bar": 1, "slider_crank": 1, "governor": 2, "delta": 3, "stewart": 6, "satellite_pair": 14}
 
 
 def moved(robot, seed=0, far=0.2):

@@ -29,7 +29,7 @@ EXPECTED = {
     "ur5": (6, 17.0489, False),
 }
 # Closed by loops or by coupled joints: tests/model/robots/test_mechanisms.py.
-MECHANISMS = ("delta", "four_bar", "gripper", "slider_crank", "stewart")
+MECHANISMS = ("delta", "four_bar", "governor", "gripper", "satellite_pair", "slider_crank", "stewart")
 
 
 class Robot(Model):

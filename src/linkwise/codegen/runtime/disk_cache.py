@@ -3,7 +3,8 @@
 A file is a magic word, a checksum of its name and contents, and the object code. Anything that does not check out
 (damaged, or another's file under this name) is ignored and rebuilt. Files are written under another name and moved into
 place, so that processes may share the folder.
-``LINKWISE_CACHE`` names the folder, or is "off"; ``LINKWISE_CACHE_MB`` bounds its size (default 256).
+``LINKWISE_CACHE`` names the folder, or is "off"; ``LINKWISE_CACHE_MB`` bounds its size (default 256), about: a
+folder is not looked through at every file.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def write(name: str, body: bytes, kind: str = "o") -> None:
         with os.fdopen(handle, "wb") as f:
             f.write(_MAGIC + _checksum(name, kind, body) + body)
         os.replace(temporary, where / f"{name}.{kind}")
-        _prune(where)
+        _bound(where, len(body))
     except OSError:
         with contextlib.suppress(OSError, NameError):
             os.unlink(temporary)
@@ -99,26 +100,43 @@ def _limit() -> float:
         raise InputError(f"LINKWISE_CACHE_MB must be a number of megabytes, got {text!r}") from None
 
 
-def _drop_abandoned(where: Path) -> None:
-    """Half-written files of processes that are long gone."""
-    for path in where.glob("*.part"):
-        with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > 3600:
-                path.unlink()
-
-
-def _prune(where: Path) -> None:
+def _bound(where: Path, written: int) -> None:
+    """Keep the folder within its bound: look through it after a sixteenth of that is written, and now and then."""
     limit = _limit()
+    _written[where] = _written.get(where, 0) + written
+    if _written[where] >= limit / 16 or not _is_recent(where / _STAMP):
+        _written[where] = 0
+        (where / _STAMP).touch()
+        _prune(where, limit)
+
+
+_STAMP = "looked-through"  # whose time is that of the last look
+_OFTEN = 600.0  # [s]
+_written: dict[Path, int] = {}  # bytes by this process since it last looked
+
+
+def _is_recent(path: Path) -> bool:
+    try:
+        return abs(time.time() - path.stat().st_mtime) < _OFTEN
+    except OSError:
+        return False
+
+
+def _prune(where: Path, limit: float) -> None:
+    """Drop what was used longest ago, and half-written files of processes that are long gone."""
     files = []
-    _drop_abandoned(where)
-    for path in [*where.glob("*.o"), *where.glob(f"*.{ANSWER}")]:
+    for entry in os.scandir(where):
+        kind = entry.name.rpartition(".")[2]
         with contextlib.suppress(OSError):
-            stat = path.stat()
-            files.append((stat.st_mtime, stat.st_size, path))
+            stat = entry.stat()
+            if kind in ("o", ANSWER):
+                files.append((stat.st_mtime, stat.st_size, entry.path))
+            elif kind == "part" and time.time() - stat.st_mtime > 3600:
+                os.unlink(entry.path)
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
         if total <= limit:
             break
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
             total -= size

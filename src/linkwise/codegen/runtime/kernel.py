@@ -287,13 +287,21 @@ def workers_for(count: int, threads: int | None) -> int:
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise InputError(f"threads must be a whole number of at least 1, got {threads!r}")
         return min(int(threads), count)
-    return max(1, min(os.cpu_count() or 1, count // STATES_PER_THREAD))
+    deserved = count // STATES_PER_THREAD
+    return 1 if deserved < 2 else min(usable_cores(), deserved)  # (to ask for the cores takes longer than a state)
+
+
+def usable_cores() -> int:
+    """How many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @lru_cache(maxsize=1)
 def thread_pool() -> ThreadPoolExecutor:
     """Threads that wait for work; made when a large batch first comes."""
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="linkwise")
+    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="linkwise")
 
 
 if hasattr(os, "register_at_fork"):  # a forked child has the pool but none of its threads
@@ -302,6 +310,8 @@ if hasattr(os, "register_at_fork"):  # a forked child has the pool but none of i
 
 def _flattened(x: np.ndarray, batch: tuple[int, ...], n: int) -> np.ndarray:
     """(states, n) without copying where strides allow; an input without a batch is read again for each state."""
+    if x.shape[:-1] == batch:
+        return x.reshape(math.prod(batch), n)
     if x.ndim == 1:
         return np.broadcast_to(x, (math.prod(batch), n))
     return np.broadcast_to(x, (*batch, n)).reshape(math.prod(batch), n)

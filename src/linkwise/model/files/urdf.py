@@ -17,12 +17,7 @@ room:
 * **Masses** must be finite and not negative. A link without an inertial has none.
 * **Rotors, gravity** and mimic joints that are to move independently all the same are read from an element
   <linkwise>, as :mod:`linkwise.model.files.urdf_writer` writes it.
-* **Inertia tensors** of a real body have non-negative principal moments, none larger than the sum of the
-  others. A link that fails this is only warned about as long as the *moving* body it ends up in, after
-  merging, passes. Where that body fails as well, the file is refused, except where its excess is at most
-  2·mass·|com|² and no moment is below −0.2·mass·|com|²: so much comes of moving a tensor wrongly between the
-  joint and the centre of mass, which files of real robots show. A fixed base is never judged: its inertia
-  plays no part.
+* **Inertia tensors** that no real body has are judged by :mod:`.oddities`.
 """
 
 from __future__ import annotations
@@ -39,11 +34,11 @@ from ...spatial import Transform, rotation_from_quaternion
 from ..edit import couple, float_base, merge_fixed
 from ..inertia import Inertia
 from ..joints.kinds import Fixed, Free, JointKind, Planar, Prismatic, Revolute
-from ..loose_joints import loose_joints
 from ..model import STANDARD_GRAVITY, Model
 from ..parts import Body, Frame, Joint, Limits, Mimic, Rotor, make_pose
 from ..visuals import Visual
 from . import xml
+from .oddities import judge_inertias, mention_loose_joints
 from .urdf_visuals import read_visuals
 from .xml import Element, Notes, meant, shortened
 
@@ -82,9 +77,6 @@ ATTRIBUTES = {
     "independent": ("joint",),
 }
 
-NO_REAL_BODY = "its inertia tensor breaks the triangle inequality, which that of a real body does not"
-WRONG_POINT = f"{NO_REAL_BODY}; a slip in moving it from the joint to the centre of mass would explain it"
-
 
 def read_urdf(source: str | os.PathLike[str], floating: bool = False, coupled: bool = True, *, cls: type[M]) -> M:
     """The robot in a URDF file, given by its path or as text; ``cls`` is the class of model to make.
@@ -112,8 +104,8 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, coupled: b
     model = replace(_assemble(robot, root, edges, inertias, visuals, floating, cls), gravity=gravity)
     judged = Notes()
     model = _imposed(robot, model, [e for e in edges if coupled and e.joint.name not in independent], judged)
-    _mention_loose_joints(model, links, judged)
-    _judge_inertias(model, links, inertias, judged)
+    mention_loose_joints(model, links, judged)
+    judge_inertias(model, links, inertias, judged)
     model = replace(model, notes=(*judged.lines(), *odd.lines()))
     if model.notes:
         # Two levels up: whoever called lw.load.
@@ -126,7 +118,7 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, coupled: b
 
 def _refuse_other_formats(robot: Element) -> None:
     if robot.tag == "sdf":
-        raise robot.error("is an SDF file, which linkwise does not read; convert it to URDF")
+        raise robot.error("is an SDF file, not a URDF; lw.load reads both")
     if robot.tag == "mujoco":
         raise robot.error("is a MuJoCo (MJCF) file, not a URDF; lw.load reads both")
     if robot.tag != "robot":
@@ -440,36 +432,3 @@ def _not_to_be_followed(joint: Joint, target: str, moving: dict[str, int]) -> st
     if moving[target] != 1 or joint.kind.nv != 1:
         return "and one of the two has several degrees of freedom"
     return None
-
-
-def _mention_loose_joints(model: Model, links: dict[str, Element], notes: Notes) -> None:
-    for i in loose_joints(model):
-        reason = "no inertia resists its joint: the mass matrix is singular, so forward dynamics will fail"
-        notes.add(links[model.bodies[i].name], reason)
-
-
-def _explained(body: Inertia, excess: float) -> bool:
-    """Whether a tensor given about the wrong point would explain what is wrong with it."""
-    moved = body.mass * float(body.com @ body.com)
-    return excess <= 2 * moved and -float(np.linalg.eigvalsh(body.tensor)[0]) <= 0.2 * moved
-
-
-def _judge_inertias(model: Model, links: dict[str, Element], inertias: dict[str, Inertia], notes: Notes) -> None:
-    """The rule for tensors in the module's docstring."""
-    carrier = {f.name: f.body for f in model.frames}
-    whole = {b.name: b.inertia for b in model.bodies}
-    culprits: dict[str | None, list[str]] = {}
-    for name in links:
-        if inertias[name].excess() > 0:
-            culprits.setdefault(carrier[name], []).append(name)
-    for body, names in culprits.items():
-        worst = max(names, key=lambda n: inertias[n].excess())
-        excess = 0.0 if body is None else whole[body].excess()
-        if body is not None and not _explained(whole[body], excess):
-            moments = ", ".join(f"{x:.6g}" for x in np.linalg.eigvalsh(inertias[worst].tensor))
-            raise (links[worst].only("inertial") or links[worst]).error(
-                f"the inertia tensor is that of no real body: its principal moments ({moments}) must not be"
-                " negative, nor one exceed the sum of the others (the triangle inequality); correct it"
-            )
-        for name in names:
-            notes.add(links[name], WRONG_POINT if excess > 0 and name == worst else NO_REAL_BODY)

@@ -1,7 +1,7 @@
 """XML as a small tree of elements that know their file and line, and say so when they are wrong.
 
-Built on the standard library's expat. Namespaces are not resolved (``xacro:macro`` is a plain tag), text
-between tags is dropped, and a DOCTYPE is refused, so no entity is ever expanded or fetched.
+Built on the standard library's expat. Namespaces are not resolved (``xacro:macro`` is a plain tag), and a DOCTYPE is
+refused, so no entity is ever expanded or fetched.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Element:
     source: str
     parent: Element | None = None
     children: list[Element] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)  # of the text between its tags
 
     def __repr__(self) -> str:
         return f"<Element {self.where()}>"
@@ -104,21 +105,55 @@ class Element:
         if name not in self.attributes and default is not None:
             return default
         value = self.text(name)
-        return self._parsed(value.strip(), name, value)
+        return self._parsed(value.strip(), f'{name}="{shortened(value)}"', value)
 
     def numbers(self, name: str, count: int, default: Any = None) -> np.ndarray:
         """``count`` finite numbers (count,), separated by blanks."""
         if name not in self.attributes and default is not None:
             return np.array(default, dtype=float)
         value = self.text(name)
+        return self._all_parsed(value, count, f'{name}="{shortened(value)}"')
+
+    # --- the text between its tags -----------------------------------------------------------------
+
+    @property
+    def content(self) -> str:
+        """The text between its tags, without blanks around it."""
+        return "".join(self.pieces).strip()
+
+    def content_numbers(self, count: int) -> np.ndarray:
+        """``count`` finite numbers (count,), separated by blanks."""
+        return self._all_parsed(self.content, count, f'"{shortened(self.content)}"')
+
+    def child_text(self, tag: str, default: str | None = None) -> str:
+        """The text in a direct child; ``default`` where there is none, an error without one."""
+        child = self.only(tag)
+        if child is None and default is not None:
+            return default
+        if child is None:
+            raise self.error(f"has no <{tag}>; write <{tag}>…</{tag}>")
+        if not child.content:
+            raise child.error("is empty; give it a value")
+        return child.content
+
+    def child_number(self, tag: str, default: float | None = None) -> float:
+        """The finite number in a direct child; ``default`` where there is none, an error without one."""
+        text = self.child_text(tag, None if default is None else "")
+        if not text:
+            assert default is not None  # child_text refuses an empty child
+            return default
+        child = self.only(tag)
+        assert child is not None
+        return child._parsed(text, f'"{shortened(text)}"', text)
+
+    def _all_parsed(self, value: str, count: int, what: str) -> np.ndarray:
         entries = value.split()
         if len(entries) != count:
             hint = "; separate them by blanks, without commas" if "," in value else f"; give {count}"
-            raise self.error(f'{name}="{shortened(value)}" holds {len(entries)} values, not {count}{hint}')
-        return np.array([self._parsed(w, name, value) for w in entries])
+            raise self.error(f"{what} holds {len(entries)} values, not {count}{hint}")
+        return np.array([self._parsed(w, what, value) for w in entries])
 
-    def _parsed(self, word: str, name: str, value: str) -> float:
-        what = f'{name}="{shortened(value)}"'
+    def _parsed(self, word: str, what: str, value: str) -> float:
         if "${" in value or "$(" in value:
             raise self.error(f"{what} is an xacro expression; expand it first: xacro FILE.xacro > FILE.urdf")
         if _NUMBER.fullmatch(word) is None:
@@ -287,6 +322,8 @@ class _Builder:
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        self.parser.buffer_text = True
         self.parser.StartDoctypeDeclHandler = self._doctype
 
     @property
@@ -308,6 +345,10 @@ class _Builder:
         assert self.open is not None  # expat pairs the tags
         self.open = self.open.parent
         self.depth -= 1
+
+    def _text(self, data: str) -> None:
+        if self.open is not None and not data.isspace():
+            self.open.pieces.append(data)
 
     def _doctype(self, *_: Any) -> None:
         raise FileError(f"{self.source}:{self.line}: a DOCTYPE is not allowed in a robot file; remove it")

@@ -19,19 +19,21 @@ _REGISTRY = {
     "delta": ("parallel_robots", "delta"),
     "double_pendulum": ("pendulums", "double_pendulum"),
     "four_bar": ("linkages", "four_bar"),
+    "governor": ("linkages", "governor"),
     "gripper": ("linkages", "gripper"),
     "humanoid": ("humanoid", "humanoid"),
     "panda": ("panda", "panda"),
     "panda_gripper": ("panda", "panda_gripper"),
     "quadruped": ("quadruped", "quadruped"),
     "satellite": ("satellite", "satellite"),
+    "satellite_pair": ("satellite", "satellite_pair"),
     "slider_crank": ("linkages", "slider_crank"),
     "stewart": ("parallel_robots", "stewart"),
     "ur5": ("ur5", "ur5"),
 }
 
 # Those that loops close, by a function beside the robot's own.
-_CLOSED = ("delta", "four_bar", "slider_crank", "stewart")
+_CLOSED = ("delta", "four_bar", "governor", "satellite_pair", "slider_crank", "stewart")
 
 
 def names() -> list[str]:

@@ -7,12 +7,17 @@ slider_crank  a crank of 0.15 m, a connecting rod of 0.5 m and a slider of 1.4 k
               0.7 rad.
 gripper       two fingers on parallel linkages that one motor closes: three joints follow "left_knuckle", so that the
               finger tips move in and out and stay parallel.
+governor      Watt's: two balls of 2 kg on arms of 0.25 m that swing out as a spindle about z turns, and by two links
+              lift a sleeve along it. All four bars are equally long and hinged on the axis, as a rhombus. At zero the
+              arms are 0.6 rad from hanging down.
 """
 
 from __future__ import annotations
 
-from math import asin, atan2, cos, hypot, sin
+from math import asin, atan2, cos, hypot, pi, sin
 from typing import TypeVar
+
+import numpy as np
 
 from ..builders import assemble
 from ..edit import couple
@@ -21,6 +26,7 @@ from ..joints.kinds import Prismatic, Revolute
 from ..loops import Loop
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits
+from ..visuals import Ball, Rod, Visual
 
 M = TypeVar("M", bound=Model)
 
@@ -31,6 +37,9 @@ MASSES = {"crank": 0.5, "coupler": 0.9, "rocker": 0.7}  # [kg]
 THROW, ROD, SLIDER_ANGLE = 0.15, 0.5, 0.7  # slider-crank [m, m, rad]
 KNUCKLE, TIP, PALM = 0.06, 0.05, 0.04  # gripper: lengths [m], half the distance between the knuckles [m]
 SWING = Limits(0.0, 0.8, velocity=2.0, effort=5.0)  # of a knuckle
+BAR, BALL_RADIUS, BALL_ANGLE = 0.25, 0.04, 0.6  # governor [m, m, rad]
+GOVERNOR_MASSES = {"arm": 0.3, "ball": 2.0, "link": 0.2, "sleeve": 1.5, "spindle": 1.0}  # [kg]
+STEEL, BRASS = (0.35, 0.39, 0.43, 1.0), (0.85, 0.65, 0.25, 1.0)
 
 
 def four_bar(cls: type[M]) -> M:
@@ -100,14 +109,55 @@ def gripper(cls: type[M]) -> M:
     return robot
 
 
+def governor(cls: type[M]) -> M:
+    """Joints "spindle_joint", "left_swing", "left_link_hinge", "right_…", "sleeve_slide" [m]; frames "left_ball", …"""
+    m, drop = GOVERNOR_MASSES, 2 * BAR * cos(BALL_ANGLE)
+    spindle = Inertia.cylinder(m["spindle"], 0.015, (0, 0, 0), (0, 0, -2 * BAR))
+    sleeve = Inertia.cylinder(m["sleeve"], 0.04, (0, 0, -0.03), (0, 0, 0.03))
+    ball = Inertia.sphere(m["ball"], BALL_RADIUS, at=(BAR, 0, 0))
+    bodies = [
+        Body("spindle", Joint(Revolute("z"), "spindle_joint"), spindle),
+        Body("sleeve", Joint(Prismatic("z"), "sleeve_slide", at=(0, 0, -drop)), sleeve, "spindle"),
+    ]
+    looks = [
+        Visual(Rod(0.015, 2 * BAR), "spindle", at=(0, 0, -BAR), colour=STEEL),
+        Visual(Rod(0.04, 0.06), "sleeve", colour=BRASS),
+    ]
+    frames = []
+    for side, turn in _SIDES.items():
+        swing = _hinge(f"{side}_swing", (0, 0, 0), BALL_ANGLE - pi / 2, turn)
+        knee = _hinge(f"{side}_link_hinge", (BAR, 0, 0), -2 * BALL_ANGLE)
+        bodies += [
+            Body(f"{side}_arm", swing, _rod(BAR, m["arm"]) + ball, "spindle"),
+            Body(f"{side}_link", knee, _rod(BAR, m["link"]), f"{side}_arm"),
+        ]
+        frames += [
+            Frame(f"{side}_ball", f"{side}_arm", at=(BAR, 0, 0)),
+            Frame(f"{side}_link_end", f"{side}_link", at=(BAR, 0, 0), rotation=_HINGE),
+            Frame(f"{side}_pin", "sleeve", rotation=turn @ _HINGE),
+        ]
+        bars = [Visual(Rod(ROD_RADIUS, BAR), f"{side}_{x}", at=(BAR / 2, 0, 0), rpy=(0, pi / 2, 0)) for x in _BARS]
+        looks += [*bars, Visual(Ball(BALL_RADIUS), f"{side}_arm", at=(BAR, 0, 0), colour=BRASS)]
+    return assemble("governor", bodies, frames, visuals=looks, cls=cls)
+
+
+def governor_loops() -> tuple[Loop, ...]:
+    """The hinges between the links and the sleeve."""
+    return tuple(Loop(f"{side}_pin", f"{side}_link_end", "revolute", name=f"{side} link and sleeve") for side in _SIDES)
+
+
 # Axes of a hinge about −y, along which angles in the plane of x and z grow from x to z.
-_HINGE = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
+_HINGE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+_BARS = ("arm", "link")
+# The second side of a mechanism is the first one, turned by half a turn about z.
+_SIDES = {"left": np.eye(3), "right": np.diag([-1.0, -1.0, 1.0])}
 
 
-def _hinge(name: str, at: tuple[float, ...], angle: float) -> Joint:
-    """A hinge about −y whose zero is at an angle from the x axis of what carries it towards z."""
+def _hinge(name: str, at: tuple[float, ...], angle: float, turn: np.ndarray | None = None) -> Joint:
+    """A hinge about −y whose zero is at an angle from the x axis of what carries it (turned first) towards z."""
     c, s = cos(angle), sin(angle)
-    return Joint(Revolute((0, -1, 0)), name, at=at, rotation=((c, 0.0, -s), (0.0, 1.0, 0.0), (s, 0.0, c)))
+    rotation = np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
+    return Joint(Revolute((0, -1, 0)), name, at=at, rotation=rotation if turn is None else turn @ rotation)
 
 
 def _rod(length: float, mass: float) -> Inertia:

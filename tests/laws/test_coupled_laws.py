@@ -1,0 +1,282 @@
+"""Operators of robots with coupled joints: nodes in place of bodies, and all laws as ever, in independent coordinates.
+
+The oracles are the operators of the free tree, projected by X (helpers/coupled.py), and dense matrices.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from coupled import Dense, coupled_robot, drift, free_tree
+from methods import inputs
+from operator_zoo import EXPRESSIONS, LEAVES, general, make, positive
+from trees import assert_close
+
+import linkwise as lw
+from linkwise.algebra.frame_freedom import is_frame_free
+from linkwise.algebra.linearized import FORWARD_LEMMAS, INVERSE_LEMMAS
+from linkwise.algebra.random_robots import coupled_robot as random_coupled
+from linkwise.algebra.recipe import build, recipe_of
+from linkwise.algebra.rules import CONSTANT_MAPS, INVERTIBLE_EDGES
+from linkwise.model.normal_form import normal_form
+from linkwise.symbols.scalar import Graph, count
+
+ROBOT = coupled_robot()
+RULES = {r.name: r for r in lw.identities()}
+REFUSED = {n for n, r in RULES.items() if {CONSTANT_MAPS, INVERTIBLE_EDGES} & r.requires}
+NO_MEANING = {"J_hat", "recursion φ*φ⁻*", "recursion ψ*φ⁻*"}  # they need φ⁻¹ of a node
+
+
+@cache
+def state():
+    return inputs(ROBOT, seed=1)
+
+
+@cache
+def operators():
+    x = state()
+    return ROBOT.operators(x.q, v=x.v, a=x.a)
+
+
+@cache
+def free_operators():
+    """Those of the free tree at θ, θ̇ and θ̈."""
+    x, d = state(), Dense(state().q)
+    theta, rates, accelerations = d.moving(x.v, x.a)
+    return free_tree().operators(theta, v=rates, a=accelerations)
+
+
+# --- identities ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(RULES) - REFUSED))
+def test_identities_hold_on_random_coupled_robots(name):
+    report = lw.check_identity(RULES[name], trials=4, rotors=True, coupled=True)
+    assert report.holds and report.worst < 1e-10, str(report)
+    assert report.sweeps < 1e-10, str(report)
+
+
+def test_the_others_are_refused_with_the_reason():
+    """Those of joint maps that are constant in their bodies, and those with φ⁻¹."""
+    assert {n for n in REFUSED if INVERTIBLE_EDGES in RULES[n].requires} == {
+        "rigid_commutator", "articulated_commutator", "A_C_split", "B_C_split",
+    }  # fmt: skip
+    assert len(REFUSED) == 14
+    for name in REFUSED:
+        with pytest.raises(lw.NotAdmittedError, match=rf"{name!r} needs .* one node"):
+            lw.check_identity(RULES[name], coupled=True)
+        assert not RULES[name].admits(operators())
+        assert repr(name) in RULES[name].refusal(operators())
+    hinges = lw.chain(3).operators(np.zeros(3), v=np.zeros(3))
+    assert all(RULES[name].refusal(hinges) is None for name in REFUSED)
+
+
+def test_identities_of_constant_maps_do_fail_on_nodes():
+    """So that they are refused for a reason: P° = E_ψΠ̇E_ψ* is wrong where a node's map turns in its bodies."""
+    o = lw.chain(4, seed=1).couple("joint4", "joint2", ratio=0.7)
+    x = inputs(o, seed=0)
+    left, right = RULES["P_ring"].sides(o.operators(x.q, v=x.v, a=x.a))
+    assert np.abs(left.dense() - right.dense()).max() > 1e-2
+
+
+def test_false_identities_are_found_out():
+    assert not lw.check_identity(lambda o: o.H @ o.psi @ o.K, lambda o: o.H @ o.phi @ o.K, trials=4, coupled=True)
+
+
+def test_the_robots_that_are_tried_differ():
+    models = [random_coupled(seed, seed % 2 == 1, seed % 3 == 0, seed % 4 == 0) for seed in range(12)]
+    assert all(m.couplings for m in models)
+    assert {c.ratios is None for m in models for c in m.couplings} == {True, False}
+    assert max(len(group) for m in models for group in m.aggregates) >= 4
+    assert any(j.kind.nv > 1 for m in models for group in m.aggregates for j in [m.joints[k] for k in group])
+
+
+# --- leaves and expressions ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in (*LEAVES, *EXPRESSIONS) if n not in NO_MEANING])
+def test_sweeps_and_matrices_agree(name):
+    A = make(name, operators())
+    matrix, rng = A.dense(), np.random.default_rng(0)
+    assert matrix.shape == A.shape
+    for op, dense in ((A, matrix), (A.T, matrix.T)):
+        x = rng.normal(size=(3, op.shape[1]))
+        scale = max(np.abs(dense).max(initial=0.0), 1e-9)
+        assert np.abs(op.apply(x, target="numpy") - x @ dense.T).max(initial=0.0) < 1e-12 * scale * len(dense) + 1e-13
+
+
+@pytest.mark.parametrize("name", sorted(NO_MEANING))
+def test_leaves_without_meaning_are_refused_by_name(name):
+    letter = "Ĵ" if name == "J_hat" else name
+    with pytest.raises(lw.NotAdmittedError, match=f"{letter.replace('*', '.')} needs the inverse of φ"):
+        make(name, operators())
+
+
+def test_other_inertias_have_no_rates_on_nodes():
+    o = operators()
+    with pytest.raises(lw.NotAdmittedError, match="P_ring and Pi_dot of another inertia"):
+        o.with_inertia(positive(o)).P_ring.dense()
+
+
+def test_operators_are_those_of_the_free_tree_projected():
+    o, free, X, x = operators(), free_operators(), Dense(state().q).X, state()
+    assert_close((o.phi.T @ o.H.T).dense(), (free.phi.T @ free.H.T).dense() @ X, 1e-13)
+    assert_close(o.J.dense(), free.J.dense() @ X, 1e-13)
+    for name in ("M", "V_tilde", "M_hat"):
+        assert_close(o.leaf(name).dense(), free.leaf(name).dense(), 1e-13)
+    assert_close((o.phi.T @ o.H.T) @ x.v, free.phi.T @ free.H.T @ (X @ x.v), 1e-12)
+
+
+def test_maps_from_joints_are_derivatives_of_those_of_velocities():
+    """φ*Ḣ* = φ*Ḣ*X + φ*H*Ẋ with the operators of the free tree on the right, and so φ*Ψ̇."""
+    o, free, d, x = operators(), free_operators(), Dense(state().q), state()
+    bent = np.stack([drift(x.q, x.v, e) for e in np.eye(ROBOT.nv)], axis=-1)  # Ẋ
+    turned = (free.phi.T @ (free.H_dot)).dense() @ d.X + (free.phi.T @ free.H.T).dense() @ bent
+    assert_close((o.phi.T @ o.H_dot).dense(), turned, 1e-12)
+    turned = (free.phi.T @ (free.Psi_dot)).dense() @ d.X + (free.phi.T @ free.H.T).dense() @ bent
+    assert_close((o.phi.T @ o.Psi_dot).dense(), turned, 1e-12)
+
+
+def test_compliances_are_blocks_of_the_dense_one():
+    o, d = operators(), Dense(state().q)
+    maps = (o.phi.T @ o.H.T).dense()
+    whole = maps @ np.linalg.solve(d.mass, maps.T)
+    found = o.Upsilon.dense()
+    for held in o.nodes.members:
+        where = np.array([6 * k + i for k in held for i in range(6)])
+        assert_close(found[np.ix_(where, where)], whole[np.ix_(where, where)], 1e-10)
+
+
+def test_blocks_outside_the_relations_are_zero():
+    """Structure is that of the tree of nodes."""
+    o = operators()
+    node = np.array([o.nodes.node(k) for k in range(len(ROBOT.bodies))]).repeat(6)
+    tree = o.leaves.tree
+    inboard = np.array([[i in tree.inboard(j) for j in range(len(tree))] for i in range(len(tree))])
+    for A in (o.phi, o.psi):
+        allowed = (node[:, None] == node) | inboard[node[:, None], node]
+        assert A.structure == "causal" and not A.dense()[~allowed].any()
+    for A in (o.P, o.Upsilon, o.tau_bar, o.R):
+        assert A.structure == "memoryless" and not A.dense()[node[:, None] != node].any()
+
+
+def test_blocks_of_ones_own_have_the_sizes_of_nodes():
+    o = operators()
+    assert o.bodies.sizes == (6, 36, 6, 6, 12) and o.joints.sizes == (6, 4, 3, 1, 1)
+    assert o.edges.sizes == (6,) * 5
+    with pytest.raises(lw.SpaceError, match="block 1 .* must be 36×36"):
+        o.block_diagonal([np.eye(6)] * 5)
+    X = general(o)
+    assert_close((o.phi @ X @ o.phi.T).dense(), o.phi.dense() @ X.dense() @ o.phi.dense().T, 1e-12)
+    inverse = (o.H @ o.phi @ positive(o) @ o.phi.T @ o.H.T + o.rotor_inertia).inv()
+    dense = (o.H @ o.phi @ positive(o) @ o.phi.T @ o.H.T + o.rotor_inertia).dense()
+    assert_close(inverse.dense() @ dense, np.eye(ROBOT.nv), 1e-9)
+
+
+def test_explanations_name_the_nodes():
+    said = str(operators().mass.inv().explain())
+    assert "b1, b2, b4, b5, b6, b8 move as one body of the tree" in said and "b9, b10 move as one" in said
+    assert "move as one" not in str(lw.chain(3).operators(np.zeros(3)).mass.inv().explain())
+
+
+# --- linearised models -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_lemmas_are_the_linearised_models(seed):
+    """Nodes with a ball inside, couplings that are not linear: the formulas against the algorithms over all bodies."""
+    kinds = ["revolute", "prismatic", "spherical", "helical"]
+    free = lw.random_tree(6, seed=seed, joints=kinds, floating=seed % 2 == 1)
+    names = [j.name for j in free.joints if j.kind.nv == 1]
+    robot = free.couple(names[2], (names[0], names[1]), relation=lambda a, b: np.sin(a) * b + 0.3 * a * a)
+    x = inputs(robot, seed=seed)
+    expected = robot.linearize_inverse(x.q, x.v, x.a, method="algorithm_1", target="numpy")
+    for lemma in INVERSE_LEMMAS:
+        for y, z in zip(robot.linearize_inverse(x.q, x.v, x.a, method=lemma, target="numpy"), expected):
+            assert_close(y, z, 1e-11)
+    expected = robot.linearize_forward(x.q, x.v, x.tau, method="algorithm_4", target="numpy")
+    for lemma in set(FORWARD_LEMMAS) - {"lemma_4_9"}:
+        for y, z in zip(robot.linearize_forward(x.q, x.v, x.tau, method=lemma, target="numpy"), expected):
+            assert_close(y, z, 1e-10)
+
+
+def test_the_stiffness_is_what_couplings_add():
+    """𝒦 of linear couplings is zero, and so is that of hinges; a cam's is not."""
+    arm = lw.chain(4, seed=2)
+    for robot, least, most in (
+        (arm, 0.0, 1e-15),
+        (arm.couple("joint4", "joint2", ratio=2.0), 0.0, 1e-13),
+        (arm.couple("joint4", "joint2", relation=np.sin), 1e-2, np.inf),
+    ):
+        x = inputs(robot, seed=0)
+        found = np.abs(robot.operators(x.q, v=x.v, a=x.a).stiffness.dense()).max()
+        assert least <= found <= most
+
+
+# --- compiled --------------------------------------------------------------------------------------------
+
+
+@cache
+def small():
+    """A node of a parent and its child, on which another body hangs."""
+    arm = lw.chain(4, seed=3)
+    return arm.couple("joint3", "joint2", relation=lambda a: np.sin(a) + 0.4 * a)
+
+
+COMPILED = {
+    "mass": lambda o: o.mass,
+    "inverse": lambda o: o.mass.inv(),
+    "other inertia": lambda o: (o.H @ o.phi @ (o.M + 0.5 * o.R) @ o.phi.T @ o.H.T).inv(),
+    "velocities": lambda o: o.phi.T @ o.H.T,
+    "G shows frames": lambda o: o.H @ o.phi @ o.G,
+    "rates": lambda o: o.H_ddot.T @ o.M_hat @ o.Psi_dot + o.stiffness,
+    "compliance": lambda o: (o.J @ o.mass.inv() @ o.J.T).simplify(),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_products_agree_with_matrices(name):
+    robot, rng = small(), np.random.default_rng(4)
+    q = np.stack([robot.random_configuration(i) for i in range(3)])
+    v, a = rng.normal(size=(2, 3, robot.nv))
+    A = COMPILED[name](robot.operators(q, v=v, a=a))
+    x = rng.normal(size=(3, A.shape[1]))
+    expected = (A.dense() @ x[..., None])[..., 0]
+    assert np.abs(A.apply(x, target="cpu") - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+def test_what_is_proved_to_show_no_frames_is_true_of_nodes():
+    """P and G change inside a node when inertia moves to the parent; what is proved does not."""
+    o = operators()
+    form = normal_form(ROBOT)[0].operators(state().q).state.numbers
+    x = np.random.default_rng(0).normal(size=(ROBOT.nv, 1))
+
+    def difference(A):
+        here, there = A.numbers.apply_columns(x), build(recipe_of(A.expression), {0: form}).apply_columns(x)
+        return np.abs(here - there).max() / np.abs(here).max()
+
+    for A in (o.mass, o.mass.inv(), o.m @ o.ell.T, o.H @ o.psi @ o.K, o.K.T @ o.Upsilon @ o.K, o.D + o.rotor_inertia):
+        assert is_frame_free(A.expression) and difference(A) < 1e-8, str(A)
+    for A in (o.H @ o.P @ o.tau_bar.T @ o.P @ o.H.T, o.G.T @ o.P @ o.G, o.G.T @ o.M @ o.G):
+        assert not is_frame_free(A.expression) and difference(A) > 1e-3, str(A)
+
+
+def test_a_formula_costs_what_the_method_does():
+    """The same sweeps over nodes: 𝓜⁻¹τ as an operator and as mass_solve."""
+    robot, graph = small(), Graph()
+    q, x = graph.inputs("q", robot.nq), graph.inputs("x", robot.nv)
+    formula, method = (count(np.ravel(y)) for y in (robot.operators(q).mass.inv() @ x, robot.mass_solve(q, x)))
+    assert method.total <= formula.total <= 1.01 * method.total
+
+
+def test_operations_grow_with_the_number_of_nodes():
+    """Pairs of coupled hinges in a chain: twice as many cost twice as much."""
+
+    def operations(pairs):
+        robot = lw.chain(2 * pairs, seed=1)
+        for i in range(pairs):
+            robot = robot.couple(f"joint{2 * i + 2}", f"joint{2 * i + 1}", ratio=0.6)
+        return robot.operators(robot.neutral()).mass.inv().explain().operations.total
+
+    few, more, most = (operations(n) for n in (4, 8, 12))
+    assert abs((most - more) - (more - few)) <= 0.02 * (most - more)
