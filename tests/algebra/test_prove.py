@@ -183,7 +183,7 @@ def test_a_proof_reads_line_by_line():
         assert f"= {step.expression}\n      by {step.rule.name}" in words
     assert "Proved in 4 steps" in words and "(UF (54))" in words
     assert proof.steps[0].rule.name == "distributivity"
-    assert proof.steps[0].formula == "(I - H ψ K) H φ = -H ψ K H φ + H φ"
+    assert proof.steps[0].formula == "(I - H ψ K) H φ = H φ - H ψ K H φ"
     assert {a.name for a in proof.axioms} == {"K", "tau", "tau_bar", "E_psi", "psi_inverse_right", "phi_inverse"}
     tex = proof._repr_latex_()
     assert tex.startswith("\\begin{align*}") and tex.count("&=") == 4 and r"\psi" in tex

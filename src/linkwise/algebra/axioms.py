@@ -168,5 +168,5 @@ def _recursion(S: Leaf) -> tuple[str, str, Expression, Expression]:
 def axioms_for(owner: O, names: set[str]) -> Iterator[Rule]:
     """The axioms of a family that hold for its robot and are about operators of these names."""
     for axiom in AXIOMS:
-        if axiom.rule.admits(owner) and axiom.holds(owner) and (not axiom.about or axiom.about & names):
+        if (not axiom.about or axiom.about & names) and axiom.holds(owner) and axiom.rule.admits(owner):
             yield axiom.rule
