@@ -12,8 +12,8 @@ Z + φ̃Z + Zφ̃*. So M may stand inside HφMφ*H*, and P, P⁺ and R beside H*
 
 Nodes. Inside a node, with e the edges between its members, P becomes P − W, W = Z − eZe*, and G becomes G − WH*D⁻¹.
 WH* is not zero, but HWH* = 0, and φ(p, 𝒢)WH* = 0, as members that hang on the body outside hang there by their own
-joints. So D, K and ψ stay. And as forces are taken by H, φ and Υ alone, and motions come from H*, φ* and Υ, whose columns
-are those of H* and φ*, nothing sees WH* in PH*, HP or G: the rest is as of bodies.
+joints. So D, K and ψ stay. And as forces are taken by H, φ and Υ alone, and motions come from H*, φ* and Υ, whose
+columns are those of H* and φ*, nothing sees WH* in PH*, HP or G: the rest is as of bodies.
 """
 
 from __future__ import annotations
