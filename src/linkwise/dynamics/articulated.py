@@ -190,13 +190,18 @@ def compliances(links: Links, art: Articulated) -> list[Array]:
     return links.tree.outward(step, arrays.zeros((6, 6), like=links.q), links.phi, links.H, art.G, art.D_inverse)
 
 
-def first_rows(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
-    """L, U and Υ of every body, outward: 𝓜⁻¹(k,k), and where the row of k in (I − HψK)*D⁻¹Hψ starts (LD Lemma 4.9)."""
+def first_rows(
+    links: Links, art: Articulated, base: Array | None = None
+) -> tuple[list[Array], list[Array], list[Array]]:
+    """L, U and Υ of every body, outward: 𝓜⁻¹(k,k), and where the row of k in (I − HψK)*D⁻¹Hψ starts (LD Lemma 4.9).
+
+    ``base`` is the compliance (..., 6, 6) of what carries the bodies; without it, they are on the world.
+    """
 
     def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
         return _first_row(adjoint_congruence(phi, outer[2]), H, G, D_inverse)
 
-    start = (None, None, arrays.zeros((6, 6), like=links.q))
+    start = (None, None, arrays.zeros((6, 6), like=links.q) if base is None else base)
     return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse), 3)
 
 

@@ -49,7 +49,11 @@ def composite(model: Model, q: Array) -> Array:
 
 def composite_of(links: Links) -> Array:
     """The same from links in any frames."""
-    R = composite_inertias(links)
+    return from_composites(links, composite_inertias(links))
+
+
+def from_composites(links: Links, R: Sequence[Any]) -> Array:
+    """The same from the inertias that every joint carries."""
     return _from_forces(links, [R[k] @ links.H[k].mT if r else None for k, r in enumerate(links.sizes)])
 
 

@@ -68,16 +68,6 @@ def refuse_soft(robot: Any, name: str) -> None:
         )
 
 
-def refuse_coupled(robot: Any, name: str) -> None:
-    """Refuse derivatives of closed robots whose joints follow others."""
-    if robot.couplings:
-        raise NotAdmittedError(
-            f"{name} of robot {robot.name!r}: joint {robot.couplings[0].dependent!r} follows others, and derivatives of"
-            " closed robots are those of free joints; compiled code has them, robot.compile('forward_dynamics')"
-            ".jacobian('q')"
-        )
-
-
 def refusing(name: str, why: str) -> Callable[..., NoReturn]:
     """A method that refuses; compiling it says the same."""
 
