@@ -86,9 +86,13 @@ PUBLIC void set_lcaba(void* robot, double accuracy, double mu, int most) {
 PUBLIC void forward_dynamics_lcaba(void* robot, long n, const double* q, const double* v, const double* x, double* out) {
   auto& r = *static_cast<Robot*>(robot);
   const auto& m = r.model;
-  for (long i = 0; i < n; i++)
+  for (long i = 0; i < n; i++) {
+    // At loops of six rows it reads the accelerations that the call before has left there.
+    for (const auto& loop : r.loops)
+      for (const auto joint : {loop.joint1_id, loop.joint2_id}) r.own_data.oa[joint].setZero();
     Out(out + i * m.nv, m.nv) = lcaba(m, r.own_data, In(q + i * m.nq, m.nq), In(v + i * m.nv, m.nv),
                                       In(x + i * m.nv, m.nv), r.loops, r.loop_data, r.own_settings);
+  }
 }
 
 PUBLIC void linearize_forward(void* robot, long n, const double* q, const double* v, const double* x, double* out) {
