@@ -50,7 +50,10 @@ from .robot.robot import Robot
 if _typing.TYPE_CHECKING:
     from . import view
     from .algebra.check import IdentityReport, check_identity
+    from .algebra.formula import Formula, formula
     from .algebra.operator import Operator
+    from .algebra.proof import Proof
+    from .algebra.prove import prove
     from .algebra.rules import Rule, identities
     from .codegen.pipeline import compile_function as compile
     from .simulation.checkpoint import Checkpoint
@@ -73,13 +76,17 @@ _LATER = {
     "Event": ("simulation.events", "Event"),
     "Friction": ("simulation.joint_forces", "Friction"),
     "Stops": ("simulation.joint_forces", "Stops"),
+    "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
+    "Proof": ("algebra.proof", "Proof"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.pipeline", "compile_function"),
     "Trajectory": ("simulation.trajectory", "Trajectory"),
+    "formula": ("algebra.formula", "formula"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),
+    "prove": ("algebra.prove", "prove"),
     "rollout": ("simulation.simulate", "rollout"),
     "simulate": ("simulation.simulate", "simulate"),
     "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
@@ -120,6 +127,7 @@ __all__ = [
     "Event",
     "FileError",
     "Fixed",
+    "Formula",
     "Frame",
     "Free",
     "Friction",
@@ -142,6 +150,7 @@ __all__ = [
     "Operator",
     "Planar",
     "Prismatic",
+    "Proof",
     "Revolute",
     "Robot",
     "Rod",
@@ -165,10 +174,12 @@ __all__ = [
     "chain",
     "check_identity",
     "compile",
+    "formula",
     "grasp",
     "identities",
     "load",
     "plots",
+    "prove",
     "random_tree",
     "robots",
     "rollout",

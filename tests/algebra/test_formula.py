@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algebra.formula import needs_motion, operator_names, parse_expression, parse_formula
+from linkwise.algebra.formula import needs_motion, parse_expression, parse_formula
+from linkwise.algebra.formula_words import operator_names
 from linkwise.algebra.leaves import unbound
 
 
@@ -106,7 +107,7 @@ def test_motion():
         ("H.__class__", "of an operator there are"),
         ("__import__('os')", "no operator is named '__import__'|means nothing here"),
         ("H; phi", "column 2: ';' means nothing here"),
-        ("H[0]", "means nothing here"),
+        ("H[0]", "column 2: a number stands in front"),
         ("(" * 100 + "H" + ")" * 100, "more than 50 parentheses"),
         ("H " * 2000, "more than the 2000"),
         ("I + H", "no I can be added"),
@@ -135,16 +136,14 @@ def test_no_inverse(op):
 @pytest.mark.parametrize(
     ("formula", "column", "words"),
     [
-        ("P(2)", 2, r"\(2\) reads as a block .* not there yet"),
-        ("M(1)", 2, "block"),
-        ("H φ M(1) φ* H*", 6, "block"),
-        ("φ(3,1)", 2, r"\(3,1\) reads as a block"),
+        ("H φ M(1) φ* H*", 1, "blocks and numbers alone"),
         ("φ(k,k-1) M", 2, "block"),
         ("φ*(k+1,k)", 3, "block"),
-        ("P⁺(1)", 3, "block"),
         ("K(p,k)", 2, "block"),
         ("M( n )", 2, "block"),
         ("I(3)", 2, "block"),
+        ("P(2) + P", 8, "added to blocks alone"),
+        ("P(2).simplify()", 5, "array"),
         ("P (2)", 3, "in front of what it multiplies"),
         ("P 2", 3, "in front of what it multiplies"),
         ("I 3", 3, "in front of what it multiplies"),
@@ -159,7 +158,7 @@ def test_no_inverse(op):
         ("H^2", 2, "powers"),
         ("P²", 2, "powers"),
         ("D^0.5", 2, "powers"),
-        ("D^-1/2", 2, "D_root_inverse"),
+        ("D^-1/2", 2, r"D\^\(-1/2\)"),
         ("M-1", 3, r"write 1 I; an inverse is M\^-1"),
         ("P/2H*", 4, "does 2 divide this as well"),
         ("1/2P", 4, "does 2 divide this as well"),
@@ -194,6 +193,16 @@ def test_two_meanings_are_refused(op, formula, column, words):
         ("P *P", "P P"),
         ("2E_phi", "2 E_φ"),
         ("D^-½", "D^-½"),
+        ("KH", "K H"),
+        ("φSLH", "φ S L H"),
+        ("[I + HφK]D[I + HφK]*", "(I + H φ K) D (I + H φ K)*"),
+        ("D^{1/2} D^(1/2)*", "D^½ D^½*"),
+        ("½ P", "0.5 P"),
+        ("S Δ_φ", "S Δφ"),
+        ("𝓔_φ P 𝓔_φ*", "E_φ P E_φ*"),
+        (r"H \phi M \phi^* H^{*}", "H φ M φ* H*"),
+        (r"\left( I - \psi K H \right)^{-1} \psi", "(I + φ K H) ψ"),
+        (r"\tfrac{1}{2} \bar\tau P \cdot \bar{\tau}^*", "0.5 τ̄ P τ̄*"),
     ],
 )
 def test_what_has_one_meaning_is_read(op, formula, meaning):
@@ -203,3 +212,74 @@ def test_what_has_one_meaning_is_read(op, formula, meaning):
 def test_a_formula_may_be_read_without_a_state():
     leaves = unbound(lw.load("panda"))
     assert str(parse_expression("(H φ M φ* H*)⁻¹", leaves)) == "(I - H ψ K)* D⁻¹ (I - H ψ K)"
+
+
+# --- blocks -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("P(2)", lambda o: o.P[2]),
+        ("φ(1,3)", lambda o: o.phi[1, 3]),
+        ("φ*(1,3)", lambda o: o.phi[1, 3].T),
+        ("(H φ M φ* H*)(2, 5)", lambda o: o.mass[2, 5]),
+        ("φ(2,3) P⁺(3) φ*(2,3) + M(2)", lambda o: o.P[2]),
+        ("H(3) P(3) H*(3)", lambda o: o.D[3]),
+        ("2 G(3) - P(3) H*(3) D⁻¹(3)", lambda o: o.G[3]),
+        ("D(3)⁻¹", lambda o: o.D_inverse[3]),
+    ],
+)
+def test_blocks_are_arrays(op, text, meaning):
+    found = lw.formula(text)(op)
+    assert np.allclose(found, meaning(op), rtol=1e-11, atol=1e-11 * np.abs(found).max())
+
+
+def test_the_papers_count_from_the_tip(op):
+    found = lw.formula("P(1)", indices="papers")(op)
+    assert np.array_equal(found, op.P[6])
+    assert np.array_equal(lw.formula("φ(7,1)", indices="papers")(op), op.phi[0, 6])
+    with pytest.raises(lw.InputError, match=r"1 … 7, from the tip; there is no 0"):
+        lw.formula("P(0)", indices="papers")(op)
+    tree = lw.load("quadruped")
+    with pytest.raises(lw.InputError, match="branches"):
+        lw.formula("P(1)", indices="papers")(tree.operators(tree.neutral()))
+
+
+def test_a_formula_is_read_for_any_robot():
+    mass = lw.formula("H φ M φ* H*")
+    for name in ("ur5", "quadruped"):
+        r = lw.load(name)
+        q = r.random_configuration(1, 3)
+        assert np.allclose(mass(r.operators(q)).dense(), r.mass_matrix(q), rtol=1e-12, atol=1e-12)
+    assert repr(mass) == "lw.formula('H φ M φ* H*')" and mass == lw.formula("H φ M φ* H*")
+    assert not mass.needs_motion and lw.formula("Ḣ*").needs_motion
+
+
+def test_a_formula_of_what_is_no_robots_operators_is_refused(op):
+    with pytest.raises(lw.InputError, match=r"robot\.operators"):
+        lw.formula("H")(lw.load("ur5"))
+    with pytest.raises(lw.InputError, match="is text"):
+        lw.formula(3)
+    with pytest.raises(lw.InputError, match=r"way to count bodies .* did you mean papers|ours, papers"):
+        lw.formula("H", indices="paper")
+    with pytest.raises(lw.InputError, match="means nothing"):
+        lw.formula("H ; H")
+
+
+def test_its_own_latex_reads_back(op):
+    count = 0
+    for name, _, side in printed_formulas(op):
+        assert parse_formula(side.latex(), op) == side, name
+        count += 1
+    assert count > 200
+
+
+def test_blocks_of_bodies_that_move_together(rng):
+    """One block for a node; its bodies' names all mean it."""
+    names = [j.name for j in lw.chain(4, seed=1).joints]
+    r = lw.chain(4, seed=1).couple(names[2], names[1], ratio=0.5)
+    q = r.random_configuration(rng)
+    op = r.operators(q)
+    assert np.array_equal(op.D[r.bodies[1].name], op.D[r.bodies[2].name])
+    assert np.allclose(op.D[1], op.D.dense()[1:2, 1:2]) and op.D.shape == (3, 3)

@@ -173,6 +173,16 @@ def test_blocks_of_ones_own_have_the_sizes_of_nodes():
     assert_close(inverse.dense() @ dense, np.eye(ROBOT.nv), 1e-9)
 
 
+def test_blocks_by_their_index_are_those_of_nodes():
+    """Members of a node need not be neighbours: b1, b2, b4, b5, b6 and b8 are one."""
+    o = operators()
+    for i, held in enumerate(o.nodes.members):
+        where = np.array([6 * k + j for k in held for j in range(6)])
+        assert_close(o.P[i], o.P.dense()[np.ix_(where, where)], 1e-12)
+        assert_close(o.H[i], o.H.dense()[np.ix_(o.nodes.columns[i], where)], 1e-12)
+        assert all(np.array_equal(o.P[ROBOT.bodies[k].name], o.P[i]) for k in held)
+
+
 def test_explanations_name_the_nodes():
     said = str(operators().mass.inv().explain())
     assert "b1, b2, b4, b5, b6, b8 move as one body of the tree" in said and "b9, b10 move as one" in said

@@ -33,8 +33,8 @@ def inverse(op: Expression) -> Expression:
             return out
     raise NoRecursionError(
         f"no O(n) route to the inverse of {op} ({op.structure}). Known are: block-diagonal operators; φ, ψ and"
-        " I − E_φ, I − E_ψ; I + HφK and I − HψK; HφXφ*H* (+ Γ) with X block diagonal, symmetric and positive definite;"
-        " products of these; anything between tips. For other operators invert .dense()"
+        " I − E_φ, I − E_ψ; I + HφK, I − HψK and their like; HφXφ*H* (+ Γ) with X block diagonal, symmetric and"
+        " positive definite; products of these; anything between tips. For other operators invert .dense()"
     )
 
 
@@ -75,13 +75,17 @@ def _identity_plus_shift(op: Expression) -> Expression | None:
 
 
 def _filters(op: Expression) -> Expression | None:
-    """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), and the same read backwards."""
+    """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), (I + φKH)⁻¹ = I − ψKH, (I + KHφ)⁻¹ = I − KHψ; and read backwards."""
     if not isinstance(op, Sum):
         return None
     for owner in families_of(op):
-        H, K, one = owner.H, owner.K, owner.I_joints
-        colour, white = one + H @ owner.phi @ K, one - H @ owner.psi @ K
-        found = _known(op, [(colour, white, "whitening"), (white, colour, "whitening")])
+        H, K, phi, psi, one = owner.H, owner.K, owner.phi, owner.psi, owner.I
+        pairs = [
+            (owner.I_joints + H @ phi @ K, owner.I_joints - H @ psi @ K, "whitening"),
+            (one + phi @ K @ H, one - psi @ K @ H, "phi_minus_psi"),
+            (one + K @ H @ phi, one - K @ H @ psi, "phi_minus_psi"),
+        ]
+        found = _known(op, [*pairs, *((right, left, name) for left, right, name in pairs)])
         if found is not None:
             return found
     return None

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from .. import inputs
+from .. import arrays, inputs
 from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
 from .binding import Binding, merged, moved, trimmed
+from .block_index import rows_and_columns
 from .expression import Expression, as_number
 from .frame_freedom import is_frame_free
 from .kinds import families_of
@@ -25,6 +26,7 @@ from .spaces import Space, Structure
 
 if TYPE_CHECKING:
     from .explain import Explanation
+    from .rules import Rule
 
 
 class Operator:
@@ -109,6 +111,29 @@ class Operator:
     def simplify(self) -> Operator:
         """The expression after the papers' identities; :attr:`used` tells which fired."""
         return self._made("simplify", Expression.simplify)
+
+    def rewrite(self, rule: str | Rule, *, backwards: bool | None = None, at: int | None = None) -> Operator:
+        """One side of an identity put for the other, at one place; :attr:`used` has the identity then.
+
+        ``rule`` is a :class:`Rule`, its name, or where it is printed, such as "OA Lemma 4.1"; its adjoint counts as
+        well. It fits neighbouring factors, or terms of a sum, at any depth. The left side gives way to the right one,
+        or, where it does not occur, the right to the left; ``backwards`` asks for one of them (False, True). ``at``
+        counts the places where it fits, from 0 on, outermost and leftmost first; without it the first is taken.
+        :class:`NotAdmittedError` says why a rule does not fit, :class:`UnknownNameError` that there is none.
+        """
+        return bound(self.expression.rewrite(rule, backwards=backwards, at=at), self.binding)
+
+    def using(self, *rules: str | Rule) -> Operator:
+        """Rewritten by several identities, one after the other, each where it first fits."""
+        return bound(self.expression.using(*rules), self.binding)
+
+    def expand(self) -> Operator:
+        """Everything multiplied out: A (B + C) = A B + A C."""
+        return self._made("expand", Expression.expand)
+
+    def factor(self) -> Operator:
+        """Common factors of terms taken out, at the left and at the right: A B + A C = A (B + C)."""
+        return self._made("factor", Expression.factor)
 
     def _made(self, how: Any, make: Callable[[Expression], Expression]) -> Operator:
         """What ``make`` makes of the expression, once for all states."""
@@ -219,6 +244,20 @@ class Operator:
         from .dense import dense
 
         return dense(self.numbers)
+
+    def __getitem__(self, index: Any) -> SameKind:
+        """A block as an array, (..., rows, columns): ``op.P[2]`` of a block diagonal, ``op.phi[3, 1]`` of any operator.
+
+        Indices are those of ``robot.bodies``, base first, from 0; negative ones count from the end, and names of
+        bodies (at tips, of frames) do as well.
+        """
+        rows, columns = rows_and_columns(self.expression, index, self.binding.leaves)
+        basis = arrays.eye(self.cols.dimension, like=self.binding.state.q)[:, columns]
+        block: SameKind = self.apply_columns(basis)[..., rows, :]
+        batch = np.broadcast_shapes(*self.binding.batches) if not self.expression.is_constant else ()
+        return inputs.fit(block, np.broadcast_shapes(batch, block.shape[:-2]), 2)
+
+    __iter__ = None  # an operator is no sequence of blocks
 
     @property
     def blocks(self) -> list[Any]:

@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    from ..algebra.formula import needs_motion, operator_names, parse_formula
+    from ..algebra.formula import needs_motion, parse_formula
+    from ..algebra.formula_words import operator_names
     from ..algebra.operators import Operators
 
     if arguments.names:

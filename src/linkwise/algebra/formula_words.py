@@ -1,0 +1,181 @@
+r"""The words of a formula: names, numbers, signs, adjoints, inverses, indices of blocks.
+
+Names are those of :class:`.operators.Operators`, the letters that linkwise prints, or its LaTeX: ``phi``, ``φ`` and
+``\phi`` are one. Capitals may stand together: ``KH`` is ``K H``. What could be read in two ways is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from functools import cache
+
+from ..errors import InputError
+from .operators import OPERATOR_NAMES
+from .printing import LATEX, TEXT
+
+_LONGEST = 2000
+_LETTERS = {
+    **{"Φ": "Phi", "Ψ": "Psi", "Ω": "Omega", "ℓ": "ell", "𝓜": "mass", "R̂": "R_hat", "P̂": "P_hat", "Ĵ": "J_hat"},
+    **{"Δ_φ": "Delta_phi", "Δ_ψ": "Delta_psi", "𝓔_φ": "E_phi", "𝓔_ψ": "E_psi", "P^+": "P_plus", "Υ^+": "Upsilon_plus"},
+    **{"D^{½}": "D_root", "D^{-½}": "D_root_inverse", "D^(1/2)": "D_root", "D^(-1/2)": "D_root_inverse"},
+    **{"D^{1/2}": "D_root", "D^{-1/2}": "D_root_inverse"},
+}
+_OF_LATEX = {
+    **{r"\Phi": "Phi", r"\Psi": "Psi", r"\Omega": "Omega", r"\ell": "ell", r"\mathcal{M}": "mass"},
+    **{r"\hat{R}": "R_hat", r"\hat{P}": "P_hat", r"\hat{J}": "J_hat", r"\bar{\tau}": "tau_bar"},
+    **{r"\tilde{\phi}": "phi_tilde", r"\tilde{\psi}": "psi_tilde", r"\dot{\Pi}": "Pi_dot"},
+}
+_POSTFIXES = {
+    "adjoint": re.compile(r"\.T(?!\w)|\^T(?!\w)|\^\*|\^\{\*\}|\^\{T\}|\^\{?\\top\}?|ᵀ"),
+    "inverse": re.compile(r"\.inv\(\)|⁻¹|\^-1(?!\d)|\^\{-1\}"),
+    "simplify": re.compile(r"\.simplify\(\)"),
+}
+_NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|½|\\(?:t?frac|tfrac)\{1\}\{2\}")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_SPACE = re.compile(r"\s+|\\[,;:! ]|\\quad\b|\\left(?=[(\[])|\\right(?=[)\]])")
+_SIGNS = {"−": "-", "·": "@", "∙": "@", "[": "(", "]": ")", "{": "(", "}": ")"}
+_TIMES = re.compile(r"\\cdot(?![A-Za-z])")
+_INDICES = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+_NAMED_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
+ALIASES = {"N": "rotor_coupling"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a formula: kind "name", "number", "adjoint", "inverse", "simplify", "indices", or the sign itself."""
+
+    kind: str
+    text: str
+    column: int
+    is_letter: bool = False  # a name spelled as it is printed
+    is_glued: bool = False  # whether no blank stands before it
+
+    @property
+    def value(self) -> float:
+        """Of a number."""
+        return 0.5 if self.text == "½" or self.text.startswith("\\") else float(self.text)
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """Of a block."""
+        return tuple(int(x) for x in re.findall(r"\d+", self.text))
+
+
+def operator_names() -> list[str]:
+    """Every name a formula may use, ``I`` apart."""
+    return sorted(set(OPERATOR_NAMES) - {"I"})
+
+
+@cache
+def _letters() -> dict[str, str]:
+    """Spellings that are no plain words, each with its operator's name, longest first."""
+    latex = {tex: name for name, tex in LATEX.items() if name in OPERATOR_NAMES} | _OF_LATEX
+    printed = {s: name for name, s in TEXT.items()}
+    spelled = {_composed(s): name for s, name in (*printed.items(), *_LETTERS.items(), *latex.items())}
+    odd = {s: n for s, n in spelled.items() if not _WORD.fullmatch(s)}
+    return dict(sorted(odd.items(), key=lambda item: -len(item[0])))
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def tokens(text: str) -> list[Token]:
+    """The pieces of a formula, in order."""
+    if len(text) > _LONGEST:
+        raise InputError(f"the formula has {len(text)} letters, more than the {_LONGEST} that are read")
+    text = _composed(text)
+    out: list[Token] = []
+    at = 0
+    glued = False
+    while at < len(text):
+        space = _SPACE.match(text, at)
+        if space:
+            at, glued = space.end(), False
+            continue
+        behind = bool(out) and _ends_operand(out[-1])
+        _refuse_two_meanings(text, at, behind and glued)
+        found, length = _next(text, at, behind, glued)
+        out += [replace(token, is_glued=glued or i > 0) for i, token in enumerate(found)]
+        at, glued = at + length, True
+    return out
+
+
+def _refuse_two_meanings(text: str, at: int, behind_operand: bool) -> None:
+    """What stands right behind an operator and means something else in the papers or in Python than a product."""
+    if not behind_operand:
+        return
+    where, rest = f"the formula, column {at + 1}: ", text[at:]
+    block = _NAMED_INDICES.match(rest)
+    if block and not _INDICES.match(rest):
+        raise InputError(
+            f"{where}{block[0]} reads as a block of the operator before it, and the indices of a block are whole"
+            " numbers, as in φ(3,1); a sum that is multiplied stands behind a blank"
+        )
+    if rest.startswith("**"):
+        raise InputError(f"{where}** is no power; write the product out, and the adjoint of the adjoint as (H*)*")
+    if re.match(r"\*\d", rest):
+        raise InputError(
+            f"{where}a star right behind an operator is its adjoint; the number it seems to multiply by stands in front"
+        )
+    if rest.startswith("^-1/"):
+        raise InputError(
+            f"{where}a root, or an inverse that is divided? D^-1/2 may be D^(-1/2), or 0.5 D^-1: write which"
+        )
+    if rest[0] in "^²³⁴⁵⁶⁷⁸⁹" and not any(p.match(text, at) for p in _POSTFIXES.values()):
+        raise InputError(f"{where}powers other than ^-1, ^T and ^* are not there; write products out, as in P P")
+
+
+def _ends_operand(token: Token) -> bool:
+    return token.kind in ("name", ")", "adjoint", "inverse", "simplify", "indices")
+
+
+def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[Token], int]:
+    """The token at a place of the text (of capitals that stand together, several), and how long it is."""
+    indices = _INDICES.match(text, at) if behind_operand and glued else None
+    if indices:
+        return [Token("indices", indices[0], at + 1)], len(indices[0])
+    spelling = next((s for s in _letters() if _begins(text, at, s)), None)
+    if spelling is not None:
+        return [Token("name", _letters()[spelling], at + 1, is_letter=True)], len(spelling)
+    for kind, pattern in _POSTFIXES.items():
+        found = pattern.match(text, at)
+        if found and behind_operand:
+            return [Token(kind, found[0], at + 1)], len(found[0])
+    if text[at] == "*" and behind_operand and glued:
+        return [Token("adjoint", "*", at + 1)], 1
+    number = _NUMBER.match(text, at)
+    if number:
+        return [Token("number", number[0], at + 1)], len(number[0])
+    word = _WORD.match(text, at)
+    if word:
+        return _names(word[0], at + 1), len(word[0])
+    times = _TIMES.match(text, at)
+    if times:
+        return [Token("@", times[0], at + 1)], len(times[0])
+    sign = _SIGNS.get(text[at], text[at])
+    if sign in "+-@*/()":
+        return [Token(sign, text[at], at + 1)], 1
+    if text.startswith(".", at):
+        raise InputError(
+            f"the formula, column {at + 1}: of an operator there are .T, .inv() and .simplify(), not {text[at:][:12]!r}"
+        )
+    raise InputError(f"the formula, column {at + 1}: {text[at]!r} means nothing here; see linkwise explain --help")
+
+
+def _begins(text: str, at: int, spelling: str) -> bool:
+    """Whether a spelling stands here, and is not the beginning of a longer LaTeX word."""
+    if not text.startswith(spelling, at):
+        return False
+    after = text[at + len(spelling) : at + len(spelling) + 1]
+    return not (spelling.startswith("\\") and spelling[-1].isalpha() and after.isascii() and after.isalpha())
+
+
+def _names(word: str, column: int) -> list[Token]:
+    """A word as a name; capitals that stand together, and are no name, as one name each."""
+    known = {*OPERATOR_NAMES, *ALIASES, "I"}
+    if word in known or not (word.isupper() and all(letter in known for letter in word)):
+        return [Token("name", word, column)]
+    return [Token("name", letter, column + i) for i, letter in enumerate(word)]
