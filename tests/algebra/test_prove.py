@@ -236,3 +236,9 @@ def test_random_false_claims_are_not_proved(r, names, factor):
     vanishes = lw.check_identity(right, lambda o: 0.0 * right(o), trials=3)
     assert bool(proof) == bool(vanishes)
     assert proof.verdict != "not found"
+
+
+def test_claims_are_proved_by_their_adjoints_where_need_be():
+    r = rule("A_D_composite")
+    turned = lw.prove(Rule(r.name, r.cites, lambda o: r.lhs(o).T, lambda o: r.rhs(o).T, r.requires))
+    assert turned and turned.steps[0].before == turned.lhs and turned.steps[-1].expression == turned.rhs

@@ -74,6 +74,10 @@ def _from_canonical(op: Expression) -> Iterator[Expression]:
     theory = Theory([op])
     uses: list[Use] = []
     p = theory.system.reduced(theory.dictionary.polynomial(op), uses, MOST_USES)
+    if p and not theory.system.complete:  # the adjoint may be nearer to zero
+        turned: list[Use] = []
+        if not (q := theory.system.reduced(theory.dictionary.polynomial(op.T), turned, MOST_USES)) and q is not None:
+            p, uses = q, turned
     if p is None:
         return
     used = [*op.used, *rules_behind([use.rewrite for use in uses])]
