@@ -30,7 +30,7 @@ from ..model.model import Model, with_numbers
 from ..model.parts import Frame
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_unfit
-from .closed_refusals import REFUSED, refuse_method, refuse_soft, refusing
+from .closed_refusals import OF_RIGID_LOOPS, REFUSED, refuse_method, refusing, refusing_soft
 from .coupled import refuse_following
 from .dispatch import compiled
 from .embedded import EmbeddedLoops
@@ -339,9 +339,8 @@ class ClosedRobot(EmbeddedLoops):
         keeps the loops closed is one that :meth:`linearize_projection` leaves as it is.
         """
         refuse_method(self, "linearize_forward", method)
-        refuse_soft(self, "linearize_forward")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
-        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops)
+        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops, self.soft_loops)
         out = linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
         out.set_origin(self, v)
         return out
@@ -353,7 +352,8 @@ class ClosedRobot(EmbeddedLoops):
 
     def _linearized(self, external: Any, **state: Any) -> tuple[tuple[int, ...], Any, list[Array]]:
         batch, (q, v, tau, *others), f = self._checked_state(external, **state)
-        return batch, linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops), others
+        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops, self.soft_loops)
+        return batch, found, others
 
     @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6))
     def forward_dynamics_jvp(
@@ -370,7 +370,6 @@ class ClosedRobot(EmbeddedLoops):
     ) -> SameKind:
         """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
         refuse_method(self, "forward_dynamics_jvp", method)
-        refuse_soft(self, "forward_dynamics_jvp")
         batch, (Minv, by_v, by_q), (dq, dv, dtau) = self._linearized(
             external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau
         )
@@ -382,7 +381,6 @@ class ClosedRobot(EmbeddedLoops):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
-        refuse_soft(self, "forward_dynamics_vjp")
         batch, (Minv, by_v, by_q), (w,) = self._linearized(external, q=q, v=v, tau=tau, weights=weights)
         parts = ((x.mT @ w[..., None])[..., 0] for x in (by_q, by_v, Minv))
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))
@@ -392,9 +390,9 @@ class ClosedRobot(EmbeddedLoops):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
     ) -> SameKind:
         """∂a/∂π of the closed robot, (..., nv, 10 bodies), with π = inertial_parameters."""
-        refuse_soft(self, "forward_dynamics_sensitivity")
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
+            f = with_springs(m, q, v, f, self.soft_loops)
             return linearized.sensitivity(m, q, v, tau, f, self.rigid_loops)
 
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
@@ -491,3 +489,5 @@ def _check(robot: Model, loop: Loop) -> None:
 
 for _method, _why in REFUSED.items():
     setattr(ClosedRobot, _method, refusing(_method, _why))
+for _method in OF_RIGID_LOOPS:
+    setattr(ClosedRobot, _method, refusing_soft(getattr(Robot, _method)))

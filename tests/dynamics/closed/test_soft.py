@@ -1,11 +1,14 @@
 """Soft loops: springs and dampers between frames."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from linkages import four_bar, four_bar_state, open_four_bar
+from linkages import four_bar, four_bar_state, loop_between, open_four_bar
 from scipy.integrate import simpson
 
 import linkwise as lw
+from linkwise.model.loops import TRANSMITTED
 
 
 def sprung(kind="spherical", **options):
@@ -60,11 +63,68 @@ def test_soft_and_rigid_loops_together():
     q, v = four_bar_state(robot)
     assert robot.mobility(q) == 1 and robot.loop_forces(q, v, np.zeros(3)).shape == (2, 6)
     assert [x.name for x in robot.soft_loops] == ["spring"]
-    with pytest.raises(lw.NotAdmittedError, match="loop 'spring' is soft"):
-        robot.linearize_forward(q, v, np.zeros(3))
 
 
 @pytest.mark.parametrize("bad", [{"stiffness": -1.0}, {"damping": np.inf}, {"stiffness": "much"}])
 def test_numbers_that_cannot_be(bad):
     with pytest.raises(lw.ModelError, match="not negative"):
         lw.Loop("a", "b", **bad)
+
+
+H = 1e-30j
+
+
+def by_complex_steps(robot, q, v, tau):
+    """The derivatives of forward dynamics by τ, v and q (tangent)."""
+
+    def a(q, v, tau):
+        return robot.forward_dynamics(q, v, tau, target="numpy").imag / abs(H)
+
+    unit = np.eye(robot.nv)
+    return (
+        np.stack([a(q + 0j, v + 0j, tau + H * e) for e in unit], axis=-1),
+        np.stack([a(q + 0j, v + H * e, tau + 0j) for e in unit], axis=-1),
+        np.stack([a(q + H * robot.configuration_rate(q, e, target="numpy"), v + 0j, tau + 0j) for e in unit], axis=-1),
+    )
+
+
+@pytest.mark.parametrize("kind", [*TRANSMITTED, "constrains"])
+def test_linearised_springs_and_dampers(kind, rng):
+    """Far from where they would close, beside a rigid loop, with branches on what they hold."""
+    tree = lw.random_tree(8, seed=3, branching=0.5, floating=True, joints=["revolute", "spherical"])
+    spring = replace(loop_between(rng, "body3", "body6", kind), stiffness=30.0, damping=2.0)
+    robot = tree.close(spring, loop_between(rng, None, "body5", "spherical"))
+    q = robot.random_configuration(rng)
+    v, x = rng.normal(size=(2, robot.nv))
+    found = robot.linearize_forward(q, v, x, target="numpy")
+    for part, expected in zip(found, by_complex_steps(robot, q, v, x)):
+        np.testing.assert_allclose(part, expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_linearised_springs_alone_products_and_machine_code(rng):
+    robot = sprung(stiffness=50.0, damping=3.0)
+    q, v, tau, dq, dv, dtau, w = rng.normal(size=(7, 3))
+    found = robot.linearize_forward(q, v, tau)
+    for part, expected in zip(found, by_complex_steps(robot, q, v, tau)):
+        np.testing.assert_allclose(part, expected, atol=1e-10 * np.abs(expected).max())
+    along = found.Minv @ dtau + found.dv @ dv + found.dq @ dq
+    np.testing.assert_allclose(robot.forward_dynamics_jvp(q, v, tau, dq, dv, dtau), along, rtol=1e-9)
+    back = robot.forward_dynamics_vjp(q, v, tau, w)
+    np.testing.assert_allclose(back.dq @ dq + back.dv @ dv + back.dtau @ dtau, w @ along, rtol=1e-9)
+    pi, h = robot.inertial_parameters, 1e-6
+    step = np.zeros(pi.shape)
+    step[1, 0] = h
+    moved = [robot.with_inertial_parameters(pi + s * step).forward_dynamics(q, v, tau, target="numpy") for s in (1, -1)]
+    sensitivity = robot.forward_dynamics_sensitivity(q, v, tau, target="numpy")[:, 10]
+    np.testing.assert_allclose(sensitivity, (moved[0] - moved[1]) / (2 * h), rtol=1e-5)
+
+
+def test_derivatives_that_would_lack_the_springs_are_refused(rng):
+    robot, (q, v, a, w) = sprung(stiffness=50.0), rng.normal(size=(4, 3))
+    for name, more in (("linearize_inverse", ()), ("inverse_dynamics_vjp", (w,)), ("inverse_dynamics_jvp", (q, v, a))):
+        with pytest.raises(lw.NotAdmittedError, match=f"{name} of robot .* is soft, and derivatives"):
+            getattr(robot, name)(q, v, a, *more)
+        with pytest.raises(lw.NotAdmittedError, match="is soft"):
+            robot.compile(name)
+    rigid = four_bar()
+    assert rigid.linearize_inverse(q, v, a).M.shape == (3, 3)
