@@ -8,7 +8,7 @@ What has no meaning, or none yet, for a closed robot is refused by name: :mod:`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from .. import arrays, inputs
 from ..arguments import names, number, numbers, one_of
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics, operational
-from ..dynamics.closed import constraints, embedding, equations, linearized, projection
+from ..dynamics.closed import constraints, embedding, equations, linearized, projection, soft
 from ..dynamics.closed.actuation import least_effort
 from ..dynamics.closed.locality import Group, groups
 from ..dynamics.closed.soft import soft_forces, with_springs
@@ -27,13 +27,13 @@ from ..dynamics.linearized import models as linear
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
 from ..model.model import Model, with_numbers
-from ..model.parts import Frame
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_unfit
 from .closed_refusals import OF_RIGID_LOOPS, REFUSED, refuse_method, refusing, refusing_soft
 from .coupled import refuse_following
 from .dispatch import compiled
 from .embedded import EmbeddedLoops
+from .named_loops import check_loop, frame_name, with_names
 from .robot import Robot
 
 
@@ -45,20 +45,20 @@ class ClosedRobot(EmbeddedLoops):
     the forces that keep the loops closed, in O(n) and what the loops couple. Loops may be redundant: accelerations are
     unique all the same, and of the forces those of least norm are given, moments counted by the root mean square
     distance between neighbouring joints. Soft loops (with stiffness or damping) act in forward and inverse dynamics
-    and in motions; what is the tree's is without them: energies, bias_force, gravity_force. What holds a
-    sprung robot still is :meth:`inverse_dynamics` at rest.
+    and in motions, whose energy account has what they hold and take; what is the tree's is without them: energy,
+    bias_force, gravity_force. What holds a sprung robot still is :meth:`inverse_dynamics` at rest.
     """
 
     loops: tuple[Loop, ...] = ()
 
     def __post_init__(self) -> None:
-        named, frames = _with_names(self.loops, self.extra_frames)
+        named, frames = with_names(self.loops, self.extra_frames)
         object.__setattr__(self, "loops", named)
         object.__setattr__(self, "extra_frames", frames)
         super().__post_init__()
         seen: set[str] = set()
         for loop in self.loops:
-            _check(self, loop)
+            check_loop(self, loop)
             if loop.name in seen:
                 raise ModelError(f"robot {self.name!r}: two loops are named {loop.name!r}; give one another name=")
             seen.add(loop.name)
@@ -307,6 +307,23 @@ class ClosedRobot(EmbeddedLoops):
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
     @compiled(q="nq")
+    def spring_energy(self, q: ArrayLike) -> SameKind:
+        """What the springs of soft loops hold, (...) [J]: it falls as their forces do work."""
+        for loop in self.soft_loops:
+            if loop.stiffness and not loop.holds_energy:
+                raise NotAdmittedError(
+                    f"robot {self.name!r}: the spring of loop {loop.name!r} holds no energy, as what its forces do"
+                    " depends on the way; give constrains= rows that slide alone or turn alone, the latter at least two"
+                    " and orthonormal"
+                )
+        return self._call(lambda m, q: soft.energy(m, q, [x for x in self.soft_loops if x.stiffness]), 0, q)
+
+    @compiled(q="nq", v="nv")
+    def damper_power(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """What the dampers of soft loops take, (...) [W]."""
+        return self._call(lambda m, q, v: soft.dissipation(m, q, v, self.soft_loops), 0, q, v=v)
+
+    @compiled(q="nq")
     def mass_matrix_inverse(self, q: ArrayLike, *, method: str | None = None) -> SameKind:
         """𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces.
 
@@ -431,7 +448,7 @@ class ClosedRobot(EmbeddedLoops):
         names = {f.name for f in found.frames} - {"world"}
         kept = []
         for loop in self.loops:
-            inside = [_name(f) in names for f in (loop.frame_a, loop.frame_b)]
+            inside = [frame_name(f) in names for f in (loop.frame_a, loop.frame_b)]
             if any(inside) and not all(inside):
                 raise ModelError(f"robot {self.name!r}: loop {loop.name!r} joins the subtree of {root!r} to the rest")
             kept += [loop] if all(inside) else []
@@ -448,43 +465,6 @@ def close(robot: Robot, loops: Sequence[Loop]) -> ClosedRobot:
     given = {f.name: getattr(robot, f.name) for f in fields(Robot) if f.name != "numbers"}
     closed = ClosedRobot(**given, loops=(*robot.loops, *loops))
     return closed if robot.numbers is None else with_numbers(closed, robot.numbers)
-
-
-def renamed(loop: Loop, prefix: str, world: str) -> Loop:
-    """A loop of a robot that is attached to another, whose world is the frame ``world`` there."""
-
-    def name(frame: Any) -> str:
-        return world if _name(frame) == "world" else prefix + _name(frame)
-
-    dependent = None if loop.dependent is None else tuple(prefix + x for x in loop.dependent)
-    a, b = name(loop.frame_a), name(loop.frame_b)
-    return replace(loop, frame_a=a, frame_b=b, name=prefix + loop.name, dependent=dependent)
-
-
-def _name(frame: str | Frame) -> str:
-    return frame if isinstance(frame, str) else frame.name
-
-
-def _with_names(loops: Iterable[Loop], frames: Iterable[Frame]) -> tuple[tuple[Loop, ...], tuple[Frame, ...]]:
-    """Loops between named frames, and the frames with those that loops brought along."""
-    kept = {f.name: f for f in frames}
-    named = []
-    for loop in loops:
-        for frame in (loop.frame_a, loop.frame_b):
-            if isinstance(frame, Frame) and kept.setdefault(frame.name, frame) != frame:
-                raise ModelError(f"loop {loop.name!r}: another frame is named {frame.name!r} already")
-        named.append(replace(loop, frame_a=_name(loop.frame_a), frame_b=_name(loop.frame_b)))
-    return tuple(named), tuple(kept.values())
-
-
-def _check(robot: Model, loop: Loop) -> None:
-    (a, _), (b, _) = robot.frame(loop.frame_a), robot.frame(loop.frame_b)
-    if a == b:
-        where = "the world" if a < 0 else f"body {robot.bodies[a].name!r}"
-        raise ModelError(
-            f"robot {robot.name!r}: loop {loop.name!r} joins {where} to itself (frames {_name(loop.frame_a)!r} and"
-            f" {_name(loop.frame_b)!r}); a loop joins two bodies that can move against each other"
-        )
 
 
 for _method, _why in REFUSED.items():

@@ -132,8 +132,8 @@ def _weighted(weights: np.ndarray, items: list[Array]) -> Array:
 def spring_energy(loop: Loop, E: Array, d: Array) -> Array:
     """What the spring of a soft loop holds, (...) [J]: the integral of its forces along any way from where it closes.
 
-    ½k g² along slides and about turning moments. A turn by θ against 2k tan(θ/2) holds −4k ln cos(θ/2). (Of matrices
-    ``constrains`` that do not stop all turns, or those across an axis, by orthonormal rows, there is no such integral.)
+    ½k g² along slides and about turning moments. A turn by θ against 2k tan(θ/2) holds −4k ln cos(θ/2). Only for loops
+    with :attr:`.Loop.holds_energy`.
     """
     k = loop.stiffness or 0.0
     g = error(loop, E, d)
