@@ -15,8 +15,9 @@ class EnergyAccount:
     and friction have taken out, ``stops`` what the stops at the limits hold or have taken, ``external`` what external
     forces have put in. They are integrated with the state, by the same method. ``loops`` [rad, m] is how far the
     robot's loops are open, None where it has none: how well they were kept closed. ``springs`` is what the springs of
-    soft loops hold, None where there are none, or where one holds none (:attr:`linkwise.Loop.holds_energy`), and
-    ``drift`` shows their work. What their dampers take is in ``dissipated``.
+    soft loops hold; None without any, and where that is not known, so that ``drift`` shows their work: in a file that
+    is read without its robot, and where one holds none (:attr:`linkwise.Loop.holds_energy`). What their dampers take is
+    in ``dissipated``.
     """
 
     kinetic: np.ndarray

@@ -276,6 +276,29 @@ def sensitivity(model: Model, q: Array, v: Array, tau: Array, external: Array | 
 # --- states that stay closed -----------------------------------------------------------------------------------------
 
 
+def _moving_loops(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> list[LoopVariation]:
+    """The loops' variations at a velocity."""
+    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
+    m = motion(rates, rates.links.accelerated(rates.beta, None), None, at_rest(q))
+    return loop_variations(m, joint_variations(m), closures(model, rates.links, loops), at_rest(q), like(m))
+
+
+def in_independent_rates(
+    model: Model, q: Array, v: Array, matrices: Matrices, X: Array, entries: Sequence[int], loops: Sequence[Loop]
+) -> Matrices:
+    """The linearised model in the rates β of independent joints, each (..., r, r), from that in all, θ̇ = Xβ.
+
+    A closed change has δq = Xδq_ind and δθ̇ = Xδβ + ∂(Xβ)/∂q δq_ind, whose last part undoes ∂(Gβ)/∂q Xδq_ind without
+    the independent joints; ``entries`` are theirs.
+    """
+    chosen = list(entries)
+    opening = stacked([x.velocity_by_q() @ X for x in _moving_loops(model, q, v, loops)], q, len(chosen))
+    undone = factored(model, q, loops).solve(None, -opening, len(chosen))[0]
+    bent = undone - X @ undone[..., chosen, :]
+    P, by_v, by_q = (x[..., chosen, :] for x in matrices)
+    return P[..., :, chosen], by_v @ X, by_q @ X + by_v @ bent
+
+
 def projection(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array:
     """(..., 2nv, 2nv): what projection leaves of a change [δq; δβ] of a closed state.
 
@@ -283,9 +306,7 @@ def projection(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array
     """
     opened = factored(model, q, loops)
     n = model.nv
-    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
-    m = motion(rates, rates.links.accelerated(rates.beta, None), None, at_rest(q))
-    changes = loop_variations(m, joint_variations(m), closures(model, rates.links, loops), at_rest(q), like(m))
+    changes = _moving_loops(model, q, v, loops)
     G = arrays.concatenate([x.closure.W.mT @ x.D for x in changes], axis=-2)
     dG = arrays.concatenate([x.velocity_by_q() for x in changes], axis=-2)
     N = arrays.eye(n, like=q) - opened.solve(None, G, n)[0]

@@ -94,7 +94,7 @@ def _turn_change(loop: Loop, E: Array, turned: Array) -> Array:
     numerator, denominator = _turn_parts(loop, lambda i, j: E[..., i, j])
     changes, change = _turn_parts(loop, lambda i, j: columns[j][..., i, :], constant=0.0)
     out = arrays.stack(changes, axis=-2)
-    if denominator is None:
+    if denominator is None or change is None:
         return out
     s = (2.0 / denominator)[..., None, None]
     was = arrays.stack(numerator, axis=-1)[..., :, None]
