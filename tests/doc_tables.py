@@ -217,6 +217,7 @@ GIVEN = {
     "Grasp",
     "IdentityReport",
     "Operator",
+    "Proof",
     "Robot",
     "Rule",
     "Trajectory",
