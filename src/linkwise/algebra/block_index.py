@@ -16,8 +16,10 @@ from .expression import Expression
 from .leaves import Leaves
 from .spaces import MEMORYLESS, Space
 
+Entries = slice | list[int]
 
-def rows_and_columns(op: Expression, index: Any, leaves: Leaves) -> tuple[slice, slice]:
+
+def rows_and_columns(op: Expression, index: Any, leaves: Leaves) -> tuple[Entries, Entries]:
     """Where the block at an index lies in the matrix of an expression."""
     pair = index if isinstance(index, tuple) else (index, index)
     if len(pair) != 2:
@@ -27,10 +29,18 @@ def rows_and_columns(op: Expression, index: Any, leaves: Leaves) -> tuple[slice,
     return _place(op.rows, pair[0], leaves), _place(op.cols, pair[1], leaves)
 
 
-def _place(space: Space, index: Any, leaves: Leaves) -> slice:
+def entries_of(vector: Expression, index: Any, leaves: Leaves) -> Entries:
+    """Where the block at an index lies in a vector."""
+    if isinstance(index, tuple):
+        raise InputError(f"a block of the vector {vector} has one index, got {len(index)}")
+    return _place(vector.rows, index, leaves)
+
+
+def _place(space: Space, index: Any, leaves: Leaves) -> Entries:
     k = _number(space, index, leaves)
     end = sum(space.sizes[: k + 1])
-    return slice(end - space.sizes[k], end)
+    begin = end - space.sizes[k]
+    return slice(begin, end) if space.entries is None else list(space.entries[begin:end])
 
 
 def _number(space: Space, index: Any, leaves: Leaves) -> int:
