@@ -77,6 +77,17 @@ def most_nodes() -> Iterable[Row]:
         yield count, round(first, 2), round(1e6 * first / count)
 
 
+def chunks() -> Iterable[Row]:
+    yield "values", "whole: first call [s]", "ns a state", "in chunks: first call [s]", "ns a state"
+    for n in (14, 20):
+        cells: list[Any] = []
+        for least in (10**9, 0):
+            with mock.patch("linkwise.codegen.llvm.module.CHUNKED_FROM", least):
+                found, first = made(lw.chain(n, seed=0), "linearize_forward", rolled=False)
+            cells += [round(first, 2), round(nanoseconds(found))]
+        yield len(found.program.nodes), *cells
+
+
 def entry_nodes() -> Iterable[Row]:
     yield "values", "with the quick entry [s]", "without [s]", "one call with [µs]", "without [µs]"
     for n in (7, 20, 40):
@@ -242,6 +253,9 @@ def cuda() -> Iterable[Row]:
 MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "MOST_BODIES": most_bodies,
     "MOST_NODES": most_nodes,
+    "CHUNKED_FROM": chunks,
+    "CHUNK": chunks,
+    "LONGEST_CODE": chunks,
     "ENTRY_NODES": entry_nodes,
     "LONG_CHAIN": long_chain,
     "MOST_KINDS": most_kinds,

@@ -118,7 +118,7 @@ def method_table() -> str:
 
 def closed_table() -> str:
     """The methods of a robot with loops that are not those of its tree."""
-    return _methods_of([ClosedRobot])
+    return _methods_of([cls for cls in ClosedRobot.__mro__ if cls not in lw.Robot.__mro__])
 
 
 def grasp_table() -> str:
@@ -223,6 +223,7 @@ GIVEN = {
     "Grasp",
     "IdentityReport",
     "Operator",
+    "Proof",
     "Robot",
     "Rule",
     "Trajectory",

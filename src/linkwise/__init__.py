@@ -52,6 +52,8 @@ if _typing.TYPE_CHECKING:
     from .algebra.check import IdentityReport, check_identity
     from .algebra.formula import Formula, formula
     from .algebra.operator import Operator
+    from .algebra.proof import Proof
+    from .algebra.prove import prove
     from .algebra.rules import Rule, identities
     from .codegen.pipeline import compile_function as compile
     from .simulation.checkpoint import Checkpoint
@@ -76,6 +78,7 @@ _LATER = {
     "Stops": ("simulation.joint_forces", "Stops"),
     "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
+    "Proof": ("algebra.proof", "Proof"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.pipeline", "compile_function"),
@@ -83,6 +86,7 @@ _LATER = {
     "formula": ("algebra.formula", "formula"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),
+    "prove": ("algebra.prove", "prove"),
     "rollout": ("simulation.simulate", "rollout"),
     "simulate": ("simulation.simulate", "simulate"),
     "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
@@ -146,6 +150,7 @@ __all__ = [
     "Operator",
     "Planar",
     "Prismatic",
+    "Proof",
     "Revolute",
     "Robot",
     "Rod",
@@ -174,6 +179,7 @@ __all__ = [
     "identities",
     "load",
     "plots",
+    "prove",
     "random_tree",
     "robots",
     "rollout",

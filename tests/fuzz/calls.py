@@ -10,12 +10,13 @@ from random import Random
 from typing import Any
 
 import control_arguments
-from good_arguments import CALLED_ON, METHODS, NEEDED, closed_robot, good_values, otherwise, robot, team
+from good_arguments import CALLED_ON, METHODS, NEEDED, closed_robot, embedded_robot, good_values, otherwise, robot, team
 from odd_values import odd
 
 import linkwise as lw
 from linkwise.robot.closed import ClosedRobot
 from linkwise.robot.closed_refusals import REFUSED
+from linkwise.robot.embedded import EmbeddedLoops
 
 # What calls give, and nobody makes by hand.
 NOT_CALLS = {
@@ -66,6 +67,10 @@ def _public_calls() -> Iterator[Call]:
     for name in sorted(n for n in vars(ClosedRobot) if not n.startswith("_") and n not in REFUSED):
         if callable(getattr(ClosedRobot, name)):
             yield _call(f"Closed.{name}", getattr(ClosedRobot, name), functools.partial(_of, closed_robot, name))
+    for name in sorted(n for n in vars(EmbeddedLoops) if not n.startswith("_")):
+        if callable(getattr(EmbeddedLoops, name)):
+            own = functools.partial(_of, embedded_robot, name)
+            yield _call(f"Embedded.{name}", getattr(EmbeddedLoops, name), own)
     for name in sorted(n for n in vars(lw.Grasp) if not n.startswith("_")):
         if callable(getattr(lw.Grasp, name)) and name not in ("close", "floating"):  # like the others; refused
             yield _call(f"Grasp.{name}", getattr(lw.Grasp, name), functools.partial(_of, team, name))

@@ -55,6 +55,12 @@ def closed_robot() -> lw.Robot:
     return robot().close(lw.Loop("trunk", "world", "spherical"))
 
 
+@functools.cache
+def embedded_robot() -> lw.Robot:
+    """The same robot, whose tool stays on a plane of the world by the joint of its slide."""
+    return robot().close(lw.Loop("world", "tool", "point_on_plane", dependent=["slide_joint"]))
+
+
 def hand(place: int) -> lw.Contact:
     """A finger from the left (0), the right (1) or below (2)."""
     at, turn = (((-0.1, 0, 0), np.pi / 2), ((0.1, 0, 0), -np.pi / 2), ((0, 0, -0.1), 0.0))[place]
@@ -119,6 +125,7 @@ def good_values() -> dict[str, Any]:
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
         "guess": q, "chart": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
         "dependent": "joint2", "independents": "joint1", "ratio": 2.0, "relation": None, "coupled": True,
+        "embedded": True,
         "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
         # grasps
         "hand_frame": "tip", "object_frame": "handle", "torsion": None, "arm": None, "arms": [arm()],

@@ -24,6 +24,7 @@ from linkwise.symbols.scalar import Graph, count
 ROBOT = coupled_robot()
 RULES = {r.name: r for r in lw.identities()}
 REFUSED = {n for n, r in RULES.items() if {CONSTANT_MAPS, INVERTIBLE_EDGES} & r.requires}
+INSIDE_NODES = {"a", "coriolis", "classical_coriolis", "f", "g"}  # vectors that bodies of a node hand on to each other
 NO_MEANING = {"J_hat", "recursion φ*φ⁻*", "recursion ψ*φ⁻*"}  # they need φ⁻¹ of a node
 
 
@@ -94,7 +95,7 @@ def test_the_robots_that_are_tried_differ():
 # --- leaves and expressions ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [n for n in (*LEAVES, *EXPRESSIONS) if n not in NO_MEANING])
+@pytest.mark.parametrize("name", [n for n in (*LEAVES, *EXPRESSIONS) if n not in NO_MEANING | INSIDE_NODES])
 def test_sweeps_and_matrices_agree(name):
     A = make(name, operators())
     matrix, rng = A.dense(), np.random.default_rng(0)
@@ -103,6 +104,12 @@ def test_sweeps_and_matrices_agree(name):
         x = rng.normal(size=(3, op.shape[1]))
         scale = max(np.abs(dense).max(initial=0.0), 1e-9)
         assert np.abs(op.apply(x, target="numpy") - x @ dense.T).max(initial=0.0) < 1e-12 * scale * len(dense) + 1e-13
+
+
+@pytest.mark.parametrize("name", sorted(INSIDE_NODES))
+def test_vectors_inside_nodes_are_refused_by_name(name):
+    with pytest.raises(lw.NotAdmittedError, match="move as one node"):
+        assert make(name, operators()).value is None
 
 
 @pytest.mark.parametrize("name", sorted(NO_MEANING))
@@ -171,6 +178,16 @@ def test_blocks_of_ones_own_have_the_sizes_of_nodes():
     inverse = (o.H @ o.phi @ positive(o) @ o.phi.T @ o.H.T + o.rotor_inertia).inv()
     dense = (o.H @ o.phi @ positive(o) @ o.phi.T @ o.H.T + o.rotor_inertia).dense()
     assert_close(inverse.dense() @ dense, np.eye(ROBOT.nv), 1e-9)
+
+
+def test_blocks_by_their_index_are_those_of_nodes():
+    """Members of a node need not be neighbours: b1, b2, b4, b5, b6 and b8 are one."""
+    o = operators()
+    for i, held in enumerate(o.nodes.members):
+        where = np.array([6 * k + j for k in held for j in range(6)])
+        assert_close(o.P[i], o.P.dense()[np.ix_(where, where)], 1e-12)
+        assert_close(o.H[i], o.H.dense()[np.ix_(o.nodes.columns[i], where)], 1e-12)
+        assert all(np.array_equal(o.P[ROBOT.bodies[k].name], o.P[i]) for k in held)
 
 
 def test_explanations_name_the_nodes():

@@ -244,7 +244,7 @@ def test_a_forked_child_computes_too():
 
 def test_a_call_left_to_numpy_says_so_once_at_the_users_line(monkeypatch, tmp_path):
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
-    monkeypatch.setattr("linkwise.codegen.thresholds.MOST_NODES", 10)
+    monkeypatch.setattr("linkwise.codegen.thresholds.LONGEST_CODE", 10)
     robot, q = lw.load("panda"), np.zeros(7)
     with pytest.warns(
         lw.SlowPathWarning, match=r"gravity_force\(q\) of 'panda' runs on NumPy, not compiled: left to"

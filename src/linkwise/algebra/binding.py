@@ -49,14 +49,22 @@ class State:
         return self.leaves.at(self.leaves.model, self.q, self.v, self.a)
 
     def __getstate__(self) -> dict[str, Any]:
-        model, frames = self.leaves.model, self.leaves.frames
-        return {"model": model, "frames": frames, "q": self.q, "v": self.v, "a": self.a, "compile": self.compile}
+        model, frames, groups = self.leaves.model, self.leaves.frames, self.leaves.groups
+        return {
+            "model": model,
+            "frames": frames,
+            "groups": groups,
+            "q": self.q,
+            "v": self.v,
+            "a": self.a,
+            "compile": self.compile,
+        }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         from .leaves import unbound
 
         moving = (kept["v"] is not None, kept["a"] is not None)
-        leaves = unbound(kept["model"], kept["frames"], moving)
+        leaves = unbound(kept["model"], kept["frames"], moving, kept["groups"])
         State.__init__(self, leaves, kept["q"], kept["v"], kept["a"], kept["compile"])
 
 
@@ -152,7 +160,7 @@ def placed(leaves: Leaves, place: int) -> Leaves:
     """Unbound leaves whose state stands at another place."""
     if place == leaves.place:
         return leaves
-    make = lambda: Leaves(leaves.model, leaves.frames, moving=leaves.moving, place=place)
+    make = lambda: Leaves(leaves.model, leaves.frames, moving=leaves.moving, place=place, groups=leaves.groups)
     return remembered(leaves, ("placed", place), make)
 
 

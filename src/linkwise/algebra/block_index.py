@@ -16,31 +16,25 @@ from .expression import Expression
 from .leaves import Leaves
 from .spaces import MEMORYLESS, Space
 
-Entries = slice | list[int]
+Place = slice | list[int]
 
 
-def rows_and_columns(op: Expression, index: Any, leaves: Leaves) -> tuple[Entries, Entries]:
+def rows_and_columns(op: Expression, index: Any, leaves: Leaves) -> tuple[Place, Place]:
     """Where the block at an index lies in the matrix of an expression."""
     pair = index if isinstance(index, tuple) else (index, index)
     if len(pair) != 2:
         raise InputError(f"a block of {op} has two indices, of its row and its column, got {len(pair)}")
     if not isinstance(index, tuple) and not op.relations <= MEMORYLESS:
         raise InputError(f"{op} is {op.structure}: its blocks have two indices, as in op.phi[3, 1]")
-    return _place(op.rows, pair[0], leaves), _place(op.cols, pair[1], leaves)
+    rows, columns = (_number(space, x, leaves) for space, x in zip((op.rows, op.cols), pair))
+    return op.rows.where(rows), op.cols.where(columns)
 
 
-def entries_of(vector: Expression, index: Any, leaves: Leaves) -> Entries:
+def entries_of(vector: Expression, index: Any, leaves: Leaves) -> Place:
     """Where the block at an index lies in a vector."""
     if isinstance(index, tuple):
         raise InputError(f"a block of the vector {vector} has one index, got {len(index)}")
-    return _place(vector.rows, index, leaves)
-
-
-def _place(space: Space, index: Any, leaves: Leaves) -> Entries:
-    k = _number(space, index, leaves)
-    end = sum(space.sizes[: k + 1])
-    begin = end - space.sizes[k]
-    return slice(begin, end) if space.entries is None else list(space.entries[begin:end])
+    return vector.rows.where(_number(vector.rows, index, leaves))
 
 
 def _number(space: Space, index: Any, leaves: Leaves) -> int:

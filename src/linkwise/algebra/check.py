@@ -85,8 +85,15 @@ def check_identity(
     drawing = Drawing(rotors=flag(rotors, "rotors"), coupled=flag(coupled, "coupled"))
     if isinstance(lhs, Rule):
         return _check_rule(lhs, trials, seed, tolerance, drawing)
+    refuse_unlike(lhs, rhs, "check_identity")
+    assert rhs is not None
+    return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, drawing)
+
+
+def refuse_unlike(lhs: Any, rhs: Any, caller: str) -> None:
+    """Refuse sides that are no two sides of one identity."""
     if rhs is None:
-        raise InputError("check_identity takes two sides, or one Rule of linkwise.identities()")
+        raise InputError(f"{caller} takes two sides, or one Rule of linkwise.identities()")
     for side in (lhs, rhs):
         if not (callable(side) or isinstance(side, Operator)):
             raise InputError(f"each side is a function of the operators, or an expression, got {shown(side)}")
@@ -97,16 +104,20 @@ def check_identity(
         )
     if len({t.serial for things in given for t in things}) > 1:
         raise InputError("the two sides are bound to different robots or configurations; give functions of op instead")
-    return _search(lambda op: (_side(lhs, op), _side(rhs, op)), trials, seed, tolerance, drawing)
 
 
-def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, drawing: Drawing) -> IdentityReport:
+def refuse_coupled(rule: Rule, coupled: bool) -> None:
+    """Refuse a rule that does not hold where joints are coupled, where those are asked for."""
     for needed in (CONSTANT_MAPS, INVERTIBLE_EDGES):
-        if drawing.coupled and needed in rule.requires:
+        if coupled and needed in rule.requires:
             raise NotAdmittedError(
                 f"identity {rule.name!r} needs {needed}, which robots with coupled joints do not have:"
                 f" {REASONS[needed]}"
             )
+
+
+def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, drawing: Drawing) -> IdentityReport:
+    refuse_coupled(rule, drawing.coupled)
 
     def sides(op: Operators) -> tuple[Operator, Operator]:
         X = None
@@ -115,14 +126,18 @@ def _check_rule(rule: Rule, trials: int, seed: int, tolerance: float, drawing: D
             X = op.block_diagonal([rng.normal(size=(r, r)) for r in op.bodies.sizes], name="X")
         return rule.sides(op, X)
 
-    drawing = replace(
+    return _search(sides, trials, seed, tolerance, narrowed(drawing, rule.requires))
+
+
+def narrowed(drawing: Drawing, requires: frozenset[str]) -> Drawing:
+    """The same robots where the conditions leave room for them."""
+    return replace(
         drawing,
-        rotors=drawing.rotors and NO_ROTORS not in rule.requires,
-        chains=CHAIN in rule.requires,
-        one_dof=ONE_DOF in rule.requires,
-        gyro=NO_GYRO not in rule.requires,
+        rotors=drawing.rotors and NO_ROTORS not in requires,
+        chains=CHAIN in requires,
+        one_dof=ONE_DOF in requires,
+        gyro=NO_GYRO not in requires,
     )
-    return _search(sides, trials, seed, tolerance, drawing)
 
 
 def _side(side: Side, op: Operators) -> Operator:

@@ -97,7 +97,7 @@ class Explanation:
             "Operations, starting from the state" if op.is_vector else "Operations for one vector, starting from q",
         ]
         too_many = f"  not counted (more than {MOST_COUNTED} degrees of freedom)"
-        lines.append(f"  {operations}" if operations else too_many)
+        lines.append(too_many if operations is None else f"  {operations}")
         return "\n".join(lines)
 
     def _repr_latex_(self) -> str:

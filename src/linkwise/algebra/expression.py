@@ -75,6 +75,31 @@ class Expression:
 
         return simplify(self)
 
+    def rewrite(self, rule: Any, *, backwards: bool | None = None, at: int | None = None) -> Expression:
+        """One side of an identity put for the other; see :meth:`.operator.Operator.rewrite`."""
+        from .rewrite import rewrite
+
+        return rewrite(self, rule, backwards=backwards, at=at)
+
+    def using(self, *rules: Any) -> Expression:
+        """Rewritten by several identities, one after the other."""
+        out: Expression = self
+        for rule in rules:
+            out = out.rewrite(rule)
+        return out
+
+    def expand(self) -> Expression:
+        """Everything multiplied out: A (B + C) = A B + A C."""
+        from .rewrite import expand
+
+        return expand(self)
+
+    def factor(self) -> Expression:
+        """Common factors of terms taken out: A B + A C = A (B + C)."""
+        from .rewrite import factor
+
+        return factor(self)
+
     # --- meaning -----------------------------------------------------------------------------------
 
     def apply_columns(self, x: Array) -> Array:
@@ -113,6 +138,8 @@ class Expression:
         return text(self)
 
     def __repr__(self) -> str:
+        if self.cols.kind == "number":
+            return f"<{self}: a vector of {self.shape[0]} numbers>"
         return f"<{self}: {self.shape[0]}×{self.shape[1]}, {self.structure}>"
 
     @property

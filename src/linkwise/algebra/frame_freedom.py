@@ -18,7 +18,7 @@ stay.
 from __future__ import annotations
 
 from .expression import Expression, Identity, Product, Sum, Zero
-from .kinds import Leaf, UserBlockDiagonal
+from .kinds import Leaf, UserBlockDiagonal, leaves_of
 from .leaves import Leaves
 
 FORCE, MOTION, JOINT, EITHER = "force", "motion", "joint", "either"
@@ -40,7 +40,12 @@ _ADJOINT = {FORCE: MOTION, MOTION: FORCE, JOINT: JOINT}
 
 
 def is_frame_free(op: Expression) -> bool:
-    """Whether an expression between joint spaces is proved to be the same in the normal form of its robot."""
+    """Whether an expression between joint spaces is proved to be the same in the normal form of its robot.
+
+    Where loops are embedded nothing is: their frames stay on the bodies when those of the bodies move.
+    """
+    if any(leaf.owner.groups for leaf in leaves_of(op)):
+        return False
     return op.rows.kind == op.cols.kind == "joint" and variance(op) is not None
 
 

@@ -23,12 +23,13 @@ from .articulated_leaves import ArticulatedLeaves
 from .blocks import Edge, Unit, dense_block
 from .expression import Expression, Identity
 from .kinds import BlockDiagonal, Column, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal, UserColumn
-from .nodes import edge_maps, interface_maps, interfaces, nodes_of_couplings
+from .nodes import edge_maps, interface_maps, interfaces, nodes_of
 from .recursions import solve_recursion
 from .spaces import Space
 from .vectors import VectorLeaves
 
 if TYPE_CHECKING:
+    from ..dynamics.closed.locality import Group
     from ..dynamics.links import Links
 
 Made = TypeVar("Made")
@@ -52,11 +53,13 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
         *,
         moving: tuple[bool, bool] | None = None,
         place: int = 0,
+        groups: tuple[Group, ...] = (),
     ) -> None:
         self.model, self.frames, self.place = model, frames, place
         self.q, self.v, self.a = q, v, a
         self.moving = (v is not None, a is not None) if moving is None else moving
-        self.nodes = nodes_of_couplings(model)
+        self.groups = groups  # of loops that are embedded
+        self.nodes = nodes_of(model, groups)
         self.tip_nodes = [b if self.nodes is None else self.nodes.node(b) for b in (model.frame(f)[0] for f in frames)]
         self.has_rotors = any(c.reflected is not None for c in model.constants())
         self.has_spinning_rotors = any(c.spin is not None for c in model.constants())
@@ -70,13 +73,16 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
 
     def at(self, model: Model, q: Array, v: Array | None, a: Array | None) -> Leaves:
         """The same leaves with numbers, of the model at a state."""
-        return Leaves(model, self.frames, q, v, a)
+        return Leaves(model, self.frames, q, v, a, groups=self.groups)
 
     @cached_property
     def body_links(self) -> Links:
         """φ(p, k), H(k), M(k), … of every body, in numbers."""
+        from ..dynamics.closed.independent import followed_links
         from ..dynamics.links import evaluate
 
+        if self.groups:
+            return followed_links(self.model, self.values, self.groups)
         return evaluate(self.model, self.values)
 
     @cached_property
@@ -103,17 +109,20 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
 
     def _make_spaces(self) -> None:
         tree, nodes, name, key = self.tree, self.nodes, self.model.name, ("space", self.model)
+        embedded = tuple(g.members for g in self.groups)
         owners = tuple(range(len(tree)))
         if nodes is None:
             heights, rows = (6,) * len(tree), None
             widths, rates = tuple(j.kind.nv for j in self.model.joints), None
         else:
             heights, rows, widths, rates = nodes.heights, nodes.rows, tuple(map(len, nodes.columns)), nodes.rates
-        self.bodies = Space("body", name, heights, owners, (*key, "body"), rows)
-        self.joints = Space("joint", name, widths, owners, (*key, "joint"), rates)
-        self.edges = Space("edge", name, (6,) * len(tree), tree.parents, (*key, "edge"))
+        self.bodies = Space("body", name, heights, owners, (*key, "body", *embedded), rows)
+        self.joints = Space("joint", name, widths, owners, (*key, "joint", *embedded), rates)
+        self.edges = Space("edge", name, (6,) * len(tree), tree.parents, (*key, "edge", *embedded))
         tip_key = tuple(getattr(f, "name", f) for f in self.frames)
-        self.tips = Space("tip", name, (6,) * len(self.frames), tuple(self.tip_nodes), (*key, "tip", tip_key))
+        self.tips = Space(
+            "tip", name, (6,) * len(self.frames), tuple(self.tip_nodes), (*key, "tip", tip_key, *embedded)
+        )
         self.number = Space("number", name, (1,), (-1,), (*key, "number"))
         self.I, self.I_joints = Identity(self.bodies), Identity(self.joints)
         self.I_tips, self.I_edges = Identity(self.tips), Identity(self.edges)
@@ -370,14 +379,22 @@ _MOST_REMEMBERED = 4096
 _MOST_CHOICES = 16  # of frames, for which a robot keeps its leaves: at most 16 times that
 
 
-def unbound(model: Model, frames: tuple[Any, ...] = (), moving: tuple[bool, bool] = (False, False)) -> Leaves:
-    """The leaves of a robot without numbers, the same for every configuration; ``moving``: with v, with a."""
+def unbound(
+    model: Model,
+    frames: tuple[Any, ...] = (),
+    moving: tuple[bool, bool] = (False, False),
+    groups: tuple[Group, ...] = (),
+) -> Leaves:
+    """The leaves of a robot without numbers, the same for every configuration; ``moving``: with v, with a.
+
+    ``groups`` are those of loops that are embedded.
+    """
     known: dict[Any, Leaves] = model.__dict__.setdefault("_leaves", {})
-    found = known.get((frames, moving))
+    found = known.get((frames, moving, groups))
     if found is None:
         if len(known) >= _MOST_CHOICES:
             known.pop(next(iter(known)))
-        found = known[frames, moving] = Leaves(model, frames, moving=moving)
+        found = known[frames, moving, groups] = Leaves(model, frames, moving=moving, groups=groups)
     return found
 
 

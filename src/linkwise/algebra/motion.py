@@ -22,7 +22,7 @@ from ..errors import InputError, NotAdmittedError
 from ..spatial import cross_force, cross_motion, cross_motion_matrix
 from . import spaces
 from .expression import Expression
-from .nodes import coupling_stiffness, edge_maps, slope_rows, spread, stacked_maps
+from .nodes import SlopeRows, edge_maps, node_stiffness, slope_rows, spread, stacked_maps
 
 if TYPE_CHECKING:
     from ..dynamics.articulated import Articulated
@@ -42,6 +42,7 @@ class MotionLeaves:
         moving: tuple[bool, bool]
 
         nodes: Nodes | None
+        groups: tuple[Any, ...]
 
         @property
         def is_default(self) -> bool: ...
@@ -101,15 +102,17 @@ class MotionLeaves:
         gathering = self.links.gathering
         return blocks if gathering is None else gathering.diagonal(blocks)
 
-    def _maps(self, own: list[Array], *bent: Callable[[], list[Array]]) -> list[Array]:
-        """𝔸*(B₀X + B₁Ẋ + B₂Ẍ) of every node from the maps B₀(k), B₁(k), B₂(k) of every body's joint."""
+    def _maps(self, own: list[Array], *bent: tuple[str, Callable[[], list[Array]]]) -> list[Array]:
+        """𝔸*(BX + B₁Ẋ + …) of every node from the maps B(k), B₁(k), … of every body's joint, each with its Ẋ."""
         if self.links.gathering is None:
             return own
-        return spread(self.links.gathering, self.links, list(zip([own, *(B() for B in bent)], self._slope_rows)))
+        slopes = self._slope_rows
+        terms = [(own, slopes.X), *((B(), getattr(slopes, name)) for name, B in bent)]
+        return spread(self.links.gathering, self.links, terms)
 
     @cached_property
-    def _slope_rows(self) -> tuple[list[Any], list[Any], list[Any]]:
-        """The rows of X, Ẋ and Ẍ of every body's joint over its node's rates; Ẍ where accelerations are known."""
+    def _slope_rows(self) -> SlopeRows:
+        """X and its derivatives."""
         return slope_rows(self.body_links, self.links, self._rates, self.a)
 
     # --- Diagonalized dynamics paper ---------------------------------------------------------------
@@ -154,15 +157,19 @@ class MotionLeaves:
 
     def _node_rates(self) -> tuple[list[Any], list[Any]]:
         """The same by the exact derivative of P along the motion, where bodies move as one node."""
+        from ..dynamics.closed.independent import inertia_rates
         from ..dynamics.diagonal.articulated_rates import articulated_inertia_rates
 
         if not self.is_default:
             raise NotAdmittedError(
                 "P_ring and Pi_dot of another inertia than the robot's own are for trees of single bodies, and robot"
-                f" {self.model.name!r} has coupled joints"
+                f" {self.model.name!r} has nodes of several"
             )
         assert self.v is not None  # (the rates say so first)
-        rates = articulated_inertia_rates(self.model, self.values, self.v)
+        if self.groups:
+            rates = inertia_rates(self.model, self.values, self.body_links, self._rates, self.groups)
+        else:
+            rates = articulated_inertia_rates(self.model, self.values, self.v)
         P_ring = self._by_nodes([rates[..., k, :, :] for k in range(rates.shape[-3])])
         inertias: list[Any] = self.articulated.P
         turns = self._joint_turns()
@@ -184,7 +191,9 @@ class MotionLeaves:
     @cached_property
     def H_dot(self) -> Expression:
         """Ḣ* = diag{V(k) × H*(k)} (LD (2.13)), from joints to bodies."""
-        return self._diagonal("H_dot", self.bodies, self.joints, lambda: self._maps(self._map_rates(), self._own_maps))
+        return self._diagonal(
+            "H_dot", self.bodies, self.joints, lambda: self._maps(self._map_rates(), ("by_time", self._own_maps))
+        )
 
     def _own_maps(self) -> list[Array]:
         return [H.mT for H in self.body_links.H]
@@ -199,7 +208,8 @@ class MotionLeaves:
         def blocks() -> list[Array]:
             data = zip(self._accelerations, self._velocities, self.body_links.H, self._map_rates())
             found = [cross_motion(A, H.mT) + cross_motion(V, rate) for A, V, H, rate in data]
-            return self._maps(found, lambda: [2.0 * x for x in self._map_rates()], self._own_maps)
+            twice = lambda: [2.0 * x for x in self._map_rates()]
+            return self._maps(found, ("by_place", twice), ("second", self._own_maps))
 
         return self._diagonal("H_ddot", self.bodies, self.joints, blocks)
 
@@ -207,7 +217,7 @@ class MotionLeaves:
     def Psi_dot(self) -> Expression:
         """Ψ̇ = diag{V⁺(k) × H*(k)}, V⁺ the parent's velocity; Ḣ* for one-dof joints."""
         return self._diagonal(
-            "Psi_dot", self.bodies, self.joints, lambda: self._maps(self._parent_rates(), self._own_maps)
+            "Psi_dot", self.bodies, self.joints, lambda: self._maps(self._parent_rates(), ("by_place", self._own_maps))
         )
 
     def _parent_rates(self) -> list[Array]:
@@ -229,7 +239,7 @@ class MotionLeaves:
             data = zip(carried, links.H, V_plus, self._parent_rates())
             found = [cross_motion(A, H.mT) + cross_motion(V, rate) for A, H, V, rate in data]
             both = lambda: [x + y for x, y in zip(self._map_rates(), self._parent_rates())]
-            return self._maps(found, both, self._own_maps)
+            return self._maps(found, ("by_place", both), ("second", self._own_maps))
 
         return self._diagonal("Psi_ddot", self.bodies, self.joints, blocks)
 
@@ -251,7 +261,7 @@ class MotionLeaves:
             own = self._turned_forces()
             if self.links.gathering is None:
                 return own
-            return stacked_maps(self.links.gathering, own, self._slope_rows[0])
+            return stacked_maps(self.links.gathering, own, self._slope_rows.X)
 
         return self._diagonal("F_script", self.bodies, self.joints, blocks)
 
@@ -269,7 +279,7 @@ class MotionLeaves:
             if self.links.gathering is None:
                 return own
             loads = [H @ f for H, f in zip(self.body_links.H, self._link_forces())]
-            return coupling_stiffness(self.body_links, self.links, own, loads, self._slope_rows[0])
+            return node_stiffness(self.links.gathering, own, loads, self._slope_rows)
 
         return self._diagonal("stiffness", self.joints, self.joints, blocks)
 

@@ -8,7 +8,7 @@ pass on to each other is in H and in φ(p, 𝒢).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,8 @@ from typing import Any
 from .. import arrays
 from ..aggregates import Full, Members, Port, stacked
 from ..arrays import Array
+from ..dynamics.closed.independent import Followed, loop_nodes
+from ..dynamics.closed.locality import Group
 from ..dynamics.coupled_links import Gathering, Lift, Slopes, coupled_nodes
 from ..dynamics.links import Links
 from ..model.model import Model
@@ -69,8 +71,10 @@ class Nodes:
         return phi if count == 1 else AtNode(Port(place, count, phi))
 
 
-def nodes_of_couplings(model: Model) -> Nodes | None:
-    """The nodes that coupled joints make, or None where each body is one."""
+def nodes_of(model: Model, groups: Sequence[Group]) -> Nodes | None:
+    """The nodes that coupled joints make, or these groups of loops; None where each body is one."""
+    if groups:
+        return Nodes(*loop_nodes(model, groups), model.parents)
     return Nodes(*coupled_nodes(model), model.parents) if model.couplings else None
 
 
@@ -106,17 +110,47 @@ def inertia(block: Any) -> Any:
 Rows = list[Any]  # of every body, the rows (..., r of its joint, r of its node); a Unit is I, None is zero
 
 
-def slope_rows(bodies: Links, nodes: Links, beta: list[Array], a: Array | None) -> tuple[Rows, Rows, Rows]:
-    """The rows of X, Ẋ and Ẍ of every body's joint over the rates of its node; Ẍ where a is given."""
-    gathering, lift = nodes.gathering, bodies.lift
-    assert gathering is not None and isinstance(lift, Lift)
+@dataclass(frozen=True, eq=False)
+class SlopeRows:
+    """The rows of X and of its derivatives, of every body's joint over the rates of its node."""
+
+    X: Rows
+    by_time: Rows  # dX/dt
+    by_place: Rows  # ∂(Xβ)/∂q; the same where β are rates of coordinates
+    second: Rows  # ∂(Xβ̇ + ẋ)/∂q, where accelerations are given
+    stiffness: Callable[[Sequence[Array]], list[Any]]  # of every node ∂X*/∂q τ of joint forces τ(k), or None
+
+
+def slope_rows(bodies: Links, nodes: Links, beta: list[Array], a: Array | None) -> SlopeRows:
+    """X and its derivatives at rates β of every joint, and at accelerations a of joint space where given."""
+    gathering = nodes.gathering
+    assert gathering is not None
     X: Rows = [Unit(bodies.q)] * len(bodies.sizes)
     for held, own in zip(gathering.members, gathering.X):
         for k, x in zip(held, own or ()):
             X[k] = x
+    beta_dot = None if a is None else bodies.split(a)
+    if isinstance(bodies.lift, Lift):
+        return _of_couplings(bodies.lift, gathering, X, beta, beta_dot)
+    return _of_loops(bodies, gathering, X, beta, beta_dot)
+
+
+def _of_couplings(
+    lift: Lift, gathering: Gathering, X: Rows, beta: list[Array], beta_dot: list[Array] | None
+) -> SlopeRows:
     first = _rows(lift.slope_rates(beta), gathering, lift)
-    second = {} if a is None else lift.slope_accelerations(beta, bodies.split(a))
-    return X, first, _rows(second, gathering, lift)
+    second = {} if beta_dot is None else lift.slope_accelerations(beta, beta_dot)
+
+    def stiffness(loads: Sequence[Array]) -> list[Any]:
+        out: list[Any] = []
+        for held, where in zip(gathering.members, gathering.columns):
+            none = arrays.zeros((1, len(where)), like=lift.theta[held[0]])
+            bent = lift.stiffness_times(loads, [X[k] if k in held else none for k in range(len(X))])
+            free = [bent[k] + 0.0 * X[k] for k in held if k not in lift.slopes and not isinstance(X[k], Unit)]
+            out.append(arrays.concatenate(free, axis=-2) if free else None)
+        return out
+
+    return SlopeRows(X, first, first, _rows(second, gathering, lift), stiffness)
 
 
 def _rows(slopes: Slopes, gathering: Gathering, lift: Lift) -> Rows:
@@ -127,6 +161,30 @@ def _rows(slopes: Slopes, gathering: Gathering, lift: Lift) -> Rows:
         places = {j: columns.index(lift.model.v_slices[j].start) for j in row}
         out[k] = arrays.total(x * unit[places[j] : places[j] + 1, :] for j, x in row.items()) if row else None
     return out
+
+
+def _of_loops(
+    bodies: Links, gathering: Gathering, X: Rows, beta: list[Array], beta_dot: list[Array] | None
+) -> SlopeRows:
+    lift = bodies.lift
+    assert isinstance(lift, Followed)
+    found = lift.bends(bodies.q, beta, beta_dot)
+    places = {x.group.members[0]: x.places for x in lift.found}
+
+    def rows_of(name: str) -> Rows:
+        out: Rows = [None] * len(X)
+        for first, bends in found.items():
+            whole = getattr(bends, name)
+            for k, where in zip(gathering.members[gathering.node_of[first][0]], places[first]):
+                out[k] = None if whole is None else whole[..., where, :]
+        return out
+
+    def stiffness(loads: Sequence[Array]) -> list[Any]:
+        carried = [arrays.concatenate([loads[k] for k in held], axis=-2) for held in gathering.members]
+        pairs = zip(gathering.members, carried)
+        return [found[held[0]].stiffness(x) if held[0] in found else None for held, x in pairs]
+
+    return SlopeRows(X, rows_of("by_time"), rows_of("by_place"), rows_of("second"), stiffness)
 
 
 def spread(gathering: Gathering, links: Links, terms: Sequence[tuple[Sequence[Array], Rows]]) -> list[Array]:
@@ -144,25 +202,14 @@ def stacked_maps(gathering: Gathering, own: Sequence[Array], X: Rows) -> list[Ar
     return gathering.stacked([_times(B, x) for B, x in zip(own, X)])
 
 
-def coupling_stiffness(
-    bodies: Links, nodes: Links, own: Sequence[Array], loads: Sequence[Array], X: Rows
+def node_stiffness(
+    gathering: Gathering, own: Sequence[Array], loads: Sequence[Array], slopes: SlopeRows
 ) -> list[Array]:
-    """Σ τ(k) ∂²g(k) + Σ X*(k) own(k) X(k) of every node, (..., r, r), where joints carry the ``loads`` τ(k)."""
-    gathering, lift = nodes.gathering, bodies.lift
-    assert gathering is not None and isinstance(lift, Lift)
+    """∂X*/∂q τ + Σ X*(k) own(k) X(k) of every node, (..., r, r), where joints carry the ``loads`` τ(k)."""
     out = []
-    for held, basis, where in zip(gathering.members, gathering.X, gathering.columns):
-        if basis is None:
-            out.append(own[held[0]])
-            continue
-        none = arrays.zeros((1, len(where)), like=bodies.q)
-        unit = [X[k] if k in held else none for k in range(len(own))]
-        bent = lift.stiffness_times(loads, unit)
-        whole = [x.mT @ (own[k] @ x) for k, x in zip(held, basis)]
-        free = [
-            bent[k] + arrays.zeros((bodies.sizes[k], len(where)), like=bodies.q) for k in held if k not in lift.slopes
-        ]
-        out.append(arrays.total([arrays.concatenate(free, axis=-2), *whole]))
+    for held, basis, bent in zip(gathering.members, gathering.X, slopes.stiffness(loads)):
+        terms = [own[held[0]]] if basis is None else [x.mT @ (own[k] @ x) for k, x in zip(held, basis)]
+        out.append(arrays.total(terms if bent is None else [*terms, bent]))
     return out
 
 

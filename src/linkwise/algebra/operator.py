@@ -26,6 +26,7 @@ from .spaces import Space, Structure
 
 if TYPE_CHECKING:
     from .explain import Explanation
+    from .rules import Rule
 
 
 class Operator:
@@ -119,6 +120,29 @@ class Operator:
     def simplify(self) -> Operator:
         """The expression after the papers' identities; :attr:`used` tells which fired."""
         return self._made("simplify", Expression.simplify)
+
+    def rewrite(self, rule: str | Rule, *, backwards: bool | None = None, at: int | None = None) -> Operator:
+        """One side of an identity put for the other, at one place; :attr:`used` has the identity then.
+
+        ``rule`` is a :class:`Rule`, its name, or where it is printed, such as "OA Lemma 4.1"; its adjoint counts as
+        well. It fits neighbouring factors, or terms of a sum, at any depth. The left side gives way to the right one,
+        or, where it does not occur, the right to the left; ``backwards`` asks for one of them (False, True). ``at``
+        counts the places where it fits, from 0 on, outermost and leftmost first; without it the first is taken.
+        :class:`NotAdmittedError` says why a rule does not fit, :class:`UnknownNameError` that there is none.
+        """
+        return bound(self.expression.rewrite(rule, backwards=backwards, at=at), self.binding)
+
+    def using(self, *rules: str | Rule) -> Operator:
+        """Rewritten by several identities, one after the other, each where it first fits."""
+        return bound(self.expression.using(*rules), self.binding)
+
+    def expand(self) -> Operator:
+        """Everything multiplied out: A (B + C) = A B + A C."""
+        return self._made("expand", Expression.expand)
+
+    def factor(self) -> Operator:
+        """Common factors of terms taken out, at the left and at the right: A B + A C = A (B + C)."""
+        return self._made("factor", Expression.factor)
 
     def _made(self, how: Any, make: Callable[[Expression], Expression]) -> Operator:
         """What ``make`` makes of the expression, once for all states."""

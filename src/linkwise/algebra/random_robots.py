@@ -44,7 +44,7 @@ def random_robot(seed: int, rotors: bool, serial: bool, one_dof: bool) -> Model:
         return random_tree(size, seed=seed, joints=_ONE_DOF, cls=Model)
     if serial:
         if rotors:
-            return _with_rotors(chain(size, seed=seed, cls=Model))
+            return with_rotors(chain(size, seed=seed, cls=Model))
         return chain(size, joint="mixed", seed=seed, cls=Model)
     return random_tree(size, seed=seed, floating=seed % 2 == 0, rotors=rotors, cls=Model)
 
@@ -83,10 +83,11 @@ def without_axes(model: Model) -> Model:
     return replace(model, bodies=tuple(bodies))
 
 
-def _with_rotors(model: Model) -> Model:
+def with_rotors(model: Model) -> Model:
+    """The same robot with rotors at all joints of one degree of freedom."""
     axes = ("x", "y", "z")
     bodies = [
-        replace(b, joint=replace(b.joint, rotor=Rotor(0.01, 10.0, axis=axes[i % 3])))
+        b if b.joint.kind.nv != 1 else replace(b, joint=replace(b.joint, rotor=Rotor(0.01, 10.0, axis=axes[i % 3])))
         for i, b in enumerate(model.bodies)
     ]
     return replace(model, bodies=tuple(bodies))

@@ -44,6 +44,12 @@ class Space:
             return [x[..., e - r : e, :] for e, r in zip(ends, self.sizes)]
         return [x[..., list(self.entries[e - r : e]), :] for e, r in zip(ends, self.sizes)]
 
+    def where(self, k: int) -> slice | list[int]:
+        """The entries of vectors that block k has."""
+        end = sum(self.sizes[: k + 1])
+        own = slice(end - self.sizes[k], end)
+        return own if self.entries is None else list(self.entries[own])
+
     def ordered(self, x: Array) -> Array:
         """Rows (..., n, m) that stand block by block, in the order of vectors."""
         return x if self.entries is None else x[..., self._back, :]

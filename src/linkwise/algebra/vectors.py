@@ -87,7 +87,7 @@ class VectorLeaves(MotionLeaves):
     def _coriolis(self) -> list[Array]:
         from ..dynamics.links import coriolis_accelerations
 
-        self._refuse_curved("a")
+        self._refuse_nodes("a")
         return coriolis_accelerations(self.model, self.body_links, self._velocities, self._rates)
 
     @cached_property
@@ -108,6 +108,7 @@ class VectorLeaves(MotionLeaves):
     def _gravity(self) -> list[Array]:
         from ..dynamics.links import base_acceleration
 
+        self._refuse_nodes("g")
         links, base = self.body_links, base_acceleration(self.model, self.values)
         return [
             phi.T @ base if links.tree.on_world(k) else arrays.zeros((6, 1), like=self.values)
@@ -123,7 +124,7 @@ class VectorLeaves(MotionLeaves):
         from ..dynamics.inverse import forces_of_motion
         from ..dynamics.links import base_acceleration, carried_outward
 
-        self._refuse_curved("f")
+        self._refuse_nodes("f")
         links, alpha = self.body_links, self._accelerations
         spinning = any(s is not None for s in links.s)
         base = base_acceleration(self.model, self.values)
@@ -139,7 +140,7 @@ class VectorLeaves(MotionLeaves):
         from ..dynamics.links import classical_coriolis
 
         def blocks() -> list[Array]:
-            self._refuse_curved("a")
+            self._refuse_nodes("a")
             return classical_coriolis(self.model, self.body_links, self._velocities, self._rates)
 
         return self._of_bodies("classical_coriolis", blocks)
@@ -155,9 +156,10 @@ class VectorLeaves(MotionLeaves):
 
         return self._of_bodies("classical_gyroscopic", blocks)
 
-    def _refuse_curved(self, letter: str) -> None:
-        """Couplings that are not linear add to accelerations what no vector of the papers holds."""
+    def _refuse_nodes(self, letter: str) -> None:
+        """Inside a node bodies hand accelerations and forces on to each other, which these vectors leave out."""
         if self.nodes is not None:
             raise NotAdmittedError(
-                f"{letter} of robot {self.model.name!r}, whose joints follow others, is not there; of free joints it is"
+                f"{letter} of robot {self.model.name!r}, in which bodies move as one node, is not there; of free joints"
+                " it is: robot.uncouple() or robot.opened"
             )

@@ -169,7 +169,7 @@ def trace_in_normal_form(job: Job) -> str | None:
 def give_up_on_long_code(job: Job) -> str | None:
     """A mere call does not wait for a very long program either."""
     assert job.program is not None
-    if not job.patient and len(job.program.nodes) > thresholds.MOST_NODES:
+    if not job.patient and len(job.program.nodes) > thresholds.LONGEST_CODE:
         job.finish(None)
         return f"left to NumPy: {len(job.program.nodes)} values"
     return None

@@ -11,9 +11,18 @@ from __future__ import annotations
 # 21 s, 2240 ns against 0.5 s, 1667 ns. Below, trees and robots of several kinds of joints are quicker without loops.
 MOST_BODIES = 64
 
-# Values in a straight-line program above which a mere call is left to NumPy. Code takes 280 to 360 µs of a first call
-# for each value: 9.2 s for 32,559.
+# Values up to which straight-line code comes before loops where a mere call may have either. Code takes 280 to 360 µs
+# of a first call for each value: 9.2 s for 32,559.
 MOST_NODES = 40_000
+
+# Values from which code is cut into chunks, and how many one chunk has. First call (processor time) and a state of
+# closed robots, whole against in chunks of 2,500: 49,322 values 8.1 s, 2100 ns against 5.5 s, 2560 ns; 96,911 values
+# 36 s, 6200 ns against 13 s, 6150 ns.
+CHUNKED_FROM = 60_000
+CHUNK = 2500
+
+# Values in a straight-line program above which a mere call is left to NumPy: a first call of 16 s.
+LONGEST_CODE = 120_000
 
 # Values in a program above which there is no entry for one state without NumPy. It is the code a second time: of 16,331
 # values the first call takes 6.6 s instead of 4.0 s, and one call 3.8 µs instead of 34 µs.
@@ -45,8 +54,8 @@ STATES_PER_THREAD = 4096
 # 403 µs, 256 steps 818 and 630 µs, 1,024 steps 2919 and 1764 µs.
 STEPS_PER_STATE = 16
 
-# Bytes that an array of results must have to be written past the caches. A humanoid's mass matrix, past them against
-# through them: 4 MB 357 ns against 284 ns, 16 MB 375 ns against 474 ns, 64 MB 377 ns against 659 ns.
+# Bytes that the results of a call must have, all together, to be written past the caches. A humanoid's mass matrix,
+# past them against through them: 4 MB 357 ns against 284 ns, 16 MB 375 ns against 474 ns, 64 MB 377 ns against 659 ns.
 STREAMED_BYTES = 1 << 24
 
 # Vectors that a state's results must fill for that; fewer cannot be written so. Mass matrices, past the caches against

@@ -27,7 +27,7 @@ from ..singularity import inverse, not_a_number_where
 from ..spatial import RigidInertia, Transform, adjoint_congruence, congruence
 from ..sweeps import unzip
 from ..tolerances import OPERATIONAL_ROUNDINGS, PIVOT_ROUNDINGS
-from .coupled_links import Lift
+from .coupled_links import Coordinates
 from .links import Links
 
 MASS = "the mass matrix"
@@ -52,7 +52,7 @@ class Articulated:
 
 def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS) -> Articulated:
     """The recursion for any block-diagonal symmetric X in place of M; rotors are optional."""
-    if isinstance(links.lift, Lift):
+    if isinstance(links.lift, Coordinates):
         raise NotAdmittedError(
             f"{what} of a robot with coupled joints is factored over nodes, which this algorithm has not been written"
             " for; robot.uncouple() is the robot with all joints free"
@@ -190,13 +190,18 @@ def compliances(links: Links, art: Articulated) -> list[Array]:
     return links.tree.outward(step, arrays.zeros((6, 6), like=links.q), links.phi, links.H, art.G, art.D_inverse)
 
 
-def first_rows(links: Links, art: Articulated) -> tuple[list[Array], list[Array], list[Array]]:
-    """L, U and Υ of every body, outward: 𝓜⁻¹(k,k), and where the row of k in (I − HψK)*D⁻¹Hψ starts (LD Lemma 4.9)."""
+def first_rows(
+    links: Links, art: Articulated, base: Array | None = None
+) -> tuple[list[Array], list[Array], list[Array]]:
+    """L, U and Υ of every body, outward: 𝓜⁻¹(k,k), and where the row of k in (I − HψK)*D⁻¹Hψ starts (LD Lemma 4.9).
+
+    ``base`` is the compliance (..., 6, 6) of what carries the bodies; without it, they are on the world.
+    """
 
     def step(outer: Any, phi: Transform, H: Array, G: Array, D_inverse: Array) -> Any:
         return _first_row(adjoint_congruence(phi, outer[2]), H, G, D_inverse)
 
-    start = (None, None, arrays.zeros((6, 6), like=links.q))
+    start = (None, None, arrays.zeros((6, 6), like=links.q) if base is None else base)
     return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, art.D_inverse), 3)
 
 

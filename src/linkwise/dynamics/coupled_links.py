@@ -11,6 +11,7 @@ node there: :func:`gathered` makes these links, of the same sweeps.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,9 +35,39 @@ def wide(g: Any) -> Any:
     return g if isinstance(g, float) else g[..., None, None]
 
 
+class Coordinates(ABC):
+    """X at a configuration: joint space of rates β that are independent, and that of all joints of the tree."""
+
+    @property
+    @abstractmethod
+    def nv(self) -> int:
+        """How many rates there are."""
+
+    @abstractmethod
+    def expand(self, x: Array) -> list[Array]:
+        """X x of a joint-space matrix (..., nv, m), as one block of rows per body."""
+
+    @abstractmethod
+    def contract(self, blocks: Sequence[Array]) -> list[Array]:
+        """X* of one block of rows per body, as blocks of rows of joint space."""
+
+    @abstractmethod
+    def drift(self, beta: list[Array], other: list[Array] | None = None) -> list[Any]:
+        """ẋ = Ẋβ of every joint, or 0, at the rates β of all joints; Ẋβ' of ``other`` rates."""
+
+    @abstractmethod
+    def gathered(self, links: Links) -> Links:
+        """The links of the nodes on which 𝓜⁻¹ is swept, from those of the bodies."""
+
+    def both_sides(self, tree_matrix: Array, sizes: Sequence[int]) -> Array:
+        """X*AX of a matrix (..., n, n) of the tree."""
+        half = _contracted_rows(self, tree_matrix, sizes)
+        return arrays.transpose(_contracted_rows(self, arrays.transpose(half), sizes))
+
+
 @dataclass(frozen=True, eq=False)
-class Lift:
-    """X at a configuration: joint space of the independent joints, and that of all joints of the tree."""
+class Lift(Coordinates):
+    """Those of coupled joints: the rates of the joints that follow no other."""
 
     model: Model
     theta: list[Array]  # (..., nq) of every joint
@@ -86,14 +117,12 @@ class Lift:
     # --- X and X* ------------------------------------------------------------------------------------
 
     def expand(self, x: Array) -> list[Array]:
-        """X x of a joint-space matrix (..., nv, m), as one block of rows per body."""
         own = [x[..., where, :] for where in self.model.v_slices]
         for k, slopes in self.slopes.items():
             own[k] = _sum(wide(g) * own[j] for j, g in slopes)
         return own
 
     def contract(self, blocks: Sequence[Array]) -> list[Array]:
-        """X* of one block of rows per body, as one per independent joint that moves."""
         total = list(blocks)
         for k, slopes in self.slopes.items():
             for j, g in slopes:
@@ -123,13 +152,14 @@ class Lift:
                     out[j] = out[j] + load * dq[i]
         return out
 
-    def both_sides(self, tree_matrix: Array, sizes: Sequence[int]) -> Array:
-        """X*AX of a matrix (..., n, n) of the tree."""
-        half = _contracted_rows(self, tree_matrix, sizes)
-        return arrays.transpose(_contracted_rows(self, arrays.transpose(half), sizes))
+    def drift(self, beta: list[Array], other: list[Array] | None = None) -> list[Any]:
+        return times(self.slope_rates(beta), beta if other is None else other)
+
+    def gathered(self, links: Links) -> Links:
+        return gathered(links)
 
 
-def _contracted_rows(lift: Lift, A: Array, sizes: Sequence[int]) -> Array:
+def _contracted_rows(lift: Coordinates, A: Array, sizes: Sequence[int]) -> Array:
     ends = np.cumsum(sizes)
     return arrays.concatenate(lift.contract([A[..., e - r : e, :] for e, r in zip(ends, sizes)]), axis=-2)
 
@@ -273,7 +303,7 @@ class Gathering:
 
 
 def gathered(links: Links) -> Links:
-    """The links of the nodes that coupled bodies make, from those of the bodies."""
+    """The links of the nodes that coupled bodies make."""
     lift = links.lift
     assert isinstance(lift, Lift)
     members, columns = coupled_nodes(lift.model)

@@ -20,7 +20,7 @@ from ..model.loose_joints import carried
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
 from ..sweeps import Pairs, Tree
-from .coupled_links import Gathering, Lift, Slopes, gathered, positions, times
+from .coupled_links import Coordinates, Gathering, Lift, Slopes, positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Links:
     @cached_property
     def nodes(self) -> Links:
         """These links with every aggregate of coupled bodies as one node: themselves where no joints are coupled."""
-        return gathered(self) if isinstance(self.lift, Lift) else self
+        return self.lift.gathered(self) if isinstance(self.lift, Coordinates) else self
 
     @property
     def gathering(self) -> Gathering | None:
@@ -129,7 +129,7 @@ class Links:
 
     def drift(self, beta: list[Array], other: list[Array] | None = None) -> list[Any]:
         """ẋ = Ẋβ of every joint, or 0: what couplings that are not linear make of the rates; Ẋβ' of ``other`` rates."""
-        return times(self.slope_rates(beta), beta if other is None else other)
+        return self.lift.drift(beta, other) if isinstance(self.lift, Coordinates) else [0] * len(beta)
 
     def slope_rates(self, beta: list[Array]) -> Slopes:
         """Ẋ, where couplings are not linear (:meth:`.Lift.slope_rates`)."""

@@ -49,7 +49,11 @@ def composite(model: Model, q: Array) -> Array:
 
 def composite_of(links: Links) -> Array:
     """The same from links in any frames."""
-    R = composite_inertias(links)
+    return from_composites(links, composite_inertias(links))
+
+
+def from_composites(links: Links, R: Sequence[Any]) -> Array:
+    """The same from the inertias that every joint carries."""
     return _from_forces(links, [R[k] @ links.H[k].mT if r else None for k, r in enumerate(links.sizes)])
 
 
@@ -85,8 +89,12 @@ def times(model: Model, q: Array, x: Array) -> Array:
 
 def solve(model: Model, q: Array, tau: Array) -> Array:
     """𝓜⁻¹ τ for a joint-space vector (..., nv), without a matrix."""
-    links = evaluate(model, q).nodes
-    return articulated(links).solve(links, tau[..., None])[..., 0]
+    return solve_of(evaluate(model, q).nodes, tau[..., None])[..., 0]
+
+
+def solve_of(nodes: Links, T: Array) -> Array:
+    """𝓜⁻¹ T of columns (..., nv, m), from the links of nodes."""
+    return articulated(nodes).solve(nodes, T)
 
 
 def innovations_factors(model: Model, q: Array) -> tuple[Array, Array]:
@@ -116,9 +124,13 @@ def _block_diagonal(links: Links, blocks: list[Array]) -> Array:
 
 def log_determinant(model: Model, q: Array) -> Array:
     """log det 𝓜 = Σ log det D(k), (...)."""
-    links = evaluate(model, q).nodes
-    total = arrays.zeros(q.shape[:-1], like=q)
-    for D, r in zip(articulated(links).D, links.sizes):
+    return log_determinant_of(evaluate(model, q).nodes)
+
+
+def log_determinant_of(nodes: Links) -> Array:
+    """The same from the links of nodes."""
+    total = arrays.zeros(nodes.q.shape[:-1], like=nodes.q)
+    for D, r in zip(articulated(nodes).D, nodes.sizes):
         if r:
             lower = arrays.cholesky(D)
             for i in range(r):

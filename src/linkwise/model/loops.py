@@ -7,6 +7,7 @@ about its z, a slider moves along its z, a plane has it as normal (math notes on
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ AT_FRAME_B = frozenset(
     }
 )
 
+_NO_LENGTH = 1e-9  # what counts as nothing beside the largest number of a matrix
+
 
 @dataclass(frozen=True, eq=False)
 class Loop(ByValue):
@@ -53,7 +56,8 @@ class Loop(ByValue):
     perpendicular to y_a), "spherical", "planar" (normal z), "point_on_plane" (b's origin in the plane of a with normal
     z), "point_on_line" (b's origin on a's z), "distance" (between the origins: ``length`` [m]); or leave it out and
     give ``constrains``, a (k, 6) matrix whose rows are the motions [ω; v] of b's origin, seen from frame a in its
-    axes, that are stopped. Kinds of touch are "soft_finger" (the origins together, b not spinning about a's z),
+    axes, that are stopped (rows that stop turns about one direction alone, or tie turning to sliding, stop a rate and
+    no position). Kinds of touch are "soft_finger" (the origins together, b not spinning about a's z),
     "line_on_plane" (b's x stays in the plane of a with normal z), "rough_line" (the same without slipping: a hinge
     about x) and "rolling" (a ball about b's origin, of ``radius`` [m], rolls without slipping on that plane, which z
     enters from the ball's side). ``name`` is for messages. With ``stiffness`` [N m/rad, N/m] or ``damping``
@@ -152,7 +156,31 @@ class Loop(ByValue):
     @property
     def holonomic_rows(self) -> tuple[bool, ...]:
         """By row, whether it stops a position, and not a rate alone."""
+        if self.kind == "constrains":
+            return tuple(self._is_position(row) for row in self.constrains)
         return tuple(i not in RATES_ONLY.get(self.kind, ()) for i in range(self.size))
+
+    @cached_property
+    def stopped_turns(self) -> np.ndarray:
+        """The turns that ``constrains`` stops by themselves, whatever b slides: orthonormal rows (0 … 3, 3)."""
+        sliding = self.constrains[:, 3:] / np.abs(self.constrains).max()
+        left, sizes, _ = np.linalg.svd(sliding)
+        rank = int((sizes > _NO_LENGTH).sum())
+        turns = left[:, rank:].T @ (self.constrains[:, :3] / np.abs(self.constrains).max())
+        _, sizes, axes = np.linalg.svd(turns)
+        return fixed(axes[: int((sizes > _NO_LENGTH).sum())])
+
+    def _is_position(self, row: np.ndarray) -> bool:
+        """Whether a row of ``constrains`` is the rate of something that configurations have.
+
+        Rates of turning are that only where the turns left over are those about one axis, or none: otherwise b comes
+        back turned by another way.
+        """
+        turn, size = row[:3], np.abs(self.constrains).max()
+        axes = self.stopped_turns
+        if np.abs(turn).max() <= _NO_LENGTH * size:
+            return True
+        return len(axes) >= 2 and float(np.abs(turn - axes.T @ (axes @ turn)).max()) <= _NO_LENGTH * size
 
 
 def _name(frame: str | Frame) -> str:

@@ -30,14 +30,15 @@ from ..model.model import Model, with_numbers
 from ..model.parts import Frame
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_unfit
-from .closed_refusals import REFUSED, refuse_coupled, refuse_method, refuse_soft, refusing
+from .closed_refusals import REFUSED, refuse_method, refuse_soft, refusing
 from .coupled import refuse_following
 from .dispatch import compiled
+from .embedded import EmbeddedLoops
 from .robot import Robot
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClosedRobot(Robot):
+class ClosedRobot(EmbeddedLoops):
     """A robot whose ``loops`` are closed. Make one with :meth:`Robot.close`; ``robot.opened`` is its tree.
 
     It runs by cutting its loops (Operator algebra paper §5, application 3): the free accelerations of the tree, then
@@ -339,7 +340,6 @@ class ClosedRobot(Robot):
         """
         refuse_method(self, "linearize_forward", method)
         refuse_soft(self, "linearize_forward")
-        refuse_coupled(self, "linearize_forward")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
         found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops)
         out = linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
@@ -349,7 +349,6 @@ class ClosedRobot(Robot):
     @compiled(q="nq", v="nv")
     def linearize_projection(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """(..., 2nv, 2nv): what is left of a change [δq; δv] of a closed state once q and v are closed again."""
-        refuse_coupled(self, "linearize_projection")
         return self._call(lambda m, q, v: linearized.projection(m, q, v, self.rigid_loops), 2, q, v=v)
 
     def _linearized(self, external: Any, **state: Any) -> tuple[tuple[int, ...], Any, list[Array]]:
@@ -372,7 +371,6 @@ class ClosedRobot(Robot):
         """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
         refuse_method(self, "forward_dynamics_jvp", method)
         refuse_soft(self, "forward_dynamics_jvp")
-        refuse_coupled(self, "forward_dynamics_jvp")
         batch, (Minv, by_v, by_q), (dq, dv, dtau) = self._linearized(
             external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau
         )
@@ -385,7 +383,6 @@ class ClosedRobot(Robot):
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
         refuse_soft(self, "forward_dynamics_vjp")
-        refuse_coupled(self, "forward_dynamics_vjp")
         batch, (Minv, by_v, by_q), (w,) = self._linearized(external, q=q, v=v, tau=tau, weights=weights)
         parts = ((x.mT @ w[..., None])[..., 0] for x in (by_q, by_v, Minv))
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))

@@ -7,8 +7,14 @@ from typing import Any, NoReturn
 
 from ..errors import NotAdmittedError
 
-_TREE = "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut"
-_DIAGONAL = "diagonal coordinates need coordinates that are independent, and loops are cut here, not embedded"
+_TREE = (
+    "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut, and"
+    " robot.operators(q, embedded=True) in independent rates, where loops name the joints that follow"
+)
+_DIAGONAL = (
+    "diagonal coordinates need coordinates that are independent, and loops are cut here; robot.operators(q,"
+    " embedded=True) has the factors m and ell where loops name the joints that follow"
+)
 _DERIVATIVE = "of closed robots there are first derivatives; kernel.jacobian of compiled code has this one"
 _ARGUMENT = "robot.opened has it for the tree, with the loops' forces as external ones"
 REFUSED = {
@@ -59,16 +65,6 @@ def refuse_soft(robot: Any, name: str) -> None:
         raise NotAdmittedError(
             f"{name} of robot {robot.name!r}: loop {robot.soft_loops[0].name!r} is soft, and derivatives of its forces"
             " are those of compiled code: robot.compile('forward_dynamics').jacobian('q')"
-        )
-
-
-def refuse_coupled(robot: Any, name: str) -> None:
-    """Refuse derivatives of closed robots whose joints follow others."""
-    if robot.couplings:
-        raise NotAdmittedError(
-            f"{name} of robot {robot.name!r}: joint {robot.couplings[0].dependent!r} follows others, and derivatives of"
-            " closed robots are those of free joints; compiled code has them, robot.compile('forward_dynamics')"
-            ".jacobian('q')"
         )
 
 

@@ -24,6 +24,7 @@ from ..algebra.recipe import OwnBlocks, Recipe, build, recipe_of
 from ..arguments import one_of
 from ..arrays import Array, as_numpy
 from ..codegen.facts import Facts
+from ..dynamics.closed.locality import Group
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..model.model import Model
 from .dispatch import TARGETS, Doubt, default_target
@@ -31,9 +32,19 @@ from .dispatch import TARGETS, Doubt, default_target
 _NOT_YET = object()
 
 
-def operators_at(model: Model, frames: tuple[Any, ...], q: Array, v: Array | None, a: Array | None) -> Operators:
-    """The operators of a robot at a checked state, with code for what they are applied to."""
-    leaves = unbound(model, frames, (v is not None, a is not None))
+def operators_at(
+    model: Model,
+    frames: tuple[Any, ...],
+    q: Array,
+    v: Array | None,
+    a: Array | None,
+    groups: tuple[Group, ...] = (),
+) -> Operators:
+    """The operators of a robot at a checked state, with code for what they are applied to.
+
+    ``groups`` are those of loops that are embedded.
+    """
+    leaves = unbound(model, frames, (v is not None, a is not None), groups)
     return Operators(leaves, Binding((State(leaves, q, v, a, code_of),)))
 
 
@@ -106,9 +117,10 @@ def _code(expression: Expression, binding: Binding) -> Code | None:
 
 def _kind(thing: Any) -> Any:
     """What the code depends on of a state or of blocks, beside the robot."""
-    if isinstance(thing, State):
-        return (thing.leaves.frames, thing.leaves.moving)
-    return tuple(x.shape[-2:] for x in thing.blocks)
+    if not isinstance(thing, State):
+        return tuple(x.shape[-2:] for x in thing.blocks)
+    leaves = thing.leaves
+    return (leaves.frames, leaves.moving, bool(leaves.groups))
 
 
 @dataclass(frozen=True)

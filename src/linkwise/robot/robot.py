@@ -25,6 +25,7 @@ from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
 from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, momentum, operational
 from ..dynamics import momentum_coordinates as canonical
+from ..dynamics.closed.locality import independent_entries
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
 from ..dynamics.reference_velocity import newton_euler_with_reference
 from ..errors import ModelError
@@ -462,6 +463,10 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
         The default is one tip per outermost body: the last frame added on it, or the body's own. With a
         velocity ``v`` (and an acceleration ``a``) there are also those of the derivative identities.
         """
+        return self._operators(q, frames, v, a)
+
+    def _operators(self, q: Any, frames: Any, v: Any, a: Any, groups: tuple[Any, ...] = ()) -> Operators:
+        """The operators at a state; ``groups`` are those of loops that are embedded."""
         chosen = self.tips
         if frames is not None:
             chosen = tuple(as_frames(frames))
@@ -472,7 +477,10 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
             named = {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a)) if x is not None}
             _, (q, *moving) = inputs.together(self, q=q, **named)
             v, a = (moving.pop(0) if x is not None else None for x in (v, a))
-        made: Operators = _operator_code().operators_at(self, chosen, *(owned(x) for x in (q, v, a)))
+        if groups:
+            rates = independent_entries(self, groups)
+            v, a = (None if x is None else x[..., rates] for x in (v, a))
+        made: Operators = _operator_code().operators_at(self, chosen, *(owned(x) for x in (q, v, a)), groups)
         return made
 
     def compile(

@@ -89,20 +89,56 @@ def test_motions_keep_energy_and_stay_closed(geared):
 
 def test_what_is_refused(geared):
     robot, q, v = geared
-    for name, arguments in (
-        ("linearize_forward", (q, v, v)),
-        ("forward_dynamics_jvp", (q, v, v, v, v, v)),
-        ("forward_dynamics_vjp", (q, v, v, v)),
-        ("linearize_projection", (q, v)),
-    ):
-        with pytest.raises(lw.NotAdmittedError, match=rf"^{name} of robot .* joint 'joint4' follows others"):
-            getattr(robot, name)(*arguments)
     with pytest.raises(lw.NotAdmittedError, match=r"joint 'joint4' follows others, and loops are embedded on trees of"):
         robot.forward_dynamics(q, v, v, method="embedded")
     with pytest.raises(lw.InputError, match=r"joint 'joint4' follows 'joint2', 'joint3' and cannot be kept by.* keep="):
         robot.closed_configuration(q, keep=["joint1", "joint4"])
     with pytest.raises(lw.InputError, match=r"'joint4' follows 'joint2', 'joint3' and cannot be driven.* actuated="):
         robot.inverse_dynamics(q, v, v, actuated=["joint1", "joint2", "joint3", "joint4"])
-    by_q = robot.compile("forward_dynamics").jacobian("q")(q, v, v)
-    step = robot.forward_dynamics(q + 1e-30j * np.eye(robot.nq), v, v, target="numpy").imag.T / 1e-30
-    np.testing.assert_allclose(by_q, step, atol=1e-8 * np.abs(step).max())
+
+
+H = 1e-30j
+
+
+def test_linearised_models_by_complex_steps(rng):
+    for robot in robots(rng):
+        q = robot.random_configuration(rng)
+        v, tau = rng.normal(size=(2, robot.nv))
+        external = rng.normal(size=(len(robot.bodies), 6))
+        if np.linalg.matrix_rank(robot.loop_jacobian(q, target="numpy")) < robot.rigid_rows.size:
+            continue  # off their loops, accelerations of redundant ones do not exist
+        found = robot.linearize_forward(q, v, tau, external=external, target="numpy")
+
+        def a(q, v, tau):
+            return robot.forward_dynamics(q, v, tau, external=external, target="numpy").imag / abs(H)  # noqa: B023
+
+        unit = np.eye(robot.nv)
+        rates = [robot.configuration_rate(q, d, target="numpy") for d in unit]
+        steps = (
+            [a(q + 0j, v + 0j, tau + H * e) for e in unit],
+            [a(q + 0j, v + H * e, tau + 0j) for e in unit],
+            [a(q + H * rate, v + 0j, tau + 0j) for rate in rates],
+        )
+        for x, expected in zip(found, steps):
+            np.testing.assert_allclose(x, np.transpose(expected), atol=1e-9 * np.abs(expected).max())
+
+
+def test_products_projection_and_machine_code(geared, rng):
+    robot, q, v = geared
+    tau, dq, dv, dtau, w = rng.normal(size=(5, robot.nv))
+    x = robot.linearize_forward(q, v, tau, target="numpy")
+    for found, expected in zip(robot.linearize_forward(np.stack([q, q]), v, tau), x):
+        np.testing.assert_allclose(found[1], expected, atol=1e-9 * np.abs(expected).max())
+    along = x.Minv @ dtau + x.dv @ dv + x.dq @ dq
+    found = robot.forward_dynamics_jvp(q, v, tau, dq, dv, dtau, target="numpy")
+    np.testing.assert_allclose(found, along, rtol=1e-8)
+    back = robot.forward_dynamics_vjp(q, v, tau, w, target="numpy")
+    np.testing.assert_allclose(back.dq @ dq + back.dv @ dv + back.dtau @ dtau, w @ along, rtol=1e-8)
+
+    P, h, change = robot.linearize_projection(q, v, target="numpy"), 1e-6, np.concatenate([dq, dv])
+
+    def closed(x):
+        at = robot.closed_configuration(robot.integrate(q, x[: robot.nv]))
+        return np.concatenate([robot.difference(q, at), robot.closed_velocity(at, v + x[robot.nv :], target="numpy")])
+
+    np.testing.assert_allclose(P @ change, (closed(h * change) - closed(-h * change)) / (2 * h), atol=1e-6)

@@ -5,7 +5,10 @@ import pytest
 from linkages import four_bar, four_bar_state, loop_between, null_space
 
 import linkwise as lw
+from linkwise.codegen import thresholds
 from linkwise.dynamics.closed import equations
+from linkwise.dynamics.closed.branches import branches_on, core_bodies
+from linkwise.dynamics.links import evaluate
 from linkwise.dynamics.tangent import commutes
 from linkwise.model.loops import TRANSMITTED
 
@@ -92,3 +95,55 @@ def test_state_space_of_a_closed_robot():
     q, v = four_bar_state(robot)
     A, B = robot.linearize_forward(q, v, np.zeros(3)).state_space()[:2]
     assert A.shape == (6, 6) and B.shape == (6, 3) and commutes(robot)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5])
+def test_branches_on_what_loops_hold(seed, rng):
+    """Branches on one body of the core and on several, one inboard of another, and trees that no loop touches."""
+    robot = lw.random_tree(
+        10, seed=seed, branching=0.6, floating=seed == 0, joints=["revolute", "universal", "spherical"]
+    )
+    names = [body.name for body in robot.bodies]
+    robot = robot.close(
+        loop_between(rng, names[2], names[5], "spherical"), loop_between(rng, None, names[4], "point_on_line")
+    )
+    q = robot.random_configuration(rng)
+    v, tau = rng.normal(size=(2, robot.nv))
+    links = evaluate(robot, q)
+    core = core_bodies(links, [2, 4, 5])
+    assert len(branches_on(links, core)) > (seed > 0)
+    assert np.linalg.matrix_rank(robot.loop_jacobian(q, target="numpy")) == 5
+    found = robot.linearize_forward(q, v, tau, target="numpy")
+
+    def a(q, v, tau):
+        return equations.forward_dynamics(robot, q, v, tau, None, robot.loops)[0]
+
+    unit = np.eye(robot.nv)
+    expected = (
+        np.stack([a(q + 0j, v + 0j, tau + H * e).imag / abs(H) for e in unit], axis=-1),
+        np.stack([a(q + 0j, v + H * e, tau + 0j).imag / abs(H) for e in unit], axis=-1),
+        derivative(robot, lambda x: a(x, v + 0j, tau + 0j), q, unit),
+    )
+    for x, y in zip(found, expected):
+        np.testing.assert_allclose(x, y, atol=1e-10 * np.abs(y).max())
+
+
+def test_redundant_loops_on_their_loops(rng):
+    """A hinge closes a plane four-bar by five rows where two would do, a ball by three: the model is the same."""
+    spare, two = four_bar("revolute"), four_bar("spherical")
+    q, v = four_bar_state(spare)
+    tau = rng.normal(size=3)
+    both = [robot.linearize_forward(q, v, tau, target="numpy") for robot in (spare, two)]
+    for x, y in zip(*both):
+        np.testing.assert_allclose(x, y, atol=1e-9 * np.abs(y).max())
+
+
+def test_how_many_operations_it_takes():
+    """Of a quadruped on four pinned feet: by products over the core; column by column it would be twice as many."""
+    robot = lw.load("quadruped")
+    q = robot.neutral()
+    feet = [lw.Frame(f"at_{tip}", None, at=robot.pose(q, tip)[1]) for tip in robot.tips]
+    program = robot.close(*(lw.Loop(at, tip, "spherical") for at, tip in zip(feet, robot.tips))).compile(
+        "linearize_forward"
+    )
+    assert program.operations.total < 50_000 < thresholds.LONGEST_CODE

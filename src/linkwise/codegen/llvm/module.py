@@ -14,7 +14,8 @@ from typing import Any
 
 from ...symbols.scalar import Scalar
 from ..program.trace import Program, Signature
-from ..thresholds import STREAMED_BYTES
+from ..thresholds import CHUNKED_FROM, STREAMED_BYTES
+from .chunks import chunked_block_ir
 from .python_entry import DATA, STRIDES, entry_ir, field, has_entry
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .straight_line import ProgramWriter
@@ -93,6 +94,8 @@ def _block_ir(program: Program, t: VectorType) -> str:
             places[id(root)] = slot
         else:
             writer.lines += _store(t, writer.value(root), slot)
+    if len(program.nodes) > CHUNKED_FROM:
+        return chunked_block_ir(program, t, load, places, writer.lines)
     for node in program.nodes:
         writer.node(node)
         if id(node) in places:  # at once, so that no register holds it for long
@@ -276,7 +279,7 @@ def driver_ir(signature: Signature, t: VectorType) -> str:
     inputs = list(signature.inputs.values())
     outputs = [size_of(shape) for shape in signature.shapes]
     total_in = sum(inputs)
-    header, moves_in, moves_out = [], [], []
+    header, moves_in, moves_out = [f"  %bytes = mul i64 %count, {sum(outputs) * t.size}"], [], []
     for n in range(len(inputs) + len(outputs)):
         for word, kind in ((0, "ptr"), (1, "i64"), (2, "i64")):
             header.append(f"  %w{n}_{word}p = getelementptr i64, ptr %arrays, i64 {3 * n + word}")
@@ -292,8 +295,7 @@ def driver_ir(signature: Signature, t: VectorType) -> str:
         n = len(inputs) + i
         moves_out += _move(n, 0, "%results")
         if size:
-            header.append(f"  %bytes{i} = mul i64 %count, {size * t.size}")
-            header.append(f"  %large{i} = icmp ugt i64 %bytes{i}, {STREAMED_BYTES if is_streamed(size, t) else -1}")
+            header.append(f"  %large{i} = icmp ugt i64 %bytes, {STREAMED_BYTES if is_streamed(size, t) else -1}")
             moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
     join = "\n".join
     return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{

@@ -5,13 +5,15 @@ Of frames a and b, with everything in frame a's axes at its origin, E = R_a*R_b 
     W*(V_b − V_a) = 0 = Gβ          W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a) = 0 = Gβ̇ + Ġβ
 
 with the forces Wλ that act on b, and −Wλ on a; accelerations are spatial (math notes on closed chains 2.1). The world
-neither moves nor accelerates: gravity is left out of both A_a and A_b.
+neither moves nor accelerates; gravity is in both A_a and A_b or in neither.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from ... import arrays
 from ...arrays import Array
@@ -44,11 +46,9 @@ class Closure:
         if loop.kind == "distance" and loop.length is not None:
             size = arrays.square_length(d)[..., None]
             return (0.5 / loop.length) * size - 0.5 * loop.length
-        turned, axis = _turned(E), _tilted(E)
         if loop.kind == "constrains":
-            both = arrays.concatenate([turned[..., :, None], d[..., :, None]], axis=-2)
-            apart: Array = (arrays.constant(loop.constrains, like=d) @ both)[..., 0]
-            return apart
+            return self._constrained_error()
+        turned, axis = _turned(E), _tilted(E)
         rows = []
         for row, i in enumerate(TRANSMITTED[loop.kind]):
             if row in RATES_ONLY.get(loop.kind, ()):
@@ -65,9 +65,28 @@ class Closure:
                 rows.append((turned if 2 in TRANSMITTED[loop.kind] else axis)[..., i])
         return arrays.stack(rows, axis=-1)
 
-    def relative(self, x: Motions) -> tuple[Array, Array]:
-        """What frames a and b have of body motions x, at frame a's origin in its axes, (..., 6, m) each."""
-        a, b = (arrays.zeros((6, 1), like=self.d) if k < 0 else X.T @ x[k] for k, X in zip(self.bodies, self.reach))
+    def _constrained_error(self) -> Array:
+        """Of rows that stop positions: turns by what is stopped of them, all or those across one axis."""
+        loop, E, d = self.loop, self.E, self.d
+        turn = 0.0 * d
+        if len(loop.stopped_turns) == 3:
+            turn = _turned(E)
+        elif len(loop.stopped_turns) == 2:
+            turn = _leaning(E, np.cross(*loop.stopped_turns))
+        both = arrays.concatenate([turn[..., :, None], d[..., :, None]], axis=-2)
+        held = loop.constrains * np.array(loop.holonomic_rows)[:, None]
+        apart: Array = (arrays.constant(held, like=d) @ both)[..., 0]
+        return apart
+
+    def relative(self, x: Motions, base: Array | None = None) -> tuple[Array, Array]:
+        """What frames a and b have of body motions x, at frame a's origin in its axes, (..., 6, m) each.
+
+        ``base`` is the motion of the world, where it has one (gravity as an acceleration).
+        """
+        still = arrays.zeros((6, 1), like=self.d)
+        a, b = (
+            (still if base is None else X.T @ base) if k < 0 else X.T @ x[k] for k, X in zip(self.bodies, self.reach)
+        )
         return a, b
 
     def velocity(self, V: Motions) -> Array:
@@ -75,10 +94,13 @@ class Closure:
         V_a, V_b = self.relative(V)
         return self.W.mT @ (V_b - V_a)
 
-    def acceleration(self, V: Motions, A: Motions) -> Array:
-        """W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a), (..., m, 1): the rate of :meth:`velocity`."""
+    def acceleration(self, V: Motions, A: Motions, base: Array | None = None) -> Array:
+        """W*(A_b − A_a − V_a × V_b) + W̊*(V_b − V_a), (..., m, 1): the rate of :meth:`velocity`.
+
+        ``base`` is the world's acceleration, where those of the bodies are counted with it.
+        """
         V_a, V_b = self.relative(V)
-        A_a, A_b = self.relative(A)
+        A_a, A_b = self.relative(A, base)
         return self.W.mT @ (A_b - A_a - cross_motion(V_a, V_b)) + self.moved_rows(V_b - V_a, V_b - V_a)
 
     @property
@@ -229,6 +251,14 @@ def _turned(E: Array) -> Array:
     scale = 2.0 / (1.0 + E[..., 0, 0] + E[..., 1, 1] + E[..., 2, 2])
     parts = [E[..., 2, 1] - E[..., 1, 2], E[..., 0, 2] - E[..., 2, 0], E[..., 1, 0] - E[..., 0, 1]]
     return arrays.stack([scale * x for x in parts], axis=-1)
+
+
+def _leaning(E: Array, axis: np.ndarray) -> Array:
+    """How b's ``axis`` leans away from a's, (..., 3): n × En for small angles, and not zero at π."""
+    n = arrays.constant(axis, like=E)[:, None]
+    away = E @ n
+    lean: Array = (2.0 / (1.0 + n.mT @ away) * cross(n, away))[..., 0]
+    return lean
 
 
 def _tilted(E: Array) -> Array:

@@ -100,12 +100,14 @@ class Local:
 
     # --- bases ---------------------------------------------------------------------------------------
 
-    def basis(self, gamma: Array) -> tuple[Array, Array]:
-        """X (..., n, r) and ẋ (..., n, 1)."""
+    def basis(self, gamma: Array | None = None) -> tuple[Array, Array]:
+        """X (..., n, r) and ẋ (..., n, 1), zeros where no γ is given."""
+        if gamma is None:
+            gamma = arrays.zeros((self.G.shape[-2], 1), like=self.links.q) + 0.0 * self.G[..., :1]
         if self.group.dependent is None:
             factors = reflected(arrays.transpose(self.G), self.links.q, self._said, _SINGULAR)
             return factors.complement, -factors.shortest(gamma)
-        n, rest = len(self.group.columns), self._independent
+        n, rest = len(self.group.columns), self.group.independent
         width = len(rest)
         asked = arrays.concatenate([self.G[..., :, rest], gamma], axis=-1)
         followed = -self._solved(self._following(self.G[..., :, list(self.group.dependent)]), asked)
@@ -118,10 +120,6 @@ class Local:
             rows[c] = arrays.concatenate([unit[i : i + 1, :], still], axis=-1)
         both = arrays.concatenate(rows, axis=-2)
         return both[..., :, :width], both[..., :, width:]
-
-    @property
-    def _independent(self) -> list[int]:
-        return [c for c in range(len(self.group.columns)) if c not in (self.group.dependent or ())]
 
     @property
     def _said(self) -> list[str]:

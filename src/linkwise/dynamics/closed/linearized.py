@@ -3,16 +3,18 @@
 With the loops' forces as external ones, fixed in body axes, the tree's inverse dynamics changes by 𝓜δβ̇ + A_Dδβ + B_Dδq;
 what turns those forces adds to B_D, which makes B̂. With δ(Gβ̇ + Ġβ) = Gδβ̇ + c_vδβ + c_qδq,
 
-    δβ̇ = PδT − (PA_D + 𝓜⁻¹G*X⁺c_v)δβ − (PB̂ + 𝓜⁻¹G*X⁺c_q)δq
+    δβ̇ = PδT − (PA_D + Z*c_v)δβ − (PB̂ + Z*c_q)δq         Z = X⁺G𝓜⁻¹
 
-which are the closed robot's equations with other right-hand sides. These are derivatives of β̇ as a function of all q
-and β; a change that keeps the loops closed has Gδq = 0 and Gδβ + ∂(Gβ)/∂q δq = 0.
+These are derivatives of β̇ as a function of all q and β; a change that keeps the loops closed has Gδq = 0 and
+Gδβ + ∂(Gβ)/∂q δq = 0. All this is done for the core, the bodies that loops hold; branches on it follow by Algorithm 6
+of the Linearized dynamics paper (:mod:`.branches`). Of robots with coupled joints the core is everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,132 +22,230 @@ from ... import arrays
 from ...arrays import Array
 from ...model.loops import Loop
 from ...model.model import Model
-from ...spatial import cross_force, cross_motion
+from ..articulated import articulated
 from ..inverse import split_forces
-from ..linearized.frames import at_the_frame
+from ..linearized import coupled
+from ..linearized.algorithm_6 import Hanging, algorithm_6_on_a_body
 from ..linearized.inertial_parameters import regressor_of
-from ..linearized.inverse import algorithm_2
-from ..linearized.variations import Motion, motion, velocity_terms
-from ..links import at_rest, base_acceleration, evaluate
+from ..linearized.inverse import algorithm_2, like
+from ..linearized.variations import (
+    Motion,
+    Velocities,
+    joint_variations,
+    motion,
+    velocity_terms,
+    with_free_bases,
+    without_free_bases,
+)
+from ..links import Links, at_rest, base_acceleration, evaluate, identity
+from ..mass import from_composites
 from ..referred_links import own_frames
+from .branches import (
+    Branches,
+    branches_on,
+    columns_of,
+    composite_rates,
+    composites,
+    core_bodies,
+    part_of_links,
+    part_of_motion,
+)
 from .closures import Closure, closures
-from .elimination import Elimination
+from .cut_matrices import CutMatrices, cut_by_factors, cut_by_inverse
 from .equations import factored, forward_dynamics
+from .loop_variations import LoopVariation, loop_jacobian, loop_variations, point
 
-
-@dataclass(frozen=True, eq=False)
-class End:
-    """How a body moves at an end of a loop, in frame a's axes at its origin, and what δq and δβ change of that."""
-
-    V: Array  # (..., 6, 1)
-    A: Array
-    J: Array  # (..., 6, nv): its displacement per δq, its ϑ = δ°V per δβ
-    theta_q: Array
-    lambda_v: Array  # of λ = δ°A + V × ϑ
-    lambda_q: Array
-
-
-def _end(m: Motion, closure: Closure, which: int) -> End:
-    links, body, reach = m.links, closure.bodies[which], closure.reach[which]
-    if body < 0:
-        still, none = at_rest(links.q), arrays.zeros((6, links.nv), like=links.q)
-        return End(still, still, none, none, none, none)
-    columns = zip(*at_the_frame(m, body, reach))
-    J, theta_q, lambda_v, lambda_q = (links.join_columns(list(x), 6) for x in columns)
-    return End(reach.T @ m.rates.V[body], reach.T @ m.alpha[body], J, theta_q, lambda_v, lambda_q)
-
-
-@dataclass(frozen=True, eq=False)
-class LoopVariation:
-    """What δq and δβ change of one loop: its rates, and the forces that it transmits."""
-
-    closure: Closure
-    a: End
-    b: End
-
-    @property
-    def D(self) -> Array:
-        """The displacement of b against a per δq, (..., 6, nv)."""
-        return self.b.J - self.a.J
-
-    def velocity_by_q(self) -> Array:
-        """∂(Gβ)/∂q, (..., m, nv)."""
-        a, b, D = self.a, self.b, self.D
-        change = b.theta_q + cross_motion(D, b.V) - a.theta_q
-        return self.closure.W.mT @ change + self.closure.moved_rows(D, b.V - a.V)
-
-    def acceleration_by_v(self) -> Array:
-        """c_v, (..., m, nv)."""
-        a, b = self.a, self.b
-        dA = (b.lambda_v - cross_motion(b.V, b.J)) - (a.lambda_v - cross_motion(a.V, a.J))
-        dA = dA - cross_motion(a.J, b.V) - cross_motion(a.V, b.J)
-        return self.closure.W.mT @ dA + self.closure.turning_change(b.V - a.V, b.J - a.J, None)
-
-    def acceleration_by_q(self) -> Array:
-        """c_q, (..., m, nv)."""
-        a, b, D = self.a, self.b, self.D
-        dV_b = b.theta_q + cross_motion(D, b.V)
-        dA_b = b.lambda_q - cross_motion(b.V, b.theta_q) + cross_motion(D, b.A)
-        dA_a = a.lambda_q - cross_motion(a.V, a.theta_q)
-        dA = dA_b - dA_a - cross_motion(a.theta_q, b.V) - cross_motion(a.V, dV_b)
-        c = self.closure.W.mT @ dA + self.closure.moved_rows(D, b.A - a.A - cross_motion(a.V, b.V))
-        return c + self.closure.turning_change(b.V - a.V, dV_b - a.theta_q, D)
-
-    def forces_by_q(self, lam: Array) -> Array:
-        """−∂(G*λ)/∂q beyond what forces fixed in body axes do, (..., nv, nv), for λ (..., m, 1)."""
-        D = self.D
-        turned = self.b.J.mT @ cross_force(D, self.closure.W @ lam)
-        return turned - D.mT @ self.closure.moved_forces(D, lam)
-
-
-def variations(model: Model, q: Array, v: Array, a: Array, loops: Sequence[Loop]) -> list[LoopVariation]:
-    """Those of every loop at a motion."""
-    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
-    m = motion(rates, rates.links.split(a), None, at_rest(q))  # without gravity, which moves nothing against the world
-    return [LoopVariation(x, _end(m, x, 0), _end(m, x, 1)) for x in closures(model, rates.links, loops)]
-
-
-def _stacked(parts: list[Array]) -> Array:
-    return arrays.concatenate(parts, axis=-2)
-
-
-# --- forward dynamics ------------------------------------------------------------------------------------------------
+Matrices = tuple[Array, Array, Array]
 
 
 def linearize_forward(
     model: Model, q: Array, v: Array, tau: Array, external: Array | None, loops: Sequence[Loop]
-) -> tuple[Array, Array, Array]:
+) -> Matrices:
     """∂β̇/∂T, ∂β̇/∂β, ∂β̇/∂q of the closed robot, each (..., nv, nv)."""
-    a, lam, opened = forward_dynamics(model, q, v, tau, external, loops)
-    changes = variations(model, q, v, a, loops)
-    _, A_D, B = algorithm_2(_closed_motion(model, q, v, a, external, opened, lam))
-    for x, part in zip(changes, opened.split(lam[..., None])):
-        B = B + x.forces_by_q(part)
-    c_v, c_q = (
-        _stacked([f(x) for x in changes]) for f in (LoopVariation.acceleration_by_v, LoopVariation.acceleration_by_q)
-    )
-    n = model.nv
-    Minv = opened.solve(arrays.eye(n, like=q), None, n)[0]
-    return arrays.symmetric(Minv), opened.solve(-A_D, -c_v, n)[0], opened.solve(-B, -c_q, n)[0]
+    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
+    found = closures(model, rates.links, loops)
+    run = _with_couplings if model.couplings else _with_branches
+    P, A_C, B_C = run(_State(model, rates, tau, split_forces(external), found))
+    return P, -A_C, -B_C
+
+
+class _State(NamedTuple):
+    """A closed robot under forces."""
+
+    model: Model
+    rates: Velocities
+    tau: Array
+    external: list[Array] | None
+    loops: list[Closure]
+
+    @property
+    def base(self) -> Array:
+        """Gravity, as the world's acceleration."""
+        return base_acceleration(self.model, self.rates.links.q)
+
+    @property
+    def kinds(self) -> list[Loop]:
+        return [x.loop for x in self.loops]
+
+    def left_over(self) -> tuple[Array, Array]:
+        """T − 𝓒 (..., nv, 1), and Ġβ (..., m, 1): what joints and loops ask of β̇."""
+        links = self.rates.links
+        still = motion(self.rates, links.accelerated(self.rates.beta, None), self.external, self.base)
+        opening = [x.acceleration(self.rates.V, still.alpha, self.base) for x in self.loops]
+        return (self.tau - links.join(still.T))[..., None], arrays.concatenate(opening, axis=-2)
+
+    def moving(self, a: Array, lam: Array) -> tuple[Motion, list[Array]]:
+        """The motion with accelerations a (..., nv) and the loops' forces beside the external ones; λ by loop."""
+        links = self.rates.links
+        f = list(self.external or [at_rest(links.q) for _ in links.names])
+        parts, start = [], 0
+        for x in self.loops:
+            parts.append(lam[..., start : start + x.loop.size, :])
+            start += x.loop.size
+            for body, F in x.forces(parts[-1]).items():
+                f[body] = f[body] + F
+        return motion(self.rates, links.accelerated(self.rates.beta, a), f, self.base), parts
+
+
+# --- robots with coupled joints --------------------------------------------------------------------------------------
+
+
+def _with_couplings(x: _State) -> Matrices:
+    links = x.rates.links
+    inverse = arrays.symmetric(articulated(links.nodes).solve(links.nodes, arrays.eye(links.nv, like=links.q)))
+    cut = cut_by_inverse(x.model, x.kinds, inverse, _stacked_jacobian(links, x.loops))
+    left, opening = x.left_over()
+    m, lam = x.moving((cut.P @ left - cut.Z.mT @ opening)[..., 0], -(cut.Z @ left + cut.solve(opening)))
+    _, A_D, B_D = coupled.inverse_matrices(m)
+    changes = loop_variations(m, joint_variations(m), x.loops, x.base, like(m))
+    return cut.P, *_closed(cut, A_D, B_D, changes, lam)
+
+
+def _stacked_jacobian(links: Links, loops: Sequence[Closure]) -> Array:
+    """G, (..., m, nv)."""
+    return arrays.concatenate([loop_jacobian(links, x) for x in loops], axis=-2)
+
+
+def _closed(
+    cut: CutMatrices, A_D: Array, B_D: Array, changes: list[LoopVariation], lam: list[Array]
+) -> tuple[Array, Array]:
+    """PA_D + Z*c_v and PB̂ + Z*c_q."""
+    B_hat = B_D
+    for x, part in zip(changes, lam):
+        B_hat = B_hat + x.forces_by_q(part)
+    c_v = arrays.concatenate([x.acceleration_by_v() for x in changes], axis=-2)
+    c_q = arrays.concatenate([x.acceleration_by_q() for x in changes], axis=-2)
+    return cut.P @ A_D + cut.Z.mT @ c_v, cut.P @ B_hat + cut.Z.mT @ c_q
+
+
+# --- single bodies: the core, and the branches on it ------------------------------------------------------------------
+
+
+class _Core(NamedTuple):
+    """The core of a robot at a configuration, its equations as matrices, and how its bodies carry branches."""
+
+    bodies: list[int]
+    links: Links
+    loops: list[Closure]
+    branches: list[Branches]
+    R: list[Any]
+    cut: CutMatrices
+    J: list[Array]  # (..., 6, n) of the bodies that carry branches, at their origins in their axes
+
+
+def _core(x: _State) -> _Core:
+    links = x.rates.links
+    bodies = core_bodies(links, [k for loop in x.loops for k in loop.bodies])
+    own, place = part_of_links(links, bodies), {-1: -1} | {k: i for i, k in enumerate(bodies)}
+    branches = branches_on(links, bodies)
+    loops = [replace(loop, bodies=(place[loop.bodies[0]], place[loop.bodies[1]])) for loop in x.loops]
+    R = composites(own, branches)
+    cut = cut_by_factors(x.model, x.kinds, own, from_composites(own, R), _stacked_jacobian(own, loops))
+    return _Core(bodies, own, loops, branches, R, cut, [_jacobian(own, b.on) for b in branches])
+
+
+def _jacobian(links: Links, body: int) -> Array:
+    """How a body moves with all joints, (..., 6, n), in its own axes at its origin."""
+    columns = [arrays.zeros((6, r), like=links.q) for r in links.sizes]
+    X = identity(links.q)
+    for k in links.tree.path(body)[::-1]:
+        columns[k] = X.T @ links.H[k].mT
+        X = links.phi[k].compose(X)
+    return links.join_columns(columns, 6)
+
+
+def _with_branches(x: _State) -> Matrices:
+    links, core = x.rates.links, _core(x)
+    order = [columns_of(links, core.bodies), *(columns_of(links, b.bodies[1:]) for b in core.branches)]
+    m, lam = x.moving(*_accelerated(x, core, order))
+
+    own = part_of_motion(m, core.links, core.bodies)
+    hanging = [b.moving(m) for b in core.branches]
+    variations, answers = without_free_bases(own, joint_variations(own))
+    R_hat = composite_rates(own, list(zip(core.branches, hanging)))
+    _, A_D, B_D = algorithm_2(own, variations, (core.R, R_hat))
+    changes = loop_variations(own, variations, core.loops, x.base, like(m))
+    A, B = _closed(core.cut, A_D, B_D, changes, lam)
+
+    blocks = {(0, 0): (core.cut.P, *with_free_bases(core.links, answers, A, B))}
+    found: list[tuple[Hanging, Array]] = []
+    for i, (b, moved, J) in enumerate(zip(core.branches, hanging, core.J), start=1):
+        PJ = core.cut.P @ J.mT
+        h = algorithm_6_on_a_body(moved, b.art, arrays.symmetric(J @ PJ))
+        blocks[i, i] = h.matrices
+        blocks[0, i] = (-(PJ @ h.W), PJ @ h.Y_A, PJ @ h.Y_B)
+        carrier = point(own, variations, b.on, identity(links.q), x.base, like(m))
+        A_i = h.W.mT @ (carrier.lambda_v - J @ A) + h.Q.mT @ J[..., :3, :]
+        B_i = h.W.mT @ (carrier.lambda_q - J @ B) + h.Q.mT @ carrier.theta_q[..., :3, :]
+        blocks[i, 0] = (arrays.transpose(blocks[0, i][0]), A_i, B_i)
+        for j, (other, J_other) in enumerate(found, start=1):
+            Omega = J @ (core.cut.P @ J_other.mT)
+            blocks[i, j] = _beside(h, other, Omega)
+            blocks[j, i] = _beside(other, h, arrays.transpose(Omega))
+        found.append((h, J))
+    return _in_order(blocks, order, like(m))
+
+
+def _accelerated(x: _State, core: _Core, order: list[np.ndarray]) -> tuple[Array, Array]:
+    """β̇ (..., nv) and λ (..., m, 1) of the closed robot."""
+    left, opening = x.left_over()
+    parts = [left[..., columns, :] for columns in order]
+    for b, T, J in zip(core.branches, parts[1:], core.J):
+        parts[0] = parts[0] - J.mT @ (b.W @ T)
+    P, Z = core.cut.P, core.cut.Z
+    found = [P @ parts[0] - Z.mT @ opening]
+    for b, T, J in zip(core.branches, parts[1:], core.J):
+        found.append(b.art.solve(b.links, T) - b.W.mT @ (J @ found[0]))
+    a = arrays.concatenate(found, axis=-2)[..., np.argsort(np.concatenate(order)), 0]
+    return a, -(Z @ parts[0] + core.cut.solve(opening))
+
+
+def _beside(rows: Hanging, columns: Hanging, Omega: Array) -> Matrices:
+    """The blocks of branches on different bodies, of which one yields by Ω to a force on the other."""
+    X = rows.W.mT @ Omega
+    return X @ columns.W, -(X @ columns.Y_A), -(X @ columns.Y_B)
+
+
+def _in_order(blocks: dict[tuple[int, int], Matrices], order: list[np.ndarray], similar: Array) -> Matrices:
+    """The matrices with rows and columns in the order of joint space."""
+    sizes, back = [len(x) for x in order], np.argsort(np.concatenate(order))
+    out = []
+    for i in range(3):
+        whole = arrays.from_blocks({key: x[i] for key, x in blocks.items()}, sizes, sizes, like=similar)
+        out.append(whole[..., back, :][..., :, back])
+    return out[0], out[1], out[2]
+
+
+# --- inertial parameters ---------------------------------------------------------------------------------------------
 
 
 def sensitivity(model: Model, q: Array, v: Array, tau: Array, external: Array | None, loops: Sequence[Loop]) -> Array:
     """∂β̇/∂π of the closed robot, (..., nv, 10 bodies): P(−Y)."""
     a, lam, opened = forward_dynamics(model, q, v, tau, external, loops)
-    Y = regressor_of(_closed_motion(model, q, v, a, external, opened, lam))
-    return opened.solve(-Y, None, Y.shape[-1])[0]
-
-
-def _closed_motion(
-    model: Model, q: Array, v: Array, a: Array, external: Array | None, opened: Elimination, lam: Array
-) -> Motion:
-    """The motion with the loops' forces beside the external ones, in body axes."""
     rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
-    f = split_forces(external) or [at_rest(q) for _ in model.bodies]
-    for x, part in zip(opened.loops, opened.split(lam[..., None])):
-        for body, F in x.forces(part).items():
-            f[body] = f[body] + F
-    return motion(rates, rates.links.split(a), f, base_acceleration(model, q))
+    m, _ = _State(model, rates, tau, split_forces(external), opened.loops).moving(a, lam[..., None])
+    Y = regressor_of(m)
+    return opened.solve(-Y, None, Y.shape[-1])[0]
 
 
 # --- states that stay closed -----------------------------------------------------------------------------------------
@@ -158,8 +258,11 @@ def projection(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array
     """
     opened = factored(model, q, loops)
     n = model.nv
-    changes = variations(model, q, v, v * 0.0, loops)
-    G, dG = _stacked([x.closure.W.mT @ x.D for x in changes]), _stacked([x.velocity_by_q() for x in changes])
+    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
+    m = motion(rates, rates.links.accelerated(rates.beta, None), None, at_rest(q))
+    changes = loop_variations(m, joint_variations(m), closures(model, rates.links, loops), at_rest(q), like(m))
+    G = arrays.concatenate([x.closure.W.mT @ x.D for x in changes], axis=-2)
+    dG = arrays.concatenate([x.velocity_by_q() for x in changes], axis=-2)
     N = arrays.eye(n, like=q) - opened.solve(None, G, n)[0]
     held = [row for loop in loops for row in loop.holonomic_rows]
     N_q = N

@@ -56,6 +56,11 @@ class Group:
         return len(self.columns) - self.rank
 
     @property
+    def independent(self) -> list[int]:
+        """Places among the columns of the joints that no other follows; of all, where none are said to follow."""
+        return [c for c in range(len(self.columns)) if c not in (self.dependent or ())]
+
+    @property
     def row_names(self) -> list[str]:
         """Of every row that counts, the loop that it is of."""
         return [x.name for x, rows in zip(self.loops, self.rows) for _ in rows]
@@ -76,6 +81,12 @@ def groups(model: Model, loops: Sequence[Loop]) -> tuple[Group, ...]:
             own = [*other[1], *own]
         found.append((bodies, own))
     return tuple(sorted((_group(model, *x) for x in found), key=lambda g: g.members))
+
+
+def independent_entries(model: Model, found: Sequence[Group]) -> list[int]:
+    """The entries of v that are left where joints of these groups follow others."""
+    following = {g.columns[c] for g in found for c in g.dependent or ()}
+    return [i for i in range(model.nv) if i not in following]
 
 
 def between(model: Model, loop: Loop) -> list[int]:

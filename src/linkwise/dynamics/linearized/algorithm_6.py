@@ -9,7 +9,7 @@ is carried on outward from a, or the columns of j are carried inward to a and me
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import arrays
 from ...arrays import Array
@@ -21,6 +21,8 @@ from ..mass_inverse import next_row
 from .forward import articulated_columns, hat_quantities, refuse_spinning_rotors
 from .inverse import like
 from .variations import Motion, joint_variations, turned_forces, without_free_bases
+
+Found = tuple[list[Pairs], Pairs, Pairs]  # (𝓜⁻¹, A_C, B_C)(i,j) of j not inboard of i; A_C(i,a), B_C(i,a) of a inboard
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,13 @@ def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
     links = m.links
     refuse_spinning_rotors(links, "Algorithm 6", "algorithm_4")
     x = _parts(m, art)
-    run = _by_columns if links.tree.has_single_bodies and _columns_pay(links) else _by_rows
-    kept, A_inner, B_inner = run(x)
+    by_columns = links.tree.has_single_bodies and _columns_pay(links)
+    return _matrices(m, x, _by_columns(x, _carried_inward(x)) if by_columns else _by_rows(x))
+
+
+def _matrices(m: Motion, x: Parts, found: Found) -> tuple[Array, Array, Array]:
+    links = x.links
+    kept, A_inner, B_inner = found
     A_own, B_own = unzip([_own_blocks(x, k) for k in range(len(links.sizes))], 2)
     mass, A, B = zip(*(pairs.unzip(3) for pairs in kept))
     return (
@@ -58,7 +65,27 @@ def algorithm_6(m: Motion, art: Articulated) -> tuple[Array, Array, Array]:
     )
 
 
-def _parts(m: Motion, art: Articulated) -> Parts:
+class Hanging(NamedTuple):
+    """Bodies that hang on one other body: their (𝓜⁻¹, A_C, B_C), and what they ask of it."""
+
+    matrices: tuple[Array, Array, Array]  # each (..., n, n)
+    W: Array  # (..., 6, n): β̇ = −W*λ − Q*ϑ of joints whose carrier accelerates by λ and moves by ϑ
+    Y_A: Array  # (..., 6, n): the force on the carrier per δβ, and per δq
+    Y_B: Array
+    Q: Array  # (..., 3, n), of the angular half of ϑ
+
+
+def algorithm_6_on_a_body(m: Motion, art: Articulated, Upsilon: Array) -> Hanging:
+    """Algorithm 6 for all bodies but the first, which has no joint, carries the others, and yields by Υ (..., 6, 6)."""
+    x = _parts(m, art, Upsilon)
+    walked = _carried_inward(x)
+    joints = [j for j, r in enumerate(x.links.sizes) if r]
+    columns, turning = ([walked[i][0, j] for j in joints] for i in (3, 4))
+    W, Y_A, Y_B = (arrays.concatenate([c[i] for c in columns], axis=-1) for i in range(3))
+    return Hanging(_matrices(m, x, _by_columns(x, walked)), W, Y_A, Y_B, arrays.concatenate(turning, axis=-1))
+
+
+def _parts(m: Motion, art: Articulated, base: Array | None = None) -> Parts:
     links = m.links
     P_hat, HP_hat = hat_quantities(m, art)
     G_hat = [D_inverse @ HP for D_inverse, HP in zip(art.D_inverse, HP_hat)]  # Ĝ*
@@ -66,7 +93,7 @@ def _parts(m: Motion, art: Articulated) -> Parts:
     script_F, own = turned_forces(m, variations)
     Y_A, Y_B = articulated_columns(m, art, P_hat, variations)
     Y_B = [Y if F is None else Y + F for Y, F in zip(Y_B, script_F)]
-    L, U, Upsilon = first_rows(links, art)
+    L, U, Upsilon = first_rows(links, art, base)
     J_hat, Q = _hat_sums(links, art, G_hat)
     E_A, E_B = [], []
     for H, Up, J, A, B, v in zip(links.H, Upsilon, J_hat, Y_A, Y_B, variations):
@@ -86,9 +113,6 @@ def _hat_sums(links: Links, art: Articulated, G_hat: list[Array]) -> tuple[list[
 
     start = (arrays.zeros((6, 3), like=links.q), None)
     return unzip(links.tree.outward(step, start, links.phi, links.H, art.G, G_hat), 2)
-
-
-Found = tuple[list[Pairs], Pairs, Pairs]  # (𝓜⁻¹, A_C, B_C)(i,j) of j not inboard of i; A_C(i,a), B_C(i,a) of a inboard
 
 
 def _own_blocks(x: Parts, k: int) -> tuple[Array, Array]:
@@ -144,20 +168,25 @@ def _by_rows(x: Parts) -> Found:
 # --- by columns, for trees -------------------------------------------------------------------------------
 
 
-def _by_columns(x: Parts) -> Found:
+def _by_columns(x: Parts, walked: list[Pairs]) -> Found:
     """Columns K(j), Y_A(j), Y_B(j) carried inward give the blocks (a, j), and meet the rows of bodies beside j."""
+    blocks, A_inner, B_inner, columns, _ = walked
+    return [blocks, _beside(x, blocks, columns)], A_inner, B_inner
+
+
+def _carried_inward(x: Parts) -> list[Pairs]:
+    """At a inboard of j: the blocks (a, j), A_C(j, a), B_C(j, a), the columns of j there, and its Q."""
     links, art = x.links, x.art
 
     def inboard(carried: Any, phi: Transform, H: Array, G: Array, U: Array, *parts: Any) -> Any:
         X, Q = carried
         W, Y_A, Y_B = columns = _three(X)
         blocks = (-(U @ W), U @ Y_A, U @ Y_B)
-        return (phi @ past_joint(X, H, G), phi.R @ Q), (blocks, *_inboard(W, Q, H, U, *parts), columns)
+        return (phi @ past_joint(X, H, G), phi.R @ Q), (blocks, *_inboard(W, Q, H, U, *parts), columns, Q)
 
     starts = [_sent_inward(x, j) if r else None for j, r in enumerate(links.sizes)]
     data = (links.phi, links.H, art.G, x.U, x.E_A, x.E_B, x.vartheta_q, x.own)
-    blocks, A_inner, B_inner, columns = links.tree.inward_from_each(inboard, starts, *data).unzip(4)
-    return [blocks, _beside(x, blocks, columns)], A_inner, B_inner
+    return links.tree.inward_from_each(inboard, starts, *data).unzip(5)
 
 
 def _sent_inward(x: Parts, j: int) -> tuple[Array, Array]:

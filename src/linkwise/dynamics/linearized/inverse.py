@@ -153,15 +153,17 @@ def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list
 # --- the matrices ------------------------------------------------------------------------------------
 
 
-def algorithm_2(m: Motion, variations: list[JointVariation] | None = None) -> tuple[Array, Array, Array]:
+def algorithm_2(
+    m: Motion, variations: list[JointVariation] | None = None, composites: tuple[list[Any], list[Any]] | None = None
+) -> tuple[Array, Array, Array]:
     """(𝓜, A_D, B_D), each (..., nv, nv), in O(n²) (LD Lemma 3.2, Algorithm 2, corrected).
 
     With the composite sums R and R̂ of M and M̂, columns X = RH*, X̂ = 2R̂*H*, X_A = 2R̂H* + R(Ḣ* + Ψ̇) and
     X_B = 2R̂Ψ̇ + RΨ̈ + 𝓕 are carried from joint k to the joints inboard. Unrelated joints have zeros.
-    ``variations`` are those of the motion unless others are given.
+    ``variations`` are those of the motion and ``composites`` (R, R̂) those of the links unless others are given.
     """
     links = m.links
-    R, R_hat = composite_inertias(links), composite_rates(links, m.rates.M_hat)
+    R, R_hat = composites or (composite_inertias(links), composite_rates(links, m.rates.M_hat))
     variations = joint_variations(m) if variations is None else variations
     script_F, _ = turned_forces(m, variations)
     diagonal: list[tuple[Array | None, ...]] = []

@@ -1,0 +1,172 @@
+"""The axioms: what the operators are defined by. Every other identity is derived from these (:mod:`.prove`).
+
+Each is a rule with the place where it is printed. Most define one operator by others; those named ``…_right`` say
+that an inverse is one from both sides, which no formula of operators can say. An axiom enters a proof where an
+operator that it is about appears; the others say nothing there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .expression import Expression, Identity, Zero
+from .kinds import Leaf
+from .leaves import Leaves as O
+from .rules import CHAIN, CONSTANT_MAPS, MOTION, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
+
+
+@dataclass(frozen=True)
+class Axiom:
+    """A rule that is taken as it stands, and the operators that it is about (none: it is always in force).
+
+    ``holds`` says for which inertias: the papers' rates are those of the robot's own M.
+    """
+
+    rule: Rule
+    about: frozenset[str] = frozenset()
+    holds: Callable[[O], bool] = lambda o: True
+
+
+def _axiom(
+    name: str,
+    cites: str,
+    lhs: Callable[[O], Expression],
+    rhs: Callable[[O], Expression],
+    *requires: str,
+    about: str = "",
+    holds: Callable[[O], bool] = lambda o: True,
+) -> Axiom:
+    rule = Rule(name, tuple(c.strip() for c in cites.split(";")), lhs, rhs, frozenset(requires))
+    return Axiom(rule, frozenset(about.split()), holds)
+
+
+def _noise(o: O) -> Expression:
+    """Γ, where D holds more than HPH*."""
+    return o.rotor_inertia if o.joint_noise is None else o.joint_noise
+
+
+_OWN = {"holds": lambda o: o.is_default}
+
+
+RIGID = (
+    _axiom("phi_inverse", "UF (19), (20)", lambda o: (o.I - o.E_phi) @ o.phi, lambda o: o.I),
+    _axiom("phi_inverse_right", "UF (20)", lambda o: o.phi @ (o.I - o.E_phi), lambda o: o.I),
+    _axiom("phi_tilde", "JPL (a.3)", lambda o: o.phi_tilde, lambda o: o.phi - o.I),
+)
+
+ARTICULATED = (
+    _axiom("psi_inverse", "UF (54)", lambda o: (o.I - o.E_psi) @ o.psi, lambda o: o.I),
+    _axiom("psi_inverse_right", "UF (54)", lambda o: o.psi @ (o.I - o.E_psi), lambda o: o.I),
+    _axiom("psi_tilde", "UF (54)", lambda o: o.psi_tilde, lambda o: o.psi - o.I),
+    _axiom("E_psi", "UF (53); DD (4.9)", lambda o: o.E_psi, lambda o: o.E_phi @ o.tau_bar),
+    _axiom("tau_bar", "UF (53); DD (4.7)", lambda o: o.tau_bar, lambda o: o.I - o.tau),
+    _axiom("tau", "UF (53); DD (4.7)", lambda o: o.tau, lambda o: o.G @ o.H),
+    _axiom("K", "UF (53); JPL (a.2)", lambda o: o.K, lambda o: o.E_phi @ o.G),
+    _axiom("D", "UF (32); JPL (4.6)", lambda o: o.H @ o.P @ o.H.T, lambda o: o.D, NO_ROTORS),
+    _axiom("D_inverse", "N 7", lambda o: o.D @ o.D_inverse, lambda o: o.I_joints),
+    _axiom("D_inverse_left", "N 7", lambda o: o.D_inverse @ o.D, lambda o: o.I_joints),
+    _axiom("GD", "DD (4.9); UF (33)", lambda o: o.P @ o.H.T, lambda o: o.G @ o.D, NO_GYRO),
+    _axiom("P_plus_gain", "UF (41)", lambda o: o.P_plus, lambda o: o.P - o.G @ o.D @ o.G.T),
+    _axiom("riccati", "UF (40); JPL (4.5)", lambda o: o.M, lambda o: o.P - o.E_phi @ o.P_plus @ o.E_phi.T),
+    _axiom("inertia_symmetric", "UF (40)", lambda o: o.M.T, lambda o: o.M),
+)
+
+ROTORS = (
+    _axiom("rotor_inertia", "N 12.6", _noise, lambda o: o.D - o.H @ o.P @ o.H.T,
+           holds=lambda o: o.joint_noise is not None),
+    _axiom("rotor_coupling", "N 12.6", lambda o: o.rotor_coupling,
+           lambda o: o.E_phi @ o.G @ o.D - o.E_phi @ o.P @ o.H.T, holds=lambda o: o.has_coupling),
+)  # fmt: skip
+
+ROOTS = (
+    _axiom("D_root", "DD (5.1)", lambda o: o.D_root @ o.D_root.T, lambda o: o.D, about="D_root D_root_inverse"),
+    _axiom("D_root_inverse", "DD (5.1)", lambda o: o.D_root @ o.D_root_inverse, lambda o: o.I_joints,
+           about="D_root D_root_inverse"),
+    _axiom("D_root_inverse_left", "DD (5.1)", lambda o: o.D_root_inverse @ o.D_root, lambda o: o.I_joints,
+           about="D_root D_root_inverse"),
+    _axiom("D_root_symmetric", "DD (5.1), where D(k) is a number", lambda o: o.D_root.T, lambda o: o.D_root, ONE_DOF,
+           CONSTANT_MAPS,
+           about="D_root D_root_inverse"),
+)  # fmt: skip
+
+JPL = (
+    _axiom(
+        "jpl_shift_phi", "JPL (a.11)", lambda o: o.S @ o.Delta_phi, lambda o: o.E_phi, about="S Delta_phi L Delta_psi"
+    ),
+    _axiom("jpl_a12", "JPL (a.12)", lambda o: o.L, lambda o: o.Delta_phi @ o.G, about="L"),
+    _axiom("Delta_psi", "JPL (4.7)", lambda o: o.Delta_psi, lambda o: o.Delta_phi @ o.tau_bar, about="Delta_psi"),
+)
+
+BLOCK_DIAGONALS = (
+    _axiom("composite_lyapunov", "UF Lemma 3.1 (26)", lambda o: o.R - o.E_phi @ o.R @ o.E_phi.T, lambda o: o.M,
+           about="R"),
+    _axiom("compliance_local", "LD (4.19)", lambda o: o.Upsilon,
+           lambda o: o.tau_bar.T @ o.Upsilon_plus @ o.tau_bar + o.H.T @ o.D_inverse @ o.H,
+           about="Upsilon Upsilon_plus"),
+    _axiom("compliance_shift", "LD after (4.19)", lambda o: o.Upsilon_plus, lambda o: o.E_phi.T @ o.Upsilon @ o.E_phi,
+           CHAIN, about="Upsilon Upsilon_plus"),
+)  # fmt: skip
+
+_M = (MOTION, ONE_DOF, NO_ROTORS)
+_C = (*_M, CONSTANT_MAPS)
+
+MOVING = (
+    _axiom("shift_velocity", "DD (6.9), (6.10)", lambda o: o.E_phi.T @ o.V_tilde,
+           lambda o: (o.V_tilde + o.F.T) @ o.E_phi.T, MOTION, NO_ROTORS, about="V_tilde F"),
+    _axiom("HF", "DD after (6.3)", lambda o: o.H @ o.F, lambda o: Zero(o.joints, o.bodies), *_C,
+           about="F P_ring Pi_dot"),
+    _axiom("P_ring", "DD Algorithm 6.1 (6.4), (6.5)", lambda o: o.P_ring, lambda o: o.E_psi @ o.Pi_dot @ o.E_psi.T,
+           *_C, about="P_ring Pi_dot", **_OWN),
+    _axiom("Pi_dot", "DD Algorithm 6.1", lambda o: o.Pi_dot, lambda o: o.P_ring + o.F @ o.P + o.P @ o.F.T,
+           *_M, about="P_ring Pi_dot", **_OWN),
+    _axiom("H_dot", "LD (2.13)", lambda o: o.H_dot, lambda o: o.V_tilde @ o.H.T, MOTION, CONSTANT_MAPS,
+           about="H_dot"),
+    _axiom("G_hat", "LD (4.12)", lambda o: o.G_hat, lambda o: o.P_hat.T @ o.H.T @ o.D_inverse, MOTION,
+           about="G_hat K_hat", **_OWN),
+    _axiom("K_hat", "LD (4.12)", lambda o: o.K_hat, lambda o: o.E_phi @ o.G_hat, MOTION, about="K_hat", **_OWN),
+)  # fmt: skip
+
+AXIOMS = RIGID + ARTICULATED + ROTORS + ROOTS + JPL + BLOCK_DIAGONALS + MOVING
+
+
+# --- block diagonals that recursions give --------------------------------------------------------------
+
+_CITED = {"φφ": "LD (A.1)", "ψφ": "LD (A.2)", "ψ*ψ": "LD (A.3)", "φ*φ⁻*": "LD (A.4)", "ψ*φ⁻*": "LD (A.5)"}
+
+
+def laws_of(leaf: Leaf) -> Iterator[tuple[str, str, Expression, Expression]]:
+    """What a leaf made by a recursion or by an inversion is defined by: (name, where printed, lhs, rhs)."""
+    leaf = leaf.upright()
+    if leaf.driver is not None:
+        yield _recursion(leaf)
+    if leaf.inverse_of is not None:
+        A, I = leaf.inverse_of, Identity(leaf.rows)
+        yield "inverse", "A A⁻¹ = I", A @ leaf, I
+        yield "inverse_left", "A⁻¹ A = I", leaf @ A, I
+        if A.key == A.T.key:
+            yield "inverse_symmetric", "A = A*", leaf.T, leaf
+
+
+def _recursion(S: Leaf) -> tuple[str, str, Expression, Expression]:
+    """The recursion that gives a block diagonal driven by X (:mod:`.recursions`), as an identity of operators.
+
+    The outward ones cross each edge by an inverse; multiplied by the edge they are S E* = E* S + X E*.
+    """
+    kind, X = S.driver
+    o = S.owner
+    lhs, rhs = {
+        "φφ": lambda: (S - o.E_phi @ S @ o.E_phi.T, X),
+        "ψφ": lambda: (S - o.E_psi @ S @ o.E_phi.T, X),
+        "ψ*ψ": lambda: (S - o.E_psi.T @ S @ o.E_psi, X),
+        "φ*φ⁻*": lambda: (S @ o.E_phi.T - o.E_phi.T @ S, X @ o.E_phi.T),
+        "ψ*φ⁻*": lambda: (S @ o.E_phi.T - o.E_psi.T @ S, X @ o.E_phi.T),
+    }[kind]()
+    return f"recursion {kind}", f"the recursion of {_CITED[kind]}", lhs, rhs
+
+
+def axioms_for(owner: O, names: set[str]) -> Iterator[Rule]:
+    """The axioms of a family that hold for its robot and are about operators of these names."""
+    for axiom in AXIOMS:
+        if axiom.rule.admits(owner) and axiom.holds(owner) and (not axiom.about or axiom.about & names):
+            yield axiom.rule

@@ -1,0 +1,170 @@
+"""Proofs: chains of equal expressions, each step with the rule it rests on and its check on random robots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .expression import Expression
+from .printing import latex, text
+from .rules import Rule
+from .theory import Law
+
+if TYPE_CHECKING:
+    from .check import IdentityReport
+
+DISTRIBUTIVITY = Law("distributivity", (), "A (B + C) = A B + A C")
+
+
+@dataclass(frozen=True, eq=False)
+class Lemma(Law):
+    """A law that was derived from the axioms on the way; ``steps`` are its own derivation, from 0 to lhs − rhs."""
+
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One equality of a proof: ``before`` = ``expression`` by ``rule`` (read from right to left where ``backwards``).
+
+    ``worst`` is the largest difference on random robots, relative to the size of the terms; ``holds`` compares it
+    with the tolerance.
+    """
+
+    rule: Rule | Law
+    before: Expression
+    expression: Expression
+    backwards: bool = False
+    holds: bool = True
+    worst: float = 0.0
+
+    @property
+    def formula(self) -> str:
+        """The equality as text."""
+        return f"{text(self.before)} = {text(self.expression)}"
+
+    @property
+    def reason(self) -> str:
+        """The rule's name, its formula and where it is printed."""
+        known = f"{self.rule.name}: {self.rule.formula}" if self.rule.formula else self.rule.name
+        cites = f"   ({'; '.join(self.rule.cites)})" if self.rule.cites else ""
+        return f"{known}{' read backwards' if self.backwards else ''}{cites}"
+
+    def __str__(self) -> str:
+        failed = "" if self.holds else f"   DOES NOT HOLD: worst relative difference {self.worst:.2g}"
+        return f"= {text(self.expression)}\n      by {self.reason}{failed}"
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """What :func:`linkwise.prove` found; true where every step was found and holds on the random robots.
+
+    ``verdict`` is "proved", "false" (``report`` has a robot on which the sides differ), "not found" (the sides agree on
+    random robots, but ``left``, what remains of their difference, was not shown to be zero) or "wrong step".
+    """
+
+    lhs: Expression
+    rhs: Expression
+    verdict: str
+    steps: tuple[Step, ...] = ()
+    left: Expression | None = None
+    report: IdentityReport | None = None
+    requires: frozenset[str] = frozenset()
+    about: str = ""  # "rotors", "coupled joints": what the robots of this proof have
+    robots: int = 0
+    hint: str = ""
+    cases: tuple[Proof, ...] = field(default=(), repr=False)  # with rotors, with coupled joints, where asked for
+
+    def __bool__(self) -> bool:
+        return self.verdict == "proved" and all(self.cases)
+
+    @property
+    def formula(self) -> str:
+        """The claim as text."""
+        return f"{text(self.lhs)} = {text(self.rhs)}"
+
+    @property
+    def rules(self) -> tuple[Rule | Law, ...]:
+        """What the steps rest on, each once."""
+        return tuple({(s.rule.name, s.rule.formula): s.rule for s in self.steps}.values())
+
+    @property
+    def lemmas(self) -> tuple[Lemma, ...]:
+        """The derived laws that the proof uses, those that others rest on first."""
+        found: dict[tuple[str, str], Lemma] = {}
+        for step in self.steps:
+            _gather(step.rule, found)
+        return tuple(found.values())
+
+    @property
+    def axioms(self) -> tuple[Rule | Law, ...]:
+        """What the proof rests on in the end."""
+        steps = [*self.steps, *(s for lemma in self.lemmas for s in lemma.steps)]
+        plain = {s.rule.name: s.rule for s in steps if not isinstance(s.rule, Lemma)}
+        return tuple(r for r in plain.values() if r is not DISTRIBUTIVITY)
+
+    @property
+    def worst(self) -> float:
+        """The largest relative difference over all steps and random robots."""
+        return max((s.worst for s in self._all_steps()), default=0.0)
+
+    @property
+    def wrong(self) -> tuple[Step, ...]:
+        """The steps, of lemmas too, that fail on the random robots."""
+        return tuple(s for s in self._all_steps() if not s.holds)
+
+    def _all_steps(self) -> Iterator[Step]:
+        yield from self.steps
+        for lemma in self.lemmas:
+            yield from lemma.steps
+
+    def __str__(self) -> str:
+        needs = f"   [{', '.join(sorted(self.requires))}]" if self.requires else ""
+        lines = [f"{self.formula}{needs}", ""]
+        for lemma in self.lemmas:
+            lines += [f"  {lemma.name}: {lemma.formula}", *_derived(lemma), ""]
+        if self.steps:
+            lines += [f"    {text(self.steps[0].before)}", *(f"  {step}" for step in self.steps), ""]
+        lines += self._words()
+        for case in self.cases:
+            lines += ["", f"With {case.about}:", str(case)]
+        return "\n".join(lines)
+
+    def _words(self) -> list[str]:
+        if self.verdict == "proved":
+            words = f"Proved in {len(self.steps)} steps"
+            if self.lemmas:
+                words += f" and {sum(len(x.steps) for x in self.lemmas)} of lemmas"
+            robots = f"{self.robots} random robots"
+            return [f"{words}; every step holds on {robots}, worst relative difference {self.worst:.1e}."]
+        if self.wrong:
+            return [f"WRONG STEP: {s.rule.name} does not hold ({s.formula})" for s in self.wrong]
+        if self.verdict == "false":
+            return ["FALSE.", str(self.report), *self._remains()]
+        return ["NOT FOUND: the sides agree on random robots, but no chain of rules was found.", *self._remains()]
+
+    def _remains(self) -> list[str]:
+        lines = [] if self.left is None else [f"What is left of lhs - rhs: {text(self.left)}"]
+        return [*lines, *([self.hint] if self.hint else [])]
+
+    def _repr_latex_(self) -> str:
+        if not self.steps:
+            return f"${latex(self.lhs)} = {latex(self.rhs)}$ ({self.verdict})"
+        lines = [latex(self.steps[0].before)]
+        for step in self.steps:
+            cites = "; ".join(step.rule.cites) or step.rule.name.replace("_", r"\_")
+            lines.append(rf"&= {latex(step.expression)} && \text{{({cites})}}")
+        return "\\begin{align*}\n" + " \\\\\n".join([lines[0] + " " + lines[1], *lines[2:]]) + "\n\\end{align*}"
+
+
+def _gather(rule: Rule | Law, found: dict[tuple[str, str], Lemma]) -> None:
+    key = (rule.name, rule.formula)
+    if isinstance(rule, Lemma) and key not in found:
+        for step in rule.steps:
+            _gather(step.rule, found)
+        found[key] = rule
+
+
+def _derived(lemma: Lemma) -> list[str]:
+    return ["    0", *(f"    {step}".replace("\n", "\n  ") for step in lemma.steps)]
