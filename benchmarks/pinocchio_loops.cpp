@@ -39,19 +39,21 @@ Loops read_loops(std::istream& in, const Model& model) {
 
 struct Robot {
   Model model;
-  Data data;
+  Data data, own_data;  // lcaba has one of its own
   Loops loops;
   LoopData loop_data;
-  ProximalSettings settings;
+  ProximalSettings settings, own_settings;
   Eigen::MatrixXd by_q, by_v, by_tau, force_by_q, force_by_v, force_by_tau;
   int rows = 0;
 
-  Robot(const Model& m, const Loops& l) : model(m), data(m), loops(l), settings(1e-12, 0.0, 1) {
+  Robot(const Model& m, const Loops& l)
+      : model(m), data(m), own_data(m), loops(l), settings(1e-12, 0.0, 1), own_settings(1e-10, 1e-6, 10) {
     for (const auto& x : loops) {
       loop_data.emplace_back(x);
       rows += x.residualSize();
     }
     initConstraintDynamics(model, data, loops, loop_data);
+    computeJointMinimalOrdering(model, own_data, loops);
     for (auto* x : {&by_q, &by_v, &by_tau}) x->setZero(m.nv, m.nv);
     for (auto* x : {&force_by_q, &force_by_v, &force_by_tau}) x->setZero(rows, m.nv);
   }
@@ -74,6 +76,23 @@ PUBLIC void forward_dynamics(void* robot, long n, const double* q, const double*
     Out(out + i * m.nv, m.nv) =
         constraintDynamics(m, r.data, In(q + i * m.nq, m.nq), In(v + i * m.nv, m.nv), In(x + i * m.nv, m.nv), r.loops,
                            r.loop_data, r.settings);
+}
+
+// How lcaba softens the loops (its hint is mu = 1e-6), and how often it corrects what that leaves open.
+PUBLIC void set_lcaba(void* robot, double accuracy, double mu, int most) {
+  static_cast<Robot*>(robot)->own_settings = ProximalSettings(accuracy, mu, most);
+}
+
+PUBLIC void forward_dynamics_lcaba(void* robot, long n, const double* q, const double* v, const double* x, double* out) {
+  auto& r = *static_cast<Robot*>(robot);
+  const auto& m = r.model;
+  for (long i = 0; i < n; i++) {
+    // At loops of six rows it reads the accelerations that the call before has left there.
+    for (const auto& loop : r.loops)
+      for (const auto joint : {loop.joint1_id, loop.joint2_id}) r.own_data.oa[joint].setZero();
+    Out(out + i * m.nv, m.nv) = lcaba(m, r.own_data, In(q + i * m.nq, m.nq), In(v + i * m.nv, m.nv),
+                                      In(x + i * m.nv, m.nv), r.loops, r.loop_data, r.own_settings);
+  }
 }
 
 PUBLIC void linearize_forward(void* robot, long n, const double* q, const double* v, const double* x, double* out) {

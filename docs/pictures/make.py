@@ -36,6 +36,8 @@ EXAMPLES = {
     "simulate.png": "12_simulate.py",
     "two_arms_one_box.png": "14_two_arms_one_box.py",
     "squeeze.png": "14_two_arms_one_box.py",
+    "delta_arm.png": "15_delta_arm.py",
+    "satellites.png": "16_satellites.py",
 }
 
 

@@ -34,8 +34,8 @@ class EmbeddedLoops(Robot):
 
     @property
     def independent_joints(self) -> tuple[str, ...]:
-        """The joints whose rates are β, in the order of v: all that no loop names as ``dependent``."""
-        kept = set(independent_entries(self, self._following("independent_joints")))
+        """The joints that no loop names as ``dependent``, in the order of v; those of β, where all loops name some."""
+        kept = set(independent_entries(self, self.loop_groups))
         slices = zip(self.joints, self.v_slices)
         return tuple(j.name for j, where in slices if any(i in kept for i in range(where.start, where.stop)))
 

@@ -8,7 +8,7 @@ import linkwise as lw
 from linkwise.spatial import rotation_from_rpy
 
 LINKS = link("a") + link("b", "<pose>0.3 0 0 0 0 0.2</pose>") + link("c", "<pose>0.7 0.1 0 0.1 0.2 0.3</pose>")
-CHAIN = joint("j1", "world", "a") + joint("j2", "a", "b", axis="0 1 0") + joint("j3", "b", "c", "ball")
+CHAIN = joint("j1", "world", "a", "ball") + joint("j2", "a", "b", "ball") + joint("j3", "b", "c", "ball")
 AXIS, SECOND = np.array([0.0, 0.6, 0.8]), np.array([1.0, 0.0, 0.0])
 PLACE = np.array([0.05, 0.1, 0.2, 0.3, 0.1, 0.2])
 TURNED = np.eye(3) - np.outer(AXIS, AXIS)
@@ -42,8 +42,8 @@ def test_a_second_joint_of_a_link_closes_a_loop(kind, parent):
     robot = lw.load(model(LINKS + CHAIN + closing(kind, parent)))
     (loop,) = robot.loops
     name, turns, shifts = KINDS[kind]
-    assert (loop.name, loop.kind) == ("pin", name) and robot.nv == 5
-    q, v = robot.neutral(), np.array([0.3, -0.2, 0.5, 0.1, 0.4])
+    assert (loop.name, loop.kind) == ("pin", name) and robot.nv == 9  # more than any loop stops
+    q, v = robot.neutral(), np.linspace(-0.5, 0.5, 9)
     assert np.abs(robot.loop_error(q)).max() < 1e-14
     # How c moves at the joint, against what the joint ties it to, in the joint's axes.
     R, p = robot.pose(q, "c")
@@ -56,7 +56,22 @@ def test_a_second_joint_of_a_link_closes_a_loop(kind, parent):
     G = np.concatenate([turns @ R.T @ at[:3], shifts @ R.T @ at[3:]])
     np.testing.assert_allclose(rows(robot.loop_jacobian(q)), rows(G), atol=1e-12)
     assert np.isfinite(robot.forward_dynamics(q, robot.closed_velocity(q, v), v)).all()
-    assert lw.load(model(LINKS + CHAIN + closing(kind, parent)), loops=False).nv == 5
+    assert lw.load(model(LINKS + CHAIN + closing(kind, parent)), loops=False).loops == ()
+
+
+def test_of_a_cardan_joint_the_first_axis_is_the_parents():
+    robot = lw.load(model(LINKS + CHAIN + closing("universal", "a")))
+    q = robot.neutral()
+    moved = robot.integrate(q, robot.closed_velocity(q, np.linspace(-0.6, 0.9, 9)))
+    moved = robot.closed_configuration(moved)
+    at_zero = robot.pose(q, "c")[0] @ rotation_from_rpy(PLACE[3:])
+    first, second = (
+        robot.pose(moved, link)[0] @ robot.pose(q, link)[0].T @ at_zero @ axis
+        for link, axis in (("a", AXIS), ("c", SECOND))
+    )
+    turn = robot.pose(moved, "a")[0].T @ robot.pose(moved, "c")[0]
+    assert np.abs(turn - robot.pose(q, "a")[0].T @ robot.pose(q, "c")[0]).max() > 0.1
+    assert abs(first @ second) < 1e-10
 
 
 def test_a_four_bar_is_the_built_in_one():
