@@ -70,8 +70,8 @@ class Expression:
         return inverse(self)
 
     def simplify(self) -> Expression:
-        """The expression after the papers' identities; :attr:`used` tells which fired."""
-        from .rules import simplify
+        """The cheapest form known, by the papers' identities; :attr:`used` tells which led to it."""
+        from .cheapest import simplify
 
         return simplify(self)
 
@@ -138,6 +138,8 @@ class Expression:
         return text(self)
 
     def __repr__(self) -> str:
+        if self.cols.kind == "number":
+            return f"<{self}: a vector of {self.shape[0]} numbers>"
         return f"<{self}: {self.shape[0]}×{self.shape[1]}, {self.structure}>"
 
     @property
