@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from coupled import coupled_robot
 from trees import robot, state
 
 from linkwise.algebra.frame_freedom import is_frame_free
@@ -52,9 +53,9 @@ def relative_difference(A, robot_, s):
     return np.abs(a - b).max(initial=0.0) / max(np.abs(a).max(initial=0.0), 1e-3)
 
 
-@pytest.mark.parametrize("name", ["panda", "tree", "tree_rotors", "arms", "chain4", "hinges"])
+@pytest.mark.parametrize("name", ["panda", "tree", "tree_rotors", "arms", "chain4", "hinges", "coupled"])
 def test_what_is_proved_is_true(name):
-    r = robot(name)
+    r = coupled_robot() if name == "coupled" else robot(name)
     s = state(r, ())
     o = r.operators(s.q)
     proved = [make(o) for make in FORMS]
@@ -76,8 +77,8 @@ def test_what_shows_frames_is_not_proved():
         lambda o: o.H @ (o.phi + o.phi.T) @ o.G,
     ):
         differences = []
-        for name in ("panda", "chain4"):
-            r = robot(name)
+        for name in ("panda", "chain4", "coupled"):
+            r = coupled_robot() if name == "coupled" else robot(name)
             s = state(r, ())
             A = make(r.operators(s.q))
             assert not is_frame_free(A.expression), str(A)

@@ -13,12 +13,9 @@ from operator_zoo import EXPRESSIONS, LEAVES, general, make, positive
 from trees import assert_close
 
 import linkwise as lw
-from linkwise.algebra.frame_freedom import is_frame_free
 from linkwise.algebra.linearized import FORWARD_LEMMAS, INVERSE_LEMMAS
 from linkwise.algebra.random_robots import coupled_robot as random_coupled
-from linkwise.algebra.recipe import build, recipe_of
 from linkwise.algebra.rules import CONSTANT_MAPS, INVERTIBLE_EDGES
-from linkwise.model.normal_form import normal_form
 from linkwise.symbols.scalar import Graph, count
 
 ROBOT = coupled_robot()
@@ -238,7 +235,7 @@ COMPILED = {
     "inverse": lambda o: o.mass.inv(),
     "other inertia": lambda o: (o.H @ o.phi @ (o.M + 0.5 * o.R) @ o.phi.T @ o.H.T).inv(),
     "velocities": lambda o: o.phi.T @ o.H.T,
-    "G shows frames": lambda o: o.H @ o.phi @ o.G,
+    "gains": lambda o: o.H @ o.phi @ o.G,
     "rates": lambda o: o.H_ddot.T @ o.M_hat @ o.Psi_dot + o.stiffness,
     "compliance": lambda o: (o.J @ o.mass.inv() @ o.J.T).simplify(),
 }
@@ -253,22 +250,6 @@ def test_compiled_products_agree_with_matrices(name):
     x = rng.normal(size=(3, A.shape[1]))
     expected = (A.dense() @ x[..., None])[..., 0]
     assert np.abs(A.apply(x, target="cpu") - expected).max() < 1e-12 * np.abs(expected).max()
-
-
-def test_what_is_proved_to_show_no_frames_is_true_of_nodes():
-    """P and G change inside a node when inertia moves to the parent; what is proved does not."""
-    o = operators()
-    form = normal_form(ROBOT)[0].operators(state().q).state.numbers
-    x = np.random.default_rng(0).normal(size=(ROBOT.nv, 1))
-
-    def difference(A):
-        here, there = A.numbers.apply_columns(x), build(recipe_of(A.expression), {0: form}).apply_columns(x)
-        return np.abs(here - there).max() / np.abs(here).max()
-
-    for A in (o.mass, o.mass.inv(), o.m @ o.ell.T, o.H @ o.psi @ o.K, o.K.T @ o.Upsilon @ o.K, o.D + o.rotor_inertia):
-        assert is_frame_free(A.expression) and difference(A) < 1e-8, str(A)
-    for A in (o.H @ o.P @ o.tau_bar.T @ o.P @ o.H.T, o.G.T @ o.P @ o.G, o.G.T @ o.M @ o.G):
-        assert not is_frame_free(A.expression) and difference(A) > 1e-3, str(A)
 
 
 def test_a_formula_costs_what_the_method_does():

@@ -120,6 +120,12 @@ MOVING = (
            *_C, about="P_ring Pi_dot", **_OWN),
     _axiom("Pi_dot", "DD Algorithm 6.1", lambda o: o.Pi_dot, lambda o: o.P_ring + o.F @ o.P + o.P @ o.F.T,
            *_M, about="P_ring Pi_dot", **_OWN),
+    _axiom("P_ring_of_any_joint", "N III.4", lambda o: o.P_ring,
+           lambda o: o.E_phi @ (o.tau_bar @ o.P_ring @ o.tau_bar.T + o.F @ o.P_plus + o.P_plus @ o.F.T
+                                - o.G @ o.H_ring.T @ o.P_plus - o.P_plus @ o.H_ring @ o.G.T) @ o.E_phi.T,
+           MOTION, NO_ROTORS, about="H_ring", **_OWN),
+    _axiom("M_hat", "LD (2.8)", lambda o: o.M_hat + o.M_hat.T, lambda o: -1.0 * (o.M @ o.V_tilde + o.V_tilde.T @ o.M),
+           MOTION, about="M_hat", **_OWN),
     _axiom("H_dot", "LD (2.13)", lambda o: o.H_dot, lambda o: o.V_tilde @ o.H.T, MOTION, CONSTANT_MAPS,
            about="H_dot"),
     _axiom("G_hat", "LD (4.12)", lambda o: o.G_hat, lambda o: o.P_hat.T @ o.H.T @ o.D_inverse, MOTION,

@@ -10,9 +10,10 @@ ZH* = 0, to the parent: M becomes M − Z + E_φZE_φ*. Then R and P become R �
 and Riccati equations: HZ = 0 keeps D, G, ψ and K as they are), and HφMφ*H* stays, as φ(Z − E_φZE_φ*)φ* is
 Z + φ̃Z + Zφ̃*. So M may stand inside HφMφ*H*, and P, P⁺ and R beside H* or behind H.
 
-Nodes. Inside a node, with e the edges between its members, P becomes P − W, W = Z − eZe*. There WN is not zero, so that
-G, τ and P beside H* change; but N*WN = 0, φ(p, 𝒢)WN = 0 and φ(p, 𝒢)Wφ* is what the body outside is given: D, K, ψ and Υ
-stay.
+Nodes. Inside a node, with e the edges between its members, P becomes P − W, W = Z − eZe*, and G becomes G − WH*D⁻¹.
+WH* is not zero, but HWH* = 0, and φ(p, 𝒢)WH* = 0, as members that hang on the body outside hang there by their own
+joints. So D, K and ψ stay. And as forces are taken by H, φ and Υ alone, and motions come from H*, φ* and Υ, whose
+columns are those of H* and φ*, nothing sees WH* in PH*, HP or G: the rest is as of bodies.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ _VARIANCE: dict[str, Variance] = {
     **dict.fromkeys(("M", "P", "P_plus", "R"), (FORCE, MOTION)),
 }
 _MOVED = ("M", "P", "P_plus", "R")  # what the normal form changes by Z
-_INSIDE = ("G", "tau", "tau_bar", *_MOVED)  # what it changes inside nodes, wherever it stands
 _ADJOINT = {FORCE: MOTION, MOTION: FORCE, JOINT: JOINT}
 
 
@@ -71,8 +71,6 @@ def _of_leaf(leaf: Leaf) -> Variance | None:
         return inner if inner == (JOINT, JOINT) else None
     if leaf.driver is not None or not _is_own(leaf.owner):
         return None
-    if leaf.owner.nodes is not None and leaf.name in _INSIDE:
-        return (FORCE, MOTION) if leaf.name == "M" else None
     found = _VARIANCE.get(leaf.name)
     if found is None or not leaf.flipped:
         return found

@@ -63,6 +63,16 @@ def m_dot_nu(o: O) -> Expression:
     return o.H @ o.phi @ (o.F @ o.phi @ o.K @ o.H @ o.P + 0.5 * local)
 
 
+def _coriolis(o: O) -> Expression:
+    """C = Hφ[M̂φ*H* + Mφ*(ṼH* + H°*)], with C + C* the rate of HφMφ*H*."""
+    return o.H @ o.phi @ (o.M_hat @ o.phi.T @ o.H.T + o.M @ o.phi.T @ (o.V_tilde @ o.H.T + o.H_ring))
+
+
+def _turned_mass(o: O) -> Expression:
+    """H°φMφ*H* + HφE_φFφMφ*H*: with its adjoint the same rate, seen from the bodies."""
+    return (o.H_ring.T + o.H @ o.phi @ o.E_phi @ o.F) @ o.phi @ o.M @ o.phi.T @ o.H.T
+
+
 def half_mass_sensitivity(o: O) -> Expression:
     """X with ½ θ̇*M_θθ̇ = XV (DD Lemma 6.2 (6.16c))."""
     return o.H @ o.phi @ (o.F @ (o.I + o.phi @ o.K @ o.H) @ o.P + o.V_tilde.T @ o.M)
@@ -107,6 +117,20 @@ DIAGONALIZED = (
                                    - o.V_tilde.T @ o.M @ o.psi.T @ o.H.T), *_C),
 )
 
+# The same for any joint and for nodes, whose maps turn in their bodies: H° ≠ 0, HF ≠ 0.
+ANY_JOINT = (
+    _rule("P_ring_of_any_joint", "N III.4", lambda o: o.P_ring,
+          lambda o: o.E_phi @ (o.tau_bar @ o.P_ring @ o.tau_bar.T + o.F @ o.P_plus + o.P_plus @ o.F.T
+                               - o.G @ o.H_ring.T @ o.P_plus - o.P_plus @ o.H_ring @ o.G.T) @ o.E_phi.T,
+          MOTION, NO_ROTORS),
+    _rule("H_phi_rate_of_any_joint", "N III.4", lambda o: o.H @ (o.V_tilde.T @ o.phi - o.phi @ o.V_tilde.T),
+          lambda o: o.H @ o.phi @ o.E_phi @ o.F @ o.phi, MOTION),
+    _rule("mass_sensitivity_of_any_joint", "N III.4", lambda o: o.H @ o.V_tilde.T @ o.phi @ o.M,
+          lambda o: o.H @ o.phi @ (o.E_phi @ o.F @ o.phi + o.V_tilde.T) @ o.M, MOTION),
+    _rule("mass_rate_of_any_joint", "N III.4", lambda o: _coriolis(o) + _coriolis(o).T,
+          lambda o: _turned_mass(o) + _turned_mass(o).T, MOTION),
+)
+
 LINEARIZED = (
     _rule("A_D_composite", "LD Lemma 3.2 (3.6)", A_D,
           lambda o: 2.0 * o.H @ o.phi @ (o.R @ o.H_dot + o.R_hat @ o.H.T)
@@ -137,4 +161,4 @@ LINEARIZED = (
           lambda o: _U(o) @ o.psi @ Y_B(o) + o.K.T @ o.psi.T @ E_B(o) + Q(o).T @ o.phi.T @ o.H_dot, CHAIN, INVERTIBLE_EDGES, *_M),
 )
 
-MOTION_RULES = DIAGONALIZED + LINEARIZED
+MOTION_RULES = DIAGONALIZED + ANY_JOINT + LINEARIZED

@@ -186,6 +186,26 @@ class MotionLeaves:
         """Π̇ = P° + FP + PF* (DD Algorithm 6.1)."""
         return self._diagonal("Pi_dot", self.bodies, self.bodies, lambda: self._articulated_rates[1])
 
+    @cached_property
+    def H_ring(self) -> Expression:
+        """H°*: the rate of the joint map, seen from its own body, from joints to bodies; zero where it is constant.
+
+        That of a node is not: what its members' joints do turns those outboard of them.
+        """
+        return self._diagonal("H_ring", self.bodies, self.joints, self._turning_maps)
+
+    def _turning_maps(self) -> list[Array]:
+        from ..dynamics.links import map_rates
+
+        own = self._own_maps()
+        turning = map_rates(self.model, self.body_links, self._rates)
+        if self.links.gathering is None:
+            return [0.0 * H if x is None else x for x, H in zip(turning, own)]
+        whole = [x if y is None else x + y for x, y in zip(self._map_rates(), turning)]
+        moved = self._maps(whole, ("by_time", self._own_maps))
+        carried = self.blocks_of(self.V_tilde)
+        return [x - V @ H.mT for x, V, H in zip(moved, carried, self.links.H)]
+
     # --- Linearized dynamics paper -----------------------------------------------------------------
 
     @cached_property

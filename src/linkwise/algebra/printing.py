@@ -43,6 +43,7 @@ TEXT = {
     "Pi_dot": "Π̇",
     "H_dot": "Ḣ",
     "H_ddot": "Ḧ",
+    "H_ring": "H°",
     "Psi_dot": "Ψ̇",
     "Psi_ddot": "Ψ̈",
     "M_hat": "M̂",
@@ -81,6 +82,7 @@ LATEX = {
     "Pi_dot": r"\dot\Pi",
     "H_dot": r"\dot{H}",
     "H_ddot": r"\ddot{H}",
+    "H_ring": r"\mathring{H}",
     "Psi_dot": r"\dot{\Psi}",
     "Psi_ddot": r"\ddot{\Psi}",
     "M_hat": r"\hat{M}",
@@ -126,7 +128,7 @@ def _family(leaf: Leaf, as_latex: bool = False) -> str:
     return family_label(leaf.owner, as_latex)
 
 
-STARRED = {"H_dot", "H_ddot"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
+STARRED = {"H_dot", "H_ddot", "H_ring"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
 
 
 def starred(leaf: Leaf) -> bool:

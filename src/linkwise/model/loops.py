@@ -160,6 +160,21 @@ class Loop(ByValue):
             return tuple(self._is_position(row) for row in self.constrains)
         return tuple(i not in RATES_ONLY.get(self.kind, ()) for i in range(self.size))
 
+    @property
+    def holds_energy(self) -> bool:
+        """Whether a spring that closes it holds energy, as a function of where its frames are.
+
+        Of a matrix ``constrains`` so where rows slide alone or turn alone, and those that turn are orthonormal and stop
+        positions.
+        """
+        if self.kind != "constrains":
+            return True
+        turns = np.array([row[:3] for row in self.constrains if row[:3].any()]).reshape(-1, 3)
+        mixed = any(row[:3].any() and row[3:].any() for row in self.constrains)
+        return (
+            not mixed and all(self.holonomic_rows) and np.allclose(turns @ turns.T, np.eye(len(turns)), atol=_NO_LENGTH)
+        )
+
     @cached_property
     def stopped_turns(self) -> np.ndarray:
         """The turns that ``constrains`` stops by themselves, whatever b slides: orthonormal rows (0 … 3, 3)."""

@@ -8,7 +8,7 @@ What has no meaning, or none yet, for a closed robot is refused by name: :mod:`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from .. import arrays, inputs
 from ..arguments import names, number, numbers, one_of
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics, operational
-from ..dynamics.closed import constraints, embedding, equations, linearized, projection
+from ..dynamics.closed import constraints, embedding, equations, linearized, projection, soft
 from ..dynamics.closed.actuation import least_effort
 from ..dynamics.closed.locality import Group, groups
 from ..dynamics.closed.soft import soft_forces, with_springs
@@ -27,13 +27,13 @@ from ..dynamics.linearized import models as linear
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
 from ..model.model import Model, with_numbers
-from ..model.parts import Frame
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_unfit
-from .closed_refusals import REFUSED, refuse_method, refuse_soft, refusing
+from .closed_refusals import OF_RIGID_LOOPS, REFUSED, refuse_method, refusing, refusing_soft
 from .coupled import refuse_following
 from .dispatch import compiled
 from .embedded import EmbeddedLoops
+from .named_loops import check_loop, frame_name, with_names
 from .robot import Robot
 
 
@@ -45,20 +45,20 @@ class ClosedRobot(EmbeddedLoops):
     the forces that keep the loops closed, in O(n) and what the loops couple. Loops may be redundant: accelerations are
     unique all the same, and of the forces those of least norm are given, moments counted by the root mean square
     distance between neighbouring joints. Soft loops (with stiffness or damping) act in forward and inverse dynamics
-    and in motions; what is the tree's is without them: energies, bias_force, gravity_force. What holds a
-    sprung robot still is :meth:`inverse_dynamics` at rest.
+    and in motions, whose energy account has what they hold and take; what is the tree's is without them: energy,
+    bias_force, gravity_force. What holds a sprung robot still is :meth:`inverse_dynamics` at rest.
     """
 
     loops: tuple[Loop, ...] = ()
 
     def __post_init__(self) -> None:
-        named, frames = _with_names(self.loops, self.extra_frames)
+        named, frames = with_names(self.loops, self.extra_frames)
         object.__setattr__(self, "loops", named)
         object.__setattr__(self, "extra_frames", frames)
         super().__post_init__()
         seen: set[str] = set()
         for loop in self.loops:
-            _check(self, loop)
+            check_loop(self, loop)
             if loop.name in seen:
                 raise ModelError(f"robot {self.name!r}: two loops are named {loop.name!r}; give one another name=")
             seen.add(loop.name)
@@ -307,6 +307,23 @@ class ClosedRobot(EmbeddedLoops):
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
     @compiled(q="nq")
+    def spring_energy(self, q: ArrayLike) -> SameKind:
+        """What the springs of soft loops hold, (...) [J]: it falls as their forces do work."""
+        for loop in self.soft_loops:
+            if loop.stiffness and not loop.holds_energy:
+                raise NotAdmittedError(
+                    f"robot {self.name!r}: the spring of loop {loop.name!r} holds no energy, as what its forces do"
+                    " depends on the way; give constrains= rows that slide alone or turn alone, the latter at least two"
+                    " and orthonormal"
+                )
+        return self._call(lambda m, q: soft.energy(m, q, [x for x in self.soft_loops if x.stiffness]), 0, q)
+
+    @compiled(q="nq", v="nv")
+    def damper_power(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """What the dampers of soft loops take, (...) [W]."""
+        return self._call(lambda m, q, v: soft.dissipation(m, q, v, self.soft_loops), 0, q, v=v)
+
+    @compiled(q="nq")
     def mass_matrix_inverse(self, q: ArrayLike, *, method: str | None = None) -> SameKind:
         """𝓜⁻¹ − 𝓜⁻¹G*(G𝓜⁻¹G*)⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces.
 
@@ -339,9 +356,8 @@ class ClosedRobot(EmbeddedLoops):
         keeps the loops closed is one that :meth:`linearize_projection` leaves as it is.
         """
         refuse_method(self, "linearize_forward", method)
-        refuse_soft(self, "linearize_forward")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
-        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops)
+        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops, self.soft_loops)
         out = linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
         out.set_origin(self, v)
         return out
@@ -353,7 +369,8 @@ class ClosedRobot(EmbeddedLoops):
 
     def _linearized(self, external: Any, **state: Any) -> tuple[tuple[int, ...], Any, list[Array]]:
         batch, (q, v, tau, *others), f = self._checked_state(external, **state)
-        return batch, linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops), others
+        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops, self.soft_loops)
+        return batch, found, others
 
     @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6))
     def forward_dynamics_jvp(
@@ -370,7 +387,6 @@ class ClosedRobot(EmbeddedLoops):
     ) -> SameKind:
         """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
         refuse_method(self, "forward_dynamics_jvp", method)
-        refuse_soft(self, "forward_dynamics_jvp")
         batch, (Minv, by_v, by_q), (dq, dv, dtau) = self._linearized(
             external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau
         )
@@ -382,7 +398,6 @@ class ClosedRobot(EmbeddedLoops):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
-        refuse_soft(self, "forward_dynamics_vjp")
         batch, (Minv, by_v, by_q), (w,) = self._linearized(external, q=q, v=v, tau=tau, weights=weights)
         parts = ((x.mT @ w[..., None])[..., 0] for x in (by_q, by_v, Minv))
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))
@@ -392,9 +407,9 @@ class ClosedRobot(EmbeddedLoops):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
     ) -> SameKind:
         """∂a/∂π of the closed robot, (..., nv, 10 bodies), with π = inertial_parameters."""
-        refuse_soft(self, "forward_dynamics_sensitivity")
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
+            f = with_springs(m, q, v, f, self.soft_loops)
             return linearized.sensitivity(m, q, v, tau, f, self.rigid_loops)
 
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
@@ -433,7 +448,7 @@ class ClosedRobot(EmbeddedLoops):
         names = {f.name for f in found.frames} - {"world"}
         kept = []
         for loop in self.loops:
-            inside = [_name(f) in names for f in (loop.frame_a, loop.frame_b)]
+            inside = [frame_name(f) in names for f in (loop.frame_a, loop.frame_b)]
             if any(inside) and not all(inside):
                 raise ModelError(f"robot {self.name!r}: loop {loop.name!r} joins the subtree of {root!r} to the rest")
             kept += [loop] if all(inside) else []
@@ -452,42 +467,7 @@ def close(robot: Robot, loops: Sequence[Loop]) -> ClosedRobot:
     return closed if robot.numbers is None else with_numbers(closed, robot.numbers)
 
 
-def renamed(loop: Loop, prefix: str, world: str) -> Loop:
-    """A loop of a robot that is attached to another, whose world is the frame ``world`` there."""
-
-    def name(frame: Any) -> str:
-        return world if _name(frame) == "world" else prefix + _name(frame)
-
-    dependent = None if loop.dependent is None else tuple(prefix + x for x in loop.dependent)
-    a, b = name(loop.frame_a), name(loop.frame_b)
-    return replace(loop, frame_a=a, frame_b=b, name=prefix + loop.name, dependent=dependent)
-
-
-def _name(frame: str | Frame) -> str:
-    return frame if isinstance(frame, str) else frame.name
-
-
-def _with_names(loops: Iterable[Loop], frames: Iterable[Frame]) -> tuple[tuple[Loop, ...], tuple[Frame, ...]]:
-    """Loops between named frames, and the frames with those that loops brought along."""
-    kept = {f.name: f for f in frames}
-    named = []
-    for loop in loops:
-        for frame in (loop.frame_a, loop.frame_b):
-            if isinstance(frame, Frame) and kept.setdefault(frame.name, frame) != frame:
-                raise ModelError(f"loop {loop.name!r}: another frame is named {frame.name!r} already")
-        named.append(replace(loop, frame_a=_name(loop.frame_a), frame_b=_name(loop.frame_b)))
-    return tuple(named), tuple(kept.values())
-
-
-def _check(robot: Model, loop: Loop) -> None:
-    (a, _), (b, _) = robot.frame(loop.frame_a), robot.frame(loop.frame_b)
-    if a == b:
-        where = "the world" if a < 0 else f"body {robot.bodies[a].name!r}"
-        raise ModelError(
-            f"robot {robot.name!r}: loop {loop.name!r} joins {where} to itself (frames {_name(loop.frame_a)!r} and"
-            f" {_name(loop.frame_b)!r}); a loop joins two bodies that can move against each other"
-        )
-
-
 for _method, _why in REFUSED.items():
     setattr(ClosedRobot, _method, refusing(_method, _why))
+for _method in OF_RIGID_LOOPS:
+    setattr(ClosedRobot, _method, refusing_soft(getattr(Robot, _method)))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ..codegen.facts import Facts
 from ..errors import NotAdmittedError
+from .dispatch import compiled
 
 _TREE = (
     "it factors the mass matrix of a tree; robot.opened has it for the tree that is left when the loops are cut, and"
@@ -45,7 +48,6 @@ OF_THE_TREE = frozenset(
             "mass_times",
         ),
         *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
-        *("linearize_inverse", "inverse_dynamics_jvp", "inverse_dynamics_vjp", "inverse_dynamics_hvp"),
         *("inverse_dynamics_regressor", "operators"),
     }
 )
@@ -59,15 +61,6 @@ def refuse_method(robot: Any, name: str, method: str | None) -> None:
         )
 
 
-def refuse_soft(robot: Any, name: str) -> None:
-    """Refuse derivatives of soft loops."""
-    if robot.soft_loops:
-        raise NotAdmittedError(
-            f"{name} of robot {robot.name!r}: loop {robot.soft_loops[0].name!r} is soft, and derivatives of its forces"
-            " are those of compiled code: robot.compile('forward_dynamics').jacobian('q')"
-        )
-
-
 def refusing(name: str, why: str) -> Callable[..., NoReturn]:
     """A method that refuses; compiling it says the same."""
 
@@ -77,3 +70,27 @@ def refusing(name: str, why: str) -> Callable[..., NoReturn]:
     refuse.__name__, refuse.__doc__ = name, f"Refused for robots with loops: {why}."
     refuse.__dict__["refuses"] = True
     return refuse
+
+
+# Derivatives of the tree's inverse dynamics, which those of springs would have to be added to.
+OF_RIGID_LOOPS = ("linearize_inverse", "inverse_dynamics_jvp", "inverse_dynamics_vjp", "inverse_dynamics_hvp")
+
+
+def refusing_soft(method: Any) -> Any:
+    """A method of the catalogue that refuses robots with soft loops, and is as it was for others."""
+    facts: Facts = method.facts
+    plain: Callable[..., Any] = method.plain
+
+    @functools.wraps(plain)
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        if self.soft_loops:
+            raise NotAdmittedError(
+                f"{plain.__name__} of robot {self.name!r}: loop {self.soft_loops[0].name!r} is soft, and derivatives of"
+                " inverse dynamics with its forces are those of compiled code: robot.compile('inverse_dynamics')"
+                ".jacobian('q')"
+            )
+        return plain(self, *args, **named)
+
+    variants = tuple(x for x in facts.rolls if x is not None)
+    rolls = variants or bool(facts.rolls)
+    return compiled(joint_space=facts.joint_space, rolls=rolls, per_pair=facts.per_pair, **facts.arrays)(call)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .. import arrays
+from .. import arrays, inputs
 from ..arguments import flag
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import mass
-from ..dynamics.closed import independent
+from ..dynamics.closed import independent, linearized
 from ..dynamics.closed.locality import Group, independent_entries
+from ..dynamics.linearized import models as linear
 from ..errors import NotAdmittedError
 from ..model.model import Model
 from .closed_methods import refuse_unfit
@@ -19,6 +20,7 @@ from .robot import Robot
 
 if TYPE_CHECKING:
     from ..algebra.operators import Operators
+    from ..model.loops import Loop
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,13 +31,17 @@ class EmbeddedLoops(Robot):
 
         @property
         def loop_groups(self) -> tuple[Group, ...]: ...
+        @property
+        def rigid_loops(self) -> tuple[Loop, ...]: ...
+        @property
+        def soft_loops(self) -> tuple[Loop, ...]: ...
 
     # --- minimal coordinates -------------------------------------------------------------------------
 
     @property
     def independent_joints(self) -> tuple[str, ...]:
-        """The joints whose rates are β, in the order of v: all that no loop names as ``dependent``."""
-        kept = set(independent_entries(self, self._following("independent_joints")))
+        """The joints that no loop names as ``dependent``, in the order of v; those of β, where all loops name some."""
+        kept = set(independent_entries(self, self.loop_groups))
         slices = zip(self.joints, self.v_slices)
         return tuple(j.name for j, where in slices if any(i in kept for i in range(where.start, where.stop)))
 
@@ -79,6 +85,22 @@ class EmbeddedLoops(Robot):
         """log det X*𝓜X = Σ log det D over nodes, (...)."""
         groups = self._following("embedded_log_det_mass")
         return self._call(lambda m, q: mass.log_determinant_of(independent.followed_links(m, q, groups).nodes), 0, q)
+
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    def embedded_linearize_forward(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
+    ) -> linear.ForwardLinearization:
+        """δβ̇ = Minv δτ + dv δβ + dq δq of the independent joints alone, each (..., r, r); the others follow.
+
+        At a closed q; of v (..., nv) the independent entries count. δτ are forces at the independent joints.
+        """
+        groups = self._following("embedded_linearize_forward")
+        batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
+        X, entries = independent.basis(self, q, groups), independent_entries(self, groups)
+        v = (X @ v[..., entries, None])[..., 0]
+        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops, self.soft_loops)
+        found = linearized.in_independent_rates(self, q, v, found, X, entries, self.rigid_loops)
+        return linear.ForwardLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
     def operators(
         self,

@@ -16,8 +16,8 @@ from ..model.inertia import Inertia
 from ..model.joints.kinds import Free
 from ..model.loops import Loop
 from ..model.parts import Body, Frame, Joint
-from .closed import renamed
 from .grasp import Grasp
+from .named_loops import renamed
 from .robot import Robot
 
 OBJECT = "object"

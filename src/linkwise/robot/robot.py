@@ -561,7 +561,7 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
         found = edit.attach(self.opened, other.opened if isinstance(other, Robot) else other, to, prefix, at, rpy)
         loops = [*self.loops]
         if isinstance(other, Robot) and other.loops:
-            from .closed import renamed
+            from .named_loops import renamed
 
             loops += [renamed(loop, prefix, prefix + other.base_name) for loop in other.loops]
         return found.close(*loops) if loops else found

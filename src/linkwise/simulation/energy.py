@@ -14,8 +14,10 @@ class EnergyAccount:
     ``work`` is what the joint forces of controller or table have put in since the start, ``dissipated`` what damping
     and friction have taken out, ``stops`` what the stops at the limits hold or have taken, ``external`` what external
     forces have put in. They are integrated with the state, by the same method. ``loops`` [rad, m] is how far the
-    robot's loops are open, None where it has none: how well they were kept closed. What the springs and dampers of soft
-    loops hold, give or take is in none of these: ``drift`` shows it.
+    robot's loops are open, None where it has none: how well they were kept closed. ``springs`` is what the springs of
+    soft loops hold; None without any, and where that is not known, so that ``drift`` shows their work: in a file that
+    is read without its robot, and where one holds none (:attr:`linkwise.Loop.holds_energy`). What their dampers take is
+    in ``dissipated``.
     """
 
     kinetic: np.ndarray
@@ -25,19 +27,17 @@ class EnergyAccount:
     stops: np.ndarray
     external: np.ndarray
     loops: np.ndarray | None = None
+    springs: np.ndarray | None = None
 
     @property
     def total(self) -> np.ndarray:
-        """Kinetic and potential energy."""
+        """Kinetic and potential energy, and that of springs."""
         total: np.ndarray = self.kinetic + self.potential
-        return total
+        return total if self.springs is None else total + self.springs
 
     @property
     def drift(self) -> np.ndarray:
-        """total − total at the start − work − external + dissipated + stops: zero for an exact solution.
-
-        Where loops are soft, the work of their springs and dampers besides.
-        """
+        """total − total at the start − work − external + dissipated + stops: zero for an exact solution."""
         come, gone = self.work + self.external, self.dissipated + self.stops
         left = self.total - come + gone
         drift: np.ndarray = left - left[..., :1]
@@ -50,6 +50,8 @@ class EnergyAccount:
         rows = [f"{'[J]':<12}{'start':>13}{'end':>13}"]
         names = ("kinetic", "potential", "total", "work", "dissipated", "stops", "external")
         rows += [f"{name:<12} {span(getattr(self, name))}" for name in names]
+        if self.springs is not None:
+            rows.insert(3, f"{'springs':<12} {span(self.springs)}")
         rows.append(f"{'drift':<12} largest {np.abs(self.drift).max():.3g}")
         if self.loops is not None:
             rows.append(f"{'loops':<12} open by at most {self.loops.max():.3g} rad or m")

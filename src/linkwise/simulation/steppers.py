@@ -24,7 +24,7 @@ from .closing import LEFT, Closing
 from .external_forces import INPUT, ExternalForces
 from .joint_forces import PassiveForces
 from .methods import METHODS
-from .system import EXCHANGED, System
+from .system import EXCHANGED, System, has_dampers
 from .user_functions import Controller
 
 _CARRIED = {"q": 0, "w": 1}
@@ -50,7 +50,8 @@ class Task:
     @property
     def exchanges(self) -> bool:
         """Whether any force works on the robot."""
-        return self.controller is not None or self.table or self.passive.active or self.external is not None
+        given = self.controller is not None or self.table or self.external is not None
+        return given or self.passive.active or has_dampers(self.robot)
 
     @property
     def calls_back(self) -> bool:

@@ -23,6 +23,11 @@ EXCHANGED = ("work", "dissipated", "stops", "external")  # [J]: by joint forces,
 COORDINATES = ("joint", "total", "unnormalized")  # the rates v, ν, ξ
 
 
+def has_dampers(robot: Robot) -> bool:
+    """Whether loops of a robot take energy."""
+    return any(x.damping for x in robot.loops)
+
+
 class Applied(NamedTuple):
     """Joint forces (..., nv) of the controller, and those of external forces, None where there are none."""
 
@@ -50,7 +55,7 @@ class System:
     @property
     def exchanges(self) -> bool:
         """Whether any force works on the robot, so that the energies :data:`EXCHANGED` are part of w."""
-        return self.force is not None or self.external is not None or self.passive.active
+        return self.force is not None or self.external is not None or self.passive.active or has_dampers(self.robot)
 
     @property
     def known(self) -> int:
@@ -95,7 +100,11 @@ class System:
             pushed = 0.0 * v[..., 0]
         else:
             total, pushed = total + external, (external * v).sum(axis=-1)
-        powers = [(tau * v).sum(axis=-1), -(resistance * v).sum(axis=-1), -(stops * v).sum(axis=-1), pushed]
+        dissipated = -(resistance * v).sum(axis=-1)
+        if has_dampers(self.robot):
+            closed: Any = self.robot
+            dissipated = dissipated + closed.damper_power(q, v, target=self.target)
+        powers = [(tau * v).sum(axis=-1), dissipated, -(stops * v).sum(axis=-1), pushed]
         return total, arrays.stack([_array(p, v) for p in powers])
 
     def acting(self, t: Any, q: Array, w: Array) -> tuple[SameKind, SameKind | None]:

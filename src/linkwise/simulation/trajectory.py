@@ -190,7 +190,16 @@ class Trajectory:
         """The energy account: what the robot holds, what was put in and taken out, and what is left over."""
         none = np.zeros(self.q.shape[:-1])
         exchanged = [none] * len(EXCHANGED) if self.exchanged is None else np.moveaxis(self.exchanged, -1, 0)
-        return replace(EnergyAccount(*self._energies, *exchanged), loops=self._loop_errors)
+        account = EnergyAccount(*self._energies, *exchanged)
+        return replace(account, loops=self._loop_errors, springs=self._spring_energies)
+
+    @cached_property
+    def _spring_energies(self) -> np.ndarray | None:
+        """What springs of soft loops hold at the samples, (..., samples); None where no such number is known."""
+        sprung = [] if self.robot is None else [x for x in self.robot.loops if x.stiffness]
+        if not sprung or not all(x.holds_energy for x in sprung):
+            return None
+        return np.asarray(self._evaluate("spring_energy", self.q))
 
     @cached_property
     def _loop_errors(self) -> np.ndarray | None:

@@ -13,18 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ... import arrays
 from ...arrays import Array
-from ...model.loops import AT_FRAME_B, RATES_ONLY, TRANSMITTED, Loop
+from ...model.loops import AT_FRAME_B, TRANSMITTED, Loop
 from ...model.model import Model
 from ...spatial import Transform, cross, cross_motion, skew
 from ..kinematics import body_poses
 from ..links import Links
+from .loop_errors import TURNING_MOMENTS, error
 
-# Loops whose first row is a moment that turns with b: s (x_b × e) with this sign and this axis e of frame a.
-TURNING_MOMENTS = {"universal": (1.0, 1), "line_on_plane": (-1.0, 2)}
 Motions = Sequence[Array] | Mapping[int, Array]  # by body
 
 
@@ -42,41 +39,7 @@ class Closure:
     @property
     def error(self) -> Array:
         """How far the loop is from closing, (..., m) [rad, m]: zero where it is closed, with the rate Gβ there."""
-        loop, E, d = self.loop, self.E, self.d
-        if loop.kind == "distance" and loop.length is not None:
-            size = arrays.square_length(d)[..., None]
-            return (0.5 / loop.length) * size - 0.5 * loop.length
-        if loop.kind == "constrains":
-            return self._constrained_error()
-        turned, axis = _turned(E), _tilted(E)
-        rows = []
-        for row, i in enumerate(TRANSMITTED[loop.kind]):
-            if row in RATES_ONLY.get(loop.kind, ()):
-                rows.append(0.0 * d[..., 0])
-            elif i >= 3:
-                away = d[..., i - 3]
-                rows.append(away + loop.radius if loop.kind == "rolling" else away)
-            elif loop.kind in TURNING_MOMENTS:
-                sign, e = TURNING_MOMENTS[loop.kind]
-                rows.append(sign * E[..., e, 0])
-            elif loop.kind == "rough_line":
-                rows.append(-E[..., 2, 0] if i == 1 else E[..., 1, 0])
-            else:
-                rows.append((turned if 2 in TRANSMITTED[loop.kind] else axis)[..., i])
-        return arrays.stack(rows, axis=-1)
-
-    def _constrained_error(self) -> Array:
-        """Of rows that stop positions: turns by what is stopped of them, all or those across one axis."""
-        loop, E, d = self.loop, self.E, self.d
-        turn = 0.0 * d
-        if len(loop.stopped_turns) == 3:
-            turn = _turned(E)
-        elif len(loop.stopped_turns) == 2:
-            turn = _leaning(E, np.cross(*loop.stopped_turns))
-        both = arrays.concatenate([turn[..., :, None], d[..., :, None]], axis=-2)
-        held = loop.constrains * np.array(loop.holonomic_rows)[:, None]
-        apart: Array = (arrays.constant(held, like=d) @ both)[..., 0]
-        return apart
+        return error(self.loop, self.E, self.d)
 
     def relative(self, x: Motions, base: Array | None = None) -> tuple[Array, Array]:
         """What frames a and b have of body motions x, at frame a's origin in its axes, (..., 6, m) each.
@@ -244,24 +207,3 @@ def _first_of(loop: Loop, row: Array) -> Array:
 
 def _unit(i: int, like: Array) -> Array:
     return arrays.eye(3, like=like)[:, i : i + 1]
-
-
-def _turned(E: Array) -> Array:
-    """The turn E as a vector that is tan(angle/2)·2 long: what ½vee(E − E*) is for small angles, and not zero at π."""
-    scale = 2.0 / (1.0 + E[..., 0, 0] + E[..., 1, 1] + E[..., 2, 2])
-    parts = [E[..., 2, 1] - E[..., 1, 2], E[..., 0, 2] - E[..., 2, 0], E[..., 1, 0] - E[..., 0, 1]]
-    return arrays.stack([scale * x for x in parts], axis=-1)
-
-
-def _leaning(E: Array, axis: np.ndarray) -> Array:
-    """How b's ``axis`` leans away from a's, (..., 3): n × En for small angles, and not zero at π."""
-    n = arrays.constant(axis, like=E)[:, None]
-    away = E @ n
-    lean: Array = (2.0 / (1.0 + n.mT @ away) * cross(n, away))[..., 0]
-    return lean
-
-
-def _tilted(E: Array) -> Array:
-    """How b's z leans away from a's, about a's x and y: (−E₂₃, E₁₃) for small angles, and not zero at π."""
-    scale = 2.0 / (1.0 + E[..., 2, 2])
-    return arrays.stack([-scale * E[..., 1, 2], scale * E[..., 0, 2]], axis=-1)

@@ -51,6 +51,8 @@ def cut_by_inverse(model: Model, loops: Sequence[Loop], inverse: Array, G: Array
 
 
 def _cut(model: Model, loops: Sequence[Loop], inverse: Array, Y: Array, X: Array) -> CutMatrices:
+    if not loops:
+        return CutMatrices(inverse, arrays.transpose(Y), lambda b: b)
     share = damping(model, loops, X, ACCELERATION_DAMPING)
     solve = _damped_solver(X, arrays.concatenate(share, axis=-1))
     Z = solve(arrays.transpose(Y))

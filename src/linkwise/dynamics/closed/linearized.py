@@ -51,22 +51,38 @@ from .branches import (
     part_of_motion,
 )
 from .closures import Closure, closures
+from .constraints import stacked
 from .cut_matrices import CutMatrices, cut_by_factors, cut_by_inverse
 from .equations import factored, forward_dynamics
 from .loop_variations import LoopVariation, loop_jacobian, loop_variations, point
+from .soft import with_springs
 
 Matrices = tuple[Array, Array, Array]
 
 
 def linearize_forward(
-    model: Model, q: Array, v: Array, tau: Array, external: Array | None, loops: Sequence[Loop]
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    external: Array | None,
+    loops: Sequence[Loop],
+    soft: Sequence[Loop] = (),
 ) -> Matrices:
-    """∂β̇/∂T, ∂β̇/∂β, ∂β̇/∂q of the closed robot, each (..., nv, nv)."""
+    """∂β̇/∂T, ∂β̇/∂β, ∂β̇/∂q of the closed robot, each (..., nv, nv); ``soft`` are the loops that give."""
     rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
-    found = closures(model, rates.links, loops)
+    found = closures(model, rates.links, [*loops, *soft])
+    f = split_forces(with_springs(model, q, v, external, soft))
     run = _with_couplings if model.couplings else _with_branches
-    P, A_C, B_C = run(_State(model, rates, tau, split_forces(external), found))
+    P, A_C, B_C = run(_State(model, rates, tau, f, found[: len(loops)], found[len(loops) :]))
     return P, -A_C, -B_C
+
+
+def _with_softness(A_D: Array, B_D: Array, soft: Sequence[LoopVariation]) -> tuple[Array, Array]:
+    for x in soft:
+        A, B = x.softness()
+        A_D, B_D = A_D + A, B_D + B
+    return A_D, B_D
 
 
 class _State(NamedTuple):
@@ -75,8 +91,9 @@ class _State(NamedTuple):
     model: Model
     rates: Velocities
     tau: Array
-    external: list[Array] | None
+    external: list[Array] | None  # with those of soft loops
     loops: list[Closure]
+    soft: list[Closure]
 
     @property
     def base(self) -> Array:
@@ -92,7 +109,7 @@ class _State(NamedTuple):
         links = self.rates.links
         still = motion(self.rates, links.accelerated(self.rates.beta, None), self.external, self.base)
         opening = [x.acceleration(self.rates.V, still.alpha, self.base) for x in self.loops]
-        return (self.tau - links.join(still.T))[..., None], arrays.concatenate(opening, axis=-2)
+        return (self.tau - links.join(still.T))[..., None], stacked(opening, links.q, 1)
 
     def moving(self, a: Array, lam: Array) -> tuple[Motion, list[Array]]:
         """The motion with accelerations a (..., nv) and the loops' forces beside the external ones; λ by loop."""
@@ -117,25 +134,29 @@ def _with_couplings(x: _State) -> Matrices:
     left, opening = x.left_over()
     m, lam = x.moving((cut.P @ left - cut.Z.mT @ opening)[..., 0], -(cut.Z @ left + cut.solve(opening)))
     _, A_D, B_D = coupled.inverse_matrices(m)
-    changes = loop_variations(m, joint_variations(m), x.loops, x.base, like(m))
+    changes = loop_variations(m, joint_variations(m), [*x.loops, *x.soft], x.base, like(m))
     return cut.P, *_closed(cut, A_D, B_D, changes, lam)
 
 
 def _stacked_jacobian(links: Links, loops: Sequence[Closure]) -> Array:
     """G, (..., m, nv)."""
-    return arrays.concatenate([loop_jacobian(links, x) for x in loops], axis=-2)
+    return stacked([loop_jacobian(links, x) for x in loops], links.q, links.nv)
 
 
 def _closed(
     cut: CutMatrices, A_D: Array, B_D: Array, changes: list[LoopVariation], lam: list[Array]
 ) -> tuple[Array, Array]:
-    """PA_D + Z*c_v and PB̂ + Z*c_q."""
-    B_hat = B_D
-    for x, part in zip(changes, lam):
+    """PA_D + Z*c_v and PB̂ + Z*c_q; of ``changes`` the first, as many as λ has parts, are those of rigid loops."""
+    rigid, soft = changes[: len(lam)], changes[len(lam) :]
+    A_D, B_hat = _with_softness(A_D, B_D, soft)
+    for x, part in zip(rigid, lam):
         B_hat = B_hat + x.forces_by_q(part)
-    c_v = arrays.concatenate([x.acceleration_by_v() for x in changes], axis=-2)
-    c_q = arrays.concatenate([x.acceleration_by_q() for x in changes], axis=-2)
-    return cut.P @ A_D + cut.Z.mT @ c_v, cut.P @ B_hat + cut.Z.mT @ c_q
+    A, B = cut.P @ A_D, cut.P @ B_hat
+    if not rigid:
+        return A, B
+    c_v = arrays.concatenate([x.acceleration_by_v() for x in rigid], axis=-2)
+    c_q = arrays.concatenate([x.acceleration_by_q() for x in rigid], axis=-2)
+    return A + cut.Z.mT @ c_v, B + cut.Z.mT @ c_q
 
 
 # --- single bodies: the core, and the branches on it ------------------------------------------------------------------
@@ -147,6 +168,7 @@ class _Core(NamedTuple):
     bodies: list[int]
     links: Links
     loops: list[Closure]
+    soft: list[Closure]
     branches: list[Branches]
     R: list[Any]
     cut: CutMatrices
@@ -155,13 +177,16 @@ class _Core(NamedTuple):
 
 def _core(x: _State) -> _Core:
     links = x.rates.links
-    bodies = core_bodies(links, [k for loop in x.loops for k in loop.bodies])
+    bodies = core_bodies(links, [k for loop in (*x.loops, *x.soft) for k in loop.bodies])
     own, place = part_of_links(links, bodies), {-1: -1} | {k: i for i, k in enumerate(bodies)}
     branches = branches_on(links, bodies)
-    loops = [replace(loop, bodies=(place[loop.bodies[0]], place[loop.bodies[1]])) for loop in x.loops]
+    loops, soft = (
+        [replace(loop, bodies=(place[loop.bodies[0]], place[loop.bodies[1]])) for loop in some]
+        for some in (x.loops, x.soft)
+    )
     R = composites(own, branches)
     cut = cut_by_factors(x.model, x.kinds, own, from_composites(own, R), _stacked_jacobian(own, loops))
-    return _Core(bodies, own, loops, branches, R, cut, [_jacobian(own, b.on) for b in branches])
+    return _Core(bodies, own, loops, soft, branches, R, cut, [_jacobian(own, b.on) for b in branches])
 
 
 def _jacobian(links: Links, body: int) -> Array:
@@ -184,7 +209,7 @@ def _with_branches(x: _State) -> Matrices:
     variations, answers = without_free_bases(own, joint_variations(own))
     R_hat = composite_rates(own, list(zip(core.branches, hanging)))
     _, A_D, B_D = algorithm_2(own, variations, (core.R, R_hat))
-    changes = loop_variations(own, variations, core.loops, x.base, like(m))
+    changes = loop_variations(own, variations, [*core.loops, *core.soft], x.base, like(m))
     A, B = _closed(core.cut, A_D, B_D, changes, lam)
 
     blocks = {(0, 0): (core.cut.P, *with_free_bases(core.links, answers, A, B))}
@@ -243,12 +268,35 @@ def sensitivity(model: Model, q: Array, v: Array, tau: Array, external: Array | 
     """∂β̇/∂π of the closed robot, (..., nv, 10 bodies): P(−Y)."""
     a, lam, opened = forward_dynamics(model, q, v, tau, external, loops)
     rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
-    m, _ = _State(model, rates, tau, split_forces(external), opened.loops).moving(a, lam[..., None])
+    m, _ = _State(model, rates, tau, split_forces(external), opened.loops, []).moving(a, lam[..., None])
     Y = regressor_of(m)
     return opened.solve(-Y, None, Y.shape[-1])[0]
 
 
 # --- states that stay closed -----------------------------------------------------------------------------------------
+
+
+def _moving_loops(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> list[LoopVariation]:
+    """The loops' variations at a velocity."""
+    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
+    m = motion(rates, rates.links.accelerated(rates.beta, None), None, at_rest(q))
+    return loop_variations(m, joint_variations(m), closures(model, rates.links, loops), at_rest(q), like(m))
+
+
+def in_independent_rates(
+    model: Model, q: Array, v: Array, matrices: Matrices, X: Array, entries: Sequence[int], loops: Sequence[Loop]
+) -> Matrices:
+    """The linearised model in the rates β of independent joints, each (..., r, r), from that in all, θ̇ = Xβ.
+
+    A closed change has δq = Xδq_ind and δθ̇ = Xδβ + ∂(Xβ)/∂q δq_ind, whose last part undoes ∂(Gβ)/∂q Xδq_ind without
+    the independent joints; ``entries`` are theirs.
+    """
+    chosen = list(entries)
+    opening = stacked([x.velocity_by_q() @ X for x in _moving_loops(model, q, v, loops)], q, len(chosen))
+    undone = factored(model, q, loops).solve(None, -opening, len(chosen))[0]
+    bent = undone - X @ undone[..., chosen, :]
+    P, by_v, by_q = (x[..., chosen, :] for x in matrices)
+    return P[..., :, chosen], by_v @ X, by_q @ X + by_v @ bent
 
 
 def projection(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array:
@@ -258,9 +306,7 @@ def projection(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array
     """
     opened = factored(model, q, loops)
     n = model.nv
-    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
-    m = motion(rates, rates.links.accelerated(rates.beta, None), None, at_rest(q))
-    changes = loop_variations(m, joint_variations(m), closures(model, rates.links, loops), at_rest(q), like(m))
+    changes = _moving_loops(model, q, v, loops)
     G = arrays.concatenate([x.closure.W.mT @ x.D for x in changes], axis=-2)
     dG = arrays.concatenate([x.velocity_by_q() for x in changes], axis=-2)
     N = arrays.eye(n, like=q) - opened.solve(None, G, n)[0]

@@ -23,7 +23,8 @@ from ...model.loops import Loop
 from ...model.model import Model
 from ...spatial import Transform, cross_motion_matrix
 from ...tolerances import SCREWS
-from .closures import TURNING_MOMENTS, transmitted
+from .closures import transmitted
+from .loop_errors import TURNING_MOMENTS
 
 _X_ALONG_EACH = [np.roll(np.eye(3), i, axis=0) for i in range(3)]  # turns that take x along x, y and z
 # Beyond these a group is not embedded unasked. Freedoms: a node of r rates inverts a matrix of r × r, and six are what

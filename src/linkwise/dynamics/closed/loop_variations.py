@@ -15,8 +15,9 @@ from ...spatial import Transform, cross_force, cross_motion, cross_motion_matrix
 from ..linearized.coupled import bent_columns
 from ..linearized.variations import JointVariation, Motion
 from ..links import Links, at_rest
-from .closures import TURNING_MOMENTS, Closure
+from .closures import Closure
 from .elimination import common_ancestor
+from .loop_errors import TURNING_MOMENTS, error_change
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,19 +121,36 @@ class LoopVariation:
     def forces_by_q(self, lam: Array) -> Array:
         """−∂(G*λ)/∂q beyond what forces fixed in body axes do, (..., nv, nv), for λ (..., m, 1).
 
-        But for G*x with any x, which P takes to zero: forces Wx that turn with a count as well on a as on b.
+        Of rigid loops but for G*x with any x, which P takes to zero: forces Wx that turn with a count as well on a as
+        on b.
         """
         a, b, F = self.a, self.b, self.closure.W @ lam
         by_b, by_a = cross_force(b.D, F), cross_force(a.D, F)
         out = -(self.D.mT @ self.closure.moved_forces(self.D, lam))
-        kind = self.closure.loop.kind
-        if kind in AT_FRAME_B or kind in TURNING_MOMENTS:
+        loop = self.closure.loop
+        kind = loop.kind
+        if loop.soft or kind in AT_FRAME_B or kind in TURNING_MOMENTS:
             return out + b.J.mT @ (by_b - by_a)
         held = TRANSMITTED[kind]
         if self.closure.bodies[0] < 0:
             by_b = _without(held, by_b)
         moved = _without([i for i in range(6) if i not in held], by_a)
         return out + b.J.mT @ (by_b - _without(held, by_a)) - a.J.mT @ moved
+
+    def softness(self) -> tuple[Array, Array]:
+        """−∂(G*λ)/∂β and −∂(G*λ)/∂q, each (..., nv, nv), of a soft loop's λ = −(kg + dGβ); the latter beyond what
+        forces fixed in body axes do."""
+        x, D = self.closure, self.D
+        loop = x.loop
+        G = x.W.mT @ D
+        lam, yielding = 0.0 * x.error[..., :, None], 0.0 * G
+        if loop.stiffness:
+            lam = lam - loop.stiffness * x.error[..., :, None]
+            yielding = yielding + loop.stiffness * error_change(loop, x.E, x.d, D)
+        if loop.damping:
+            lam = lam - loop.damping * (x.W.mT @ (self.b.V - self.a.V))
+            yielding = yielding + loop.damping * self.velocity_by_q()
+        return G.mT @ ((loop.damping or 0.0) * G), G.mT @ yielding + self.forces_by_q(lam)
 
 
 def _without(rows: Sequence[int], X: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Loops that give: springs and dampers between two frames, λ = −(k g + d Gβ), as forces on the bodies."""
+"""Loops that give: springs and dampers between two frames, λ = −(k g + d Gβ), as forces on bodies; their energy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ...model.loops import Loop
 from ...model.model import Model
 from ..links import evaluate, velocities
 from .closures import Closure, closures
+from .loop_errors import spring_energy
 
 
 def _multipliers(closure: Closure, V: list[Array]) -> Array:
@@ -17,6 +18,23 @@ def _multipliers(closure: Closure, V: list[Array]) -> Array:
     loop = closure.loop
     out = -(loop.stiffness or 0.0) * closure.error[..., :, None]
     return out - loop.damping * closure.velocity(V) if loop.damping else out
+
+
+def energy(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
+    """What the springs of soft loops hold, (...) [J]."""
+    found = closures(model, evaluate(model, q), loops)
+    return arrays.total([0.0 * q[..., 0], *(spring_energy(x.loop, x.E, x.d) for x in found)])
+
+
+def dissipation(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array:
+    """What the dampers of soft loops take, Σ d|Gβ|², (...) [W]."""
+    links = evaluate(model, q)
+    V = velocities(links, links.split(v))
+    taken = []
+    for x in closures(model, links, [loop for loop in loops if loop.damping]):
+        rate = x.velocity(V)
+        taken.append((x.loop.damping * (rate * rate).sum(axis=-2))[..., 0])
+    return arrays.total([0.0 * v[..., 0], *taken])
 
 
 def soft_forces(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> list[Array]:
