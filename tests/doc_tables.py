@@ -10,7 +10,8 @@ from typing import Any
 import linkwise as lw
 from linkwise import control
 from linkwise.algebra.motion import MotionLeaves
-from linkwise.algebra.operators import OPERATOR_NAMES
+from linkwise.algebra.operators import LETTERS, OPERATOR_NAMES
+from linkwise.algebra.vectors import VectorLeaves
 from linkwise.codegen.pipeline import PASSES
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.c import CSource
@@ -42,17 +43,22 @@ def _needs(rule: lw.Rule) -> str:
 
 
 def leaf_table(kind: str) -> str:
-    """The operators of a robot: its own ("still") or those that also need velocities ("moving")."""
+    """The operators of a robot: its own ("still"), those that also need velocities ("moving"), or its vectors."""
     robot = lw.chain(2)
     x = [0.1, 0.2]
     op = robot.operators(x, v=x, a=x)
     rows = ["| name | prints as | takes → gives | structure | what it is |", "|---|---|---|---|---|"]
+    if kind == "vectors":
+        rows = ["| name | prints as | space | what it is |", "|---|---|---|---|"]
     for name in OPERATOR_NAMES:
-        if name.partition("_")[0] == "I" or hasattr(MotionLeaves, name) != (kind == "moving"):
+        of = "vectors" if name in vars(VectorLeaves) else "moving" if hasattr(MotionLeaves, name) else "still"
+        if name.partition("_")[0] == "I" or of != kind:
             continue
         leaf, getter = getattr(op, name), getattr(type(op), name)
         spaces = f"{leaf.cols.kind} → {leaf.rows.kind}"
-        rows.append(f"| `op.{name}` | {plain(str(leaf))} | {spaces} | {leaf.structure} | {said(getter)} |")
+        shown = {full: letter for letter, full in LETTERS.items()}.get(name, name)
+        where = leaf.rows.kind if kind == "vectors" else f"{spaces} | {leaf.structure}"
+        rows.append(f"| `op.{shown}` | {plain(str(leaf))} | {where} | {said(getter)} |")
     return "\n".join(rows) + "\n"
 
 

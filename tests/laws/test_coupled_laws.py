@@ -21,6 +21,7 @@ from linkwise.symbols.scalar import Graph, count
 ROBOT = coupled_robot()
 RULES = {r.name: r for r in lw.identities()}
 REFUSED = {n for n, r in RULES.items() if {CONSTANT_MAPS, INVERTIBLE_EDGES} & r.requires}
+INSIDE_NODES = {"a", "coriolis", "classical_coriolis", "f", "g"}  # vectors that bodies of a node hand on to each other
 NO_MEANING = {"J_hat", "recursion φ*φ⁻*", "recursion ψ*φ⁻*"}  # they need φ⁻¹ of a node
 
 
@@ -91,7 +92,7 @@ def test_the_robots_that_are_tried_differ():
 # --- leaves and expressions ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [n for n in (*LEAVES, *EXPRESSIONS) if n not in NO_MEANING])
+@pytest.mark.parametrize("name", [n for n in (*LEAVES, *EXPRESSIONS) if n not in NO_MEANING | INSIDE_NODES])
 def test_sweeps_and_matrices_agree(name):
     A = make(name, operators())
     matrix, rng = A.dense(), np.random.default_rng(0)
@@ -100,6 +101,12 @@ def test_sweeps_and_matrices_agree(name):
         x = rng.normal(size=(3, op.shape[1]))
         scale = max(np.abs(dense).max(initial=0.0), 1e-9)
         assert np.abs(op.apply(x, target="numpy") - x @ dense.T).max(initial=0.0) < 1e-12 * scale * len(dense) + 1e-13
+
+
+@pytest.mark.parametrize("name", sorted(INSIDE_NODES))
+def test_vectors_inside_nodes_are_refused_by_name(name):
+    with pytest.raises(lw.NotAdmittedError, match="move as one node"):
+        assert make(name, operators()).value is None
 
 
 @pytest.mark.parametrize("name", sorted(NO_MEANING))
@@ -258,6 +265,19 @@ def test_a_formula_costs_what_the_method_does():
     q, x = graph.inputs("q", robot.nq), graph.inputs("x", robot.nv)
     formula, method = (count(np.ravel(y)) for y in (robot.operators(q).mass.inv() @ x, robot.mass_solve(q, x)))
     assert method.total <= formula.total <= 1.01 * method.total
+
+
+def test_operations_grow_with_the_members_of_a_node():
+    """No (6m, 6m) matrix is formed: each hinge more that follows the first costs as many as the one before."""
+
+    def operations(members):
+        robot = lw.chain(members + 1, seed=1)
+        for i in range(2, members + 1):
+            robot = robot.couple(f"joint{i}", "joint1", ratio=0.5)
+        return robot.operators(robot.neutral()).mass.inv().explain().operations.total
+
+    few, more, most = (operations(n) for n in (3, 6, 9))
+    assert abs((most - more) - (more - few)) <= 0.02 * (most - more)
 
 
 def test_operations_grow_with_the_number_of_nodes():

@@ -177,7 +177,7 @@ def test_batches_are_single_states_side_by_side(robot_name, name, batches):
         x = vectors(A.cols, x_batch)
         shape = np.broadcast_shapes(q_batch, x_batch)
         found = np.broadcast_to(A @ x, (*shape, A.rows.dimension))
-        q, v, a, x = (np.broadcast_to(y, (*shape, y.shape[-1])) for y in (op.q, op.v, op.a, x))
+        q, v, a, x = (np.broadcast_to(y, (*shape, y.shape[-1])) for y in (op.q, op.v, op.state.a, x))
         for i in np.ndindex(shape):
             alone = make(name, op.model.operators(q[i], v=v[i], a=a[i]))
             assert_close(found[i], alone @ x[i], TOLERANCE)
@@ -197,7 +197,7 @@ _FLOAT64 = ("user", "sandwich", "outboard", "lyapunov", "recursion", "other")  #
 @pytest.mark.parametrize("name", [n for n in ALL if not any(word in n for word in _FLOAT64)])
 def test_float32_stays(name):
     op = operators("arms", (2,))
-    small = op.model.operators(**{k: getattr(op, k).astype(np.float32) for k in ("q", "v", "a")})
+    small = op.model.operators(**{k: getattr(op.state, k).astype(np.float32) for k in ("q", "v", "a")})
     A = make(name, small)
     x = vectors(A.cols, (2,)).astype(np.float32)
     assert (A @ x).dtype == np.float32

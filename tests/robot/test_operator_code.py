@@ -12,6 +12,7 @@ from operator_zoo import EXPRESSIONS, LEAVES, make
 from trees import assert_close, robot
 
 import linkwise as lw
+from linkwise.codegen import thresholds
 
 TOLERANCE = 1e-11
 
@@ -370,14 +371,15 @@ def test_great_robots_say_once_that_sweeps_run():
     assert_close(y, o.mass.apply(np.ones(70), target="numpy"), 0.0)
 
 
-def test_long_formulas_do_not_hang():
-    r = lw.chain(40, seed=1)
+def test_long_formulas_do_not_hang(monkeypatch):
+    monkeypatch.setattr(thresholds, "LONGEST_CODE", 3000)
+    r = lw.chain(5, seed=1)
     o = r.operators(r.random_configuration(0))
     A = o.phi
     for leaf in (o.P, o.psi.T, o.Upsilon, o.psi, o.R, o.phi.T) * 3:
         A = A @ leaf
     with pytest.warns(lw.SlowPathWarning, match="φ P ψ.*values"):
-        A.apply(np.ones(240), target="cpu")
+        A.apply(np.ones(30), target="cpu")
 
 
 def test_the_default_is_that_of_methods(monkeypatch, r):

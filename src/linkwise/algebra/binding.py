@@ -6,6 +6,7 @@ those of two are moved into the places of both first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import count
@@ -76,10 +77,10 @@ class Blocks:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """All entries in one row, (..., Σ r²)."""
+        """All entries in one row, (..., Σ rows × columns)."""
         batch = np.broadcast_shapes(*(x.shape[:-2] for x in self.blocks))
         given = map(as_numpy, self.blocks)
-        rows = [np.broadcast_to(x, batch + x.shape[-2:]).reshape((*batch, x.shape[-1] ** 2)) for x in given]
+        rows = [np.broadcast_to(x, batch + x.shape[-2:]).reshape((*batch, math.prod(x.shape[-2:]))) for x in given]
         return (np.concatenate(rows, axis=-1),)
 
     def __getstate__(self) -> dict[str, Any]:

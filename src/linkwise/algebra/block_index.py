@@ -30,6 +30,13 @@ def rows_and_columns(op: Expression, index: Any, leaves: Leaves) -> tuple[Place,
     return op.rows.where(rows), op.cols.where(columns)
 
 
+def entries_of(vector: Expression, index: Any, leaves: Leaves) -> Place:
+    """Where the block at an index lies in a vector."""
+    if isinstance(index, tuple):
+        raise InputError(f"a block of the vector {vector} has one index, got {len(index)}")
+    return vector.rows.where(_number(vector.rows, index, leaves))
+
+
 def _number(space: Space, index: Any, leaves: Leaves) -> int:
     count = len(space.sizes)
     if isinstance(index, str):

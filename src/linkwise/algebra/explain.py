@@ -83,7 +83,8 @@ class Explanation:
 
     def __str__(self) -> str:
         op = self.op
-        lines = [f"{self.formula}", f"  maps {op.cols} to {op.rows}; {op.structure}", "", "Runs as"]
+        what = f"a vector of {op.rows}" if op.is_vector else f"maps {op.cols} to {op.rows}; {op.structure}"
+        lines = [f"{self.formula}", f"  {what}", "", "Runs as"]
         lines.append(self.recursion or "    y = x")
         if any(not leaf.owner.is_chain for leaf in leaves_of(self.expression)):
             lines.append("  (Σ over the children j of body k; p is the parent of k)")
@@ -91,9 +92,12 @@ class Explanation:
         lines += ["", "Identities used"]
         lines += [f"  {r}" for r in self.rules] or ["  none"]
         operations = self.operations
-        lines += ["", "Operations for one vector, starting from q"]
+        lines += [
+            "",
+            "Operations, starting from the state" if op.is_vector else "Operations for one vector, starting from q",
+        ]
         too_many = f"  not counted (more than {MOST_COUNTED} degrees of freedom)"
-        lines.append(f"  {operations}" if operations else too_many)
+        lines.append(too_many if operations is None else f"  {operations}")
         return "\n".join(lines)
 
     def _repr_latex_(self) -> str:
@@ -134,7 +138,9 @@ def operation_count(op: Operator) -> Operations | None:
         else:
             symbolic[i] = OwnBlocks(i, thing.blocks)
     traced = build(recipe_of(op.expression), symbolic)
-    y = traced.apply_columns(graph.inputs("x", traced.cols.dimension)[:, None])
+    vector = traced.cols.kind == "number"
+    x: Any = np.ones((1, 1)) if vector else graph.inputs("x", traced.cols.dimension)[:, None]
+    y = traced.apply_columns(x)
     return count(np.ravel(as_numpy(y)))
 
 

@@ -138,6 +138,8 @@ class Expression:
         return text(self)
 
     def __repr__(self) -> str:
+        if self.cols.kind == "number":
+            return f"<{self}: a vector of {self.shape[0]} numbers>"
         return f"<{self}: {self.shape[0]}×{self.shape[1]}, {self.structure}>"
 
     @property

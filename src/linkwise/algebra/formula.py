@@ -20,10 +20,10 @@ from .block_terms import OURS, PAPERS, BlockTerm, block, block_product, block_su
 from .expression import Expression, Identity, product, total
 from .formula_words import ALIASES, Token, operator_names, tokens
 from .leaves import Leaves
-from .motion import MotionLeaves
 from .operator import Operator, bound
 from .operators import OPERATOR_NAMES, Operators
 from .printing import STARRED
+from .vectors import VectorLeaves
 
 _DEEPEST = 50
 
@@ -88,8 +88,8 @@ def parse_expression(text: str, leaves: Leaves) -> Expression:
 
 def needs_motion(text: str) -> bool:
     """Whether a formula names an operator that takes velocities and accelerations."""
-    moving = {name for name in OPERATOR_NAMES if hasattr(MotionLeaves, name)}
-    return any(t.kind == "name" and t.text in moving for t in tokens(text))
+    moving = {name for name in OPERATOR_NAMES if hasattr(VectorLeaves, name)}
+    return any(t.kind == "name" and ALIASES.get(t.text, t.text) in moving for t in tokens(text))
 
 
 # --- grammar -----------------------------------------------------------------------------------------

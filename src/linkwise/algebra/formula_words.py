@@ -39,7 +39,7 @@ _SIGNS = {"−": "-", "·": "@", "∙": "@", "[": "(", "]": ")", "{": "(", "}": 
 _TIMES = re.compile(r"\\cdot(?![A-Za-z])")
 _INDICES = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _NAMED_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
-ALIASES = {"N": "rotor_coupling"}
+ALIASES = {"N": "rotor_coupling", "a": "coriolis", "b": "gyroscopic"}
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Leaf(Expression):
         self.flipped = False
         self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
         # A block diagonal of the user's own may bear any name, so its name says nothing.
-        self.symmetric = name in _SYMMETRIC and not isinstance(self, UserBlockDiagonal)
+        self.symmetric = name in _SYMMETRIC and not isinstance(self, (UserBlockDiagonal, UserColumn))
         self.inverse_of: Expression | None = None  # the expression whose inverse this leaf holds
         self.driver: Any = None  # (kind, X) of a block diagonal that a recursion driven by X gives
 
@@ -158,6 +158,23 @@ class Pick(Leaf):
             if b >= 0:
                 out[b] = plus(out[b], act(E, y))
         return out
+
+
+class Column(Leaf):
+    """A vector, as an operator from the numbers to its space."""
+
+    def forward(self, x: Blocks) -> Blocks:
+        if self.flipped:
+            parts = [X.mT @ y for X, y in zip(self.blocks, x) if y is not None]
+            return [arrays.total(parts)] if parts else [None]
+        return [None if x[0] is None else X @ x[0] for X in self.blocks]
+
+
+class UserColumn(Column):
+    """A vector that the user gave; equal only to itself and its copies."""
+
+    place: int  # where its numbers stand in the binding
+    space: str  # "bodies", "joints", "tips" or "edges"
 
 
 class SmallMatrix(Leaf):

@@ -22,11 +22,11 @@ from . import spaces
 from .articulated_leaves import ArticulatedLeaves
 from .blocks import Edge, Unit, dense_block
 from .expression import Expression, Identity
-from .kinds import BlockDiagonal, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal
-from .motion import MotionLeaves
+from .kinds import BlockDiagonal, Column, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal, UserColumn
 from .nodes import edge_maps, interface_maps, interfaces, nodes_of
 from .recursions import solve_recursion
 from .spaces import Space
+from .vectors import VectorLeaves
 
 if TYPE_CHECKING:
     from ..dynamics.closed.locality import Group
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-class Leaves(ArticulatedLeaves, MotionLeaves):
+class Leaves(ArticulatedLeaves, VectorLeaves):
     """The leaf operators of a robot, at a configuration q (..., nq) where they have numbers.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
@@ -123,6 +123,7 @@ class Leaves(ArticulatedLeaves, MotionLeaves):
         self.tips = Space(
             "tip", name, (6,) * len(self.frames), tuple(self.tip_nodes), (*key, "tip", tip_key, *embedded)
         )
+        self.number = Space("number", name, (1,), (-1,), (*key, "number"))
         self.I, self.I_joints = Identity(self.bodies), Identity(self.joints)
         self.I_tips, self.I_edges = Identity(self.tips), Identity(self.edges)
 
@@ -335,6 +336,16 @@ class Leaves(ArticulatedLeaves, MotionLeaves):
         where: Space = getattr(self, space)
         held: Any = blocks  # none for unbound leaves, of which nobody asks for them
         out = UserBlockDiagonal(self, name, where, where, spaces.MEMORYLESS, lambda: held)
+        out.token, out.place, out.space = ("own", place, space), place, space
+        return out
+
+    def _column(self, name: str, space: Space, blocks: Callable[[], list[Array]]) -> Expression:
+        return Column(self, name, space, self.number, spaces.STRICTLY_ANTICAUSAL, blocks)
+
+    def own_vector(self, place: int, space: str, name: str, blocks: list[Array] | None = None) -> UserColumn:
+        """A vector of the user's own, whose numbers stand at ``place`` of the binding."""
+        held: Any = blocks
+        out = UserColumn(self, name, getattr(self, space), self.number, spaces.STRICTLY_ANTICAUSAL, lambda: held)
         out.token, out.place, out.space = ("own", place, space), place, space
         return out
 

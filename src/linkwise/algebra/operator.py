@@ -16,12 +16,12 @@ from .. import arrays, inputs
 from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
 from .binding import Binding, merged, moved, trimmed
-from .block_index import rows_and_columns
+from .block_index import entries_of, rows_and_columns
 from .expression import Expression, as_number
 from .frame_freedom import is_frame_free
 from .kinds import families_of
 from .leaves import remembered
-from .recipe import build, recipe_of
+from .recipe import SPACES, build, recipe_of
 from .spaces import Space, Structure
 
 if TYPE_CHECKING:
@@ -66,17 +66,26 @@ class Operator:
         return self.T.apply(x)
 
     def __add__(self, other: Any) -> Operator:
-        if not isinstance(other, Operator):
+        return self._with("+", self._term(other))
+
+    def _term(self, other: Any) -> Operator:
+        """What is added, as an operator: an array beside a vector is one too."""
+        if isinstance(other, Operator):
+            return other
+        if not self.is_vector:
             raise SpaceError(f"cannot add {type(other).__name__} to an operator; for c·I write c * op.I")
-        return self._with("+", other)
+        from .operators import Operators
+
+        leaves = self.binding.leaves
+        return Operators(leaves, self.binding).vector(other, SPACES[self.rows.kind])
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Operator:
-        return self._with("-", other) if isinstance(other, Operator) else self.__add__(other)
+        return self._with("-", self._term(other))
 
     def __rsub__(self, other: Any) -> Operator:
-        return self.__add__(other)
+        return self._term(other)._with("-", self)
 
     def __neg__(self) -> Operator:
         return self * -1.0
@@ -173,12 +182,37 @@ class Operator:
             self._numbers = build(recipe_of(self.expression), things.numbers)
         return self._numbers
 
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a vector: an operator from the numbers to a space."""
+        return self.cols.kind == "number"
+
+    @property
+    def value(self) -> SameKind:
+        """The array (..., n) of a vector."""
+        if not self.is_vector:
+            raise SpaceError(f"{self} maps {self.cols} to {self.rows}; a vector has a value, an operator .dense()")
+        code, states = self._code(None), self.binding.arrays
+        if code is not None and states is not None:
+            quick: Any = code.quick(*states, *code.numbers)
+            if quick is not None:
+                return quick
+
+        def sweeps() -> SameKind:
+            one = arrays.eye(1, like=self.binding.state.q)
+            return self.numbers.apply_columns(one)[..., 0]
+
+        y = sweeps() if code is None or states is None else code.value(states, sweeps)
+        return inputs.fit(y, np.broadcast_shapes(self._batch(()), y.shape[:-1]), 1)
+
     def apply(self, x: ArrayLike, *, target: str | None = None) -> SameKind:
         """A x for a vector (..., n) or any batch of vectors.
 
         NumPy arrays go through code compiled for the robot when it is first asked for, as in its methods;
         ``target="numpy"`` runs the sweeps on the arrays themselves, and so do JAX arrays, symbols and complex numbers.
         """
+        if self.is_vector:
+            return self.value * self._checked(x, -1)
         code, states = self._code(target), self.binding.arrays
         if code is not None and states is not None:
             y = code.quick(*states, *code.numbers, x)
@@ -196,6 +230,8 @@ class Operator:
     def apply_columns(self, X: ArrayLike, *, target: str | None = None) -> SameKind:
         """A X for the columns of X (..., n, m)."""
         X = self._checked(X, -2)
+        if self.is_vector:
+            return self.value[..., None] @ X
         code, states = self._code(target), self.binding.arrays
         if code is None or states is None:
             return self.numbers.apply_columns(X)
@@ -246,11 +282,13 @@ class Operator:
         return dense(self.numbers)
 
     def __getitem__(self, index: Any) -> SameKind:
-        """A block as an array, (..., rows, columns): ``op.P[2]`` of a block diagonal, ``op.phi[3, 1]`` of any operator.
+        """A block as an array: ``op.P[2]`` of a block diagonal, ``op.phi[3, 1]`` of any, ``op.V[2]`` of a vector.
 
         Indices are those of ``robot.bodies``, base first, from 0; negative ones count from the end, and names of
         bodies (at tips, of frames) do as well.
         """
+        if self.is_vector:
+            return self.value[..., entries_of(self.expression, index, self.binding.leaves)]
         rows, columns = rows_and_columns(self.expression, index, self.binding.leaves)
         basis = arrays.eye(self.cols.dimension, like=self.binding.state.q)[:, columns]
         block: SameKind = self.apply_columns(basis)[..., rows, :]

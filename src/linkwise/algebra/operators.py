@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .. import inputs
 from ..arguments import one_of
 from ..arrays import Array
-from ..errors import InputError
+from ..errors import InputError, SpaceError
 from ..model.model import Model
+from ..values import owned
 from .binding import Binding, Blocks, State, merged, moved
 from .blocks import checked_blocks
 from .leaves import Leaves, remembered
@@ -17,6 +19,7 @@ from .operator import Operator, bound
 from .spaces import Space
 
 _IDENTITIES = ("I", "I_joints", "I_tips", "I_edges")
+LETTERS = {"a": "coriolis", "b": "gyroscopic"}  # the papers' letters, where a state has its own of that name
 
 
 class Operators:
@@ -54,10 +57,6 @@ class Operators:
     @property
     def v(self) -> Array | None:
         return self.state.v
-
-    @property
-    def a(self) -> Array | None:
-        return self.state.a
 
     @property
     def frames(self) -> tuple[Any, ...]:
@@ -134,6 +133,16 @@ class Operators:
         checked = Blocks(checked_blocks(blocks, getattr(self, space)))
         return bound(self.state.leaves.own_blocks(1, space, name), Binding((self.state, checked)))
 
+    def vector(self, x: Any, space: str = "joints", name: str = "x") -> Operator:
+        """A vector of the user's own as a term of formulas, x (..., n) on "joints", "bodies", "tips" or "edges"."""
+        one_of(space, ("joints", "bodies", "tips", "edges"), "space", error=InputError)
+        where: Space = getattr(self, space)
+        given = inputs.as_array(x, "the vector")
+        if given.ndim < 1 or given.shape[-1] != where.dimension:
+            raise SpaceError(f"a vector of {where} has shape (..., {where.dimension}), got {tuple(given.shape)}")
+        held = Blocks(where.split(owned(given)[..., None]))
+        return bound(self.state.leaves.own_vector(1, space, name), Binding((self.state, held)))
+
 
 def _operator(name: str, words: str | None) -> Any:
     def get(self: Operators) -> Operator:
@@ -158,3 +167,5 @@ OPERATOR_NAMES = tuple(_names_of_leaves())
 
 for _name, _words in _names_of_leaves().items():
     setattr(Operators, _name, _operator(_name, _words))
+for _letter, _name in LETTERS.items():
+    setattr(Operators, _letter, getattr(Operators, _name))

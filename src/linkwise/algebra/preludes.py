@@ -17,6 +17,7 @@ from .recursion_text import INWARD, OUTWARD, Block
 _ARTICULATED = {"P", "P_plus", "D", "D_inverse", "D_root", "D_root_inverse", "G", "K", "L", "tau", "tau_bar"}
 _ARTICULATED |= {"psi", "psi_tilde", "E_psi", "Delta_psi"}
 _COMPLIANCE = {"Upsilon", "Upsilon_plus"}
+_VELOCITIES = {"V", "coriolis", "gyroscopic", "classical_coriolis", "classical_gyroscopic", "alpha", "f", "T"}
 
 
 class _Letters:
@@ -54,6 +55,8 @@ def preludes(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
             blocks.setdefault(("Υ", owner.family_key), _compliance(owner, serial, as_latex))
         if leaf.name == "R":
             blocks.setdefault(("R", owner.family_key), _composite(owner, serial, as_latex))
+        if leaf.name in _VELOCITIES:
+            blocks.setdefault(("V",), _velocities(serial, as_latex))
         if leaf.inverse_of is not None:
             for block in preludes(leaf.inverse_of, serial, as_latex):
                 blocks.setdefault(("inside", upright.key, block.title), block)
@@ -85,6 +88,21 @@ def _riccati(owner: Leaves, serial: bool, as_latex: bool) -> Block:
             f"{P}(k) {x.equals} {carried} + {_inertia(owner.M, as_latex)}",
             f"{D}(k) {x.equals} H {P} {H_star}{gamma}{x.gap}{gain}{x.gap}{P_plus}(k) = {P} - {G} {D} {G}{x.star}",
             f"{K}({x.p},k) {x.equals} {phi}({x.p},k) {G}(k){x.gap}{psi}({x.p},k) = {phi}({x.p},k) {tau_bar}(k)",
+        ],
+    )
+
+
+def _velocities(serial: bool, as_latex: bool) -> Block:
+    """V, and a and b, which are made of it (UF (17); math notes 12.4)."""
+    equals, star, there = "&=" if as_latex else "=", "^*" if as_latex else "*", "k+1" if serial else "p"
+    phi, theta = (r"\phi", r"\dot\theta") if as_latex else ("φ", "θ̇")
+    cross = r"\times" if as_latex else "×"
+    across = f"{phi}{star}({there},k)"
+    return Block(
+        f"first, velocities, {OUTWARD}",
+        [
+            f"V(k) {equals} {across} V({there}) + H{star}(k) {theta}(k)",
+            f"a(k) {equals} V(k) {cross} H{star}(k) {theta}(k), b(k) = V(k) {cross}{star} M(k) V(k)",
         ],
     )
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from ..arrays import Array
 from .expression import Expression, Identity, Product, Sum, Zero, product, total
-from .kinds import Leaf, UserBlockDiagonal
+from .kinds import Leaf, UserBlockDiagonal, UserColumn
 from .leaves import Leaves
 from .spaces import Space
 
 Recipe = tuple[Any, ...]
 
-SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges"}
+SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges", "number": "number"}
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ def recipe_of(op: Expression) -> Recipe:
 def _leaf_recipe(leaf: Leaf) -> Recipe:
     if isinstance(leaf, UserBlockDiagonal):
         return ("own", leaf.owner.place, leaf.place, leaf.space, leaf.name, leaf.flipped)
+    if isinstance(leaf, UserColumn):
+        return ("vector", leaf.owner.place, leaf.place, leaf.space, leaf.name, leaf.flipped)
     if leaf.inverse_of is not None:
         return ("inverse", recipe_of(leaf.inverse_of), leaf.flipped)
     home = (leaf.owner.place, _family_recipe(leaf.owner))
@@ -80,7 +82,7 @@ def places_of(recipe: Any) -> Iterator[int]:
         return
     if recipe[0] in ("leaf", "driven"):
         yield recipe[1]
-    elif recipe[0] == "own":
+    elif recipe[0] in ("own", "vector"):
         yield from recipe[1:3]
     for part in recipe:
         yield from places_of(part)
@@ -105,7 +107,7 @@ def build(recipe: Recipe, things: Things) -> Expression:
 
 
 def _is_flipped(recipe: Recipe) -> bool:
-    flipped: bool = recipe[{"own": 5, "inverse": 2}.get(recipe[0], 4)]
+    flipped: bool = recipe[{"own": 5, "vector": 5, "inverse": 2}.get(recipe[0], 4)]
     return flipped
 
 
@@ -116,11 +118,13 @@ def _built_leaf(recipe: Recipe, things: Things) -> Expression:
         return inverse(build(recipe[1], things))
     home = things[recipe[1]]
     assert isinstance(home, Leaves)
-    if recipe[0] == "own":
+    if recipe[0] in ("own", "vector"):
         _, _, place, space, name, _ = recipe
         own = things[place]
         assert isinstance(own, OwnBlocks)
-        return home.own_blocks(own.place, space, name, own.blocks)
+        make: Any = home.own_blocks if recipe[0] == "own" else home.own_vector
+        found: Expression = make(own.place, space, name, own.blocks)
+        return found
     if recipe[2] is not None:
         X, Gamma, coupled = recipe[2]
         noise = None if Gamma is None else build(Gamma, things)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .expression import Expression, Identity, Product, Sum, Zero
-from .kinds import Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
+from .kinds import Column, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
 from .printing import latex, symbol, text
 
 INWARD = "inward, k = 1 … n (tips to base):"
@@ -95,7 +95,7 @@ def _subscript(n: int) -> str:
 def recursions(op: Expression, serial: bool, as_latex: bool = False) -> list[Block]:
     """The loops that applying ``op`` to x runs, ending in y."""
     w = Writer(serial, as_latex)
-    result = _lower(op, w.variable("x"), w)
+    result = _lower(op, Value(lambda i: "1", named=True) if op.cols.kind == "number" else w.variable("x"), w)
     if result.named and w.lines and w.lines[-1][0] != ONCE:
         name = result.at("k").removesuffix("(k)")
         direction, line = w.lines[-1]
@@ -138,9 +138,21 @@ def _lower(op: Expression, x: Value, w: Writer) -> Value:
     if isinstance(op, Shift):
         inner = _settled(op.cols.kind, x, w)
         return Value(lambda i: w.across(op, inner.at), OUTWARD if op.flipped else INWARD)
+    if isinstance(op, Column):
+        return _lower_vector(op, x, w)
     if isinstance(op, (Pick, SmallMatrix)):
         return _lower_once(op, x, w)
     return Value(lambda i: f"{w.name(op, i)} {x.at(i)}", x.direction)
+
+
+def _lower_vector(leaf: Column, x: Value, w: Writer) -> Value:
+    """A vector is at every body what it is; its adjoint adds up products with it."""
+    if not leaf.flipped:
+        return Value(lambda i: w.name(leaf, i))
+    inner = _settled(leaf.cols.kind, x, w)
+    total = r"\textstyle\sum_k " if w.as_latex else "Σ "
+    w.lines.append((ONCE, f"y {w.equals} {total}{w.name(leaf, 'k')} {inner.at('k')}"))
+    return w.variable("y")
 
 
 def _settled(kind: str, x: Value, w: Writer) -> Value:

@@ -7,6 +7,7 @@ arrays, and a warning says so once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,15 @@ class Code:
         self.numbers = (np.array(numbers),) if numbers else ()
         self.quick: Callable[..., Any] = kernel.quick_before(_nothing)
 
+    def value(self, states: tuple[np.ndarray, ...], sweeps: Callable[[], Array]) -> Array:
+        """The array of a vector; by ``sweeps`` where it would not be sound."""
+        arrays = [*states, *self.numbers]
+        if all(a.dtype == np.float32 for a in states):
+            arrays = [a.astype(np.float32, copy=False) for a in arrays]
+        y, sound = self.kernel.run(arrays)
+        found: Array = y if sound else sweeps()
+        return found
+
     def run(self, states: tuple[np.ndarray, ...], x: Array, sweeps: Callable[[], Array]) -> Array:
         """A x; by ``sweeps`` where x is no array of real numbers or the result would not be sound."""
         if type(x) is not np.ndarray or x.dtype.kind != "f" or x.dtype.itemsize > 8:
@@ -108,7 +118,7 @@ def _code(expression: Expression, binding: Binding) -> Code | None:
 def _kind(thing: Any) -> Any:
     """What the code depends on of a state or of blocks, beside the robot."""
     if not isinstance(thing, State):
-        return len(thing.blocks)
+        return tuple(x.shape[-2:] for x in thing.blocks)
     leaves = thing.leaves
     return (leaves.frames, leaves.moving, bool(leaves.groups))
 
@@ -148,7 +158,8 @@ def _sizes(expression: Expression, binding: Binding, count: int) -> dict[str, in
     for i, thing in enumerate(binding.things):
         names = "qva" if isinstance(thing, State) else "X"
         out |= {f"{name}{i}": x.shape[-1] for name, x in zip(names, thing.arrays)}
-    return out | ({"c": count} if count else {}) | {"x": expression.cols.dimension}
+    x = {} if expression.cols.kind == "number" else {"x": expression.cols.dimension}
+    return out | ({"c": count} if count else {}) | x
 
 
 def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Array]:
@@ -162,17 +173,18 @@ def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Arr
                 q, *moving = given.pop(0), *(None if x is None else given.pop(0) for x in (thing.v, thing.a))
                 things[i] = thing.leaves.at(model, q, *moving)
             else:
-                things[i] = OwnBlocks(i, _split(given.pop(0), [x.shape[-1] for x in thing.blocks]))
+                things[i] = OwnBlocks(i, _split(given.pop(0), [x.shape[-2:] for x in thing.blocks]))
         coefficients = [Coefficient(c) for c in as_numpy(given.pop(0))] if count else []
         traced = build(put_back(recipe, coefficients), things)
-        return traced.apply_columns(given.pop()[:, None])[:, 0]
+        x = given.pop()[:, None] if given else np.ones((1, 1))  # a vector is what it makes of the number 1
+        return traced.apply_columns(x)[:, 0]
 
     return call
 
 
-def _split(row: Array, sizes: list[int]) -> list[Array]:
-    ends = np.cumsum([r * r for r in sizes])
-    return [row[e - r * r : e].reshape((r, r)) for e, r in zip(ends, sizes)]
+def _split(row: Array, shapes: list[tuple[int, ...]]) -> list[Array]:
+    ends = np.cumsum([math.prod(s) for s in shapes])
+    return [row[e - math.prod(s) : e].reshape(s) for e, s in zip(ends, shapes)]
 
 
 def _warn(expression: Expression, reason: str) -> None:

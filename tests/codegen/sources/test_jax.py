@@ -21,8 +21,9 @@ def double_precision():
 def test_jit_agrees_with_numpy(name):
     # a tip that moves in all six directions has an operational inertia; of fewer joints the programs are shorter
     spatial = name.startswith(("operational", "consistent"))
-    # second derivatives are programs of programs
-    small = lw.chain(2, seed=2) if "hvp" in name else lw.chain(2, joint="mixed", seed=2)
+    # second derivatives are programs of programs; joints of two kinds have their turn
+    mixed = list(SIGNATURES).index(name) % 3 == 0 and "hvp" not in name
+    small = lw.chain(2, joint="mixed", seed=2) if mixed else lw.chain(2, seed=2)
     robot = lw.chain(1, seed=2).floating() if spatial else small
     fixed = {"frame": robot.tips[0]} if name in FRAMED else {}
     args = arguments(robot, SIGNATURES[name], (3,), np.random.default_rng(0))
