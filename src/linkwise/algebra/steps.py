@@ -37,8 +37,8 @@ class Writer:
         common = {w: c for w, c in first.items() if last.get(w) == c}
         down, up = (self._reduction(p, common) for p in (first, last))
         i, j = _meeting(down, up)
-        steps = self._steps(left, down[: i + 1], backwards=False)
-        back = self._steps(right, up[: j + 1], backwards=False)
+        steps = self._steps(left, down[: i + 1])
+        back = self._steps(right, up[: j + 1])
         steps += [self._step(s.rule, s.expression, s.before, backwards=True) for s in reversed(back)]
         return tuple(steps)
 
@@ -67,7 +67,7 @@ class Writer:
                 uses = {w: use for w in p if (use := system.find(w)) is not None}
             note(rewrite)
 
-    def _steps(self, start: Expression, reduction: Reduction, backwards: bool) -> list[Step]:
+    def _steps(self, start: Expression, reduction: Reduction) -> list[Step]:
         out: list[Step] = []
         here = start
         for rewrite, p in reduction:
@@ -75,7 +75,7 @@ class Writer:
             if after.key == here.key:
                 continue
             rule = DISTRIBUTIVITY if rewrite is None else self.law(rewrite)
-            out.append(self._step(rule, here, after, backwards))
+            out.append(self._step(rule, here, after))
             here = after
         return out
 

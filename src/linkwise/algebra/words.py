@@ -8,7 +8,6 @@ defined by (:data:`WEIGHTS`), so that rewriting towards smaller words eliminates
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -164,8 +163,3 @@ def within(left: Word, p: Polynomial, right: Word) -> Polynomial:
 def scaled(p: Polynomial, c: Number) -> Polynomial:
     """c p."""
     return {word: c * d for word, d in p.items()}
-
-
-def letters_of(polynomials: Iterable[Polynomial]) -> set[int]:
-    """Every letter that appears."""
-    return {x for p in polynomials for word in p for x in word}
