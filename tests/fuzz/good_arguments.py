@@ -120,7 +120,7 @@ def good_values() -> dict[str, Any]:
         "visuals": [lw.Visual(lw.Ball(0.1))], "n": 3, "seed": 1, "source": "ur5", "stop": True, "direction": 1.0,
         "path": f"{folder()}/robot.urdf", "sizes": {"v": r.nv}, "robot": r, "name": "trunk", "branching": 0.5,
         "function": lambda r, q, v=None: r.gravity_force(q), "lhs": lambda op: op.phi, "rhs": lambda op: op.phi,
-        "trials": 2, "rotors": True,
+        "trials": 2, "rotors": True, "text": "H φ M φ* H*", "indices": "ours",
         # loops
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
         "guess": q, "chart": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
