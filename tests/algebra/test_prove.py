@@ -183,7 +183,7 @@ def test_a_proof_reads_line_by_line():
         assert f"= {step.expression}\n      by {step.rule.name}" in words
     assert "Proved in 4 steps" in words and "(UF (54))" in words
     assert proof.steps[0].rule.name == "distributivity"
-    assert proof.steps[0].formula == "(I - H ψ K) H φ = -H ψ K H φ + H φ"
+    assert proof.steps[0].formula == "(I - H ψ K) H φ = H φ - H ψ K H φ"
     assert {a.name for a in proof.axioms} == {"K", "tau", "tau_bar", "E_psi", "psi_inverse_right", "phi_inverse"}
     tex = proof._repr_latex_()
     assert tex.startswith("\\begin{align*}") and tex.count("&=") == 4 and r"\psi" in tex
@@ -236,3 +236,9 @@ def test_random_false_claims_are_not_proved(r, names, factor):
     vanishes = lw.check_identity(right, lambda o: 0.0 * right(o), trials=3)
     assert bool(proof) == bool(vanishes)
     assert proof.verdict != "not found"
+
+
+def test_claims_are_proved_by_their_adjoints_where_need_be():
+    r = rule("A_D_composite")
+    turned = lw.prove(Rule(r.name, r.cites, lambda o: r.lhs(o).T, lambda o: r.rhs(o).T, r.requires))
+    assert turned and turned.steps[0].before == turned.lhs and turned.steps[-1].expression == turned.rhs

@@ -267,6 +267,19 @@ def test_a_formula_costs_what_the_method_does():
     assert method.total <= formula.total <= 1.01 * method.total
 
 
+def test_operations_grow_with_the_members_of_a_node():
+    """No (6m, 6m) matrix is formed: each hinge more that follows the first costs as many as the one before."""
+
+    def operations(members):
+        robot = lw.chain(members + 1, seed=1)
+        for i in range(2, members + 1):
+            robot = robot.couple(f"joint{i}", "joint1", ratio=0.5)
+        return robot.operators(robot.neutral()).mass.inv().explain().operations.total
+
+    few, more, most = (operations(n) for n in (3, 6, 9))
+    assert abs((most - more) - (more - few)) <= 0.02 * (most - more)
+
+
 def test_operations_grow_with_the_number_of_nodes():
     """Pairs of coupled hinges in a chain: twice as many cost twice as much."""
 

@@ -183,7 +183,7 @@ def test_identities_hold(rule):
 
 
 def test_compiled_products():
-    robot, q, v, a, _, free = moving("spatial")
+    robot, q, v, a, _, free = moving("planar")
     op, x = robot.operators(q, v=v, a=a, embedded=True), np.random.default_rng(4).normal(size=len(free))
     for A in (op.mass.inv(), op.H_dot, op.phi.T @ op.H.T):
         assert_close(A.apply(x, target="cpu"), A.dense() @ x, 1e-11)

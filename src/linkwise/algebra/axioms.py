@@ -113,7 +113,7 @@ _C = (*_M, CONSTANT_MAPS)
 
 MOVING = (
     _axiom("shift_velocity", "DD (6.9), (6.10)", lambda o: o.E_phi.T @ o.V_tilde,
-           lambda o: (o.V_tilde + o.F.T) @ o.E_phi.T, MOTION, NO_ROTORS, about="V_tilde F"),
+           lambda o: (o.V_tilde + o.F.T) @ o.E_phi.T, MOTION, about="V_tilde F"),
     _axiom("HF", "DD after (6.3)", lambda o: o.H @ o.F, lambda o: Zero(o.joints, o.bodies), *_C,
            about="F P_ring Pi_dot"),
     _axiom("P_ring", "DD Algorithm 6.1 (6.4), (6.5)", lambda o: o.P_ring, lambda o: o.E_psi @ o.Pi_dot @ o.E_psi.T,
@@ -174,5 +174,5 @@ def _recursion(S: Leaf) -> tuple[str, str, Expression, Expression]:
 def axioms_for(owner: O, names: set[str]) -> Iterator[Rule]:
     """The axioms of a family that hold for its robot and are about operators of these names."""
     for axiom in AXIOMS:
-        if axiom.rule.admits(owner) and axiom.holds(owner) and (not axiom.about or axiom.about & names):
+        if (not axiom.about or axiom.about & names) and axiom.holds(owner) and axiom.rule.admits(owner):
             yield axiom.rule

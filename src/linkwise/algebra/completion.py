@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, overload
 
 from ..errors import LinkwiseError
 from .words import ALPHABET, Polynomial, Word, add, scaled, within
@@ -102,9 +102,16 @@ class System:
                     return Use(r, word[:i], word[i + n :])
         return None
 
-    def reduced(self, p: Polynomial, uses: list[Use] | None = None) -> Polynomial:
-        """The polynomial after all rules; ``uses`` collects which were applied, greatest words first."""
-        todo, done = dict(p), {}
+    @overload
+    def reduced(self, p: Polynomial, uses: list[Use] | None = None) -> Polynomial: ...
+    @overload
+    def reduced(self, p: Polynomial, uses: list[Use], most: int) -> Polynomial | None: ...
+    def reduced(self, p: Polynomial, uses: list[Use] | None = None, most: int | None = None) -> Polynomial | None:
+        """The polynomial after all rules; ``uses`` collects which were applied, greatest words first.
+
+        Nothing comes back where more than ``most`` uses would be needed.
+        """
+        todo, done = dict(p), Polynomial()
         while todo:
             word = ALPHABET.leading(todo)
             c = todo.pop(word)
@@ -114,6 +121,8 @@ class System:
                 continue
             if uses is not None:
                 uses.append(use)
+                if most is not None and len(uses) > most:
+                    return None
             add(todo, within(use.left, use.rewrite.rest, use.right), c)
         return done
 

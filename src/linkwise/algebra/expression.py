@@ -70,8 +70,8 @@ class Expression:
         return inverse(self)
 
     def simplify(self) -> Expression:
-        """The expression after the papers' identities; :attr:`used` tells which fired."""
-        from .rules import simplify
+        """The cheapest form known, by the papers' identities; :attr:`used` tells which led to it."""
+        from .cheapest import simplify
 
         return simplify(self)
 

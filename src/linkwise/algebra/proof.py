@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .expression import Expression
@@ -43,6 +43,11 @@ class Step:
     def formula(self) -> str:
         """The equality as text."""
         return f"{text(self.before)} = {text(self.expression)}"
+
+    @property
+    def T(self) -> Step:
+        """The same equality between the adjoints."""
+        return replace(self, before=self.before.T, expression=self.expression.T)
 
     @property
     def reason(self) -> str:

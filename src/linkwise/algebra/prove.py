@@ -104,12 +104,14 @@ class _Claim:
             return Proof(left, right, "wrong step", wrong, requires=self.requires)
         theory = Theory(both, [*found_premises(both), *given])
         rest = theory.normal(left - right)
-        if rest:
+        turned = bool(rest) and not theory.normal((left - right).T)  # where the system is not complete
+        if rest and not turned:
             return self._unproved(left, right, theory.printed(rest, left), drawing)
         name = self.lhs.name if isinstance(self.lhs, Rule) else ""
         trials = draw(theory.dictionary, drawing, self.seed, self.trials)
         writer = Writer(theory, trials, self.tolerance, known_lemmas(theory, leaves, name))
-        steps = writer.chain(left, right)
+        steps = writer.chain(left.T, right.T) if turned else writer.chain(left, right)
+        steps = tuple(s.T for s in steps) if turned else steps
         proof = Proof(left, right, "proved", steps, requires=self.requires, about=_about(drawing), robots=len(trials))
         return replace(proof, verdict="wrong step") if proof.wrong else proof
 

@@ -194,7 +194,9 @@ def factor(op: Expression) -> Expression:
     sign, bracket = _signed(factor(total(inner)))
     taken = product([common, bracket] if end == 0 else [bracket, common])
     rest = [term for i, term in enumerate(op.terms) if i not in where]
-    return factor(total([*rest, (sign, taken)])).with_used(op.used) if rest else (sign * taken).with_used(op.used)
+    if not rest:
+        return (sign * taken).with_used(op.used)
+    return factor(total([(sign, taken), *rest] if sign > 0 else [*rest, (sign, taken)])).with_used(op.used)
 
 
 def _signed(op: Expression) -> tuple[float, Expression]:

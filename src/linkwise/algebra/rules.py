@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownNameError
 from ..model.model import Model
@@ -130,8 +130,10 @@ def identities() -> tuple[Rule, ...]:
 
 
 def rule(name: str) -> Rule:
-    """The identity of that name."""
-    for r in identities():
+    """The identity or axiom of that name."""
+    from .axioms import AXIOMS
+
+    for r in (*identities(), *(axiom.rule for axiom in AXIOMS)):
         if r.name == name:
             return r
     raise UnknownNameError(f"no identity is named {name!r}; see linkwise.identities()")
@@ -155,23 +157,49 @@ def simplify(op: Expression) -> Expression:
 
 def _fire(op: Expression) -> Expression | None:
     """The expression after the first rule that matches it, or None."""
+    have = _parts(op)
     for owner in families_of(op):
-        for r, lhs, rhs in _instances(owner):
-            for left, right in ((lhs, rhs), (lhs.T, rhs.T)):
-                out = _replace(op, left, right)
+        for instance in _instances(owner):
+            if instance.may_fit(have):
+                out = _replace(op, instance.lhs, instance.rhs)
                 if out is not None:
-                    return out.with_used([*op.used, r])
+                    return out.with_used([*op.used, instance.rule])
     return None
 
 
-def _instances(owner: Leaves) -> list[tuple[Rule, Expression, Expression]]:
-    """The simplifying rules that hold here, built once for each family."""
+def _parts(op: Expression) -> frozenset[Any]:
+    """The keys of what an expression is made of: its factors, or itself and its terms."""
+    if isinstance(op, Product):
+        return frozenset(f.key for f in op.factors)
+    return frozenset([op.key, *((t.key for _, t in op.terms) if isinstance(op, Sum) else ())])
+
+
+@dataclass(frozen=True, eq=False)
+class _Instance:
+    """A rule between the leaves of a family, as it stands or as its adjoint."""
+
+    rule: Rule
+    lhs: Expression
+    rhs: Expression
+
+    @cached_property
+    def needs(self) -> frozenset[Any]:
+        """What an expression must be made of, for the rule to fit."""
+        return _parts(self.lhs) - ({self.lhs.key} if isinstance(self.lhs, Sum) else set())
+
+    def may_fit(self, have: frozenset[Any]) -> bool:
+        return self.needs <= have or (isinstance(self.lhs, Sum) and self.lhs.key in have)
+
+
+def _instances(owner: Leaves) -> list[_Instance]:
+    """The simplifying rules that hold here and their adjoints, built once for each family."""
     cached = owner.__dict__.get("_rule_instances")
     if cached is None or cached[0] != owner.family_key:
         built = [(r, *r.expressions(owner)) for r in identities() if r.simplifies and r.admits(owner)]
         # Rotors make some right-hand sides dear: 𝓜 with its coupling terms costs more than its factors.
-        cached = (owner.family_key, [(r, lhs, rhs) for r, lhs, rhs in built if cost(rhs) <= cost(lhs)])
-        owner.__dict__["_rule_instances"] = cached
+        cheap = [(r, lhs, rhs) for r, lhs, rhs in built if cost(rhs) <= cost(lhs)]
+        both = [_Instance(r, *sides) for r, lhs, rhs in cheap for sides in ((lhs, rhs), (lhs.T, rhs.T))]
+        cached = owner.__dict__["_rule_instances"] = (owner.family_key, both)
     return cached[1]
 
 

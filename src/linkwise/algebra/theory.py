@@ -83,9 +83,13 @@ def found_premises(expressions: Iterable[Expression]) -> list[Premise]:
         new = [(key, p) for leaf in leaves_of(op) for key, p in _of_leaf(leaf)]
         for owner in families_of(op):
             family = (owner.rigid_key, owner.family_key)
-            names = seen.setdefault(family, set())
-            names |= {leaf.name for leaf in leaves_of(op) if leaf.owner.family_key == owner.family_key}
-            new += [((family, r.name), Premise(r, *r.expressions(owner))) for r in axioms_for(owner, names)]
+            names = seen.get(family, set())
+            more = names | {leaf.name for leaf in leaves_of(op) if leaf.owner.family_key == owner.family_key}
+            if more != names:
+                seen[family] = more
+                known = {name for where, name in found if where == family}
+                rules = [r for r in axioms_for(owner, more) if r.name not in known]
+                new += [((family, r.name), Premise(r, *r.expressions(owner))) for r in rules]
         for key, premise in new:
             if key not in found:
                 found[key] = premise

@@ -123,10 +123,10 @@ class Dictionary:
         return product([self.leaves[x] for x in word]) if word else Identity(rows)
 
     def expression(self, p: Polynomial, rows: Space, cols: Space) -> Expression:
-        """A polynomial as an expression, its greatest words first."""
+        """A polynomial as an expression, what is added before what is taken away, its greatest words first."""
         if not p:
             return Zero(rows, cols)
-        words = sorted(p, key=ALPHABET.order, reverse=True)
+        words = sorted(sorted(p, key=ALPHABET.order, reverse=True), key=lambda word: p[word] < 0)
         return total([(float(p[w]), self.word(w, rows)) for w in words])
 
 

@@ -13,6 +13,7 @@ from .motion import Motion
 from .pictures import (
     ARROWS,
     CONTACT_PARTS,
+    FORCES,
     LAYERS,
     RED,
     YELLOW,
@@ -23,8 +24,6 @@ from .pictures import (
     largest_force,
 )
 from .scene import VISUALS, Arrows, Piece, Poses, Scene
-
-FORCES = tuple(name for name in ARROWS if name != "axes")
 
 
 class Crowd:

@@ -48,6 +48,7 @@ ARROWS = {
     "motion_forces": NAVY,
     "squeeze": MAGENTA,
 }
+FORCES = tuple(name for name in ARROWS if name != "axes")
 CONTACT_PARTS = {"motion_forces": "motion", "squeeze": "internal"}
 
 
@@ -166,14 +167,8 @@ def contact_arrows(scene: Scene, motion: Motion, layer: str, step: int | None) -
 
 def forces_shown(motion: Motion, show: Sequence[str]) -> list[str]:
     """The layers of forces that are shown and known."""
-    known = {
-        "joint_forces": motion.tau,
-        "external": motion.external,
-        "reactions": motion.reactions,
-        "loop_forces": motion.loop_forces,
-        **dict.fromkeys(CONTACT_PARTS, motion.contact_forces),
-    }
-    return [name for name, x in known.items() if x is not None and name in show]
+    where = {"joint_forces": "tau", **dict.fromkeys(CONTACT_PARTS, "contact_forces")}
+    return [name for name in FORCES if name in show and getattr(motion, where.get(name, name)) is not None]
 
 
 def largest_force(wrenches: Any) -> float:

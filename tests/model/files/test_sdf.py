@@ -176,6 +176,13 @@ def test_axes_of_old_files_are_the_models():
     np.testing.assert_allclose(axis("1.12"), [0, -1, 0], atol=1e-15)  # which is after 1.4
 
 
+def test_joints_of_old_files_may_have_the_names_of_links():
+    text = link("arm", "<pose>0 0 1 0 0 0</pose>") + joint("arm", "world", "arm", pose="<pose>0 0.5 0 0 0 0</pose>")
+    assert lw.load(model(text, "1.6")).mass_matrix([0.0])[0, 0] == pytest.approx(0.04 + 0.1**2 + 0.48**2)
+    with pytest.raises(lw.FileError, match="its name is that of <link"):
+        lw.load(model(text, "1.7"))
+
+
 def test_screws_of_both_sorts():
     def rise(given):
         text = model(link("a") + joint("j", "world", "a", "screw").replace("</joint>", f"{given}</joint>"))

@@ -51,6 +51,8 @@ SCREW = link("a") + joint("j", "world", "a", "screw")
         (model(HINGED.replace("</axis>", "<limit><lower>2</lower><upper>1</upper></limit></axis>")), "swap them"),
         (model(HINGED.replace("</axis>", MIMIC)), "cannot follow"),
         (model(HINGED.replace("</axis>", '<mimic joint="j"/></axis>')), "has no <multiplier>"),
+        (model(HINGED.replace("</axis>", MIMIC.replace('"j"', '"k"'))), "'k' names no joint"),
+        (model(HINGED + joint("j", "world", "a")), "its name is that of the joint on line 1"),
         (model(SCREW.replace("</joint>", "<thread_pitch>0</thread_pitch></joint>")), "would not turn"),
         (model(f'{link("a")}<model name="n" placement_frame="x">{link("b")}</model>'), "'x' names no link"),
         (model(f'{link("a")}<model name="n" placement_frame="world">{link("b")}</model>'), "is not within the model"),

@@ -85,7 +85,7 @@ def _turn(loop: Loop, E: Array) -> Array:
     """
     numerator, denominator = _turn_parts(loop, lambda i, j: E[..., i, j])
     turn = arrays.stack(numerator, axis=-1)
-    return turn if denominator is None else (2.0 / denominator)[..., None] * turn
+    return turn if denominator is None else arrays.stack([2.0 / denominator], axis=-1) * turn
 
 
 def _turn_change(loop: Loop, E: Array, turned: Array) -> Array:
@@ -96,7 +96,7 @@ def _turn_change(loop: Loop, E: Array, turned: Array) -> Array:
     out = arrays.stack(changes, axis=-2)
     if denominator is None or change is None:
         return out
-    s = (2.0 / denominator)[..., None, None]
+    s = arrays.stack([2.0 / denominator], axis=-1)[..., None]
     was = arrays.stack(numerator, axis=-1)[..., :, None]
     return s * out - (0.5 * s * s) * was * change[..., None, :]
 

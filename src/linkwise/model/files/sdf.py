@@ -68,7 +68,7 @@ class SdfFile:
     version: tuple[int, ...]
     frames: Frames = field(default_factory=Frames)
     links: dict[str, Element] = field(default_factory=dict)
-    joints: dict[str, tuple[Element, str]] = field(default_factory=dict)  # with the model that each is in
+    joints: dict[str, tuple[Element, str, str]] = field(default_factory=dict)  # with the model it is in, and its frame
     points: list[str] = field(default_factory=list)  # the <frame>s
     static: set[str] = field(default_factory=set)  # links that are part of the world
     moving: Notes = field(default_factory=Notes)  # what is not modelled and would change the motion, or looks odd
@@ -186,8 +186,12 @@ def _gather_points(file: SdfFile, holder: Element, scope: str, default: str) -> 
     for e in holder.all("joint"):
         name, (pose, base) = joined(scope, _name(e)), read_pose(e)
         child = e.child_text("child")
-        file.frames.add(name, Placed(e, pose, Name(scope, base or child), Name(scope, child)))
-        file.joints[name] = (e, scope)
+        if name in file.joints:
+            raise e.error(f"its name is that of the joint on line {file.joints[name][0].line}; rename one")
+        # Until 1.6 a joint could have the name of a link, as nothing could be placed relative to it.
+        frame = f"{name}:frame" if file.version < (1, 7) else name
+        file.frames.add(frame, Placed(e, pose, Name(scope, base or child), Name(scope, child)))
+        file.joints[name] = (e, scope, frame)
 
 
 def _name(element: Element) -> str:

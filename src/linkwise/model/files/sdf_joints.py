@@ -16,7 +16,7 @@ from ..inertia import Inertia
 from ..joints.kinds import Fixed, Helical, JointKind, Prismatic, Revolute, Spherical, Universal
 from ..loops import Loop
 from ..parts import Body, Frame, Joint, Limits, Mimic
-from .sdf_frames import MODEL, WORLD, Name
+from .sdf_frames import MODEL, WORLD, Name, joined
 from .urdf import UNLIMITED
 from .xml import Element, meant, shortened
 
@@ -76,7 +76,7 @@ class Edge:
 
 
 def read_joint(file: SdfFile, name: str) -> Edge:
-    element, scope = file.joints[name]
+    element, scope, frame = file.joints[name]
     kind = element.text("type").strip()
     if kind not in AXES:
         hint = f"; {near!r} may be meant" if (near := meant(kind, list(AXES))) else ""
@@ -86,16 +86,16 @@ def read_joint(file: SdfFile, name: str) -> Edge:
         raise element.error("its child is the world; the world is a parent")
     if parent == child:
         raise element.error(f"joins {shortened(child)!r} to itself; a joint is between two links")
-    origin = np.array(as_numpy(file.frames.pose(child, name).l))
+    origin = np.array(as_numpy(file.frames.pose(child, frame).l))
     origin[np.abs(origin) < NOTHING] = 0.0
-    axes = tuple(_axis(file, element, name, scope, child, tag) for tag in ("axis", "axis2")[: AXES[kind]])
+    axes = tuple(_axis(file, element, frame, scope, child, tag) for tag in ("axis", "axis2")[: AXES[kind]])
     physics = element.only("physics")
     simbody = None if physics is None else physics.only("simbody")
     cut = simbody is not None and simbody.child_text("must_be_loop_joint", "false") in ("true", "1")
     return Edge(element, name, scope, kind, parent, child, file.frames.pose(parent, child), origin, axes, cut)
 
 
-def _axis(file: SdfFile, element: Element, name: str, scope: str, child: str, tag: str) -> Axis:
+def _axis(file: SdfFile, element: Element, own: str, scope: str, child: str, tag: str) -> Axis:
     given = element.only(tag)
     if given is None and tag == "axis2" and element.text("type") == "gearbox":
         given = element.only("axis")
@@ -112,7 +112,7 @@ def _axis(file: SdfFile, element: Element, name: str, scope: str, child: str, ta
     # Before 1.5 axes were given in the model's frame; until 1.6 they could be.
     by_model = given.child_text("use_parent_model_frame", "true" if file.version < (1, 5) else "false")
     named = named or (MODEL if by_model in ("true", "1") else "")
-    frame = file.frames.find(given, Name(scope, named)) if named else name
+    frame = file.frames.find(given, Name(scope, named)) if named else own
     turned = as_numpy(file.frames.pose(child, frame).R) @ (direction / length)
     damping = friction = 0.0
     if (dynamics := given.only("dynamics")) is not None:
@@ -268,7 +268,9 @@ def following(file: SdfFile, edges: Sequence[Edge], tree: Sequence[Edge]) -> Ite
         for axis in e.axes:
             if (mimic := axis.element.only("mimic")) is None:
                 continue
-            target = file.frames.find(mimic, Name(e.scope, mimic.text("joint").strip()))
+            target = joined(e.scope, mimic.text("joint").strip())
+            if target not in file.joints:
+                raise mimic.error(f"{shortened(target)!r} names no joint; correct it")
             if e.name not in single or target not in single:
                 file.moving.add(mimic, "is not imposed: both joints must have one axis, and close no loop")
             else:
