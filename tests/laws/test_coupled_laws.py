@@ -21,7 +21,6 @@ from linkwise.symbols.scalar import Graph, count
 ROBOT = coupled_robot()
 RULES = {r.name: r for r in lw.identities()}
 REFUSED = {n for n, r in RULES.items() if {CONSTANT_MAPS, INVERTIBLE_EDGES} & r.requires}
-INSIDE_NODES = {"a", "coriolis", "classical_coriolis", "f", "g"}  # vectors that bodies of a node hand on to each other
 NO_MEANING = {"J_hat", "recursion φ*φ⁻*", "recursion ψ*φ⁻*"}  # they need φ⁻¹ of a node
 
 
@@ -92,7 +91,7 @@ def test_the_robots_that_are_tried_differ():
 # --- leaves and expressions ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [n for n in (*LEAVES, *EXPRESSIONS) if n not in NO_MEANING | INSIDE_NODES])
+@pytest.mark.parametrize("name", [n for n in (*LEAVES, *EXPRESSIONS) if n not in NO_MEANING])
 def test_sweeps_and_matrices_agree(name):
     A = make(name, operators())
     matrix, rng = A.dense(), np.random.default_rng(0)
@@ -103,10 +102,19 @@ def test_sweeps_and_matrices_agree(name):
         assert np.abs(op.apply(x, target="numpy") - x @ dense.T).max(initial=0.0) < 1e-12 * scale * len(dense) + 1e-13
 
 
-@pytest.mark.parametrize("name", sorted(INSIDE_NODES))
-def test_vectors_inside_nodes_are_refused_by_name(name):
-    with pytest.raises(lw.NotAdmittedError, match="move as one node"):
-        assert make(name, operators()).value is None
+def test_vectors_of_nodes_obey_the_equations_of_motion():
+    """α = φ*(H*θ̈ + a + g), f = φ(Mα + b), T = Hf, with α and T those of the free tree."""
+    robot = small()
+    x = inputs(robot, seed=3)
+    o = robot.operators(x.q, v=x.v, a=x.a)
+    alpha = o.phi.T @ (o.H.T @ o.theta_ddot + o.coriolis + o.g)
+    assert_close(alpha.value, o.alpha.value, 1e-11)
+    assert_close((o.phi @ (o.M @ o.alpha + o.gyroscopic)).value, o.f.value, 1e-11)
+    assert_close((o.H @ o.f).value, robot.inverse_dynamics(x.q, x.v, x.a, target="numpy"), 1e-11)
+    assert_close(o.T.value, (o.H @ o.f).value, 1e-11)
+    d = Dense(state().q)
+    theta, rates, accelerations = d.moving(state().v, state().a)
+    assert_close(operators().alpha.value, free_tree().operators(theta, v=rates, a=accelerations).alpha.value, 1e-11)
 
 
 @pytest.mark.parametrize("name", sorted(NO_MEANING))

@@ -189,6 +189,17 @@ def test_compiled_products():
         assert_close(A.apply(x, target="cpu"), A.dense() @ x, 1e-11)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_vectors_obey_the_equations_of_motion(name):
+    """α, f and T of the nodes that loops make; T is X* of what the tree asks."""
+    robot, q, v, a, X, _ = moving(name)
+    o = robot.operators(q, v=v, a=a, embedded=True)
+    assert_close((o.phi.T @ (o.H.T @ o.theta_ddot + o.coriolis + o.g)).value, o.alpha.value, 1e-9)
+    assert_close((o.phi @ (o.M @ o.alpha + o.gyroscopic)).value, o.f.value, 1e-9)
+    assert_close((o.H @ o.f).value, X.T @ robot.opened.inverse_dynamics(q, v, a, target="numpy"), 1e-9)
+    assert_close(o.T.value, (o.H @ o.f).value, 1e-9)
+
+
 # --- linearised models -----------------------------------------------------------------------------------
 
 

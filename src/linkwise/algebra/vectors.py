@@ -5,6 +5,9 @@ compiled as every formula is; its ``value`` is the array. They belong to operato
 a=…)``. Accelerations are spatial ones, with gravity as the base's; the papers' classical ones are beside them.
 
     V = φ*H*θ̇        α = φ*(H*θ̈ + a + g)        f = φ(Mα + b)        T = Hf
+
+So they read where bodies move as one node too (:mod:`.nodes`): a is then what the joints of its members do to all of
+them, 𝔸*(a + H*ẋ), and f what each member carries from outside the node.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import arrays
 from ..arrays import Array
-from ..errors import InputError, NotAdmittedError
+from ..errors import InputError
 from .expression import Expression
 from .motion import MotionLeaves
 from .spaces import Space
@@ -57,9 +60,18 @@ class VectorLeaves(MotionLeaves):
     @cached_property
     def T(self) -> Expression:
         """T: the joint forces of this motion, T = Hf where no rotors add to it."""
-        from ..dynamics.inverse import newton_euler
+        return self._of_joints("T", self._joint_forces)
 
-        return self._of_joints("T", lambda: newton_euler(self.model, self.values, self._velocity, self._acceleration))
+    def _joint_forces(self) -> Array:
+        from ..dynamics.inverse import inertia_forces, newton_euler
+        from ..dynamics.links import base_acceleration, coriolis_accelerations
+
+        if not self.groups:
+            return newton_euler(self.model, self.values, self._velocity, self._acceleration)
+        links, V, beta = self.body_links, self._velocities, self._rates
+        bias = coriolis_accelerations(self.model, links, V, beta)
+        beta_dot, base = links.accelerated(beta, self._acceleration), base_acceleration(self.model, self.values)
+        return links.join(inertia_forces(links, beta_dot, bias, self._gyroscopic(), base)[0])
 
     @property
     def _velocity(self) -> Array:
@@ -82,13 +94,21 @@ class VectorLeaves(MotionLeaves):
     @cached_property
     def coriolis(self) -> Expression:
         """a(k) = V(k) × H*(k)θ̇(k): the Coriolis accelerations."""
-        return self._of_bodies("coriolis", self._coriolis)
-
-    def _coriolis(self) -> list[Array]:
         from ..dynamics.links import coriolis_accelerations
 
-        self._refuse_nodes("a")
-        return coriolis_accelerations(self.model, self.body_links, self._velocities, self._rates)
+        def blocks() -> list[Array]:
+            found = coriolis_accelerations(self.model, self.body_links, self._velocities, self._rates)
+            return self._of_joints_inside(found)
+
+        return self._column("coriolis", self.bodies, blocks)
+
+    def _of_joints_inside(self, a: list[Array]) -> list[Array]:
+        """What accelerations a(k) that joints add to their own bodies are of nodes: 𝔸*(a + H*ẋ)."""
+        gathering, links = self.links.gathering, self.body_links
+        if gathering is None:
+            return a
+        drift = links.drift(self._rates)
+        return gathering.spread([x if isinstance(y, int) else x + H.mT @ y for x, y, H in zip(a, drift, links.H)])
 
     @cached_property
     def gyroscopic(self) -> Expression:
@@ -103,34 +123,36 @@ class VectorLeaves(MotionLeaves):
     @cached_property
     def g(self) -> Expression:
         """g: gravity as the base's acceleration, at the bodies that hang on the world: E g of JPL 88-11 (3.8)."""
-        return self._of_bodies("g", self._gravity)
+        return self._column("g", self.bodies, self._gravity)
 
     def _gravity(self) -> list[Array]:
         from ..dynamics.links import base_acceleration
 
-        self._refuse_nodes("g")
-        links, base = self.body_links, base_acceleration(self.model, self.values)
+        links, base = self.links, base_acceleration(self.model, self.values)
         return [
-            phi.T @ base if links.tree.on_world(k) else arrays.zeros((6, 1), like=self.values)
-            for k, phi in enumerate(links.phi)
+            phi.T @ base if links.tree.on_world(k) else arrays.zeros((r, 1), like=self.values)
+            for k, (phi, r) in enumerate(zip(links.phi, self.bodies.sizes))
         ]
 
     @cached_property
     def f(self) -> Expression:
         """f = φ(Mα + b): the forces that the links' joints carry, gravity in α."""
-        return self._of_bodies("f", self._forces)
+        return self._column("f", self.bodies, self._forces)
 
     def _forces(self) -> list[Array]:
         from ..dynamics.inverse import forces_of_motion
         from ..dynamics.links import base_acceleration, carried_outward
 
-        self._refuse_nodes("f")
-        links, alpha = self.body_links, self._accelerations
+        links, alpha = self.links, self._by_members(self._accelerations)
         spinning = any(s is not None for s in links.s)
         base = base_acceleration(self.model, self.values)
         carried: Any = carried_outward(links, alpha, base) if spinning else links.s
-        beta_dot = links.accelerated(self._rates, self._acceleration)
-        return forces_of_motion(links, beta_dot, alpha, carried, self._gyroscopic())[1]
+        beta_dot, b = links.split(self._acceleration), self._by_members(self._gyroscopic())
+        return forces_of_motion(links, beta_dot, alpha, carried, b)[1]
+
+    def _by_members(self, x: list[Array]) -> list[Array]:
+        """Columns of bodies as those of nodes, members one below the other."""
+        return x if self.links.gathering is None else self.links.gathering.stacked(x)
 
     # --- the papers' classical accelerations -----------------------------------------------------------
 
@@ -140,10 +162,10 @@ class VectorLeaves(MotionLeaves):
         from ..dynamics.links import classical_coriolis
 
         def blocks() -> list[Array]:
-            self._refuse_nodes("a")
-            return classical_coriolis(self.model, self.body_links, self._velocities, self._rates)
+            found = classical_coriolis(self.model, self.body_links, self._velocities, self._rates)
+            return self._of_joints_inside(found)
 
-        return self._of_bodies("classical_coriolis", blocks)
+        return self._column("classical_coriolis", self.bodies, blocks)
 
     @cached_property
     def classical_gyroscopic(self) -> Expression:
@@ -155,11 +177,3 @@ class VectorLeaves(MotionLeaves):
             return [classical_gyroscopic(M, V) for M, V in zip(links.M, self._velocities)]
 
         return self._of_bodies("classical_gyroscopic", blocks)
-
-    def _refuse_nodes(self, letter: str) -> None:
-        """Inside a node bodies hand accelerations and forces on to each other, which these vectors leave out."""
-        if self.nodes is not None:
-            raise NotAdmittedError(
-                f"{letter} of robot {self.model.name!r}, in which bodies move as one node, is not there; of free joints"
-                " it is: robot.uncouple() or robot.opened"
-            )

@@ -128,13 +128,26 @@ def test_branches_on_what_loops_hold(seed, rng):
         np.testing.assert_allclose(x, y, atol=1e-10 * np.abs(y).max())
 
 
-def test_redundant_loops_on_their_loops(rng):
-    """A hinge closes a plane four-bar by five rows where two would do, a ball by three: the model is the same."""
-    spare, two = four_bar("revolute"), four_bar("spherical")
-    q, v = four_bar_state(spare)
+@pytest.mark.parametrize("turned", [(0, 0, 0), (0.4, -0.7, 0.2)])
+def test_redundant_loops(turned, rng):
+    """A hinge closes a plane four-bar by five rows where two would do, also in a plane across all axes."""
+    bar = lw.assemble("mount", [lw.Body("plate", lw.Joint(lw.Fixed(), "bolts", rpy=turned), lw.Inertia(1.0))])
+    robot = bar.attach(four_bar("revolute"), "plate")
+    q, v = four_bar_state(four_bar("revolute"))
     tau = rng.normal(size=3)
-    both = [robot.linearize_forward(q, v, tau, target="numpy") for robot in (spare, two)]
-    for x, y in zip(*both):
+    found = robot.linearize_forward(q, v, tau, target="numpy")
+    assert robot.mobility(q) == 1 and all(np.isfinite(x).all() for x in found)
+
+    def a(q, v, tau):
+        return equations.forward_dynamics(robot, q, v, tau, None, robot.loops)[0]
+
+    unit = np.eye(3)
+    expected = (
+        np.stack([a(q + 0j, v + 0j, tau + H * e).imag / abs(H) for e in unit], axis=-1),
+        np.stack([a(q + 0j, v + H * e, tau + 0j).imag / abs(H) for e in unit], axis=-1),
+        derivative(robot, lambda x: a(x, v + 0j, tau + 0j), q, unit),
+    )
+    for x, y in zip(found, expected):
         np.testing.assert_allclose(x, y, atol=1e-9 * np.abs(y).max())
 
 
