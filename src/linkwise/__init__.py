@@ -50,9 +50,11 @@ from .robot.robot import Robot
 if _typing.TYPE_CHECKING:
     from . import view
     from .algebra.check import IdentityReport, check_identity
+    from .algebra.derivation import derive
     from .algebra.formula import Formula, formula
     from .algebra.operator import Operator
     from .algebra.proof import Proof
+    from .algebra.proofs import PROOFS as proofs
     from .algebra.prove import prove
     from .algebra.rules import Rule, identities
     from .codegen.pipeline import compile_function as compile
@@ -86,6 +88,8 @@ _LATER = {
     "formula": ("algebra.formula", "formula"),
     "identities": ("algebra.rules", "identities"),
     "plots": ("view.plots", None),
+    "derive": ("algebra.derivation", "derive"),
+    "proofs": ("algebra.proofs", "PROOFS"),
     "prove": ("algebra.prove", "prove"),
     "rollout": ("simulation.simulate", "rollout"),
     "simulate": ("simulation.simulate", "simulate"),
@@ -174,11 +178,13 @@ __all__ = [
     "chain",
     "check_identity",
     "compile",
+    "derive",
     "formula",
     "grasp",
     "identities",
     "load",
     "plots",
+    "proofs",
     "prove",
     "random_tree",
     "robots",

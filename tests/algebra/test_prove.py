@@ -87,8 +87,8 @@ def test_false_claims_have_a_counterexample():
 
 
 def test_what_is_true_by_numbers_alone_is_not_found():
-    # D(k) D_root(k) = D_root(k) D(k) for numbers: 1×1 blocks commute, which no axiom says.
-    lhs, rhs = (lambda o: o.D @ o.rotor_inertia), (lambda o: o.rotor_inertia @ o.D)
+    # D(k) and H M H*(k) are numbers: 1×1 blocks commute, which no axiom says.
+    lhs, rhs = (lambda o: o.D @ o.H @ o.M @ o.H.T), (lambda o: o.H @ o.M @ o.H.T @ o.D)
     proof = lw.prove(lhs, rhs, requires=[ONE_DOF])
     assert not proof and proof.verdict == "not found" and proof.report
     assert "NOT FOUND" in str(proof) and "FALSE" not in str(proof)

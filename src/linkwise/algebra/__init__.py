@@ -7,7 +7,7 @@ the meaning of everything, as matrices. Then what is done with formulas: ``ident
 data, ``rules`` that apply them, ``inverse``, ``recursions`` and ``linearized``, ``check`` on random robots; one rule
 where the user says (``rewrite``); proofs (``prove``) from the ``axioms``, by rules that ``completion`` finds between
 polynomials in ``words`` of leaves (``theory``), written as ``steps`` of a ``proof`` and tried (``trials``); the
-``cheapest`` form by ``price`` and by counts. As plain
+``cheapest`` form by ``price`` and by counts; a person's own ``derivation`` and the papers' ``proofs``. As plain
 data (``recipe``, ``coefficients``, ``frame_freedom``) they are compiled. Text in and out: ``formula``, ``printing``,
 ``explain`` with ``recursion_text`` and ``preludes``.
 """

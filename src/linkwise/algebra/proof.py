@@ -38,6 +38,7 @@ class Step:
     backwards: bool = False
     holds: bool = True
     worst: float = 0.0
+    follows: bool = True  # whether it follows from the rule by algebra: of a line that somebody wrote
 
     @property
     def formula(self) -> str:
@@ -58,6 +59,7 @@ class Step:
 
     def __str__(self) -> str:
         failed = "" if self.holds else f"   DOES NOT HOLD: worst relative difference {self.worst:.2g}"
+        failed += "" if self.follows else "   DOES NOT FOLLOW"
         return f"= {text(self.expression)}\n      by {self.reason}{failed}"
 
 
@@ -116,8 +118,8 @@ class Proof:
 
     @property
     def wrong(self) -> tuple[Step, ...]:
-        """The steps, of lemmas too, that fail on the random robots."""
-        return tuple(s for s in self._all_steps() if not s.holds)
+        """The steps, of lemmas too, that fail on the random robots, or do not follow from their rules."""
+        return tuple(s for s in self._all_steps() if not (s.holds and s.follows))
 
     def _all_steps(self) -> Iterator[Step]:
         yield from self.steps
@@ -144,7 +146,8 @@ class Proof:
             robots = f"{self.robots} random robots"
             return [f"{words}; every step holds on {robots}, worst relative difference {self.worst:.1e}."]
         if self.wrong:
-            return [f"WRONG STEP: {s.rule.name} does not hold ({s.formula})" for s in self.wrong]
+            how = {True: "does not give", False: "does not hold"}
+            return [f"WRONG STEP: {s.rule.name} {how[s.holds]} ({s.formula})" for s in self.wrong]
         if self.verdict == "false":
             return ["FALSE.", str(self.report), *self._remains()]
         return ["NOT FOUND: the sides agree on random robots, but no chain of rules was found.", *self._remains()]

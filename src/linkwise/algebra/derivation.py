@@ -1,0 +1,93 @@
+"""Derivations as a person writes them: a formula, and line by line the next one with the rules that give it.
+
+Each line is checked twice: it must follow from the rules it names, by algebra alone, and hold on random robots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from ..arguments import number, whole
+from ..errors import InputError
+from .check import narrowed
+from .expression import Expression
+from .leaves import Leaves
+from .proof import DISTRIBUTIVITY, Proof
+from .prove import general_operators
+from .random_robots import Drawing
+from .rewrite import rules_named
+from .rules import REASONS, Rule, rule
+from .steps import Writer
+from .theory import Law, Premise, Theory, found_premises
+from .trials import draw
+
+Formula = Callable[[Any], Any]  # of the operators, or of their leaves
+
+
+def derive(
+    start: Formula,
+    *lines: tuple[str, Formula],
+    requires: Iterable[str] = (),
+    trials: int = 3,
+    seed: int = 0,
+    tolerance: float = 1e-9,
+) -> Proof:
+    """A derivation of your own, checked: ``start`` and then lines (rules, formula), each equal to the one before.
+
+    Formulas are functions of the operators, such as ``lambda op: op.H @ op.phi``. The rules of a line are names, or
+    places where they are printed, with a semicolon between them; "" is distributivity alone. ``requires`` lists
+    conditions, as in :func:`prove`; those of the rules are added. The :class:`Proof` that comes back is true where
+    every line follows from its rules and holds on ``trials`` random robots; ``wrong`` has the lines that do not.
+    """
+    whole(trials, "trials", least=1)
+    whole(seed, "seed")
+    number(tolerance, "tolerance", least=0.0)
+    if not lines:
+        raise InputError("a derivation has at least one line (rules, formula) behind its start")
+    named = [[_rule(name) for name in names.split(";") if name.strip()] for names, _ in lines]
+    needs = frozenset(requires).union(*(r.requires for rules in named for r in rules))
+    if needs - set(REASONS):
+        raise InputError(f"unknown condition {sorted(needs - set(REASONS))[0]!r}; there are {', '.join(REASONS)}")
+    drawing = narrowed(Drawing(), needs)
+    leaves = general_operators(drawing).leaves
+    formulas = [_formula(start, leaves), *(_formula(f, leaves) for _, f in lines)]
+    theory = Theory(formulas, found_premises(formulas))  # (for its dictionary: all letters are drawn at once)
+    writer = Writer(theory, draw(theory.dictionary, drawing, seed, trials), tolerance, {})
+    steps = []
+    for rules, before, after in zip(named, formulas, formulas[1:]):
+        step = writer._step(_law(rules), before, after)
+        steps.append(replace(step, follows=_follows(rules, before, after, leaves)))
+    proof = Proof(formulas[0], formulas[-1], "proved", tuple(steps), requires=needs, robots=trials)
+    return replace(proof, verdict="wrong step") if proof.wrong else proof
+
+
+def _rule(name: str) -> Rule:
+    """A rule by its name (an axiom's too), or by the place where it is printed."""
+    name = name.strip()
+    return rule(name) if name.isidentifier() else rules_named(name)[0]
+
+
+def _formula(formula: Formula, leaves: Leaves) -> Expression:
+    out = formula(leaves)
+    if not isinstance(out, Expression):
+        raise InputError(f"each formula must give an operator, got {type(out).__name__}")
+    return out
+
+
+def _law(rules: list[Rule]) -> Rule | Law:
+    """What a line rests on, as one."""
+    if len(rules) == 1:
+        return rules[0]
+    if not rules:
+        return DISTRIBUTIVITY
+    cites = tuple(dict.fromkeys(r.cites[0] for r in rules))
+    return Law("; ".join(r.name for r in rules), cites, "; ".join(r.formula for r in rules))
+
+
+def _follows(rules: list[Rule], before: Expression, after: Expression, leaves: Leaves) -> bool:
+    """Whether a line follows from its rules alone."""
+    premises = [Premise(r, *r.expressions(leaves)) for r in rules]
+    theory = Theory([before, after], premises)
+    return not theory.normal(before - after) or not theory.normal((before - after).T)

@@ -1,0 +1,143 @@
+"""The papers' proofs: every lemma they number, by its name, as a :class:`.proof.Proof`.
+
+Those of the factorisation of 𝓜 (Operator algebra paper 4.1–5.1, A.1; JPL 88-11 Facts 4.1, 4.2 and Theorem 4.1; Unified
+formulation paper 6.1–6.4) are replayed line by line as the papers derive them: from the Riccati equation and from
+ψ⁻¹ = φ⁻¹ + KH. The others are found by :func:`.prove.prove`. Proofs are made when they are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..errors import UnknownNameError
+from .derivation import Formula, derive
+from .identities import colour, inverse_mass, white
+from .proof import Proof
+from .prove import prove
+from .rules import NO_ROTORS, Rule, identities
+
+_NUMBERED = re.compile(r"((?:Lemma|Theorem|Fact|Identity|Corollary) [A-Z]?\.?\d+(?:\.\d+)?|(?<= )A\.\d+|\(A\.\d+\))")
+
+
+def innovations() -> Proof:
+    """𝓜 = (I + HφK) D (I + HφK)*: the Riccati equation between φ and φ* (OA Lemma 4.1, UF Lemma 6.2)."""
+    gain: Formula = lambda o: o.P - o.E_phi @ o.P @ o.E_phi.T + o.K @ o.D @ o.K.T
+    summed: Formula = lambda o: o.P + o.phi_tilde @ o.P + o.P @ o.phi_tilde.T + o.phi @ o.K @ o.D @ o.K.T @ o.phi.T
+    strict: Formula = lambda o: o.H @ o.phi @ o.E_phi @ o.G @ o.D
+    coloured: Formula = lambda o: o.H @ o.phi @ o.K @ o.D
+    last: Formula = lambda o: o.H @ o.phi @ o.K @ o.D @ o.K.T @ o.phi.T @ o.H.T
+    return derive(
+        lambda o: o.H @ o.phi @ o.M @ o.phi.T @ o.H.T,
+        ("riccati_gain", lambda o: o.H @ o.phi @ gain(o) @ o.phi.T @ o.H.T),
+        ("phi_inverse; phi_inverse_right; phi_tilde", lambda o: o.H @ summed(o) @ o.H.T),
+        ("D; GD; phi_shift", lambda o: o.D + strict(o) + strict(o).T + last(o)),
+        ("K", lambda o: o.D + coloured(o) + coloured(o).T + last(o)),
+        ("", lambda o: colour(o) @ o.D @ colour(o).T),
+        requires=[NO_ROTORS],
+    )
+
+
+def psi_inverse() -> Proof:
+    """ψ⁻¹ = φ⁻¹ + KH (OA Lemma A.1, UF Lemma 6.1)."""
+    return derive(
+        lambda o: o.psi @ (o.I - o.E_phi + o.K @ o.H),
+        ("E_psi_gain", lambda o: o.psi @ (o.I - o.E_psi)),
+        ("psi_inverse_right", lambda o: o.I),
+    )
+
+
+def whitening() -> Proof:
+    """(I + HφK)(I − HψK) = I: φKHψ = φ(ψ⁻¹ − φ⁻¹)ψ = φ − ψ (OA Lemma 4.2, UF Lemma 6.3)."""
+    ends: Formula = lambda o: o.I_joints + o.H @ o.phi @ o.K - o.H @ o.psi @ o.K
+    return derive(
+        lambda o: colour(o) @ white(o),
+        ("", lambda o: ends(o) - o.H @ o.phi @ o.K @ o.H @ o.psi @ o.K),
+        ("E_psi_gain", lambda o: ends(o) - o.H @ o.phi @ (o.E_phi - o.E_psi) @ o.psi @ o.K),
+        ("phi_inverse_right; psi_inverse", lambda o: ends(o) - o.H @ (o.phi - o.psi) @ o.K),
+        ("", lambda o: o.I_joints),
+    )
+
+
+def mass_inverse() -> Proof:
+    """𝓜 (I − HψK)* D⁻¹ (I − HψK) = I: each factor undone in turn (OA Lemma 4.3, JPL Theorem 4.1, UF Lemma 6.4)."""
+    return derive(
+        lambda o: o.H @ o.phi @ o.M @ o.phi.T @ o.H.T @ inverse_mass(o),
+        ("innovations", lambda o: colour(o) @ o.D @ colour(o).T @ inverse_mass(o)),
+        ("whitening_left", lambda o: colour(o) @ o.D @ o.D_inverse @ white(o)),
+        ("D_inverse", lambda o: colour(o) @ white(o)),
+        ("whitening", lambda o: o.I_joints),
+        requires=[NO_ROTORS],
+    )
+
+
+def whitened_jacobian() -> Proof:
+    """(I − HψK)Hφ = Hψ: ψKHφ = ψ(ψ⁻¹ − φ⁻¹)φ = φ − ψ (OA Lemma 5.1, JPL Identity 5.1)."""
+    return derive(
+        lambda o: white(o) @ o.H @ o.phi,
+        ("", lambda o: o.H @ o.phi - o.H @ o.psi @ o.K @ o.H @ o.phi),
+        ("E_psi_gain", lambda o: o.H @ o.phi - o.H @ o.psi @ (o.E_phi - o.E_psi) @ o.phi),
+        ("phi_inverse; psi_inverse_right", lambda o: o.H @ o.phi - o.H @ (o.phi - o.psi)),
+        ("", lambda o: o.H @ o.psi),
+    )
+
+
+_PRINTED: dict[str, Callable[[], Proof]] = {
+    "OA Lemma 4.1": innovations,
+    "OA Lemma 4.2": whitening,
+    "OA Lemma 4.3": mass_inverse,
+    "OA Lemma 5.1": whitened_jacobian,
+    "OA Lemma A.1": psi_inverse,
+    "JPL Fact 4.1": innovations,
+    "JPL Fact 4.2": whitening,
+    "JPL Theorem 4.1": mass_inverse,
+    "JPL Identity 5.1": whitened_jacobian,
+    "UF Lemma 6.1": psi_inverse,
+    "UF Lemma 6.2": innovations,
+    "UF Lemma 6.3": whitening,
+    "UF Lemma 6.4": mass_inverse,
+}
+
+
+class Proofs(Mapping[str, Proof]):
+    """The proofs by the papers' names, such as "OA Lemma 4.1".
+
+    Where a lemma has several formulas the others have their names behind it: "LD Lemma 4.9: A_C_split".
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Proof] = {}
+
+    def __getitem__(self, name: str) -> Proof:
+        if name not in self._known:
+            if name not in self._rules:
+                raise UnknownNameError(f"the papers have no proof {name!r} here; there are {', '.join(self)}")
+            printed: Any = _PRINTED.get(name)
+            self._known[name] = prove(self._rules[name]) if printed is None else printed()
+        return self._known[name]
+
+    @property
+    def _rules(self) -> dict[str, Rule]:
+        """The rule of every name: that of a lemma which most papers print, and its others with their names."""
+        found: dict[str, list[Rule]] = {}
+        for rule in identities():
+            for cite in rule.cites:
+                for number in [] if "proof" in cite else _NUMBERED.findall(cite):
+                    rules = found.setdefault(f"{cite.split()[0]} {number}", [])
+                    rules += [rule] if rule not in rules else []
+        out: dict[str, Rule] = {}
+        for name, rules in found.items():
+            first, *others = sorted(rules, key=lambda r: -len(r.cites))
+            out[name] = first
+            out |= {f"{name}: {r.name}": r for r in others}
+        return out
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._rules))
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+
+PROOFS = Proofs()
