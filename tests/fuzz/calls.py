@@ -29,6 +29,8 @@ NOT_CALLS = {
     "Robot",
     "fingerprint",
     "Grasp",
+    "Formula",
+    "Proof",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
 MAY_BE_FUNCTIONS = ("goal", "reference", "posture")  # what another function raises is its own

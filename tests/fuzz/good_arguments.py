@@ -120,7 +120,7 @@ def good_values() -> dict[str, Any]:
         "visuals": [lw.Visual(lw.Ball(0.1))], "n": 3, "seed": 1, "source": "ur5", "stop": True, "direction": 1.0,
         "path": f"{folder()}/robot.urdf", "sizes": {"v": r.nv}, "robot": r, "name": "trunk", "branching": 0.5,
         "function": lambda r, q, v=None: r.gravity_force(q), "lhs": lambda op: op.phi, "rhs": lambda op: op.phi,
-        "trials": 2, "rotors": True,
+        "trials": 2, "rotors": True, "text": "H φ M φ* H*", "indices": "ours", "requires": (), "assuming": (),
         # loops
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
         "guess": q, "chart": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
@@ -217,6 +217,7 @@ METHODS = {
 }  # fmt: skip
 # Arguments that have defaults, and without which a call does not go through, or goes on for longer than it need.
 NEEDED = {
-    "Custom": ("H",), "check_identity": ("rhs", "trials"), "rollout": ("tau", "step"), "simulate": ("duration", "step"),
+    "Custom": ("H",), "check_identity": ("rhs", "trials"), "prove": ("rhs",),
+    "rollout": ("tau", "step"), "simulate": ("duration", "step"),
     "trajectory_sensitivity": ("tau",), "close": ("loops",),
 }  # fmt: skip

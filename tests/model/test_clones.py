@@ -98,3 +98,9 @@ def test_operators_keep_the_state_they_were_made_at():
     before = op.mass @ x
     q[:] = 9.0
     assert np.array_equal(op.mass @ x, before)
+
+
+def test_gravity_that_is_no_numbers_is_refused():
+    r = lw.chain(1)
+    with pytest.raises(lw.InputError, match="gravity must be real numbers"):
+        r.with_constants(r.constants(), gravity=object())

@@ -73,7 +73,18 @@ def test_options_of_other_public_calls_are_keywords(call):
         call()
 
 
-STATELESS = {"compile", "operators", "lock", "subtree", "weld", "attach", "floating", "merge_fixed", "with_inertias"}
+STATELESS = {
+    "compile",
+    "operators",
+    "filter",
+    "lock",
+    "subtree",
+    "weld",
+    "attach",
+    "floating",
+    "merge_fixed",
+    "with_inertias",
+}
 STATELESS |= {"couple", "uncouple"}
 STATELESS |= {
     "with_inertial_parameters",

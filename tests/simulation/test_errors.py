@@ -207,3 +207,9 @@ def test_long_doubles_never_reach_machine_code(method):
     acceleration = robot.forward_dynamics(q, v, v, target="cpu")
     assert acceleration.dtype == np.longdouble
     assert np.allclose(acceleration, robot.forward_dynamics(q.astype(float), v.astype(float), v.astype(float)))
+
+
+@pytest.mark.parametrize("speed", [1e197, np.inf, np.nan, 0.0, -1.0])
+def test_speeds_of_friction_that_cannot_be(speed):
+    with pytest.raises(lw.InputError, match="speed of friction"):
+        lw.simulate(lw.chain(1), [0.1], duration=0.01, friction=lw.Friction(1.0, speed=speed))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arguments import generator, shown, whole
+from ..arguments import numbers as real_numbers
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
@@ -371,7 +372,7 @@ class Model(ByValue):
         if len(numbers) != len(self.bodies):
             raise InputError(f"robot {self.name!r} has {len(self.bodies)} bodies, got constants of {len(numbers)}")
         if gravity is not None:
-            gravity = owned(gravity if hasattr(gravity, "shape") else np.array(gravity, dtype=float))
+            gravity = owned(gravity if hasattr(gravity, "shape") else real_numbers(gravity, "gravity"))
         return with_numbers(self, _with_loads(self.tree, numbers), gravity=gravity)
 
     def constants(self, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:

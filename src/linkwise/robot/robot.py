@@ -40,6 +40,7 @@ from .edited import Edited
 from .linearized import Linearized
 
 if TYPE_CHECKING:
+    from ..algebra.filtering import Filter
     from ..algebra.operators import Operators
     from ..model.loops import Loop
     from .closed import ClosedRobot
@@ -482,6 +483,17 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
             v, a = (None if x is None else x[..., rates] for x in (v, a))
         made: Operators = _operator_code().operators_at(self, chosen, *(owned(x) for x in (q, v, a)), groups)
         return made
+
+    def filter(self, q: ArrayLike) -> Filter:
+        """The Kalman filter behind 𝓜 at a configuration (JPL 88-11 (4.1)–(4.22), UF §6).
+
+        Random link forces of covariance M, carried by φ and measured by the joints as Y = Hφ W, have the covariance 𝓜.
+        The filter has their predicted, filtered and smoothed states, innovations, gains, covariances, likelihood and
+        samples.
+        """
+        from ..algebra.filtering import Filter
+
+        return Filter(self.operators(q))
 
     def compile(
         self,

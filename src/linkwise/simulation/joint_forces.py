@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, fields
@@ -183,8 +185,8 @@ def _speed(speed: Any) -> float:
         value = float(speed)
     except (TypeError, ValueError):
         raise InputError(f"the speed of friction must be a number, got {speed!r}") from None
-    if not (np.isfinite(value) and value > 0):
-        raise InputError(f"the speed of friction must be positive and finite, got {speed!r}")
+    if not 0 < value <= math.sqrt(sys.float_info.max):
+        raise InputError(f"the speed of friction must be positive, and its square finite, got {speed!r}")
     return value
 
 
