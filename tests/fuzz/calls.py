@@ -58,7 +58,7 @@ def _public_calls() -> Iterator[Call]:
         member = getattr(lw, name)
         is_error = isinstance(member, type) and issubclass(member, (Exception, Warning))
         if callable(member) and not is_error and name not in NOT_CALLS:
-            yield _call(name, member, member)
+            yield _call(name, member, _derived if name == "derive" else member)
     yield _call("loops.simulate", lw.simulate, lw.simulate)
     for name in SHAPES:
         yield _call(f"Inertia.{name}", getattr(lw.Inertia, name), getattr(lw.Inertia, name))
@@ -80,6 +80,10 @@ def _public_calls() -> Iterator[Call]:
         required, optional = _parameters(*described)
         good = {**control_arguments.good_values(), **own}
         yield Call(name, function, (*required, *own), tuple(p for p in optional if p not in own), good)
+
+
+def _derived(start: Any, lines: Any, **given: Any) -> Any:
+    return lw.derive(start, *(lines if isinstance(lines, (list, tuple)) else (lines,)), **given)
 
 
 def _of(own: Callable[[], lw.Robot], name: str, /, **given: Any) -> Any:

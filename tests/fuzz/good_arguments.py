@@ -121,6 +121,7 @@ def good_values() -> dict[str, Any]:
         "path": f"{folder()}/robot.urdf", "sizes": {"v": r.nv}, "robot": r, "name": "trunk", "branching": 0.5,
         "function": lambda r, q, v=None: r.gravity_force(q), "lhs": lambda op: op.phi, "rhs": lambda op: op.phi,
         "trials": 2, "rotors": True, "text": "H φ M φ* H*", "indices": "ours", "requires": (), "assuming": (),
+        "start": lambda op: op.phi, "lines": [("", lambda op: op.phi)],
         # loops
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
         "guess": q, "chart": q, "keep": ["hinge_joint"], "restitution": 0.5, "closing": None, "closing_rate": 5.0,
@@ -219,5 +220,5 @@ METHODS = {
 NEEDED = {
     "Custom": ("H",), "check_identity": ("rhs", "trials"), "prove": ("rhs",),
     "rollout": ("tau", "step"), "simulate": ("duration", "step"),
-    "trajectory_sensitivity": ("tau",), "close": ("loops",),
+    "trajectory_sensitivity": ("tau",), "close": ("loops",), "derive": ("lines",),
 }  # fmt: skip

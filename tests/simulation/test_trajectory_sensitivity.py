@@ -131,7 +131,20 @@ def test_of_a_closed_robot(method, left):
             np.testing.assert_allclose(found[..., i], expected, atol=left * np.abs(expected).max())
 
 
-def test_of_a_soft_loop_is_refused():
-    robot = open_four_bar().close(lw.Loop("rocker_end", "coupler_end", stiffness=3.0))
-    with pytest.raises(lw.NotAdmittedError, match="is soft"):
-        lw.trajectory_sensitivity(robot, np.zeros(3), tau=np.zeros((3, 3)))
+def test_of_a_soft_loop():
+    """Springs and dampers are forces of the step; nothing is projected."""
+    soft = open_four_bar().close(lw.Loop("rocker_end", "coupler_end", stiffness=30.0, damping=2.0))
+    q, v = four_bar_state(four_bar())
+    tau, columns = np.tile([0.4, 0.0, 0.1], (20, 1)), [11, 16]
+    mine = lw.trajectory_sensitivity(soft, q, v, tau, step=2e-3, method="runge_kutta_4", columns=columns)
+    own, change = soft.inertial_parameters, 1e-5
+    for i, column in enumerate(columns):
+        ends = []
+        for sign in (1, -1):
+            other = own.ravel().copy()
+            other[column] += sign * change
+            run = {"tau": tau, "step": 2e-3, "method": "runge_kutta_4", "progress": False}
+            ends.append(lw.simulate(soft, q, v, parameters={"inertial": other.reshape(own.shape)}, **run))
+        for found, name in ((mine.dq, "q"), (mine.dv, "v")):
+            expected = (getattr(ends[0], name) - getattr(ends[1], name)) / (2 * change)
+            np.testing.assert_allclose(found[..., i], expected, atol=1e-7 * np.abs(expected).max())

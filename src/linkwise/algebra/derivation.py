@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..arguments import number, whole
+from ..arguments import names, number, shown, whole
 from ..errors import InputError
 from .check import narrowed
 from .expression import Expression
@@ -46,8 +46,11 @@ def derive(
     number(tolerance, "tolerance", least=0.0)
     if not lines:
         raise InputError("a derivation has at least one line (rules, formula) behind its start")
-    named = [[_rule(name) for name in names.split(";") if name.strip()] for names, _ in lines]
-    needs = frozenset(requires).union(*(r.requires for rules in named for r in rules))
+    for line in lines:
+        if not (isinstance(line, tuple) and len(line) == 2 and isinstance(line[0], str)):
+            raise InputError(f"a line of a derivation is (rules as text, formula), got {shown(line)}")
+    named = [[_rule(name) for name in text.split(";") if name.strip()] for text, _ in lines]
+    needs = frozenset(names(requires, "requires", "conditions")).union(*(r.requires for rules in named for r in rules))
     if needs - set(REASONS):
         raise InputError(f"unknown condition {sorted(needs - set(REASONS))[0]!r}; there are {', '.join(REASONS)}")
     drawing = narrowed(Drawing(), needs)
@@ -70,6 +73,8 @@ def _rule(name: str) -> Rule:
 
 
 def _formula(formula: Formula, leaves: Leaves) -> Expression:
+    if not callable(formula):
+        raise InputError(f"a formula is a function of the operators, got {shown(formula)}")
     out = formula(leaves)
     if not isinstance(out, Expression):
         raise InputError(f"each formula must give an operator, got {type(out).__name__}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import flag, number, whole
+from ..arguments import flag, names, number, shown, whole
 from ..errors import InputError, LinkwiseError
 from .binding import Blocks, State, merged, moved
 from .check import (
@@ -65,7 +65,7 @@ def prove(
     whole(seed, "seed")
     number(tolerance, "tolerance", least=0.0)
     asked = (flag(rotors, "rotors"), flag(coupled, "coupled"))
-    needs = frozenset(requires)
+    needs = frozenset(names(requires, "requires", "conditions"))
     if needs - set(REASONS):
         raise InputError(f"unknown condition {sorted(needs - set(REASONS))[0]!r}; there are {', '.join(REASONS)}")
     if isinstance(lhs, Rule):
@@ -75,10 +75,21 @@ def prove(
         refuse_coupled(lhs, coupled)
     else:
         refuse_unlike(lhs, rhs, "prove")
-    claim = _Claim(lhs, rhs, needs, tuple(assuming), trials, seed, tolerance)
+    claim = _Claim(lhs, rhs, needs, _rules(assuming), trials, seed, tolerance)
     wider = [Drawing(r, c) for r in {False, asked[0] and NO_ROTORS not in needs} for c in {False, asked[1]} if r or c]
     proof = claim.proof(Drawing())
     return replace(proof, cases=tuple(claim.proof(d) for d in wider)) if wider else proof
+
+
+def _rules(assuming: Any) -> tuple[Rule, ...]:
+    """Rules of the user's own, checked."""
+    given = tuple(assuming) if isinstance(assuming, Iterable) else (assuming,)
+    for x in given:
+        if not isinstance(x, Rule):
+            raise InputError(
+                f"assuming is a list of rules, lw.Rule(…) or some of linkwise.identities(), got {shown(x)}"
+            )
+    return given
 
 
 @dataclass(frozen=True)

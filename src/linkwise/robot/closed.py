@@ -94,7 +94,11 @@ class ClosedRobot(EmbeddedLoops):
 
         With a configuration q (nq,), also the rank of the loops there, and which of them are redundant.
         """
-        return explanation(self, None if q is None else np.asarray(inputs.configuration(self, q), dtype=float))
+        if q is not None:
+            q = np.asarray(inputs.configuration(self, q), dtype=float)
+            if q.ndim != 1:
+                raise InputError(f"explain takes one configuration ({self.nq},), got shape {q.shape}")
+        return explanation(self, q)
 
     @property
     def opened(self) -> Robot:

@@ -304,8 +304,10 @@ def projection(model: Model, q: Array, v: Array, loops: Sequence[Loop]) -> Array
 
     δq ← Nδq,  δβ ← Nδβ − 𝓜⁻¹G*X⁺ ∂(Gβ)/∂q Nδq,  with N = I − 𝓜⁻¹G*X⁺G; for δq, G without rows of rates alone.
     """
-    opened = factored(model, q, loops)
     n = model.nv
+    if not loops:  # all of them are soft
+        return arrays.eye(2 * n, like=q)
+    opened = factored(model, q, loops)
     changes = _moving_loops(model, q, v, loops)
     G = arrays.concatenate([x.closure.W.mT @ x.D for x in changes], axis=-2)
     dG = arrays.concatenate([x.velocity_by_q() for x in changes], axis=-2)
