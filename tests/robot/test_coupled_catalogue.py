@@ -269,7 +269,12 @@ def test_every_call_has_an_oracle_or_a_reason():
     assert apart == {
         "innovations_factors", "inverse_factors", "hybrid_dynamics", "mass_factor", "articulated_inertias", "curvature",
     }  # fmt: skip
-    assert {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian"} == APART  # below
+    assert {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian", "filter"} == APART  # below
+
+
+def test_the_filter_of_bodies_that_move_together_is_refused():
+    with pytest.raises(lw.NotAdmittedError, match="one node|turn with their parents"):
+        ROBOT.filter(ROBOT.neutral())
 
 
 @cache
