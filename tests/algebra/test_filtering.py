@@ -151,3 +151,10 @@ def test_what_has_no_such_filter_is_refused():
         coupled.filter(coupled.neutral())
     with pytest.raises(lw.InputError, match="count"):
         c.filter(c.neutral()).sample(0)
+
+
+def test_links_without_mass_are_sampled():
+    light = lw.Body("light", lw.Fixed(), lw.Inertia(), "heavy")
+    r = lw.assemble("r", [lw.Body("heavy", lw.Revolute("z"), lw.Inertia(1.0, tensor=np.eye(3) * 0.1)), light])
+    z, Y = r.filter([0.1]).sample(20_000, seed=0)
+    assert np.abs(z[:, 6:]).max() == 0 and np.var(Y) == pytest.approx(0.1, rel=0.05)

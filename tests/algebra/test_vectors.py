@@ -126,6 +126,53 @@ def test_explained():
     assert "Operations, starting from the state" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "there", "absent"),
+    [
+        ("V", ["V(k) ="], ["a(k) =", "b(k) =", "α(k) =", "f(k) ="]),
+        ("coriolis", ["V(k) =", "a(k) = V(k) × H*(k) θ̇(k)"], ["b(k) =", "α(k) ="]),
+        ("classical_coriolis", ["V(k) =", "a_c(k) = [ω × ω_r;"], [" a(k) =", "b(k) ="]),
+        ("alpha", ["a(k) =", "α(k) = φ*(k+1,k) α(k+1) + H*(k) θ̈(k) + a(k) + g(k)"], ["b(k) =", "f(k) ="]),
+        ("T", ["b(k) =", "f(k) = φ(k,k-1) f(k-1) + M(k) α(k) + b(k)", "T(k) = H(k) f(k)"], ["a_c(k)"]),
+    ],
+)
+def test_vectors_are_explained_by_what_they_are_made_of(name, there, absent):
+    _, _, o = moving("chain4")
+    text = getattr(o, name).explain().recursion
+    assert all(x in text for x in there) and not any(x in text for x in absent), text
+
+
+def test_what_compiled_code_does_not_vouch_for_is_said(monkeypatch):
+    """A singular mass matrix: NumPy says so, or answers and is named."""
+    _, s, o = moving("chain4")
+    tau = o.vector(s.tau)
+    found = o.mass.inv() @ tau
+    code = found.binding.compile(found.expression, found.binding, "cpu")
+    monkeypatch.setattr(code, "quick", lambda *arrays: None)
+    monkeypatch.setattr(type(code.kernel), "run", lambda self, arrays: (None, False))
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    with pytest.warns(lw.SlowPathWarning, match="does not vouch"):
+        assert_close(found.value, found.apply([1.0], target="numpy"), 1e-12)
+
+
+def test_targets_of_vectors_are_looked_at():
+    _, _, o = moving("chain4")
+    with pytest.raises(lw.LinkwiseError, match="nonsense"):
+        o.V.apply([1.0], target="nonsense")
+
+
+def test_operators_pickle_after_use():
+    _, _, o = moving("chain4")
+    before = (o.phi.T @ o.H.T @ o.theta_dot).value
+    again = pickle.loads(pickle.dumps(o))
+    assert_close((again.phi.T @ again.H.T @ again.theta_dot).value, before, 0)
+    mine = lw.Rule("mine", ("here",), lambda x: x.phi, lambda x: x.I + x.phi_tilde)
+    rewritten = o.mass.rewrite(mine)
+    assert_close(pickle.loads(pickle.dumps(rewritten)).dense(), o.mass.dense(), 1e-12)
+    with pytest.raises(pickle.PicklingError, match="with_inertia"):
+        pickle.dumps(o.with_inertia(o.M))
+
+
 def test_identities_hold_with_vectors():
     """The two ways to write the same accelerations, on random robots."""
     report = lw.check_identity(lambda o: o.phi.T @ (o.H.T @ o.theta_dot), lambda o: o.V)

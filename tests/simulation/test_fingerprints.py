@@ -60,7 +60,7 @@ def parts(function):
         (lambda x: Law(x).method, 1.0, 2.0, "gain"),
         (lambda x: partial(gained, gain=x), 1.0, 2.0, "gain"),
         (lambda x: control.PDGravity(lw.load("ur5"), np.zeros(6), x, 1.0), 1.0, 2.0, "Kp"),
-        (lambda x: control.PDGravity(lw.load("ur5"), np.full(6, x), 1.0, 1.0), 1.0, 2.0, "reference"),
+        (lambda x: control.PDGravity(lw.load("ur5"), np.full(6, x), 1.0, 1.0), 1.0, 2.0, r"reference\.q"),
     ],
 )
 def test_values_that_differ_are_named(make, one, other, name):

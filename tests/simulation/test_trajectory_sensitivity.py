@@ -109,6 +109,21 @@ def test_bad_trajectories_are_refused():
         lw.trajectory_sensitivity(skate, x.q, x.v, np.zeros((2, skate.nv)))
 
 
+def check_by_differences(mine, r, q, v, tau, columns, left, **how):
+    """Against simulations with one inertial parameter a little larger and smaller."""
+    own, change = r.inertial_parameters, 1e-5
+    for i, column in enumerate(columns):
+        ends = []
+        for sign in (1, -1):
+            other = own.ravel().copy()
+            other[column] += sign * change
+            given = {"inertial": other.reshape(own.shape)}
+            ends.append(lw.simulate(r, q, v, tau=tau, step=2e-3, parameters=given, progress=False, **how))
+        for found, name in ((mine.dq, "q"), (mine.dv, "v")):
+            expected = (getattr(ends[0], name) - getattr(ends[1], name)) / (2 * change)
+            np.testing.assert_allclose(found[..., i], expected, atol=left * np.abs(expected).max())
+
+
 @pytest.mark.parametrize(
     ("method", "left"), [("semi_implicit_euler", 1e-2), ("midpoint", 1e-4), ("runge_kutta_4", 1e-6)]
 )
@@ -118,17 +133,7 @@ def test_of_a_closed_robot(method, left):
     q, v = four_bar_state(closed)
     tau, columns = np.tile([0.4, 0.0, 0.1], (20, 1)), [11, 16]
     mine = lw.trajectory_sensitivity(closed, q, v, tau, step=2e-3, method=method, columns=columns)
-    own, change = closed.inertial_parameters, 1e-5
-    for i, column in enumerate(columns):
-        ends = []
-        for sign in (1, -1):
-            other = own.ravel().copy()
-            other[column] += sign * change
-            run = {"tau": tau, "step": 2e-3, "method": method, "closing": "projection", "progress": False}
-            ends.append(lw.simulate(closed, q, v, parameters={"inertial": other.reshape(own.shape)}, **run))
-        for found, name in ((mine.dq, "q"), (mine.dv, "v")):
-            expected = (getattr(ends[0], name) - getattr(ends[1], name)) / (2 * change)
-            np.testing.assert_allclose(found[..., i], expected, atol=left * np.abs(expected).max())
+    check_by_differences(mine, closed, q, v, tau, columns, left, method=method, closing="projection")
 
 
 def test_of_a_soft_loop():
@@ -137,14 +142,4 @@ def test_of_a_soft_loop():
     q, v = four_bar_state(four_bar())
     tau, columns = np.tile([0.4, 0.0, 0.1], (20, 1)), [11, 16]
     mine = lw.trajectory_sensitivity(soft, q, v, tau, step=2e-3, method="runge_kutta_4", columns=columns)
-    own, change = soft.inertial_parameters, 1e-5
-    for i, column in enumerate(columns):
-        ends = []
-        for sign in (1, -1):
-            other = own.ravel().copy()
-            other[column] += sign * change
-            run = {"tau": tau, "step": 2e-3, "method": "runge_kutta_4", "progress": False}
-            ends.append(lw.simulate(soft, q, v, parameters={"inertial": other.reshape(own.shape)}, **run))
-        for found, name in ((mine.dq, "q"), (mine.dv, "v")):
-            expected = (getattr(ends[0], name) - getattr(ends[1], name)) / (2 * change)
-            np.testing.assert_allclose(found[..., i], expected, atol=1e-7 * np.abs(expected).max())
+    check_by_differences(mine, soft, q, v, tau, columns, 1e-7, method="runge_kutta_4")

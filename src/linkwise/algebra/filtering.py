@@ -158,7 +158,8 @@ class Filter:
         """Normal states z (count, …, 6 bodies) and what the joints measure of them, Y (count, …, nv)."""
         whole(count, "count", least=1)
         rng, op = np.random.default_rng(seed), self.operators
-        roots = np.linalg.cholesky(arrays.as_numpy(self._blocks(op.M)))
+        sizes, axes = np.linalg.eigh(arrays.as_numpy(self._blocks(op.M)))  # links without mass have no Cholesky factor
+        roots = axes * np.sqrt(np.maximum(sizes, 0.0))[..., None, :]
         pushes = (roots @ rng.normal(size=(count, *roots.shape[:-1], 1)))[..., 0]
         z = arrays.as_numpy(op.phi @ pushes.reshape((*pushes.shape[:-2], -1)))
         Y = arrays.as_numpy(op.H @ z)

@@ -32,7 +32,7 @@ _POSTFIXES = {
     "inverse": re.compile(r"\.inv\(\)|⁻¹|\^-1(?!\d)|\^\{-1\}"),
     "simplify": re.compile(r"\.simplify\(\)"),
 }
-_NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|½|\\(?:t?frac|tfrac)\{1\}\{2\}")
+_NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|½|\\t?frac\{1\}\{2\}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _SPACE = re.compile(r"\s+|\\[,;:! ]|\\quad\b|\\left(?=[(\[])|\\right(?=[)\]])")
 _SIGNS = {"−": "-", "·": "@", "∙": "@", "[": "(", "]": ")", "{": "(", "}": ")"}

@@ -198,7 +198,10 @@ class Operator:
         """The array (..., n) of a vector."""
         if not self.is_vector:
             raise SpaceError(f"{self} maps {self.cols} to {self.rows}; a vector has a value, an operator .dense()")
-        code, states = self._code(None), self.binding.arrays
+        return self._value(None)
+
+    def _value(self, target: str | None) -> SameKind:
+        code, states = self._code(target), self.binding.arrays
         if code is not None and states is not None:
             quick: Any = code.quick(*states, *code.numbers)
             if quick is not None:
@@ -218,7 +221,7 @@ class Operator:
         ``target="numpy"`` runs the sweeps on the arrays themselves, and so do JAX arrays, symbols and complex numbers.
         """
         if self.is_vector:
-            return self.value * self._checked(x, -1)
+            return self._value(target) * self._checked(x, -1)
         code, states = self._code(target), self.binding.arrays
         if code is not None and states is not None:
             y = code.quick(*states, *code.numbers, x)
@@ -237,7 +240,7 @@ class Operator:
         """A X for the columns of X (..., n, m)."""
         X = self._checked(X, -2)
         if self.is_vector:
-            return self.value[..., None] @ X
+            return self._value(target)[..., None] @ X
         code, states = self._code(target), self.binding.arrays
         if code is None or states is None:
             return self.numbers.apply_columns(X)
@@ -361,7 +364,11 @@ class Operator:
         return repr(self.expression)
 
     def __reduce__(self) -> Any:
-        return (_unpickled, (recipe_of(self.expression), tuple(r.name for r in self.used), self.binding))
+        from .rules import is_known
+
+        # (A rule of the user's own is a pair of functions, which need not pickle; what it led to does.)
+        used = tuple(r.name for r in self.used if is_known(r))
+        return (_unpickled, (recipe_of(self.expression), used, self.binding))
 
 
 _SIGNS: dict[str, Callable[[Expression, Expression], Expression]] = {

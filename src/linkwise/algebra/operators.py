@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
 from .. import inputs
@@ -36,6 +37,11 @@ class Operators:
 
     def __init__(self, leaves: Leaves, binding: Binding) -> None:
         self.leaves, self.binding = leaves, binding
+
+    def __reduce__(self) -> Any:
+        if not self.leaves.is_default:
+            raise PicklingError("operators of an inertia of your own do not pickle: pickle what with_inertia was given")
+        return (_again, (self.binding,))
 
     # --- what they are of --------------------------------------------------------------------------
 
@@ -142,6 +148,10 @@ class Operators:
             raise SpaceError(f"a vector of {where} has shape (..., {where.dimension}), got {tuple(given.shape)}")
         held = Blocks(where.split(owned(given)[..., None]))
         return bound(self.state.leaves.own_vector(1, space, name), Binding((self.state, held)))
+
+
+def _again(binding: Binding) -> Operators:
+    return Operators(binding.leaves, binding)
 
 
 def _operator(name: str, words: str | None) -> Any:

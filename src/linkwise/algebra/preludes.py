@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .expression import Expression, Product, Sum
-from .kinds import Leaf, UserBlockDiagonal, leaves_of
+from .kinds import Column, Leaf, UserBlockDiagonal, UserColumn, leaves_of
 from .leaves import Leaves
 from .printing import family_label, latex, text
 from .recursion_text import INWARD, OUTWARD, Block
@@ -17,7 +17,17 @@ from .recursion_text import INWARD, OUTWARD, Block
 _ARTICULATED = {"P", "P_plus", "D", "D_inverse", "D_root", "D_root_inverse", "G", "K", "L", "tau", "tau_bar"}
 _ARTICULATED |= {"psi", "psi_tilde", "E_psi", "Delta_psi"}
 _COMPLIANCE = {"Upsilon", "Upsilon_plus"}
-_VELOCITIES = {"V", "coriolis", "gyroscopic", "classical_coriolis", "classical_gyroscopic", "alpha", "f", "T"}
+# What vectors are made of, in the order in which they are computed.
+_MADE_OF = {
+    "V": (),
+    "coriolis": ("V",),
+    "gyroscopic": ("V",),
+    "classical_coriolis": ("V",),
+    "classical_gyroscopic": ("V",),
+    "alpha": ("V", "coriolis"),
+    "f": ("V", "coriolis", "gyroscopic", "alpha"),
+    "T": ("V", "coriolis", "gyroscopic", "alpha", "f"),
+}
 
 
 class _Letters:
@@ -55,14 +65,12 @@ def preludes(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
             blocks.setdefault(("Υ", owner.family_key), _compliance(owner, serial, as_latex))
         if leaf.name == "R":
             blocks.setdefault(("R", owner.family_key), _composite(owner, serial, as_latex))
-        if leaf.name in _VELOCITIES:
-            blocks.setdefault(("V",), _velocities(serial, as_latex))
         if leaf.inverse_of is not None:
             for block in preludes(leaf.inverse_of, serial, as_latex):
                 blocks.setdefault(("inside", upright.key, block.title), block)
         if leaf.driver is not None:
             blocks.setdefault(("S", upright.key), _driven(upright, serial, as_latex))
-    return list(blocks.values())
+    return _vectors(op, serial, as_latex) + list(blocks.values())
 
 
 def _inertia(X: Expression, as_latex: bool) -> str:
@@ -92,19 +100,37 @@ def _riccati(owner: Leaves, serial: bool, as_latex: bool) -> Block:
     )
 
 
-def _velocities(serial: bool, as_latex: bool) -> Block:
-    """V, and a and b, which are made of it (UF (17); math notes 12.4)."""
-    equals, star, there = "&=" if as_latex else "=", "^*" if as_latex else "*", "k+1" if serial else "p"
-    phi, theta = (r"\phi", r"\dot\theta") if as_latex else ("φ", "θ̇")
-    cross = r"\times" if as_latex else "×"
-    across = f"{phi}{star}({there},k)"
-    return Block(
-        f"first, velocities, {OUTWARD}",
-        [
-            f"V(k) {equals} {across} V({there}) + H{star}(k) {theta}(k)",
-            f"a(k) {equals} V(k) {cross} H{star}(k) {theta}(k), b(k) = V(k) {cross}{star} M(k) V(k)",
-        ],
+def _vectors(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
+    """The recursions of the vectors of an expression: V, a, b, α outward, f and T inward (UF (17), (18))."""
+    named = {leaf.name for leaf in leaves_of(op) if isinstance(leaf, Column) and not isinstance(leaf, UserColumn)}
+    wanted = {part for name in named & _MADE_OF.keys() for part in (name, *_MADE_OF[name])}
+    lines = _vector_lines(serial, as_latex)
+    outward, inward = ([lines[n] for n in _MADE_OF if n in wanted and (n in ("f", "T")) == last] for last in (0, 1))
+    blocks = [Block(f"first, the motion, {OUTWARD}", outward)] if outward else []
+    return [*blocks, Block(f"then its forces, {INWARD}", inward)] if inward else blocks
+
+
+def _vector_lines(serial: bool, as_latex: bool) -> dict[str, str]:
+    equals, star = ("&=", "^*") if as_latex else ("=", "*")
+    phi, rate, speed_up, alpha, omega, cross = (
+        (r"\phi", r"\dot\theta", r"\ddot\theta", r"\alpha", r"\omega", r"\times")
+        if as_latex
+        else ("φ", "θ̇", "θ̈", "α", "ω", "×")
     )
+    p, j, total = ("k+1", "k-1", "") if serial else ("p", "j", r"\textstyle\sum_j " if as_latex else "Σ ")
+    turned = "R^*(" if as_latex else "R*("
+    centripetal = f"{turned}{omega}({p}) {cross} ({omega}({p}) {cross} l))"
+    return {
+        "V": f"V(k) {equals} {phi}{star}({p},k) V({p}) + H{star}(k) {rate}(k)",
+        "coriolis": f"a(k) {equals} V(k) {cross} H{star}(k) {rate}(k)",
+        "gyroscopic": f"b(k) {equals} V(k) {cross}{star} M(k) V(k)",
+        "classical_coriolis": f"a_c(k) {equals} [{omega} {cross} {omega}_r; {centripetal} + (2{omega} - {omega}_r)"
+        f" {cross} u],  [{omega}_r; u] = H{star}(k) {rate}(k)",
+        "classical_gyroscopic": f"b_c(k) {equals} [{omega} {cross} J{omega}; {omega} {cross} ({omega} {cross} h)]",
+        "alpha": f"{alpha}(k) {equals} {phi}{star}({p},k) {alpha}({p}) + H{star}(k) {speed_up}(k) + a(k) + g(k)",
+        "f": f"f(k) {equals} {total}{phi}(k,{j}) f({j}) + M(k) {alpha}(k) + b(k)",
+        "T": f"T(k) {equals} H(k) f(k)",
+    }
 
 
 def _compliance(owner: Leaves, serial: bool, as_latex: bool) -> Block:

@@ -139,6 +139,14 @@ def rule(name: str) -> Rule:
     raise UnknownNameError(f"no identity is named {name!r}; see linkwise.identities()")
 
 
+def is_known(r: Rule) -> bool:
+    """Whether a rule is one that :func:`rule` finds by its name."""
+    try:
+        return rule(r.name) is r
+    except UnknownNameError:
+        return False
+
+
 # --- the simplifier ----------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,26 +29,15 @@ from .law import Law, require_full_actuation, vector_gain
 Reference = Callable[[Any], tuple[Any, Any, Any]]  # t → (q_d, v_d, a_d)
 
 
-@dataclass(frozen=True, eq=False)
-class Hold:
-    """The reference that stays at q (..., nq)."""
-
-    robot: Robot
-    q: Any
-
-    def __post_init__(self) -> None:
-        refuse_other_than_robot(self.robot, "a reference")
-        object.__setattr__(self, "q", owned(inputs.configuration(self.robot, self.q)))
-
-    def __call__(self, t: Any) -> tuple[Array, Array, Array]:
-        """q and no motion."""
-        still = np.zeros(self.robot.nv)
-        return self.q, still, still
-
-
 def hold(robot: Robot, q: Any) -> Reference:
     """The reference that stays at q."""
-    return Hold(robot, q)
+    refuse_other_than_robot(robot, "a reference")
+    return partial(_staying, q=owned(inputs.configuration(robot, q)), still=owned(np.zeros(robot.nv)))
+
+
+def _staying(t: Any, q: Array, still: Array) -> tuple[Array, Array, Array]:
+    """Where it is at any time, as a function that can be pickled."""
+    return q, still, still
 
 
 def as_reference(robot: Robot, reference: Any) -> Reference:

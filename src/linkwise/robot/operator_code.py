@@ -78,8 +78,12 @@ class Code:
         if all(a.dtype == np.float32 for a in states):
             arrays = [a.astype(np.float32, copy=False) for a in arrays]
         y, sound = self.kernel.run(arrays)
-        found: Array = y if sound else sweeps()
-        return found
+        if sound:
+            result: np.ndarray = y
+            return result
+        swept = sweeps()
+        self.doubt.say(states[0].dtype)
+        return swept
 
     def run(self, states: tuple[np.ndarray, ...], x: Array, sweeps: Callable[[], Array]) -> Array:
         """A x; by ``sweeps`` where x is no array of real numbers or the result would not be sound."""

@@ -1,5 +1,6 @@
 """Compiled kernels against the NumPy path and the scalar interpreter."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from kernel_calls import FRAMED, SIGNATURES, arguments, as_tuple
 import linkwise as lw
 from linkwise.codegen.program.trace import trace
 from linkwise.codegen.runtime import engine
+from linkwise.codegen.runtime import kernel as kernel_module
 
 
 @pytest.fixture(autouse=True)
@@ -207,3 +209,13 @@ def test_bad_calls_are_explained():
         robot.compile("forward_dynamic")
     with pytest.raises(lw.InputError, match="target"):
         robot.compile("mass_matrix", target="abacus")
+
+
+def test_threads_keep_to_the_cores_of_the_process(monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernel_module, "usable_cores", lambda: asked.append(1) or 3)
+    assert kernel_module.workers_for(4096, None) == 1 and not asked  # too few states to ask
+    assert kernel_module.workers_for(10 * 4096, None) == 3 and asked
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5}, raising=False)
+    assert kernel_module.usable_cores() == 2

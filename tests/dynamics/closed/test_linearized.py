@@ -115,17 +115,22 @@ def test_branches_on_what_loops_hold(seed, rng):
     assert np.linalg.matrix_rank(robot.loop_jacobian(q, target="numpy")) == 5
     found = robot.linearize_forward(q, v, tau, target="numpy")
 
+    for x, y in zip(found, by_complex_steps(robot, q, v, tau)):
+        np.testing.assert_allclose(x, y, atol=1e-10 * np.abs(y).max())
+
+
+def by_complex_steps(robot, q, v, tau):
+    """∂β̇/∂T, ∂β̇/∂β, ∂β̇/∂q of the closed robot."""
+
     def a(q, v, tau):
         return equations.forward_dynamics(robot, q, v, tau, None, robot.loops)[0]
 
     unit = np.eye(robot.nv)
-    expected = (
+    return (
         np.stack([a(q + 0j, v + 0j, tau + H * e).imag / abs(H) for e in unit], axis=-1),
         np.stack([a(q + 0j, v + H * e, tau + 0j).imag / abs(H) for e in unit], axis=-1),
         derivative(robot, lambda x: a(x, v + 0j, tau + 0j), q, unit),
     )
-    for x, y in zip(found, expected):
-        np.testing.assert_allclose(x, y, atol=1e-10 * np.abs(y).max())
 
 
 @pytest.mark.parametrize("turned", [(0, 0, 0), (0.4, -0.7, 0.2)])
@@ -138,16 +143,7 @@ def test_redundant_loops(turned, rng):
     found = robot.linearize_forward(q, v, tau, target="numpy")
     assert robot.mobility(q) == 1 and all(np.isfinite(x).all() for x in found)
 
-    def a(q, v, tau):
-        return equations.forward_dynamics(robot, q, v, tau, None, robot.loops)[0]
-
-    unit = np.eye(3)
-    expected = (
-        np.stack([a(q + 0j, v + 0j, tau + H * e).imag / abs(H) for e in unit], axis=-1),
-        np.stack([a(q + 0j, v + H * e, tau + 0j).imag / abs(H) for e in unit], axis=-1),
-        derivative(robot, lambda x: a(x, v + 0j, tau + 0j), q, unit),
-    )
-    for x, y in zip(found, expected):
+    for x, y in zip(found, by_complex_steps(robot, q, v, tau)):
         np.testing.assert_allclose(x, y, atol=1e-9 * np.abs(y).max())
 
 

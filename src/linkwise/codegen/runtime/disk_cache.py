@@ -125,7 +125,9 @@ def _is_recent(path: Path) -> bool:
 def _prune(where: Path, limit: float) -> None:
     """Drop what was used longest ago, and half-written files of processes that are long gone."""
     files = []
-    for entry in os.scandir(where):
+    with os.scandir(where) as found:
+        entries = list(found)
+    for entry in entries:
         kind = entry.name.rpartition(".")[2]
         with contextlib.suppress(OSError):
             stat = entry.stat()
