@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownNameError
 from ..model.model import Model
-from .expression import Expression, Identity, Product, Sum, Zero, product, total
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
 from .kinds import families_of
 from .leaves import Leaves
 
@@ -254,6 +254,6 @@ def cost(op: Expression) -> int:
         return sum(cost(f) for f in op.factors)
     if isinstance(op, Sum):
         return sum(cost(t) + 6 for _, t in op.terms)
-    if isinstance(op, (Identity, Zero)):
+    if isinstance(op, (Identity, Inclusion, Zero)):
         return 0
     return prices.get(type(op).__name__, 20)
