@@ -121,8 +121,7 @@ class Binding:
     @property
     def models(self) -> list[Model]:
         """The robots, in the order of their first states."""
-        found = {id(t.leaves.model): t.leaves.model for t in self.things if isinstance(t, State)}
-        return list(found.values())
+        return list(dict.fromkeys(t.leaves.model for t in self.things if isinstance(t, State)))
 
     @cached_property
     def form(self) -> Binding | None:

@@ -1,6 +1,6 @@
 """Inverses of stacks, by eliminating one part after the other.
 
-With A the block of the part that is eliminated, B and C its row and column and S = D − CA⁻¹B what is left of the others,
+With A the block of the part that goes, B and C its row and column and S = D − CA⁻¹B what is left of the others,
 
     [A, B; C, D]⁻¹ = [A⁻¹ + A⁻¹BS⁻¹CA⁻¹, −A⁻¹BS⁻¹; −S⁻¹CA⁻¹, S⁻¹].
 

@@ -220,11 +220,13 @@ class _Printer:
         base = leaf.name if known is None else known
         if leaf.inverse_of is not None:
             base = self._inverse(leaf.inverse_of)
-        label = "" if leaf.name not in TEXT or leaf.name in leaf.owner._RIGID else family_label(leaf.owner, self.as_latex)
+        own_family = leaf.name in TEXT and leaf.name not in leaf.owner._RIGID
+        label = family_label(leaf.owner, self.as_latex) if own_family else ""
         number = None if leaf.inverse_of is not None else self.numbers.get(leaf.owner.place)
         if self.as_latex:
             label = f"_{{{number}}}" if number and not label else label
-            base = f"{{{base}}}{label}" if label else base
+            simple = number and not any(x in base for x in "^_")
+            base = base + label if simple or not label else f"{{{base}}}{label}"
         else:
             base += label + (lowered(number) if number else "")
         if not starred(leaf):

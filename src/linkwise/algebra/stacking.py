@@ -118,14 +118,15 @@ def _is_zero(x: Any) -> bool:
     return isinstance(x, (int, float)) and not isinstance(x, bool) and x == 0
 
 
-def space(name: str, *sizes: int) -> Space:
-    """A space of your own, of no robot: ``lw.space("grasp", 6, 6)`` has two blocks of six numbers.
+def space(name: str, size: int | Sequence[int]) -> Space:
+    """A space of your own, of no robot: ``lw.space("grasp", (6, 6))`` has two blocks of six numbers.
 
     Matrices (``op.matrix``) and vectors (``op.vector``) of any robot's operators may be on it, so that several robots
     meet there. It is told by its name and sizes.
     """
     if not isinstance(name, str) or not name:
         raise InputError(f"a space has a name, got {shown(name)}")
+    sizes = tuple(size) if isinstance(size, (list, tuple)) else (size,)
     if not sizes:
         raise InputError(f"how many numbers does the space {name!r} have? lw.space({name!r}, 6)")
     return own_space(name, tuple(whole(n, f"the size of {name!r}", least=1) for n in sizes))

@@ -124,7 +124,7 @@ def _kind(thing: Any, robot: Any) -> Any:
     if not isinstance(thing, State):
         return tuple(x.shape[-2:] for x in thing.blocks)
     leaves = thing.leaves
-    other = None if leaves.model is robot else leaves.model
+    other = None if leaves.model == robot else leaves.model
     return (other, leaves.frames, leaves.moving, bool(leaves.groups))
 
 
@@ -179,7 +179,7 @@ def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Arr
             if isinstance(thing, State):
                 q, *moving = given.pop(0), *(None if x is None else given.pop(0) for x in (thing.v, thing.a))
                 own = thing.leaves.model
-                things[i] = thing.leaves.at(model if own is binding.leaves.model else own, q, *moving)
+                things[i] = thing.leaves.at(model if own == binding.leaves.model else own, q, *moving)
             else:
                 things[i] = OwnBlocks(i, _split(given.pop(0), [x.shape[-2:] for x in thing.blocks]))
         coefficients = [Coefficient(c) for c in as_numpy(given.pop(0))] if count else []
