@@ -3,9 +3,9 @@
     python benchmarks/scans.py --lengths 8 16 32 64 --sweep-to 32      on the device that JAX finds
     python benchmarks/scans.py --lengths 100 1000 --code               beside machine code on one core
 
-Chains of revolute links with a state each, of ``--batch`` states, in double precision. Times are of whole calls on arrays
-that are on the device, the median of ``--rounds``; the sweep in JAX is one long program, which takes a minute and more to
-compile from some fifty links on. Before anything is timed the scan is compared with the NumPy sweep.
+Chains of revolute links in ``--batch`` states, in double precision. Times are of whole calls on arrays that are on the
+device, the median of ``--rounds``; the sweep in JAX is one long program, which takes a minute and more to compile from
+some fifty links on. Before anything is timed the scan is compared with the NumPy sweep.
 """
 
 from __future__ import annotations

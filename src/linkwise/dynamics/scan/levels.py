@@ -170,6 +170,8 @@ def _lightness(model: Model, k: int) -> float:
     H = c.kind.H_star.T
     D = H @ c.M.matrix @ H.T + (0.0 if c.reflected is None else c.reflected)
     sizes = carried_nearby(model, k)
+    if len(D) == 1:
+        return float(sizes[0] / D[0, 0]) if D[0, 0] > 0.0 else float("inf")
     found, singular = singularity.inverse(D, sizes)
     return float("inf") if bool(np.any(singular)) else float((sizes * found.diagonal()).sum())
 
