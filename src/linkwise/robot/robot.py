@@ -248,8 +248,7 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
     def mass_solve(self, q: ArrayLike, tau: ArrayLike, *, method: str = "sweep") -> SameKind:
         """𝓜⁻¹ τ, (..., nv) [rad/s², m/s²], no matrix formed. ``method``: "sweep", in O(n), or "scan".
 
-        "scan" works on all bodies at once, in O(log n) steps, which pays for long robots on a GPU; see
-        :doc:`parallel <parallel>`.
+        "scan" works on all bodies at once, in O(log n) steps, on NumPy and JAX alone.
         """
         return self._call(choose(mass.SOLVE_METHODS, method, "method for 𝓜⁻¹τ"), 1, q, tau=tau)
 

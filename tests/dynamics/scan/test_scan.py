@@ -50,22 +50,30 @@ def test_trees_of_every_shape(make, rng):
     assert_close(r.forward_dynamics(q, v, tau, external=external, method="scan"), expected, 1e-11)
 
 
+WIDE = np.finfo(np.longdouble).eps < np.finfo(float).eps
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 16, 63, 257, 1000])
 def test_the_error_that_is_stated(n, rng):
-    """Beside the sweep and, to 257 links, beside the dense solution; both in parts of the largest acceleration."""
+    """In parts of the largest acceleration, from the sweep in extended precision where there is one; and in float32."""
     r = lw.chain(n, seed=1)
     q, v, tau = rng.normal(size=(3, n)) * np.array([[1.0], [1.0 / n], [1.0]])
+    exact = r.forward_dynamics(*(x.astype(np.longdouble) for x in (q, v, tau)), target="numpy")
+    largest = np.abs(exact).max()
     found = r.forward_dynamics(q, v, tau, method="scan")
-    sweep = r.forward_dynamics(q, v, tau, target="numpy")
-    assert np.abs(found - sweep).max() <= 3e-12 * np.abs(sweep).max()
+    assert np.abs(found - exact).max() <= (2e-13 if WIDE else 1e-11) * largest
     single = r.forward_dynamics(*(x.astype(np.float32) for x in (q, v, tau)), method="scan")
     assert single.dtype == np.float32
-    if n <= 63:
-        assert np.abs(single - sweep).max() <= 2e-3 * np.abs(sweep).max()
-    if n <= 257:
-        dense = np.linalg.solve(r.mass_matrix(q, target="numpy"), tau - r.bias_force(q, v, target="numpy"))
-        own = np.abs(sweep - dense).max()  # what 𝓜 itself has lost
-        assert np.abs(found - dense).max() <= 3e-12 * np.abs(dense).max() + 3 * own
+    assert np.abs(single - exact).max() <= 1e-4 * largest
+
+
+@pytest.mark.parametrize("n", [5, 20, 100])
+def test_beside_the_dense_solution(n, rng):
+    r = lw.chain(n, seed=2)
+    q, tau = rng.normal(size=(2, n))
+    mass = r.mass_matrix(q, target="numpy")
+    found = r.mass_solve(q, tau, method="scan")
+    assert np.abs(mass @ found - tau).max() <= 1e-11 * np.abs(mass).max() * np.abs(found).max()
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 64, 100, 513, 1000])
@@ -143,7 +151,7 @@ def test_a_joint_that_nothing_resists_is_named():
 # --- where it runs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["tree_rotors", "floating_rotors", "humanoid"])
+@pytest.mark.parametrize("name", ["code", "hinges"])
 def test_jax_runs_the_same(name):
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)

@@ -173,7 +173,7 @@ def _lightness(model: Model, k: int) -> float:
     if len(D) == 1:
         return float(sizes[0] / D[0, 0]) if D[0, 0] > 0.0 else float("inf")
     found, singular = singularity.inverse(D, sizes)
-    return float("inf") if bool(np.any(singular)) else float((sizes * found.diagonal()).sum())
+    return float("inf") if bool(np.any(singular)) else float((sizes * np.diagonal(arrays.as_numpy(found))).sum())
 
 
 def _is_known(c: BodyConstants) -> bool:

@@ -42,8 +42,8 @@ def scan(model: Model, q: Array, v: Array, tau: Array, external: Array | None = 
     """Forward dynamics in O(log n) steps on any tree, each on many bodies at once (math notes 14 and 6.2).
 
     Bodies become segments, and neighbouring segments one, in ⌈log₂n⌉ + 2 levels on a chain; then accelerations and
-    forces go out through the same levels. It runs on arrays, NumPy's or JAX's. On chains of 5 to 1000 links it is as
-    near to the articulated-body algorithm as that is to itself in other frames: 1e-13 of the largest acceleration.
+    forces go out through the same levels. It runs on arrays, NumPy's or JAX's. On chains of 1 to 1000 links, random
+    states, it is within 2e-13 of the largest acceleration, where the sweep has up to 2e-12 (float32: within 1e-4).
     """
     _refuse(model, q)
     if not model.bodies:
