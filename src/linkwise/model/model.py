@@ -158,7 +158,7 @@ class Model(ByValue):
         return tuple(self.tree.children(k) for k in range(len(self.bodies)))
 
     @cached_property
-    def kept_structure(self) -> dict[Any, Any]:
+    def _kept_structure(self) -> dict[Any, Any]:
         """What algorithms have found of the robot itself, in no state, kept for their next call."""
         return {}
 

@@ -168,12 +168,12 @@ def _lightness(model: Model, k: int) -> float:
     if not c.kind.nv or not all(_is_known(constants[i]) for i in (k, *model.children[k])):
         return 0.0
     H = c.kind.H_star.T
-    D = H @ c.M.matrix @ H.T + (0.0 if c.reflected is None else c.reflected)
-    sizes = carried_nearby(model, k)
+    D = H @ arrays.as_numpy(c.M.matrix) @ H.T + (0.0 if c.reflected is None else c.reflected)
+    sizes = arrays.as_numpy(carried_nearby(model, k))
     if len(D) == 1:
         return float(sizes[0] / D[0, 0]) if D[0, 0] > 0.0 else float("inf")
     found, singular = singularity.inverse(D, sizes)
-    return float("inf") if bool(np.any(singular)) else float((sizes * np.diagonal(arrays.as_numpy(found))).sum())
+    return float("inf") if bool(np.any(singular)) else float(np.sum(sizes * np.diagonal(arrays.as_numpy(found))))
 
 
 def _is_known(c: BodyConstants) -> bool:

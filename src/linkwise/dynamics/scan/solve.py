@@ -82,7 +82,7 @@ def _refuse(model: Model, q: Array) -> None:
 
 
 def _stacked(model: Model, q: Array) -> Stacked:
-    kept = model.kept_structure
+    kept = model._kept_structure
     key = np.dtype(arrays.precision(q))
     if key not in kept:
         kept[key] = constants(model, key)
@@ -92,7 +92,7 @@ def _stacked(model: Model, q: Array) -> Stacked:
 
 def levels_of(model: Model) -> tuple[Level, ...]:
     """The levels of a scan over this robot, kept with it."""
-    kept = model.kept_structure
+    kept = model._kept_structure
     if "levels" not in kept:
         kept["levels"] = levels(model)
     found: tuple[Level, ...] = kept["levels"]
