@@ -88,7 +88,9 @@ for scale in (1, 2):
     side = scale * np.linalg.cholesky(hand[np.ix_([0, 2], [0, 2])]) @ [np.cos(circle), np.sin(circle)]
     axes[1].plot(*side, "k", label="exact, 1σ and 2σ" if scale == 1 else None)
 axes[1].plot(shown[:, 0], shown[:, 2], ".", markersize=1.5, color="tab:orange", label="2,000 trials")
-axes[1].set(xlabel="x [m/s²]", ylabel="z [m/s²]", title="the hand's acceleration, off by", aspect="equal", ylim=(-4, 5.5))
+axes[1].set(
+    xlabel="x [m/s²]", ylabel="z [m/s²]", title="the hand's acceleration, off by", aspect="equal", ylim=(-4, 5.5)
+)
 axes[1].legend(loc="upper right")
 axes[2].bar(joints - 0.2, 100 * known, 0.4, label="exact")
 axes[2].bar(joints + 0.2, 100 * (1.0 - left / (3 * GUST**2)), 0.4, label="trials")
