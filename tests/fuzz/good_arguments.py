@@ -213,7 +213,8 @@ def otherwise() -> dict[tuple[str, str], Any]:
 METHODS = {
     "forward_dynamics": tuple(lw.FORWARD_METHODS), "forward_quantities": tuple(lw.FORWARD_METHODS),
     "linearize_forward": tuple(lw.FORWARD_LINEARIZATIONS), "linearize_inverse": tuple(lw.INVERSE_LINEARIZATIONS),
-    "mass_matrix": ("composite", "symmetric", "direct"), "mass_matrix_inverse": ("columns", "paths", "rows"),
+    "mass_matrix": ("composite", "symmetric", "direct"), "mass_matrix_inverse": ("columns", "paths", "rows", "scan"),
+    "mass_solve": ("sweep", "scan"),
     "inverse_dynamics": ("newton_euler", "composite_body"), "forward_dynamics_jvp": ("algorithm_3", "algorithm_5"),
     "diagonal_coriolis": ("general", "recursive"), "diagonal_dynamics": ("general", "algorithm_8_1"),
     "simulate": ("runge_kutta_4", "variational", "dop853", "lsoda"), "trajectory_sensitivity": ("midpoint",),
