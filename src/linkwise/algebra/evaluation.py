@@ -49,15 +49,30 @@ def _add(out: Blocks, c: float, x: Blocks) -> None:
 
 
 def _opened(terms: Sequence[Term]) -> list[Term]:
-    """Terms whose first factor is no sum."""
+    """Terms whose first factor is no sum; those with the same sum in front are added up before it is opened."""
     out: list[Term] = []
-    for c, factors, x in terms:
-        if factors and isinstance(factors[0], Sum):
-            y = applied(factors[1:], x)
-            out += _opened([(c * d, t.factors if isinstance(t, Product) else (t,), y) for d, t in factors[0].terms])
-        else:
-            out.append((c, factors, x))
-    return out
+    in_front: dict[Any, tuple[Sum, list[Term]]] = {}
+    todo = list(terms)
+    while True:
+        for c, factors, x in todo:
+            head = factors[0] if factors else None
+            if isinstance(head, Sum):
+                in_front.setdefault(head.key, (head, []))[1].append((c, factors[1:], x))
+            else:
+                out.append((c, factors, x))
+        if not in_front:
+            return out
+        # A sum whose terms begin with sums goes first: they may meet others there.
+        head, inner = in_front.pop(max(in_front, key=lambda key: _depth(in_front[key][0])))
+        y = _total(inner, len(head.cols.sizes))
+        todo = [(d, t.factors if isinstance(t, Product) else (t,), y) for d, t in head.terms]
+
+
+def _depth(op: Expression) -> int:
+    """How many sums stand in front of each other."""
+    if isinstance(op, Product):
+        return _depth(op.factors[0])
+    return 1 + max(_depth(t) for _, t in op.terms) if isinstance(op, Sum) else 0
 
 
 def _strict_as_full(terms: list[Term]) -> list[Term]:
