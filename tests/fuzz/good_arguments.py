@@ -120,7 +120,8 @@ def good_values() -> dict[str, Any]:
         "visuals": [lw.Visual(lw.Ball(0.1))], "n": 3, "seed": 1, "source": "ur5", "stop": True, "direction": 1.0,
         "path": f"{folder()}/robot.urdf", "sizes": {"v": r.nv}, "robot": r, "name": "trunk", "branching": 0.5,
         "function": lambda r, q, v=None: r.gravity_force(q), "lhs": lambda op: op.phi, "rhs": lambda op: op.phi,
-        "trials": 2, "rotors": True, "text": "H φ M φ* H*", "indices": "ours", "requires": (), "assuming": (),
+        "trials": 2, "rotors": True, "text": "H φ M φ* H*", "indices": "ours", "paper": "LD",
+        "rows": [[robot().operators(q).mass, 0], [0, robot().operators(q).phi]], "requires": (), "assuming": (),
         "start": lambda op: op.phi, "lines": [("", lambda op: op.phi)],
         # loops
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
@@ -193,6 +194,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("cylinder", "length"): 0.5,
         ("cylinder", "start"): (0.0, 0.0, 0.0),
         ("cylinder", "end"): (0.0, 0.0, 1.0),
+        ("space", "size"): (6, 3),
         ("Loop", "kind"): "spherical",
         ("Loop", "radius"): None,
         ("Contact", "kind"): "hard_finger",
