@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from .expression import Expression, Product
 from .kinds import Leaf, Pick, Propagation
-from .printing import latex, text
 from .recursion_text import INWARD, OUTWARD, Block, Writer
 from .spaces import MEMORYLESS
 
@@ -21,10 +20,9 @@ def diagonal_blocks(op: Expression, serial: bool, as_latex: bool = False) -> Blo
     if parts is None:
         return None
     left, edge, middle = parts
-    w = Writer(serial, as_latex)
+    w = Writer(op, serial, as_latex)
     letter = "S" if not edge.flipped else r"\Omega" if as_latex else "Ω"
-    write = latex if as_latex else text
-    driver = " ".join(f"{write(x)}(k)" for x in middle) or "I"
+    driver = " ".join(w.name(x, "k") for x in middle) or "I"
     carried = _carried(w, edge, letter)
     title = f"its blocks on the diagonal, {OUTWARD if edge.flipped else INWARD}"
     lines = [f"{letter}(k) {w.equals} {carried} + {driver}"]
@@ -52,7 +50,7 @@ def _parts(op: Expression) -> tuple[tuple[Leaf, ...], Leaf, tuple[Leaf, ...]] | 
 def _carried(w: Writer, edge: Leaf, letter: str) -> str:
     """X(k,j) S(j) X*(k,j), summed over children; or X*(p,k) S(p) X(p,k)."""
     star = "^*" if w.as_latex else "*"
-    name = latex(edge.upright()) if w.as_latex else text(edge.upright())
+    name = w.written(edge.upright())
     if edge.flipped:
         there, between = ("k+1", "k+1,k") if w.serial else ("p", "p,k")
         return f"{name}{star}({between}) {letter}({there}) {name}({between})"
