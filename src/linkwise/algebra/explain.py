@@ -83,8 +83,9 @@ class Explanation:
 
     def _robots(self) -> list[str]:
         """Which letters are of which robot, where there are several states."""
-        numbers, things = numbered_places(self.expression), self.op.binding.things
-        whose = [f"{lowered(n)} of {things[p].leaves.model.name!r}" for p, n in numbers.items()]
+        numbers = numbered_places(self.expression)
+        states = {p: t for p, t in enumerate(self.op.binding.things) if isinstance(t, State)}
+        whose = [f"{lowered(n)} of {states[p].leaves.model.name!r}" for p, n in numbers.items()]
         return [f"  (letters with {', with '.join(whose)}; what comes first is run for each)"] if whose else []
 
     @property
