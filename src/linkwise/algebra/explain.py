@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import as_numpy
+from ..codegen.garbage import collection_paused
+from ..codegen.thresholds import MOST_EXPLAINED
 from .binding import Binding, State
 from .kinds import leaves_of
 from .preludes import preludes
@@ -17,8 +20,6 @@ from .recursion_text import recursions
 if TYPE_CHECKING:
     from ..symbols.operations import Operations
     from .operator import Operator
-
-MOST_COUNTED = 150  # degrees of freedom up to which operations are counted by tracing
 
 
 class Explanation:
@@ -76,7 +77,7 @@ class Explanation:
         """The identities that led to this expression."""
         return self.op.used
 
-    @property
+    @cached_property
     def operations(self) -> Operations | None:
         """What applying it to one vector costs, from q on, for this robot; None where it is too big to trace."""
         return operation_count(self.op)
@@ -96,7 +97,7 @@ class Explanation:
             "",
             "Operations, starting from the state" if op.is_vector else "Operations for one vector, starting from q",
         ]
-        too_many = f"  not counted (more than {MOST_COUNTED} degrees of freedom)"
+        too_many = f"  not counted (more than {MOST_EXPLAINED} degrees of freedom)"
         lines.append(too_many if operations is None else f"  {operations}")
         return "\n".join(lines)
 
@@ -114,6 +115,7 @@ def _prose(words: str) -> str:
     return words
 
 
+@collection_paused()
 def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
     from ..symbols.operations import Operations
@@ -123,7 +125,7 @@ def operation_count(op: Operator) -> Operations | None:
         return Operations()
     things = op.binding.things
     model = op.binding.leaves.model
-    if model.nv > MOST_COUNTED or _varies(op.binding):
+    if model.nv > MOST_EXPLAINED or _varies(op.binding):
         return None
     graph = Graph()
     symbolic: dict[int, Any] = {}
