@@ -37,7 +37,7 @@ class Leaf(Expression):
         self.flipped = False
         self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
         # A block diagonal of the user's own may bear any name, so its name says nothing.
-        self.symmetric = name in _SYMMETRIC and not isinstance(self, (UserBlockDiagonal, UserColumn))
+        self.symmetric = name in _SYMMETRIC and not isinstance(self, (UserBlockDiagonal, UserColumn, UserMatrix))
         self.inverse_of: Expression | None = None  # the expression whose inverse this leaf holds
         self.driver: Any = None  # (kind, X) of a block diagonal that a recursion driven by X gives
 
@@ -174,7 +174,6 @@ class UserColumn(Column):
     """A vector that the user gave; equal only to itself and its copies."""
 
     place: int  # where its numbers stand in the binding
-    space: str  # "bodies", "joints", "tips" or "edges"
 
 
 class SmallMatrix(Leaf):
@@ -183,9 +182,17 @@ class SmallMatrix(Leaf):
     def forward(self, x: Blocks) -> Blocks:
         matrix = self.blocks[0]
         matrix = matrix.mT if self.flipped else matrix
-        width = next(y.shape[-1] for y in x if y is not None)
+        width = next((y.shape[-1] for y in x if y is not None), None)
+        if width is None:
+            return [None] * len(self.rows.sizes)
         filled = [arrays.zeros((r, width), like=matrix) if y is None else y for y, r in zip(x, self.cols.sizes)]
-        return self.rows.split(matrix @ arrays.concatenate(filled, axis=-2))
+        return self.rows.split(matrix @ self.cols.ordered(arrays.concatenate(filled, axis=-2)))
+
+
+class UserMatrix(SmallMatrix):
+    """A matrix between any two spaces that the user made; equal only to itself and its copies."""
+
+    place: int  # where its numbers stand in the binding
 
 
 def _gather(tree: Tree, edges: list[Any], x: Blocks) -> Blocks:

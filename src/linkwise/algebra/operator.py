@@ -15,13 +15,14 @@ import numpy as np
 from .. import arrays, inputs
 from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
-from .binding import Binding, merged, moved, trimmed
+from . import typeset
+from .binding import Binding, merged, moved, rooted, trimmed
 from .block_index import entries_of, rows_and_columns
 from .expression import Expression, as_number
 from .frame_freedom import is_frame_free
 from .kinds import families_of
 from .leaves import remembered
-from .recipe import SPACES, build, recipe_of
+from .recipe import build, recipe_of
 from .spaces import Space, Structure
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Operator:
         from .operators import Operators
 
         leaves = self.binding.leaves
-        return Operators(leaves, self.binding).vector(other, SPACES[self.rows.kind])
+        return Operators(leaves, self.binding).vector(other, self.rows)
 
     __radd__ = __add__
 
@@ -191,7 +192,7 @@ class Operator:
     @property
     def is_vector(self) -> bool:
         """Whether it is a vector: an operator from the numbers to a space."""
-        return self.cols.kind == "number"
+        return self.expression.cols.kind == "number"
 
     @property
     def value(self) -> SameKind:
@@ -263,7 +264,7 @@ class Operator:
     def _checked(self, x: Any, axis: int) -> SameKind:
         """x as an array whose vectors fit."""
         x = inputs.as_array(x, "the vector")
-        n = self.cols.dimension
+        n = self.expression.cols.dimension
         if x.ndim < -axis or x.shape[axis] != n:
             hint = ""
             if axis == -1 and x.ndim == 2 and x.shape[0] == n:
@@ -299,7 +300,7 @@ class Operator:
         if self.is_vector:
             return self.value[..., entries_of(self.expression, index, self.binding.leaves)]
         rows, columns = rows_and_columns(self.expression, index, self.binding.leaves)
-        basis = arrays.eye(self.cols.dimension, like=self.binding.state.q)[:, columns]
+        basis = arrays.eye(self.expression.cols.dimension, like=self.binding.state.q)[:, columns]
         block: SameKind = self.apply_columns(basis)[..., rows, :]
         batch = np.broadcast_shapes(*self.binding.batches) if not self.expression.is_constant else ()
         return inputs.fit(block, np.broadcast_shapes(batch, block.shape[:-2]), 2)
@@ -318,12 +319,12 @@ class Operator:
     @property
     def rows(self) -> Space:
         """The space that A x is in."""
-        return self.expression.rows
+        return rooted(self.expression.rows, self.binding)
 
     @property
     def cols(self) -> Space:
         """The space that x is in."""
-        return self.expression.cols
+        return rooted(self.expression.cols, self.binding)
 
     @property
     def relations(self) -> Structure:
@@ -363,6 +364,14 @@ class Operator:
     def __repr__(self) -> str:
         return repr(self.expression)
 
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+    def _repr_html_(self) -> str:
+        """The formula and what it maps to what, for notebooks."""
+        what = f"a vector of {self.rows}" if self.is_vector else f"maps {self.cols} to {self.rows}; {self.structure}"
+        return typeset.page([typeset.formula(self.latex()), typeset.words(what)])
+
     def __reduce__(self) -> Any:
         from .rules import is_known
 
@@ -384,8 +393,15 @@ def bound(expression: Expression, binding: Binding) -> Operator:
 
 
 def _interned(op: Expression, binding: Binding) -> Expression:
-    """The one expression of this formula and history that the robot's leaves remember."""
-    return remembered(binding.leaves, ("formula", op.key, op.used), lambda: op)
+    """The one expression of this formula and history that the robot's leaves remember.
+
+    Leaves are told by their place, so that what stands at the other places (another robot, other frames) counts too.
+    """
+    homes = binding.homes
+    if not homes:
+        return remembered(binding.leaves, ("formula", op.key, op.used), lambda: op)
+    key = ("formula", op.key, op.used, tuple(map(id, homes)))
+    return remembered(binding.leaves, key, lambda: (op, homes))[0]
 
 
 def _asks_symmetry(op: Expression) -> bool:

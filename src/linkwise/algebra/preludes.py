@@ -67,10 +67,11 @@ def preludes(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
             blocks.setdefault(("R", owner.family_key), _composite(owner, serial, as_latex))
         if leaf.inverse_of is not None:
             for block in preludes(leaf.inverse_of, serial, as_latex):
-                blocks.setdefault(("inside", upright.key, block.title), block)
+                blocks.setdefault(("inside", block.title, *block.lines), block)
         if leaf.driver is not None:
             blocks.setdefault(("S", upright.key), _driven(upright, serial, as_latex))
-    return _vectors(op, serial, as_latex) + list(blocks.values())
+    once = {(block.title, *block.lines): block for block in [*_vectors(op, serial, as_latex), *blocks.values()]}
+    return list(once.values())
 
 
 def _inertia(X: Expression, as_latex: bool) -> str:
@@ -134,15 +135,17 @@ def _vector_lines(serial: bool, as_latex: bool) -> dict[str, str]:
 
 
 def _compliance(owner: Leaves, serial: bool, as_latex: bool) -> Block:
-    """Υ (Linearized paper (4.19))."""
+    """Υ (Linearized paper (4.19)), and the same as Ω is printed in the Operator algebra paper, after (5.5)."""
     x = _Letters(owner, serial, as_latex)
     U, U_plus = x.own("Υ", r"\Upsilon"), x.own("Υ", r"\Upsilon", "⁺")
     phi, tau_bar, D_inverse = x.rigid("φ", r"\phi"), x.own("τ̄", r"\bar\tau"), x.own("D", "D", "⁻¹")
+    psi = x.own("ψ", r"\psi")
     return Block(
         f"then compliances, {OUTWARD}",
         [
             f"{U_plus}(k) {x.equals} {phi}{x.star}({x.p},k) {U}({x.p}) {phi}({x.p},k)",
             f"{U}(k) {x.equals} {tau_bar}{x.star} {U_plus} {tau_bar} + H{x.star} {D_inverse} H",
+            f"{U}(k) {x.equals} {psi}{x.star}({x.p},k) {U}({x.p}) {psi}({x.p},k) + H{x.star}(k) {D_inverse}(k) H(k)",
         ],
     )
 
