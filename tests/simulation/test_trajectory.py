@@ -149,13 +149,18 @@ def test_resumed_with_a_table_and_adaptive():
 # --- broken files, missing packages, folders that cannot be written ------------------------------------------
 
 
+@lru_cache
+def long_motion():
+    return example(duration=1.0, every=1)
+
+
 @pytest.mark.parametrize("ending", ["npz", "nc", "parquet"])
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.98])
 def test_cut_files_are_refused(ending, kept, tmp_path):
     if ending != "npz":
         pytest.importorskip({"nc": "h5netcdf", "zarr": "zarr", "parquet": "pyarrow"}[ending])
     path = tmp_path / f"run.{ending}"
-    example(duration=1.0, every=1).save(path)
+    long_motion().save(path)
     data = path.read_bytes()
     path.write_bytes(data[: int(kept * len(data))])
     with pytest.raises(lw.FileError, match=f"cannot read .*run.{ending}"):

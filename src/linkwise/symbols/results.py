@@ -65,11 +65,12 @@ def described(structure: Any) -> Any:
     if structure is LEAF:
         return "array"
     make, structures = structure
-    name = f"{make.cls.__module__}:{make.cls.__qualname__}"
-    name = make.cls.__name__ if make.cls in _PLAIN.values() else name if name.startswith("linkwise.") else None
     parts = [described(s) for s in structures]
-    named = all(isinstance(x, str) for x in make.names or ())
-    return [name, make.names, parts] if name is not None and named and None not in parts else None
+    known = make.cls in _PLAIN.values() or make.cls.__module__.startswith("linkwise.")
+    if not known or None in parts or not all(isinstance(x, str) for x in make.names or ()):
+        return None
+    name = make.cls.__name__ if make.cls in _PLAIN.values() else f"{make.cls.__module__}:{make.cls.__qualname__}"
+    return [name, make.names, parts]
 
 
 def recalled(words: Any) -> Any:
