@@ -322,9 +322,9 @@ def column(entries: Sequence[Array | float]) -> Array:
 
 def concatenate(items: Sequence[Array], axis: int) -> Array:
     """Concatenate along ``axis`` (negative) after broadcasting all the axes before the last two."""
-    first = items[0]
-    if type(first) is np.ndarray and all(type(x) is np.ndarray and x.shape[:-2] == first.shape[:-2] for x in items):
-        return np.concatenate(items, axis=axis)
+    batch = items[0].shape[:-2]
+    if all(type(x) is np.ndarray and x.shape[:-2] == batch for x in items):
+        return _NUMPY.concatenate(items, axis=axis)
     xp = namespace(*items)
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in items))
     return xp.concatenate([xp.broadcast_to(x, batch + x.shape[-2:]) for x in items], axis=axis)
