@@ -133,18 +133,58 @@ MOVING = (
     _axiom("K_hat", "LD (4.12)", lambda o: o.K_hat, lambda o: o.E_phi @ o.G_hat, MOTION, about="K_hat", **_OWN),
 )  # fmt: skip
 
-AXIOMS = RIGID + ARTICULATED + ROTORS + ROOTS + JPL + BLOCK_DIAGONALS + MOVING
+_RATES = "D_ring G_ring tau_bar_ring E_psi_ring D_root_ring"
+
+RATES = (
+    _axiom("H_ring", "DD Table 4 row 3", lambda o: o.H_ring, lambda o: Zero(o.bodies, o.joints), MOTION, ONE_DOF,
+           CONSTANT_MAPS, about=f"H_ring {_RATES}"),
+    _axiom("D_ring_of_any_joint", "N III.4", lambda o: o.D_ring,
+           lambda o: o.H @ o.P_ring @ o.H.T + o.H_ring.T @ o.P @ o.H.T + o.H @ o.P @ o.H_ring, MOTION, NO_ROTORS,
+           about=_RATES, **_OWN),
+    _axiom("G_ring_of_any_joint", "N III.4", lambda o: o.G_ring @ o.D,
+           lambda o: o.P_ring @ o.H.T + o.P @ o.H_ring - o.G @ o.D_ring, MOTION, NO_GYRO,
+           about="G_ring tau_bar_ring E_psi_ring"),
+    _axiom("tau_bar_ring_of_any_joint", "N III.4", lambda o: o.tau_bar_ring,
+           lambda o: -1.0 * o.G_ring @ o.H - o.G @ o.H_ring.T, MOTION, about="tau_bar_ring E_psi_ring"),
+    _axiom("E_psi_ring_of_any_joint", "N III.4", lambda o: o.E_psi_ring,
+           lambda o: o.E_phi @ (o.F @ o.tau_bar + o.tau_bar_ring), MOTION, about="E_psi_ring"),
+    _axiom("D_root_ring", "DD (6.11)", lambda o: o.D_root_ring @ o.D_root.T + o.D_root @ o.D_root_ring.T,
+           lambda o: o.D_ring, MOTION, about="D_root_ring"),
+    _axiom("D_root_ring_of_numbers", "DD (6.11), where D(k) is a number", lambda o: 2.0 * o.D_root_ring,
+           lambda o: o.D_ring @ o.D_root_inverse, MOTION, ONE_DOF, CONSTANT_MAPS, about="D_root_ring"),
+    _axiom("Omega_skew", "DD (6.2)", lambda o: o.Omega_tilde.T, lambda o: -1.0 * o.Omega_tilde, MOTION,
+           about="Omega_tilde"),
+)  # fmt: skip
+
+_FRAME = "phi_I phi_I_inverse E_I Phi_I"
+
+GROUND = (
+    _axiom("base_gravity", "JPL (3.8), (3.21)", lambda o: o.E @ o.alpha_base, lambda o: o.g, about="E alpha_base"),
+    _axiom("inertial_phi_inverse", "LD (2.17), (2.18)", lambda o: (o.I_inertial - o.E_I) @ o.Phi_I,
+           lambda o: o.I_inertial, CONSTANT_MAPS, about=_FRAME),
+    _axiom("inertial_phi_inverse_right", "LD (2.18)", lambda o: o.Phi_I @ (o.I_inertial - o.E_I),
+           lambda o: o.I_inertial, CONSTANT_MAPS, about=_FRAME),
+    _axiom("inertial_frame", "LD (2.3)", lambda o: o.phi_I @ o.phi_I_inverse, lambda o: o.I_inertial, CONSTANT_MAPS,
+           about=_FRAME),
+    _axiom("inertial_frame_left", "LD (2.3)", lambda o: o.phi_I_inverse @ o.phi_I, lambda o: o.I, CONSTANT_MAPS,
+           about=_FRAME),
+    _axiom("inertial_shift", "LD (2.10), (2.17)", lambda o: o.phi_I @ o.E_phi, lambda o: o.E_I @ o.phi_I,
+           CONSTANT_MAPS, about=_FRAME),
+)  # fmt: skip
+
+AXIOMS = RIGID + ARTICULATED + ROTORS + ROOTS + JPL + BLOCK_DIAGONALS + MOVING + RATES + GROUND
 
 
 # --- block diagonals that recursions give --------------------------------------------------------------
 
 _CITED = {"φφ": "LD (A.1)", "ψφ": "LD (A.2)", "ψ*ψ": "LD (A.3)", "φ*φ⁻*": "LD (A.4)", "ψ*φ⁻*": "LD (A.5)"}
+_OF_CHAINS = ("ψ*ψ", "φ*·φ")  # on trees E*SE has blocks between siblings as well
 
 
 def laws_of(leaf: Leaf) -> Iterator[tuple[str, str, Expression, Expression]]:
     """What a leaf made by a recursion or by an inversion is defined by: (name, where printed, lhs, rhs)."""
     leaf = leaf.upright()
-    if leaf.driver is not None:
+    if leaf.driver is not None and (leaf.owner.is_chain or leaf.driver[0] not in _OF_CHAINS):
         yield _recursion(leaf)
     if leaf.inverse_of is not None:
         A, I = leaf.inverse_of, Identity(leaf.rows)
@@ -161,18 +201,25 @@ def _recursion(S: Leaf) -> tuple[str, str, Expression, Expression]:
     """
     kind, X = S.driver
     o = S.owner
-    lhs, rhs = {
+    sides: dict[str, Callable[[], tuple[Expression, Expression]]] = {
         "φφ": lambda: (S - o.E_phi @ S @ o.E_phi.T, X),
         "ψφ": lambda: (S - o.E_psi @ S @ o.E_phi.T, X),
+        "ψψ": lambda: (S - o.E_psi @ S @ o.E_psi.T, X),
+        "φ*·φ": lambda: (S, o.E_phi.T @ X @ o.E_phi),
+        "φ*·φ⁻*": lambda: (S @ o.E_phi.T, o.E_phi.T @ X),
         "ψ*ψ": lambda: (S - o.E_psi.T @ S @ o.E_psi, X),
         "φ*φ⁻*": lambda: (S @ o.E_phi.T - o.E_phi.T @ S, X @ o.E_phi.T),
         "ψ*φ⁻*": lambda: (S @ o.E_phi.T - o.E_psi.T @ S, X @ o.E_phi.T),
-    }[kind]()
-    return f"recursion {kind}", f"the recursion of {_CITED[kind]}", lhs, rhs
+    }
+    lhs, rhs = sides[kind]()
+    where = f"the recursion of {_CITED[kind]}" if kind in _CITED else "its definition"
+    return f"recursion {kind}", where, lhs, rhs
 
 
 def axioms_for(owner: O, names: set[str]) -> Iterator[Rule]:
     """The axioms of a family that hold for its robot and are about operators of these names."""
     for axiom in AXIOMS:
+        if owner.direction is not None and not axiom.about:  # (those of what does not move along it)
+            continue
         if (not axiom.about or axiom.about & names) and axiom.holds(owner) and axiom.rule.admits(owner):
             yield axiom.rule

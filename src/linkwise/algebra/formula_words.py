@@ -21,11 +21,16 @@ _LETTERS = {
     **{"Δ_φ": "Delta_phi", "Δ_ψ": "Delta_psi", "𝓔_φ": "E_phi", "𝓔_ψ": "E_psi", "P^+": "P_plus", "Υ^+": "Upsilon_plus"},
     **{"D^{½}": "D_root", "D^{-½}": "D_root_inverse", "D^(1/2)": "D_root", "D^(-1/2)": "D_root_inverse"},
     **{"D^{1/2}": "D_root", "D^{-1/2}": "D_root_inverse"},
+    **{"Ė_φ": "E_phi_dot", "φ̇": "phi_dot", "Ṁ": "M_dot", "Ṗ": "P_dot", "Ḋ": "D_dot", "Ġ": "G_dot"},
+    **{"τ̄̇": "tau_bar_dot", "Ė_ψ": "E_psi_dot"},
 }
 _OF_LATEX = {
     **{r"\Phi": "Phi", r"\Psi": "Psi", r"\Omega": "Omega", r"\ell": "ell", r"\mathcal{M}": "mass"},
     **{r"\hat{R}": "R_hat", r"\hat{P}": "P_hat", r"\hat{J}": "J_hat", r"\bar{\tau}": "tau_bar"},
     **{r"\tilde{\phi}": "phi_tilde", r"\tilde{\psi}": "psi_tilde", r"\dot{\Pi}": "Pi_dot"},
+    **{r"\dot{\mathcal{E}}_\phi": "E_phi_dot", r"\dot\phi": "phi_dot", r"\dot{M}": "M_dot", r"\dot{P}": "P_dot"},
+    **{r"\dot{D}": "D_dot", r"\dot{G}": "G_dot", r"\dot{\bar\tau}": "tau_bar_dot"},
+    **{r"\dot{\mathcal{E}}_\psi": "E_psi_dot"},
 }
 _POSTFIXES = {
     "adjoint": re.compile(r"\.T(?!\w)|\^T(?!\w)|\^\*|\^\{\*\}|\^\{T\}|\^\{?\\top\}?|ᵀ"),

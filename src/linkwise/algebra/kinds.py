@@ -23,7 +23,24 @@ from .spaces import Space, Structure
 if TYPE_CHECKING:
     from .leaves import Leaves
 
-_SYMMETRIC = {"M", "P", "P_plus", "D", "D_inverse", "R", "Upsilon", "Upsilon_plus", "rotor_inertia", "P_ring", "Pi_dot"}
+_SYMMETRIC = {
+    "M",
+    "P",
+    "P_plus",
+    "D",
+    "D_inverse",
+    "R",
+    "Upsilon",
+    "Upsilon_plus",
+    "rotor_inertia",
+    "P_ring",
+    "Pi_dot",
+    "D_ring",
+}
+
+# What is along a direction: θ̇, or what stands in its place (:meth:`.leaves.Leaves.along`).
+MOVING = {"F", "V_tilde", "M_hat", "Omega_tilde", "Omega_tips", "H_ring", "P_ring", "D_ring", "G_ring", "tau_bar_ring"}
+MOVING |= {"E_psi_ring", "D_root_ring"}
 
 
 class Leaf(Expression):
@@ -32,7 +49,8 @@ class Leaf(Expression):
     def __init__(
         self, owner: Leaves, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], list[Any]]
     ) -> None:
-        self.owner, self.name, self.rows, self.cols, self.relations = owner, name, rows, cols, relations
+        self.owner = owner if name in MOVING else owner.still
+        self.name, self.rows, self.cols, self.relations = name, rows, cols, relations
         self._blocks = blocks
         self.flipped = False
         self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
@@ -160,14 +178,18 @@ class Pick(Leaf):
         return out
 
 
-class Column(Leaf):
-    """A vector, as an operator from the numbers to its space."""
+class Entry(Leaf):
+    """y(k) = X(k) x: what one block gives to many; its adjoint gathers."""
 
     def forward(self, x: Blocks) -> Blocks:
         if self.flipped:
-            parts = [X.mT @ y for X, y in zip(self.blocks, x) if y is not None]
+            parts = [X.mT @ y for X, y in zip(self.blocks, x) if y is not None and X is not None]
             return [arrays.total(parts)] if parts else [None]
-        return [None if x[0] is None else X @ x[0] for X in self.blocks]
+        return [act(X, x[0]) for X in self.blocks]
+
+
+class Column(Entry):
+    """A vector, as an operator from the numbers to its space."""
 
 
 class UserColumn(Column):
@@ -230,5 +252,17 @@ def families_of(op: Expression) -> list[Leaves]:
     """The families whose leaves appear in an expression."""
     found: dict[Any, Leaves] = {}
     for leaf in leaves_of(op):
-        found.setdefault((leaf.owner.rigid_key, leaf.owner.family_key), leaf.owner)
+        found.setdefault(leaf.owner.identity, leaf.owner)
     return list(found.values())
+
+
+def own_numbers(op: Expression) -> list[list[Any]]:
+    """The blocks of the user's own that an expression rests on, those inside its leaves too."""
+    found: list[list[Any]] = []
+    for leaf in leaves_of(op):
+        if isinstance(leaf, (UserBlockDiagonal, UserColumn)):
+            found.append(leaf.blocks)
+        inside = [leaf.owner.direction, leaf.inverse_of, None if leaf.driver is None else leaf.driver[1]]
+        inside += [] if leaf.owner.is_default else [leaf.owner.M, leaf.owner.joint_noise]
+        found += [blocks for x in inside if x is not None for blocks in own_numbers(x)]
+    return found

@@ -21,8 +21,19 @@ from ..sweeps import Tree
 from . import spaces
 from .articulated_leaves import ArticulatedLeaves
 from .blocks import Edge, Unit, dense_block
-from .expression import Expression, Identity
-from .kinds import BlockDiagonal, Column, Pick, Propagation, Shift, StrictPropagation, UserBlockDiagonal, UserColumn
+from .expression import Expression, Identity, Zero
+from .ground_leaves import GroundLeaves
+from .kinds import (
+    BlockDiagonal,
+    Column,
+    Pick,
+    Propagation,
+    Shift,
+    StrictPropagation,
+    UserBlockDiagonal,
+    UserColumn,
+    own_numbers,
+)
 from .nodes import edge_maps, interface_maps, interfaces, nodes_of
 from .recursions import solve_recursion
 from .spaces import Space
@@ -35,12 +46,13 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-class Leaves(ArticulatedLeaves, VectorLeaves):
+class Leaves(ArticulatedLeaves, GroundLeaves, VectorLeaves):
     """The leaf operators of a robot, at a configuration q (..., nq) where they have numbers.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
-    axes at its origin) and ``edges`` (6 per edge, in the parent's frame). Bodies whose joints are coupled have one
-    block together, as one node of the tree (:mod:`.nodes`).
+    axes at its origin), ``edges`` (6 per edge, in the parent's frame), ``base`` (6, at the world's origin) and
+    ``inertial`` (6 per body, all of them there). Bodies whose joints are coupled have one block together, as one node
+    of the tree (:mod:`.nodes`).
     """
 
     def __init__(
@@ -69,6 +81,8 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
         self._measurement: tuple[Expression | None, Expression | None] = (None, None)
         self.family_key: Any = ()
         self.root = self  # the family of the robot's own inertia
+        self.direction: Expression | None = None  # what moves in place of θ̇, see :meth:`along`
+        self.still = self  # the same without that direction
         self._make_spaces()
 
     def at(self, model: Model, q: Array, v: Array | None, a: Array | None) -> Leaves:
@@ -81,6 +95,8 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
         from ..dynamics.closed.independent import followed_links
         from ..dynamics.links import evaluate
 
+        if self.still is not self:
+            return self.still.body_links
         if self.groups:
             return followed_links(self.model, self.values, self.groups)
         return evaluate(self.model, self.values)
@@ -124,17 +140,28 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
             "tip", name, (6,) * len(self.frames), tuple(self.tip_nodes), (*key, "tip", tip_key, *embedded)
         )
         self.number = Space("number", name, (1,), (-1,), (*key, "number"))
+        self.base = Space("base", name, (6,), (-1,), (*key, "base"))
+        self.inertial = Space("inertial", name, heights, owners, (*key, "inertial", *embedded), rows)
         self.I, self.I_joints = Identity(self.bodies), Identity(self.joints)
         self.I_tips, self.I_edges = Identity(self.tips), Identity(self.edges)
+        self.I_inertial = Identity(self.inertial)
 
     # --- names -------------------------------------------------------------------------------------
 
     _RIGID = frozenset({"H", "phi", "phi_tilde", "E_phi", "B", "S", "Delta_phi", "rotor_inertia", "rotor_coupling"})
+    _RIGID |= {"E", "alpha_base", "phi_I", "phi_I_inverse", "E_I", "Phi_I"}
     _SHARED = _RIGID | {"body_links", "links", "_rates", "_velocities", "_accelerations", "_slope_rows"}
 
     def leaf_key(self, name: str) -> Any:
         """Rigid leaves are shared by all families; articulated ones belong to their own inertia X."""
-        return (self.rigid_key, name) if name in self._RIGID else (self.rigid_key, self.family_key, name)
+        if name in self._RIGID:
+            return (self.rigid_key, name)
+        return (self.rigid_key, self.family_key, *(() if self.direction is None else (self.direction.key,)), name)
+
+    @property
+    def identity(self) -> Any:
+        """What tells a family from the others: its inertia, and what it moves by."""
+        return (self.rigid_key, self.family_key, None if self.direction is None else self.direction.key)
 
     def leaf(self, name: str) -> Expression:
         """A leaf by its name, such as "phi" or "tau_bar"."""
@@ -156,11 +183,56 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
 
     def _other_family(self, X: Expression, measurement: tuple[Any, Any], key: Any) -> Leaves:
         other = copy.copy(self)
+        other.__dict__.pop("_known_along", None)
         for name in [n for n in other.__dict__ if isinstance(getattr(type(self), n, None), cached_property)]:
             if name not in self._SHARED:
                 del other.__dict__[name]
-        other._inertia, other._measurement, other.family_key = X, measurement, key
+        other._inertia, other._measurement, other.family_key, other.still = X, measurement, key, other
         return other
+
+    def along(self, x: Expression) -> Leaves:
+        """The same with x in place of θ̇ (a vector of joints) or of V (one of bodies): F, P°, H°, Ṽ, … along x.
+
+        What does not move, such as H and P, is that of these leaves.
+        """
+        if x.rows not in (self.joints, self.bodies) or x.cols != self.number:
+            raise SpaceError(f"operators move along a vector of joints or of bodies; {x} maps {x.cols} to {x.rows}")
+        if self.still is not self:
+            return self.still.along(x)
+        if self.q is None:
+            return remembered(self, ("along", self.family_key, x.key), lambda: self._moving_along(x))
+        # Equal keys of the user's own vectors say nothing about their numbers: those are told apart by where they are.
+        known: dict[Any, Leaves] = self.__dict__.setdefault("_known_along", {})
+        key = (x.key, *map(id, own_numbers(x)))
+        found = known.get(key)
+        if found is None:
+            if len(known) >= _MOST_ALONG:
+                known.clear()
+            found = known[key] = self._moving_along(x)
+        return found
+
+    def _moving_along(self, x: Expression) -> Leaves:
+        other = copy.copy(self)
+        moving = [n for n in other.__dict__ if isinstance(getattr(VectorLeaves, n, None), cached_property)]
+        for name in [*moving, *(n for n in ("_rule_instances", "_known_along") if n in other.__dict__)]:
+            del other.__dict__[name]
+        other.direction, other.still, other.moving = x, self, (True, False)
+        other.v = other.a = None
+        if self.q is not None:
+            found = x.apply_columns(arrays.eye(1, like=self.q))
+            if x.rows == self.joints:
+                other.v = found[..., 0]
+            else:
+                other.__dict__["_velocities"] = [
+                    found[..., 6 * k : 6 * k + 6, :] for k in range(len(self.model.bodies))
+                ]
+        return other
+
+    @cached_property
+    def has_turning_maps(self) -> bool:
+        """Whether a joint's map H* changes in its own body, so that H° is not zero; maps of nodes do."""
+        kinds = [j.kind for j in self.model.joints]
+        return self.nodes is not None or any(x.map_partials(x.neutral()) is not None for x in kinds)
 
     def _refuse_asymmetric(self, X: Expression) -> None:
         for k, block in enumerate(self.blocks_of(X)):
@@ -340,7 +412,8 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
         return out
 
     def _column(self, name: str, space: Space, blocks: Callable[[], list[Array]]) -> Expression:
-        return Column(self, name, space, self.number, spaces.STRICTLY_ANTICAUSAL, blocks)
+        relations = spaces.MEMORYLESS if space == self.base else spaces.STRICTLY_ANTICAUSAL
+        return Column(self, name, space, self.number, relations, blocks)
 
     def own_vector(self, place: int, space: str, name: str, blocks: list[Array] | None = None) -> UserColumn:
         """A vector of the user's own, whose numbers stand at ``place`` of the binding."""
@@ -366,16 +439,23 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
                 " do not have (six numbers of the body that they hang on do not tell their motion), and robot"
                 f" {self.model.name!r} has such"
             )
+        if isinstance(X, Zero):
+            return Zero(self.bodies, self.bodies)
         blocks = lambda: solve_recursion(self, X, kind)
         out = self._diagonal(letter or f"S_{kind}", self.bodies, self.bodies, blocks)
         out.token, out.driver = X.key, (kind, X)
+        out.symmetric = kind in _SYMMETRIC_KINDS and X.T.key == X.key
         return out
+
+
+_SYMMETRIC_KINDS = ("φφ", "ψψ", "ψ*ψ", "φ*·φ")  # both sides of S are the same there
 
 
 # --- unbound leaves ----------------------------------------------------------------------------------
 
 # Results of a robot's leaves, six for a simplified formula of the arm, of 1.4 kB each: hundreds of formulas in 6 MB.
 _MOST_REMEMBERED = 4096
+_MOST_ALONG = 8  # directions, of leaves with numbers
 _MOST_CHOICES = 16  # of frames, for which a robot keeps its leaves: at most 16 times that
 
 

@@ -19,7 +19,7 @@ from .nodes import Nodes
 from .operator import Operator, bound
 from .spaces import Space
 
-_IDENTITIES = ("I", "I_joints", "I_tips", "I_edges")
+_IDENTITIES = ("I", "I_joints", "I_tips", "I_edges", "I_inertial")
 LETTERS = {"a": "coriolis", "b": "gyroscopic"}  # the papers' letters, where a state has its own of that name
 
 
@@ -27,8 +27,9 @@ class Operators:
     """The leaf operators of a robot at a configuration q (..., nq); see :meth:`Robot.operators`.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
-    axes at its origin) and ``edges`` (6 per edge, in the parent's frame). Bodies that move as one node (:attr:`nodes`)
-    have one block of each together; vectors are in the order of bodies and joints all the same.
+    axes at its origin), ``edges`` (6 per edge, in the parent's frame), ``base`` (6, at the world's origin) and
+    ``inertial`` (6 per body, all of them there). Bodies that move as one node (:attr:`nodes`) have one block of each
+    together; vectors are in the order of bodies and joints all the same.
     """
 
     if TYPE_CHECKING:
@@ -90,6 +91,14 @@ class Operators:
         return self.leaves.edges
 
     @property
+    def base(self) -> Space:
+        return self.leaves.base
+
+    @property
+    def inertial(self) -> Space:
+        return self.leaves.inertial
+
+    @property
     def links(self) -> Any:
         """φ(p, k), H(k), M(k), … of every body, in numbers."""
         return self.state.numbers.links
@@ -131,17 +140,20 @@ class Operators:
         return bound(self.leaves.recursion(moved(X.expression, X.binding, binding), kind, letter), binding)
 
     def block_diagonal(self, blocks: Any, space: str = "bodies", name: str = "X") -> Operator:
-        """A block-diagonal operator of the user's own on a space: "bodies", "joints", "tips" or "edges".
+        """A block-diagonal operator of the user's own on a space.
 
-        ``blocks`` is one square matrix per block, each (..., r, r), or one array (..., blocks, r, r).
+        It is one of "bodies", "joints", "tips", "edges" and "inertial". ``blocks`` is one square matrix per block, each (..., r, r), or one array (..., blocks, r, r).
         """
-        one_of(space, ("bodies", "joints", "tips", "edges"), "space", error=InputError)
+        one_of(space, ("bodies", "joints", "tips", "edges", "inertial"), "space", error=InputError)
         checked = Blocks(checked_blocks(blocks, getattr(self, space)))
         return bound(self.state.leaves.own_blocks(1, space, name), Binding((self.state, checked)))
 
     def vector(self, x: Any, space: str = "joints", name: str = "x") -> Operator:
-        """A vector of the user's own as a term of formulas, x (..., n) on "joints", "bodies", "tips" or "edges"."""
-        one_of(space, ("joints", "bodies", "tips", "edges"), "space", error=InputError)
+        """A vector of the user's own as a term of formulas, x (..., n).
+
+        It is on "joints", "bodies", "tips", "edges", "base" or "inertial".
+        """
+        one_of(space, ("joints", "bodies", "tips", "edges", "base", "inertial"), "space", error=InputError)
         where: Space = getattr(self, space)
         given = inputs.as_array(x, "the vector")
         if given.ndim < 1 or given.shape[-1] != where.dimension:

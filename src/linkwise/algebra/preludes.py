@@ -75,8 +75,12 @@ def preludes(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
 
 def _inertia(X: Expression, as_latex: bool) -> str:
     """X(k), in brackets where X is a sum or a product."""
+    return f"{_bracketed(X, as_latex)}(k)"
+
+
+def _bracketed(X: Expression, as_latex: bool) -> str:
     written = latex(X) if as_latex else text(X)
-    return f"[{written}](k)" if isinstance(X, (Sum, Product)) else f"{written}(k)"
+    return f"[{written}]" if isinstance(X, (Sum, Product)) else written
 
 
 def _riccati(owner: Leaves, serial: bool, as_latex: bool) -> Block:
@@ -164,10 +168,15 @@ def _driven(leaf: Leaf, serial: bool, as_latex: bool) -> Block:
     x = _Letters(leaf.owner, serial, as_latex)
     S = latex(leaf) if as_latex else text(leaf)
     letters = {"φ": x.rigid("φ", r"\phi"), "ψ": x.own("ψ", r"\psi")}
-    if kind in ("φφ", "ψφ"):
+    if kind in ("φφ", "ψφ", "ψψ"):
         edge = f"(k,{x.j})"
-        carried = f"{x.sum}{letters[kind[0]]}{edge} {S}({x.j}) {letters['φ']}{x.star}{edge}"
+        carried = f"{x.sum}{letters[kind[0]]}{edge} {S}({x.j}) {letters[kind[1]]}{x.star}{edge}"
         title = f"first, {INWARD}"
+    elif "·" in kind:
+        edge, right = f"({x.p},k)", letters["φ"] + (x.rigid("⁻*", "^{-*}") if "⁻" in kind else "")
+        inner = (latex(X) if as_latex else text(X)) if isinstance(X, Leaf) else _bracketed(X, as_latex)
+        line = f"{S}(k) {x.equals} {letters['φ']}{x.star}{edge} {inner}({x.p}) {right}{edge}"
+        return Block(f"first, {OUTWARD}", [line])
     else:
         edge = f"({x.p},k)"
         right = letters["ψ"] if kind == "ψ*ψ" else letters["φ"] + x.rigid("⁻*", "^{-*}")

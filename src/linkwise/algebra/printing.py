@@ -40,6 +40,19 @@ TEXT = {
     "V_tilde": "Ṽ",
     "F": "F",
     "P_ring": "P°",
+    "D_ring": "D°",
+    "G_ring": "G°",
+    "tau_bar_ring": "τ̄°",
+    "E_psi_ring": "E_ψ°",
+    "D_root_ring": "(D^½)°",
+    "Omega_tilde": "Ω̃",
+    "Omega_tips": "Ω̃_t",
+    "E": "E",
+    "alpha_base": "α_0",
+    "phi_I": "φ_I",
+    "phi_I_inverse": "φ_I⁻¹",
+    "E_I": "E_I",
+    "Phi_I": "Φ_I",
     "Pi_dot": "Π̇",
     "H_dot": "Ḣ",
     "H_ddot": "Ḧ",
@@ -90,6 +103,20 @@ LATEX = {
     "S_ψ*φ⁻*": r"S_{\psi^*\phi^{-*}}",
     "V_tilde": r"\tilde{V}",
     "P_ring": r"\mathring{P}",
+    "D_ring": r"\mathring{D}",
+    "G_ring": r"\mathring{G}",
+    "tau_bar_ring": r"\mathring{\bar\tau}",
+    "E_psi_ring": r"\mathring{\mathcal{E}}_\psi",
+    "D_root_ring": r"(D^{1/2})^{\circ}",
+    "Omega_tilde": r"\tilde{\Omega}",
+    "Omega_tips": r"\tilde{\Omega}_t",
+    "alpha_base": r"\alpha_0",
+    "phi_I": r"\phi_I",
+    "phi_I_inverse": r"\phi_I^{-1}",
+    "Phi_I": r"\Phi_I",
+    "S_ψψ": r"S_{\psi\psi}",
+    "S_φ*·φ": r"S_{\phi^*\cdot\phi}",
+    "S_φ*·φ⁻*": r"S_{\phi^*\cdot\phi^{-*}}",
     "Pi_dot": r"\dot\Pi",
     "H_dot": r"\dot{H}",
     "H_ddot": r"\ddot{H}",
@@ -108,6 +135,9 @@ LATEX = {
     "gyroscopic": "b",
     "classical_coriolis": "a_c",
     "classical_gyroscopic": "b_c",
+    "δθ": r"\delta\theta",
+    "δθ̇": r"\delta\dot\theta",
+    "δθ̈": r"\delta\ddot\theta",
     "R̂": r"\hat{R}",
     "P̂": r"\hat{P}",
     "Ĵ": r"\hat{J}",
@@ -127,7 +157,8 @@ def latex(op: Expression) -> str:
 def symbol(leaf: Leaf) -> str:
     """The letter of a leaf, with the inertia it belongs to where that is not the robot's own M."""
     base = TEXT.get(leaf.name, leaf.name)
-    return base + _family(leaf)
+    direction = leaf.owner.direction
+    return base + _family(leaf) + ("" if direction is None else f"[{text(direction)}]")
 
 
 def family_label(owner: Leaves, as_latex: bool = False) -> str:
@@ -164,6 +195,8 @@ def _latex_leaf(leaf: Leaf) -> str:
         base = f"({latex(leaf.inverse_of)})^{{-1}}"
     label = _family(leaf, as_latex=True)
     base = f"{{{base}}}{label}" if label else base
+    direction = leaf.owner.direction
+    base = base if direction is None else f"{base}[{latex(direction)}]"
     if not starred(leaf):
         return base
     return f"{{{base}}}^*" if "^" in base else f"{base}^*"

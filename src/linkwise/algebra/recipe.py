@@ -18,7 +18,8 @@ from .spaces import Space
 
 Recipe = tuple[Any, ...]
 
-SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges", "number": "number"}
+SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges", "number": "number", "base": "base"}
+SPACES["inertial"] = "inertial"
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def _leaf_recipe(leaf: Leaf) -> Recipe:
 
 
 def _family_recipe(owner: Leaves) -> Recipe | None:
-    """The inertia X, the Γ and whether rotors couple, of a family that is not the robot's own."""
+    """The inertia X, the Γ and whether rotors couple, of a family that is not the robot's own; what it moves along."""
+    if owner.direction is not None:
+        return ("along", recipe_of(owner.direction), _family_recipe(owner.still))
     if owner.is_default:
         return None
     Gamma, coupling = owner._measurement
@@ -125,14 +128,21 @@ def _built_leaf(recipe: Recipe, things: Things) -> Expression:
         make: Any = home.own_blocks if recipe[0] == "own" else home.own_vector
         found: Expression = make(own.place, space, name, own.blocks)
         return found
-    if recipe[2] is not None:
-        X, Gamma, coupled = recipe[2]
-        noise = None if Gamma is None else build(Gamma, things)
-        home = home.with_inertia(build(X, things), noise, home.rotor_coupling if coupled else None)
+    home = _family(recipe[2], home, things)
     if recipe[0] == "driven":
         _, _, _, name, _, kind, X = recipe
         return home.recursion(build(X, things), kind, name)
     return home.leaf(recipe[3])
+
+
+def _family(recipe: Any, home: Leaves, things: Things) -> Leaves:
+    if recipe is None:
+        return home
+    if recipe[0] == "along":
+        return _family(recipe[2], home, things).along(build(recipe[1], things))
+    X, Gamma, coupled = recipe
+    noise = None if Gamma is None else build(Gamma, things)
+    return home.with_inertia(build(X, things), noise, home.rotor_coupling if coupled else None)
 
 
 def _space(name: tuple[str, Any], things: Things) -> Space:

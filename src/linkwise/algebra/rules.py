@@ -125,8 +125,9 @@ def identities() -> tuple[Rule, ...]:
     """Every identity linkwise knows, in the order of the papers."""
     from .identities import ALL
     from .identities_motion import MOTION_RULES
+    from .identities_rates import RATE_RULES
 
-    return ALL + MOTION_RULES
+    return ALL + MOTION_RULES + RATE_RULES
 
 
 def rule(name: str) -> Rule:
@@ -202,12 +203,12 @@ class _Instance:
 def _instances(owner: Leaves) -> list[_Instance]:
     """The simplifying rules that hold here and their adjoints, built once for each family."""
     cached = owner.__dict__.get("_rule_instances")
-    if cached is None or cached[0] != owner.family_key:
+    if cached is None or cached[0] != owner.identity:
         built = [(r, *r.expressions(owner)) for r in identities() if r.simplifies and r.admits(owner)]
         # Rotors make some right-hand sides dear: 𝓜 with its coupling terms costs more than its factors.
         cheap = [(r, lhs, rhs) for r, lhs, rhs in built if cost(rhs) <= cost(lhs)]
         both = [_Instance(r, *sides) for r, lhs, rhs in cheap for sides in ((lhs, rhs), (lhs.T, rhs.T))]
-        cached = owner.__dict__["_rule_instances"] = (owner.family_key, both)
+        cached = owner.__dict__["_rule_instances"] = (owner.identity, both)
     return cached[1]
 
 

@@ -82,9 +82,9 @@ def found_premises(expressions: Iterable[Expression]) -> list[Premise]:
         op = todo.pop()
         new = [(key, p) for leaf in leaves_of(op) for key, p in _of_leaf(leaf)]
         for owner in families_of(op):
-            family = (owner.rigid_key, owner.family_key)
+            family = owner.identity
             names = seen.get(family, set())
-            more = names | {leaf.name for leaf in leaves_of(op) if leaf.owner.family_key == owner.family_key}
+            more = names | {leaf.name for leaf in leaves_of(op) if leaf.owner.identity == family}
             if more != names:
                 seen[family] = more
                 known = {name for where, name in found if where == family}

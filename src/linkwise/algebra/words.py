@@ -24,6 +24,8 @@ WEIGHTS = {
     "phi_tilde": 10, "psi_tilde": 10, "K": 10, "L": 20, "tau": 10, "tau_bar": 20, "E_psi": 20, "Delta_psi": 20,
     "P_plus": 20, "M": 40, "G_hat": 80, "K_hat": 100, "rotor_inertia": 20, "rotor_coupling": 20,
     "P_ring": 50, "Pi_dot": 12, "R": 30, "Upsilon": 40, "Upsilon_plus": 200, "H_dot": 20, "V_tilde": 10,
+    "H_ring": 30, "D_ring": 90, "G_ring": 160, "tau_bar_ring": 200, "E_psi_ring": 240, "D_root_ring": 120,
+    "E_I": 5, "Phi_I": 5,
 }  # fmt: skip
 _DRIVEN, _OWN, _OTHER = 30, 60, 1
 
