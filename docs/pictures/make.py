@@ -38,6 +38,7 @@ EXAMPLES = {
     "squeeze.png": "14_two_arms_one_box.py",
     "delta_arm.png": "15_delta_arm.py",
     "satellites.png": "16_satellites.py",
+    "random_pushes.png": "17_random_pushes.py",
 }
 
 

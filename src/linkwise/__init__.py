@@ -57,6 +57,8 @@ if _typing.TYPE_CHECKING:
     from .algebra.proofs import PROOFS as proofs
     from .algebra.prove import prove
     from .algebra.rules import Rule, identities
+    from .algebra.spaces import Space
+    from .algebra.stacking import space, stack
     from .codegen.pipeline import compile_function as compile
     from .simulation.checkpoint import Checkpoint
     from .simulation.energy import EnergyAccount
@@ -91,6 +93,9 @@ _LATER = {
     "derive": ("algebra.derivation", "derive"),
     "proofs": ("algebra.proofs", "PROOFS"),
     "prove": ("algebra.prove", "prove"),
+    "Space": ("algebra.spaces", "Space"),
+    "space": ("algebra.stacking", "space"),
+    "stack": ("algebra.stacking", "stack"),
     "rollout": ("simulation.simulate", "rollout"),
     "simulate": ("simulation.simulate", "simulate"),
     "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
@@ -164,6 +169,7 @@ __all__ = [
     "SimulationWarning",
     "SingularError",
     "SlowPathWarning",
+    "Space",
     "SpaceError",
     "Spherical",
     "Stops",
@@ -191,6 +197,8 @@ __all__ = [
     "rollout",
     "save_urdf",
     "simulate",
+    "space",
+    "stack",
     "trajectory_sensitivity",
     "view",
 ]

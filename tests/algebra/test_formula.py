@@ -109,7 +109,7 @@ def test_motion():
         ("H; phi", "column 2: ';' means nothing here"),
         ("H[0]", "column 2: a number stands in front"),
         ("(" * 100 + "H" + ")" * 100, "more than 50 parentheses"),
-        ("H " * 2000, "more than the 2000"),
+        ("H " * 20000, "more than the 20000"),
         ("I + H", "no I can be added"),
         ("@ H", "'@' where a factor"),
     ],

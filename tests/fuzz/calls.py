@@ -31,6 +31,7 @@ NOT_CALLS = {
     "Grasp",
     "Formula",
     "Proof",
+    "Space",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
 MAY_BE_FUNCTIONS = ("goal", "reference", "posture")  # what another function raises is its own

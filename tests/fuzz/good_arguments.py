@@ -120,7 +120,8 @@ def good_values() -> dict[str, Any]:
         "visuals": [lw.Visual(lw.Ball(0.1))], "n": 3, "seed": 1, "source": "ur5", "stop": True, "direction": 1.0,
         "path": f"{folder()}/robot.urdf", "sizes": {"v": r.nv}, "robot": r, "name": "trunk", "branching": 0.5,
         "function": lambda r, q, v=None: r.gravity_force(q), "lhs": lambda op: op.phi, "rhs": lambda op: op.phi,
-        "trials": 2, "rotors": True, "text": "H φ M φ* H*", "indices": "ours", "requires": (), "assuming": (),
+        "trials": 2, "rotors": True, "text": "H φ M φ* H*", "indices": "ours", "paper": "LD",
+        "rows": [[robot().operators(q).mass, 0], [0, robot().operators(q).phi]], "requires": (), "assuming": (),
         "start": lambda op: op.phi, "lines": [("", lambda op: op.phi)],
         # loops
         "frame_a": "tool", "frame_b": "world", "constrains": None, "loops": [lw.Loop("tool", "world", "spherical")],
@@ -193,6 +194,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("cylinder", "length"): 0.5,
         ("cylinder", "start"): (0.0, 0.0, 0.0),
         ("cylinder", "end"): (0.0, 0.0, 1.0),
+        ("space", "size"): (6, 3),
         ("Loop", "kind"): "spherical",
         ("Loop", "radius"): None,
         ("Contact", "kind"): "hard_finger",
@@ -211,7 +213,8 @@ def otherwise() -> dict[tuple[str, str], Any]:
 METHODS = {
     "forward_dynamics": tuple(lw.FORWARD_METHODS), "forward_quantities": tuple(lw.FORWARD_METHODS),
     "linearize_forward": tuple(lw.FORWARD_LINEARIZATIONS), "linearize_inverse": tuple(lw.INVERSE_LINEARIZATIONS),
-    "mass_matrix": ("composite", "symmetric", "direct"), "mass_matrix_inverse": ("columns", "paths", "rows"),
+    "mass_matrix": ("composite", "symmetric", "direct"), "mass_matrix_inverse": ("columns", "paths", "rows", "scan"),
+    "mass_solve": ("sweep", "scan"),
     "inverse_dynamics": ("newton_euler", "composite_body"), "forward_dynamics_jvp": ("algorithm_3", "algorithm_5"),
     "diagonal_coriolis": ("general", "recursive"), "diagonal_dynamics": ("general", "algorithm_8_1"),
     "simulate": ("runge_kutta_4", "variational", "dop853", "lsoda"), "trajectory_sensitivity": ("midpoint",),

@@ -14,7 +14,7 @@ import numpy as np
 import linkwise as lw
 from linkwise.algebra.blocks import dense_block
 from linkwise.algebra.kinds import Leaf, leaves_of
-from linkwise.algebra.printing import symbol
+from linkwise.algebra.printing import text
 
 _TOKEN = re.compile(r"[^\s()\[\]]+?\*?\([^()]*\)|\d[\d.]*(?:e[+-]?\d+)?|Σ|\[|\]|\+|-")
 _FACTOR = re.compile(r"(.+?)(\*?)\(([^()]*)\)")
@@ -38,7 +38,7 @@ class Reader:
         known: list[Leaf] = [leaf.upright() for leaf in leaves]
         if owner.is_default:
             known += [owner.phi, owner.psi]  # φ̃ and ψ̃ are printed with the edges of φ and ψ
-        self.leaves = {symbol(leaf): leaf for leaf in known}
+        self.leaves = {text(leaf.upright()): leaf for leaf in known}
         self.vectors: dict[str, dict[int, np.ndarray]] = {}
 
     def run(self, x: np.ndarray) -> np.ndarray:

@@ -167,7 +167,11 @@ ORACLES: dict[str, Oracle | None] = {
     "inverse_factors": None,
     "log_det_mass": lambda d, x: np.linalg.slogdet(d.mass)[1],
     "coriolis_matrix": lambda d, x: np.stack([_christoffel(d, x, e) for e in np.eye(x.v.size)], axis=-1),
-    **{f"forward_dynamics ({m})": lambda d, x: d.solution(x.v, x.tau) for m in lw.FORWARD_METHODS if m != "armstrong"},
+    **{
+        f"forward_dynamics ({m})": lambda d, x: d.solution(x.v, x.tau)
+        for m in lw.FORWARD_METHODS
+        if m not in ("armstrong", "scan")
+    },
     "hybrid_dynamics": None,
     "operational_inertia": lambda d, x: np.linalg.inv(_compliance(d, d.jacobian(TIP))),
     "operational_compliance": lambda d, x: _compliance(d, _tips(d)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -15,9 +16,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, as_numpy
+from ..errors import SpaceError
+from ..model.model import Model
 from .expression import Expression
 from .leaves import Leaves, remembered
-from .recipe import OwnBlocks, build, places_of, recipe_of
+from .recipe import SPACES, OwnBlocks, build, homes_of, places_of, recipe_of
+from .spaces import Space, stacked
 
 _serials = count()
 
@@ -110,6 +114,16 @@ class Binding:
         return {i: t.numbers if isinstance(t, State) else OwnBlocks(i, t.blocks) for i, t in enumerate(self.things)}
 
     @cached_property
+    def homes(self) -> tuple[Leaves | None, ...]:
+        """Whose states stand at the places after the first: what tells formulas with the same names apart."""
+        return tuple(t.leaves if isinstance(t, State) else None for t in self.things[1:])
+
+    @property
+    def models(self) -> list[Model]:
+        """The robots, in the order of their first states."""
+        return list(dict.fromkeys(t.leaves.model for t in self.things if isinstance(t, State)))
+
+    @cached_property
     def form(self) -> Binding | None:
         """The same in other frames on the bodies, where every state has them."""
         forms = [t.form if isinstance(t, State) else t for t in self.things]
@@ -166,16 +180,54 @@ def placed(leaves: Leaves, place: int) -> Leaves:
 
 def trimmed(op: Expression, binding: Binding) -> tuple[Expression, Binding]:
     """An expression with the places that it names alone; a constant keeps the first."""
-    named = {0} if len(binding.things) == 1 else set(places_of(recipe_of(op))) or {0}
+    if len(binding.things) == 1:
+        return op, binding
+    recipe = recipe_of(op)
+    named = set(places_of(recipe)) or {0}
+    stands_in = {p: _stand_in(p, named, binding) for p in homes_of(recipe)}  # identities take any state of their robot
+    named |= set(stands_in.values())
     if len(named) == len(binding.things):
         return op, binding
     fewer = Binding(tuple(t for i, t in enumerate(binding.things) if i in named))
     where = {p: i for i, p in enumerate(sorted(named))}
     things: dict[int, Leaves | OwnBlocks] = {}
-    for p, i in where.items():
-        thing = binding.things[p]
+    for p, kept in ({p: p for p in named} | stands_in).items():
+        thing, i = binding.things[kept], where[kept]
         things[p] = placed(thing.leaves, i) if isinstance(thing, State) else OwnBlocks(i)
-    return build(recipe_of(op), things).with_used(op.used), fewer
+    return build(recipe, things).with_used(op.used), fewer
+
+
+def _stand_in(place: int, named: set[int], binding: Binding) -> int:
+    """A place among those named whose state is of the same robot and frames, or the place itself."""
+    home = _home(binding, place)
+    if place in named:
+        return place
+    return next((p for p in sorted(named) if _home(binding, p) is home), place)
+
+
+def _home(binding: Binding, place: int) -> Leaves | None:
+    thing = binding.things[place]
+    return thing.leaves if isinstance(thing, State) else None
+
+
+def rooted(space: Space, binding: Binding) -> Space:
+    """A space of an expression, with the state that its robot stands in there."""
+    if space.parts:
+        return stacked(tuple(rooted(part, binding) for part in space.parts))
+    return space if space.kind in ("own", "number") else replace(space, state=binding.things[space.place])
+
+
+def settled(space: Space, binding: Binding, otherwise: State) -> Space:
+    """A space the user gave, as the expressions of a binding have it; of no state, where it is one of ``otherwise``."""
+    if space.parts:
+        return stacked(tuple(settled(part, binding, otherwise) for part in space.parts))
+    if space.kind in ("own", "number"):
+        return space
+    state = otherwise if space.state is None else space.state
+    found: Space = getattr(placed(state.leaves, binding.things.index(state)), SPACES[space.kind])
+    if found != space:
+        raise SpaceError(f"take {space} from operators of its robot, robot.operators(q), so that its state is known")
+    return found
 
 
 def unbound_things(binding: Binding) -> dict[int, Leaves | OwnBlocks]:

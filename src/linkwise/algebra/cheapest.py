@@ -43,7 +43,11 @@ def simplify_for(op: Expression, binding: Binding) -> Expression:
     from .explain import operation_count
 
     plain, found = by_identities(op), simplify(op)
-    if found.key == plain.key or isinstance(found, (Leaf, Identity, Zero)) or binding.leaves.model.nv > MOST_COUNTED:
+    if (
+        found.key == plain.key
+        or isinstance(found, (Leaf, Identity, Zero))
+        or sum(m.nv for m in binding.models) > MOST_COUNTED
+    ):
         return found
     counts = [operation_count(bound(form, binding)) for form in (plain, found)]
     if None in counts:  # blocks of the user's own vary over a batch

@@ -19,7 +19,7 @@ def taken_out(recipe: Recipe) -> tuple[Recipe, tuple[float, ...]]:
             return part
         if part[0] == "sum":
             return ("sum", *((slot(c), walk(term)) for c, term in part[1:]))
-        if part[0] in ("own", "vector"):
+        if part[0] in ("own", "vector", "matrix"):
             return (*part[:4], "X", part[5])
         return tuple(map(walk, part))
 

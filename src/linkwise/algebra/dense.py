@@ -13,7 +13,7 @@ from .. import arrays
 from ..arrays import Array
 from ..errors import LinkwiseError
 from .blocks import dense_block
-from .expression import Expression, Identity, Product, Sum, Zero
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero
 from .kinds import BlockDiagonal, Entry, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
 
 
@@ -55,6 +55,8 @@ def _dense(op: Expression, like: Array) -> Array:
         return arrays.eye(op.rows.dimension, like=like)
     if isinstance(op, Zero):
         return arrays.zeros(op.shape, like=like)
+    if isinstance(op, Inclusion):
+        return op.apply_columns(arrays.eye(op.cols.dimension, like=like))  # it only moves numbers
     if isinstance(op, Product):
         out = _dense(op.factors[0], like)
         for f in op.factors[1:]:

@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, NotAdmittedError
-from .expression import Expression, Identity, Product, Sum, Zero, product, total
-from .kinds import Leaf, UserBlockDiagonal, UserColumn
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
+from .kinds import Leaf, UserBlockDiagonal, UserColumn, UserMatrix
+from .spaces import NUMBER
 
 if TYPE_CHECKING:
     from .leaves import Leaves
@@ -49,7 +50,7 @@ def time_derivative(op: Expression) -> Expression:
 
 def derivative(op: Expression, direction: Direction) -> Expression:
     """The derivative of an expression along a direction."""
-    if isinstance(op, (Identity, Zero)):
+    if isinstance(op, (Identity, Zero, Inclusion)):
         return Zero(op.rows, op.cols)
     if isinstance(op, Sum):
         return total([(c, derivative(t, direction)) for c, t in op.terms])
@@ -73,9 +74,9 @@ def _of_product(op: Product, direction: Direction) -> Expression:
 def of_leaf(leaf: Leaf, direction: Direction) -> Expression:
     """The derivative of a leaf, which is no adjoint."""
     from .derivative_rules import DRIVEN, RULES
-    from .printing import symbol
+    from .printing import text
 
-    if isinstance(leaf, (UserBlockDiagonal, UserColumn)):
+    if isinstance(leaf, (UserBlockDiagonal, UserColumn, UserMatrix)):
         return Zero(leaf.rows, leaf.cols)
     change = Change(leaf.owner.still, direction)
     if leaf.inverse_of is not None:
@@ -84,7 +85,7 @@ def of_leaf(leaf: Leaf, direction: Direction) -> Expression:
     if leaf.driver is not None:
         return DRIVEN[leaf.driver[0]](leaf, change)
     if leaf.name not in RULES:
-        raise NotAdmittedError(f"{symbol(leaf)} ({leaf.name}) has no rule of differentiation")
+        raise NotAdmittedError(f"{text(leaf)} ({leaf.name}) has no rule of differentiation")
     return RULES[leaf.name](leaf.owner, change)
 
 
@@ -142,7 +143,7 @@ class Change:
         )
 
     def _given(self, x: Expression | None) -> Expression:
-        return Zero(self.leaves.joints, self.leaves.number) if x is None else x
+        return Zero(self.leaves.joints, NUMBER) if x is None else x
 
 
 def linear(o: Leaves, name: str, x: Expression) -> Expression:

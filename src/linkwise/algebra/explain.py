@@ -122,8 +122,7 @@ def operation_count(op: Operator) -> Operations | None:
     if not leaves_of(op.expression):
         return Operations()
     things = op.binding.things
-    model = op.binding.leaves.model
-    if model.nv > MOST_COUNTED or _varies(op.binding):
+    if sum(m.nv for m in op.binding.models) > MOST_COUNTED or _varies(op.binding):
         return None
     graph = Graph()
     symbolic: dict[int, Any] = {}

@@ -315,6 +315,43 @@ class Zero(Expression):
         return Zero(self.rows, self.cols)
 
 
+class Inclusion(Expression):
+    """E_i, from part i of a stack to the whole; ``flipped`` makes it E_i*, which takes part i out."""
+
+    def __init__(self, stack: Space, index: int, flipped: bool = False) -> None:
+        self.stack, self.index, self.flipped = stack, index, flipped
+        part = stack.parts[index]
+        self.rows, self.cols = (part, stack) if flipped else (stack, part)
+        self.relations = spaces.FULL
+
+    @property
+    def T(self) -> Expression:
+        return Inclusion(self.stack, self.index, not self.flipped)
+
+    @property
+    def is_constant(self) -> bool:
+        return True
+
+    @property
+    def where(self) -> slice:
+        """The blocks of the stack that are the part's."""
+        before = sum(len(part.sizes) for part in self.stack.parts[: self.index])
+        return slice(before, before + len(self.stack.parts[self.index].sizes))
+
+    def forward(self, x: Blocks) -> Blocks:
+        if self.flipped:
+            return x[self.where]
+        out: Blocks = [None] * len(self.stack.sizes)
+        out[self.where] = x
+        return out
+
+    def _key(self) -> Any:
+        return ("part", self.stack, self.index, self.flipped)
+
+    def copy(self) -> Expression:
+        return Inclusion(self.stack, self.index, self.flipped)
+
+
 def product(factors: Sequence[Expression]) -> Expression:
     """The product, flattened: nested products joined, identities dropped, numbers brought to the front."""
     for left, right in pairwise(factors):
@@ -331,8 +368,27 @@ def product(factors: Sequence[Expression]) -> Expression:
         if isinstance(f, Sum) and len(f.terms) == 1:
             scale, f = scale * f.terms[0][0], f.terms[0][1]
         flat.extend(f.factors if isinstance(f, Product) else () if isinstance(f, Identity) else (f,))
+    if any(isinstance(f, Inclusion) for f in flat):
+        parts = _met(flat)
+        if parts is None:
+            return Zero(factors[0].rows, factors[-1].cols)
+        flat = parts
     out: Expression = Identity(factors[0].rows) if not flat else flat[0] if len(flat) == 1 else Product(flat)
     return (out if scale == 1 else total([(scale, out)])).with_used(used)
+
+
+def _met(factors: list[Expression]) -> list[Expression] | None:
+    """Factors with E_i*E_i = I left out; None where some E_i*E_j makes the product zero."""
+    out: list[Expression] = []
+    for f in factors:
+        last = out[-1] if out else None
+        if isinstance(f, Inclusion) and isinstance(last, Inclusion) and last.flipped and not f.flipped:
+            if last.index != f.index:
+                return None
+            out.pop()
+        else:
+            out.append(f)
+    return out
 
 
 def total(terms: Sequence[tuple[float, Expression]]) -> Expression:

@@ -16,13 +16,15 @@ from typing import Any
 
 from ..arguments import one_of, shown
 from ..errors import InputError, LinkwiseError, did_you_mean
+from .binding import merged, moved, placed
 from .block_terms import OURS, PAPERS, BlockTerm, block, block_product, block_sum
 from .expression import Expression, Identity, product, total
-from .formula_words import ALIASES, Token, operator_names, tokens
+from .formula_words import ALIASES, DIALECTS, Token, operator_names, tokens
 from .leaves import Leaves
 from .operator import Operator, bound
 from .operators import OPERATOR_NAMES, Operators
 from .printing import STARRED
+from .stacking import stacked_expressions
 from .vectors import VectorLeaves
 
 _DEEPEST = 50
@@ -31,8 +33,8 @@ _DEEPEST = 50
 class Formula:
     """A formula as text, for the operators of any robot: ``lw.formula("H φ M φ* H*")(robot.operators(q))``."""
 
-    def __init__(self, text: str, indices: str) -> None:
-        self.text, self.indices = text, indices
+    def __init__(self, text: str, indices: str, paper: str | None = None) -> None:
+        self.text, self.indices, self.paper = text, indices, paper
         tokens(text)  # what no robot could read is refused now
 
     @property
@@ -40,34 +42,68 @@ class Formula:
         """Whether it names an operator that takes velocities and accelerations: ``robot.operators(q, v=…, a=…)``."""
         return needs_motion(self.text)
 
-    def __call__(self, op: Operators) -> Any:
-        """The operator, or the array of blocks, that the formula means with these operators."""
-        if not isinstance(op, Operators):
-            raise InputError(f"a formula is of the operators of a robot, robot.operators(q), got {shown(op)}")
-        found = _Parser(self.text, op.leaves, self.indices).whole()
-        return found.value(op) if isinstance(found, BlockTerm) else bound(found, op.binding)
+    def __call__(self, *operators: Operators, **own: Operator) -> Any:
+        """The operator, or the array of blocks, that the formula means with these operators.
+
+        With those of several robots the letters have their numbers, ``φ₁`` or ``φ_1`` of the first. Names given as
+        ``A=…`` are operators and vectors of your own; ``A_1=…`` is what the text calls A₁.
+        """
+        if not operators:
+            raise InputError("a formula is of the operators of a robot: formula(robot.operators(q))")
+        for op in operators:
+            if not isinstance(op, Operators):
+                raise InputError(f"a formula is of the operators of a robot, robot.operators(q), got {shown(op)}")
+        for name, x in own.items():
+            if not isinstance(x, Operator):
+                raise InputError(f"{name} must be an operator or a vector of a robot's operators, got {shown(x)}")
+        if len(operators) == 1 and not own:
+            (op,) = operators
+            found = _Parser(self.text, [op.leaves], self.indices, self.paper).whole()
+            return found.value(op) if isinstance(found, BlockTerm) else bound(found, op.binding)
+        return self._of_several(operators, own)
+
+    def _of_several(self, operators: tuple[Operators, ...], own: dict[str, Operator]) -> Operator:
+        if not all(op.leaves.is_default for op in operators):
+            raise InputError("operators of an inertia of your own cannot be named together with others in a formula")
+        binding = merged([*(op.binding for op in operators), *(x.binding for x in own.values())])
+        robots = [placed(op.leaves, binding.things.index(op.state)) for op in operators]
+        given = {name: moved(x.expression, x.binding, binding) for name, x in own.items()}
+        found = _Parser(self.text, robots, self.indices, self.paper, given).whole()
+        if isinstance(found, BlockTerm):
+            raise InputError(f"{found.text} is a block; blocks are of the operators of one robot, and of no others")
+        return bound(found, binding)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Formula) and (self.text, self.indices) == (other.text, other.indices)
+        return isinstance(other, Formula) and self._told == other._told
 
     def __hash__(self) -> int:
-        return hash((self.text, self.indices))
+        return hash(self._told)
+
+    @property
+    def _told(self) -> tuple[Any, ...]:
+        return (self.text, self.indices, self.paper)
 
     def __repr__(self) -> str:
-        return f"lw.formula({self.text!r}{'' if self.indices == OURS else f', indices={self.indices!r}'})"
+        options = "" if self.indices == OURS else f", indices={self.indices!r}"
+        return f"lw.formula({self.text!r}{options}{'' if self.paper is None else f', paper={self.paper!r}'})"
 
 
-def formula(text: str, *, indices: str = OURS) -> Formula:
+def formula(text: str, *, indices: str = OURS, paper: str | None = None) -> Formula:
     """A formula as text, such as ``"H φ M φ* H*"``: called with ``robot.operators(q)`` it is what that text means.
 
     All that linkwise prints is read, its LaTeX too. A formula of operators gives an operator; one of blocks, such as
     ``"φ(3,1) P(1)"``, their array. ``indices="ours"`` counts bodies as ``robot.bodies`` does, base first, from 0;
-    ``indices="papers"`` as the papers do, from the tip of a serial chain, which is 1, to the base, n.
+    ``indices="papers"`` as the papers do, from the tip of a serial chain, which is 1, to the base, n. ``paper`` ("OA",
+    "JPL", "UF", "LD" or "DD") reads letters that papers use differently as that one does: Φ is JPL's φS, or LD's φ.
+    Operators of several robots, ``formula(one, two)``, have their numbers, ``J₁ 𝓜₁⁻¹ J₁*``; brackets with commas and
+    semicolons are stacks, ``[A, B; C, 0]``.
     """
     if not isinstance(text, str):
         raise InputError(f"a formula is text, such as 'H φ M φ* H*', got {shown(text)}")
     one_of(indices, (OURS, PAPERS), "way to count bodies", error=InputError)
-    return Formula(text, indices)
+    if paper is not None:
+        one_of(paper, tuple(DIALECTS), "paper", error=InputError)
+    return Formula(text, indices, paper)
 
 
 def parse_formula(text: str, operators: Operators) -> Operator:
@@ -77,7 +113,7 @@ def parse_formula(text: str, operators: Operators) -> Operator:
 
 def parse_expression(text: str, leaves: Leaves) -> Expression:
     """As :func:`parse_formula`, bound to no state."""
-    found = _Parser(text, leaves, OURS).whole()
+    found = _Parser(text, [leaves], OURS).whole()
     if isinstance(found, BlockTerm):
         raise InputError(
             f"{found.text} is a block, an array of a robot at a state: lw.formula(text)(robot.operators(q)) has it; a"
@@ -105,8 +141,16 @@ class _Unit:
 class _Parser:
     """Reads sums of products of factors, by recursive descent."""
 
-    def __init__(self, text: str, leaves: Leaves, indices: str) -> None:
-        self.leaves, self.indices = leaves, indices
+    def __init__(
+        self,
+        text: str,
+        robots: list[Leaves],
+        indices: str,
+        paper: str | None = None,
+        own: dict[str, Expression] | None = None,
+    ) -> None:
+        self.robots, self.indices, self.own = robots, indices, own or {}
+        self.dialect = DIALECTS[paper] if paper else {}
         self.tokens = [*tokens(text), Token("end", "", len(text) + 1)]
         self.at = 0
         self.depth = 0
@@ -127,7 +171,7 @@ class _Parser:
         if self.here.kind != "end":
             raise self.error(self.here, f"{self.here.text!r} is one too many")
         if isinstance(value, _Unit):
-            return self.leaves.I if value.scale == 1 else value.scale * self.leaves.I
+            return self.robots[0].I if value.scale == 1 else value.scale * self.robots[0].I
         if not isinstance(value, (Expression, BlockTerm)):
             raise InputError("the formula is a number; it must name an operator")
         return value
@@ -258,11 +302,38 @@ class _Parser:
         if self.depth > _DEEPEST:
             raise self.error(opening, f"more than {_DEEPEST} parentheses inside each other")
         value = self.sum()
+        if opening.text == "[" and self.here.kind in (",", ";"):
+            value = self._stack(opening, value)
         if self.here.kind != ")":
             raise self.error(opening, "this parenthesis is not closed")
         self.take()
         self.depth -= 1
         return value
+
+    def _stack(self, opening: Token, first: Any) -> Expression:
+        """[A, B; C, D]: block rows and columns; 0 is a block of zeros, I the identity that fits."""
+        rows = [[first]]
+        while self.here.kind in (",", ";"):
+            if self.take().kind == ";":
+                rows.append([])
+            rows[-1].append(self.sum())
+        if len({len(row) for row in rows}) != 1:
+            raise self.error(opening, f"the rows of this stack have {', '.join(str(len(r)) for r in rows)} blocks")
+        full = [[self._cell(opening, rows, i, j) for j in range(len(rows[0]))] for i in range(len(rows))]
+        found: Expression = self._made(opening, lambda: stacked_expressions(full))
+        return found
+
+    def _cell(self, opening: Token, rows: list[list[Any]], i: int, j: int) -> Expression | None:
+        x = rows[i][j]
+        if isinstance(x, Expression) or (isinstance(x, float) and x == 0):
+            return x if isinstance(x, Expression) else None
+        if not isinstance(x, _Unit):
+            raise self.error(opening, f"block ({i + 1}, {j + 1}) of this stack is no operator and not 0")
+        beside = [y.rows for y in rows[i] if isinstance(y, Expression)]
+        below = [row[j].cols for row in rows if isinstance(row[j], Expression)]
+        if not (beside or below):
+            raise self.error(opening, f"the I in block ({i + 1}, {j + 1}) may be of any space: name one, as I_joints")
+        return x.scale * Identity((beside or below)[0])
 
     def _changed(self, value: Any, token: Token) -> Any:
         if isinstance(value, float):
@@ -282,14 +353,30 @@ class _Parser:
         return self._made(token, value.inv if token.kind == "inverse" else value.simplify)
 
     def _named(self, token: Token) -> Any:
-        name = ALIASES.get(token.text, token.text)
-        if name == "I":
+        spelled = token.text if token.robot is None else f"{token.text}_{token.robot}"
+        if spelled in self.own:
+            return self.own[spelled]
+        name = self.dialect.get(token.text) or ALIASES.get(token.text, token.text)
+        if name == "I" and token.robot is None:
             return _Unit()
         if name not in operator_names():
-            raise self.error(token, f"no operator is named {name!r}{_meant(name, operator_names())}")
-        value = self._made(token, lambda: getattr(self.leaves, name))
+            known = [*operator_names(), *self.own]
+            raise self.error(token, f"no operator is named {name!r}{_meant(name, known)}")
+        value = self._made(token, lambda: getattr(self._robot(token), name))
         # The letters Ḣ and Ḧ carry a star where the operator itself is printed.
         return value.T if token.is_letter and name in STARRED else value
+
+    def _robot(self, token: Token) -> Leaves:
+        """Whose operator a name is."""
+        count = len(self.robots)
+        if token.robot is None:
+            if count > 1:
+                raise self.error(token, f"of which robot? The letters of {count} robots have numbers, 1 … {count}")
+            return self.robots[0]
+        if not 1 <= token.robot <= count:
+            there = "operators of one robot were" if count == 1 else f"those of {count} robots were"
+            raise self.error(token, f"there is no robot {token.robot}: {there} given")
+        return self.robots[token.robot - 1]
 
     def _made(self, token: Token, make: Any) -> Any:
         """What ``make`` gives, its errors with the column."""

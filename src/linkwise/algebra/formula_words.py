@@ -1,7 +1,8 @@
 r"""The words of a formula: names, numbers, signs, adjoints, inverses, indices of blocks.
 
 Names are those of :class:`.operators.Operators`, the letters that linkwise prints, or its LaTeX: ``phi``, ``φ`` and
-``\phi`` are one. Capitals may stand together: ``KH`` is ``K H``. What could be read in two ways is refused.
+``\phi`` are one. With a subscript, ``φ₁`` or ``\phi_{1}``, they are of one of several robots. Capitals may stand
+together: ``KH`` is ``K H``. What could be read in two ways is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..errors import InputError
 from .operators import OPERATOR_NAMES
 from .printing import LATEX, TEXT
 
-_LONGEST = 2000
+_LONGEST = 20_000
 _LETTERS = {
     **{"Φ": "Phi", "Ψ": "Psi", "Ω": "Omega", "ℓ": "ell", "𝓜": "mass", "R̂": "R_hat", "P̂": "P_hat", "Ĵ": "J_hat"},
     **{"Δ_φ": "Delta_phi", "Δ_ψ": "Delta_psi", "𝓔_φ": "E_phi", "𝓔_ψ": "E_psi", "P^+": "P_plus", "Υ^+": "Upsilon_plus"},
@@ -23,6 +24,7 @@ _LETTERS = {
     **{"D^{1/2}": "D_root", "D^{-1/2}": "D_root_inverse"},
     **{"Ė_φ": "E_phi_dot", "φ̇": "phi_dot", "Ṁ": "M_dot", "Ṗ": "P_dot", "Ḋ": "D_dot", "Ġ": "G_dot"},
     **{"τ̄̇": "tau_bar_dot", "Ė_ψ": "E_psi_dot"},
+    **{"Φ̃": "Phi_tilde", "β̇": "beta_dot", "β": "beta"},
 }
 _OF_LATEX = {
     **{r"\Phi": "Phi", r"\Psi": "Psi", r"\Omega": "Omega", r"\ell": "ell", r"\mathcal{M}": "mass"},
@@ -31,6 +33,7 @@ _OF_LATEX = {
     **{r"\dot{\mathcal{E}}_\phi": "E_phi_dot", r"\dot\phi": "phi_dot", r"\dot{M}": "M_dot", r"\dot{P}": "P_dot"},
     **{r"\dot{D}": "D_dot", r"\dot{G}": "G_dot", r"\dot{\bar\tau}": "tau_bar_dot"},
     **{r"\dot{\mathcal{E}}_\psi": "E_psi_dot"},
+    **{r"\tilde\Phi": "Phi_tilde", r"\tilde{\Phi}": "Phi_tilde", r"\dot\beta": "beta_dot", r"\beta": "beta"},
 }
 _POSTFIXES = {
     "adjoint": re.compile(r"\.T(?!\w)|\^T(?!\w)|\^\*|\^\{\*\}|\^\{T\}|\^\{?\\top\}?|ᵀ"),
@@ -38,13 +41,25 @@ _POSTFIXES = {
     "simplify": re.compile(r"\.simplify\(\)"),
 }
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|½|\\t?frac\{1\}\{2\}")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[α-ωΑ-Ω]")
+_NUMBERED = re.compile(r"([A-Za-z_][A-Za-z_0-9]*?)_(?:(\d+)(?![A-Za-z_0-9])|\{(\d+)\})")
+_ROBOT = re.compile(r"([₀-₉]+)|_\{(\d+)\}|_(\d+)(?!\w)")
+_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _SPACE = re.compile(r"\s+|\\[,;:! ]|\\quad\b|\\left(?=[(\[])|\\right(?=[)\]])")
-_SIGNS = {"−": "-", "·": "@", "∙": "@", "[": "(", "]": ")", "{": "(", "}": ")"}
+_SIGNS = {"−": "-", "·": "@", "∙": "@", "[": "(", "]": ")", "{": "(", "}": ")", "&": ","}
+_TABLE = {r"\begin{bmatrix}": ("(", "["), r"\end{bmatrix}": (")", "]"), "\\\\": (";", ";")}
 _TIMES = re.compile(r"\\cdot(?![A-Za-z])")
 _INDICES = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _NAMED_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
 ALIASES = {"N": "rotor_coupling", "a": "coriolis", "b": "gyroscopic"}
+# Letters that papers use differently from each other; the others mean the same in all.
+DIALECTS: dict[str, dict[str, str]] = {
+    "OA": {},
+    "JPL": {"a": "classical_coriolis", "b": "classical_gyroscopic"},
+    "UF": {"a": "classical_coriolis", "b": "classical_gyroscopic", "beta": "theta_dot", "beta_dot": "theta_ddot"},
+    "LD": {"Phi": "phi", "Phi_tilde": "phi_tilde", "E": "E_phi"},
+    "DD": {"beta": "theta_dot", "beta_dot": "theta_ddot"},
+}
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,7 @@ class Token:
     column: int
     is_letter: bool = False  # a name spelled as it is printed
     is_glued: bool = False  # whether no blank stands before it
+    robot: int | None = None  # of several, whose operator a name is, from 1 on
 
     @property
     def value(self) -> float:
@@ -79,7 +95,7 @@ def _letters() -> dict[str, str]:
     latex = {tex: name for name, tex in LATEX.items() if name in OPERATOR_NAMES} | _OF_LATEX
     printed = {s: name for name, s in TEXT.items()}
     spelled = {_composed(s): name for s, name in (*printed.items(), *_LETTERS.items(), *latex.items())}
-    odd = {s: n for s, n in spelled.items() if not _WORD.fullmatch(s)}
+    odd = {s: n for s, n in spelled.items() if not (s.isascii() and _WORD.fullmatch(s))}
     return dict(sorted(odd.items(), key=lambda item: -len(item[0])))
 
 
@@ -105,7 +121,23 @@ def tokens(text: str) -> list[Token]:
         found, length = _next(text, at, behind, glued)
         out += [replace(token, is_glued=glued or i > 0) for i, token in enumerate(found)]
         at, glued = at + length, True
+    _refuse_stray_separators(out)
     return out
+
+
+def _refuse_stray_separators(found: list[Token]) -> None:
+    """Commas and semicolons stand between the blocks of a stack, in brackets."""
+    around: list[str] = []
+    for token in found:
+        if token.kind == "(":
+            around.append(token.text)
+        elif token.kind == ")" and around:
+            around.pop()
+        elif token.kind in (",", ";") and around[-1:] != ["["]:
+            raise InputError(
+                f"the formula, column {token.column}: {token.text!r} means nothing here; in brackets it stands between"
+                " the blocks of a stack, as in [H, 0; 0, φ]"
+            )
 
 
 def _refuse_two_meanings(text: str, at: int, behind_operand: bool) -> None:
@@ -142,9 +174,9 @@ def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[T
     indices = _INDICES.match(text, at) if behind_operand and glued else None
     if indices:
         return [Token("indices", indices[0], at + 1)], len(indices[0])
-    spelling = next((s for s in _letters() if _begins(text, at, s)), None)
-    if spelling is not None:
-        return [Token("name", _letters()[spelling], at + 1, is_letter=True)], len(spelling)
+    named = _named(text, at)
+    if named is not None:
+        return named
     for kind, pattern in _POSTFIXES.items():
         found = pattern.match(text, at)
         if found and behind_operand:
@@ -156,18 +188,50 @@ def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[T
         return [Token("number", number[0], at + 1)], len(number[0])
     word = _WORD.match(text, at)
     if word:
-        return _names(word[0], at + 1), len(word[0])
+        return _word(text, at, word[0])
     times = _TIMES.match(text, at)
     if times:
         return [Token("@", times[0], at + 1)], len(times[0])
+    for table, (kind, sign) in _TABLE.items():
+        if text.startswith(table, at):
+            return [Token(kind, sign, at + 1)], len(table)
     sign = _SIGNS.get(text[at], text[at])
-    if sign in "+-@*/()":
+    if sign in "+-@*/(),;":
         return [Token(sign, text[at], at + 1)], 1
     if text.startswith(".", at):
         raise InputError(
             f"the formula, column {at + 1}: of an operator there are .T, .inv() and .simplify(), not {text[at:][:12]!r}"
         )
     raise InputError(f"the formula, column {at + 1}: {text[at]!r} means nothing here; see linkwise explain --help")
+
+
+def _named(text: str, at: int) -> tuple[list[Token], int] | None:
+    """A letter that is no plain word, with the number of its robot behind it, if there is one: φ, φ₁, {P^{+}}_{1}."""
+    braced = text[at] == "{"
+    start = at + braced
+    spelling = next((s for s in _letters() if _begins(text, start, s)), None)
+    if spelling is None:
+        return None
+    end = start + len(spelling)
+    if braced and not text.startswith("}_{", end):
+        return None
+    number = _ROBOT.match(text, end + braced)
+    robot = None if number is None else int(next(x for x in number.groups() if x).translate(_LOWERED))
+    length = end + braced + (len(number[0]) if number else 0) - at
+    return [Token("name", _letters()[spelling], at + 1, is_letter=True, robot=robot)], length
+
+
+def _word(text: str, at: int, word: str) -> tuple[list[Token], int]:
+    """A name in plain letters, with the number of its robot behind it, if there is one: H, H₁, H_1, H_{1}."""
+    numbered = _NUMBERED.match(text, at)
+    if numbered and word not in OPERATOR_NAMES:
+        return [Token("name", numbered[1], at + 1, robot=int(numbered[2] or numbered[3]))], len(numbered[0])
+    number = _ROBOT.match(text, at + len(word))
+    found = _names(word, at + 1)
+    if number is None:
+        return found, len(word)
+    robot = int(next(x for x in number.groups() if x).translate(_LOWERED))
+    return [*found[:-1], replace(found[-1], robot=robot)], len(word) + len(number[0])
 
 
 def _begins(text: str, at: int, spelling: str) -> bool:

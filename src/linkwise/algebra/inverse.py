@@ -17,6 +17,7 @@ from ..errors import NoRecursionError, SingularError, SpaceError
 from ..tolerances import OPERATIONAL_ROUNDINGS, ROUNDINGS_OF_SQUARES
 from . import spaces
 from .blocks import dense_block
+from .elimination import inverse_of_stack, is_small
 from .expression import Expression, Identity, Product, Sum, product, total
 from .kinds import BlockDiagonal, Leaf, Propagation, Shift, SmallMatrix, UserBlockDiagonal, families_of, leaves_of
 from .leaves import Leaves
@@ -30,14 +31,15 @@ def inverse(op: Expression) -> Expression:
         return other.T if op.flipped else other
     if op.rows != op.cols:
         raise SpaceError(f"{op} has no inverse: it maps {op.cols} to {op.rows}")
-    for route in (_trivial, _propagation, _identity_plus_shift, _filters, _innovations, _memoryless, _factors, _small):
+    for route in _ROUTES:
         out = route(op)
         if out is not None:
             return out
     raise NoRecursionError(
         f"no O(n) route to the inverse of {op} ({op.structure}). Known are: block-diagonal operators; φ, ψ and"
         " I − E_φ, I − E_ψ; I + HφK, I − HψK and their like; HφXφ*H* (+ Γ) with X block diagonal, symmetric and"
-        " positive definite; products of these; anything between tips. For other operators invert .dense()"
+        " positive definite; products of these; anything between tips and spaces of one's own; stacks of these. For"
+        " other operators invert .dense()"
     )
 
 
@@ -207,8 +209,8 @@ def _factors(op: Expression) -> Expression | None:
 
 
 def _small(op: Expression) -> Expression | None:
-    """Between tips: a matrix of 6 per tip, formed in O(n) and inverted as it is."""
-    if op.rows.kind != "tip":
+    """Between tips and spaces of the user's own: a matrix of 6 per tip, formed in O(n) and inverted as it is."""
+    if not is_small(op.rows) or not leaves_of(op):
         return None
     owner = leaves_of(op)[0].owner
 
@@ -220,8 +222,26 @@ def _small(op: Expression) -> Expression | None:
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
     out.token, out.inverse_of = ("inverse", op.key), op
     compliance = rule("operational_compliance")
-    known = {side.key for side in compliance.expressions(owner)}
+    known = {side.key for side in compliance.expressions(owner)} if op.rows.kind == "tip" else set()
     return out.with_used([*op.used, *([compliance] if op.key in known else [])])
+
+
+def _stack(op: Expression) -> Expression | None:
+    """Part after part (:mod:`.elimination`)."""
+    return inverse_of_stack(op, inverse)
+
+
+_ROUTES = (
+    _trivial,
+    _propagation,
+    _identity_plus_shift,
+    _filters,
+    _innovations,
+    _memoryless,
+    _factors,
+    _small,
+    _stack,
+)
 
 
 def _inverted(x: Any, symmetric: bool, message: str) -> Any:

@@ -55,7 +55,7 @@ class Leaf(Expression):
         self.flipped = False
         self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
         # A block diagonal of the user's own may bear any name, so its name says nothing.
-        self.symmetric = name in _SYMMETRIC and not isinstance(self, (UserBlockDiagonal, UserColumn))
+        self.symmetric = name in _SYMMETRIC and not isinstance(self, (UserBlockDiagonal, UserColumn, UserMatrix))
         self.inverse_of: Expression | None = None  # the expression whose inverse this leaf holds
         self.driver: Any = None  # (kind, X) of a block diagonal that a recursion driven by X gives
 
@@ -196,7 +196,6 @@ class UserColumn(Column):
     """A vector that the user gave; equal only to itself and its copies."""
 
     place: int  # where its numbers stand in the binding
-    space: str  # "bodies", "joints", "tips" or "edges"
 
 
 class SmallMatrix(Leaf):
@@ -205,9 +204,17 @@ class SmallMatrix(Leaf):
     def forward(self, x: Blocks) -> Blocks:
         matrix = self.blocks[0]
         matrix = matrix.mT if self.flipped else matrix
-        width = next(y.shape[-1] for y in x if y is not None)
+        width = next((y.shape[-1] for y in x if y is not None), None)
+        if width is None:
+            return [None] * len(self.rows.sizes)
         filled = [arrays.zeros((r, width), like=matrix) if y is None else y for y, r in zip(x, self.cols.sizes)]
-        return self.rows.split(matrix @ arrays.concatenate(filled, axis=-2))
+        return self.rows.split(matrix @ self.cols.ordered(arrays.concatenate(filled, axis=-2)))
+
+
+class UserMatrix(SmallMatrix):
+    """A matrix between any two spaces that the user made; equal only to itself and its copies."""
+
+    place: int  # where its numbers stand in the binding
 
 
 def _gather(tree: Tree, edges: list[Any], x: Blocks) -> Blocks:
@@ -260,7 +267,7 @@ def own_numbers(op: Expression) -> list[list[Any]]:
     """The blocks of the user's own that an expression rests on, those inside its leaves too."""
     found: list[list[Any]] = []
     for leaf in leaves_of(op):
-        if isinstance(leaf, (UserBlockDiagonal, UserColumn)):
+        if isinstance(leaf, (UserBlockDiagonal, UserColumn, UserMatrix)):
             found.append(leaf.blocks)
         inside = [leaf.owner.direction, leaf.inverse_of, None if leaf.driver is None else leaf.driver[1]]
         inside += [] if leaf.owner.is_default else [leaf.owner.M, leaf.owner.joint_noise]

@@ -32,6 +32,7 @@ from .kinds import (
     StrictPropagation,
     UserBlockDiagonal,
     UserColumn,
+    UserMatrix,
     own_numbers,
 )
 from .nodes import edge_maps, interface_maps, interfaces, nodes_of
@@ -132,16 +133,14 @@ class Leaves(ArticulatedLeaves, GroundLeaves, VectorLeaves):
             widths, rates = tuple(j.kind.nv for j in self.model.joints), None
         else:
             heights, rows, widths, rates = nodes.heights, nodes.rows, tuple(map(len, nodes.columns)), nodes.rates
-        self.bodies = Space("body", name, heights, owners, (*key, "body", *embedded), rows)
-        self.joints = Space("joint", name, widths, owners, (*key, "joint", *embedded), rates)
-        self.edges = Space("edge", name, (6,) * len(tree), tree.parents, (*key, "edge", *embedded))
-        tip_key = tuple(getattr(f, "name", f) for f in self.frames)
-        self.tips = Space(
-            "tip", name, (6,) * len(self.frames), tuple(self.tip_nodes), (*key, "tip", tip_key, *embedded)
-        )
-        self.number = Space("number", name, (1,), (-1,), (*key, "number"))
-        self.base = Space("base", name, (6,), (-1,), (*key, "base"))
-        self.inertial = Space("inertial", name, heights, owners, (*key, "inertial", *embedded), rows)
+        place = self.place
+        self.bodies = Space("body", name, heights, owners, (*key, "body", *embedded), rows, place)
+        self.joints = Space("joint", name, widths, owners, (*key, "joint", *embedded), rates, place)
+        self.edges = Space("edge", name, (6,) * len(tree), tree.parents, (*key, "edge", *embedded), None, place)
+        tip_key = (*key, "tip", tuple(getattr(f, "name", f) for f in self.frames), *embedded)
+        self.tips = Space("tip", name, (6,) * len(self.frames), tuple(self.tip_nodes), tip_key, None, place)
+        self.base = Space("base", name, (6,), (-1,), (*key, "base"), None, place)
+        self.inertial = Space("inertial", name, heights, owners, (*key, "inertial", *embedded), rows, place)
         self.I, self.I_joints = Identity(self.bodies), Identity(self.joints)
         self.I_tips, self.I_edges = Identity(self.tips), Identity(self.edges)
         self.I_inertial = Identity(self.inertial)
@@ -195,7 +194,7 @@ class Leaves(ArticulatedLeaves, GroundLeaves, VectorLeaves):
 
         What does not move, such as H and P, is that of these leaves.
         """
-        if x.rows not in (self.joints, self.bodies) or x.cols != self.number:
+        if x.rows not in (self.joints, self.bodies) or x.cols != spaces.NUMBER:
             raise SpaceError(f"operators move along a vector of joints or of bodies; {x} maps {x.cols} to {x.rows}")
         if self.still is not self:
             return self.still.along(x)
@@ -413,13 +412,22 @@ class Leaves(ArticulatedLeaves, GroundLeaves, VectorLeaves):
 
     def _column(self, name: str, space: Space, blocks: Callable[[], list[Array]]) -> Expression:
         relations = spaces.MEMORYLESS if space == self.base else spaces.STRICTLY_ANTICAUSAL
-        return Column(self, name, space, self.number, relations, blocks)
+        return Column(self, name, space, spaces.NUMBER, relations, blocks)
 
-    def own_vector(self, place: int, space: str, name: str, blocks: list[Array] | None = None) -> UserColumn:
+    def own_vector(self, place: int, space: Space, name: str, blocks: list[Array] | None = None) -> UserColumn:
         """A vector of the user's own, whose numbers stand at ``place`` of the binding."""
         held: Any = blocks
-        out = UserColumn(self, name, getattr(self, space), self.number, spaces.STRICTLY_ANTICAUSAL, lambda: held)
-        out.token, out.place, out.space = ("own", place, space), place, space
+        out = UserColumn(self, name, space, spaces.NUMBER, spaces.STRICTLY_ANTICAUSAL, lambda: held)
+        out.token, out.place = ("own", place, space), place
+        return out
+
+    def own_matrix(
+        self, place: int, rows: Space, cols: Space, name: str, blocks: list[Array] | None = None
+    ) -> UserMatrix:
+        """A matrix of the user's own between any spaces, whose numbers stand at ``place`` of the binding."""
+        held: Any = blocks
+        out = UserMatrix(self, name, rows, cols, spaces.FULL, lambda: held)
+        out.token, out.place = ("own", place, rows, cols), place
         return out
 
     def lyapunov(self, X: Expression, name: str | None = None) -> Expression:

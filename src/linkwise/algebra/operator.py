@@ -17,13 +17,13 @@ from ..arguments import one_of, whole
 from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
 from ..model.model import Model
-from .binding import Binding, merged, moved, trimmed
+from .binding import Binding, merged, moved, rooted, trimmed
 from .block_index import entries_of, rows_and_columns
 from .expression import Expression, as_number
 from .frame_freedom import is_frame_free
 from .kinds import families_of
 from .leaves import remembered
-from .recipe import SPACES, build, recipe_of
+from .recipe import build, recipe_of
 from .spaces import Space, Structure
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Operator:
         from .operators import Operators
 
         leaves = self.binding.leaves
-        return Operators(leaves, self.binding).vector(other, SPACES[self.rows.kind])
+        return Operators(leaves, self.binding).vector(other, self.rows)
 
     __radd__ = __add__
 
@@ -267,7 +267,7 @@ class Operator:
     @property
     def is_vector(self) -> bool:
         """Whether it is a vector: an operator from the numbers to a space."""
-        return self.cols.kind == "number"
+        return self.expression.cols.kind == "number"
 
     @property
     def value(self) -> SameKind:
@@ -339,7 +339,7 @@ class Operator:
     def _checked(self, x: Any, axis: int) -> SameKind:
         """x as an array whose vectors fit."""
         x = inputs.as_array(x, "the vector")
-        n = self.cols.dimension
+        n = self.expression.cols.dimension
         if x.ndim < -axis or x.shape[axis] != n:
             hint = ""
             if axis == -1 and x.ndim == 2 and x.shape[0] == n:
@@ -375,7 +375,7 @@ class Operator:
         if self.is_vector:
             return self.value[..., entries_of(self.expression, index, self.binding.leaves)]
         rows, columns = rows_and_columns(self.expression, index, self.binding.leaves)
-        basis = arrays.eye(self.cols.dimension, like=self.binding.state.q)[:, columns]
+        basis = arrays.eye(self.expression.cols.dimension, like=self.binding.state.q)[:, columns]
         block: SameKind = self.apply_columns(basis)[..., rows, :]
         batch = np.broadcast_shapes(*self.binding.batches) if not self.expression.is_constant else ()
         return inputs.fit(block, np.broadcast_shapes(batch, block.shape[:-2]), 2)
@@ -394,12 +394,12 @@ class Operator:
     @property
     def rows(self) -> Space:
         """The space that A x is in."""
-        return self.expression.rows
+        return rooted(self.expression.rows, self.binding)
 
     @property
     def cols(self) -> Space:
         """The space that x is in."""
-        return self.expression.cols
+        return rooted(self.expression.cols, self.binding)
 
     @property
     def relations(self) -> Structure:
@@ -475,8 +475,15 @@ def _place_of(model: Model, joint: Any, axis: int) -> int:
 
 
 def _interned(op: Expression, binding: Binding) -> Expression:
-    """The one expression of this formula and history that the robot's leaves remember."""
-    return remembered(binding.leaves, ("formula", op.key, op.used), lambda: op)
+    """The one expression of this formula and history that the robot's leaves remember.
+
+    Leaves are told by their place, so that what stands at the other places (another robot, other frames) counts too.
+    """
+    homes = binding.homes
+    if not homes:
+        return remembered(binding.leaves, ("formula", op.key, op.used), lambda: op)
+    key = ("formula", op.key, op.used, tuple(map(id, homes)))
+    return remembered(binding.leaves, key, lambda: (op, homes))[0]
 
 
 def _asks_symmetry(op: Expression) -> bool:

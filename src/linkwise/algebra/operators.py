@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ from ..arrays import Array
 from ..errors import InputError, SpaceError
 from ..model.model import Model
 from ..values import owned
-from .binding import Binding, Blocks, State, merged, moved
+from .binding import Binding, Blocks, State, merged, moved, placed, rooted, settled
 from .blocks import checked_blocks
+from .expression import Expression
 from .leaves import Leaves, remembered
 from .nodes import Nodes
 from .operator import Operator, bound
@@ -76,27 +78,27 @@ class Operators:
 
     @property
     def bodies(self) -> Space:
-        return self.leaves.bodies
+        return rooted(self.leaves.bodies, self.binding)
 
     @property
     def joints(self) -> Space:
-        return self.leaves.joints
+        return rooted(self.leaves.joints, self.binding)
 
     @property
     def tips(self) -> Space:
-        return self.leaves.tips
+        return rooted(self.leaves.tips, self.binding)
 
     @property
     def edges(self) -> Space:
-        return self.leaves.edges
+        return rooted(self.leaves.edges, self.binding)
 
     @property
     def base(self) -> Space:
-        return self.leaves.base
+        return rooted(self.leaves.base, self.binding)
 
     @property
     def inertial(self) -> Space:
-        return self.leaves.inertial
+        return rooted(self.leaves.inertial, self.binding)
 
     @property
     def links(self) -> Any:
@@ -142,24 +144,57 @@ class Operators:
     def block_diagonal(self, blocks: Any, space: str = "bodies", name: str = "X") -> Operator:
         """A block-diagonal operator of the user's own on a space.
 
-        It is one of "bodies", "joints", "tips", "edges" and "inertial". ``blocks`` is one square matrix per block, each (..., r, r), or one array (..., blocks, r, r).
+        It is one of "bodies", "joints", "tips", "edges" and "inertial". ``blocks`` is one square matrix per block, each
+        (..., r, r), or one array (..., blocks, r, r).
         """
         one_of(space, ("bodies", "joints", "tips", "edges", "inertial"), "space", error=InputError)
-        checked = Blocks(checked_blocks(blocks, getattr(self, space)))
+        checked = Blocks(checked_blocks(blocks, getattr(self.leaves, space)))
         return bound(self.state.leaves.own_blocks(1, space, name), Binding((self.state, checked)))
 
-    def vector(self, x: Any, space: str = "joints", name: str = "x") -> Operator:
+    def vector(self, x: Any, space: str | Space = "joints", name: str = "x") -> Operator:
         """A vector of the user's own as a term of formulas, x (..., n).
 
-        It is on "joints", "bodies", "tips", "edges", "base" or "inertial".
+        It is on "joints", "bodies", "tips", "edges", "base" or "inertial" of this robot, or on any other space, such
+        as one of :func:`linkwise.space`.
         """
-        one_of(space, ("joints", "bodies", "tips", "edges", "base", "inertial"), "space", error=InputError)
-        where: Space = getattr(self, space)
+        where = self._space(space)
         given = inputs.as_array(x, "the vector")
         if given.ndim < 1 or given.shape[-1] != where.dimension:
             raise SpaceError(f"a vector of {where} has shape (..., {where.dimension}), got {tuple(given.shape)}")
         held = Blocks(where.split(owned(given)[..., None]))
-        return bound(self.state.leaves.own_vector(1, space, name), Binding((self.state, held)))
+        return self._own(lambda home, place, space: home.own_vector(place, space, name), held, where)
+
+    def matrix(self, A: Any, rows: str | Space, columns: str | Space, name: str = "A") -> Operator:
+        """A matrix of the user's own as an operator of formulas, A (..., m, n), from the space ``columns`` to ``rows``.
+
+        They are "joints", "bodies", "tips" or "edges" of this robot, or spaces of another, as ``other.tips``, or
+        those of :func:`linkwise.space` and stacks: so robots meet in one formula.
+        """
+        spaces = self._space(rows), self._space(columns)
+        given = inputs.as_array(A, "the matrix")
+        shape = tuple(s.dimension for s in spaces)
+        if given.ndim < 2 or tuple(given.shape[-2:]) != shape:
+            wanted = ", ".join(map(str, shape))
+            raise SpaceError(
+                f"a matrix from {spaces[1]} to {spaces[0]} has shape (..., {wanted}), got {tuple(given.shape)}"
+            )
+        held = Blocks([owned(given)])
+        return self._own(lambda home, place, *where: home.own_matrix(place, *where, name), held, *spaces)
+
+    def _space(self, space: str | Space) -> Space:
+        if isinstance(space, Space):
+            return space
+        one_of(space, ("joints", "bodies", "tips", "edges", "base", "inertial"), "space", error=InputError)
+        found: Space = getattr(self, space)
+        return found
+
+    def _own(self, make: Callable[..., Expression], numbers: Blocks, *where: Space) -> Operator:
+        """What the user gave, at this state and those whose spaces it is on: made by leaves, a place and the spaces."""
+        states = [self.state, *(x.state for space in where for x in space.leaves if x.state is not None)]
+        things = sorted({id(t): t for t in states}.values(), key=lambda t: t.serial)
+        binding = Binding((*things, numbers))
+        home = placed(self.state.leaves, things.index(self.state))
+        return bound(make(home, len(things), *(settled(x, binding, self.state) for x in where)), binding)
 
 
 def _again(binding: Binding) -> Operators:

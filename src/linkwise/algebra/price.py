@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from .expression import Expression, Identity, Product, Sum, Zero, product, total
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
 from .kinds import BlockDiagonal, Leaf, Propagation, Shift, StrictPropagation, leaves_of
 
 _CROSSING = 36  # of an edge by a spatial vector
@@ -100,6 +100,8 @@ def _share_edges(a: Expression, b: Expression) -> bool:
 
 def _of_leaf(op: Expression) -> float:
     """A block of r rows and c columns costs 2rc, crossing an edge what a transform does, τ̄ its form I − GH."""
+    if isinstance(op, Inclusion):
+        return 0.0
     assert isinstance(op, Leaf)
     sizes = list(zip(op.rows.sizes, op.cols.sizes))
     joints = op.owner.joints.sizes

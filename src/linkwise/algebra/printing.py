@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from .expression import Expression, Identity, Product, Sum, Zero
-from .kinds import Leaf
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, total
+from .kinds import Leaf, leaves_of
 from .leaves import Leaves
+from .stacking import Entries, blocks_of
 
 TEXT = {
     "H": "H",
@@ -144,21 +145,17 @@ LATEX = {
 }
 
 
-def text(op: Expression) -> str:
-    """The formula in Unicode, such as H φ M φ* H*."""
-    return _render(op, _text_leaf)
+def text(op: Expression, among: Expression | None = None) -> str:
+    """The formula in Unicode, such as H φ M φ* H*; with states of several robots in it, H₁ φ₁ … and H₂ φ₂ …
+
+    ``among`` is the formula that it is a part of.
+    """
+    return _Printer(op if among is None else among, as_latex=False).write(op)
 
 
-def latex(op: Expression) -> str:
+def latex(op: Expression, among: Expression | None = None) -> str:
     """The formula in LaTeX, such as H \\phi M \\phi^* H^*."""
-    return _render(op, _latex_leaf)
-
-
-def symbol(leaf: Leaf) -> str:
-    """The letter of a leaf, with the inertia it belongs to where that is not the robot's own M."""
-    base = TEXT.get(leaf.name, leaf.name)
-    direction = leaf.owner.direction
-    return base + _family(leaf) + ("" if direction is None else f"[{text(direction)}]")
+    return _Printer(op if among is None else among, as_latex=True).write(op)
 
 
 def family_label(owner: Leaves, as_latex: bool = False) -> str:
@@ -171,12 +168,6 @@ def family_label(owner: Leaves, as_latex: bool = False) -> str:
     return f"_{{{label}}}" if as_latex or len(label) > 1 else f"_{label}"
 
 
-def _family(leaf: Leaf, as_latex: bool = False) -> str:
-    if leaf.name not in TEXT or leaf.name in leaf.owner._RIGID:
-        return ""
-    return family_label(leaf.owner, as_latex)
-
-
 STARRED = {"H_dot", "H_ddot", "H_ring"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
 
 
@@ -185,56 +176,109 @@ def starred(leaf: Leaf) -> bool:
     return leaf.flipped != (leaf.name in STARRED)
 
 
-def _text_leaf(leaf: Leaf) -> str:
-    return symbol(leaf) + ("*" if starred(leaf) else "")
+def lowered(n: int) -> str:
+    """A whole number as a subscript."""
+    return "".join("₀₁₂₃₄₅₆₇₈₉"[int(d)] for d in str(n))
 
 
-def _latex_leaf(leaf: Leaf) -> str:
-    base = LATEX.get(leaf.name, leaf.name.replace("⁻¹", "^{-1}"))
-    if leaf.inverse_of is not None:
-        base = f"({latex(leaf.inverse_of)})^{{-1}}"
-    label = _family(leaf, as_latex=True)
-    base = f"{{{base}}}{label}" if label else base
-    direction = leaf.owner.direction
-    base = base if direction is None else f"{base}[{latex(direction)}]"
-    if not starred(leaf):
-        return base
-    return f"{{{base}}}^*" if "^" in base else f"{base}^*"
+class _Printer:
+    """Writes expressions; where they are of several states, with the number of the state at each letter."""
 
+    def __init__(self, whole: Expression, as_latex: bool) -> None:
+        places = sorted(set(_places(whole)))
+        self.as_latex = as_latex
+        self.numbers = {p: i for i, p in enumerate(places, 1)} if len(places) > 1 else {}
 
-def _render(op: Expression, leaf: Callable[[Leaf], str]) -> str:
-    if isinstance(op, Leaf):
-        return leaf(op)
-    if isinstance(op, Identity):
-        return "I"
-    if isinstance(op, Zero):
-        return "0"
-    if isinstance(op, Product):
-        return " ".join(_wrapped(f, leaf) for f in op.factors)
-    if isinstance(op, Sum):
+    def write(self, op: Expression) -> str:
+        if isinstance(op, Leaf):
+            return self._leaf(op)
+        if isinstance(op, Identity):
+            return "I"
+        if isinstance(op, Zero):
+            return "0"
+        if isinstance(op, Inclusion):
+            letter = rf"\iota_{{{op.index + 1}}}" if self.as_latex else f"ι{lowered(op.index + 1)}"
+            return letter + (self._star if op.flipped else "")
+        table = blocks_of(op)
+        if table is not None:
+            return self._table(op, table)
+        if isinstance(op, Product):
+            return " ".join(self._factor(f) for f in op.factors)
+        if isinstance(op, Sum):
+            return self._sum(op)
+        return type(op).__name__
+
+    @property
+    def _star(self) -> str:
+        return "^*" if self.as_latex else "*"
+
+    def _sum(self, op: Sum) -> str:
         out = ""
         for c, t in op.terms:
-            inner = _render(t, leaf)
+            inner = self.write(t)
             size = "" if abs(c) == 1 else f"{abs(c):g} "
             sign = "-" if c < 0 else "+"
             out += (f" {sign} " if out else ("-" if c < 0 else "")) + size + inner
         return out
-    return type(op).__name__
+
+    def _table(self, op: Expression, blocks: Entries) -> str:
+        """[A, B; C, D], as :func:`.stacking.stack` takes it."""
+        rows = range(len(op.rows.parts)) if op.rows.kind == "stack" else [None]
+        columns = range(len(op.cols.parts)) if op.cols.kind == "stack" else [None]
+        cells = [[self.write(total(blocks[i, j])) if (i, j) in blocks else "0" for j in columns] for i in rows]
+        if self.as_latex:
+            inside = r" \\ ".join(" & ".join(row) for row in cells)
+            return rf"\begin{{bmatrix}} {inside} \end{{bmatrix}}"
+        return f"[{'; '.join(', '.join(row) for row in cells)}]"
+
+    def _factor(self, op: Expression) -> str:
+        """A factor of a product, in parentheses where it is a sum; an adjoint filter keeps its star outside."""
+        inner = self.write(op)
+        if not isinstance(op, Sum) or blocks_of(op) is not None:
+            return inner
+        turned = op.T
+        upright = [t for _, t in turned.terms] if isinstance(turned, Sum) else []
+        first_leaves = [t.factors[0] for t in upright if isinstance(t, Product)]
+        # (I − K*ψ*H*) is printed (I − H ψ K)*, as the papers do.
+        unstarred = first_leaves and all(isinstance(f, Leaf) and not f.flipped for f in first_leaves)
+        if unstarred and all(f.flipped for _, t in op.terms if isinstance(t, Product) for f in _leaves(t)):
+            return f"({self.write(turned)}){self._star}"
+        return f"({inner})"
+
+    def _leaf(self, leaf: Leaf) -> str:
+        known = LATEX.get(leaf.name, leaf.name.replace("⁻¹", "^{-1}")) if self.as_latex else TEXT.get(leaf.name)
+        base = leaf.name if known is None else known
+        if leaf.inverse_of is not None:
+            base = self._inverse(leaf.inverse_of)
+        own_family = leaf.name in TEXT and leaf.name not in leaf.owner._RIGID
+        label = family_label(leaf.owner, self.as_latex) if own_family else ""
+        number = None if leaf.inverse_of is not None else self.numbers.get(leaf.owner.place)
+        if self.as_latex:
+            label = f"_{{{number}}}" if number and not label else label
+            simple = number and not any(x in base for x in "^_")
+            base = base + label if simple or not label else f"{{{base}}}{label}"
+        else:
+            base += label + (lowered(number) if number else "")
+        if leaf.owner.direction is not None:
+            base += f"[{self.write(leaf.owner.direction)}]"
+        if not starred(leaf):
+            return base
+        return f"{{{base}}}^*" if self.as_latex and "^" in base else base + self._star
+
+    def _inverse(self, op: Expression) -> str:
+        inner = self.write(op)
+        if self.as_latex:
+            return f"({inner})^{{-1}}"
+        return f"({inner})⁻¹" if isinstance(op, (Product, Sum)) and blocks_of(op) is None else f"{inner}⁻¹"
 
 
-def _wrapped(op: Expression, leaf: Callable[[Leaf], str]) -> str:
-    """A factor of a product, in parentheses where it is a sum; an adjoint filter keeps its star outside."""
-    inner = _render(op, leaf)
-    if not isinstance(op, Sum):
-        return inner
-    starred = _render(op.T, leaf)
-    upright = [t for _, t in op.T.terms] if isinstance(op.T, Sum) else []
-    first_leaves = [t.factors[0] for t in upright if isinstance(t, Product)]
-    # (I − K*ψ*H*) is printed (I − H ψ K)*, as the papers do.
-    unstarred = first_leaves and all(isinstance(f, Leaf) and not f.flipped for f in first_leaves)
-    if unstarred and all(f.flipped for _, t in op.terms if isinstance(t, Product) for f in _leaves(t)):
-        return f"({starred})*" if leaf is _text_leaf else f"({starred})^*"
-    return f"({inner})"
+def _places(op: Expression) -> Iterator[int]:
+    """The places of the states that an expression is of."""
+    for leaf in leaves_of(op):
+        yield leaf.owner.place
+        for inside in (leaf.inverse_of, leaf.owner.direction):
+            if inside is not None:
+                yield from _places(inside)
 
 
 def _leaves(op: Product) -> list[Leaf]:

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arrays import Array
-from .expression import Expression, Identity, Product, Sum, Zero, product, total
-from .kinds import Leaf, UserBlockDiagonal, UserColumn
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
+from .kinds import Leaf, UserBlockDiagonal, UserColumn, UserMatrix
 from .leaves import Leaves
-from .spaces import Space
+from .spaces import NUMBER, Space, own_space, stacked
 
 Recipe = tuple[Any, ...]
 
-SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges", "number": "number", "base": "base"}
-SPACES["inertial"] = "inertial"
+SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges", "base": "base", "inertial": "inertial"}
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,8 @@ def recipe_of(op: Expression) -> Recipe:
         return ("I", _name(op.rows))
     if isinstance(op, Zero):
         return ("zero", _name(op.rows), _name(op.cols))
+    if isinstance(op, Inclusion):
+        return ("part", _name(op.stack), op.index, op.flipped)
     assert isinstance(op, Leaf)
     return _leaf_recipe(op)
 
@@ -54,7 +55,11 @@ def _leaf_recipe(leaf: Leaf) -> Recipe:
     if isinstance(leaf, UserBlockDiagonal):
         return ("own", leaf.owner.place, leaf.place, leaf.space, leaf.name, leaf.flipped)
     if isinstance(leaf, UserColumn):
-        return ("vector", leaf.owner.place, leaf.place, leaf.space, leaf.name, leaf.flipped)
+        return ("vector", leaf.owner.place, leaf.place, _name(leaf.upright().rows), leaf.name, leaf.flipped)
+    if isinstance(leaf, UserMatrix):
+        upright = leaf.upright()
+        spaces = (_name(upright.rows), _name(upright.cols))
+        return ("matrix", leaf.owner.place, leaf.place, spaces, leaf.name, leaf.flipped)
     if leaf.inverse_of is not None:
         return ("inverse", recipe_of(leaf.inverse_of), leaf.flipped)
     home = (leaf.owner.place, _family_recipe(leaf.owner))
@@ -74,21 +79,39 @@ def _family_recipe(owner: Leaves) -> Recipe | None:
     return (recipe_of(owner.M), None if Gamma is None else recipe_of(Gamma), coupling is not None)
 
 
-def _name(space: Space) -> tuple[str, Any]:
-    """What tells a space from the others of its robot."""
-    return (SPACES[space.kind], space.key[2:])
+def _name(space: Space) -> tuple[Any, ...]:
+    """What tells a space: of a robot, by the place of its state."""
+    if space.kind == "stack":
+        return ("stack", *map(_name, space.parts))
+    if space.kind == "own":
+        return ("free", *space.key[3:])
+    return ("number",) if space.kind == "number" else ("at", SPACES[space.kind], space.place)
+
+
+_OWN = ("own", "vector", "matrix")
 
 
 def places_of(recipe: Any) -> Iterator[int]:
-    """The places of a binding that a recipe names."""
-    if not isinstance(recipe, tuple) or not recipe:
+    """The places of a binding whose numbers a recipe takes."""
+    if not isinstance(recipe, tuple) or not recipe or recipe[0] in ("I", "zero", "part"):
         return
     if recipe[0] in ("leaf", "driven"):
         yield recipe[1]
-    elif recipe[0] in ("own", "vector"):
+    elif recipe[0] in _OWN:
         yield from recipe[1:3]
+        return
     for part in recipe:
         yield from places_of(part)
+
+
+def homes_of(recipe: Any) -> Iterator[int]:
+    """The places of the robots whose spaces a recipe names."""
+    if isinstance(recipe, tuple) and recipe:
+        if recipe[0] == "at":
+            yield recipe[2]
+        elif recipe[0] != "free":
+            for part in recipe:
+                yield from homes_of(part)
 
 
 # --- and back ------------------------------------------------------------------------------------------
@@ -105,12 +128,14 @@ def build(recipe: Recipe, things: Things) -> Expression:
         return Identity(_space(recipe[1], things))
     if kind == "zero":
         return Zero(_space(recipe[1], things), _space(recipe[2], things))
+    if kind == "part":
+        return Inclusion(_space(recipe[1], things), recipe[2], recipe[3])
     out = _built_leaf(recipe, things)
     return out.T if _is_flipped(recipe) else out
 
 
 def _is_flipped(recipe: Recipe) -> bool:
-    flipped: bool = recipe[{"own": 5, "vector": 5, "inverse": 2}.get(recipe[0], 4)]
+    flipped: bool = recipe[{"own": 5, "vector": 5, "matrix": 5, "inverse": 2}.get(recipe[0], 4)]
     return flipped
 
 
@@ -121,13 +146,8 @@ def _built_leaf(recipe: Recipe, things: Things) -> Expression:
         return inverse(build(recipe[1], things))
     home = things[recipe[1]]
     assert isinstance(home, Leaves)
-    if recipe[0] in ("own", "vector"):
-        _, _, place, space, name, _ = recipe
-        own = things[place]
-        assert isinstance(own, OwnBlocks)
-        make: Any = home.own_blocks if recipe[0] == "own" else home.own_vector
-        found: Expression = make(own.place, space, name, own.blocks)
-        return found
+    if recipe[0] in _OWN:
+        return _built_own(recipe, home, things)
     home = _family(recipe[2], home, things)
     if recipe[0] == "driven":
         _, _, _, name, _, kind, X = recipe
@@ -145,7 +165,25 @@ def _family(recipe: Any, home: Leaves, things: Things) -> Leaves:
     return home.with_inertia(build(X, things), noise, home.rotor_coupling if coupled else None)
 
 
-def _space(name: tuple[str, Any], things: Things) -> Space:
-    """The space of that name: of the first leaves, or of those that pick the same tips."""
-    found: list[Space] = [getattr(x, name[0]) for x in things.values() if isinstance(x, Leaves)]
-    return next((s for s in found if s.key[2:] == name[1]), found[0])
+def _built_own(recipe: Recipe, home: Leaves, things: Things) -> Expression:
+    kind, _, place, space, name, _ = recipe
+    own = things[place]
+    assert isinstance(own, OwnBlocks)
+    if kind == "own":
+        return home.own_blocks(own.place, space, name, own.blocks)
+    if kind == "vector":
+        return home.own_vector(own.place, _space(space, things), name, own.blocks)
+    rows, cols = (_space(x, things) for x in space)
+    return home.own_matrix(own.place, rows, cols, name, own.blocks)
+
+
+def _space(name: tuple[Any, ...], things: Things) -> Space:
+    """The space of that name."""
+    if name[0] == "stack":
+        return stacked(tuple(_space(part, things) for part in name[1:]))
+    if name[0] == "free":
+        return own_space(*name[1:])
+    if name[0] == "number":
+        return NUMBER
+    found: Space = getattr(things[name[2]], name[1])
+    return found

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .expression import Expression, Identity, Product, Sum, Zero
-from .kinds import Column, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
-from .printing import latex, symbol, text
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero
+from .kinds import Column, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation, UserMatrix
+from .printing import latex, lowered, text
 
 INWARD = "inward, k = 1 … n (tips to base):"
 OUTWARD = "outward, k = n … 1 (base to tips):"
@@ -42,8 +42,8 @@ class Value:
 class Writer:
     """Collects lines and names vectors: z inward, λ outward, ε, ν, η in joint space, t at tips."""
 
-    def __init__(self, serial: bool, as_latex: bool) -> None:
-        self.serial, self.as_latex = serial, as_latex
+    def __init__(self, whole: Expression, serial: bool, as_latex: bool) -> None:
+        self.whole, self.serial, self.as_latex = whole, serial, as_latex
         self.lines: list[tuple[str, str]] = []
         self.counts: dict[str, int] = {}
         self.equals = "&=" if as_latex else "="
@@ -63,7 +63,7 @@ class Writer:
         self.counts[letter] = self.counts.get(letter, 0) + 1
         n = self.counts[letter]
         shown = self.letter(letter)
-        return shown if n == 1 else f"{shown}_{n}" if self.as_latex else f"{shown}{_subscript(n)}"
+        return shown if n == 1 else f"{shown}_{n}" if self.as_latex else f"{shown}{lowered(n)}"
 
     def words(self, remark: str) -> str:
         """A remark behind a formula."""
@@ -74,8 +74,11 @@ class Writer:
         return greek.get(x, x) if self.as_latex else x
 
     def name(self, leaf: Leaf, index: str) -> str:
-        letter = latex(leaf) if self.as_latex else text(leaf)
-        return f"{letter}({index})"
+        return f"{self.written(leaf)}({index})"
+
+    def written(self, leaf: Leaf) -> str:
+        """The letter of a leaf."""
+        return latex(leaf, self.whole) if self.as_latex else text(leaf, self.whole)
 
     def across(self, leaf: Leaf, inner: Callable[[str], str]) -> str:
         """An edge map applied to the neighbour: φ(k,k−1) x(k−1), or φ*(k+1,k) x(k+1) for an adjoint."""
@@ -88,13 +91,9 @@ class Writer:
         return f"{total}{self.name(leaf, 'k,j')} {inner('j')}"
 
 
-def _subscript(n: int) -> str:
-    return "".join("₀₁₂₃₄₅₆₇₈₉"[int(d)] for d in str(n))
-
-
 def recursions(op: Expression, serial: bool, as_latex: bool = False) -> list[Block]:
     """The loops that applying ``op`` to x runs, ending in y."""
-    w = Writer(serial, as_latex)
+    w = Writer(op, serial, as_latex)
     result = _lower(op, Value(lambda i: "1", named=True) if op.cols.kind == "number" else w.variable("x"), w)
     if result.named and w.lines and w.lines[-1][0] != ONCE:
         name = result.at("k").removesuffix("(k)")
@@ -132,6 +131,8 @@ def _lower(op: Expression, x: Value, w: Writer) -> Value:
         return _lower_sum(op, x, w)
     if isinstance(op, Zero):
         return w.define(op.rows.kind, Value(lambda i: "0"))
+    if isinstance(op, Inclusion):
+        return _lower_part(op, x, w)
     assert isinstance(op, Leaf)
     if isinstance(op, (Propagation, StrictPropagation)):
         return _lower_propagation(op, x, w)
@@ -143,6 +144,15 @@ def _lower(op: Expression, x: Value, w: Writer) -> Value:
     if isinstance(op, (Pick, SmallMatrix)):
         return _lower_once(op, x, w)
     return Value(lambda i: f"{w.name(op, i)} {x.at(i)}", x.direction)
+
+
+def _lower_part(op: Inclusion, x: Value, w: Writer) -> Value:
+    """A part of a stack is taken out, or put in."""
+    x = _settled(op.cols.kind, x, w)
+    part = f"_{{{op.index + 1}}}" if w.as_latex else lowered(op.index + 1)
+    if op.flipped:
+        return Value(lambda i: f"[{x.at(i)}]{part}")
+    return Value(lambda i: f"[{x.at(i)}]{w.words('in part ' + str(op.index + 1))}")
 
 
 def _lower_vector(leaf: Column, x: Value, w: Writer) -> Value:
@@ -202,9 +212,10 @@ def _lower_once(leaf: Leaf, x: Value, w: Writer) -> Value:
     x = _settled(leaf.cols.kind, x, w)
     if isinstance(leaf, SmallMatrix):
         x = x if x.named else w.define(leaf.cols.kind, x)
-        name = latex(leaf) if w.as_latex else symbol(leaf)
-        w.lines.append((ONCE, f"y {w.equals} {name} {x.at('0')}{w.words('(a small matrix, formed in O(n))')}"))
-        return w.variable("y")
+        y = w.variable(w.fresh("tip", ONCE))
+        remark = "" if isinstance(leaf, UserMatrix) else w.words("(a small matrix, formed in O(n))")
+        w.lines.append((ONCE, f"{y.at('0')} {w.equals} {w.written(leaf)} {x.at('0')}{remark}"))
+        return y
     phi = r"\phi" if w.as_latex else "φ"
     if leaf.flipped:
         star = "^*" if w.as_latex else "*"

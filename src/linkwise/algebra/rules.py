@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownNameError
 from ..model.model import Model
-from .expression import Expression, Identity, Product, Sum, Zero, product, total
-from .kinds import families_of
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
+from .kinds import Leaf, families_of
 from .leaves import Leaves
 
 if TYPE_CHECKING:
@@ -158,10 +158,24 @@ def simplify(op: Expression) -> Expression:
         rebuilt = product([simplify(f) for f in op.factors]).with_used(op.used)
     elif isinstance(op, Sum):
         rebuilt = total([(c, simplify(t)) for c, t in op.terms]).with_used(op.used)
+    elif isinstance(op, Leaf) and op.inverse_of is not None:
+        rebuilt = _inside_inverse(op)
     if rebuilt.key != op.key:  # neighbours have changed, or a number has come to the front
         return simplify(rebuilt)
     changed = _fire(op)
     return op if changed is None else simplify(changed)
+
+
+def _inside_inverse(op: Leaf) -> Expression:
+    """The inverse of what was inverted, simplified."""
+    from .inverse import inverse
+
+    assert op.inverse_of is not None
+    inner = simplify(op.inverse_of)
+    if inner.key == op.inverse_of.key:
+        return op
+    out = inverse(inner)
+    return (out.T if op.flipped else out).with_used(op.used)
 
 
 def _fire(op: Expression) -> Expression | None:
@@ -255,6 +269,6 @@ def cost(op: Expression) -> int:
         return sum(cost(f) for f in op.factors)
     if isinstance(op, Sum):
         return sum(cost(t) + 6 for _, t in op.terms)
-    if isinstance(op, (Identity, Zero)):
+    if isinstance(op, (Identity, Inclusion, Zero)):
         return 0
     return prices.get(type(op).__name__, 20)

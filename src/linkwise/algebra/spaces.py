@@ -30,6 +30,9 @@ class Space:
     owners: tuple[int, ...]  # the body each block belongs to; −1 is the world
     key: Any = field(repr=False, default=None)
     entries: tuple[int, ...] | None = field(repr=False, default=None)  # of vectors, block by block; None: as they are
+    place: int = field(repr=False, default=0)  # of its robot's state in the binding of an expression
+    parts: tuple[Space, ...] = field(repr=False, default=())  # of a stack of spaces
+    state: Any = field(repr=False, default=None)  # of whose operators the user took it
 
     @property
     def dimension(self) -> int:
@@ -66,10 +69,39 @@ class Space:
         return isinstance(other, Space) and self.key == other.key
 
     def __hash__(self) -> int:
+        if self.parts:
+            return hash(self.parts)
         return hash((self.robot, *self.key[2:]))  # the robot's own hash would read all its numbers
 
     def __str__(self) -> str:
-        return f"the {self.kind} space of {self.robot!r} (dimension {self.dimension})"
+        if self.kind == "stack":
+            return f"the stack of {', '.join(map(str, self.parts))}"
+        whose = f"space {self.key[3]!r}" if self.kind == "own" else f"{self.kind} space of {self.robot!r}"
+        return f"the {whose} (dimension {self.dimension})"
+
+    @property
+    def leaves(self) -> tuple[Space, ...]:
+        """The spaces that a stack is of, or the space itself."""
+        return tuple(x for part in self.parts for x in part.leaves) if self.parts else (self,)
+
+
+NUMBER = Space("number", "every robot", (1,), (-1,), ("space", None, "number"))  # what vectors map from
+
+
+def own_space(name: str, sizes: tuple[int, ...]) -> Space:
+    """A space that belongs to no robot, such as that of the forces between two: the same wherever it is made."""
+    return Space("own", "", sizes, (-1,) * len(sizes), ("space", None, "own", name, sizes))
+
+
+def stacked(parts: tuple[Space, ...]) -> Space:
+    """The spaces one below the other."""
+    sizes = tuple(r for part in parts for r in part.sizes)
+    ends = np.cumsum([0, *(part.dimension for part in parts)])
+    entries = None
+    if any(part.entries is not None for part in parts):
+        entries = tuple(int(e) + i for e, part in zip(ends, parts) for i in part.entries or range(part.dimension))
+    key = ("space", None, "stack", *(part.key for part in parts))
+    return Space("stack", "", sizes, (-1,) * len(sizes), key, entries, parts=parts)
 
 
 SAME, INBOARD, OUTBOARD, ACROSS = "same", "inboard", "outboard", "across"
@@ -81,6 +113,7 @@ STRICTLY_CAUSAL: Structure = frozenset({INBOARD})
 STRICTLY_ANTICAUSAL: Structure = frozenset({OUTBOARD})
 CAUSAL = MEMORYLESS | STRICTLY_CAUSAL
 ANTICAUSAL = MEMORYLESS | STRICTLY_ANTICAUSAL
+FULL: Structure = frozenset({SAME, INBOARD, OUTBOARD, ACROSS})
 
 _NAMES = {
     NOTHING: "zero",
@@ -90,7 +123,7 @@ _NAMES = {
     CAUSAL: "causal",
     ANTICAUSAL: "anticausal",
     frozenset({SAME, INBOARD, OUTBOARD}): "mixed, zero between branches",
-    frozenset({SAME, INBOARD, OUTBOARD, ACROSS}): "full",
+    FULL: "full",
 }
 
 # How "i is x of k" and "k is y of j" combine into what i may be of j.

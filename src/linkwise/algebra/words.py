@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from .expression import Expression, Identity, Product, Sum, Zero, product, total
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
 from .kinds import Leaf, UserBlockDiagonal
 from .spaces import Space
 
@@ -41,6 +41,7 @@ class Alphabet:
         self.adjoints: list[int] = []
         self.weights: list[int] = []
         self.ranks: list[tuple[int, int, int]] = []
+        self.parts: dict[int, tuple[int, bool]] = {}  # of a stack: which part, and whether it is taken out
 
     def letter(self, leaf: Expression) -> int:
         """The number of a leaf."""
@@ -58,6 +59,8 @@ class Alphabet:
             self.weights.append(_weight(leaf))
             flipped = isinstance(side, Leaf) and side.flipped
             self.ranks.append((rank, int(flipped), first))
+            if isinstance(side, Inclusion):
+                self.parts[first + i] = (side.index, side.flipped)
         return first
 
     def order(self, word: Word) -> tuple[Any, ...]:
@@ -107,7 +110,7 @@ class Dictionary:
         if isinstance(op, Product):
             out = {(): 1}
             for factor in op.factors:
-                out = multiplied(out, self.polynomial(factor))
+                out = met(multiplied(out, self.polynomial(factor)))
             return out
         return {(self.letter(op),): 1}
 
@@ -154,6 +157,30 @@ def multiplied(p: Polynomial, q: Polynomial) -> Polynomial:
     out: Polynomial = {}
     for left, c in p.items():
         add(out, {left + right: d for right, d in q.items()}, c)
+    return out
+
+
+def met(p: Polynomial) -> Polynomial:
+    """p with E_i*E_i = I and E_i*E_j = 0 in its words, where it has parts of stacks."""
+    parts = ALPHABET.parts
+    if not parts or not any(x in parts for word in p for x in word):
+        return p
+    out: Polynomial = {}
+    for word, c in p.items():
+        kept: list[int] | None = []
+        for x in word:
+            assert kept is not None
+            last = parts.get(kept[-1]) if kept else None
+            here = parts.get(x)
+            if last is None or here is None or not last[1] or here[1]:
+                kept.append(x)
+            elif last[0] == here[0]:
+                kept.pop()
+            else:
+                kept = None
+                break
+        if kept is not None:
+            add(out, {tuple(kept): 1}, c)
     return out
 
 

@@ -104,9 +104,13 @@ def pivot_inverse(
     """D⁻¹, or an error naming the body where D counts as singular against ``carried`` (NaN passes through as NaN)."""
     D_inverse, singular = inverse(D, carried, roundings)
     if arrays.is_eager(D) and np.any(singular):
-        bad = D[singular] if np.ndim(singular) else D
-        raise SingularError(_advice(name, what, float(np.min(_smallest_eigenvalue(bad.real)))))
+        raise SingularError(singular_joint(name, D[singular] if np.ndim(singular) else D, what))
     return not_a_number_where(singular, D_inverse)
+
+
+def singular_joint(name: str, D: np.ndarray, what: str = MASS) -> str:
+    """What to say of a body whose D (..., r, r) counts as singular."""
+    return _advice(name, what, float(np.min(_smallest_eigenvalue(D.real))))
 
 
 def _advice(name: str, what: str, smallest: float) -> str:

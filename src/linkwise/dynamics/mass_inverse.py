@@ -1,4 +1,4 @@
-"""The inverse of the mass matrix without forming or inverting 𝓜, three ways."""
+"""The inverse of the mass matrix without forming or inverting 𝓜, four ways."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..riccati import with_exact_rows
 from ..spatial import Transform
 from .articulated import Articulated, articulated, first_rows, past_joint
 from .links import Links, evaluate
+from .scan.solve import mass_solve
 
 
 def inverse(model: Model, q: Array) -> Array:
@@ -110,7 +111,12 @@ def next_row(X: Array, phi: Transform, H: Array, G: Array) -> tuple[Array, Array
     return carried + block @ H, block
 
 
-METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_rows}
+def inverse_by_scan(model: Model, q: Array) -> Array:
+    """𝓜⁻¹ as all columns of I through one scan, O(log n) steps (math notes 14)."""
+    return arrays.symmetric(mass_solve(model, q, arrays.eye(model.nv, like=q)))
+
+
+METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_rows, "scan": inverse_by_scan}
 
 
 def quickest(model: Model, rows_from: int) -> str:

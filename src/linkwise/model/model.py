@@ -158,6 +158,11 @@ class Model(ByValue):
         return tuple(self.tree.children(k) for k in range(len(self.bodies)))
 
     @cached_property
+    def _kept_structure(self) -> dict[Any, Any]:
+        """What algorithms have found of the robot itself, in no state, kept for their next call."""
+        return {}
+
+    @cached_property
     def joints(self) -> tuple[Joint, ...]:
         """The joint of every body, in the order of the bodies."""
         return tuple(b.joint for b in self.bodies)

@@ -28,7 +28,7 @@ from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
 from ..model.model import Model, with_numbers
 from .calls import as_frames, choose
-from .closed_methods import METHODS, choice, explanation, refuse_unfit
+from .closed_methods import METHODS, choice, explanation, refuse_scan, refuse_unfit
 from .closed_refusals import OF_RIGID_LOOPS, REFUSED, refuse_method, refusing, refusing_soft
 from .coupled import refuse_following
 from .dispatch import compiled
@@ -229,12 +229,13 @@ class ClosedRobot(EmbeddedLoops):
         """The joint accelerations (..., nv) [rad/s², m/s²] of the closed robot (OA (5.6)–(5.11)).
 
         ``method`` is "cut", "embedded" (the bodies of each loop as one node of the tree; loops that are not of full
-        rank are refused), or any of :data:`linkwise.FORWARD_METHODS`: cut, with the free accelerations by it. The
-        default is :attr:`default_method`. Loops that are open are left so, but with a ``closing_rate`` ω [1/s], by
-        which their errors die away: ë + 2ωė + ω²e = 0 (Baumgarte).
+        rank are refused), or any of :data:`linkwise.FORWARD_METHODS` but "scan": cut, with the free accelerations by
+        it. The default is :attr:`default_method`. Loops that are open are left so, but with a ``closing_rate`` ω [1/s],
+        by which their errors die away: ë + 2ωė + ω²e = 0 (Baumgarte).
         """
         number(closing_rate, "closing_rate", least=0.0)
         chosen = self.default_method if method is None else one_of(method, METHODS, "forward-dynamics method")
+        refuse_scan(self, chosen)
         if chosen == "embedded":
             refuse_unfit(self, self.loop_groups)
 
@@ -338,8 +339,12 @@ class ClosedRobot(EmbeddedLoops):
         return self._call(lambda m, q: equations.mass_inverse(m, q, self.rigid_loops), 2, q)
 
     @compiled(q="nq", tau="nv")
-    def mass_solve(self, q: ArrayLike, tau: ArrayLike) -> SameKind:
-        """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed."""
+    def mass_solve(self, q: ArrayLike, tau: ArrayLike, *, method: str | None = None) -> SameKind:
+        """The accelerations (..., nv) that joint forces alone cause in the closed robot, in O(n), no matrix formed.
+
+        There is one ``method``; the names of those for trees are refused.
+        """
+        refuse_method(self, "mass_solve", method)
         return self._call(lambda m, q, tau: equations.mass_solve(m, q, tau, self.rigid_loops), 1, q, tau=tau)
 
     # --- linearised models ---------------------------------------------------------------------------

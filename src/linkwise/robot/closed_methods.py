@@ -16,6 +16,16 @@ from ..errors import NotAdmittedError
 METHODS = ("cut", "embedded", *FORWARD_METHODS)
 
 
+def refuse_scan(robot: Any, method: str) -> None:
+    """Refuse a method of O(log n) steps where loops are eliminated by sweeps, which take O(n)."""
+    if method == "scan":
+        raise NotAdmittedError(
+            f"robot {robot.name!r} has loops, and what they ask is found by sweeps: of the O(log n) steps of a scan"
+            ' nothing would be left. Leave method="scan" out; robot.opened has it for the tree that is left when the'
+            " loops are cut"
+        )
+
+
 def refuse_unfit(robot: Any, found: Sequence[Group]) -> None:
     """Refuse loops that cannot be embedded, with the reason."""
     for group in found:

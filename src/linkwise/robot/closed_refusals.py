@@ -93,4 +93,10 @@ def refusing_soft(method: Any) -> Any:
 
     variants = tuple(x for x in facts.rolls if x is not None)
     rolls = variants or bool(facts.rolls)
-    return compiled(joint_space=facts.joint_space, rolls=rolls, per_pair=facts.per_pair, **facts.arrays)(call)
+    return compiled(
+        joint_space=facts.joint_space,
+        rolls=rolls,
+        per_pair=facts.per_pair,
+        on_arrays=facts.on_arrays,
+        **facts.arrays,
+    )(call)

@@ -56,6 +56,7 @@ def compiled(
     joint_space: bool = False,
     rolls: bool | tuple[str, ...] = False,
     per_pair: int = 0,
+    on_arrays: tuple[str, ...] = (),
     **arrays: str | int | tuple[str | int, ...],
 ) -> Callable[[Callable[Concatenate[Any, P], R_co]], Method[P, R_co]]:
     """Mark a method of Robot that runs as machine code, and say what the compiler must know of it.
@@ -66,6 +67,7 @@ def compiled(
     that it is sweeps and walks and nothing besides, so that large robots may keep their loops; for a method with
     variants, in which of them (their names, the default being one). ``per_pair`` is, for a matrix, about how many
     operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other.
+    ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
     """
     shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
     variants = (None, *rolls) if isinstance(rolls, tuple) else (None,) if rolls else ()
@@ -76,7 +78,7 @@ def compiled(
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
         known = frozenset(names)
         optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
-        facts = Facts(shapes, optional, joint_space, variants, per_pair)
+        facts = Facts(shapes, optional, joint_space, variants, per_pair, on_arrays)
         needed = frozenset(facts.needed)
         as_it_is: Any = method  # with all arguments by name, which its declared type does not say
 
@@ -91,7 +93,7 @@ def compiled(
             return quick(*args)
 
         def checked(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
-            if _chosen(target) == "numpy":
+            if _chosen(target) == "numpy" or (on_arrays and _runs_on_arrays(named, on_arrays, target)):
                 return by_plain_arrays(method, self, *args, **named)
             given = dict(zip(positional, args)) | named
             proper = len(given) == len(args) + len(named) and given.keys() <= known
@@ -112,6 +114,19 @@ def compiled(
         return marked
 
     return decorate
+
+
+def _runs_on_arrays(named: Mapping[str, Any], on_arrays: tuple[str, ...], target: str | None) -> bool:
+    """Whether the variant that is asked for is one of these; machine code of it is refused."""
+    variant = named.get("method")
+    if not isinstance(variant, str) or variant not in on_arrays:
+        return False
+    if target is not None:
+        raise InputError(
+            f'method="{variant}" works on arrays of all bodies, which NumPy and JAX run, and has no target="{target}";'
+            " leave target out, or name the default method"
+        )
+    return True
 
 
 def on_numpy(method: Callable[Concatenate[Any, P], R_co]) -> Method[P, R_co]:

@@ -111,7 +111,7 @@ def _code(expression: Expression, binding: Binding) -> Code | None:
         return None  # nothing to compute
     recipe, numbers = taken_out(recipe_of(expression))
     robot: Any = binding.leaves.model
-    key = ("operators", recipe, *(_kind(t) for t in binding.things))
+    key = ("operators", recipe, *(_kind(t, robot) for t in binding.things))
     kernel = robot._code.get(key, _NOT_YET)
     if kernel is _NOT_YET:
         kernel = _kernel(expression, recipe, len(numbers), binding)
@@ -119,12 +119,13 @@ def _code(expression: Expression, binding: Binding) -> Code | None:
     return None if kernel is None else Code(kernel, numbers, f"{expression} of {robot.name!r}")
 
 
-def _kind(thing: Any) -> Any:
-    """What the code depends on of a state or of blocks, beside the robot."""
+def _kind(thing: Any, robot: Any) -> Any:
+    """What the code depends on of a state or of blocks, beside the robot: another robot is a part of it."""
     if not isinstance(thing, State):
         return tuple(x.shape[-2:] for x in thing.blocks)
     leaves = thing.leaves
-    return (leaves.frames, leaves.moving, bool(leaves.groups))
+    other = None if leaves.model == robot else leaves.model
+    return (other, leaves.frames, leaves.moving, bool(leaves.groups))
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,11 @@ def _kernel(expression: Expression, recipe: Recipe, count: int, binding: Binding
 
     sizes = _sizes(expression, binding, count)
     facts = _ExpressionFacts({k: (n,) for k, n in sizes.items()}, joint_space=is_frame_free(expression))
-    asked = {"recipe": recipe, "things": [_kind(t) for t in binding.things]}
+    robot = binding.leaves.model
+    asked = {"recipe": recipe, "things": [_kind(t, robot) for t in binding.things]}
     call = _function(recipe, count, binding)
-    job = Job(binding.leaves.model, "operators", call, tuple(sizes), facts, asked, patient=False)
+    alone = len(binding.models) == 1
+    job = Job(robot, "operators", call, tuple(sizes), facts, asked, patient=False, rolled=None if alone else False)
     try:
         kernel = compile_job(job)
     except SingularError:  # in every state: the sweeps say so
@@ -175,7 +178,8 @@ def _function(recipe: Recipe, count: int, binding: Binding) -> Callable[..., Arr
         for i, thing in enumerate(binding.things):
             if isinstance(thing, State):
                 q, *moving = given.pop(0), *(None if x is None else given.pop(0) for x in (thing.v, thing.a))
-                things[i] = thing.leaves.at(model, q, *moving)
+                own = thing.leaves.model
+                things[i] = thing.leaves.at(model if own == binding.leaves.model else own, q, *moving)
             else:
                 things[i] = OwnBlocks(i, _split(given.pop(0), [x.shape[-2:] for x in thing.blocks]))
         coefficients = [Coefficient(c) for c in as_numpy(given.pop(0))] if count else []

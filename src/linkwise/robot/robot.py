@@ -227,13 +227,13 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
         return self._call(choose(mass.METHODS, method, "mass-matrix method"), 2, q)
 
-    @compiled(q="nq", joint_space=True, rolls=("rows",), per_pair=70)
+    @compiled(q="nq", joint_space=True, rolls=("rows",), per_pair=70, on_arrays=("scan",))
     def mass_matrix_inverse(self, q: ArrayLike, *, method: str | None = None) -> SameKind:
         """𝓜⁻¹ = (I − HψK)*D⁻¹(I − HψK), (..., nv, nv) (OA Lemma 4.3).
 
         ``method``: "columns" sweeps over all columns at once; "paths" walks each column's path to the base and back,
-        and "rows" carries each row outward, which take fewer operations. The default is what suits: where it is
-        compiled, one of the latter two.
+        and "rows" carries each row outward, which take fewer operations; "scan" takes all columns through O(log n)
+        steps (:meth:`mass_solve`). The default is what suits: where it is compiled, "paths" or "rows".
         """
         if method is None:
             method = mass_inverse.quickest(self, thresholds.ROWS_FROM) if arrays.is_symbolic(q) else "columns"
@@ -244,10 +244,13 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
         """𝓜 x, (..., nv) [N m, N for accelerations x], in O(n), no matrix formed."""
         return self._call(mass.times, 1, q, x=x)
 
-    @compiled(q="nq", tau="nv", joint_space=True, rolls=True)
-    def mass_solve(self, q: ArrayLike, tau: ArrayLike) -> SameKind:
-        """𝓜⁻¹ τ, (..., nv) [rad/s², m/s²], in O(n), no matrix formed."""
-        return self._call(mass.solve, 1, q, tau=tau)
+    @compiled(q="nq", tau="nv", joint_space=True, rolls=("sweep",), on_arrays=("scan",))
+    def mass_solve(self, q: ArrayLike, tau: ArrayLike, *, method: str = "sweep") -> SameKind:
+        """𝓜⁻¹ τ, (..., nv) [rad/s², m/s²], no matrix formed. ``method``: "sweep", in O(n), or "scan".
+
+        "scan" works on all bodies at once, in O(log n) steps, on NumPy and JAX alone.
+        """
+        return self._call(choose(mass.SOLVE_METHODS, method, "method for 𝓜⁻¹τ"), 1, q, tau=tau)
 
     @compiled(q="nq", joint_space=True)
     def innovations_factors(self, q: ArrayLike) -> tuple[SameKind, SameKind]:
@@ -276,7 +279,13 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
     # --- forward dynamics ----------------------------------------------------------------------------
 
     @compiled(
-        q="nq", v="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("articulated_body", "fd1", "fd4")
+        q="nq",
+        v="nv",
+        tau="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=("articulated_body", "fd1", "fd4"),
+        on_arrays=("scan",),
     )
     def forward_dynamics(
         self,
@@ -289,7 +298,8 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
     ) -> SameKind:
         """The joint accelerations (..., nv) [rad/s², m/s²] that joint forces τ (..., nv) [N m, N] cause.
 
-        ``method`` is any of :data:`linkwise.FORWARD_METHODS`; they agree, and differ in what they cost.
+        ``method`` is any of :data:`linkwise.FORWARD_METHODS`; they agree, and differ in what they cost. "scan" works on
+        all bodies at once, in O(log n) steps, on NumPy and JAX alone.
         """
         run = choose(FORWARD_METHODS, method, "forward-dynamics method")
         return self._with_forces(lambda *x: run(*x).acceleration, 1, external, q, v=v, tau=tau)

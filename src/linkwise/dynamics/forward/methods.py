@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import inverse
+from ..scan.solve import Scanned, scan
 from . import articulated_body as forward
 from . import explicit as forward_explicit
 from .armstrong import armstrong
 from .notations import NAMED
 
-FORWARD_METHODS: dict[str, Callable[..., forward.Forward]] = {
+FORWARD_METHODS: dict[str, Callable[..., forward.Forward | Scanned]] = {
     "articulated_body": forward.articulated_body,
     "fd1": forward.fd1,
     "fd2": forward.fd2,
@@ -22,6 +23,7 @@ FORWARD_METHODS: dict[str, Callable[..., forward.Forward]] = {
     "triangular": forward_explicit.triangular,
     "armstrong": armstrong,
     **NAMED,
+    "scan": scan,
 }
 
 

@@ -281,7 +281,7 @@ class Planar(JointKind):
     def __post_init__(self) -> None:
         n = unit_axis(self.normal, "the normal of a planar joint")
         object.__setattr__(self, "normal", n)
-        object.__setattr__(self, "basis", fixed(_turn_from_z(n)))
+        object.__setattr__(self, "basis", fixed(turn_from_z(n)))
         ex, ey, ez = self.basis.T
         self._set(3, _columns([0, 0, 0, *ex], [0, 0, 0, *ey], [*ez, 0, 0, 0]))
 
@@ -484,7 +484,7 @@ def columns_commute(H: np.ndarray) -> bool:
     return True
 
 
-def _turn_from_z(n: np.ndarray) -> np.ndarray:
+def turn_from_z(n: np.ndarray) -> np.ndarray:
     """The smallest rotation that takes z to the unit vector n (about x where n = −z)."""
     a, b, c = map(float, n)
     across = hypot(a, b)
