@@ -60,7 +60,7 @@ def test_the_others_are_refused_with_the_reason():
     assert {n for n in REFUSED if INVERTIBLE_EDGES in RULES[n].requires} == {
         "rigid_commutator", "articulated_commutator", "A_C_split", "B_C_split",
     }  # fmt: skip
-    assert len(REFUSED) == 14
+    assert len(REFUSED) == 25
     for name in REFUSED:
         with pytest.raises(lw.NotAdmittedError, match=rf"{name!r} needs .* one node"):
             lw.check_identity(RULES[name], coupled=True)

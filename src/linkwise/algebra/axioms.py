@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from . import spaces
 from .expression import Expression, Identity, Zero
 from .kinds import Leaf
 from .leaves import Leaves as O
+from .rate import Rate, laws_of_rate
 from .rules import CHAIN, CONSTANT_MAPS, MOTION, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
 
 
@@ -20,12 +22,14 @@ from .rules import CHAIN, CONSTANT_MAPS, MOTION, NO_GYRO, NO_ROTORS, ONE_DOF, Ru
 class Axiom:
     """A rule that is taken as it stands, and the operators that it is about (none: it is always in force).
 
-    ``holds`` says for which inertias: the papers' rates are those of the robot's own M.
+    ``holds`` says for which inertias: the papers' rates are those of the robot's own M. ``among``: it enters where
+    these appear too.
     """
 
     rule: Rule
     about: frozenset[str] = frozenset()
     holds: Callable[[O], bool] = lambda o: True
+    among: frozenset[str] = frozenset()
 
 
 def _axiom(
@@ -36,9 +40,10 @@ def _axiom(
     *requires: str,
     about: str = "",
     holds: Callable[[O], bool] = lambda o: True,
+    among: str = "",
 ) -> Axiom:
     rule = Rule(name, tuple(c.strip() for c in cites.split(";")), lhs, rhs, frozenset(requires))
-    return Axiom(rule, frozenset(about.split()), holds)
+    return Axiom(rule, frozenset(about.split()), holds, frozenset(among.split()))
 
 
 def _noise(o: O) -> Expression:
@@ -53,6 +58,7 @@ RIGID = (
     _axiom("phi_inverse", "UF (19), (20)", lambda o: (o.I - o.E_phi) @ o.phi, lambda o: o.I),
     _axiom("phi_inverse_right", "UF (20)", lambda o: o.phi @ (o.I - o.E_phi), lambda o: o.I),
     _axiom("phi_tilde", "JPL (a.3)", lambda o: o.phi_tilde, lambda o: o.phi - o.I),
+    _axiom("inertia_symmetric", "UF (40)", lambda o: o.M.T, lambda o: o.M),
 )
 
 ARTICULATED = (
@@ -69,8 +75,9 @@ ARTICULATED = (
     _axiom("GD", "DD (4.9); UF (33)", lambda o: o.P @ o.H.T, lambda o: o.G @ o.D, NO_GYRO),
     _axiom("P_plus_gain", "UF (41)", lambda o: o.P_plus, lambda o: o.P - o.G @ o.D @ o.G.T),
     _axiom("riccati", "UF (40); JPL (4.5)", lambda o: o.M, lambda o: o.P - o.E_phi @ o.P_plus @ o.E_phi.T),
-    _axiom("inertia_symmetric", "UF (40)", lambda o: o.M.T, lambda o: o.M),
 )
+_OF_RICCATI = {"P", "P_plus", "D", "D_inverse", "D_root", "D_root_inverse", "G", "tau", "tau_bar", "K", "L", "E_psi"}
+_OF_RICCATI |= {"psi", "psi_tilde", "Delta_psi", "P_ring", "Pi_dot", "G_hat", "K_hat"}
 
 ROTORS = (
     _axiom("rotor_inertia", "N 12.6", _noise, lambda o: o.D - o.H @ o.P @ o.H.T,
@@ -172,7 +179,61 @@ GROUND = (
            CONSTANT_MAPS, about=_FRAME),
 )  # fmt: skip
 
-AXIOMS = RIGID + ARTICULATED + ROTORS + ROOTS + JPL + BLOCK_DIAGONALS + MOVING + RATES + GROUND
+VECTORS = (
+    _axiom("V", "UF (17); DD (4.2)", lambda o: o.V, lambda o: o.phi.T @ o.H.T @ o.theta_dot, MOTION, about="V"),
+    _axiom("V_cross_V", "LD (1.6)", lambda o: o.V_tilde @ o.V, lambda o: Zero(o.bodies, spaces.NUMBER), MOTION,
+           about="V_tilde", among="theta_dot"),
+    _axiom("coriolis", "LD (2.16); N III.4", lambda o: o.coriolis,
+           lambda o: (o.V_tilde @ o.H.T + o.H_ring) @ o.theta_dot, MOTION, CONSTANT_MAPS, about="coriolis"),
+    _axiom("alpha", "UF (17); DD (4.3)", lambda o: o.alpha,
+           lambda o: o.phi.T @ (o.H.T @ o.theta_ddot + o.coriolis + o.g), MOTION, about="alpha"),
+    _axiom("gyroscopic", "UF (16)", lambda o: o.gyroscopic, lambda o: -1.0 * o.V_tilde.T @ o.M @ o.V, MOTION, NO_GYRO,
+           about="gyroscopic", **_OWN),
+    _axiom("f", "UF (18); DD (4.3)", lambda o: o.f, lambda o: o.phi @ (o.M @ o.alpha + o.gyroscopic), MOTION, NO_GYRO,
+           about="f", **_OWN),
+    _axiom("T", "UF (18); DD (4.3)", lambda o: o.T, lambda o: o.H @ o.f, MOTION, NO_ROTORS, about="T", **_OWN),
+    _axiom("Psi_dot", "N III.4", lambda o: o.Psi_dot, lambda o: (o.V_tilde + o.F.T) @ o.H.T, MOTION, CONSTANT_MAPS,
+           about="Psi_dot"),
+    _axiom("Psi_ddot", "N III.4", lambda o: o.Psi_ddot, lambda o: o.H_ddot, MOTION, ONE_DOF, CONSTANT_MAPS,
+           about="H_ddot Psi_ddot"),
+    _axiom("H_F_script", "LD (1.6)", lambda o: o.H @ o.F_script, lambda o: Zero(o.joints, o.joints), MOTION, ONE_DOF,
+           CONSTANT_MAPS, about="F_script"),
+)  # fmt: skip
+
+
+def _turns(o: O) -> bool:
+    """Whether the leaves are along a vector of joints, of a robot that moves by another."""
+    return o.direction is not None and o.direction.rows == o.joints and all(o.still.moving)
+
+
+def _crosses(o: O) -> bool:
+    """Whether the leaves are along a vector of bodies."""
+    return o.direction is not None and o.direction.rows == o.bodies and o.still.has_motion
+
+
+def _x(o: O) -> Expression:
+    assert o.direction is not None
+    return o.direction
+
+
+# X × Y = −Y × X, with what the operators along x stand for.
+ALONG = (
+    _axiom("turned_velocity", "LD (A.9); N III.4", lambda o: o.F.T @ o.E_phi.T @ o.still.V,
+           lambda o: o.still.Psi_dot @ _x(o), MOTION, CONSTANT_MAPS, about="F", holds=_turns, among="theta_dot"),
+    _axiom("turned_force", "LD Lemma 3.1", lambda o: o.F @ o.still.f, lambda o: o.still.F_script @ _x(o), MOTION,
+           CONSTANT_MAPS, about="F", holds=_turns, among="F_script"),
+    _axiom("turned_acceleration", "LD Algorithm 1; N III.4",
+           lambda o: o.F.T @ (o.E_phi.T @ o.still.alpha + o.still.g) + (o.still.V_tilde + o.still.F.T)
+           @ o.still.Psi_dot @ _x(o),
+           lambda o: o.still.Psi_ddot @ _x(o), MOTION, CONSTANT_MAPS, about="F", holds=_turns, among="Psi_ddot"),
+    _axiom("crossed_rates", "LD (1.6)", lambda o: o.V_tilde @ o.H.T @ o.still.theta_dot,
+           lambda o: o.still.F.T @ _x(o), MOTION, CONSTANT_MAPS, about="V_tilde", holds=_crosses, among="theta_dot"),
+    _axiom("M_hat_of", "LD (2.8)", lambda o: 2.0 * o.still.M_hat @ _x(o),
+           lambda o: -1.0 * o.V_tilde.T @ o.M @ o.still.V - o.still.V_tilde.T @ o.M @ _x(o)
+           - o.M @ o.still.V_tilde @ _x(o), MOTION, CONSTANT_MAPS, about="V_tilde", holds=_crosses, among="M_hat"),
+)  # fmt: skip
+
+AXIOMS = RIGID + ARTICULATED + ROTORS + ROOTS + JPL + BLOCK_DIAGONALS + MOVING + RATES + GROUND + VECTORS
 
 
 # --- block diagonals that recursions give --------------------------------------------------------------
@@ -183,6 +244,9 @@ _OF_CHAINS = ("ψ*ψ", "φ*·φ")  # on trees E*SE has blocks between siblings a
 
 def laws_of(leaf: Leaf) -> Iterator[tuple[str, str, Expression, Expression]]:
     """What a leaf made by a recursion or by an inversion is defined by: (name, where printed, lhs, rhs)."""
+    if isinstance(leaf, Rate):
+        yield from laws_of_rate(leaf)
+        return
     leaf = leaf.upright()
     if leaf.driver is not None and (leaf.owner.is_chain or leaf.driver[0] not in _OF_CHAINS):
         yield _recursion(leaf)
@@ -216,10 +280,20 @@ def _recursion(S: Leaf) -> tuple[str, str, Expression, Expression]:
     return f"recursion {kind}", where, lhs, rhs
 
 
-def axioms_for(owner: O, names: set[str]) -> Iterator[Rule]:
-    """The axioms of a family that hold for its robot and are about operators of these names."""
-    for axiom in AXIOMS:
-        if owner.direction is not None and not axiom.about:  # (those of what does not move along it)
+def axioms_for(owner: O, names: set[str], everything: set[str]) -> Iterator[Rule]:
+    """The axioms of a family that hold for its robot and are about operators of these names, among all that appear."""
+    for axiom in _for_family(owner):
+        if axiom in ARTICULATED and not everything & _OF_RICCATI:  # what M is by P says nothing where there is no P
             continue
-        if (not axiom.about or axiom.about & names) and axiom.holds(owner) and axiom.rule.admits(owner):
+        named = (not axiom.about or axiom.about & names) and axiom.among <= everything
+        if named and axiom.holds(owner) and axiom.rule.admits(owner):
             yield axiom.rule
+
+
+def _for_family(owner: O) -> tuple[Axiom, ...]:
+    """Along a vector of bodies nothing is known of joints; what does not move belongs to the family that is still."""
+    if owner.direction is None:
+        return AXIOMS
+    if owner.direction.rows == owner.bodies:
+        return ALONG
+    return (*(x for x in AXIOMS if x.about), *ALONG)

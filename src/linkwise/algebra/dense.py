@@ -15,6 +15,7 @@ from ..errors import LinkwiseError
 from .blocks import dense_block
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero
 from .kinds import BlockDiagonal, Entry, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
+from .rate import Rate
 
 
 def dense(op: Expression) -> Array:
@@ -64,6 +65,8 @@ def _dense(op: Expression, like: Array) -> Array:
         return out
     if isinstance(op, Sum):
         return arrays.total(c * _dense(t, like) for c, t in op.terms)
+    if isinstance(op, Rate):
+        return op.measured()
     if isinstance(op, Leaf):
         upright = op.upright()
         matrix = _leaf(upright, like)

@@ -75,9 +75,12 @@ def of_leaf(leaf: Leaf, direction: Direction) -> Expression:
     """The derivative of a leaf, which is no adjoint."""
     from .derivative_rules import DRIVEN, RULES
     from .printing import text
+    from .rate import Rate
 
     if isinstance(leaf, (UserBlockDiagonal, UserColumn, UserMatrix)):
         return Zero(leaf.rows, leaf.cols)
+    if isinstance(leaf, Rate):
+        return derivative(leaf.value, direction)
     change = Change(leaf.owner.still, direction)
     if leaf.inverse_of is not None:
         inner = derivative(leaf.inverse_of, direction)

@@ -8,7 +8,6 @@ pick             y(body of t) = Σ_t φ(body, t) x(t)     B
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -79,7 +78,17 @@ class Leaf(Expression):
         return out
 
     def copy(self) -> Leaf:
-        return copy.copy(self)
+        out: Leaf = object.__new__(type(self))  # (copy.copy would go by the pickle)
+        out.__dict__.update(self.__dict__)
+        return out
+
+    @property
+    def inside(self) -> list[Expression]:
+        """The expressions that the leaf is made of."""
+        owner = self.owner
+        found = [owner.direction, self.inverse_of, None if self.driver is None else self.driver[1]]
+        found += [] if owner.is_default else [owner.M, owner.joint_noise]
+        return [x for x in found if x is not None]
 
     def _key(self) -> Any:
         return (self.owner.leaf_key(self.name), self.token, self.flipped)
@@ -263,13 +272,12 @@ def families_of(op: Expression) -> list[Leaves]:
     return list(found.values())
 
 
-def own_numbers(op: Expression) -> list[list[Any]]:
-    """The blocks of the user's own that an expression rests on, those inside its leaves too."""
-    found: list[list[Any]] = []
-    for leaf in leaves_of(op):
-        if isinstance(leaf, (UserBlockDiagonal, UserColumn, UserMatrix)):
-            found.append(leaf.blocks)
-        inside = [leaf.owner.direction, leaf.inverse_of, None if leaf.driver is None else leaf.driver[1]]
-        inside += [] if leaf.owner.is_default else [leaf.owner.M, leaf.owner.joint_noise]
-        found += [blocks for x in inside if x is not None for blocks in own_numbers(x)]
-    return found
+def all_leaves(op: Expression) -> list[Leaf]:
+    """Every leaf of an expression, and those that its leaves are made of: directions, drivers, inertias."""
+    out = leaves_of(op)
+    return out + [x for leaf in out for inner in leaf.inside for x in all_leaves(inner)]
+
+
+def own_leaves(op: Expression) -> list[Any]:
+    """The block diagonals, vectors and matrices of the user's own that an expression rests on."""
+    return [x for x in all_leaves(op) if isinstance(x, (UserBlockDiagonal, UserColumn, UserMatrix))]

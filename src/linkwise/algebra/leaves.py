@@ -21,6 +21,7 @@ from ..sweeps import Tree
 from . import spaces
 from .articulated_leaves import ArticulatedLeaves
 from .blocks import Edge, Unit, dense_block
+from .directions import DirectedLeaves
 from .expression import Expression, Identity, Zero
 from .ground_leaves import GroundLeaves
 from .kinds import (
@@ -33,7 +34,6 @@ from .kinds import (
     UserBlockDiagonal,
     UserColumn,
     UserMatrix,
-    own_numbers,
 )
 from .nodes import edge_maps, interface_maps, interfaces, nodes_of
 from .recursions import solve_recursion
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-class Leaves(ArticulatedLeaves, GroundLeaves, VectorLeaves):
+class Leaves(ArticulatedLeaves, DirectedLeaves, GroundLeaves, VectorLeaves):
     """The leaf operators of a robot, at a configuration q (..., nq) where they have numbers.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
@@ -188,50 +188,6 @@ class Leaves(ArticulatedLeaves, GroundLeaves, VectorLeaves):
                 del other.__dict__[name]
         other._inertia, other._measurement, other.family_key, other.still = X, measurement, key, other
         return other
-
-    def along(self, x: Expression) -> Leaves:
-        """The same with x in place of θ̇ (a vector of joints) or of V (one of bodies): F, P°, H°, Ṽ, … along x.
-
-        What does not move, such as H and P, is that of these leaves.
-        """
-        if x.rows not in (self.joints, self.bodies) or x.cols != spaces.NUMBER:
-            raise SpaceError(f"operators move along a vector of joints or of bodies; {x} maps {x.cols} to {x.rows}")
-        if self.still is not self:
-            return self.still.along(x)
-        if self.q is None:
-            return remembered(self, ("along", self.family_key, x.key), lambda: self._moving_along(x))
-        # Equal keys of the user's own vectors say nothing about their numbers: those are told apart by where they are.
-        known: dict[Any, Leaves] = self.__dict__.setdefault("_known_along", {})
-        key = (x.key, *map(id, own_numbers(x)))
-        found = known.get(key)
-        if found is None:
-            if len(known) >= _MOST_ALONG:
-                known.clear()
-            found = known[key] = self._moving_along(x)
-        return found
-
-    def _moving_along(self, x: Expression) -> Leaves:
-        other = copy.copy(self)
-        moving = [n for n in other.__dict__ if isinstance(getattr(VectorLeaves, n, None), cached_property)]
-        for name in [*moving, *(n for n in ("_rule_instances", "_known_along") if n in other.__dict__)]:
-            del other.__dict__[name]
-        other.direction, other.still, other.moving = x, self, (True, False)
-        other.v = other.a = None
-        if self.q is not None:
-            found = x.apply_columns(arrays.eye(1, like=self.q))
-            if x.rows == self.joints:
-                other.v = found[..., 0]
-            else:
-                other.__dict__["_velocities"] = [
-                    found[..., 6 * k : 6 * k + 6, :] for k in range(len(self.model.bodies))
-                ]
-        return other
-
-    @cached_property
-    def has_turning_maps(self) -> bool:
-        """Whether a joint's map H* changes in its own body, so that H° is not zero; maps of nodes do."""
-        kinds = [j.kind for j in self.model.joints]
-        return self.nodes is not None or any(x.map_partials(x.neutral()) is not None for x in kinds)
 
     def _refuse_asymmetric(self, X: Expression) -> None:
         for k, block in enumerate(self.blocks_of(X)):
@@ -463,7 +419,6 @@ _SYMMETRIC_KINDS = ("φφ", "ψψ", "ψ*ψ", "φ*·φ")  # both sides of S are t
 
 # Results of a robot's leaves, six for a simplified formula of the arm, of 1.4 kB each: hundreds of formulas in 6 MB.
 _MOST_REMEMBERED = 4096
-_MOST_ALONG = 8  # directions, of leaves with numbers
 _MOST_CHOICES = 16  # of frames, for which a robot keeps its leaves: at most 16 times that
 
 

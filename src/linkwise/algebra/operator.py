@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import arrays, inputs
-from ..arguments import one_of, whole
 from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
-from ..model.model import Model
 from .binding import Binding, merged, moved, rooted, trimmed
 from .block_index import entries_of, rows_and_columns
 from .expression import Expression, as_number
@@ -28,7 +26,6 @@ from .spaces import Space, Structure
 
 if TYPE_CHECKING:
     from .explain import Explanation
-    from .operators import Operators
     from .rules import Rule
 
 
@@ -132,7 +129,7 @@ class Operator:
 
     # --- derivatives -------------------------------------------------------------------------------
 
-    def time_derivative(self, *, axes: str = "body") -> Operator:
+    def time_derivative(self, *, axes: str = "body", formal: bool = False) -> Operator:
         """d/dt of the formula while the robot moves with the v (and a) of its operators: a formula again.
 
         ``axes="body"`` differentiates the numbers as they stand, those of a body in its own axes at its joint (° of
@@ -140,66 +137,38 @@ class Operator:
         ``axes="inertial"`` is the rate of the components in common inertial axes, given in the bodies' axes:
         Ȧ = A° + Ω̃A − AΩ̃ (DD (6.6)); in joint space, and at tips, both are the same. The user's own blocks and vectors
         do not change. :class:`NotAdmittedError` names what has no derivative here, such as θ̈.
+        ``formal`` leaves d/dt(…) as it stands, for proofs, whose steps are then the rules of differentiation.
         """
-        one_of(axes, ("body", "inertial"), "axes", error=InputError)
-        from .derivative import inertial, time_derivative
+        from .differentiation import by_time
 
-        def made(op: Expression) -> Expression:
-            ring = time_derivative(op)
-            return inertial(op, ring) if axes == "inertial" else ring
-
-        return self._made(("time derivative", axes), made)
+        return self._made(("time derivative", axes, formal), lambda op: by_time(op, axes, formal))
 
     def variation(
         self,
         dtheta: Operator | ArrayLike | None = None,
         dtheta_dot: Operator | ArrayLike | None = None,
         dtheta_ddot: Operator | ArrayLike | None = None,
+        *,
+        formal: bool = False,
     ) -> Operator:
         """The derivative along changes δθ, δθ̇ and δθ̈ of the state, each (..., nv) or a vector of joint space.
 
         What is not given does not change. δθ is in the coordinates of velocities, so of a spherical joint in its own
         axes; numbers are differentiated as they stand, as in :meth:`time_derivative`. So ``op.T.variation(x)`` is what
-        the linearised model B_D x gives.
+        the linearised model B_D x gives. ``formal`` leaves δ(…) as it stands, for proofs.
         """
-        from .derivative import Direction, derivative
+        from .differentiation import along
 
-        home = self._home()
-        given = [
-            None if x is None else x if isinstance(x, Operator) else home.vector(x, "joints", name)
-            for x, name in zip((dtheta, dtheta_dot, dtheta_ddot), ("δθ", "δθ̇", "δθ̈"))
-        ]
-        for x in given:
-            if x is not None and not (x.is_vector and x.rows == home.joints):
-                raise SpaceError(f"a change of θ, θ̇ or θ̈ is a vector of {home.joints}; {x} maps {x.cols} to {x.rows}")
-        both = merged([self.binding, *(x.binding for x in given if x is not None)])
-        q, v, a = (None if x is None else moved(x.expression, x.binding, both) for x in given)
-        op = moved(self.expression, self.binding, both)
-        out, binding = trimmed(derivative(op, Direction(q, v, a)), both)
-        return Operator(_interned(out, binding), binding)
+        return along(self, (dtheta, dtheta_dot, dtheta_ddot), formal)
 
     def partial(self, joint: str | int, axis: int = 0) -> Operator:
         """∂/∂θ of one joint, by its name or its place among ``robot.joints``: a formula again.
 
         Of a joint of several degrees of freedom ``axis`` says which. Velocities and accelerations do not change.
         """
-        home = self._home()
-        if home.joints.dimension != home.model.nv:
-            raise InputError("where loops are embedded, joints have no angles of their own: use variation(dtheta)")
-        x = np.zeros(home.joints.dimension)
-        x[_place_of(home.model, joint, axis)] = 1.0
-        name = joint if isinstance(joint, str) else home.model.joints[joint].name
-        return self.variation(home.vector(x, "joints", f"e_{name}" + (f"({axis})" if axis else "")))
+        from .differentiation import by_joint
 
-    def _home(self) -> Operators:
-        """The operators of the one state that the formula is at."""
-        from .binding import State
-        from .operators import Operators
-
-        states = [t for t in self.binding.things if isinstance(t, State)]
-        if len(states) != 1:
-            raise InputError(f"{self} is at {len(states)} states; a variation is of a formula at one")
-        return Operators(states[0].leaves, Binding((states[0],)))
+        return by_joint(self, joint, axis)
 
     # --- rewriting ---------------------------------------------------------------------------------
 
@@ -457,21 +426,6 @@ _SIGNS: dict[str, Callable[[Expression, Expression], Expression]] = {
 def bound(expression: Expression, binding: Binding) -> Operator:
     """The operator of an expression at these states."""
     return Operator(_interned(expression, binding), binding)
-
-
-def _place_of(model: Model, joint: Any, axis: int) -> int:
-    """Which velocity of a robot belongs to that axis of a joint."""
-    names = [j.name for j in model.joints]
-    if isinstance(joint, str):
-        at = names.index(one_of(joint, names, "joint"))
-    else:
-        at = whole(joint, "joint", least=-len(names), most=len(names) - 1)
-    where = model.v_slices[at]
-    nv = where.stop - where.start
-    if whole(axis, "axis") >= nv:
-        raise InputError(f"joint {names[at]!r} has {nv} velocities of its own, so there is none of axis {axis}")
-    start: int = where.start
-    return start + axis
 
 
 def _interned(op: Expression, binding: Binding) -> Expression:

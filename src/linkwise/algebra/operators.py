@@ -7,6 +7,8 @@ from functools import cached_property
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import inputs
 from ..arguments import one_of
 from ..arrays import Array
@@ -180,6 +182,12 @@ class Operators:
             )
         held = Blocks([owned(given)])
         return self._own(lambda home, place, *where: home.own_matrix(place, *where, name), held, *spaces)
+
+    def any_vector(self, name: str, space: str = "joints") -> Operator:
+        """A vector of which nothing is known but its name, for proofs: random numbers, the same for the same name."""
+        where = self._space(space)
+        drawn = np.random.default_rng(list(name.encode())).normal(size=where.dimension)
+        return self.vector(drawn, space, name)
 
     def _space(self, space: str | Space) -> Space:
         if isinstance(space, Space):

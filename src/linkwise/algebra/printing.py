@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, total
 from .kinds import Leaf, leaves_of
 from .leaves import Leaves
+from .rate import Rate
 from .stacking import Entries, blocks_of
 
 TEXT = {
@@ -190,6 +191,10 @@ class _Printer:
         self.numbers = {p: i for i, p in enumerate(places, 1)} if len(places) > 1 else {}
 
     def write(self, op: Expression) -> str:
+        if isinstance(op, Rate):
+            sign = "δ" if not op.along.time else "d/dt" if not self.as_latex else r"\frac{d}{dt}"
+            sign = r"\delta" if self.as_latex and sign == "δ" else sign
+            return f"{sign}({self.write(op.inner)})"
         if isinstance(op, Leaf):
             return self._leaf(op)
         if isinstance(op, Identity):
@@ -276,9 +281,10 @@ def _places(op: Expression) -> Iterator[int]:
     """The places of the states that an expression is of."""
     for leaf in leaves_of(op):
         yield leaf.owner.place
-        for inside in (leaf.inverse_of, leaf.owner.direction):
-            if inside is not None:
-                yield from _places(inside)
+        inside = [leaf.inner] if isinstance(leaf, Rate) else [leaf.inverse_of, leaf.owner.direction]
+        for x in inside:
+            if x is not None:
+                yield from _places(x)
 
 
 def _leaves(op: Product) -> list[Leaf]:

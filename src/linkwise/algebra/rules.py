@@ -57,6 +57,15 @@ class Rule:
     simplifies: bool = False
     free: bool = False
 
+    def __reduce__(self) -> Any:
+        """One of linkwise's by its name; a rule of the user's own by its functions, which need be found by theirs."""
+        if is_known(self):
+            return rule, (self.name,)
+        if is_axiom(self):
+            return axiom, (self.name,)
+        fields = (self.name, self.cites, self.lhs, self.rhs, self.requires, self.simplifies, self.free)
+        return Rule, fields
+
     def admits(self, op: Leaves | Operators) -> bool:
         """Whether the identity holds for this robot."""
         return self.refusal(op) is None
@@ -138,6 +147,20 @@ def rule(name: str) -> Rule:
         if r.name == name:
             return r
     raise UnknownNameError(f"no identity is named {name!r}; see linkwise.identities()")
+
+
+def axiom(name: str) -> Rule:
+    """The axiom of that name, which an identity may have too."""
+    from .axioms import AXIOMS
+
+    return next(x.rule for x in AXIOMS if x.rule.name == name)
+
+
+def is_axiom(r: Rule) -> bool:
+    """Whether a rule is one of the axioms."""
+    from .axioms import AXIOMS
+
+    return any(x.rule is r for x in AXIOMS)
 
 
 def is_known(r: Rule) -> bool:
