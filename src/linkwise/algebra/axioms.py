@@ -51,7 +51,9 @@ def _noise(o: O) -> Expression:
     return o.rotor_inertia if o.joint_noise is None else o.joint_noise
 
 
-_OWN = {"holds": lambda o: o.is_default}
+def _own(o: O) -> bool:
+    """Whether the inertia is the robot's own."""
+    return o.is_default
 
 
 RIGID = (
@@ -77,7 +79,7 @@ ARTICULATED = (
     _axiom("riccati", "UF (40); JPL (4.5)", lambda o: o.M, lambda o: o.P - o.E_phi @ o.P_plus @ o.E_phi.T),
 )
 _OF_RICCATI = {"P", "P_plus", "D", "D_inverse", "D_root", "D_root_inverse", "G", "tau", "tau_bar", "K", "L", "E_psi"}
-_OF_RICCATI |= {"psi", "psi_tilde", "Delta_psi", "P_ring", "Pi_dot", "G_hat", "K_hat"}
+_OF_RICCATI |= {"psi", "psi_tilde", "Delta_psi", "P_ring", "Pi_dot", "G_hat", "K_hat", "R"}
 
 ROTORS = (
     _axiom("rotor_inertia", "N 12.6", _noise, lambda o: o.D - o.H @ o.P @ o.H.T,
@@ -124,20 +126,20 @@ MOVING = (
     _axiom("HF", "DD after (6.3)", lambda o: o.H @ o.F, lambda o: Zero(o.joints, o.bodies), *_C,
            about="F P_ring Pi_dot"),
     _axiom("P_ring", "DD Algorithm 6.1 (6.4), (6.5)", lambda o: o.P_ring, lambda o: o.E_psi @ o.Pi_dot @ o.E_psi.T,
-           *_C, about="P_ring Pi_dot", **_OWN),
+           *_C, about="P_ring Pi_dot", holds=_own),
     _axiom("Pi_dot", "DD Algorithm 6.1", lambda o: o.Pi_dot, lambda o: o.P_ring + o.F @ o.P + o.P @ o.F.T,
-           *_M, about="P_ring Pi_dot", **_OWN),
+           *_M, about="P_ring Pi_dot", holds=_own),
     _axiom("P_ring_of_any_joint", "N III.4", lambda o: o.P_ring,
            lambda o: o.E_phi @ (o.tau_bar @ o.P_ring @ o.tau_bar.T + o.F @ o.P_plus + o.P_plus @ o.F.T
                                 - o.G @ o.H_ring.T @ o.P_plus - o.P_plus @ o.H_ring @ o.G.T) @ o.E_phi.T,
-           MOTION, NO_ROTORS, about="H_ring", **_OWN),
+           MOTION, NO_ROTORS, about="H_ring", holds=_own),
     _axiom("M_hat", "LD (2.8)", lambda o: o.M_hat + o.M_hat.T, lambda o: -1.0 * (o.M @ o.V_tilde + o.V_tilde.T @ o.M),
-           MOTION, about="M_hat", **_OWN),
+           MOTION, about="M_hat", holds=_own),
     _axiom("H_dot", "LD (2.13)", lambda o: o.H_dot, lambda o: o.V_tilde @ o.H.T, MOTION, CONSTANT_MAPS,
            about="H_dot"),
     _axiom("G_hat", "LD (4.12)", lambda o: o.G_hat, lambda o: o.P_hat.T @ o.H.T @ o.D_inverse, MOTION,
-           about="G_hat K_hat", **_OWN),
-    _axiom("K_hat", "LD (4.12)", lambda o: o.K_hat, lambda o: o.E_phi @ o.G_hat, MOTION, about="K_hat", **_OWN),
+           about="G_hat K_hat", holds=_own),
+    _axiom("K_hat", "LD (4.12)", lambda o: o.K_hat, lambda o: o.E_phi @ o.G_hat, MOTION, about="K_hat", holds=_own),
 )  # fmt: skip
 
 _RATES = "D_ring G_ring tau_bar_ring E_psi_ring D_root_ring"
@@ -147,7 +149,7 @@ RATES = (
            CONSTANT_MAPS, about=f"H_ring {_RATES}"),
     _axiom("D_ring_of_any_joint", "N III.4", lambda o: o.D_ring,
            lambda o: o.H @ o.P_ring @ o.H.T + o.H_ring.T @ o.P @ o.H.T + o.H @ o.P @ o.H_ring, MOTION, NO_ROTORS,
-           about=_RATES, **_OWN),
+           about=_RATES, holds=_own),
     _axiom("G_ring_of_any_joint", "N III.4", lambda o: o.G_ring @ o.D,
            lambda o: o.P_ring @ o.H.T + o.P @ o.H_ring - o.G @ o.D_ring, MOTION, NO_GYRO,
            about="G_ring tau_bar_ring E_psi_ring"),
@@ -188,10 +190,10 @@ VECTORS = (
     _axiom("alpha", "UF (17); DD (4.3)", lambda o: o.alpha,
            lambda o: o.phi.T @ (o.H.T @ o.theta_ddot + o.coriolis + o.g), MOTION, about="alpha"),
     _axiom("gyroscopic", "UF (16)", lambda o: o.gyroscopic, lambda o: -1.0 * o.V_tilde.T @ o.M @ o.V, MOTION, NO_GYRO,
-           about="gyroscopic", **_OWN),
+           about="gyroscopic", holds=_own),
     _axiom("f", "UF (18); DD (4.3)", lambda o: o.f, lambda o: o.phi @ (o.M @ o.alpha + o.gyroscopic), MOTION, NO_GYRO,
-           about="f", **_OWN),
-    _axiom("T", "UF (18); DD (4.3)", lambda o: o.T, lambda o: o.H @ o.f, MOTION, NO_ROTORS, about="T", **_OWN),
+           about="f", holds=_own),
+    _axiom("T", "UF (18); DD (4.3)", lambda o: o.T, lambda o: o.H @ o.f, MOTION, NO_ROTORS, about="T", holds=_own),
     _axiom("Psi_dot", "N III.4", lambda o: o.Psi_dot, lambda o: (o.V_tilde + o.F.T) @ o.H.T, MOTION, CONSTANT_MAPS,
            about="Psi_dot"),
     _axiom("Psi_ddot", "N III.4", lambda o: o.Psi_ddot, lambda o: o.H_ddot, MOTION, ONE_DOF, CONSTANT_MAPS,

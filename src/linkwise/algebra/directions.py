@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from .. import arrays
 from ..arrays import Array
@@ -16,16 +17,11 @@ from .vectors import VectorLeaves
 
 if TYPE_CHECKING:
     from ..model.model import Model
+    from .leaves import Leaves
     from .nodes import Nodes
     from .spaces import Space
 
 _MOST_ALONG = 8  # directions, of leaves with numbers
-
-
-def _remembered(leaves: Any, key: Any, make: Any) -> Any:
-    from .leaves import remembered
-
-    return remembered(leaves, key, make)
 
 
 class DirectedLeaves:
@@ -37,13 +33,23 @@ class DirectedLeaves:
         joints: Space
         nodes: Nodes | None
         q: Array | None
+        v: Array | None
+        a: Array | None
+        moving: tuple[bool, bool]
         family_key: Any
-        still: Any
-        memory: dict[Any, Any]
+        direction: Expression | None
+        still: Leaves
 
         own_vector: Any
 
-    def along(self, x: Expression) -> Any:
+    @property
+    def _all(self) -> Leaves:
+        """This, which is a part of Leaves."""
+        whole: Any = self
+        found: Leaves = whole
+        return found
+
+    def along(self, x: Expression) -> Leaves:
         """The same with x in place of θ̇ (a vector of joints) or of V (one of bodies): F, P°, H°, Ṽ, … along x.
 
         What does not move, such as H and P, is that of these leaves.
@@ -53,9 +59,11 @@ class DirectedLeaves:
         if self.still is not self:
             return self.still.along(x)
         if self.q is None:
-            return _remembered(self, ("along", self.family_key, x.key), lambda: self._moving_along(x))
+            from .leaves import remembered
+
+            return remembered(self._all, ("along", self.family_key, x.key), lambda: self._moving_along(x))
         # Equal keys of the user's own vectors say nothing about their numbers: those are told apart by where they are.
-        known: dict[Any, Any] = self.__dict__.setdefault("_known_along", {})
+        known: dict[Any, Leaves] = self.__dict__.setdefault("_known_along", {})
         key = (x.key, *(id(leaf.blocks) for leaf in own_leaves(x)))
         found = known.get(key)
         if found is None:
@@ -64,12 +72,12 @@ class DirectedLeaves:
             found = known[key] = self._moving_along(x)
         return found
 
-    def _moving_along(self, x: Expression) -> Any:
-        other = copy.copy(self)
+    def _moving_along(self, x: Expression) -> Leaves:
+        other = copy.copy(self._all)
         moving = [n for n in other.__dict__ if isinstance(getattr(VectorLeaves, n, None), cached_property)]
         for name in [*moving, *(n for n in ("_rule_instances", "_known_along") if n in other.__dict__)]:
             del other.__dict__[name]
-        other.direction, other.still, other.moving = x, self, (True, False)
+        other.direction, other.still, other.moving = x, self._all, (True, False)
         other.v = other.a = None
         if self.q is not None:
             found = x.apply_columns(arrays.eye(1, like=self.q))
@@ -89,8 +97,7 @@ class DirectedLeaves:
 
     def any_vector(self, name: str, space: str = "joints") -> Expression:
         """A vector of which nothing is known, by its name: what proofs are about."""
-        known = self.memory.setdefault("any vectors", {})
-        place = known.setdefault((name, space), _FIRST_PLACE + len(known))
+        place = _FIRST_PLACE + crc32(f"{space} {name}".encode())
         found: Expression = self.own_vector(place, getattr(self, space), name)
         return found
 
