@@ -1,7 +1,11 @@
 """explain(): the formula, the recursions, the identities with their equations, the count; all of it true."""
 
+import html
+import re
+
 import numpy as np
 import pytest
+from matplotlib import mathtext
 from operator_zoo import EXPRESSIONS, LEAVES, make, operators
 from recursion_reader import Reader
 from trees import assert_close
@@ -45,9 +49,9 @@ def test_the_mass_matrix_as_the_papers_print_it():
     lines = [line.strip() for line in text.splitlines()]
     assert lines[0] == "H φ M φ* H*"
     expected = [
-        "outward, k = n … 1 (base to tips):",
+        "outward, k = n … 1 (base to tips), from λ(n+1) = 0:",
         "λ(k) = φ*(k+1,k) λ(k+1) + H*(k) x(k)",
-        "inward, k = 1 … n (tips to base):",
+        "inward, k = 1 … n (tips to base), from z(0) = 0:",
         "z(k) = φ(k,k-1) z(k-1) + M(k) λ(k)",
         "y(k) = H(k) z(k)",
     ]
@@ -123,7 +127,10 @@ def test_everything_can_be_explained_and_counted(name, robot_name):
     counted = "Operations, starting from the state" if op.is_vector else "Operations for one vector"
     assert "Runs as" in text and "Identities used" in text and counted in text
     assert explanation.latex.startswith("\\[\n") and explanation.latex.count("{") == explanation.latex.count("}")
-    assert explanation._repr_latex_() == f"${op.latex()}$"
+    assert explanation.op._repr_latex_() == f"${op.latex()}$"
+    assert all(op.latex() in shown for shown in (explanation._repr_latex_(), html.unescape(explanation._repr_html_())))
+    for formula in formulas(explanation._repr_html_()) + formulas(explanation._repr_latex_()):
+        refuse_bad_latex(formula)
     assert op.latex().isascii(), f"{op.latex()!r} is no LaTeX"
     if isinstance(op.expression, (Identity, Zero)) or name in ("theta_dot", "theta_ddot", "alpha_base"):
         assert explanation.operations.total == 0
@@ -152,3 +159,99 @@ def test_latex():
     assert o.mass.latex() == r"H \phi M \phi^* H^*"
     assert o.mass.inv().latex() == r"(I - H \psi K)^* D^{-1} (I - H \psi K)"
     assert (2.5 * o.P_plus - o.tau_bar.T).latex() == r"2.5 P^{+} - \bar\tau^*"
+
+
+# --- initial values, diagonals, notebooks --------------------------------------------------------------
+
+
+def test_initial_values_are_printed():
+    recursion = operators("panda").mass.inv().explain().recursion
+    assert "inward, k = 1 … n (tips to base), from P⁺(0) = 0:" in recursion
+    assert "inward, k = 1 … n (tips to base), from z(0) = 0, x(0) = 0:" in recursion
+    assert "outward, k = n … 1 (base to tips), from λ(n+1) = 0:" in recursion
+    tree = operators("floating").mass.explain().recursion
+    assert "outward, k = n … 1 (base to tips), from λ = 0 at the world:" in tree
+
+
+def test_what_several_parts_rest_on_is_printed_once():
+    o = operators("panda")
+    both = o.mass.inv() @ o.J.T @ (o.J @ o.mass.inv() @ o.J.T).inv()
+    assert both.explain().recursion.count("P(k) = φ(k,k-1) P⁺(k-1) φ*(k,k-1) + M(k)") == 1
+
+
+DIAGONALS = {
+    "mass": (lambda o: o.mass, "S(k) = φ(k,k-1) S(k-1) φ*(k,k-1) + M(k)", "y(k,k) = H(k) S(k) H*(k)"),
+    "compliance": (
+        lambda o: (o.J @ o.mass.inv() @ o.J.T).simplify(),
+        "Ω(k) = ψ*(k+1,k) Ω(k+1) ψ(k+1,k) + H*(k) D⁻¹(k) H(k)",
+        "y(k,k) = φ*(k,0) Ω(k) φ(k,0)",
+    ),
+    "of bodies": (lambda o: o.phi @ o.P @ o.phi.T, "S(k) = φ(k,k-1) S(k-1) φ*(k,k-1) + P(k)", ""),
+}
+
+
+@pytest.mark.parametrize("name", DIAGONALS)
+def test_the_diagonal_of_a_symmetric_product_is_one_recursion(name):
+    make_it, recursion, block = DIAGONALS[name]
+    explanation = make_it(operators("panda")).explain()
+    assert recursion in explanation.diagonal and block in explanation.diagonal
+    assert explanation.diagonal in str(explanation)
+    assert (operators("panda").H @ operators("panda").phi).explain().diagonal == ""
+
+
+@pytest.mark.parametrize("robot_name", ["panda", "floating", "arms"])
+def test_the_printed_diagonals_are_true(robot_name):
+    """S and Ω by the printed recursions, beside the blocks of the dense matrix."""
+    o = operators(robot_name)
+    parents = o.model.parents
+    phi, psi, Y = (dense_blocks(o, name) for name in ("E_phi", "E_psi", "P"))
+    S, Omega = [y.copy() for y in Y], [y.copy() for y in Y]
+    for k in reversed(range(len(parents))):
+        if parents[k] >= 0:
+            S[parents[k]] += phi[k] @ S[k] @ phi[k].T
+    for k, p in enumerate(parents):
+        Omega[k] = Y[k] if p < 0 else psi[k].T @ Omega[p] @ psi[k] + Y[k]
+    inward, outward = (o.phi @ o.P @ o.phi.T).dense(), (o.psi.T @ o.P @ o.psi).dense()
+    for k in range(len(parents)):
+        own = slice(6 * k, 6 * k + 6)
+        assert_close(inward[own, own], S[k], 1e-10)
+        assert_close(outward[own, own], Omega[k], 1e-10)
+
+
+def dense_blocks(o, name):
+    """The blocks of a block diagonal, or the maps of an edge operator from each body to its parent."""
+    full = getattr(o, name).dense()
+    rows = [k if name == "P" or p < 0 else p for k, p in enumerate(o.model.parents)]
+    return [full[6 * i : 6 * i + 6, 6 * k : 6 * k + 6] for k, i in enumerate(rows)]
+
+
+def formulas(shown):
+    """The formulas between dollars."""
+    return re.findall(r"\$\$?([^$]+)\$\$?", html.unescape(shown))
+
+
+def refuse_bad_latex(formula):
+    """By matplotlib's parser, line by line, without the alignment that it does not know."""
+    body = re.sub(r"\\(begin|end)\{aligned\}|\\textstyle", "", formula)
+    parser = mathtext.MathTextParser("agg")
+    for line in body.split(r"\\"):
+        line = re.sub(r"\\text\{[^{}]*\}", "w", line.replace("&", " ").replace(r"\lbrace", "")).strip()
+        if line:
+            parser.parse(f"${line}$")
+
+
+def test_bad_latex_is_found():
+    with pytest.raises(ValueError):
+        refuse_bad_latex(r"\begin{aligned} x &= \frac{1 \\ y \end{aligned}")
+
+
+def test_proofs_are_typeset():
+    proof = lw.prove(lambda o: (o.I_joints - o.H @ o.psi @ o.K) @ o.H @ o.phi, lambda o: o.H @ o.psi)
+    for shown in (proof._repr_latex_(), proof._repr_html_()):
+        assert formulas(shown)
+        for formula in formulas(shown):
+            refuse_bad_latex(formula)
+    page = html.unescape(proof._repr_html_())
+    assert "Proved in" in page and all(step.reason in page for step in proof.steps)
+    o = operators("panda")
+    assert o.mass._repr_html_().count("$$") == 2 and o.mass.expression._repr_latex_() == f"${o.mass.latex()}$"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import as_numpy
+from . import typeset
 from .binding import Binding, State
+from .diagonal_text import diagonal_blocks
 from .kinds import leaves_of
 from .preludes import preludes
 from .printing import latex, text
 from .recipe import OwnBlocks, build, recipe_of
-from .recursion_text import recursions
+from .recursion_text import Block, recursions
+from .typeset import prose
 
 if TYPE_CHECKING:
     from ..symbols.operations import Operations
@@ -36,28 +40,34 @@ class Explanation:
         """The formula, the recursions, the identities used and the operation count as a LaTeX fragment."""
         lines = [r"\[", latex(self.expression), r"\]"]
         for block in self._blocks(as_latex=True):
-            lines += [rf"\textit{{{_prose(block.title)}}}", r"\begin{align*}"]
-            lines += [" " + line + r" \\" for line in block.lines[:-1]] + [" " + x for x in block.lines[-1:]]
+            lines += [rf"\textit{{{prose(block.title)}}}", r"\begin{align*}"]
+            lines += [f" {line}{end}" for line, end in zip(block.typeset, [r" \\"] * (len(block.typeset) - 1) + [""])]
             lines.append(r"\end{align*}")
         if self.rules:
-            items = [rf"\item \( {r.latex} \) ({_prose('; '.join(r.cites))})" for r in self.rules]
+            items = [rf"\item \( {r.latex} \) ({prose('; '.join(r.cites))})" for r in self.rules]
             lines += ["Identities used:", r"\begin{itemize}", *items, r"\end{itemize}"]
         operations = self.operations
         if operations is not None:
-            lines.append(f"Operations: {_prose(str(operations))}.")
+            lines.append(f"Operations: {prose(str(operations))}.")
         return "\n".join(lines)
 
     @property
     def recursion(self) -> str:
         """The sweeps, as the papers would print them: body 1 outermost, n at the base."""
-        out = []
-        for block in self._blocks():
-            out.append(f"  {block.title}")
-            out += [f"    {line}" for line in block.lines]
-        return "\n".join(out)
+        return "\n".join(line for block in self._blocks() for line in block.text)
 
-    def _blocks(self, as_latex: bool = False) -> list[Any]:
-        serial = all(leaf.owner.is_chain for leaf in leaves_of(self.expression))
+    @property
+    def diagonal(self) -> str:
+        """The blocks on the diagonal by themselves, as one recursion, where the formula is symmetric; else empty."""
+        block = diagonal_blocks(self.expression, self._serial)
+        return "" if block is None else "\n".join(block.text)
+
+    @property
+    def _serial(self) -> bool:
+        return all(leaf.owner.is_chain for leaf in leaves_of(self.expression))
+
+    def _blocks(self, as_latex: bool = False) -> list[Block]:
+        serial = self._serial
         return preludes(self.expression, serial, as_latex) + recursions(self.expression, serial, as_latex)
 
     def _nodes(self) -> list[str]:
@@ -76,7 +86,7 @@ class Explanation:
         """The identities that led to this expression."""
         return self.op.used
 
-    @property
+    @cached_property
     def operations(self) -> Operations | None:
         """What applying it to one vector costs, from q on, for this robot; None where it is too big to trace."""
         return operation_count(self.op)
@@ -89,6 +99,7 @@ class Explanation:
         if any(not leaf.owner.is_chain for leaf in leaves_of(self.expression)):
             lines.append("  (Σ over the children j of body k; p is the parent of k)")
         lines += [f"  ({x} move as one body of the tree)" for x in self._nodes()]
+        lines += ["", self.diagonal] if self.diagonal else []
         lines += ["", "Identities used"]
         lines += [f"  {r}" for r in self.rules] or ["  none"]
         operations = self.operations
@@ -101,17 +112,26 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_latex_(self) -> str:
-        return f"${latex(self.expression)}$"
+        """The formula and its recursions, for notebooks without HTML."""
+        return typeset.displayed(latex(self.expression), self._typeset_blocks())
 
+    def _repr_html_(self) -> str:
+        """All of it, for notebooks."""
+        op = self.op
+        what = f"a vector of {op.rows}" if op.is_vector else f"maps {op.cols} to {op.rows}; {op.structure}"
+        parts = [typeset.formula(latex(self.expression)), typeset.words(what)]
+        parts += [typeset.loop(block) for block in self._typeset_blocks()]
+        if self.rules:
+            parts.append(typeset.listed("Identities used", [(r.latex, "; ".join(r.cites)) for r in self.rules]))
+        operations = self.operations
+        counted = (
+            f"not counted (more than {MOST_COUNTED} degrees of freedom)" if operations is None else str(operations)
+        )
+        return typeset.page([*parts, typeset.words(f"Operations: {counted}")])
 
-_LATEX_WORDS = {"…": r"\ldots{}", "§": r"\S{}", "–": "--", "×": r"\(\times\)", "÷": r"\(\div\)", "√": r"\(\surd\)"}
-
-
-def _prose(words: str) -> str:
-    """Words for LaTeX, without letters it may not know."""
-    for letter, tex in _LATEX_WORDS.items():
-        words = words.replace(letter, tex)
-    return words
+    def _typeset_blocks(self) -> list[Block]:
+        block = diagonal_blocks(self.expression, self._serial, as_latex=True)
+        return self._blocks(as_latex=True) + ([] if block is None else [block])
 
 
 def operation_count(op: Operator) -> Operations | None:

@@ -18,7 +18,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import SpaceError
-from . import spaces
+from . import spaces, typeset
 from .spaces import Space, Structure, structure_name
 
 Blocks = list[Any]  # one array (..., size, m) per block of a space
@@ -155,6 +155,13 @@ class Expression:
         from .printing import text
 
         return text(self)
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+    def _repr_html_(self) -> str:
+        """The formula, for notebooks."""
+        return typeset.formula(self.latex())
 
     def __repr__(self) -> str:
         if self.cols.kind == "number":

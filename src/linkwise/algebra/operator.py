@@ -15,6 +15,7 @@ import numpy as np
 from .. import arrays, inputs
 from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
+from . import typeset
 from .binding import Binding, merged, moved, rooted, trimmed
 from .block_index import entries_of, rows_and_columns
 from .expression import Expression, as_number
@@ -407,6 +408,14 @@ class Operator:
 
     def __repr__(self) -> str:
         return repr(self.expression)
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+    def _repr_html_(self) -> str:
+        """The formula and what it maps to what, for notebooks."""
+        what = f"a vector of {self.rows}" if self.is_vector else f"maps {self.cols} to {self.rows}; {self.structure}"
+        return typeset.page([typeset.formula(self.latex()), typeset.words(what)])
 
     def __reduce__(self) -> Any:
         from .rules import is_known

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .expression import Expression, Product, Sum
-from .kinds import Column, Leaf, UserBlockDiagonal, UserColumn, leaves_of
+from .kinds import Column, Leaf, UserBlockDiagonal, UserColumn, all_leaves, leaves_of
 from .leaves import Leaves
 from .printing import LATEX, TEXT, family_label, latex, text
 from .rate import Rate
@@ -58,7 +58,8 @@ def preludes(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
     """The recursions that the leaves of an expression come from, each once, what others rest on first."""
     blocks: dict[Any, Block] = {}
     _gather(op, blocks, serial, as_latex)
-    return _vectors(op, serial, as_latex) + list(blocks.values())
+    once = {(block.title, *block.lines): block for block in [*_vectors(op, serial, as_latex), *blocks.values()]}
+    return list(once.values())
 
 
 def _gather(op: Expression, blocks: dict[Any, Block], serial: bool, as_latex: bool) -> None:
@@ -135,7 +136,7 @@ def _rates(owner: Leaves, serial: bool, as_latex: bool) -> Block:
     return Block(
         f"then their rates, {INWARD}",
         [
-            f"{P}(k) {x.equals} {carried}{rotors if owner.has_rotors else ''}",
+            f"{P}(k) {x.equals} {carried}{rotors if owner.has_coupling else ''}",
             f"{D}(k) {x.equals} H {P} H{s}{bent}{x.gap}{G}(k) = [{moved} - {gain} {D}] {inverse}",
             f"{articulation}{x.gap}{last}".replace(" = ", f" {x.equals} ", 1),
         ],
@@ -144,7 +145,7 @@ def _rates(owner: Leaves, serial: bool, as_latex: bool) -> Block:
 
 def _vectors(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
     """The recursions of the vectors of an expression: V, a, b, α outward, f and T inward (UF (17), (18))."""
-    named = {leaf.name for leaf in leaves_of(op) if isinstance(leaf, Column) and not isinstance(leaf, UserColumn)}
+    named = {leaf.name for leaf in all_leaves(op) if isinstance(leaf, Column) and not isinstance(leaf, UserColumn)}
     wanted = {part for name in named & _MADE_OF.keys() for part in (name, *_MADE_OF[name])}
     lines = _vector_lines(serial, as_latex)
     outward, inward = ([lines[n] for n in _MADE_OF if n in wanted and (n in ("f", "T")) == last] for last in (0, 1))
@@ -176,15 +177,17 @@ def _vector_lines(serial: bool, as_latex: bool) -> dict[str, str]:
 
 
 def _compliance(owner: Leaves, serial: bool, as_latex: bool) -> Block:
-    """Υ (Linearized paper (4.19))."""
+    """Υ (Linearized paper (4.19)), and the same as Ω is printed in the Operator algebra paper, after (5.5)."""
     x = _Letters(owner, serial, as_latex)
     U, U_plus = x.own("Υ", r"\Upsilon"), x.own("Υ", r"\Upsilon", "⁺")
     phi, tau_bar, D_inverse = x.rigid("φ", r"\phi"), x.own("τ̄", r"\bar\tau"), x.own("D", "D", "⁻¹")
+    psi = x.own("ψ", r"\psi")
     return Block(
         f"then compliances, {OUTWARD}",
         [
             f"{U_plus}(k) {x.equals} {phi}{x.star}({x.p},k) {U}({x.p}) {phi}({x.p},k)",
             f"{U}(k) {x.equals} {tau_bar}{x.star} {U_plus} {tau_bar} + H{x.star} {D_inverse} H",
+            f"{U}(k) {x.equals} {psi}{x.star}({x.p},k) {U}({x.p}) {psi}({x.p},k) + H{x.star}(k) {D_inverse}(k) H(k)",
         ],
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from . import typeset
 from .expression import Expression
 from .printing import latex, text
 from .rules import Rule, is_axiom, is_known
@@ -63,6 +64,11 @@ class Step:
         known = f"{self.rule.name}: {self.rule.formula}" if self.rule.formula else self.rule.name
         cites = f"   ({'; '.join(self.rule.cites)})" if self.rule.cites else ""
         return f"{known}{' read backwards' if self.backwards else ''}{cites}"
+
+    @property
+    def cited(self) -> str:
+        """Where the rule is printed, or its name."""
+        return f"({'; '.join(self.rule.cites) or self.rule.name})"
 
     def __str__(self) -> str:
         failed = "" if self.holds else f"   DOES NOT HOLD: worst relative difference {self.worst:.2g}"
@@ -165,12 +171,30 @@ class Proof:
 
     def _repr_latex_(self) -> str:
         if not self.steps:
-            return f"${latex(self.lhs)} = {latex(self.rhs)}$ ({self.verdict})"
-        lines = [latex(self.steps[0].before)]
-        for step in self.steps:
-            cites = "; ".join(step.rule.cites) or step.rule.name.replace("_", r"\_")
-            lines.append(rf"&= {latex(step.expression)} && \text{{({cites})}}")
-        return "\\begin{align*}\n" + " \\\\\n".join([lines[0] + " " + lines[1], *lines[2:]]) + "\n\\end{align*}"
+            return rf"${latex(self.lhs)} = {latex(self.rhs)} \quad {typeset.in_formula(f'({self.verdict})')}$"
+        first, *rest = [rf"={latex(step.expression)} && {typeset.in_formula(step.cited)}" for step in self.steps]
+        lines = [f"{latex(self.steps[0].before)} &{first}", *(f"&{line}" for line in rest)]
+        return f"$${typeset.aligned(lines)}$$"
+
+    def _repr_html_(self) -> str:
+        """The claim, the lemmas, every step with its reason, and the verdict, for notebooks."""
+        parts = [typeset.formula(f"{latex(self.lhs)} = {latex(self.rhs)}")]
+        for lemma in self.lemmas:
+            parts += [typeset.words(f"{lemma.name}: {lemma.formula}"), typeset.steps([("0", ""), *_rows(lemma.steps)])]
+        if self.steps:
+            parts.append(typeset.steps([(latex(self.steps[0].before), ""), *_rows(self.steps)]))
+        parts += [typeset.words(line) for line in self._words()]
+        for case in self.cases:
+            parts += [typeset.words(f"With {case.about}:"), case._repr_html_()]
+        return typeset.page(parts)
+
+
+def _rows(steps: tuple[Step, ...]) -> list[tuple[str, str]]:
+    failed = " DOES NOT HOLD", " DOES NOT FOLLOW"
+    return [
+        (f"= {latex(s.expression)}", s.reason + ("" if s.holds else failed[0]) + ("" if s.follows else failed[1]))
+        for s in steps
+    ]
 
 
 def _gather(rule: Rule | Law, found: dict[tuple[str, str], Lemma]) -> None:

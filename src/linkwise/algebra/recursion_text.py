@@ -6,6 +6,7 @@ Propagations become loops; memoryless factors and shifts are written into the li
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -19,12 +20,41 @@ LOCAL = "at every k:"
 ONCE = "once:"
 
 
+_NEIGHBOUR = re.compile(r"([^\s\[(]+)\((k-1|k\+1|p)\)")  # a quantity of a neighbour; edges are (k,k-1)
+
+
 @dataclass
 class Block:
     """Lines that run in one loop."""
 
     title: str
     lines: list[str] = field(default_factory=list)
+
+    @property
+    def starts(self) -> list[str]:
+        """What its recursions start from: quantities beyond the ends, of which there are none, are zero.
+
+        (Sums over children are empty at the tips.)
+        """
+        beyond = {"k-1": "(0) = 0", "k+1": "(n+1) = 0", "p": " = 0 at the world"}
+        found = [name + beyond[index] for line in self.lines for name, index in _NEIGHBOUR.findall(line)]
+        return list(dict.fromkeys(found))
+
+    @property
+    def heading(self) -> str:
+        """The title with the initial values."""
+        return f"{self.title.removesuffix(':')}, from {', '.join(self.starts)}:" if self.starts else self.title
+
+    @property
+    def text(self) -> list[str]:
+        """The heading and the lines, as they are printed."""
+        return [f"  {self.heading}", *(f"    {line}" for line in self.lines)]
+
+    @property
+    def typeset(self) -> list[str]:
+        """The lines of a block in LaTeX, the initial values first."""
+        starts = [x.replace(" =", " &=").replace("at the world", r"\text{ at the world}") for x in self.starts]
+        return [*starts, *self.lines]
 
 
 @dataclass(frozen=True)
