@@ -56,6 +56,39 @@ def test_variations_as_they_stand():
     assert np.array_equal(x.value, o.any_vector("δθ").value) and not np.array_equal(x.value, y.value)
 
 
+RATES = [
+    "D_ring",
+    "G_ring",
+    "tau_bar_ring",
+    "E_psi_ring",
+    "D_root_ring",
+    "Omega_tilde",
+    "Omega_tips",
+    "E",
+    "alpha_base",
+]
+RATES += ["phi_I", "phi_I_inverse", "E_I", "Phi_I", "H_I", "M_I", "P_dot", "M_dot", "phi_dot", "E_psi_dot"]
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_the_new_letters_read_back(name):
+    o = operators(lw.load("panda"))
+    A = getattr(o, name)
+    assert lw.formula(name)(o) == lw.formula(str(A))(o) == lw.formula(A.latex())(o) == A
+
+
+def test_derivatives_as_text():
+    o = operators(lw.load("panda"))
+    rate = 2.0 * (o.H @ o.phi).time_derivative(formal=True) @ o.M
+    assert lw.formula(str(rate))(o) == lw.formula(rate.latex())(o) == rate
+    assert lw.formula("(H φ).time_derivative()")(o) == (o.H @ o.phi).time_derivative()
+    assert lw.formula("Ṗ")(o) == o.P_dot and lw.formula(r"\dot{P}")(o) == o.P_dot
+    assert lw.formula("d/dt(H φ)").needs_motion
+    for wrong, words in (("d/dt(2)", "of a formula"), ("d/dt(P(2))", "of a formula"), ("d/dt(θ̈)", "third derivative")):
+        with pytest.raises(lw.LinkwiseError, match=f"column 1: .*{words}"):
+            lw.formula(wrong)(o)
+
+
 # --- proofs ----------------------------------------------------------------------------------------------
 
 

@@ -39,6 +39,7 @@ _POSTFIXES = {
     "adjoint": re.compile(r"\.T(?!\w)|\^T(?!\w)|\^\*|\^\{\*\}|\^\{T\}|\^\{?\\top\}?|ᵀ"),
     "inverse": re.compile(r"\.inv\(\)|⁻¹|\^-1(?!\d)|\^\{-1\}"),
     "simplify": re.compile(r"\.simplify\(\)"),
+    "derivative": re.compile(r"\.time_derivative\(\)"),
 }
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|½|\\t?frac\{1\}\{2\}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[α-ωΑ-Ω]")
@@ -48,6 +49,7 @@ _LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _SPACE = re.compile(r"\s+|\\[,;:! ]|\\quad\b|\\left(?=[(\[])|\\right(?=[)\]])")
 _SIGNS = {"−": "-", "·": "@", "∙": "@", "[": "(", "]": ")", "{": "(", "}": ")", "&": ","}
 _TABLE = {r"\begin{bmatrix}": ("(", "["), r"\end{bmatrix}": (")", "]"), "\\\\": (";", ";")}
+_RATE = re.compile(r"(?:d/dt|\\frac\{d\}\{dt\})(?=\s*\()")
 _TIMES = re.compile(r"\\cdot(?![A-Za-z])")
 _INDICES = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _NAMED_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
@@ -64,7 +66,8 @@ DIALECTS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of a formula: kind "name", "number", "adjoint", "inverse", "simplify", "indices", or the sign itself."""
+    """A piece of a formula: kind "name", "number", "adjoint", "inverse", "simplify", "derivative", "rate",
+    "indices", or the sign itself."""
 
     kind: str
     text: str
@@ -166,7 +169,7 @@ def _refuse_two_meanings(text: str, at: int, behind_operand: bool) -> None:
 
 
 def _ends_operand(token: Token) -> bool:
-    return token.kind in ("name", ")", "adjoint", "inverse", "simplify", "indices")
+    return token.kind in ("name", ")", "adjoint", "inverse", "simplify", "derivative", "indices")
 
 
 def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[Token], int]:
@@ -174,6 +177,9 @@ def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[T
     indices = _INDICES.match(text, at) if behind_operand and glued else None
     if indices:
         return [Token("indices", indices[0], at + 1)], len(indices[0])
+    rate = _RATE.match(text, at)
+    if rate:
+        return [Token("rate", rate[0], at + 1)], len(rate[0])
     named = _named(text, at)
     if named is not None:
         return named
@@ -200,7 +206,8 @@ def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[T
         return [Token(sign, text[at], at + 1)], 1
     if text.startswith(".", at):
         raise InputError(
-            f"the formula, column {at + 1}: of an operator there are .T, .inv() and .simplify(), not {text[at:][:12]!r}"
+            f"the formula, column {at + 1}: of an operator there are .T, .inv(), .simplify() and"
+            f" .time_derivative(), not {text[at:][:12]!r}"
         )
     raise InputError(f"the formula, column {at + 1}: {text[at]!r} means nothing here; see linkwise explain --help")
 
