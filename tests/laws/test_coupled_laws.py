@@ -23,7 +23,7 @@ RULES = {r.name: r for r in lw.identities()}
 REFUSED = {n for n, r in RULES.items() if {CONSTANT_MAPS, INVERTIBLE_EDGES} & r.requires}
 NO_INVERSE = {"J_hat", "recursion φ*φ⁻*", "recursion ψ*φ⁻*", "recursion φ*·φ⁻*"}  # they need φ⁻¹ of a node
 NO_POINT = {"phi_I", "phi_I_inverse", "E_I", "Phi_I", "H_I", "M_I"}  # of one body each
-NO_MEANING = NO_INVERSE | NO_POINT
+NO_MEANING = NO_INVERSE | NO_POINT | {"H_ring_ring"}
 
 
 @cache
@@ -123,6 +123,11 @@ def test_vectors_of_nodes_obey_the_equations_of_motion():
 def test_nodes_have_no_inertial_frame(name):
     with pytest.raises(lw.NotAdmittedError, match="refers every body to one inertial point"):
         make(name, operators())
+
+
+def test_nodes_have_no_second_turn():
+    with pytest.raises(lw.NotAdmittedError, match="H_ring_ring is of single bodies"):
+        make("H_ring_ring", operators())
 
 
 @pytest.mark.parametrize("name", sorted(NO_INVERSE))

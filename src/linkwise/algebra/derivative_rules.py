@@ -170,8 +170,25 @@ def _turn_of_tips(w: O, d: Change) -> Expression:
 
 
 def _map_turn(w: O, d: Change) -> Expression:
+    """H° along x: that along x°, and ΣΣ ∂²H*/∂θᵢ∂θⱼ xᵢyⱼ along y, from its squares: 4xy = (x + y)² − (x − y)²."""
+    from .derivative import linear
+
+    _no_nodes(w, "H°")
+    o = w.still
+    if not w.has_turning_maps:
+        return Zero(w.bodies, w.joints)
+    x, y = o.theta_dot if w.direction is None else w.direction, d.q
+    out = linear(o, "H_ring", d.of(x))
+    if isinstance(y, Zero):
+        return out
+    if x.key == y.key:
+        return out + (o if x.key == o.theta_dot.key else o.along(x)).leaf("H_ring_ring")
+    return out + 0.25 * (o.along(x + y).leaf("H_ring_ring") - o.along(x - y).leaf("H_ring_ring"))
+
+
+def _second_turn(w: O, d: Change) -> Expression:
     if w.has_turning_maps:
-        _refuse(w, "H°", "joint maps turn in their bodies")
+        _refuse(w, "H°°", "joint maps turn in their bodies")
     return Zero(w.bodies, w.joints)
 
 
@@ -270,6 +287,7 @@ MOTION: dict[str, Rule] = {
     "Omega_tilde": _by_velocity("Omega_tilde"),
     "Omega_tips": _turn_of_tips,
     "H_ring": _map_turn,
+    "H_ring_ring": _second_turn,
     "P_ring": _riccati,
     "Pi_dot": _defined(lambda o: o.P_ring + o.F @ o.P + o.P @ o.F.T),
     "D_ring": _defined(lambda w: _half_D(w) + _half_D(w).T),

@@ -39,7 +39,7 @@ _SYMMETRIC = {
 
 # What is along a direction: θ̇, or what stands in its place (:meth:`.leaves.Leaves.along`).
 MOVING = {"F", "V_tilde", "M_hat", "Omega_tilde", "Omega_tips", "H_ring", "P_ring", "D_ring", "G_ring", "tau_bar_ring"}
-MOVING |= {"E_psi_ring", "D_root_ring"}
+MOVING |= {"E_psi_ring", "D_root_ring", "H_ring_ring"}
 
 
 class Leaf(Expression):

@@ -59,6 +59,7 @@ TEXT = {
     "H_dot": "Ḣ",
     "H_ddot": "Ḧ",
     "H_ring": "H°",
+    "H_ring_ring": "H°°",
     "Psi_dot": "Ψ̇",
     "Psi_ddot": "Ψ̈",
     "M_hat": "M̂",
@@ -123,6 +124,7 @@ LATEX = {
     "H_dot": r"\dot{H}",
     "H_ddot": r"\ddot{H}",
     "H_ring": r"\mathring{H}",
+    "H_ring_ring": r"\mathring{\mathring{H}}",
     "Psi_dot": r"\dot{\Psi}",
     "Psi_ddot": r"\ddot{\Psi}",
     "M_hat": r"\hat{M}",
@@ -169,7 +171,7 @@ def family_label(owner: Leaves, as_latex: bool = False) -> str:
     return f"_{{{label}}}" if as_latex or len(label) > 1 else f"_{label}"
 
 
-STARRED = {"H_dot", "H_ddot", "H_ring"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
+STARRED = {"H_dot", "H_ddot", "H_ring", "H_ring_ring"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
 
 
 def starred(leaf: Leaf) -> bool:

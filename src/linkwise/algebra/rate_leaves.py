@@ -177,6 +177,22 @@ class RateLeaves(MotionLeaves):
 
         return Shift(self._whole, "E_psi_ring", self.bodies, self.bodies, spaces.STRICTLY_CAUSAL, blocks)
 
+    @cached_property
+    def H_ring_ring(self) -> Expression:
+        """H°°*: what H°* changes by in its body while θ̇ stays, ΣΣ ∂²H*/∂θᵢ∂θⱼ θ̇ᵢθ̇ⱼ; zero where maps are constant."""
+
+        def blocks() -> list[Array]:
+            links = self.body_links
+            kinds = [c.kind for c in self.model.constants(links.q.dtype)]
+            parts = zip(kinds, links.theta, self._rates, links.H)
+            return [_second(kind.map_partials(theta), beta, 0.0 * H.mT) for kind, theta, beta, H in parts]
+
+        if self.nodes is not None:
+            raise NotAdmittedError(
+                f"H_ring_ring is of single bodies, and robot {self.model.name!r} has nodes of several"
+            )
+        return self._diagonal("H_ring_ring", self.bodies, self.joints, blocks)
+
     # --- inertial axes -------------------------------------------------------------------------------
 
     @cached_property
@@ -254,3 +270,11 @@ class RateLeaves(MotionLeaves):
 def _turning(w: Array) -> Array:
     """[ω; 0] × as a matrix (..., 6, 6)."""
     return cross_motion_matrix(arrays.concatenate([w, 0.0 * w], axis=-2))
+
+
+def _second(partials: Any, beta: Array, zero: Array) -> Array:
+    """ΣΣ ∂²H*/∂θᵢ∂θⱼ βᵢβⱼ of one joint."""
+    if partials is None:
+        return zero
+    rates = [beta[..., i : i + 1, :] for i in range(len(partials[0]))]
+    return arrays.total([zero, *(H * x * y for row, x in zip(partials[1], rates) for H, y in zip(row, rates))])
