@@ -116,13 +116,6 @@ def test_the_recursions_own_rotor_lines_are_true():
 
 # where there are no rotors, branches, turning maps
 NOTHING = ("S", "E_I", "rotor_inertia", "rotor_coupling", "H_ring", "H_ring_ring")
-    "S",
-    "E_I",
-    "rotor_inertia",
-    "rotor_coupling",
-    "H_ring",
-    "H_ring_ring",
-)  # where there are no rotors, branches, turning maps
 TURNS = [(name, "arms" if i % 4 == 0 or name in NOTHING else "chain4") for i, name in enumerate(ZOO)]
 
 
