@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import as_numpy
+from ..codegen.garbage import collection_paused
+from ..codegen.thresholds import MOST_EXPLAINED
 from . import typeset
 from .binding import Binding, State
 from .diagonal_text import diagonal_blocks
@@ -21,8 +23,6 @@ from .typeset import prose
 if TYPE_CHECKING:
     from ..symbols.operations import Operations
     from .operator import Operator
-
-MOST_COUNTED = 150  # degrees of freedom up to which operations are counted by tracing
 
 
 class Explanation:
@@ -107,7 +107,7 @@ class Explanation:
             "",
             "Operations, starting from the state" if op.is_vector else "Operations for one vector, starting from q",
         ]
-        too_many = f"  not counted (more than {MOST_COUNTED} degrees of freedom)"
+        too_many = f"  not counted (more than {MOST_EXPLAINED} degrees of freedom)"
         lines.append(too_many if operations is None else f"  {operations}")
         return "\n".join(lines)
 
@@ -125,7 +125,7 @@ class Explanation:
             parts.append(typeset.listed("Identities used", [(r.latex, "; ".join(r.cites)) for r in self.rules]))
         operations = self.operations
         counted = (
-            f"not counted (more than {MOST_COUNTED} degrees of freedom)" if operations is None else str(operations)
+            f"not counted (more than {MOST_EXPLAINED} degrees of freedom)" if operations is None else str(operations)
         )
         return typeset.page([*parts, typeset.words(f"Operations: {counted}")])
 
@@ -134,6 +134,7 @@ class Explanation:
         return self._blocks(as_latex=True) + ([] if block is None else [block])
 
 
+@collection_paused()
 def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
     from ..symbols.operations import Operations
@@ -142,7 +143,7 @@ def operation_count(op: Operator) -> Operations | None:
     if not leaves_of(op.expression):
         return Operations()
     things = op.binding.things
-    if sum(m.nv for m in op.binding.models) > MOST_COUNTED or _varies(op.binding):
+    if sum(m.nv for m in op.binding.models) > MOST_EXPLAINED or _varies(op.binding):
         return None
     graph = Graph()
     symbolic: dict[int, Any] = {}
