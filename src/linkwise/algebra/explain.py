@@ -15,7 +15,7 @@ from .binding import Binding, State
 from .diagonal_text import diagonal_blocks
 from .kinds import leaves_of
 from .preludes import preludes
-from .printing import latex, text
+from .printing import latex, lowered, numbered_places, text
 from .recipe import OwnBlocks, build, recipe_of
 from .recursion_text import Block, recursions
 from .typeset import prose
@@ -81,6 +81,13 @@ class Explanation:
             if len(held) > 1
         ]
 
+    def _robots(self) -> list[str]:
+        """Which letters are of which robot, where there are several states."""
+        numbers = numbered_places(self.expression)
+        states = {p: t for p, t in enumerate(self.op.binding.things) if isinstance(t, State)}
+        whose = [f"{lowered(n)} of {states[p].leaves.model.name!r}" for p, n in numbers.items()]
+        return [f"  (letters with {', with '.join(whose)}; what comes first is run for each)"] if whose else []
+
     @property
     def rules(self) -> tuple[Any, ...]:
         """The identities that led to this expression."""
@@ -99,6 +106,7 @@ class Explanation:
         if any(not leaf.owner.is_chain for leaf in leaves_of(self.expression)):
             lines.append("  (Σ over the children j of body k; p is the parent of k)")
         lines += [f"  ({x} move as one body of the tree)" for x in self._nodes()]
+        lines += self._robots()
         lines += ["", self.diagonal] if self.diagonal else []
         lines += ["", "Identities used"]
         lines += [f"  {r}" for r in self.rules] or ["  none"]
