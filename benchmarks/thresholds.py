@@ -237,6 +237,14 @@ def most_kernels() -> Iterable[Row]:
         yield name, f"{(_resident() - before) / count:.2f}", f"{(time.process_time() - begun) / count:.2f}"
 
 
+def most_explained() -> Iterable[Row]:
+    yield "links", "s to count the inverse mass matrix"
+    for n in (10, 20, 50, 100, 150):
+        robot = lw.chain(n, seed=1)
+        inverse = robot.operators(robot.random_configuration(0)).mass.inv()
+        yield n, round(best(lambda op=inverse: op.explain().operations), 2)
+
+
 def _resident() -> float:
     """[MB]; on Linux."""
     with open("/proc/self/statm", encoding="ascii") as f:
@@ -271,6 +279,8 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "ROWS_FROM": rows_from,
     "ELIMINATION_PRODUCTS": elimination,
     "MOST_KERNELS": most_kernels,
+    "MOST_EXPLAINED": most_explained,
+    "MOST_COMPARED": most_explained,
     "CUDA_THREADS": cuda,
     "CUDA_REGISTERS": cuda,
 }

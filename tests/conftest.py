@@ -3,6 +3,8 @@
 import gc
 import os
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # two workers on two cores; matrices are small
@@ -13,6 +15,9 @@ os.environ.setdefault("LINKWISE_TARGET", "numpy")
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _code = tempfile.TemporaryDirectory(prefix="linkwise-tests-", ignore_cleanup_errors=True)
     os.environ["LINKWISE_CACHE"] = _code.name
+
+# LLVM takes the first code it finds, in a quarter of the time; tests of machine code itself have what users get.
+os.environ.setdefault("LINKWISE_LLVM_LEVEL", "0")
 
 # Programs that tests start need not compile linkwise's modules each time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -31,6 +36,20 @@ def pytest_collection_finish():
     """What thousands of tests and a dozen libraries keep for good need not be searched for garbage again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # (700, 10, 10) looks every millisecond at what a traced program has so far
+
+
+AS_USERS_HAVE_IT = ("codegen/llvm/", "codegen/rolled/", "codegen/runtime/", "bench/", "benchmarks/")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def code_as_users_have_it(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The level of LLVM's code generator is the product's own where machine code is what is tested."""
+    room = Path(request.path).relative_to(Path(__file__).parent).as_posix()
+    with pytest.MonkeyPatch.context() as patch:
+        if room.startswith(AS_USERS_HAVE_IT):
+            patch.delenv("LINKWISE_LLVM_LEVEL", raising=False)
+        yield
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ BUGS = [
     ("φ* of one step", "algebra/kinds.py", "return self.tree.outward(lambda y, E, x: plus(x, act_adjoint(E, y)), None",
      "return self.tree.outward(lambda y, E, x: plus(act_adjoint(E, y), None), None"),
     ("φ̃ with its identity", "algebra/kinds.py", "return _spread(self.tree, self.blocks, full)", "return full"),
-    ("a fused sweep's sign", "algebra/kinds.py", "(x - through.H @ z)", "(x + through.H @ z)"),
+    ("a fused sweep's sign", "algebra/evaluation.py", "(others[0][1] - through.H @ y)", "(others[0][1] + through.H @ y)"),
     ("tips on one body", "algebra/kinds.py", "out[b] = plus(out[b], act(E, y))", "out[b] = act(E, y)"),
     ("B* without its map", "algebra/kinds.py", "act_adjoint(E, x[b]) for E, b", "x[b] for E, b"),
     ("a small matrix's adjoint", "algebra/kinds.py", "matrix.mT if self.flipped else matrix", "matrix"),

@@ -1,27 +1,17 @@
 """What needs an extra says so, and names the command that brings it; in processes where the packages are hidden."""
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 
 import pytest
+from command_line import Nursery
 
 from snippets import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
-HIDDEN = """
-import sys
-
-class Hidden:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {hidden!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-
-sys.meta_path.insert(0, Hidden())
+START = """
 import linkwise as lw
 robot = lw.load("double_pendulum")
 """
@@ -48,29 +38,32 @@ NEEDS = [
 ]
 
 
-def without(hidden, code, cwd):
-    script = HIDDEN.format(hidden=hidden.split()) + code
-    environment = {**os.environ, "LINKWISE_TARGET": "numpy"}
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=cwd, env=environment)
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory):
+    """Runs code in processes of its own."""
+    nursery = Nursery(tmp_path_factory.mktemp("apart"), LINKWISE_TARGET="numpy")
+    yield nursery
+    nursery.close()
 
 
 @pytest.mark.parametrize(("code", "hidden", "extra"), NEEDS)
-def test_a_missing_package_says_what_brings_it(code, hidden, extra, tmp_path):
-    done = without(hidden, f"{MOVE}import linkwise.view.meshes\n{code}", tmp_path)
+def test_a_missing_package_says_what_brings_it(apart, code, hidden, extra, tmp_path):
+    script = f"{START}{MOVE}import linkwise.view.meshes\n{code}"
+    done = apart(code=script, blocked=hidden.split(), cwd=tmp_path)
     last = done.stderr.strip().splitlines()[-1]
     assert re.fullmatch(r"linkwise\.errors\.MissingExtraError: .*", last), done.stderr
     assert f'pip install "linkwise[{extra}]"' in last
     assert not list(tmp_path.iterdir())
 
 
-def test_linkwise_itself_needs_numpy_and_llvmlite_alone(tmp_path):
+def test_linkwise_itself_needs_numpy_and_llvmlite_alone(apart, tmp_path):
     """Loading, computing, simulating and saving with every package of every extra hidden."""
     names = {"pillow": "PIL", "pycollada": "collada", "cupy-cuda12x": "cupy"}
     wanted = {re.split(r"[\[<>=;]", r)[0] for name in EXTRAS["all"][0][9:-1].split(",") for r in EXTRAS[name]}
     hidden = " ".join(names.get(w, w) for w in sorted(wanted - {"linkwise"}))
     assert "viser" in hidden and "scipy" in hidden
     code = f"{MOVE}motion.save('x.npz'); lw.Trajectory.load('x.npz', robot); print(robot.mass_matrix([0, 0]).shape)"
-    done = without(hidden, code, tmp_path)
+    done = apart(code=START + code, blocked=hidden.split(), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "(2, 2)\n"), done.stderr
 
 

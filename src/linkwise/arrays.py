@@ -283,17 +283,36 @@ def total(items: Iterable[Array]) -> Array:
 def matrix(rows: Sequence[Sequence[Array | float]]) -> Array:
     """A (..., m, n) array from m rows of n scalars-like, each a number or a (...) array."""
     entries = [x for row in rows for x in row]
-    if not is_numpy(*entries):
-        xp = namespace(*entries)
-        flat = xp.stack(xp.broadcast_arrays(*entries), axis=-1)
-        return flat.reshape((*flat.shape[:-1], len(rows), len(rows[0])))
-    dtype = np.result_type(*(x if isinstance(x, (int, float)) else np.asarray(x) for x in entries))
-    shape = np.broadcast_shapes(*(np.shape(x) for x in entries))
+    shape, dtype = _alike(entries)
+    if dtype is None:
+        if not is_numpy(*entries):
+            xp = namespace(*entries)
+            flat = xp.stack(xp.broadcast_arrays(*entries), axis=-1)
+            return flat.reshape((*flat.shape[:-1], len(rows), len(rows[0])))
+        dtype = np.result_type(*(x if isinstance(x, (int, float)) else np.asarray(x) for x in entries))
+        shape = np.broadcast_shapes(*(np.shape(x) for x in entries))
     out = np.empty((*shape, len(rows), len(rows[0])), dtype=dtype)
     for i, row in enumerate(rows):
         for j, x in enumerate(row):
             out[..., i, j] = x
     return out
+
+
+def _alike(entries: Sequence[Any]) -> tuple[tuple[int, ...], Any]:
+    """The shape and dtype of entries of which all that are no plain floats are NumPy's arrays alike; else ((), None).
+
+    What is asked for so often is not to go through NumPy's rules, which take longer than the arithmetic.
+    """
+    first = None
+    for x in entries:
+        if type(x) is np.ndarray:
+            if first is None:
+                first = x
+            elif x.dtype is not first.dtype or x.shape != first.shape:
+                return (), None
+        elif type(x) is not float:
+            return (), None
+    return (first.shape, first.dtype) if first is not None and first.dtype.kind in "fcO" else ((), None)
 
 
 def column(entries: Sequence[Array | float]) -> Array:
@@ -303,6 +322,9 @@ def column(entries: Sequence[Array | float]) -> Array:
 
 def concatenate(items: Sequence[Array], axis: int) -> Array:
     """Concatenate along ``axis`` (negative) after broadcasting all the axes before the last two."""
+    batch = items[0].shape[:-2]
+    if all(type(x) is np.ndarray and x.shape[:-2] == batch for x in items):
+        return _NUMPY.concatenate(items, axis=axis)
     xp = namespace(*items)
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in items))
     return xp.concatenate([xp.broadcast_to(x, batch + x.shape[-2:]) for x in items], axis=axis)

@@ -21,6 +21,8 @@ import numpy as np
 from . import arrays
 from .arrays import Array, block, is_numpy, is_symbolic, matrix, symmetric, transpose
 
+_IDENTITY = np.eye(3)
+
 
 def skew(x: Array) -> Array:
     """x̃, the (..., 3, 3) matrix with x̃ y = x × y, of a (..., 3) vector."""
@@ -66,6 +68,8 @@ def rotation_about(axis: Array, angle: Array) -> Array:
     cos q and ± sin q on symbols.
     """
     c, s = arrays.cos(angle), arrays.sin(angle)
+    if axis.ndim == 1 and arrays.is_eager(axis) and arrays.is_eager(c):
+        return _rotation_of_numbers(axis, c, arrays.as_numpy(s))
     a = [axis[..., i] for i in range(3)]
     tilde = [[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]]
     rows = []
@@ -76,6 +80,16 @@ def rotation_about(axis: Array, angle: Array) -> Array:
             row.append(aa + c * ((1.0 if i == j else 0.0) - aa) + s * tilde[i][j])
         rows.append(row)
     return matrix(rows)
+
+
+def _rotation_of_numbers(axis: np.ndarray, c: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """The same in three operations on arrays."""
+    x, y, z = axis.tolist()
+    tilde = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]], dtype=axis.dtype)
+    along = axis[:, None] * axis
+    across = _IDENTITY.astype(along.dtype, copy=False) - along
+    turned: np.ndarray = along + c[..., None, None] * across + s[..., None, None] * tilde
+    return turned
 
 
 def rotation_from_quaternion(q: Array) -> Array:

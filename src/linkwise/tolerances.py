@@ -38,6 +38,13 @@ ROUNDINGS_OF_SQUARES = 100_000
 # a dozen digits commute to those.
 BRACKETS = 1e-12
 
+# Frames that take the fewest operations have their origins where two axes come nearest (linkwise.model.normal_form).
+# Axes that meet at less than PARALLEL [rad] count as parallel, and an origin slides along its axis by no more than
+# FARTHEST_SLIDE lengths of the link before it: farther off, moments of inertia are differences of numbers 16 times
+# their size and more, of which a digit is lost. Any other choice is as right, in more operations or with fewer digits.
+PARALLEL = 1e-3
+FARTHEST_SLIDE = 4.0
+
 # --- closed chains ----------------------------------------------------------------------------------------------------
 
 # Newton's projection onto closed configurations ends here [rad, m], times one and the size of the robot: errors of

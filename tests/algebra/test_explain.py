@@ -148,7 +148,7 @@ def test_great_robots_are_not_counted():
 
 def test_explaining_costs_nothing_at_first():
     """Naming an operator, its inverse and its formula does no arithmetic: NaN and all."""
-    r = lw.chain(20_000)
+    r = lw.chain(4000)
     o = r.operators(np.zeros(r.nq))
     assert str((o.J @ o.mass.inv() @ o.J.T).simplify()) == "B* ψ* H* D⁻¹ H ψ B"
     assert "articulated" not in o.__dict__

@@ -197,6 +197,53 @@ def test_a_typed_formula_compiles_to_what_the_catalogues_function_does(name):
         assert lw.compile(formula, r).operations.total <= 1.05 * r.compile(function).operations.total
 
 
+def white(o):
+    return o.I_joints - o.H @ o.psi @ o.K
+
+
+# JPL 88-11 (4.19)–(4.22), (5.8)–(5.10) and (5.13)–(5.15) as printed, with gravity g and JPL's SL as K.
+TYPED_FORWARD = {
+    "fd1": lambda o, T: white(o).T @ o.D_inverse @ white(o) @ (T - o.H @ o.phi @ (o.M @ o.phi.T @ (o.a + o.g) + o.b)),
+    "fd3": lambda o, T: white(o).T @ o.D_inverse @ (T - o.H @ o.psi @ (o.K @ T + o.M @ (o.phi.T @ (o.a + o.g)) + o.b)),
+    "fd4": lambda o, T: (
+        white(o).T @ o.D_inverse @ (white(o) @ T - o.H @ o.psi_tilde @ o.P @ (o.a + o.g) - o.H @ o.psi @ o.b)
+        - o.K.T @ o.psi.T @ o.tau_bar.T @ (o.a + o.g)
+        - o.G.T @ (o.a + o.g)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5", "humanoid"])
+def test_typed_forward_dynamics_cost_what_the_catalogues_do(name, rng):
+    """FD1, FD3 and FD4 in one formula each: every sweep runs once, in the frames that suit them best."""
+    r = lw.load(name)
+    s = state(r, ())
+    for method, formula in TYPED_FORWARD.items():
+
+        def typed(robot, q, v, tau, formula=formula):
+            o = robot.operators(q, v=v)
+            return formula(o, o.vector(tau)).value
+
+        assert_close(typed(r, s.q, s.v, s.tau), r.forward_dynamics(s.q, s.v, s.tau), 1e-9)
+        catalogue = r.compile("forward_dynamics", method=method).operations.total
+        assert lw.compile(typed, r).operations.total <= 1.05 * catalogue, method
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5"])
+def test_a_typed_operational_inertia_costs_what_the_catalogues_does(name):
+    r = lw.load(name)
+    frame = r.tips[0]
+
+    def typed(robot, q):
+        o = robot.operators(q, frames=frame)
+        return (o.B.T @ o.Upsilon @ o.B).inv().apply_columns(np.eye(6))
+
+    catalogue = lw.compile(lambda robot, q: robot.operational_inertia(q, frame), r).operations.total
+    assert lw.compile(typed, r).operations.total <= 1.05 * catalogue
+    q = r.random_configuration(0)
+    assert_close(lw.compile(typed, r)(q), r.operational_inertia(q, frame), 1e-8)
+
+
 def test_functions_that_show_frames_keep_the_users(rng):
     r = lw.load("panda")
     q = r.random_configuration(rng)

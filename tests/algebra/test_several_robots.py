@@ -7,6 +7,7 @@ import pytest
 from held_objects import BOX, contact, frames_on, state
 
 import linkwise as lw
+from linkwise.algebra.frame_freedom import is_frame_free
 from linkwise.algebra.stacking import blocks_of
 
 RNG = np.random.default_rng(0)
@@ -82,6 +83,26 @@ def test_what_stands_at_the_second_place_tells_formulas_apart():
             near((one.J @ two.J.T).apply(y, target="cpu"), one.J.dense() @ two.J.dense().T @ y)
 
 
+def test_joint_space_of_two_robots_may_come_from_other_frames_of_the_first(pair):
+    """The code of such formulas takes one robot in its normal form and the other as it is."""
+    one, two = pair
+    A = one.matrix(RNG.normal(size=(7, two.model.nv)), one.joints, two.joints)
+    formula = one.mass.inv() @ A @ two.mass
+    assert is_frame_free(formula.expression)
+    x = RNG.normal(size=two.model.nv)
+    near(formula.apply(x, target="cpu"), np.linalg.solve(one.mass.dense(), A.dense() @ two.mass.dense() @ x))
+    forces = [op.H @ op.phi @ (op.M @ op.phi.T @ (op.a + op.g) + op.b) for op in pair]
+    both = forces[0] + A @ forces[1]
+    assert is_frame_free(both.expression)
+    biases = [op.model.bias_force(op.q, op.v, target="numpy") for op in pair]
+    near(both.value, biases[0] + A.dense() @ biases[1])
+
+    def typed(robot, q, x):
+        return robot.operators(q).mass.inv() @ (A @ (two.mass @ x))
+
+    near(lw.compile(typed, one.model, sizes={"x": two.model.nv})(one.q, x), formula @ x)
+
+
 def test_batches_of_both_and_single_precision(pair):
     one, two = (op.model for op in pair)
     q1, q2 = one.random_configuration(0, batch=4), two.random_configuration(1, batch=(3, 1))
@@ -96,8 +117,11 @@ def test_batches_of_both_and_single_precision(pair):
         H1, H2 = joined(*alone)
         near(y[i, j], (H1 @ alone[0].mass.inv() @ H1.T + H2 @ alone[1].mass.inv() @ H2.T).dense() @ x[i, j])
     small = [o.model.operators(q.astype(np.float32), frames=o.frames) for o, q in zip(ops, (q1, q2))]
-    G1, G2 = (A.astype(np.float32) @ o.J.dense() for A, o in zip((np.eye(6), np.eye(6)), small))
-    assert (small[0].J.T @ np.ones(6, np.float32)).dtype == np.float32
+    A = small[0].matrix(np.ones((7, two.nv), np.float32), "joints", small[1].joints)
+    y = (small[0].mass.inv() @ A @ small[1].mass) @ np.ones(two.nv, np.float32)
+    assert y.dtype == np.float32 and y.shape == (3, 4, 7)
+    full = ops[0].matrix(np.ones((7, two.nv)), "joints", ops[1].joints)
+    near(y, (ops[0].mass.inv() @ full @ ops[1].mass) @ np.ones(two.nv), 1e-3)
 
 
 def test_operation_counts_take_each_robot_as_it_is(pair):

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 from arm_file import ARM
-from command_line import data, run, without
+from command_line import Nursery, data, run
 
 import linkwise as lw
 
@@ -93,8 +93,10 @@ def test_check_of_loose_joints(capsys, tmp_path):
     assert any("no inertia resists joint 'j'" in c["detail"] for c in found["checks"])
 
 
-def test_check_without_other_libraries(arm):
-    done = without(["pinocchio", "mujoco"], "check", arm)
+def test_check_without_other_libraries(arm, tmp_path):
+    apart = Nursery(tmp_path)
+    done = apart("check", arm, blocked=["pinocchio", "mujoco"], cwd=tmp_path)
+    apart.close()
     assert done.returncode == 0, done.stderr
     assert "not installed; pip install pin" in done.stdout
     assert "not installed; pip install mujoco" in done.stdout

@@ -2,7 +2,6 @@
 closed, a disk that is full, Ctrl-C. The commands are the real ones; nothing of linkwise is replaced.
 """
 
-import ctypes
 import json
 import os
 import re
@@ -15,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import process, run, without
+from command_line import Nursery, run
 from patience import PATIENCE
 
 from linkwise import cli
@@ -69,6 +68,22 @@ NEEDS = {
     "gif": "PIL",
     "svg": "matplotlib",
 }
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory):
+    """Runs commands in processes of their own."""
+    nursery = Nursery(tmp_path_factory.mktemp("apart"))
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture(scope="module")
+def in_pipes_of_ascii(tmp_path_factory):
+    """The same, with pipes that know ASCII only."""
+    nursery = Nursery(tmp_path_factory.mktemp("ascii"), PYTHONIOENCODING="ascii", TERM="dumb")
+    yield nursery
+    nursery.close()
 
 
 def argv_of(name, robot):
@@ -189,9 +204,9 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("argv", "package", "extra"), MISSING)
-def test_missing_extras(tmp_path, argv, package, extra):
+def test_missing_extras(apart, tmp_path, argv, package, extra):
     (tmp_path / "m.xml").write_text("<mujoco/>", encoding="utf-8")
-    done = without([package], *argv, cwd=tmp_path)
+    done = apart(*argv, blocked=[package], cwd=tmp_path)
     assert done.returncode == 2, done.stdout
     assert ONE_LINE.fullmatch(done.stderr)
     assert f'pip install "linkwise[{extra}]"' in done.stderr
@@ -214,8 +229,8 @@ EVERYTHING = [
 
 
 @pytest.mark.parametrize("name", [n for n in CALLS if n not in ("plot", "view")])
-def test_what_needs_no_extra(tmp_path, name):
-    done = without(EVERYTHING, *argv_of(name, "double_pendulum"), cwd=tmp_path)
+def test_what_needs_no_extra(apart, tmp_path, name):
+    done = apart(*argv_of(name, "double_pendulum"), blocked=EVERYTHING, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -223,14 +238,12 @@ def test_what_needs_no_extra(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_no_terminal(tmp_path, name):
+def test_no_terminal(in_pipes_of_ascii, tmp_path, name):
     """Into pipes that know ASCII only, without anything to read from: no colours, no bars, no letters lost."""
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "TERM": "dumb"}
-    argv = argv_of(name, "double_pendulum")
-    done = process(*argv, env=environment, stdin=subprocess.DEVNULL, encoding="ascii", cwd=tmp_path)
+    done = in_pipes_of_ascii(*argv_of(name, "double_pendulum"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stdout + done.stderr
-    assert "\x1b" not in said and "\r" not in said
+    assert said.isascii() and "\x1b" not in said and "\r" not in said
     if name != "completion":  # whose script has question marks of its own
         assert not re.search(r"(?<!\w)\?", said)
 
@@ -238,27 +251,26 @@ def test_no_terminal(tmp_path, name):
 # --- a folder that is closed -------------------------------------------------------------------------
 
 
-def without_privileges():
-    """Root may write anywhere by a capability of its own; this gives it up, in the child alone."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        prctl, drop_from_bounding_set, dac_override = ctypes.CDLL(None).prctl, 24, 1
-        prctl(drop_from_bounding_set, dac_override, 0, 0, 0)
+@pytest.fixture(scope="module")
+def closing(apart, tmp_path_factory):
+    """Makes a folder that a command without privileges may not write to."""
 
+    def close(folder):
+        folder.mkdir(mode=0o555)
+        return folder
 
-def can_be_closed(folder):
-    code = f"import os, sys; sys.exit(os.access({str(folder)!r}, os.W_OK))"
-    done = subprocess.run([sys.executable, "-c", code], preexec_fn=without_privileges)
-    return done.returncode == 0
+    closed = close(tmp_path_factory.mktemp("closing") / "closed")
+    code = f"import os, sys; sys.exit(os.access({str(closed)!r}, os.W_OK))"
+    if apart(cwd=closed, humble=True, code=code).returncode:
+        pytest.skip("whoever runs this may write anywhere, and cannot give that up")
+    return close
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are closed otherwise there")
 @pytest.mark.parametrize("name", WRITES)
-def test_a_read_only_folder(tmp_path, name):
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o555)
-    if not can_be_closed(closed):
-        pytest.skip("whoever runs this may write anywhere, and cannot give that up")
-    done = process(*writing(name, closed), preexec_fn=without_privileges, cwd=tmp_path)
+def test_a_read_only_folder(apart, closing, tmp_path, name):
+    closed = closing(tmp_path / "closed")
+    done = apart(*writing(name, closed), humble=True, cwd=tmp_path)
     assert done.returncode == 2, done.stdout
     assert ONE_LINE.fullmatch(done.stderr) and "not writable" in done.stderr
     assert not list(closed.iterdir())
@@ -266,13 +278,11 @@ def test_a_read_only_folder(tmp_path, name):
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are closed otherwise there")
 @pytest.mark.parametrize("name", [n for n in CALLS if n not in ("plot", "view")])
-def test_a_read_only_working_folder_and_cache(tmp_path, name):
+def test_a_read_only_working_folder_and_cache(apart, closing, tmp_path, name):
     """What writes no file of its own works in a closed folder, with a closed cache."""
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o555)
-    environment = {**os.environ, "LINKWISE_CACHE": str(closed / "cache")}
-    argv = argv_of(name, "double_pendulum")
-    done = process(*argv, preexec_fn=without_privileges, cwd=closed, env=environment)
+    closed = closing(tmp_path / "closed")
+    cache = {"LINKWISE_CACHE": str(closed / "cache")}
+    done = apart(*argv_of(name, "double_pendulum"), humble=True, cwd=closed, env=cache)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -312,10 +322,8 @@ def test_a_full_disk(capsys, tmp_path, monkeypatch, full_disk, name, old):
 
 @FULL
 @pytest.mark.parametrize("name", CALLS)
-def test_a_full_disk_behind_stdout(tmp_path, name):
-    with open("/dev/full", "w") as full:
-        argv = argv_of(name, "double_pendulum")
-        done = process(*argv, capture_output=False, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path)
+def test_a_full_disk_behind_stdout(apart, tmp_path, name):
+    done = apart(*argv_of(name, "double_pendulum"), stdout="/dev/full", cwd=tmp_path)
     assert done.returncode == 2
     assert ONE_LINE.fullmatch(done.stderr)
     assert "No space left" in done.stderr

@@ -58,7 +58,7 @@ def test_programs_of_frames(name, robot_name):
 @pytest.mark.parametrize("name", [n for n, f in catalogue(lw.Robot).items() if n in CALLS and "external" in f.arrays])
 def test_external_forces_in_machine_code(name):
     """On a floating robot, for a batch."""
-    r = robot("quadruped")
+    r = robot("small_floating")
     s = state(r, (5,), seed=2)
     arguments = [getattr(s, field) for field in CALLS[name]]
     call = getattr(r, name)

@@ -48,7 +48,12 @@ def test_falls_at_every_step(law):
 
 @pytest.mark.parametrize(
     ("name", "law"),
-    [("spherical", "RateFeedback"), ("planar", "PDPlus"), ("arms", "SlidingTracking"), ("spherical", "ComputedTorque")],
+    [
+        ("spherical", "RateFeedback"),
+        ("planar", "PDPlus"),
+        ("small_floating", "SlidingTracking"),
+        ("code", "ComputedTorque"),
+    ],
 )
 def test_falls_on_quaternions(name, law):
     r = robot(name)

@@ -11,18 +11,89 @@ from patience import PATIENCE
 
 from linkwise import cli
 
-LONELY = """
-import sys
+# A process that has linkwise loaded and forks once for each command asked of it: what a command does with its files,
+# folders, packages and exit code is its own, and it starts in milliseconds.
+NURSERY = """
+import ctypes, json, os, sys
+from linkwise.cli import main
+
+def drop_privileges():
+    # Root may write anywhere by a capability of its own; this gives it up.
+    if os.geteuid() == 0:
+        drop_from_bounding_set, set_capabilities, dac_override = 24, 126, 1
+        libc = ctypes.CDLL(None)
+        header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+        libc.prctl(drop_from_bounding_set, dac_override, 0, 0, 0)
+        libc.capget(header, sets)
+        for i in range(3):
+            sets[i] &= ~(1 << dac_override)
+        libc.capset(header, sets)
 
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {blocked!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in asked["blocked"]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
+for line in sys.stdin:
+    asked = json.loads(line)
+    child = os.fork() if hasattr(os, "fork") else 0
+    if child == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+for descriptor, name in ((1, "out"), (2, "err")):
+    os.dup2(os.open(asked[name], os.O_WRONLY), descriptor)
+os.chdir(asked["cwd"])
+os.environ.update(asked["env"])
+loaded = {name.partition(".")[0] for name in sys.modules}
+assert not loaded & set(asked["blocked"]), loaded
 sys.meta_path.insert(0, Blocker())
-from linkwise.cli import main
-sys.exit(main({argv!r}))
+if asked["humble"]:
+    drop_privileges()
+if asked["code"]:
+    exec(asked["code"])
+    sys.exit()
+sys.exit(main(asked["argv"]))
 """
+
+
+class Nursery:
+    """Commands in processes of their own, forked from one that has linkwise loaded already.
+
+    Where processes do not fork, each is a new one.
+    """
+
+    def __init__(self, folder, **env):
+        self.folder, self.env, self.count = folder, {**os.environ, "PYTHONIOENCODING": "utf-8", **env}, 0
+        self.process = self._start()
+
+    def _start(self):
+        command, pipe = [sys.executable, "-c", NURSERY], subprocess.PIPE
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=self.env)
+
+    def __call__(self, *argv, cwd, blocked=(), humble=False, stdout=None, env=None, code=""):
+        """A command that ran in folder ``cwd``: without the packages ``blocked``, and ``humble`` without privileges."""
+        self.count += 1
+        out, err = (self.folder / f"{kind}{self.count}" for kind in ("out", "err"))
+        for path in (out, err):
+            path.write_bytes(b"")
+        asked = {"argv": [str(x) for x in argv], "cwd": str(cwd), "blocked": list(blocked), "humble": humble}
+        asked |= {"out": stdout or str(out), "err": str(err), "env": env or {}, "code": code}
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        if hasattr(os, "fork"):
+            done = int(self.process.stdout.readline())
+        else:
+            done, self.process = self.process.wait(PATIENCE), self._start()
+        return subprocess.CompletedProcess(argv, done, out.read_text("utf-8"), err.read_text("utf-8"))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(PATIENCE)
 
 
 def run(capsys, *argv):
@@ -46,18 +117,3 @@ def process(*argv, **options):
     """A command in a process of its own."""
     options = {"capture_output": True, "text": True, "encoding": "utf-8", "timeout": PATIENCE} | options
     return subprocess.run([sys.executable, "-m", "linkwise", *map(str, argv)], **options)
-
-
-def without(blocked, *argv, cwd=None):
-    """A command in a process where these packages cannot be imported."""
-    code = LONELY.format(blocked=set(blocked), argv=[str(x) for x in argv])
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        env=environment,
-        timeout=PATIENCE,
-    )

@@ -52,7 +52,7 @@ FLOATING = tuple(name for name in TREES if _MIXED[name][2])
 
 @cache
 def robot(name: str) -> lw.Robot:
-    """One of :data:`ALL`, a built-in robot, "chain6" for a random chain of six hinges, "hinges", "code" or "arms"."""
+    """One of :data:`ALL`, a built-in robot, "chain6" for a random chain of six hinges, "hinges", "code", …"""
     if name in KINDS:
         return lw.random_tree(4, seed=2, joints=[KINDS[name]], branching=0.7)
     if name in _MIXED:
@@ -62,6 +62,8 @@ def robot(name: str) -> lw.Robot:
         return lw.chain(int(name[5:]), seed=5)
     if name == "code":  # a bit of everything, small enough to be compiled for every operator
         return lw.random_tree(3, seed=2, joints=["universal", "revolute", "spherical"], rotors=True)
+    if name == "small_floating":  # the same, on a floating base
+        return lw.random_tree(2, seed=2, joints=["universal", "spherical"], floating=True, rotors=True)
     if name == "hinges":  # one-dof joints only, with rotors, in a tree
         return lw.random_tree(7, seed=6, joints=["revolute", "prismatic", "helical"], rotors=True)
     if name == "arms":  # two tips that move in all twelve directions, gyroscopic rotors

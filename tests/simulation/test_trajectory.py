@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -17,10 +18,10 @@ def law(robot, t, q, v):
     return -robot.mass_times(q, 3.0 * v)
 
 
-def example(batch=(), controller=law, **options):
-    r = lw.load("ur5")
+def example(batch=(), controller=law, robot="ur5", **options):
+    r = lw.load(robot)
     rng = np.random.default_rng(0)
-    q, v = r.random_configuration(rng, batch), rng.normal(size=(*batch, 6))
+    q, v = r.random_configuration(rng, batch), rng.normal(size=(*batch, r.nv))
     return lw.simulate(r, q, v, controller, **({"duration": 0.1, "every": 5} | options))
 
 
@@ -63,17 +64,23 @@ def test_what_follows_from_the_states():
     assert "drift" in str(account)
 
 
-@pytest.mark.parametrize("ending", ["npz", "nc", "zarr", "parquet"])
-@pytest.mark.parametrize("batch", [(), (2, 3)])
+@lru_cache
+def with_events(batch, dtype):
+    """A motion with events, made once."""
+    r = lw.load("quadruped")
+    q = r.random_configuration(0, batch).astype(dtype)
+    event = lambda r, t, q, v: q[..., 2] - q[..., 0]
+    return lw.simulate(r, q, np.ones(r.nv, dtype), duration=0.02, damping=0.1, events=event)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+@pytest.mark.parametrize("ending", ["npz", "nc", "zarr", "parquet"])
 def test_saved_and_loaded(ending, batch, dtype, tmp_path):
     if ending != "npz":
         pytest.importorskip({"nc": "h5netcdf", "zarr": "zarr", "parquet": "pyarrow"}[ending])
-    r = lw.load("quadruped")
-    q = r.random_configuration(0, batch).astype(dtype)
-    t = lw.simulate(
-        r, q, np.ones(r.nv, dtype), duration=0.02, damping=0.1, events=lambda r, t, q, v: q[..., 2] - q[..., 0]
-    )
+    t = with_events(batch, dtype)
+    r = t.robot
     path = tmp_path / f"run.{ending}"
     t.save(path)
     for found in (lw.Trajectory.load(path, r), lw.Trajectory.load(path)):
@@ -113,8 +120,8 @@ def test_dataset():
 def test_resumed_is_uninterrupted(method, ending, tmp_path):
     if ending not in (None, "npz"):
         pytest.importorskip({"nc": "h5netcdf", "zarr": "zarr", "parquet": "pyarrow"}[ending])
-    whole = example((3,), duration=0.2, method=method, damping=0.01)
-    half = example((3,), duration=0.1, method=method, damping=0.01)
+    options = {"robot": "double_pendulum", "method": method, "damping": 0.01}
+    whole, half = (example((3,), duration=duration, **options) for duration in (0.2, 0.1))
     if ending:
         half.save(tmp_path / f"half.{ending}")
         half = lw.Trajectory.load(tmp_path / f"half.{ending}", half.robot)
@@ -142,13 +149,18 @@ def test_resumed_with_a_table_and_adaptive():
 # --- broken files, missing packages, folders that cannot be written ------------------------------------------
 
 
+@lru_cache
+def long_motion():
+    return example(duration=1.0, every=1)
+
+
 @pytest.mark.parametrize("ending", ["npz", "nc", "parquet"])
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.98])
 def test_cut_files_are_refused(ending, kept, tmp_path):
     if ending != "npz":
         pytest.importorskip({"nc": "h5netcdf", "zarr": "zarr", "parquet": "pyarrow"}[ending])
     path = tmp_path / f"run.{ending}"
-    example(duration=1.0, every=1).save(path)
+    long_motion().save(path)
     data = path.read_bytes()
     path.write_bytes(data[: int(kept * len(data))])
     with pytest.raises(lw.FileError, match=f"cannot read .*run.{ending}"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..codegen.thresholds import MOST_COMPARED
 from .binding import Binding
 from .completion import Adjoint, Displaced, Overlap, Rewrite, Use
 from .expression import Expression, Identity, Product, Sum, Zero
@@ -25,7 +26,6 @@ from .theory import Law, Theory
 
 MOST_WORDS = 256  # of an expression multiplied out
 MOST_USES = 4000  # of rules on the way to the canonical form
-MOST_COUNTED = 20  # degrees of freedom up to which two forms are traced, at most 0.1 s each
 
 
 def simplify(op: Expression) -> Expression:
@@ -39,14 +39,14 @@ def simplify(op: Expression) -> Expression:
 
 
 def simplify_for(op: Expression, binding: Binding) -> Expression:
-    """As :func:`simplify`, with exact operation counts deciding for robots of up to :data:`MOST_COUNTED` dofs."""
+    """As :func:`simplify`, with exact operation counts deciding for robots of up to :data:`MOST_COMPARED` dofs."""
     from .explain import operation_count
 
     plain, found = by_identities(op), simplify(op)
     if (
         found.key == plain.key
         or isinstance(found, (Leaf, Identity, Zero))
-        or sum(m.nv for m in binding.models) > MOST_COUNTED
+        or sum(m.nv for m in binding.models) > MOST_COMPARED
     ):
         return found
     counts = [operation_count(bound(form, binding)) for form in (plain, found)]

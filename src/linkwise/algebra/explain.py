@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import as_numpy
+from ..codegen.garbage import collection_paused
+from ..codegen.thresholds import MOST_EXPLAINED
 from . import typeset
 from .binding import Binding, State
 from .diagonal_text import diagonal_blocks
 from .kinds import leaves_of
 from .preludes import preludes
-from .printing import latex, text
+from .printing import latex, lowered, numbered_places, text
 from .recipe import OwnBlocks, build, recipe_of
 from .recursion_text import Block, recursions
 from .typeset import prose
@@ -21,8 +23,6 @@ from .typeset import prose
 if TYPE_CHECKING:
     from ..symbols.operations import Operations
     from .operator import Operator
-
-MOST_COUNTED = 150  # degrees of freedom up to which operations are counted by tracing
 
 
 class Explanation:
@@ -81,6 +81,13 @@ class Explanation:
             if len(held) > 1
         ]
 
+    def _robots(self) -> list[str]:
+        """Which letters are of which robot, where there are several states."""
+        numbers = numbered_places(self.expression)
+        states = {p: t for p, t in enumerate(self.op.binding.things) if isinstance(t, State)}
+        whose = [f"{lowered(n)} of {states[p].leaves.model.name!r}" for p, n in numbers.items()]
+        return [f"  (letters with {', with '.join(whose)}; what comes first is run for each)"] if whose else []
+
     @property
     def rules(self) -> tuple[Any, ...]:
         """The identities that led to this expression."""
@@ -99,6 +106,7 @@ class Explanation:
         if any(not leaf.owner.is_chain for leaf in leaves_of(self.expression)):
             lines.append("  (Σ over the children j of body k; p is the parent of k)")
         lines += [f"  ({x} move as one body of the tree)" for x in self._nodes()]
+        lines += self._robots()
         lines += ["", self.diagonal] if self.diagonal else []
         lines += ["", "Identities used"]
         lines += [f"  {r}" for r in self.rules] or ["  none"]
@@ -107,7 +115,7 @@ class Explanation:
             "",
             "Operations, starting from the state" if op.is_vector else "Operations for one vector, starting from q",
         ]
-        too_many = f"  not counted (more than {MOST_COUNTED} degrees of freedom)"
+        too_many = f"  not counted (more than {MOST_EXPLAINED} degrees of freedom)"
         lines.append(too_many if operations is None else f"  {operations}")
         return "\n".join(lines)
 
@@ -125,7 +133,7 @@ class Explanation:
             parts.append(typeset.listed("Identities used", [(r.latex, "; ".join(r.cites)) for r in self.rules]))
         operations = self.operations
         counted = (
-            f"not counted (more than {MOST_COUNTED} degrees of freedom)" if operations is None else str(operations)
+            f"not counted (more than {MOST_EXPLAINED} degrees of freedom)" if operations is None else str(operations)
         )
         return typeset.page([*parts, typeset.words(f"Operations: {counted}")])
 
@@ -134,6 +142,7 @@ class Explanation:
         return self._blocks(as_latex=True) + ([] if block is None else [block])
 
 
+@collection_paused()
 def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
     from ..symbols.operations import Operations
@@ -142,7 +151,7 @@ def operation_count(op: Operator) -> Operations | None:
     if not leaves_of(op.expression):
         return Operations()
     things = op.binding.things
-    if sum(m.nv for m in op.binding.models) > MOST_COUNTED or _varies(op.binding):
+    if sum(m.nv for m in op.binding.models) > MOST_EXPLAINED or _varies(op.binding):
         return None
     graph = Graph()
     symbolic: dict[int, Any] = {}

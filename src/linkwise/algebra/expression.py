@@ -229,14 +229,9 @@ class Product(Expression):
         return all(f.is_constant for f in self.factors)
 
     def forward(self, x: Blocks) -> Blocks:
-        from .kinds import fused
+        from .evaluation import applied
 
-        i = len(self.factors)
-        while i > 0:
-            pair = fused(self.factors[i - 2], self.factors[i - 1]) if i > 1 else None
-            x = (pair or self.factors[i - 1]).forward(x)
-            i -= 2 if pair else 1
-        return x
+        return applied(self.factors, x)
 
     def _key(self) -> Any:
         return ("product", *(f.key for f in self.factors))
@@ -263,39 +258,16 @@ class Sum(Expression):
         return all(t.is_constant for _, t in self.terms)
 
     def forward(self, x: Blocks) -> Blocks:
-        terms = [(c, t.factors if isinstance(t, Product) else (t,)) for c, t in self.terms]
-        return _summed(terms, x, len(self.rows.sizes))
+        from .evaluation import summed
+
+        terms = [(c, t.factors if isinstance(t, Product) else (t,), x) for c, t in self.terms]
+        return summed(terms, len(self.rows.sizes))
 
     def _key(self) -> Any:
         return ("sum", frozenset((t.key, c) for c, t in self.terms))
 
     def copy(self) -> Expression:
         return Sum(self.terms)
-
-
-def _summed(terms: Sequence[tuple[float, tuple[Expression, ...]]], x: Blocks, size: int) -> Blocks:
-    """Σ c A₁A₂… x, where terms that begin with the same factor share its sweep: AB + AC = A (B + C)."""
-    out: Blocks = [None] * size
-    groups: dict[Any, list[tuple[float, tuple[Expression, ...]]]] = {}
-    for c, factors in terms:
-        groups.setdefault(factors[0].key if len(factors) > 1 else None, []).append((c, factors))
-    for key, members in groups.items():
-        if key is None or len(members) == 1:
-            parts = [(c, _chained(factors).forward(x)) for c, factors in members]
-        else:
-            head = members[0][1][0]
-            inner = _summed([(c, factors[1:]) for c, factors in members], x, len(head.cols.sizes))
-            parts = [(1.0, head.forward(inner))]
-        for c, part in parts:
-            for i, y in enumerate(part):
-                if y is not None:
-                    scaled = y if c == 1 else -y if c == -1 else c * y
-                    out[i] = scaled if out[i] is None else out[i] + scaled
-    return out
-
-
-def _chained(factors: tuple[Expression, ...]) -> Expression:
-    return factors[0] if len(factors) == 1 else Product(factors)
 
 
 class Zero(Expression):

@@ -6,9 +6,8 @@ takes, the changes between them cancel, and in joint space nothing changes. HH*,
 gives motions, does depend on frames.
 
 Inertias. The normal form of a robot (:mod:`linkwise.model.normal_form`) also moves a part Z of each M(k), with
-ZH* = 0, to the parent: M becomes M − Z + E_φZE_φ*. Then R and P become R − Z and P − Z (put them into the Lyapunov
-and Riccati equations: HZ = 0 keeps D, G, ψ and K as they are), and HφMφ*H* stays, as φ(Z − E_φZE_φ*)φ* is
-Z + φ̃Z + Zφ̃*. So M may stand inside HφMφ*H*, and P, P⁺ and R beside H* or behind H.
+ZH* = 0, to the parent, by which P, P⁺ and R change by Z as well. HφMφ*H* stays, as φ(Z − E_φZE_φ*)φ* is Z + φ̃Z + Zφ̃*,
+and so do PH*, P⁺H* and RH*; of other formulas :mod:`.regrouping` finds it out.
 
 Nodes. Inside a node, with e the edges between its members, P becomes P − W, W = Z − eZe*, and G becomes G − WH*D⁻¹.
 WH* is not zero, but HWH* = 0, and φ(p, 𝒢)WH* = 0, as members that hang on the body outside hang there by their own
@@ -19,8 +18,9 @@ columns are those of H* and φ*, nothing sees WH* in PH*, HP or G: the rest is a
 from __future__ import annotations
 
 from .expression import Expression, Identity, Product, Sum, Zero
-from .kinds import Leaf, UserBlockDiagonal, leaves_of
+from .kinds import Leaf, UserBlockDiagonal, UserColumn, UserMatrix, leaves_of
 from .leaves import Leaves
+from .regrouping import CHANGED, stays_when_regrouped
 
 FORCE, MOTION, JOINT, EITHER = "force", "motion", "joint", "either"
 
@@ -34,19 +34,25 @@ _VARIANCE: dict[str, Variance] = {
     **dict.fromkeys(("D", "D_inverse", "D_root", "D_root_inverse", "rotor_inertia"), (JOINT, JOINT)),
     **dict.fromkeys(("Upsilon", "Upsilon_plus"), (MOTION, FORCE)),
     **dict.fromkeys(("M", "P", "P_plus", "R"), (FORCE, MOTION)),
+    # Vectors map from the numbers, which are as good as joint space. (Classical accelerations show where frames are.)
+    **dict.fromkeys(("V", "alpha", "coriolis", "g"), (MOTION, JOINT)),
+    **dict.fromkeys(("gyroscopic", "f"), (FORCE, JOINT)),
+    **dict.fromkeys(("theta_dot", "theta_ddot", "T"), (JOINT, JOINT)),
 }
-_MOVED = ("M", "P", "P_plus", "R")  # what the normal form changes by Z
+_MOVING = frozenset(["V", "alpha", "coriolis", "g", "gyroscopic", "f"])
+_OWN = (UserBlockDiagonal, UserColumn, UserMatrix)
 _ADJOINT = {FORCE: MOTION, MOTION: FORCE, JOINT: JOINT}
 
 
 def is_frame_free(op: Expression) -> bool:
-    """Whether an expression between joint spaces is proved to be the same in the normal form of its robot.
+    """Whether an expression between joint spaces, or a vector there, is proved the same in its robot's normal form.
 
     Where loops are embedded nothing is: their frames stay on the bodies when those of the bodies move.
     """
     if any(leaf.owner.groups for leaf in leaves_of(op)):
         return False
-    return op.rows.kind == op.cols.kind == "joint" and variance(op) is not None
+    between_joints = op.rows.kind == "joint" and op.cols.kind in ("joint", "number")
+    return between_joints and variance(op) is not None and _keeps_inertias(op)
 
 
 def variance(op: Expression) -> Variance | None:
@@ -59,17 +65,18 @@ def variance(op: Expression) -> Variance | None:
         return _of_product(op.factors)
     if isinstance(op, Sum):
         return _of_sum([t for _, t in op.terms])
-    assert isinstance(op, Leaf)
-    return None if op.name in _MOVED and not isinstance(op, UserBlockDiagonal) else _of_leaf(op)
+    return _of_leaf(op) if isinstance(op, Leaf) else None
 
 
 def _of_leaf(leaf: Leaf) -> Variance | None:
-    if isinstance(leaf, UserBlockDiagonal):
-        return (JOINT, JOINT) if leaf.rows.kind == "joint" else None
+    if isinstance(leaf, _OWN):
+        kinds = {leaf.rows.kind, leaf.cols.kind}
+        return (JOINT, JOINT) if kinds <= {"joint", "number"} else None
     if leaf.inverse_of is not None:
-        inner = variance(leaf.inverse_of)
-        return inner if inner == (JOINT, JOINT) else None
+        return (JOINT, JOINT) if is_frame_free(leaf.inverse_of) else None
     if leaf.driver is not None or not _is_own(leaf.owner):
+        return None
+    if leaf.name in _MOVING and leaf.owner.nodes is not None:  # motions that come from no H* or φ*, see above
         return None
     found = _VARIANCE.get(leaf.name)
     if found is None or not leaf.flipped:
@@ -86,26 +93,13 @@ def _is_own(owner: Leaves) -> bool:
 
 
 def _of_product(factors: tuple[Expression, ...]) -> Variance | None:
-    kinds = [_of_factor(factors, i) for i in range(len(factors))]
+    kinds = [variance(f) for f in factors]
     out = kinds[0]
     for right in kinds[1:]:
         if out is None or right is None or not _meets(out[1], right[0]):
             return None
         out = (out[0], right[1] if right[1] != EITHER else out[1])
     return out
-
-
-def _of_factor(factors: tuple[Expression, ...], i: int) -> Variance | None:
-    op = factors[i]
-    if not isinstance(op, Leaf) or isinstance(op, UserBlockDiagonal) or op.name not in _MOVED:
-        return variance(op)
-    H, phi = op.owner.H, op.owner.phi
-    if op.name == "M":
-        around = [f.key for f in factors[max(i - 2, 0) : i + 3]]
-        kept = around == [H.key, phi.key, op.key, phi.T.key, H.T.key]
-    else:
-        kept = (i > 0 and factors[i - 1].key == H.key) or (i + 1 < len(factors) and factors[i + 1].key == H.T.key)
-    return _of_leaf(op) if kept else None
 
 
 def _of_sum(terms: list[Expression]) -> Variance | None:
@@ -123,3 +117,36 @@ def _of_sum(terms: list[Expression]) -> Variance | None:
 
 def _meets(a: str, b: str) -> bool:
     return EITHER in (a, b) or a == b
+
+
+# --- inertias ----------------------------------------------------------------------------------------
+
+
+def _keeps_inertias(op: Expression) -> bool:
+    """Whether nothing of an expression changes where parts of inertias go to the parents."""
+    leaves = leaves_of(op)
+    if not any(leaf.name in CHANGED and not isinstance(leaf, _OWN) for leaf in leaves) or _stand_safely(op):
+        return True
+    return all(leaf.owner.nodes is None for leaf in leaves) and stays_when_regrouped(op)
+
+
+def _stand_safely(op: Expression) -> bool:
+    """Whether every M is inside HφMφ*H*, and P, P⁺ and R beside H* or behind H."""
+    if isinstance(op, Sum):
+        return all(_stand_safely(t) for _, t in op.terms)
+    factors = op.factors if isinstance(op, Product) else (op,)
+    return all(_stands_safely(factors, i) for i in range(len(factors)))
+
+
+def _stands_safely(factors: tuple[Expression, ...], i: int) -> bool:
+    op = factors[i]
+    if isinstance(op, Sum):
+        return _stand_safely(op)
+    if not isinstance(op, Leaf) or isinstance(op, _OWN) or op.name not in CHANGED:
+        return True
+    H, phi = op.owner.H, op.owner.phi
+    if op.name == "M":
+        around = [f.key for f in factors[max(i - 2, 0) : i + 3]]
+        return around == [H.key, phi.key, op.key, phi.T.key, H.T.key]
+    beside = (i > 0 and factors[i - 1].key == H.key) or (i + 1 < len(factors) and factors[i + 1].key == H.T.key)
+    return beside and op.name != "gyroscopic"

@@ -81,15 +81,16 @@ def _filters(op: Expression) -> Expression | None:
     if not isinstance(op, Sum):
         return None
     for owner in families_of(op):
-        H, K, phi, psi, one = owner.H, owner.K, owner.phi, owner.psi, owner.I
-        pairs = [
-            (owner.I_joints + H @ phi @ K, owner.I_joints - H @ psi @ K, "whitening"),
-            (one + phi @ K @ H, one - psi @ K @ H, "phi_minus_psi"),
-            (one + K @ H @ phi, one - K @ H @ psi, "phi_minus_psi"),
-        ]
-        found = _known(op, [*pairs, *((right, left, name) for left, right, name in pairs)])
-        if found is not None:
-            return found
+        H, phi, psi, one = owner.H, owner.phi, owner.psi, owner.I
+        for K in (owner.K, owner.S @ owner.L):  # JPL 88-11 writes SL for K
+            pairs = [
+                (owner.I_joints + H @ phi @ K, owner.I_joints - H @ psi @ K, "whitening"),
+                (one + phi @ K @ H, one - psi @ K @ H, "phi_minus_psi"),
+                (one + K @ H @ phi, one - K @ H @ psi, "phi_minus_psi"),
+            ]
+            found = _known(op, [*pairs, *((right, left, name) for left, right, name in pairs)])
+            if found is not None:
+                return found
     return None
 
 

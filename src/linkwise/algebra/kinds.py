@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .. import arrays
 from ..sweeps import Tree
 from . import spaces
-from .blocks import Edge, Projection, act, act_adjoint, plus
+from .blocks import act, act_adjoint, plus
 from .expression import Blocks, Expression, Product, Sum
 from .spaces import Space, Structure
 
@@ -121,31 +121,6 @@ class StrictPropagation(Leaf):
         return _shifted(self.tree, self.blocks, _gather(self.tree, self.blocks, x), len(x))
 
 
-class FusedPropagation(Expression):
-    """Propagation after shift, (I − φA₁)⁻¹ φA₂, with one crossing of each edge: y(p) = Σ φ(A₁ y + A₂ x)."""
-
-    def __init__(self, propagation: Propagation, shift: Shift) -> None:
-        self.propagation, self.shift = propagation, shift
-        self.rows, self.cols = propagation.rows, shift.cols
-
-    def forward(self, x: Blocks) -> Blocks:
-        out: Blocks = [None] * len(self.rows.sizes)
-        edges = list(zip(self.propagation.blocks, self.shift.blocks, self.propagation.tree.parents))
-        for k in range(len(edges) - 1, -1, -1):
-            through, enters, p = edges[k]
-            if p >= 0:
-                own = None if enters is None else enters.local
-                out[p] = plus(out[p], act(through.phi, _merged(through.local, own, out[k], x[k])))
-        return out
-
-
-def _merged(through: Any, enters: Any, z: Any, x: Any) -> Any:
-    """A₁z + A₂x; for ψK that is τ̄z + Gx = z + G(x − Hz), with one product by G."""
-    if isinstance(through, Projection) and enters is through.G and z is not None and x is not None:
-        return z + through.G @ (x - through.H @ z)
-    return plus(act(through, z), act(enters, x))
-
-
 class Pick(Leaf):
     """B: forces at the tips, moved to their bodies; its adjoint reads tip velocities off the bodies."""
 
@@ -205,17 +180,6 @@ def _gather(tree: Tree, edges: list[Any], x: Blocks) -> Blocks:
 
 def _zero_if_none(x: Any) -> Any:
     return 0 if x is None else x
-
-
-def fused(left: Expression, right: Expression) -> FusedPropagation | None:
-    """One sweep for a propagation that follows a shift across the same edges."""
-    if not (isinstance(left, Propagation) and isinstance(right, Shift)) or left.flipped or right.flipped:
-        return None
-    if left.owner.rigid_key != right.owner.rigid_key:
-        return None
-    if not all(e is None or isinstance(e, Edge) for e in right.blocks):  # JPL's S has no φ to cross
-        return None
-    return FusedPropagation(left, right)
 
 
 class UserBlockDiagonal(BlockDiagonal):

@@ -155,9 +155,7 @@ class _Printer:
     """Writes expressions; where they are of several states, with the number of the state at each letter."""
 
     def __init__(self, whole: Expression, as_latex: bool) -> None:
-        places = sorted(set(_places(whole)))
-        self.as_latex = as_latex
-        self.numbers = {p: i for i, p in enumerate(places, 1)} if len(places) > 1 else {}
+        self.as_latex, self.numbers = as_latex, numbered_places(whole)
 
     def write(self, op: Expression) -> str:
         if isinstance(op, Leaf):
@@ -238,6 +236,12 @@ class _Printer:
         if self.as_latex:
             return f"({inner})^{{-1}}"
         return f"({inner})⁻¹" if isinstance(op, (Product, Sum)) and blocks_of(op) is None else f"{inner}⁻¹"
+
+
+def numbered_places(op: Expression) -> dict[int, int]:
+    """The numbers of the states that an expression is of, by place; none where it is of one alone."""
+    places = sorted(set(_places(op)))
+    return {p: i for i, p in enumerate(places, 1)} if len(places) > 1 else {}
 
 
 def _places(op: Expression) -> Iterator[int]:

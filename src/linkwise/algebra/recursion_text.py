@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .expression import Expression, Identity, Inclusion, Product, Sum, Zero
+from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
 from .kinds import Column, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation, UserMatrix
 from .printing import latex, lowered, text
+from .stacking import blocks_of
 
 INWARD = "inward, k = 1 … n (tips to base):"
 OUTWARD = "outward, k = n … 1 (base to tips):"
@@ -106,6 +107,10 @@ class Writer:
     def name(self, leaf: Leaf, index: str) -> str:
         return f"{self.written(leaf)}({index})"
 
+    def part(self, name: str, i: int) -> str:
+        """Part i of a stack, from 0 on, of that name."""
+        return f"{name}_{{{i + 1}}}" if self.as_latex else f"{name}{lowered(i + 1)}"
+
     def written(self, leaf: Leaf) -> str:
         """The letter of a leaf."""
         return latex(leaf, self.whole) if self.as_latex else text(leaf, self.whole)
@@ -124,7 +129,14 @@ class Writer:
 def recursions(op: Expression, serial: bool, as_latex: bool = False) -> list[Block]:
     """The loops that applying ``op`` to x runs, ending in y."""
     w = Writer(op, serial, as_latex)
-    result = _lower(op, Value(lambda i: "1", named=True) if op.cols.kind == "number" else w.variable("x"), w)
+    x = Value(lambda i: "1", named=True) if op.cols.kind == "number" else w.variable("x")
+    table = blocks_of(op) if op.rows.kind == "stack" else None
+    if table is not None:
+        for i in sorted({i for i, _ in table if i is not None}):
+            y = _lower(_row(op, i), x, w)
+            w.lines.append((y.direction, f"{w.part('y', i)}(k) {w.equals} {y.at('k')}"))
+        return _grouped(w.lines)
+    result = _lower(op, x, w)
     if result.named and w.lines and w.lines[-1][0] != ONCE:
         name = result.at("k").removesuffix("(k)")
         direction, line = w.lines[-1]
@@ -132,6 +144,12 @@ def recursions(op: Expression, serial: bool, as_latex: bool = False) -> list[Blo
     elif result.at("k") != "x(k)" and not result.named:
         w.lines.append((result.direction, f"y(k) {w.equals} {result.at('k')}"))
     return _grouped(w.lines)
+
+
+def _row(op: Expression, i: int) -> Expression:
+    """Part i of what a stack gives."""
+    part = Inclusion(op.rows, i, flipped=True)
+    return total([(c, product([part, t])) for c, t in (op.terms if isinstance(op, Sum) else [(1.0, op)])])
 
 
 def _grouped(lines: list[tuple[str, str]]) -> list[Block]:
@@ -179,9 +197,10 @@ def _lower(op: Expression, x: Value, w: Writer) -> Value:
 def _lower_part(op: Inclusion, x: Value, w: Writer) -> Value:
     """A part of a stack is taken out, or put in."""
     x = _settled(op.cols.kind, x, w)
-    part = f"_{{{op.index + 1}}}" if w.as_latex else lowered(op.index + 1)
+    if op.flipped and x.at("k") == "x(k)":
+        return w.variable(w.part("x", op.index))
     if op.flipped:
-        return Value(lambda i: f"[{x.at(i)}]{part}")
+        return Value(lambda i: w.part(f"[{x.at(i)}]", op.index))
     return Value(lambda i: f"[{x.at(i)}]{w.words('in part ' + str(op.index + 1))}")
 
 

@@ -47,7 +47,7 @@ def rules_named(rule: str | Rule) -> list[Rule]:
         raise InputError(f"a rule is given by its name, by where it is printed, or as a Rule, got {shown(rule)}")
     named = [r for r in identities() if r.name == rule]
     exact = [r for r in identities() if rule in r.cites]
-    begun = [r for r in identities() if any(c.startswith(f"{rule} (") or c == f"({rule})" for c in r.cites)]
+    begun = [r for r in identities() if any(c.startswith((f"{rule} (", f"{rule},")) for c in r.cites)]
     within = [r for r in identities() if any(_cited(c, rule) for c in r.cites)]
     found = list(dict.fromkeys([*named, *begun, *exact, *within]))
     if not found:

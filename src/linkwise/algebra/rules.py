@@ -6,7 +6,8 @@ numbers beside it. Those marked ``simplifies`` are applied from left to right, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -181,7 +182,7 @@ def _fire(op: Expression) -> Expression | None:
     """The expression after the first rule that matches it, or None."""
     have = _parts(op)
     for owner in families_of(op):
-        for instance in _instances(owner):
+        for instance in _instances(owner).of_parts(have):
             if instance.may_fit(have):
                 out = _replace(op, instance.lhs, instance.rhs)
                 if out is not None:
@@ -213,7 +214,25 @@ class _Instance:
         return self.needs <= have or (isinstance(self.lhs, Sum) and self.lhs.key in have)
 
 
-def _instances(owner: Leaves) -> list[_Instance]:
+class _Instances:
+    """Rules in order, found by what an expression is made of."""
+
+    def __init__(self, instances: Sequence[_Instance]) -> None:
+        self.instances = instances
+        shared = Counter(key for x in instances for key in x.needs)
+        self.by_part: dict[Any, list[int]] = {}
+        for i, x in enumerate(instances):  # under the rarest part that each needs, and a sum as a whole too
+            keys = {min(x.needs, key=shared.__getitem__)} if x.needs else set()
+            for key in keys | ({x.lhs.key} if isinstance(x.lhs, Sum) or not keys else set()):
+                self.by_part.setdefault(key, []).append(i)
+
+    def of_parts(self, have: frozenset[Any]) -> Iterator[_Instance]:
+        """Those that may fit an expression with these parts, in order."""
+        found = {i for key in have for i in self.by_part.get(key, ())}
+        return (self.instances[i] for i in sorted(found))
+
+
+def _instances(owner: Leaves) -> _Instances:
     """The simplifying rules that hold here and their adjoints, built once for each family."""
     cached = owner.__dict__.get("_rule_instances")
     if cached is None or cached[0] != owner.family_key:
@@ -221,8 +240,9 @@ def _instances(owner: Leaves) -> list[_Instance]:
         # Rotors make some right-hand sides dear: 𝓜 with its coupling terms costs more than its factors.
         cheap = [(r, lhs, rhs) for r, lhs, rhs in built if cost(rhs) <= cost(lhs)]
         both = [_Instance(r, *sides) for r, lhs, rhs in cheap for sides in ((lhs, rhs), (lhs.T, rhs.T))]
-        cached = owner.__dict__["_rule_instances"] = (owner.family_key, both)
-    return cached[1]
+        cached = owner.__dict__["_rule_instances"] = (owner.family_key, _Instances(both))
+    found: _Instances = cached[1]
+    return found
 
 
 def _replace(op: Expression, lhs: Expression, rhs: Expression) -> Expression | None:

@@ -92,3 +92,11 @@ ELIMINATION_PRODUCTS = 140
 # arm's Jacobian for another frame 0.4 MB and 0.2 s, its operational inertia 1.7 MB and 0.4 s. So a robot holds 100 to
 # 400 MB at most, and a program that goes round 256 frames compiles nothing twice.
 MOST_KERNELS = 256
+
+# Degrees of freedom up to which an explanation counts operations, by tracing. The inverse of a chain's mass matrix: 20
+# links 0.1 s, 50 links 0.2 s, 150 links 0.7 s.
+MOST_EXPLAINED = 150
+
+# The same up to which simplify counts two forms of an expression, to take the cheaper one: 0.1 s each, once per
+# structure.
+MOST_COMPARED = 20

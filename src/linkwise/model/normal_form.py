@@ -22,14 +22,13 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, Turn, congruence, turn_about
+from ..tolerances import FARTHEST_SLIDE, PARALLEL
 from .joints.kinds import Cylindrical, Helical, JointKind, Prismatic, Revolute
 from .model import BodyConstants, Model, with_numbers
 
 M = TypeVar("M", bound=Model)
 
 _ROUNDING = 2e-15
-_PARALLEL = 1e-3  # axes that meet at less [rad] count as parallel
-_FAR = 4.0  # how far an origin may move along its axis, in lengths of the link before it
 _AXIAL = ("revolute", "prismatic", "helical", "cylindrical")
 _Z = np.array([0.0, 0.0, 1.0])
 
@@ -112,7 +111,7 @@ def _first_normal(axis: np.ndarray, model: Model, k: int, constants: Any) -> np.
         c = constants[child]
         if _name(c.kind) in _AXIAL:
             normal = np.cross(axis, c.placement.R @ c.kind.axis)
-            if np.linalg.norm(normal) > _PARALLEL:
+            if np.linalg.norm(normal) > PARALLEL:
                 return _unit(normal)
             return _across(axis, c.placement.l)
     return _across(axis, constants[k].M.h)
@@ -136,11 +135,11 @@ def _slide(c: BodyConstants, axis: np.ndarray, parent: Any) -> float:
     own, line = parent[0].R[:, 2], point - parent[0].l
     across = np.cross(own, d)
     square = float(across @ across)
-    if square < _PARALLEL**2:
+    if square < PARALLEL**2:
         return float(-line @ d)
     slide = float(np.cross(own, line) @ across) / -square
     # The foot of the normal between axes that are nearly parallel lies far off, where inertias would cancel.
-    return slide if abs(slide) <= _FAR * float(np.linalg.norm(line)) else 0.0
+    return slide if abs(slide) <= FARTHEST_SLIDE * float(np.linalg.norm(line)) else 0.0
 
 
 def _world(model: Model, moved: list[Transform]) -> Transform:

@@ -52,7 +52,8 @@ class Graph:
     """Where the nodes of one program live, each stored once."""
 
     def __init__(self) -> None:
-        self._nodes: dict[tuple[Any, ...], Scalar] = {}
+        self._of_values: dict[tuple[Any, ...], Scalar] = {}  # operation and serials → node of these values alone
+        self._others: dict[tuple[Any, ...], Scalar] = {}  # of numbers too, which could be serials
         self.guards: list[Guard] = []  # what must hold for the results that depend on it to mean anything
         self.conditions: list[Guard] = []  # what must hold whatever is computed
 
@@ -68,11 +69,15 @@ class Graph:
         return out
 
     def node(self, op: str, *args: Any) -> Scalar:
-        key = (op, *(("#", a.serial) if isinstance(a, Scalar) else a or _zero(a) for a in args))
-        found = self._nodes.get(key)
+        """The node of this operation on these values and numbers, the same for the same."""
+        known, key = self._of_values, (op, *[a.serial for a in args if isinstance(a, Scalar)])
+        if len(key) <= len(args):
+            known = self._others
+            key = (op, *[("#", a.serial) if isinstance(a, Scalar) else a or _zero(a) for a in args])
+        found = known.get(key)
         if found is None:
             kind = Truth if op in _TRUTHS else Scalar
-            found = self._nodes[key] = kind(self, op, args, len(self._nodes))
+            found = known[key] = kind(self, op, args, len(self._of_values) + len(self._others))
         return found
 
 
@@ -109,10 +114,10 @@ class Scalar:
         return self
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, Number):
-            return self if other == 0 else self.graph.node("add", self, float(other))
         if not isinstance(other, Scalar):
-            return NotImplemented
+            if not isinstance(other, Number):
+                return NotImplemented
+            return self if other == 0 else self.graph.node("add", self, float(other))
         if other.op == "neg":
             return self._minus(other.args[0])
         if self.op == "neg":
@@ -138,10 +143,8 @@ class Scalar:
         return difference if first is self else -difference
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, Number):
-            return self._scaled(float(other))
         if not isinstance(other, Scalar):
-            return NotImplemented
+            return self._scaled(float(other)) if isinstance(other, Number) else NotImplemented
         a, b, negative = self, other, False
         if a.op == "neg":
             a, negative = a.args[0], not negative
@@ -485,16 +488,19 @@ def reachable(outputs: Iterable[Any], stop: Container[int] = ()) -> list[Scalar]
     """Every node that the outputs need, arguments before their users; ``stop`` holds ids of nodes that are known."""
     order: list[Scalar] = []
     seen: set[int] = set()
-    stack = [(x, False) for x in outputs if isinstance(x, Scalar)][::-1]
+    stack: list[Any] = [x for x in outputs if isinstance(x, Scalar)][::-1]
     while stack:
-        node, done = stack.pop()
-        if done:
-            order.append(node)
+        node = stack.pop()
+        if node is None:  # what stands below it has its arguments now
+            order.append(stack.pop())
         elif id(node) not in seen:
             seen.add(id(node))
-            stack.append((node, True))
-            if id(node) not in stop:
-                stack.extend((a, False) for a in node.args if isinstance(a, Scalar))
+            known = id(node) in stop
+            missing = [] if known else [a for a in node.args if isinstance(a, Scalar) and id(a) not in seen]
+            if missing:
+                stack += (node, None, *missing)
+            else:
+                order.append(node)
     return order
 
 

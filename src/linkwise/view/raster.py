@@ -217,19 +217,18 @@ def _fragments_of(
     counts = sides[which].prod(axis=1)
     owner = np.repeat(which, counts)
     number = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    column = low[owner, 0] + number % sides[owner, 0]
-    row = low[owner, 1] + number // sides[owner, 0]
+    across = sides[owner, 0]
+    down = number // across
+    column, row = low[owner, 0] + (number - down * across), low[owner, 1] + down
     x, y = column + 0.5, row + 0.5
-    corners = at[owner]
-
-    def edge(i: int, j: int) -> np.ndarray:
-        p, q = corners[:, i], corners[:, j]
-        side: np.ndarray = (q[:, 0] - p[:, 0]) * (y - p[:, 1]) - (q[:, 1] - p[:, 1]) * (x - p[:, 0])
-        return side
-
-    share = np.stack([edge(1, 2), edge(2, 0), edge(0, 1)], axis=1) / area[owner][:, None]
-    inside = (share >= 0).all(axis=1)
-    owner, share, row, column = owner[inside], share[inside], row[inside], column[inside]
+    shares: list[np.ndarray] = []
+    for i, j in ((1, 2), (2, 0), (0, 1)):  # what one edge leaves out the next need not look at
+        start, edge = at[:, i], at[:, j] - at[:, i]
+        share = (edge[owner, 0] * (y - start[owner, 1]) - edge[owner, 1] * (x - start[owner, 0])) / area[owner]
+        inside = share >= 0
+        owner, column, row, x, y = (item[inside] for item in (owner, column, row, x, y))
+        shares = [item[inside] for item in (*shares, share)]
+    share = np.stack(shares, axis=1)
     nearness = share / depth[owner]  # 1/z is linear on the screen
     total = nearness.sum(axis=1)
     return row * w + column, owner, nearness / total[:, None], 1.0 / total

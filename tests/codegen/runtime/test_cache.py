@@ -210,3 +210,31 @@ def test_a_user_without_a_home(monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.home", classmethod(nowhere))
     assert not compiled(lw.load("double_pendulum")).from_cache
+
+
+def test_results_of_several_matrices_are_found_again(folder):
+    """A named result, or one of arrays within tuples, needs no tracing in a later process either."""
+    first = lw.load("double_pendulum").compile("linearize_forward")
+    assert not first.is_remembered
+    first.code(np.float64)
+    again = lw.load("double_pendulum").compile("linearize_forward")
+    assert again.is_remembered
+    state = (np.array([0.3, -0.7]), np.array([0.2, 1.1]), np.array([0.5, -0.1]))
+    made, found = first(*state), again(*state)
+    assert type(found) is type(made)
+    assert all(np.array_equal(getattr(found, name), getattr(made, name)) for name in ("Minv", "dv", "dq"))
+    assert "trace" not in [x.name for x in again.passes]
+
+
+def test_levels_of_the_code_generator(folder, monkeypatch):
+    """Each has its own code on disk, and all give the same numbers."""
+    robot, q = lw.load("panda"), lw.load("panda").random_configuration(1)
+    for count, level in enumerate(("0", "2"), 1):
+        monkeypatch.setenv("LINKWISE_LLVM_LEVEL", level)
+        kernel = robot.compile("mass_matrix")
+        assert not kernel.is_remembered
+        assert np.allclose(kernel(q), robot.mass_matrix(q, target="numpy"), rtol=1e-12, atol=1e-14)
+        assert len(list(folder.glob("*.o"))) == count
+    monkeypatch.setenv("LINKWISE_LLVM_LEVEL", "fast")
+    with pytest.raises(lw.InputError, match="LINKWISE_LLVM_LEVEL must be 0, 1, 2 or 3, got 'fast'"):
+        robot.compile("mass_matrix")

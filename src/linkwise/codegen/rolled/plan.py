@@ -152,7 +152,9 @@ def _save_between(works: list[Work], walked: list[Work], recorder: RecordedTree)
 
     def phase(x: Scalar) -> int:
         """The first phase in which x can be had: its carries', or that in which its sines are computed anyway."""
-        for node in reachable([x]):
+        if id(x) in known:
+            return known[id(x)]
+        for node in reachable([x], stop=known):
             if id(node) not in known:
                 own = recorder.phase(node) if node.op == "input" else first_sine.get(id(node), -1)
                 known[id(node)] = max([own, *(known[id(a)] for a in node.args if isinstance(a, Scalar))])

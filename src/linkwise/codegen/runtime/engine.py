@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -61,11 +62,19 @@ def llvm_version() -> str:
     return str(_llvm().llvm_version_info)
 
 
+def code_level() -> int:
+    """How long LLVM's code generator may think, 0 to 3: ``LINKWISE_LLVM_LEVEL``, or what was measured to be best."""
+    text = os.environ.get("LINKWISE_LLVM_LEVEL", "")
+    if text not in ("", "0", "1", "2", "3"):
+        raise errors.InputError(f"LINKWISE_LLVM_LEVEL must be 0, 1, 2 or 3, got {text!r}")
+    return int(text) if text else LLVM_CODE_GENERATOR
+
+
 def _target_machine() -> Any:
     """A new one each time: an execution engine takes over the one it is given."""
     llvm = _llvm()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=LLVM_CODE_GENERATOR)
+    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=code_level())
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +162,7 @@ def assemble(job: CodeJob) -> str | None:
     """Object code for this computer from LLVM's code generator, or from the disk where the same text was before."""
     if job.object_code is not None:
         return None
-    job.name = cache.key(job.ir, host().cpu, host().features, llvm_version())
+    job.name = cache.key(job.ir, host().cpu, host().features, llvm_version(), str(code_level()))
     job.object_code = cache.read(job.name)
     job.from_disk = job.object_code is not None
     if job.object_code is None:

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ...symbols.results import described, recalled
 from ...values import digest, value_of
 from ..program.trace import Signature
 from . import disk_cache as cache
-from .engine import host, llvm_version
+from .engine import code_level, host, llvm_version
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def request(
     asked = digest(value_of((name, tuple(arrays), tuple(parameters), sorted(fixed.items()))))
     if asked is None or robot.fingerprint is None:
         return None
-    return cache.key(robot.fingerprint, asked, library_fingerprint(), repr(host()))
+    return cache.key(robot.fingerprint, asked, library_fingerprint(), repr(host()), str(code_level()))
 
 
 @lru_cache(maxsize=1)
@@ -65,18 +66,21 @@ def recall(key: str | None) -> Answer | None:
         return None
     found = json.loads(data)
     shapes = tuple(tuple(s) for s in found["shapes"])
-    return Answer(Signature(found["name"], found["inputs"], shapes, found["single"]), found["objects"])
+    structure = None if found["structure"] is None else recalled(found["structure"])
+    return Answer(Signature(found["name"], found["inputs"], shapes, found["single"], structure), found["objects"])
 
 
 def remember(key: str | None, signature: Signature, objects: Mapping[str, str]) -> None:
-    """Store an answer; results that are more than arrays in a tuple are traced again next time."""
-    if key is None or not (signature.single or signature.structure is None):
+    """Store an answer; results with classes of a user's own are traced again next time."""
+    structure = None if signature.structure is None else described(signature.structure)
+    if key is None or (signature.structure is not None and structure is None):
         return
     text = {
         "name": signature.name,
         "inputs": signature.inputs,
         "shapes": signature.shapes,
         "single": signature.single,
+        "structure": structure,
         "objects": dict(objects),
     }
     cache.write(key, json.dumps(text).encode(), cache.ANSWER)
