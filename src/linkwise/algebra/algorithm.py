@@ -12,6 +12,7 @@ import numpy as np
 from .. import inputs
 from ..arguments import shown
 from ..codegen.pipeline import compile_job, method_job, method_named
+from ..codegen.thresholds import MOST_EXPLAINED
 from ..errors import InputError, LinkwiseError
 from ..model.model import Model
 from . import typeset
@@ -19,7 +20,6 @@ from .algorithm_page import finished
 from .algorithm_text import Reader
 from .algorithm_trace import alone, followed_body, traced
 from .algorithm_values import Items, Loop, Several, Text, indexed
-from .explain import MOST_COUNTED
 
 if TYPE_CHECKING:
     from ..symbols.operations import Operations
@@ -67,7 +67,7 @@ class AlgorithmExplanation:
     @cached_property
     def operations(self) -> Operations | None:
         """What one state costs in compiled code for this robot; None where there is none, or it is long to trace."""
-        if self.robot.nv > MOST_COUNTED:
+        if self.robot.nv > MOST_EXPLAINED:
             return None
         arrays = [n for n in self._method.facts.arrays if n in self._method.facts.needed or n in self.fixed]
         others = {n: x for n, x in self.fixed.items() if n not in self._method.facts.arrays}
