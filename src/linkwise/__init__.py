@@ -49,7 +49,7 @@ from .robot.robot import Robot
 
 if _typing.TYPE_CHECKING:
     from . import view
-    from .algebra.algorithm import AlgorithmExplanation, explain
+    from .algebra.algorithm import explain
     from .algebra.check import IdentityReport, check_identity
     from .algebra.derivation import derive
     from .algebra.formula import Formula, formula
@@ -74,7 +74,6 @@ __version__ = "0.1.0"
 
 # Imported when first used, as loading a robot and asking it something does without: name → (module, its name there).
 _LATER = {
-    "AlgorithmExplanation": ("algebra.algorithm", "AlgorithmExplanation"),
     "explain": ("algebra.algorithm", "explain"),
     "IdentityReport": ("algebra.check", "IdentityReport"),
     "Checkpoint": ("simulation.checkpoint", "Checkpoint"),
@@ -126,7 +125,6 @@ __all__ = [
     "FORWARD_LINEARIZATIONS",
     "FORWARD_METHODS",
     "INVERSE_LINEARIZATIONS",
-    "AlgorithmExplanation",
     "Ball",
     "Body",
     "Box",
