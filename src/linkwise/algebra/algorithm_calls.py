@@ -102,15 +102,15 @@ class Calls(Expressions):
             return Text("0")
         if name in ("split", "split_rows", "unstack"):
             x = self.value(node.args[0])
-            whole = isinstance(x, Text) and x.level == ATOM and x.text != "0"
-            return Items(next(iter(x.uses), x.text), x.text) if whole else x
+            is_vector = isinstance(x, Text) and x.level == ATOM and x.text != "0"
+            return Items(next(iter(x.uses), x.text), x.text) if is_vector else x
         if name in ("at_parents", "from_children"):
             return self._neighbours(name, self.formula(node.args[0]))
         if name in ("concatenate", "block") and isinstance(node.args[0], (ast.List, ast.Tuple)):
             parts = [self.as_formula(x) for x in self._read_tuple(node.args[0]).items]
             beside = any(x.arg == "axis" and whole_number(x.value) == -1 for x in node.keywords)
-            whole = (", " if beside else "; ").join(x.text for x in parts)
-            return Text(f"[{whole}]", ATOM, frozenset().union(*(x.uses for x in parts)))
+            rows = (", " if beside else "; ").join(x.text for x in parts)
+            return Text(f"[{rows}]", ATOM, frozenset().union(*(x.uses for x in parts)))
         if name == "centripetal":
             w, x = (self.formula(y) for y in node.args)
             times = self.letters.times
@@ -125,8 +125,8 @@ class Calls(Expressions):
             return self.value(node.args[1])
         if name in ("moved", "adjoint_times") and isinstance(node.func, ast.Attribute):
             x, other = self.formula(node.func.value), self.formula(node.args[0])
-            whole = [other, x, self._adjoint(other)] if name == "moved" else [self._adjoint(x), other]
-            return Text(" ".join(y.wrapped(PRODUCT) for y in whole), PRODUCT, x.uses | other.uses)
+            factors = [other, x, self._adjoint(other)] if name == "moved" else [self._adjoint(x), other]
+            return Text(" ".join(y.wrapped(PRODUCT) for y in factors), PRODUCT, x.uses | other.uses)
         if name in _INVERSES:
             x = self.formula(node.args[0])
             return Text(f"{self._power(x)}", ATOM, x.uses)

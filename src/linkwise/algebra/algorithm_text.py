@@ -191,7 +191,7 @@ class Scope(Calls):
 
     def define(self, name: str, index: str, formula: Text, loop: Loop) -> Text:
         """A line of this function."""
-        found = self.reader.define(name, index, formula, loop)
+        found: Text = self.reader.define(name, index, formula, loop)
         self.own_lines.append(loop.lines[-1])
         return found
 
