@@ -100,7 +100,7 @@ def test_the_zoo_has_every_leaf():
     }
     expected |= {"tau", "tau_bar", "psi", "psi_tilde", "E_psi", "R", "Upsilon", "Omega", "Upsilon_plus"}
     expected |= {"S", "L", "Delta_phi", "Delta_psi", "Phi", "Psi", "rotor_inertia", "rotor_coupling"}
-    expected |= {"I", "I_joints", "I_tips", "I_edges"}
+    expected |= {"I", "I_joints", "I_tips", "I_edges", "I_inertial"}
     assert expected <= set(LEAVES)
 
 

@@ -88,6 +88,25 @@ class Expression:
             out = out.rewrite(rule)
         return out
 
+    def time_derivative(self, *, axes: str = "body", formal: bool = False) -> Expression:
+        """d/dt of the formula; see :meth:`.operator.Operator.time_derivative`."""
+        from .differentiation import by_time
+
+        return by_time(self, axes, formal)
+
+    def variation(
+        self,
+        dtheta: Expression | None = None,
+        dtheta_dot: Expression | None = None,
+        dtheta_ddot: Expression | None = None,
+        *,
+        formal: bool = False,
+    ) -> Expression:
+        """The derivative along changes of the state; see :meth:`.operator.Operator.variation`."""
+        from .differentiation import along_direction
+
+        return along_direction(self, (dtheta, dtheta_dot, dtheta_ddot), formal)
+
     def expand(self) -> Expression:
         """Everything multiplied out: A (B + C) = A B + A C."""
         from .rewrite import expand
@@ -161,6 +180,11 @@ class Expression:
 
     def _key(self) -> Any:
         raise NotImplementedError
+
+    def __reduce__(self) -> Any:
+        from .recipe import pickled
+
+        return pickled(self)
 
     def with_used(self, used: Sequence[Any]) -> Expression:
         """The same expression, remembering which identities led to it."""

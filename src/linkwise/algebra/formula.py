@@ -1,11 +1,12 @@
 """Formulas as text → operators: ``H phi M phi* H*``, ``H φ M φ* H*`` or ``H @ phi @ M @ phi.T @ H.T``.
 
 Names are those of :class:`Operators`, the letters ``explain`` prints, or its LaTeX (:mod:`.formula_words`). Factors
-stand side by side, or with ``@`` or ``·`` between them. A star right behind a factor is its adjoint (so are ``.T`` and
-``^T``); with a blank before it, it multiplies. ``.inv()``, ``⁻¹`` and ``^-1`` are the inverse, ``.simplify()`` applies
-the identities. ``I`` is the identity of the space its sum is on. Numbers stand in front of what they multiply.
-Indices right behind a factor name a block, ``φ(3,1)`` or ``P(2)``; blocks meet blocks alone. Text is never run as code,
-and what could be read in two ways is refused: powers H^2, numbers behind operators, D^-1/2.
+stand side by side, or with ``@`` or ``·`` between them. A star right behind a factor is its adjoint (so are ``.T``
+and ``^T``); with a blank before it, it multiplies. ``.inv()``, ``⁻¹`` and ``^-1`` are the inverse, ``.simplify()``
+applies the identities, ``.time_derivative()`` differentiates, and ``d/dt(…)`` is that derivative as it stands. ``I``
+is the identity of the space its sum is on. Numbers stand in front of what they multiply. Indices right behind a
+factor name a block, ``φ(3,1)`` or ``P(2)``; blocks meet blocks alone. Text is never run as code, and what could be
+read in two ways is refused: powers H^2, numbers behind operators, D^-1/2.
 """
 
 from __future__ import annotations
@@ -125,7 +126,10 @@ def parse_expression(text: str, leaves: Leaves) -> Expression:
 def needs_motion(text: str) -> bool:
     """Whether a formula names an operator that takes velocities and accelerations."""
     moving = {name for name in OPERATOR_NAMES if hasattr(VectorLeaves, name)}
-    return any(t.kind == "name" and ALIASES.get(t.text, t.text) in moving for t in tokens(text))
+    found = tokens(text)
+    if any(t.kind in ("rate", "derivative") for t in found):
+        return True
+    return any(t.kind == "name" and ALIASES.get(t.text, t.text) in moving for t in found)
 
 
 # --- grammar -----------------------------------------------------------------------------------------
@@ -242,7 +246,7 @@ class _Parser:
                 between = self.take()
                 if between.text == "@" and isinstance(value, float):
                     raise self.error(between, "@ stands between operators; a number multiplies with * or a blank")
-            elif self.here.kind not in ("name", "number", "("):
+            elif self.here.kind not in ("name", "number", "(", "rate"):
                 break
         if not math.isfinite(scale):
             raise self.error(start, "a number here is too large")
@@ -280,16 +284,25 @@ class _Parser:
             value = self._named(token)
         elif token.kind == "(":
             value = self._parenthesis(token)
+        elif token.kind == "rate":
+            value = self._rate(token)
         elif token.kind == "end":
             raise self.error(token, "the formula ends where a factor should stand")
         else:
             raise self.error(token, f"{token.text!r} where a factor should stand")
         starred = False
-        while self.here.kind in ("adjoint", "inverse", "simplify", "indices"):
+        while self.here.kind in ("adjoint", "inverse", "simplify", "derivative", "indices"):
             postfix = self.take()
             value = self._block(value, postfix, starred) if postfix.kind == "indices" else self._changed(value, postfix)
             starred = postfix.kind == "adjoint"
         return value
+
+    def _rate(self, token: Token) -> Any:
+        """d/dt(…), as it stands."""
+        inner = self._parenthesis(self.take())
+        if not isinstance(inner, Expression):
+            raise self.error(token, "d/dt(…) is of a formula of operators")
+        return self._made(token, lambda: inner.time_derivative(formal=True))
 
     def _block(self, value: Any, token: Token, starred: bool) -> BlockTerm:
         """A block of what stands before its indices; of an adjoint the adjoint of the block."""
@@ -347,10 +360,11 @@ class _Parser:
         if token.kind == "adjoint":
             return value.T
         if isinstance(value, BlockTerm):
-            if token.kind == "simplify":
-                raise self.error(token, "a block is an array, which nothing simplifies")
+            if token.kind != "inverse":
+                raise self.error(token, f"a block is an array, which has no {token.text}")
             return value.inv()
-        return self._made(token, value.inv if token.kind == "inverse" else value.simplify)
+        made = {"inverse": value.inv, "simplify": value.simplify, "derivative": value.time_derivative}
+        return self._made(token, made[token.kind])
 
     def _named(self, token: Token) -> Any:
         spelled = token.text if token.robot is None else f"{token.text}_{token.robot}"

@@ -26,6 +26,9 @@ from .rules import rule
 
 def inverse(op: Expression) -> Expression:
     """An O(n) expression for the inverse; :class:`NoRecursionError` where no route is known."""
+    if isinstance(op, Leaf) and op.name in _BETWEEN:
+        other = op.owner.leaf(_BETWEEN[op.name])
+        return other.T if op.flipped else other
     if op.rows != op.cols:
         raise SpaceError(f"{op} has no inverse: it maps {op.cols} to {op.rows}")
     for route in _ROUTES:
@@ -54,8 +57,8 @@ def _propagation(op: Expression) -> Expression | None:
     if not isinstance(op, Propagation):
         return None
     owner = op.owner
-    shift = owner.E_phi if op.name == "phi" else owner.E_psi
-    used = [rule("phi_inverse" if op.name == "phi" else "psi_inverse")]
+    shift = owner.leaf({"phi": "E_phi", "psi": "E_psi", "Phi_I": "E_I"}[op.name])
+    used = [rule({"phi": "phi_inverse", "psi": "psi_inverse", "Phi_I": "inertial_phi_inverse"}[op.name])]
     return (Identity(op.rows) - (shift.T if op.flipped else shift)).with_used([*op.used, *used])
 
 
@@ -169,6 +172,7 @@ def _family(owner: Leaves, X: Expression, Gamma: Expression | None, coupling: se
 
 
 _PAIRS = {"D": "D_inverse", "D_inverse": "D", "D_root": "D_root_inverse", "D_root_inverse": "D_root"}
+_BETWEEN = {"phi_I": "phi_I_inverse", "phi_I_inverse": "phi_I"}  # two spaces
 
 
 def _memoryless(op: Expression) -> Expression | None:
