@@ -2,6 +2,7 @@
 
 import html
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -234,11 +235,16 @@ def formulas(shown):
 def refuse_bad_latex(formula):
     """By matplotlib's parser, line by line, without the alignment that it does not know."""
     body = re.sub(r"\\(begin|end)\{aligned\}|\\textstyle", "", formula)
-    parser = mathtext.MathTextParser("agg")
     for line in body.split(r"\\"):
         line = re.sub(r"\\text\{[^{}]*\}", "w", line.replace("&", " ").replace(r"\lbrace", "")).strip()
         if line:
-            parser.parse(f"${line}$")
+            parse_latex(line)
+
+
+@cache
+def parse_latex(line):
+    """Once for lines that several explanations share."""
+    mathtext.MathTextParser("agg").parse(f"${line}$")
 
 
 def test_bad_latex_is_found():

@@ -16,7 +16,8 @@ import linkwise as lw
 from linkwise.algebra.linearized import FORWARD_LEMMAS, INVERSE_LEMMAS
 from linkwise.algebra.random_robots import coupled_robot as random_coupled
 from linkwise.algebra.rules import CONSTANT_MAPS, INVERTIBLE_EDGES
-from linkwise.symbols.scalar import Graph, count
+from linkwise.symbols.outputs import count
+from linkwise.symbols.scalar import Graph
 
 ROBOT = coupled_robot()
 RULES = {r.name: r for r in lw.identities()}
