@@ -18,7 +18,7 @@ from unicodedata import normalize
 
 from ..arguments import one_of, shown
 from ..errors import InputError, LinkwiseError, did_you_mean
-from .binding import merged, moved, placed
+from .binding import merged, moved, placed, trimmed
 from .block_terms import OURS, PAPERS, BlockTerm, block, block_product, block_sum
 from .expression import Expression, Identity, product, total
 from .formula_words import ALIASES, DIALECTS, Token, operator_names, tokens
@@ -80,7 +80,7 @@ class Formula:
             )
         if isinstance(found, BlockTerm):
             raise InputError(f"{found.text} is a block; blocks are of the operators of one robot, and of no others")
-        return bound(found, binding)
+        return bound(*trimmed(found, binding))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Formula) and self._told == other._told
