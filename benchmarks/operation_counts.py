@@ -28,7 +28,8 @@ from linkwise.dynamics.links import Links
 from linkwise.dynamics.referred_links import Placed, own_frames, referred
 from linkwise.spatial import RigidInertia, Transform, congruence, rotation_about
 from linkwise.sweeps import BodyTree
-from linkwise.symbols.scalar import Graph, Scalar, reachable
+from linkwise.symbols.outputs import reachable
+from linkwise.symbols.scalar import Graph, Scalar
 
 PAGE = Path(__file__).parents[1] / "docs" / "operation_counts.md"
 SIZES = range(2, 31)

@@ -39,7 +39,7 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 20, 20)  # (700, 10, 10) looks every millisecond at what a traced program has so far
 
 
-AS_USERS_HAVE_IT = ("codegen/llvm/", "codegen/rolled/", "codegen/runtime/", "bench/", "benchmarks/")
+AS_USERS_HAVE_IT = ("codegen/llvm/", "codegen/rolled/", "codegen/runtime/", "benchmarks/")
 
 
 @pytest.fixture(scope="module", autouse=True)

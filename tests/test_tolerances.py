@@ -10,7 +10,7 @@ SOURCE = ROOT / "src" / "linkwise"
 # Roundings of a precision are asked of linkwise.tolerances, but for these.
 BESIDE = {
     "tolerances.py",
-    "model/joints/kinds.py",  # the largest and smallest numbers of a precision, for quaternions
+    "model/joints/quaternions.py",  # the largest and smallest numbers of a precision, for quaternions
     "spatial.py",  # rotations that are products of others
     "simulation/closing.py",  # how far a start may be open, by the square root of the precision
 }

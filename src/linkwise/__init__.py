@@ -49,6 +49,7 @@ from .robot.robot import Robot
 
 if _typing.TYPE_CHECKING:
     from . import view
+    from .algebra.algorithm import explain
     from .algebra.check import IdentityReport, check_identity
     from .algebra.derivation import derive
     from .algebra.formula import Formula, formula
@@ -73,6 +74,7 @@ __version__ = "0.1.0"
 
 # Imported when first used, as loading a robot and asking it something does without: name → (module, its name there).
 _LATER = {
+    "explain": ("algebra.algorithm", "explain"),
     "IdentityReport": ("algebra.check", "IdentityReport"),
     "Checkpoint": ("simulation.checkpoint", "Checkpoint"),
     "Crossing": ("simulation.events", "Crossing"),
@@ -185,6 +187,7 @@ __all__ = [
     "check_identity",
     "compile",
     "derive",
+    "explain",
     "formula",
     "grasp",
     "identities",

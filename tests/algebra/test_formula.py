@@ -103,7 +103,7 @@ def test_motion():
         ("H / phi", "only numbers"),
         ("H / 0", "only numbers"),
         ("2.inv()", "no operator is named .inv."),
-        ("H.dense()", r"there are .T, .inv\(\) and .simplify\(\), not '.dense\(\)'"),
+        ("H.dense()", r"there are .T, .inv\(\), .simplify\(\) and .time_derivative\(\), not '.dense\(\)'"),
         ("H.__class__", "of an operator there are"),
         ("__import__('os')", "no operator is named '__import__'|means nothing here"),
         ("H; phi", "column 2: ';' means nothing here"),

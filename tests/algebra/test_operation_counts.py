@@ -5,7 +5,9 @@ import pytest
 from trees import assert_close, robot, state
 
 import linkwise as lw
-from linkwise.symbols.scalar import Graph, Operations, count, evaluate
+from linkwise.symbols.operations import Operations
+from linkwise.symbols.outputs import count, evaluate
+from linkwise.symbols.scalar import Graph
 
 ROBOTS = ["panda", "ur5", "humanoid", "quadruped", "chain6", "tree", "floating", "arms", "tree_rotors"]
 

@@ -91,6 +91,12 @@ def test_explain(capsys):
     assert found["difference"] < 1e-12
 
 
+def test_explain_a_call(capsys):
+    code, out, _ = run(capsys, "explain", "panda", "forward_dynamics", "--method", "fd1")
+    assert code == 0 and "P(k) = φ(k,k-1) P⁺(k-1) φ*(k,k-1) + M(k)" in out and "Operations for one state" in out
+    assert data(capsys, "explain", "panda", "mass_times")["call"] == "mass_times"
+
+
 def test_explain_latex_motion_and_names(capsys):
     assert r"\phi" in run(capsys, "explain", "panda", "H phi", "--latex")[1]
     assert data(capsys, "explain", "panda", "H phi M_hat")["shape"] == [7, 42]

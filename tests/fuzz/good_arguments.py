@@ -186,6 +186,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("joint", "name"): "hinge_joint",
         ("body", "name"): "ball",
         ("Robot.compile", "name"): "mass_matrix",
+        ("explain", "name"): "mass_times",
         ("assemble", "frames"): [lw.Frame("f", "one")],
         ("chain", "joint"): "revolute",
         ("random_tree", "joints"): ["revolute", "free"],

@@ -16,12 +16,15 @@ import linkwise as lw
 from linkwise.algebra.linearized import FORWARD_LEMMAS, INVERSE_LEMMAS
 from linkwise.algebra.random_robots import coupled_robot as random_coupled
 from linkwise.algebra.rules import CONSTANT_MAPS, INVERTIBLE_EDGES
-from linkwise.symbols.scalar import Graph, count
+from linkwise.symbols.outputs import count
+from linkwise.symbols.scalar import Graph
 
 ROBOT = coupled_robot()
 RULES = {r.name: r for r in lw.identities()}
 REFUSED = {n for n, r in RULES.items() if {CONSTANT_MAPS, INVERTIBLE_EDGES} & r.requires}
-NO_MEANING = {"J_hat", "recursion φ*φ⁻*", "recursion ψ*φ⁻*"}  # they need φ⁻¹ of a node
+NO_INVERSE = {"J_hat", "recursion φ*φ⁻*", "recursion ψ*φ⁻*", "recursion φ*·φ⁻*"}  # they need φ⁻¹ of a node
+NO_POINT = {"phi_I", "phi_I_inverse", "E_I", "Phi_I", "H_I", "M_I"}  # of one body each
+NO_MEANING = NO_INVERSE | NO_POINT | {"H_ring_ring"}
 
 
 @cache
@@ -58,7 +61,7 @@ def test_the_others_are_refused_with_the_reason():
     assert {n for n in REFUSED if INVERTIBLE_EDGES in RULES[n].requires} == {
         "rigid_commutator", "articulated_commutator", "A_C_split", "B_C_split",
     }  # fmt: skip
-    assert len(REFUSED) == 14
+    assert len(REFUSED) == 25
     for name in REFUSED:
         with pytest.raises(lw.NotAdmittedError, match=rf"{name!r} needs .* one node"):
             lw.check_identity(RULES[name], coupled=True)
@@ -117,7 +120,18 @@ def test_vectors_of_nodes_obey_the_equations_of_motion():
     assert_close(operators().alpha.value, free_tree().operators(theta, v=rates, a=accelerations).alpha.value, 1e-11)
 
 
-@pytest.mark.parametrize("name", sorted(NO_MEANING))
+@pytest.mark.parametrize("name", sorted(NO_POINT))
+def test_nodes_have_no_inertial_frame(name):
+    with pytest.raises(lw.NotAdmittedError, match="refers every body to one inertial point"):
+        make(name, operators())
+
+
+def test_nodes_have_no_second_turn():
+    with pytest.raises(lw.NotAdmittedError, match="H_ring_ring is of single bodies"):
+        make("H_ring_ring", operators())
+
+
+@pytest.mark.parametrize("name", sorted(NO_INVERSE))
 def test_leaves_without_meaning_are_refused_by_name(name):
     letter = "Ĵ" if name == "J_hat" else name
     with pytest.raises(lw.NotAdmittedError, match=f"{letter.replace('*', '.')} needs the inverse of φ"):

@@ -183,7 +183,7 @@ def test_simplifying_rules_fire_inside_greater_expressions(name):
         assert_close(whole.simplify().dense(), whole.dense(), 1e-9)
 
 
-_SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges"}
+_SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges", "inertial": "inertial"}
 
 
 def test_simplifying_rules_simplify_where_there_are_no_rotors():

@@ -100,7 +100,7 @@ def test_the_zoo_has_every_leaf():
     }
     expected |= {"tau", "tau_bar", "psi", "psi_tilde", "E_psi", "R", "Upsilon", "Omega", "Upsilon_plus"}
     expected |= {"S", "L", "Delta_phi", "Delta_psi", "Phi", "Psi", "rotor_inertia", "rotor_coupling"}
-    expected |= {"I", "I_joints", "I_tips", "I_edges"}
+    expected |= {"I", "I_joints", "I_tips", "I_edges", "I_inertial"}
     assert expected <= set(LEAVES)
 
 
@@ -251,3 +251,20 @@ def test_operators_are_no_numbers():
             bad()
     with pytest.raises(lw.SpaceError, match="finite real number"):
         o.M * np.ones(3)
+
+
+def test_tips_on_one_body_and_matrices_of_ones_own():
+    """B adds up what pulls at one body; a matrix that is not symmetric has another adjoint."""
+    r = lw.load("ur5")
+    q = r.random_configuration(3)
+    frames = [r.tips[0], lw.Frame("beside", r.bodies[-1].name, at=(0.1, -0.2, 0.3)), r.bodies[2].name]
+    o = r.operators(q, frames=frames)
+    f = vectors(o.B.cols, ())
+    assert_close(o.B @ f, o.B.dense() @ f, TOLERANCE)
+    pulls = sum(r.jacobian(q, frame).T @ part for frame, part in zip(frames, f.reshape(3, 6)))
+    assert_close(o.J.T @ f, pulls, TOLERANCE)
+    A = np.random.default_rng(1).normal(size=(r.nv, 18))
+    X = o.matrix(A, "joints", "tips")
+    tau = vectors(X.rows, ())
+    assert_close(X @ f, A @ f, TOLERANCE)
+    assert_close(X.T @ tau, A.T @ tau, TOLERANCE)

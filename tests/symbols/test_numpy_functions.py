@@ -12,7 +12,9 @@ import linkwise as lw
 from linkwise.codegen.program.trace import trace
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.symbols.functions import AS_NUMPY_DOES, FUNCTIONS
-from linkwise.symbols.scalar import Graph, Operations, count
+from linkwise.symbols.operations import Operations
+from linkwise.symbols.outputs import count
+from linkwise.symbols.scalar import Graph
 
 SIX = lw.chain(6)
 THREE = lw.chain(3)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwise.symbols.scalar import Graph, Operations, Scalar, count, evaluate, reachable
+from linkwise.symbols.operations import Operations
+from linkwise.symbols.outputs import count, evaluate, reachable
+from linkwise.symbols.scalar import Graph, Scalar
 
 
 @pytest.fixture

@@ -60,6 +60,8 @@ class ArticulatedLeaves:
 
         from ..dynamics.articulated import articulated, riccati
 
+        if self._leaves.still is not self:
+            return self._leaves.still.articulated
         if self.is_default:
             return articulated(self.links)
         none = [None] * len(self.links.tree)
@@ -96,6 +98,8 @@ class ArticulatedLeaves:
     def _roots(self) -> Any:
         from ..dynamics.diagonal.articulated_rates import roots
 
+        if self._leaves.still is not self:
+            return self._leaves.still._roots
         return roots(self.articulated)
 
     @cached_property

@@ -153,7 +153,7 @@ def completed(axioms: list[tuple[Any, Polynomial]]) -> System:
         relation = system.reduced(given, uses)
         if not relation:
             continue
-        if len(relation) > MOST_TERMS and not isinstance(source, Displaced):
+        if len(relation) > MOST_TERMS and isinstance(source, Overlap):
             system.complete = False
             continue
         if not any(relation):

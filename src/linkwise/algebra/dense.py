@@ -14,7 +14,8 @@ from ..arrays import Array
 from ..errors import LinkwiseError
 from .blocks import dense_block
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero
-from .kinds import BlockDiagonal, Column, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
+from .kinds import BlockDiagonal, Entry, Leaf, Pick, Propagation, Shift, SmallMatrix, StrictPropagation
+from .rate import Rate
 
 
 def dense(op: Expression) -> Array:
@@ -64,6 +65,8 @@ def _dense(op: Expression, like: Array) -> Array:
         return out
     if isinstance(op, Sum):
         return arrays.total(c * _dense(t, like) for c, t in op.terms)
+    if isinstance(op, Rate):
+        return op.measured()
     if isinstance(op, Leaf):
         upright = op.upright()
         matrix = _leaf(upright, like)
@@ -78,8 +81,8 @@ def _leaf(leaf: Leaf, like: Array) -> Array:
         return arrays.namespace(matrix).broadcast_to(matrix, batch + matrix.shape[-2:])
     if isinstance(leaf, BlockDiagonal):
         blocks = {(k, k): dense_block(x) for k, x in enumerate(leaf.blocks)}
-    elif isinstance(leaf, Column):
-        blocks = {(k, 0): x for k, x in enumerate(leaf.blocks)}
+    elif isinstance(leaf, Entry):
+        blocks = {(k, 0): x for k, x in enumerate(leaf.blocks) if x is not None}
     elif isinstance(leaf, Pick):
         blocks = {(b, t): x.matrix for t, (x, b) in enumerate(zip(leaf.blocks, leaf.owner.tip_nodes)) if b >= 0}
     elif isinstance(leaf, (Shift, Propagation, StrictPropagation)):

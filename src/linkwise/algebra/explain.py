@@ -146,7 +146,8 @@ class Explanation:
 def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
     from ..symbols.operations import Operations
-    from ..symbols.scalar import Graph, count
+    from ..symbols.outputs import count
+    from ..symbols.scalar import Graph
 
     if not leaves_of(op.expression):
         return Operations()

@@ -22,18 +22,24 @@ _LETTERS = {
     **{"Δ_φ": "Delta_phi", "Δ_ψ": "Delta_psi", "𝓔_φ": "E_phi", "𝓔_ψ": "E_psi", "P^+": "P_plus", "Υ^+": "Upsilon_plus"},
     **{"D^{½}": "D_root", "D^{-½}": "D_root_inverse", "D^(1/2)": "D_root", "D^(-1/2)": "D_root_inverse"},
     **{"D^{1/2}": "D_root", "D^{-1/2}": "D_root_inverse"},
+    **{"Ė_φ": "E_phi_dot", "φ̇": "phi_dot", "Ṁ": "M_dot", "Ṗ": "P_dot", "Ḋ": "D_dot", "Ġ": "G_dot"},
+    **{"τ̄̇": "tau_bar_dot", "Ė_ψ": "E_psi_dot"},
     **{"Φ̃": "Phi_tilde", "β̇": "beta_dot", "β": "beta"},
 }
 _OF_LATEX = {
     **{r"\Phi": "Phi", r"\Psi": "Psi", r"\Omega": "Omega", r"\ell": "ell", r"\mathcal{M}": "mass"},
     **{r"\hat{R}": "R_hat", r"\hat{P}": "P_hat", r"\hat{J}": "J_hat", r"\bar{\tau}": "tau_bar"},
     **{r"\tilde{\phi}": "phi_tilde", r"\tilde{\psi}": "psi_tilde", r"\dot{\Pi}": "Pi_dot"},
+    **{r"\dot{\mathcal{E}}_\phi": "E_phi_dot", r"\dot\phi": "phi_dot", r"\dot{M}": "M_dot", r"\dot{P}": "P_dot"},
+    **{r"\dot{D}": "D_dot", r"\dot{G}": "G_dot", r"\dot{\bar\tau}": "tau_bar_dot"},
+    **{r"\dot{\mathcal{E}}_\psi": "E_psi_dot"},
     **{r"\tilde\Phi": "Phi_tilde", r"\tilde{\Phi}": "Phi_tilde", r"\dot\beta": "beta_dot", r"\beta": "beta"},
 }
 _POSTFIXES = {
     "adjoint": re.compile(r"\.T(?!\w)|\^T(?!\w)|\^\*|\^\{\*\}|\^\{T\}|\^\{?\\top\}?|ᵀ"),
     "inverse": re.compile(r"\.inv\(\)|⁻¹|\^-1(?!\d)|\^\{-1\}"),
     "simplify": re.compile(r"\.simplify\(\)"),
+    "derivative": re.compile(r"\.time_derivative\(\)"),
 }
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|½|\\t?frac\{1\}\{2\}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[α-ωΑ-Ω]")
@@ -43,10 +49,12 @@ _LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _SPACE = re.compile(r"\s+|\\[,;:! ]|\\quad\b|\\left(?=[(\[])|\\right(?=[)\]])")
 _SIGNS = {"−": "-", "·": "@", "∙": "@", "[": "(", "]": ")", "{": "(", "}": ")", "&": ","}
 _TABLE = {r"\begin{bmatrix}": ("(", "["), r"\end{bmatrix}": (")", "]"), "\\\\": (";", ";")}
+_RATE = re.compile(r"(?:d/dt|\\frac\{d\}\{dt\})(?=\s*\()")
 _TIMES = re.compile(r"\\cdot(?![A-Za-z])")
 _INDICES = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _NAMED_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
 ALIASES = {"N": "rotor_coupling", "a": "coriolis", "b": "gyroscopic"}
+ALIASES |= {"a_c": "classical_coriolis", "b_c": "classical_gyroscopic"}
 # Letters that papers use differently from each other; the others mean the same in all.
 DIALECTS: dict[str, dict[str, str]] = {
     "OA": {},
@@ -59,7 +67,8 @@ DIALECTS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of a formula: kind "name", "number", "adjoint", "inverse", "simplify", "indices", or the sign itself."""
+    """A piece of a formula: kind "name", "number", "adjoint", "inverse", "simplify", "derivative", "rate",
+    "indices", or the sign itself."""
 
     kind: str
     text: str
@@ -67,6 +76,7 @@ class Token:
     is_letter: bool = False  # a name spelled as it is printed
     is_glued: bool = False  # whether no blank stands before it
     robot: int | None = None  # of several, whose operator a name is, from 1 on
+    spelling: str = ""  # of a name, as it was typed
 
     @property
     def value(self) -> float:
@@ -161,7 +171,7 @@ def _refuse_two_meanings(text: str, at: int, behind_operand: bool) -> None:
 
 
 def _ends_operand(token: Token) -> bool:
-    return token.kind in ("name", ")", "adjoint", "inverse", "simplify", "indices")
+    return token.kind in ("name", ")", "adjoint", "inverse", "simplify", "derivative", "indices")
 
 
 def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[Token], int]:
@@ -169,6 +179,9 @@ def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[T
     indices = _INDICES.match(text, at) if behind_operand and glued else None
     if indices:
         return [Token("indices", indices[0], at + 1)], len(indices[0])
+    rate = _RATE.match(text, at)
+    if rate:
+        return [Token("rate", rate[0], at + 1)], len(rate[0])
     named = _named(text, at)
     if named is not None:
         return named
@@ -195,7 +208,8 @@ def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[T
         return [Token(sign, text[at], at + 1)], 1
     if text.startswith(".", at):
         raise InputError(
-            f"the formula, column {at + 1}: of an operator there are .T, .inv() and .simplify(), not {text[at:][:12]!r}"
+            f"the formula, column {at + 1}: of an operator there are .T, .inv(), .simplify() and"
+            f" .time_derivative(), not {text[at:][:12]!r}"
         )
     raise InputError(f"the formula, column {at + 1}: {text[at]!r} means nothing here; see linkwise explain --help")
 
@@ -213,7 +227,7 @@ def _named(text: str, at: int) -> tuple[list[Token], int] | None:
     number = _ROBOT.match(text, end + braced)
     robot = None if number is None else int(next(x for x in number.groups() if x).translate(_LOWERED))
     length = end + braced + (len(number[0]) if number else 0) - at
-    return [Token("name", _letters()[spelling], at + 1, is_letter=True, robot=robot)], length
+    return [Token("name", _letters()[spelling], at + 1, is_letter=True, robot=robot, spelling=spelling)], length
 
 
 def _word(text: str, at: int, word: str) -> tuple[list[Token], int]:

@@ -19,13 +19,26 @@ from . import spaces
 from .blocks import dense_block
 from .elimination import inverse_of_stack, is_small
 from .expression import Expression, Identity, Product, Sum, product, total
-from .kinds import BlockDiagonal, Leaf, Propagation, Shift, SmallMatrix, UserBlockDiagonal, families_of, leaves_of
+from .kinds import (
+    BlockDiagonal,
+    Leaf,
+    Propagation,
+    Shift,
+    SmallMatrix,
+    UserBlockDiagonal,
+    UserMatrix,
+    families_of,
+    leaves_of,
+)
 from .leaves import Leaves
 from .rules import rule
 
 
 def inverse(op: Expression) -> Expression:
     """An O(n) expression for the inverse; :class:`NoRecursionError` where no route is known."""
+    if isinstance(op, Leaf) and op.name in _BETWEEN:
+        other = op.owner.leaf(_BETWEEN[op.name])
+        return other.T if op.flipped else other
     if op.rows != op.cols:
         raise SpaceError(f"{op} has no inverse: it maps {op.cols} to {op.rows}")
     for route in _ROUTES:
@@ -54,8 +67,8 @@ def _propagation(op: Expression) -> Expression | None:
     if not isinstance(op, Propagation):
         return None
     owner = op.owner
-    shift = owner.E_phi if op.name == "phi" else owner.E_psi
-    used = [rule("phi_inverse" if op.name == "phi" else "psi_inverse")]
+    shift = owner.leaf({"phi": "E_phi", "psi": "E_psi", "Phi_I": "E_I"}[op.name])
+    used = [rule({"phi": "phi_inverse", "psi": "psi_inverse", "Phi_I": "inertial_phi_inverse"}[op.name])]
     return (Identity(op.rows) - (shift.T if op.flipped else shift)).with_used([*op.used, *used])
 
 
@@ -118,6 +131,8 @@ def _innovations(op: Expression) -> Expression | None:
         if middle is not None:
             middles.append((c, middle[1]))
             owner = owner or middle[0]
+            if middle[0].rigid_key != owner.rigid_key:  # H and φ of another state: their sum has no such form
+                return None
         elif term.relations <= spaces.MEMORYLESS and term.rows.kind == "joint":
             noise.append((c, term))
         elif c == 1 and isinstance(term, Product):
@@ -169,6 +184,7 @@ def _family(owner: Leaves, X: Expression, Gamma: Expression | None, coupling: se
 
 
 _PAIRS = {"D": "D_inverse", "D_inverse": "D", "D_root": "D_root_inverse", "D_root_inverse": "D_root"}
+_BETWEEN = {"phi_I": "phi_I_inverse", "phi_I_inverse": "phi_I"}  # two spaces
 
 
 def _memoryless(op: Expression) -> Expression | None:
@@ -207,7 +223,8 @@ def _factors(op: Expression) -> Expression | None:
 
 def _small(op: Expression) -> Expression | None:
     """Between tips and spaces of the user's own: a matrix of 6 per tip, formed in O(n) and inverted as it is."""
-    if not is_small(op.rows) or not leaves_of(op):
+    leaves = leaves_of(op)
+    if not leaves or not (is_small(op.rows) or all(isinstance(x, UserMatrix) for x in leaves)):
         return None
     owner = leaves_of(op)[0].owner
 

@@ -8,7 +8,6 @@ pick             y(body of t) = Σ_t φ(body, t) x(t)     B
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,24 @@ from .spaces import Space, Structure
 if TYPE_CHECKING:
     from .leaves import Leaves
 
-_SYMMETRIC = {"M", "P", "P_plus", "D", "D_inverse", "R", "Upsilon", "Upsilon_plus", "rotor_inertia", "P_ring", "Pi_dot"}
+_SYMMETRIC = {
+    "M",
+    "P",
+    "P_plus",
+    "D",
+    "D_inverse",
+    "R",
+    "Upsilon",
+    "Upsilon_plus",
+    "rotor_inertia",
+    "P_ring",
+    "Pi_dot",
+    "D_ring",
+}
+
+# What is along a direction: θ̇, or what stands in its place (:meth:`.leaves.Leaves.along`).
+MOVING = {"F", "V_tilde", "M_hat", "Omega_tilde", "Omega_tips", "H_ring", "P_ring", "D_ring", "G_ring", "tau_bar_ring"}
+MOVING |= {"E_psi_ring", "D_root_ring", "H_ring_ring"}
 
 
 class Leaf(Expression):
@@ -32,7 +48,8 @@ class Leaf(Expression):
     def __init__(
         self, owner: Leaves, name: str, rows: Space, cols: Space, relations: Structure, blocks: Callable[[], list[Any]]
     ) -> None:
-        self.owner, self.name, self.rows, self.cols, self.relations = owner, name, rows, cols, relations
+        self.owner = owner if name in MOVING else owner.still
+        self.name, self.rows, self.cols, self.relations = name, rows, cols, relations
         self._blocks = blocks
         self.flipped = False
         self.token: Any = None  # sets apart leaves of one name, such as block diagonals of the user's own
@@ -61,7 +78,17 @@ class Leaf(Expression):
         return out
 
     def copy(self) -> Leaf:
-        return copy.copy(self)
+        out: Leaf = object.__new__(type(self))  # (copy.copy would go by the pickle)
+        out.__dict__.update(self.__dict__)
+        return out
+
+    @property
+    def inside(self) -> list[Expression]:
+        """The expressions that the leaf is made of."""
+        owner = self.owner
+        found = [owner.direction, self.inverse_of, None if self.driver is None else self.driver[1]]
+        found += [] if owner.is_default else [owner.M, owner.joint_noise]
+        return [x for x in found if x is not None]
 
     def _key(self) -> Any:
         return (self.owner.leaf_key(self.name), self.token, self.flipped)
@@ -135,14 +162,18 @@ class Pick(Leaf):
         return out
 
 
-class Column(Leaf):
-    """A vector, as an operator from the numbers to its space."""
+class Entry(Leaf):
+    """y(k) = X(k) x: what one block gives to many; its adjoint gathers."""
 
     def forward(self, x: Blocks) -> Blocks:
         if self.flipped:
-            parts = [X.mT @ y for X, y in zip(self.blocks, x) if y is not None]
+            parts = [X.mT @ y for X, y in zip(self.blocks, x) if y is not None and X is not None]
             return [arrays.total(parts)] if parts else [None]
-        return [None if x[0] is None else X @ x[0] for X in self.blocks]
+        return [act(X, x[0]) for X in self.blocks]
+
+
+class Column(Entry):
+    """A vector, as an operator from the numbers to its space."""
 
 
 class UserColumn(Column):
@@ -201,5 +232,16 @@ def families_of(op: Expression) -> list[Leaves]:
     """The families whose leaves appear in an expression."""
     found: dict[Any, Leaves] = {}
     for leaf in leaves_of(op):
-        found.setdefault((leaf.owner.rigid_key, leaf.owner.family_key), leaf.owner)
+        found.setdefault(leaf.owner.identity, leaf.owner)
     return list(found.values())
+
+
+def all_leaves(op: Expression) -> list[Leaf]:
+    """Every leaf of an expression, and those that its leaves are made of: directions, drivers, inertias."""
+    out = leaves_of(op)
+    return out + [x for leaf in out for inner in leaf.inside for x in all_leaves(inner)]
+
+
+def own_leaves(op: Expression) -> list[Any]:
+    """The block diagonals, vectors and matrices of the user's own that an expression rests on."""
+    return [x for x in all_leaves(op) if isinstance(x, (UserBlockDiagonal, UserColumn, UserMatrix))]

@@ -21,7 +21,9 @@ from ..sweeps import Tree
 from . import spaces
 from .articulated_leaves import ArticulatedLeaves
 from .blocks import Edge, Unit, dense_block
-from .expression import Expression, Identity
+from .directions import DirectedLeaves
+from .expression import Expression, Identity, Zero
+from .ground_leaves import GroundLeaves
 from .kinds import (
     BlockDiagonal,
     Column,
@@ -45,12 +47,13 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-class Leaves(ArticulatedLeaves, VectorLeaves):
+class Leaves(ArticulatedLeaves, DirectedLeaves, GroundLeaves, VectorLeaves):
     """The leaf operators of a robot, at a configuration q (..., nq) where they have numbers.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
-    axes at its origin) and ``edges`` (6 per edge, in the parent's frame). Bodies whose joints are coupled have one
-    block together, as one node of the tree (:mod:`.nodes`).
+    axes at its origin), ``edges`` (6 per edge, in the parent's frame), ``base`` (6, at the world's origin) and
+    ``inertial`` (6 per body, all of them there). Bodies whose joints are coupled have one block together, as one node
+    of the tree (:mod:`.nodes`).
     """
 
     def __init__(
@@ -79,6 +82,8 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
         self._measurement: tuple[Expression | None, Expression | None] = (None, None)
         self.family_key: Any = ()
         self.root = self  # the family of the robot's own inertia
+        self.direction: Expression | None = None  # what moves in place of θ̇, see :meth:`along`
+        self.still = self  # the same without that direction
         self._make_spaces()
 
     def at(self, model: Model, q: Array, v: Array | None, a: Array | None) -> Leaves:
@@ -91,6 +96,8 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
         from ..dynamics.closed.independent import followed_links
         from ..dynamics.links import evaluate
 
+        if self.still is not self:
+            return self.still.body_links
         if self.groups:
             return followed_links(self.model, self.values, self.groups)
         return evaluate(self.model, self.values)
@@ -132,17 +139,28 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
         self.edges = Space("edge", name, (6,) * len(tree), tree.parents, (*key, "edge", *embedded), None, place)
         tip_key = (*key, "tip", tuple(getattr(f, "name", f) for f in self.frames), *embedded)
         self.tips = Space("tip", name, (6,) * len(self.frames), tuple(self.tip_nodes), tip_key, None, place)
+        self.base = Space("base", name, (6,), (-1,), (*key, "base"), None, place)
+        self.inertial = Space("inertial", name, heights, owners, (*key, "inertial", *embedded), rows, place)
         self.I, self.I_joints = Identity(self.bodies), Identity(self.joints)
         self.I_tips, self.I_edges = Identity(self.tips), Identity(self.edges)
+        self.I_inertial = Identity(self.inertial)
 
     # --- names -------------------------------------------------------------------------------------
 
     _RIGID = frozenset({"H", "phi", "phi_tilde", "E_phi", "B", "S", "Delta_phi", "rotor_inertia", "rotor_coupling"})
+    _RIGID |= {"E", "alpha_base", "phi_I", "phi_I_inverse", "E_I", "Phi_I"}
     _SHARED = _RIGID | {"body_links", "links", "_rates", "_velocities", "_accelerations", "_slope_rows"}
 
     def leaf_key(self, name: str) -> Any:
         """Rigid leaves are shared by all families; articulated ones belong to their own inertia X."""
-        return (self.rigid_key, name) if name in self._RIGID else (self.rigid_key, self.family_key, name)
+        if name in self._RIGID:
+            return (self.rigid_key, name)
+        return (self.rigid_key, self.family_key, *(() if self.direction is None else (self.direction.key,)), name)
+
+    @property
+    def identity(self) -> Any:
+        """What tells a family from the others: its inertia, and what it moves by."""
+        return (self.rigid_key, self.family_key, None if self.direction is None else self.direction.key)
 
     def leaf(self, name: str) -> Expression:
         """A leaf by its name, such as "phi" or "tau_bar"."""
@@ -164,10 +182,11 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
 
     def _other_family(self, X: Expression, measurement: tuple[Any, Any], key: Any) -> Leaves:
         other = copy.copy(self)
+        other.__dict__.pop("_known_along", None)
         for name in [n for n in other.__dict__ if isinstance(getattr(type(self), n, None), cached_property)]:
             if name not in self._SHARED:
                 del other.__dict__[name]
-        other._inertia, other._measurement, other.family_key = X, measurement, key
+        other._inertia, other._measurement, other.family_key, other.still = X, measurement, key, other
         return other
 
     def _refuse_asymmetric(self, X: Expression) -> None:
@@ -348,7 +367,8 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
         return out
 
     def _column(self, name: str, space: Space, blocks: Callable[[], list[Array]]) -> Expression:
-        return Column(self, name, space, spaces.NUMBER, spaces.STRICTLY_ANTICAUSAL, blocks)
+        relations = spaces.MEMORYLESS if space == self.base else spaces.STRICTLY_ANTICAUSAL
+        return Column(self, name, space, spaces.NUMBER, relations, blocks)
 
     def own_vector(self, place: int, space: Space, name: str, blocks: list[Array] | None = None) -> UserColumn:
         """A vector of the user's own, whose numbers stand at ``place`` of the binding."""
@@ -383,10 +403,16 @@ class Leaves(ArticulatedLeaves, VectorLeaves):
                 " do not have (six numbers of the body that they hang on do not tell their motion), and robot"
                 f" {self.model.name!r} has such"
             )
+        if isinstance(X, Zero):
+            return Zero(self.bodies, self.bodies)
         blocks = lambda: solve_recursion(self, X, kind)
         out = self._diagonal(letter or f"S_{kind}", self.bodies, self.bodies, blocks)
         out.token, out.driver = X.key, (kind, X)
+        out.symmetric = kind in _SYMMETRIC_KINDS and X.T.key == X.key
         return out
+
+
+_SYMMETRIC_KINDS = ("φφ", "ψψ", "ψ*ψ", "φ*·φ")  # both sides of S are the same there
 
 
 # --- unbound leaves ----------------------------------------------------------------------------------

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from operator import matmul
 from typing import TYPE_CHECKING, Any
 
-from ..aggregates import Members
 from ..arrays import Array
-from ..errors import InputError, NotAdmittedError
+from ..errors import InputError
 from ..spatial import cross_force, cross_motion, cross_motion_matrix
 from . import spaces
 from .expression import Expression
@@ -139,52 +137,6 @@ class MotionLeaves:
         own = gathering.spread([H.mT @ b for H, b in zip(self.body_links.H, self._rates)])
         moved = [gathering.on_body(own, k) for k in range(len(self._rates))]
         return gathering.diagonal([-cross_motion_matrix(x).mT for x in moved])
-
-    @cached_property
-    def _articulated_rates(self) -> tuple[list[Array], list[Array]]:
-        """P° and Π̇ = P° + FP + PF* (DD Algorithm 6.1, and for every joint and rotor)."""
-        from ..dynamics.diagonal.articulated_rates import joint_velocities, riccati_rates
-        from ..dynamics.links import map_rates
-
-        if self.nodes is not None:
-            return self._node_rates()
-        art, beta = self.articulated, self._rates
-        coupled = self.links.s if self.has_coupling else [None] * len(beta)
-        own_maps = map_rates(self.model, self.links, beta)
-        P_ring = riccati_rates(self.links, art, joint_velocities(self.links, beta), own_maps, coupled).P
-        X = [F @ P for F, P in zip(self._joint_turns(), art.P)]
-        return P_ring, [P + x + x.mT for P, x in zip(P_ring, X)]
-
-    def _node_rates(self) -> tuple[list[Any], list[Any]]:
-        """The same by the exact derivative of P along the motion, where bodies move as one node."""
-        from ..dynamics.closed.independent import inertia_rates
-        from ..dynamics.diagonal.articulated_rates import articulated_inertia_rates
-
-        if not self.is_default:
-            raise NotAdmittedError(
-                "P_ring and Pi_dot of another inertia than the robot's own are for trees of single bodies, and robot"
-                f" {self.model.name!r} has nodes of several"
-            )
-        assert self.v is not None  # (the rates say so first)
-        if self.groups:
-            rates = inertia_rates(self.model, self.values, self.body_links, self._rates, self.groups)
-        else:
-            rates = articulated_inertia_rates(self.model, self.values, self.v)
-        P_ring = self._by_nodes([rates[..., k, :, :] for k in range(rates.shape[-3])])
-        inertias: list[Any] = self.articulated.P
-        turns = self._joint_turns()
-        X = [F.mapped(matmul, P.parts) if isinstance(F, Members) else F @ P for F, P in zip(turns, inertias)]
-        return P_ring, [P + x + x.mT for P, x in zip(P_ring, X)]
-
-    @cached_property
-    def P_ring(self) -> Expression:
-        """P°: the rate of the articulated inertias, each seen from its own body (DD Algorithm 6.1)."""
-        return self._diagonal("P_ring", self.bodies, self.bodies, lambda: self._articulated_rates[0])
-
-    @cached_property
-    def Pi_dot(self) -> Expression:
-        """Π̇ = P° + FP + PF* (DD Algorithm 6.1)."""
-        return self._diagonal("Pi_dot", self.bodies, self.bodies, lambda: self._articulated_rates[1])
 
     @cached_property
     def H_ring(self) -> Expression:

@@ -128,6 +128,51 @@ class Operator:
 
         return self._made("simplify", lambda op: simplify_for(op, self.binding))
 
+    # --- derivatives -------------------------------------------------------------------------------
+
+    def time_derivative(self, *, axes: str = "body", formal: bool = False) -> Operator:
+        """d/dt of the formula while the robot moves with the v (and a) of its operators: a formula again.
+
+        ``axes="body"`` differentiates the numbers as they stand, those of a body in its own axes at its joint (° of
+        the Diagonalized dynamics paper): M° = 0, and V° is the spatial acceleration without gravity.
+        ``axes="inertial"`` is the rate of the components in common inertial axes, given in the bodies' axes:
+        Ȧ = A° + Ω̃A − AΩ̃ (DD (6.6)); in joint space, and at tips, both are the same. The user's own blocks and vectors
+        do not change. :class:`NotAdmittedError` names what has no derivative here, such as θ̈.
+        ``formal`` leaves d/dt(…) as it stands, for proofs, whose steps are then the rules of differentiation.
+        """
+        from .differentiation import by_time
+
+        return self._made(("time derivative", axes, formal), lambda op: by_time(op, axes, formal))
+
+    def variation(
+        self,
+        dtheta: Operator | ArrayLike | None = None,
+        dtheta_dot: Operator | ArrayLike | None = None,
+        dtheta_ddot: Operator | ArrayLike | None = None,
+        *,
+        formal: bool = False,
+    ) -> Operator:
+        """The derivative along changes δθ, δθ̇ and δθ̈ of the state, each (..., nv) or a vector of joint space.
+
+        What is not given does not change. δθ is in the coordinates of velocities, so of a spherical joint in its own
+        axes; numbers are differentiated as they stand, as in :meth:`time_derivative`. So ``op.T.variation(x)`` is what
+        the linearised model B_D x gives. ``formal`` leaves δ(…) as it stands, for proofs.
+        """
+        from .differentiation import along
+
+        return along(self, (dtheta, dtheta_dot, dtheta_ddot), formal)
+
+    def partial(self, joint: str | int, axis: int = 0) -> Operator:
+        """∂/∂θ of one joint, by its name or its place among ``robot.joints``: a formula again.
+
+        Of a joint of several degrees of freedom ``axis`` says which. Velocities and accelerations do not change.
+        """
+        from .differentiation import by_joint
+
+        return by_joint(self, joint, axis)
+
+    # --- rewriting ---------------------------------------------------------------------------------
+
     def rewrite(self, rule: str | Rule, *, backwards: bool | None = None, at: int | None = None) -> Operator:
         """One side of an identity put for the other, at one place; :attr:`used` has the identity then.
 
@@ -298,8 +343,8 @@ class Operator:
         bodies (at tips, of frames) do as well.
         """
         if self.is_vector:
-            return self.value[..., entries_of(self.expression, index, self.binding.leaves)]
-        rows, columns = rows_and_columns(self.expression, index, self.binding.leaves)
+            return self.value[..., entries_of(self.expression, index, self.binding.leaves_by_place)]
+        rows, columns = rows_and_columns(self.expression, index, self.binding.leaves_by_place)
         basis = arrays.eye(self.expression.cols.dimension, like=self.binding.state.q)[:, columns]
         block: SameKind = self.apply_columns(basis)[..., rows, :]
         batch = np.broadcast_shapes(*self.binding.batches) if not self.expression.is_constant else ()

@@ -7,6 +7,8 @@ from functools import cached_property
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import inputs
 from ..arguments import one_of
 from ..arrays import Array
@@ -21,7 +23,7 @@ from .nodes import Nodes
 from .operator import Operator, bound
 from .spaces import Space
 
-_IDENTITIES = ("I", "I_joints", "I_tips", "I_edges")
+_IDENTITIES = ("I", "I_joints", "I_tips", "I_edges", "I_inertial")
 LETTERS = {"a": "coriolis", "b": "gyroscopic"}  # the papers' letters, where a state has its own of that name
 
 
@@ -29,8 +31,9 @@ class Operators:
     """The leaf operators of a robot at a configuration q (..., nq); see :meth:`Robot.operators`.
 
     Spaces: ``bodies`` (6 per body, body axes at its joint), ``joints`` (nv), ``tips`` (6 per frame, world
-    axes at its origin) and ``edges`` (6 per edge, in the parent's frame). Bodies that move as one node (:attr:`nodes`)
-    have one block of each together; vectors are in the order of bodies and joints all the same.
+    axes at its origin), ``edges`` (6 per edge, in the parent's frame), ``base`` (6, at the world's origin) and
+    ``inertial`` (6 per body, all of them there). Bodies that move as one node (:attr:`nodes`) have one block of each
+    together; vectors are in the order of bodies and joints all the same.
     """
 
     if TYPE_CHECKING:
@@ -92,6 +95,14 @@ class Operators:
         return rooted(self.leaves.edges, self.binding)
 
     @property
+    def base(self) -> Space:
+        return rooted(self.leaves.base, self.binding)
+
+    @property
+    def inertial(self) -> Space:
+        return rooted(self.leaves.inertial, self.binding)
+
+    @property
     def links(self) -> Any:
         """φ(p, k), H(k), M(k), … of every body, in numbers."""
         return self.state.numbers.links
@@ -116,7 +127,7 @@ class Operators:
         given = [x for x in (X, rotor_inertia) if x is not None]
         binding = merged([self.binding, *(x.binding for x in given)])
         inertia, *noise = (moved(x.expression, x.binding, binding) for x in given)
-        own = Operators(self.leaves.with_inertia(inertia, *noise), binding)
+        own = Operators(self._leaves_in(binding).with_inertia(inertia, *noise), binding)
         own.D.numbers  # noqa: B018  an X that is not symmetric is refused here
         return own
 
@@ -130,22 +141,37 @@ class Operators:
         ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`; ``letter`` is what it prints as.
         """
         binding = merged([self.binding, X.binding])
-        return bound(self.leaves.recursion(moved(X.expression, X.binding, binding), kind, letter), binding)
+        driver = moved(X.expression, X.binding, binding)
+        return bound(self._leaves_in(binding).recursion(driver, kind, letter), binding)
+
+    def _leaves_in(self, binding: Binding) -> Leaves:
+        """These leaves with their state at its place in another binding, where an older state may stand first."""
+        place = binding.things.index(self.state)
+        if place == self.leaves.place and binding.things[: len(self.binding.things)] == self.binding.things:
+            return self.leaves
+        home = placed(self.leaves.root, place)
+        if self.leaves.is_default:
+            return home
+        inertia, noise = self.leaves.M, self.leaves.joint_noise
+        X, Gamma = (None if x is None else moved(x, self.binding, binding) for x in (inertia, noise))
+        assert X is not None
+        return home.with_inertia(X, Gamma, home.rotor_coupling if self.leaves.has_coupling else None)
 
     def block_diagonal(self, blocks: Any, space: str = "bodies", name: str = "X") -> Operator:
-        """A block-diagonal operator of the user's own on a space: "bodies", "joints", "tips" or "edges".
+        """A block-diagonal operator of the user's own on a space.
 
-        ``blocks`` is one square matrix per block, each (..., r, r), or one array (..., blocks, r, r).
+        It is one of "bodies", "joints", "tips", "edges" and "inertial". ``blocks`` is one square matrix per block, each
+        (..., r, r), or one array (..., blocks, r, r).
         """
-        one_of(space, ("bodies", "joints", "tips", "edges"), "space", error=InputError)
+        one_of(space, ("bodies", "joints", "tips", "edges", "inertial"), "space", error=InputError)
         checked = Blocks(checked_blocks(blocks, getattr(self.leaves, space)))
         return bound(self.state.leaves.own_blocks(1, space, name), Binding((self.state, checked)))
 
     def vector(self, x: Any, space: str | Space = "joints", name: str = "x") -> Operator:
         """A vector of the user's own as a term of formulas, x (..., n).
 
-        It is on "joints", "bodies", "tips" or "edges" of this robot, or on any other space, such as one of
-        :func:`linkwise.space`.
+        It is on "joints", "bodies", "tips", "edges", "base" or "inertial" of this robot, or on any other space, such
+        as one of :func:`linkwise.space`.
         """
         where = self._space(space)
         given = inputs.as_array(x, "the vector")
@@ -171,10 +197,16 @@ class Operators:
         held = Blocks([owned(given)])
         return self._own(lambda home, place, *where: home.own_matrix(place, *where, name), held, *spaces)
 
+    def any_vector(self, name: str, space: str = "joints") -> Operator:
+        """A vector of which nothing is known but its name, for proofs: random numbers, the same for the same name."""
+        where = self._space(space)
+        drawn = np.random.default_rng(list(name.encode())).normal(size=where.dimension)
+        return self.vector(drawn, space, name)
+
     def _space(self, space: str | Space) -> Space:
         if isinstance(space, Space):
             return space
-        one_of(space, ("joints", "bodies", "tips", "edges"), "space", error=InputError)
+        one_of(space, ("joints", "bodies", "tips", "edges", "base", "inertial"), "space", error=InputError)
         found: Space = getattr(self, space)
         return found
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from .expression import Expression, Product, Sum
-from .kinds import Column, Leaf, UserBlockDiagonal, UserColumn, leaves_of
+from .kinds import Column, Leaf, UserBlockDiagonal, UserColumn, all_leaves, leaves_of
 from .leaves import Leaves
-from .printing import family_label, latex, text
+from .printing import LATEX, TEXT, family_label, latex, text
+from .rate import Rate
 from .recursion_text import INWARD, OUTWARD, Block
 
 _ARTICULATED = {"P", "P_plus", "D", "D_inverse", "D_root", "D_root_inverse", "G", "K", "L", "tau", "tau_bar"}
 _ARTICULATED |= {"psi", "psi_tilde", "E_psi", "Delta_psi"}
 _COMPLIANCE = {"Upsilon", "Upsilon_plus"}
+_RATES = {"P_ring", "Pi_dot", "D_ring", "G_ring", "D_root_ring", "tau_bar_ring", "E_psi_ring"}
 # What vectors are made of, in the order in which they are computed.
 _MADE_OF = {
     "V": (),
@@ -53,31 +55,44 @@ class _Letters:
 
 
 def preludes(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
-    """The recursions that the leaves of an expression come from, each once."""
+    """The recursions that the leaves of an expression come from, each once, what others rest on first."""
     blocks: dict[Any, Block] = {}
+    _gather(op, blocks, serial, as_latex)
+    once = {(block.title, *block.lines): block for block in [*_vectors(op, serial, as_latex), *blocks.values()]}
+    return list(once.values())
+
+
+def _gather(op: Expression, blocks: dict[Any, Block], serial: bool, as_latex: bool) -> None:
     for leaf in leaves_of(op):
         if isinstance(leaf, UserBlockDiagonal):
             continue
-        owner, upright = leaf.owner, leaf.upright()
-        if leaf.name in _ARTICULATED | _COMPLIANCE or "ψ" in (leaf.driver or ("", None))[0]:
+        if isinstance(leaf, Rate):
+            _gather(leaf.value, blocks, serial, as_latex)
+            continue
+        for inside in leaf.inside:
+            _gather(inside, blocks, serial, as_latex)
+        owner, upright = leaf.owner.still, leaf.upright()
+        driven = "" if leaf.driver is None else leaf.driver[0]
+        if leaf.name in _ARTICULATED | _COMPLIANCE | _RATES or "ψ" in driven:
             blocks.setdefault(("P", owner.family_key), _riccati(owner, serial, as_latex))
         if leaf.name in _COMPLIANCE:
             blocks.setdefault(("Υ", owner.family_key), _compliance(owner, serial, as_latex))
         if leaf.name == "R":
             blocks.setdefault(("R", owner.family_key), _composite(owner, serial, as_latex))
-        if leaf.inverse_of is not None:
-            for block in preludes(leaf.inverse_of, serial, as_latex):
-                blocks.setdefault(("inside", block.title, *block.lines), block)
+        if leaf.name in _RATES:
+            blocks.setdefault(("P°", leaf.owner.identity), _rates(leaf.owner, serial, as_latex))
         if leaf.driver is not None:
             blocks.setdefault(("S", upright.key), _driven(upright, serial, as_latex))
-    once = {(block.title, *block.lines): block for block in [*_vectors(op, serial, as_latex), *blocks.values()]}
-    return list(once.values())
 
 
 def _inertia(X: Expression, as_latex: bool) -> str:
     """X(k), in brackets where X is a sum or a product."""
+    return f"{_bracketed(X, as_latex)}(k)"
+
+
+def _bracketed(X: Expression, as_latex: bool) -> str:
     written = latex(X) if as_latex else text(X)
-    return f"[{written}](k)" if isinstance(X, (Sum, Product)) else f"{written}(k)"
+    return f"[{written}]" if isinstance(X, (Sum, Product)) else written
 
 
 def _riccati(owner: Leaves, serial: bool, as_latex: bool) -> Block:
@@ -101,9 +116,36 @@ def _riccati(owner: Leaves, serial: bool, as_latex: bool) -> Block:
     )
 
 
+def _rates(owner: Leaves, serial: bool, as_latex: bool) -> Block:
+    """P°, D°, G°, … along a direction (Diagonalized paper, Algorithm 6.1 and Table 4, for every joint)."""
+    x = _Letters(owner, serial, as_latex)
+    along = "" if owner.direction is None else f"[{latex(owner.direction) if as_latex else text(owner.direction)}]"
+    names = ("P_ring", "D_ring", "G_ring", "tau_bar_ring", "E_psi_ring", "H_ring")
+    P, D, G, tau_bar, psi, H = (f"{(LATEX if as_latex else TEXT)[name]}{x.label}{along}" for name in names)
+    phi, bar, F = x.rigid("φ", r"\phi"), x.own("τ̄", r"\bar\tau"), f"F{along}"
+    own, gain, inverse = x.own("P", "P"), x.own("G", "G"), x.own("D", "D", "⁻¹")
+    plus, s = x.own("P", "P", "⁺"), x.star
+    turned, bent, moved = f"{F} {plus} + {plus} {F}{s}", "", f"{P} H{s}"
+    if owner.has_turning_maps:
+        turned += f" - {gain} {H} {plus} - {plus} {H}{s} {gain}{s}"
+        bent, moved = f" + {H} {own} H{s} + H {own} {H}{s}", f"({P} H{s} + {own} {H}{s})"
+    rotors = x.gap + r"\text{(and what rotors add)}" if as_latex else f"{x.gap}(and what rotors add)"
+    carried = f"{x.sum}{phi}(k,{x.j}) [{bar} {P} {bar}{s} + {turned}]({x.j}) {phi}{s}(k,{x.j})"
+    last = f"{psi}({x.p},k) = {phi}({x.p},k) [{F} {bar} + {tau_bar}](k)"
+    articulation = f"{tau_bar}(k) = -{G} H" + (f" - {gain} {H}" if owner.has_turning_maps else "")
+    return Block(
+        f"then their rates, {INWARD}",
+        [
+            f"{P}(k) {x.equals} {carried}{rotors if owner.has_coupling else ''}",
+            f"{D}(k) {x.equals} H {P} H{s}{bent}{x.gap}{G}(k) = [{moved} - {gain} {D}] {inverse}",
+            f"{articulation}{x.gap}{last}".replace(" = ", f" {x.equals} ", 1),
+        ],
+    )
+
+
 def _vectors(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
     """The recursions of the vectors of an expression: V, a, b, α outward, f and T inward (UF (17), (18))."""
-    named = {leaf.name for leaf in leaves_of(op) if isinstance(leaf, Column) and not isinstance(leaf, UserColumn)}
+    named = {leaf.name for leaf in all_leaves(op) if isinstance(leaf, Column) and not isinstance(leaf, UserColumn)}
     wanted = {part for name in named & _MADE_OF.keys() for part in (name, *_MADE_OF[name])}
     lines = _vector_lines(serial, as_latex)
     outward, inward = ([lines[n] for n in _MADE_OF if n in wanted and (n in ("f", "T")) == last] for last in (0, 1))
@@ -167,10 +209,15 @@ def _driven(leaf: Leaf, serial: bool, as_latex: bool) -> Block:
     x = _Letters(leaf.owner, serial, as_latex)
     S = latex(leaf) if as_latex else text(leaf)
     letters = {"φ": x.rigid("φ", r"\phi"), "ψ": x.own("ψ", r"\psi")}
-    if kind in ("φφ", "ψφ"):
+    if kind in ("φφ", "ψφ", "ψψ"):
         edge = f"(k,{x.j})"
-        carried = f"{x.sum}{letters[kind[0]]}{edge} {S}({x.j}) {letters['φ']}{x.star}{edge}"
+        carried = f"{x.sum}{letters[kind[0]]}{edge} {S}({x.j}) {letters[kind[1]]}{x.star}{edge}"
         title = f"first, {INWARD}"
+    elif "·" in kind:
+        edge, right = f"({x.p},k)", letters["φ"] + (x.rigid("⁻*", "^{-*}") if "⁻" in kind else "")
+        inner = (latex(X) if as_latex else text(X)) if isinstance(X, Leaf) else _bracketed(X, as_latex)
+        line = f"{S}(k) {x.equals} {letters['φ']}{x.star}{edge} {inner}({x.p}) {right}{edge}"
+        return Block(f"first, {OUTWARD}", [line])
     else:
         edge = f"({x.p},k)"
         right = letters["ψ"] if kind == "ψ*ψ" else letters["φ"] + x.rigid("⁻*", "^{-*}")

@@ -36,7 +36,7 @@ def _names(op: Expression) -> dict[Any, set[Any]]:
     out: dict[Any, set[Any]] = {}
     for leaf in leaves_of(op):
         what = leaf.name if leaf.driver is None and leaf.inverse_of is None else leaf.upright().key
-        out.setdefault(leaf.owner.family_key, set()).add(what)
+        out.setdefault(leaf.owner.identity, set()).add(what)
     return out
 
 

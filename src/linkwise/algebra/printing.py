@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, total
 from .kinds import Leaf, leaves_of
 from .leaves import Leaves
+from .rate import Rate
 from .stacking import Entries, blocks_of
 
 TEXT = {
@@ -41,10 +42,24 @@ TEXT = {
     "V_tilde": "Ṽ",
     "F": "F",
     "P_ring": "P°",
+    "D_ring": "D°",
+    "G_ring": "G°",
+    "tau_bar_ring": "τ̄°",
+    "E_psi_ring": "E_ψ°",
+    "D_root_ring": "(D^½)°",
+    "Omega_tilde": "Ω̃",
+    "Omega_tips": "Ω̃_t",
+    "E": "E",
+    "alpha_base": "α_0",
+    "phi_I": "φ_I",
+    "phi_I_inverse": "φ_I⁻¹",
+    "E_I": "E_I",
+    "Phi_I": "Φ_I",
     "Pi_dot": "Π̇",
     "H_dot": "Ḣ",
     "H_ddot": "Ḧ",
     "H_ring": "H°",
+    "H_ring_ring": "H°°",
     "Psi_dot": "Ψ̇",
     "Psi_ddot": "Ψ̈",
     "M_hat": "M̂",
@@ -91,10 +106,25 @@ LATEX = {
     "S_ψ*φ⁻*": r"S_{\psi^*\phi^{-*}}",
     "V_tilde": r"\tilde{V}",
     "P_ring": r"\mathring{P}",
+    "D_ring": r"\mathring{D}",
+    "G_ring": r"\mathring{G}",
+    "tau_bar_ring": r"\mathring{\bar\tau}",
+    "E_psi_ring": r"\mathring{\mathcal{E}}_\psi",
+    "D_root_ring": r"(D^{1/2})^{\circ}",
+    "Omega_tilde": r"\tilde{\Omega}",
+    "Omega_tips": r"\tilde{\Omega}_t",
+    "alpha_base": r"\alpha_0",
+    "phi_I": r"\phi_I",
+    "phi_I_inverse": r"\phi_I^{-1}",
+    "Phi_I": r"\Phi_I",
+    "S_ψψ": r"S_{\psi\psi}",
+    "S_φ*·φ": r"S_{\phi^*\cdot\phi}",
+    "S_φ*·φ⁻*": r"S_{\phi^*\cdot\phi^{-*}}",
     "Pi_dot": r"\dot\Pi",
     "H_dot": r"\dot{H}",
     "H_ddot": r"\ddot{H}",
     "H_ring": r"\mathring{H}",
+    "H_ring_ring": r"\mathring{\mathring{H}}",
     "Psi_dot": r"\dot{\Psi}",
     "Psi_ddot": r"\ddot{\Psi}",
     "M_hat": r"\hat{M}",
@@ -109,6 +139,9 @@ LATEX = {
     "gyroscopic": "b",
     "classical_coriolis": "a_c",
     "classical_gyroscopic": "b_c",
+    "δθ": r"\delta\theta",
+    "δθ̇": r"\delta\dot\theta",
+    "δθ̈": r"\delta\ddot\theta",
     "R̂": r"\hat{R}",
     "P̂": r"\hat{P}",
     "Ĵ": r"\hat{J}",
@@ -138,12 +171,18 @@ def family_label(owner: Leaves, as_latex: bool = False) -> str:
     return f"_{{{label}}}" if as_latex or len(label) > 1 else f"_{label}"
 
 
-STARRED = {"H_dot", "H_ddot", "H_ring"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
+STARRED = {"H_dot", "H_ddot", "H_ring", "H_ring_ring"}  # leaves that are adjoints by nature: Ḣ* maps joints to bodies
 
 
 def starred(leaf: Leaf) -> bool:
     """Whether the leaf is printed with a star."""
     return leaf.flipped != (leaf.name in STARRED)
+
+
+def written_number(c: float) -> str:
+    """A number as short as it can be read back."""
+    short = f"{c:g}"
+    return short if not isinstance(c, float) or float(short) == c else repr(c)
 
 
 def lowered(n: int) -> str:
@@ -158,6 +197,10 @@ class _Printer:
         self.as_latex, self.numbers = as_latex, numbered_places(whole)
 
     def write(self, op: Expression) -> str:
+        if isinstance(op, Rate):
+            sign = "δ" if not op.along.time else "d/dt" if not self.as_latex else r"\frac{d}{dt}"
+            sign = r"\delta" if self.as_latex and sign == "δ" else sign
+            return f"{sign}({self.write(op.inner)})"
         if isinstance(op, Leaf):
             return self._leaf(op)
         if isinstance(op, Identity):
@@ -184,7 +227,7 @@ class _Printer:
         out = ""
         for c, t in op.terms:
             inner = self.write(t)
-            size = "" if abs(c) == 1 else f"{abs(c):g} "
+            size = "" if abs(c) == 1 else f"{written_number(abs(c))} "
             sign = "-" if c < 0 else "+"
             out += (f" {sign} " if out else ("-" if c < 0 else "")) + size + inner
         return out
@@ -227,6 +270,8 @@ class _Printer:
             base = base + label if simple or not label else f"{{{base}}}{label}"
         else:
             base += label + (lowered(number) if number else "")
+        if leaf.owner.direction is not None:
+            base += f"[{self.write(leaf.owner.direction)}]"
         if not starred(leaf):
             return base
         return f"{{{base}}}^*" if self.as_latex and "^" in base else base + self._star
@@ -248,8 +293,10 @@ def _places(op: Expression) -> Iterator[int]:
     """The places of the states that an expression is of."""
     for leaf in leaves_of(op):
         yield leaf.owner.place
-        if leaf.inverse_of is not None:
-            yield from _places(leaf.inverse_of)
+        inside = [leaf.inner] if isinstance(leaf, Rate) else [leaf.inverse_of, leaf.owner.direction]
+        for x in inside:
+            if x is not None:
+                yield from _places(x)
 
 
 def _leaves(op: Product) -> list[Leaf]:

@@ -1,8 +1,10 @@
 """The papers' proofs: every lemma they number, by its name, as a :class:`.proof.Proof`.
 
-Those of the factorisation of 𝓜 (Operator algebra paper 4.1–5.1, A.1; JPL 88-11 Facts 4.1, 4.2 and Theorem 4.1; Unified
-formulation paper 6.1–6.4) are replayed line by line as the papers derive them: from the Riccati equation and from
-ψ⁻¹ = φ⁻¹ + KH. The others are found by :func:`.prove.prove`. Proofs are made when they are asked for.
+Those of the factorisation of 𝓜 (Operator algebra paper 4.1–5.1, A.1; JPL 88-11 Facts 4.1, 4.2 and Theorem 4.1;
+Unified formulation paper 6.1–6.4) are replayed line by line as the papers derive them: from the Riccati equation and
+from ψ⁻¹ = φ⁻¹ + KH. What they say about derivatives is derived from the rules of differentiation
+(:mod:`.proofs_of_rates`): LD Lemma 3.1 is about δ(T), DD Identity 6.1 about d/dt(m). The others are found by
+:func:`.prove.prove`. Proofs are made when they are asked for.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from ..errors import UnknownNameError
 from .derivation import Formula, derive
 from .identities import colour, inverse_mass, white
 from .proof import Proof
+from .proofs_of_rates import STATEMENTS, statement
 from .prove import prove
 from .rules import NO_ROTORS, Rule, identities
 
@@ -111,11 +114,20 @@ class Proofs(Mapping[str, Proof]):
 
     def __getitem__(self, name: str) -> Proof:
         if name not in self._known:
-            if name not in self._rules:
+            if name not in self._names:
                 raise UnknownNameError(f"the papers have no proof {name!r} here; there are {', '.join(self)}")
-            printed: Any = _PRINTED.get(name)
-            self._known[name] = prove(self._rules[name]) if printed is None else printed()
+            self._known[name] = self._made(name)
         return self._known[name]
+
+    def _made(self, name: str) -> Proof:
+        if name in STATEMENTS:
+            return statement(name)
+        printed: Any = _PRINTED.get(name)
+        return prove(self._rules[name]) if printed is None else printed()
+
+    @property
+    def _names(self) -> set[str]:
+        return {*self._rules, *STATEMENTS}
 
     @property
     def _rules(self) -> dict[str, Rule]:
@@ -129,15 +141,18 @@ class Proofs(Mapping[str, Proof]):
         out: dict[str, Rule] = {}
         for name, rules in found.items():
             first, *others = sorted(rules, key=lambda r: -len(r.cites))
-            out[name] = first
+            if name in STATEMENTS:
+                others = [first, *others]
+            else:
+                out[name] = first
             out |= {f"{name}: {r.name}": r for r in others}
         return out
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._rules))
+        return iter(sorted(self._names))
 
     def __len__(self) -> int:
-        return len(self._rules)
+        return len(self._names)
 
 
 PROOFS = Proofs()

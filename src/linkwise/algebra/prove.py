@@ -33,8 +33,10 @@ from .operator import Operator
 from .operators import Operators
 from .proof import Proof, Step
 from .random_robots import Drawing
+from .rate import unfolded
 from .recipe import OwnBlocks, build, recipe_of
 from .rules import CHAIN, NO_GYRO, NO_ROTORS, ONE_DOF, REASONS, Rule
+from .spaces import NUMBER
 from .steps import Writer, known_lemmas
 from .theory import Premise, Theory, found_premises
 from .trials import draw, random_model
@@ -107,23 +109,38 @@ class _Claim:
     def proof(self, drawing: Drawing) -> Proof:
         """The proof for the robots of a drawing."""
         drawing = narrowed(drawing, self.requires)
-        left, right, leaves = self.sides(drawing)
+        start, end, leaves = self.sides(drawing)
         given = [Premise(r, *r.expressions(leaves)) for r in self.assuming if r.admits(leaves)]
-        both = [left, right, *(x for p in given for x in (p.lhs, p.rhs))]
         wrong = self._wrong(given, drawing)
         if wrong:
-            return Proof(left, right, "wrong step", wrong, requires=self.requires)
+            return Proof(start, end, "wrong step", wrong, requires=self.requires)
+        down, up = unfolded(start), unfolded(end)
+        left, right = down[-1].whole if down else start, up[-1].whole if up else end
+        number = left.rows == left.cols == NUMBER
+        if number:  # x = ½(x + x*)
+            left, right = (0.5 * (x + x.T) for x in (left, right))
+        both = [left, right, *(x for p in given for x in (p.lhs, p.rhs))]
         theory = Theory(both, [*found_premises(both), *given])
         rest = theory.normal(left - right)
         turned = bool(rest) and not theory.normal((left - right).T)  # where the system is not complete
-        if rest and not turned:
+        if rest and not turned and not (down or up):
             return self._unproved(left, right, theory.printed(rest, left), drawing)
-        name = self.lhs.name if isinstance(self.lhs, Rule) else ""
+        for x in (start, end, *(u.whole for u in (*down, *up))):
+            theory.dictionary.polynomial(x)  # (so that robots are drawn with all letters)
         trials = draw(theory.dictionary, drawing, self.seed, self.trials)
+        name = self.lhs.name if isinstance(self.lhs, Rule) else ""
         writer = Writer(theory, trials, self.tolerance, known_lemmas(theory, leaves, name))
+        first, last = writer.differentiated(start, down), writer.differentiated(end, up)
+        if number:
+            first, last = (writer.as_number(steps, x) for steps, x in ((first, start), (last, end)))
+        if any(not s.holds for s in (*first, *last)):
+            return Proof(start, end, "wrong step", (*first, *last), requires=self.requires)
+        if rest and not turned:
+            return self._unproved(start, end, theory.printed(rest, left), drawing)
         steps = writer.chain(left.T, right.T) if turned else writer.chain(left, right)
         steps = tuple(s.T for s in steps) if turned else steps
-        proof = Proof(left, right, "proved", steps, requires=self.requires, about=_about(drawing), robots=len(trials))
+        steps = (*first, *steps, *(writer.reversed(s) for s in reversed(last)))
+        proof = Proof(start, end, "proved", steps, requires=self.requires, about=_about(drawing), robots=len(trials))
         return replace(proof, verdict="wrong step") if proof.wrong else proof
 
     def sides(self, drawing: Drawing) -> tuple[Expression, Expression, Leaves]:
@@ -207,7 +224,8 @@ def _general(drawing: Drawing) -> Operators:
         leaves = Leaves(model, model.tips, moving=(True, True))
         one_dof = all(j.kind.nv <= 1 for j in model.joints)
         has = (leaves.is_chain, one_dof, leaves.has_rotors, leaves.has_spinning_rotors, leaves.nodes is not None)
-        if has == (drawing.chains, drawing.one_dof, drawing.rotors, gyro, drawing.coupled):
+        turns = leaves.has_turning_maps == (drawing.coupled or not drawing.one_dof)
+        if turns and has == (drawing.chains, drawing.one_dof, drawing.rotors, gyro, drawing.coupled):
             rng = np.random.default_rng(seed)
             q, v, a = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
             return operators_at(model, q, v, a)

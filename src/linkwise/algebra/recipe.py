@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pickle import PicklingError
 from typing import Any
 
 from ..arrays import Array
+from .derivative import Direction
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
-from .kinds import Leaf, UserBlockDiagonal, UserColumn, UserMatrix
+from .kinds import Leaf, UserBlockDiagonal, UserColumn, UserMatrix, all_leaves, own_leaves
 from .leaves import Leaves
+from .rate import Rate
 from .spaces import NUMBER, Space, own_space, stacked
 
 Recipe = tuple[Any, ...]
 
-SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges"}
+SPACES = {"body": "bodies", "joint": "joints", "tip": "tips", "edge": "edges", "base": "base", "inertial": "inertial"}
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ def _leaf_recipe(leaf: Leaf) -> Recipe:
         upright = leaf.upright()
         spaces = (_name(upright.rows), _name(upright.cols))
         return ("matrix", leaf.owner.place, leaf.place, spaces, leaf.name, leaf.flipped)
+    if isinstance(leaf, Rate):
+        parts = [None if x is None else recipe_of(x) for x in (leaf.along.q, leaf.along.v, leaf.along.a)]
+        return ("rate", recipe_of(leaf.inner), leaf.along.time, *parts)
     if leaf.inverse_of is not None:
         return ("inverse", recipe_of(leaf.inverse_of), leaf.flipped)
     home = (leaf.owner.place, _family_recipe(leaf.owner))
@@ -70,7 +76,9 @@ def _leaf_recipe(leaf: Leaf) -> Recipe:
 
 
 def _family_recipe(owner: Leaves) -> Recipe | None:
-    """The inertia X, the Γ and whether rotors couple, of a family that is not the robot's own."""
+    """The inertia X, the Γ and whether rotors couple, of a family that is not the robot's own; what it moves along."""
+    if owner.direction is not None:
+        return ("along", recipe_of(owner.direction), _family_recipe(owner.still))
     if owner.is_default:
         return None
     Gamma, coupling = owner._measurement
@@ -128,6 +136,9 @@ def build(recipe: Recipe, things: Things) -> Expression:
         return Zero(_space(recipe[1], things), _space(recipe[2], things))
     if kind == "part":
         return Inclusion(_space(recipe[1], things), recipe[2], recipe[3])
+    if kind == "rate":
+        q, v, a = (None if x is None else build(x, things) for x in recipe[3:])
+        return Rate.of(build(recipe[1], things), Direction(q, v, a, time=recipe[2]))
     out = _built_leaf(recipe, things)
     return out.T if _is_flipped(recipe) else out
 
@@ -146,14 +157,21 @@ def _built_leaf(recipe: Recipe, things: Things) -> Expression:
     assert isinstance(home, Leaves)
     if recipe[0] in _OWN:
         return _built_own(recipe, home, things)
-    if recipe[2] is not None:
-        X, Gamma, coupled = recipe[2]
-        noise = None if Gamma is None else build(Gamma, things)
-        home = home.with_inertia(build(X, things), noise, home.rotor_coupling if coupled else None)
+    home = _family(recipe[2], home, things)
     if recipe[0] == "driven":
         _, _, _, name, _, kind, X = recipe
         return home.recursion(build(X, things), kind, name)
     return home.leaf(recipe[3])
+
+
+def _family(recipe: Any, home: Leaves, things: Things) -> Leaves:
+    if recipe is None:
+        return home
+    if recipe[0] == "along":
+        return _family(recipe[2], home, things).along(build(recipe[1], things))
+    X, Gamma, coupled = recipe
+    noise = None if Gamma is None else build(Gamma, things)
+    return home.with_inertia(build(X, things), noise, home.rotor_coupling if coupled else None)
 
 
 def _built_own(recipe: Recipe, home: Leaves, things: Things) -> Expression:
@@ -178,3 +196,30 @@ def _space(name: tuple[Any, ...], things: Things) -> Space:
         return NUMBER
     found: Space = getattr(things[name[2]], name[1])
     return found
+
+
+# --- pickles -------------------------------------------------------------------------------------------
+
+
+def pickled(op: Expression) -> Any:
+    """An expression of unbound leaves as its recipe, with the robots at its places."""
+    from .rules import is_known
+
+    homes = {leaf.owner.place: leaf.owner.root for leaf in all_leaves(op)}
+    if any(x.q is not None for x in homes.values()):
+        raise PicklingError(f"{op} is of leaves with numbers; pickle the operator, which has its state")
+    kept = {p: (x.model, x.frames, x.moving, x.groups) for p, x in homes.items()}
+    spaces = {x.place: x for space in (op.rows, op.cols) for x in space.leaves if x.kind not in ("own", "number")}
+    kept |= {p: (x.key[1], (), (True, True), ()) for p, x in spaces.items() if p not in kept}
+    own = sorted({leaf.place for leaf in own_leaves(op)})
+    return _unpickled, (recipe_of(op), kept, own, tuple(r.name for r in op.used if is_known(r)))
+
+
+def _unpickled(recipe: Recipe, kept: dict[int, Any], own: list[int], used: tuple[str, ...]) -> Expression:
+    from .binding import placed
+    from .leaves import unbound
+    from .rules import rule
+
+    things: dict[int, Leaves | OwnBlocks] = {p: placed(unbound(*home), p) for p, home in kept.items()}
+    things |= {p: OwnBlocks(p) for p in own}
+    return build(recipe, things).with_used([rule(name) for name in used])

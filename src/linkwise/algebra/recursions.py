@@ -2,9 +2,12 @@
 
 φφ      S(k) = Σ φ S φ* + X      inward     φXφ*  = φS + Sφ̃*      (A.1)
 ψφ      S(k) = Σ ψ S φ* + X      inward     ψXφ*  = ψS + Sφ̃*      (A.2)
+ψψ      S(k) = Σ ψ S ψ* + X      inward     ψXψ*  = ψS + Sψ̃*
 ψ*ψ     S(k) = ψ* S ψ + X        outward    ψ*Xψ  = ψ*S + Sψ̃      (A.3), chains
 φ*φ⁻*   S(k) = φ* S φ⁻* + X      outward    φ*Xφ̃* = Sφ* − φ*S     (A.4)
 ψ*φ⁻*   S(k) = ψ* S φ⁻* + X      outward    ψ*Xφ̃* = Sφ* − ψ*S     (A.5)
+
+With a point between them the maps carry X one edge out, C(k) = φ*X(p)φ and C(k) = φ*X(p)φ⁻*; derivatives ask for it.
 """
 
 from __future__ import annotations
@@ -16,13 +19,13 @@ from ..aggregates import Members, both_sides, through_port
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, congruence
 from .blocks import dense_block
-from .nodes import inertia
+from .nodes import edge_maps, inertia
 
 if TYPE_CHECKING:
     from .expression import Expression
     from .leaves import Leaves
 
-KINDS = ("φφ", "ψφ", "ψ*ψ", "φ*φ⁻*", "ψ*φ⁻*")
+KINDS = ("φφ", "ψφ", "ψψ", "ψ*ψ", "φ*φ⁻*", "ψ*φ⁻*", "φ*·φ", "φ*·φ⁻*")
 
 
 def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
@@ -42,6 +45,15 @@ def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
             return left @ (right @ S.mT).mT, S
 
         return op.tree.inward(gather, 0, psi, op.links.phi, driven)
+    if kind == "ψψ":
+
+        def sum_up(gathered: Any, psi: Array, x: Array) -> Any:
+            S = gathered + x
+            return psi @ S @ psi.mT, S
+
+        return op.tree.inward(sum_up, 0, psi, driven)
+    if "·" in kind:
+        return _carried(op, driven, kind)
     left = psi if "ψ" in kind else [x.matrix for x in op.links.phi]
     right = psi if kind == "ψ*ψ" else [x.inverse().matrix.mT for x in op.links.phi]
 
@@ -49,6 +61,14 @@ def solve_recursion(op: Leaves, X: Expression, kind: str) -> list[Any]:
         return x if S is None else left.mT @ S @ right + x
 
     return op.tree.outward(spread, None, left, right, driven)
+
+
+def _carried(op: Leaves, X: list[Array], kind: str) -> list[Array]:
+    """C(k) = φ*X(p)φ or φ*X(p)φ⁻*; nothing comes from the world."""
+    phi = [dense_block(x) for x in edge_maps(op.links)]
+    right = phi if kind == "φ*·φ" else [x.inverse().matrix.mT for x in op.links.phi]
+    inner = op.tree.at_parents(X, arrays.zeros((6, 6), like=op.values))
+    return [f.mT @ x @ g for x, f, g in zip(inner, phi, right)]
 
 
 def _gathered(op: Leaves, blocks: list[Any]) -> list[Any]:

@@ -58,6 +58,15 @@ class Rule:
     simplifies: bool = False
     free: bool = False
 
+    def __reduce__(self) -> Any:
+        """One of linkwise's by its name; a rule of the user's own by its functions, which need be found by theirs."""
+        if is_known(self):
+            return rule, (self.name,)
+        if is_axiom(self):
+            return axiom, (self.name,)
+        fields = (self.name, self.cites, self.lhs, self.rhs, self.requires, self.simplifies, self.free)
+        return Rule, fields
+
     def admits(self, op: Leaves | Operators) -> bool:
         """Whether the identity holds for this robot."""
         return self.refusal(op) is None
@@ -126,8 +135,9 @@ def identities() -> tuple[Rule, ...]:
     """Every identity linkwise knows, in the order of the papers."""
     from .identities import ALL
     from .identities_motion import MOTION_RULES
+    from .identities_rates import RATE_RULES
 
-    return ALL + MOTION_RULES
+    return ALL + MOTION_RULES + RATE_RULES
 
 
 def rule(name: str) -> Rule:
@@ -138,6 +148,20 @@ def rule(name: str) -> Rule:
         if r.name == name:
             return r
     raise UnknownNameError(f"no identity is named {name!r}; see linkwise.identities()")
+
+
+def axiom(name: str) -> Rule:
+    """The axiom of that name, which an identity may have too."""
+    from .axioms import AXIOMS
+
+    return next(x.rule for x in AXIOMS if x.rule.name == name)
+
+
+def is_axiom(r: Rule) -> bool:
+    """Whether a rule is one of the axioms."""
+    from .axioms import AXIOMS
+
+    return any(x.rule is r for x in AXIOMS)
 
 
 def is_known(r: Rule) -> bool:
@@ -235,12 +259,12 @@ class _Instances:
 def _instances(owner: Leaves) -> _Instances:
     """The simplifying rules that hold here and their adjoints, built once for each family."""
     cached = owner.__dict__.get("_rule_instances")
-    if cached is None or cached[0] != owner.family_key:
+    if cached is None or cached[0] != owner.identity:
         built = [(r, *r.expressions(owner)) for r in identities() if r.simplifies and r.admits(owner)]
         # Rotors make some right-hand sides dear: 𝓜 with its coupling terms costs more than its factors.
         cheap = [(r, lhs, rhs) for r, lhs, rhs in built if cost(rhs) <= cost(lhs)]
         both = [_Instance(r, *sides) for r, lhs, rhs in cheap for sides in ((lhs, rhs), (lhs.T, rhs.T))]
-        cached = owner.__dict__["_rule_instances"] = (owner.family_key, _Instances(both))
+        cached = owner.__dict__["_rule_instances"] = (owner.identity, _Instances(both))
     found: _Instances = cached[1]
     return found
 

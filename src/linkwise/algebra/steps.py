@@ -10,7 +10,8 @@ from .expression import Expression
 from .kinds import Leaf
 from .leaves import Leaves
 from .printing import starred
-from .proof import DISTRIBUTIVITY, Lemma, Step
+from .proof import DISTRIBUTIVITY, OWN_ADJOINT, Lemma, Step
+from .rate import Unfolding
 from .rules import MOTION, Rule, identities
 from .theory import Law, Theory, law
 from .trials import Trial
@@ -39,8 +40,20 @@ class Writer:
         i, j = _meeting(down, up)
         steps = self._steps(left, down[: i + 1])
         back = self._steps(right, up[: j + 1])
-        steps += [self._step(s.rule, s.expression, s.before, backwards=True) for s in reversed(back)]
+        steps += [self.reversed(s) for s in reversed(back)]
         return tuple(steps)
+
+    def reversed(self, step: Step) -> Step:
+        """The same equality read from right to left."""
+        return self._step(step.rule, step.expression, step.before, backwards=True)
+
+    def differentiated(self, start: Expression, unfolding: list[Unfolding]) -> tuple[Step, ...]:
+        """The derivatives of an expression worked out, a step for every rule of differentiation."""
+        out, here = [], start
+        for u in unfolding:
+            out.append(self._step(law(u.name, (u.cites,), u.rate, u.found), here, u.whole))
+            here = u.whole
+        return tuple(out)
 
     def _reduction(self, p: Polynomial, common: Polynomial) -> Reduction:
         """The polynomials on the way to the canonical form; the words that both sides have stay as they are."""
@@ -89,6 +102,12 @@ class Writer:
         gap = dict(p)
         add(gap, q, -1)
         return max(trial.difference(gap, (p, q)) for trial in self.trials)
+
+    def as_number(self, steps: tuple[Step, ...], start: Expression) -> tuple[Step, ...]:
+        """Steps from a number on, and then that it is its own adjoint."""
+        x = steps[-1].expression if steps else start
+        half = 0.5 * (x + x.T)
+        return steps if half.key == x.key else (*steps, self._step(OWN_ADJOINT, x, half))
 
     # --- lemmas --------------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ from typing import Any
 from .axioms import axioms_for, laws_of
 from .completion import System, completed
 from .expression import Expression
-from .kinds import Leaf, families_of, leaves_of
+from .kinds import Leaf, leaves_of
+from .leaves import Leaves
 from .printing import latex, text
 from .rules import Rule
 from .words import Dictionary, Polynomial
@@ -76,25 +77,34 @@ def _system(relations: list[tuple[Any, Polynomial]]) -> System:
 def found_premises(expressions: Iterable[Expression]) -> list[Premise]:
     """The axioms about the operators that appear, and about those that these are defined by."""
     found: dict[Any, Premise] = {}
-    todo = list(expressions)
-    seen: dict[Any, set[str]] = {}
-    while todo:
-        op = todo.pop()
-        new = [(key, p) for leaf in leaves_of(op) for key, p in _of_leaf(leaf)]
-        for owner in families_of(op):
-            family = (owner.rigid_key, owner.family_key)
-            names = seen.get(family, set())
-            more = names | {leaf.name for leaf in leaves_of(op) if leaf.owner.family_key == owner.family_key}
-            if more != names:
-                seen[family] = more
-                known = {name for where, name in found if where == family}
-                rules = [r for r in axioms_for(owner, more) if r.name not in known]
-                new += [((family, r.name), Premise(r, *r.expressions(owner))) for r in rules]
+    families: dict[Any, tuple[Any, set[str]]] = {}  # of the leaves that appear: whose, and their names
+    todo, fresh = list(expressions), True
+    while todo or fresh:
+        new: list[tuple[Any, Premise]] = []
+        fresh = False
+        for op in todo:
+            for leaf in leaves_of(op):
+                new += _of_leaf(leaf)
+                names = families.setdefault(leaf.owner.identity, (leaf.owner, set()))[1]
+                fresh = fresh or leaf.name not in names
+                names.add(leaf.name)
+        if fresh:
+            everything = {name for _, names in families.values() for name in names}
+            for family, (owner, names) in families.items():
+                rules = [r for r in axioms_for(owner, names, everything) if (family, r.name) not in found]
+                new += [((family, r.name), _premise(r, owner)) for r in rules]
+        todo = []
         for key, premise in new:
             if key not in found:
                 found[key] = premise
                 todo += [premise.lhs, premise.rhs]
     return list(found.values())
+
+
+def _premise(rule: Rule, owner: Leaves) -> Premise:
+    """An axiom between the leaves of a family; along a direction its formula names that."""
+    lhs, rhs = rule.expressions(owner)
+    return Premise(rule if owner.direction is None else law(rule.name, rule.cites, lhs, rhs), lhs, rhs)
 
 
 def _of_leaf(leaf: Leaf) -> Iterator[tuple[Any, Premise]]:

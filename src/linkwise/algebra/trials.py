@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..arrays import as_numpy
-from ..errors import SingularError
+from ..errors import InputError, SingularError
 from ..model.model import Model
 from .check import _is_regular
 from .dense import dense
 from .expression import Expression
-from .kinds import UserBlockDiagonal, families_of, leaves_of
+from .kinds import UserBlockDiagonal, UserColumn, families_of, leaves_of, own_leaves
 from .leaves import Leaves
 from .random_robots import Drawing, coupled_robot, random_robot, with_rotors, without_axes
-from .recipe import OwnBlocks, build, recipe_of
+from .recipe import SPACES, OwnBlocks, build, recipe_of
 from .words import ALPHABET, Dictionary, Polynomial
 
 _MOST_DRAWN = 30  # robots for one trial, where what is inverted is nearly singular
@@ -37,11 +37,16 @@ class Trial:
         """Random blocks for block diagonals of the user's own; positive definite where they may be inertias."""
         everything = list(self.dictionary.leaves.values())
         inertias = any(not f.is_default for x in everything for f in families_of(x))
-        for leaf in everything:
+        for leaf in [x for letter in everything for x in own_leaves(letter)]:
+            space = getattr(self.leaves, SPACES[leaf.upright().rows.kind])
             if isinstance(leaf, UserBlockDiagonal):
-                blocks: list[Any] = [rng.normal(size=(r, r)) for r in getattr(self.leaves, leaf.space).sizes]
+                blocks: list[Any] = [rng.normal(size=(r, r)) for r in space.sizes]
                 blocks = [x @ x.T + np.eye(len(x)) for x in blocks] if inertias else blocks
-                self.things.setdefault(leaf.place, OwnBlocks(leaf.place, blocks))
+            elif isinstance(leaf, UserColumn):
+                blocks = [rng.normal(size=(r, 1)) for r in space.sizes]
+            else:
+                raise InputError(f"a proof is about all robots, and {leaf} is a matrix of one")
+            self.things.setdefault(leaf.place, OwnBlocks(leaf.place, blocks))
 
     def is_regular(self) -> bool:
         """Whether all that the letters invert is well conditioned here."""

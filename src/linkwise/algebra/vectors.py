@@ -20,11 +20,11 @@ from .. import arrays
 from ..arrays import Array
 from ..errors import InputError
 from .expression import Expression
-from .motion import MotionLeaves
+from .rate_leaves import RateLeaves
 from .spaces import Space
 
 
-class VectorLeaves(MotionLeaves):
+class VectorLeaves(RateLeaves):
     """The part of :class:`Leaves` that has the vectors of a moving robot."""
 
     if TYPE_CHECKING:

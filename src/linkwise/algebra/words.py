@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
-from .kinds import Leaf, UserBlockDiagonal
+from .kinds import Leaf, UserBlockDiagonal, leaves_of
+from .rate import Rate
 from .spaces import Space
 
 Number = int | Fraction
@@ -24,8 +25,11 @@ WEIGHTS = {
     "phi_tilde": 10, "psi_tilde": 10, "K": 10, "L": 20, "tau": 10, "tau_bar": 20, "E_psi": 20, "Delta_psi": 20,
     "P_plus": 20, "M": 40, "G_hat": 80, "K_hat": 100, "rotor_inertia": 20, "rotor_coupling": 20,
     "P_ring": 50, "Pi_dot": 12, "R": 30, "Upsilon": 40, "Upsilon_plus": 200, "H_dot": 20, "V_tilde": 10,
+    "H_ring": 30, "D_ring": 90, "G_ring": 160, "tau_bar_ring": 200, "E_psi_ring": 240, "D_root_ring": 120,
+    "E_I": 5, "Phi_I": 5,
+    "V": 4, "coriolis": 34, "alpha": 38, "gyroscopic": 58, "f": 82, "T": 86, "Psi_dot": 13,
 }  # fmt: skip
-_DRIVEN, _OWN, _OTHER = 30, 60, 1
+_DRIVEN, _OWN, _OTHER, _RATE = 30, 60, 1, 100_000
 
 # Where weights are equal, letters later in this list come first in words that lead: P H* gives way to G D.
 _ORDER = ("D_inverse", "D", "D_root_inverse", "D_root", "G", "E_phi", "phi", "psi", "H", "P")
@@ -78,11 +82,19 @@ class Alphabet:
 def _weight(leaf: Expression) -> int:
     if not isinstance(leaf, Leaf):
         return _OTHER
+    if isinstance(leaf, Rate):  # more than all that its rule gives
+        return _RATE * len(leaves_of(leaf.inner)) + _nodes(leaf.inner)
     if isinstance(leaf, UserBlockDiagonal):
         return _OWN
     if leaf.driver is not None:
         return _DRIVEN
     return WEIGHTS.get(leaf.name, _OTHER)
+
+
+def _nodes(op: Expression) -> int:
+    """How many sums and products an expression has."""
+    parts = [t for _, t in op.terms] if isinstance(op, Sum) else op.factors if isinstance(op, Product) else ()
+    return sum(_nodes(x) for x in parts) + (1 if parts else 0)
 
 
 ALPHABET = Alphabet()

@@ -1,4 +1,4 @@
-"""``linkwise explain``: a formula of operators, as recursions, with the identities used and what it costs."""
+"""``linkwise explain``: a formula of operators, or a call of a robot, as recursions, and what it costs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .command import Command, Output
 
 if TYPE_CHECKING:
     from ..algebra.operator import Operator
+    from ..robot.robot import Robot
 
 _MOST_DENSE = 100  # degrees of freedom up to which the matrix itself is made for comparison
 
@@ -21,6 +22,7 @@ EXAMPLES = """examples:
   linkwise explain panda "(H φ M φ* H*)⁻¹"
   linkwise explain ur5 "H @ phi @ M @ phi.T @ H.T" --latex
   linkwise explain quadruped "I + H phi K"
+  linkwise explain panda forward_dynamics --method fd1
   linkwise explain --names
 
 factors stand side by side or with @ between them; a star right behind a factor is its adjoint (also .T);
@@ -30,9 +32,11 @@ factors stand side by side or with @ between them; a star right behind a factor 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, optional=True)
-    parser.add_argument("formula", nargs="?", metavar="FORMULA", help='such as "H phi M phi* H*"; quote it')
+    what = 'such as "H phi M phi* H*", quoted; or a call of the robot, such as forward_dynamics'
+    parser.add_argument("formula", nargs="?", metavar="FORMULA", help=what)
     parser.add_argument("--q", default="random", metavar="STATE", help="where the numbers are compared (random)")
     parser.add_argument("--frame", action="append", metavar="NAME", help="a tip that B picks; may be repeated")
+    parser.add_argument("--method", metavar="NAME", help="which algorithm, where a call is explained and has several")
     parser.add_argument("--latex", action="store_true", help="print LaTeX")
     parser.add_argument("--names", action="store_true", help="list the operators a formula may name")
 
@@ -41,6 +45,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     from ..algebra.formula import needs_motion, parse_formula
     from ..algebra.formula_words import operator_names
     from ..algebra.operators import Operators
+    from ..codegen.facts import catalogue
 
     if arguments.names:
         _list_names(operator_names(), Operators, out)
@@ -48,6 +53,9 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     if arguments.formula is None:
         raise InputError('give a formula after the robot, such as "H phi M phi* H*"; --names lists the operators')
     robot = robot_of(arguments)
+    if arguments.formula in catalogue(type(robot)):
+        _explain_call(robot, arguments, out)
+        return
     q = configuration(robot, arguments.q)
     moving = needs_motion(arguments.formula)
     v, a = np.random.default_rng(0).normal(size=(2, robot.nv)) if moving else (None, None)
@@ -73,6 +81,17 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
             out.say(f"Applied by sweeps to a random vector, {agrees}")
 
 
+def _explain_call(robot: Robot, arguments: argparse.Namespace, out: Output) -> None:
+    """A call of the catalogue instead of a formula."""
+    from ..algebra.algorithm import explain
+
+    options = {"method": arguments.method, "frame": arguments.frame and arguments.frame[0]}
+    found = explain(robot, arguments.formula, **{k: x for k, x in options.items() if x})
+    counted = None if found.operations is None else str(found.operations)
+    out.give(robot=robot.name, call=found.name, recursion=found.recursion, latex=found.latex, operations=counted)
+    out.say(found.latex if arguments.latex else str(found))
+
+
 def _difference(op: Operator) -> float:
     """The largest difference between sweeps and matrix on a random vector, relative to the result."""
     x = np.random.default_rng(1).normal(size=op.shape[1])
@@ -96,7 +115,7 @@ def _list_names(names: list[str], operators: type, out: Output) -> None:
 
 COMMAND = Command(
     "explain",
-    "explain a formula of operators: recursions, identities, cost",
+    "explain a formula of operators or a call: recursions, identities, cost",
     add_arguments,
     run,
     f"{EXAMPLES}\n{STATES}",

@@ -20,7 +20,8 @@ from ..robot.make import chain
 from ..robot.robot import Robot
 from ..simulation.simulate import simulate
 from ..simulation.trajectory import Trajectory
-from ..symbols.scalar import Graph, count
+from ..symbols.outputs import count
+from ..symbols.scalar import Graph
 
 INDENT = "   "
 MOST_SHOWN = 8  # joints and matrix rows printed in full

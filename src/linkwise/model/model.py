@@ -16,6 +16,7 @@ from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
 from ..values import ByValue, digest, fixed, owned, value_of
+from .body_order import refuse_duplicates, some, sorted_base_first
 from .couplings import (
     Coupling,
     aggregates,
@@ -89,14 +90,14 @@ class Model(ByValue):
                 " would not count; change the robot first, and give it other numbers then"
             )
         object.__setattr__(self, "gravity", as_vector(self.gravity, "gravity"))
-        object.__setattr__(self, "bodies", _sorted_base_first(self.name, tuple(self.bodies)))
+        object.__setattr__(self, "bodies", sorted_base_first(self.name, tuple(self.bodies)))
         object.__setattr__(self, "extra_frames", tuple(self.extra_frames))
         if WORLD not in (b.name for b in self.bodies):
             held = tuple(replace(f, body=None) if f.body == WORLD else f for f in self.extra_frames)
             object.__setattr__(self, "extra_frames", held)
-        _refuse_duplicates("joint", self.name, (b.joint.name for b in self.bodies))
+        refuse_duplicates("joint", self.name, (b.joint.name for b in self.bodies))
         names = {b.name for b in self.bodies}
-        _refuse_duplicates("frame", self.name, [*names, *(f.name for f in self.extra_frames)])
+        refuse_duplicates("frame", self.name, [*names, *(f.name for f in self.extra_frames)])
         for f in self.extra_frames:
             if f.body is not None and f.body not in names:
                 raise ModelError(f"robot {self.name!r}: frame {f.name!r} sits on body {f.body!r}, which does not exist")
@@ -241,7 +242,7 @@ class Model(ByValue):
         if not isinstance(frame, str):
             raise InputError(f"a frame is given by its name, got {shown(frame)}")
         if frame not in self._frame_table:
-            raise UnknownNameError(f"no frame is named {frame!r}; robot {self.name!r} has {_some(self._frame_table)}")
+            raise UnknownNameError(f"no frame is named {frame!r}; robot {self.name!r} has {some(self._frame_table)}")
         return self.frame(self._frame_table[frame])
 
     def body(self, name: str | int) -> int:
@@ -251,7 +252,7 @@ class Model(ByValue):
                 raise UnknownNameError(f"no body has number {name}; robot {self.name!r} has {len(self.bodies)} bodies")
             return int(name)
         if not isinstance(name, str) or name not in self.body_index:
-            raise UnknownNameError(f"no body is named {shown(name)}; robot {self.name!r} has {_some(self.body_index)}")
+            raise UnknownNameError(f"no body is named {shown(name)}; robot {self.name!r} has {some(self.body_index)}")
         return self.body_index[name]
 
     @cached_property
@@ -261,12 +262,12 @@ class Model(ByValue):
     def joint(self, name: str) -> int:
         """The index of a joint (and of the body it moves) given by name."""
         if not isinstance(name, str) or name not in self.joint_index:
-            known = _some(self.joint_index)
+            known = some(self.joint_index)
             raise UnknownNameError(f"no joint is named {shown(name)}; robot {self.name!r} has {known}")
         return self.joint_index[name]
 
     def _has(self, what: str) -> str:
-        return f"robot {self.name!r} does not have; its {what} are {_some(self.body_index)}"
+        return f"robot {self.name!r} does not have; its {what} are {some(self.body_index)}"
 
     @cached_property
     def tips(self) -> tuple[str, ...]:
@@ -475,47 +476,3 @@ def _joined(parts: Iterable[Any]) -> np.ndarray:
 def _fixed_row(parts: Iterable[Any]) -> np.ndarray:
     """As _joined, but read-only: it is kept with the model."""
     return fixed(_joined(parts))
-
-
-def _some(names: Iterable[str]) -> str:
-    names = list(names)
-    shown = ", ".join(repr(n) for n in names[:20])
-    return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "") if names else "none"
-
-
-def _refuse_duplicates(what: str, robot: str, names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ModelError(f"robot {robot!r}: the {what} name {name!r} is used twice; names must be unique")
-        seen.add(name)
-
-
-def _sorted_base_first(robot: str, bodies: Sequence[Body]) -> tuple[Body, ...]:
-    """The bodies with every parent before its children, otherwise in the order given."""
-    for b in bodies:
-        if not isinstance(b, Body):
-            raise InputError(f"robot {robot!r}: bodies must be lw.Body objects, got {b!r}")
-    _refuse_duplicates("body", robot, (b.name for b in bodies))
-    names = {b.name for b in bodies}
-    if WORLD not in names:  # "world" means the world unless a body bears that name, as root links of URDF files do
-        bodies = [replace(b, parent=None) if b.parent == WORLD else b for b in bodies]
-    waiting: dict[str | None, list[Body]] = {}
-    placed: set[str | None] = {None}
-    ordered: list[Body] = []
-    for b in bodies:
-        if b.parent is not None and b.parent not in names:
-            raise ModelError(f"robot {robot!r}: body {b.name!r} hangs on {b.parent!r}, which does not exist")
-        if b.parent not in placed:
-            waiting.setdefault(b.parent, []).append(b)
-            continue
-        ready = [b]
-        while ready:
-            x = ready.pop()
-            ordered.append(x)
-            placed.add(x.name)
-            ready.extend(reversed(waiting.pop(x.name, [])))
-    if len(ordered) < len(bodies):
-        lost = [b.name for b in bodies if b.name not in placed]
-        raise ModelError(f"robot {robot!r}: bodies {_some(lost)} hang on each other in a cycle; a tree has none")
-    return tuple(ordered)

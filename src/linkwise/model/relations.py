@@ -24,7 +24,8 @@ from ..symbols.creation import arrays_take_symbols
 from ..symbols.derivative import along
 from ..symbols.elementwise import ENTRIES, choose
 from ..symbols.operations import OPERATIONS
-from ..symbols.scalar import Graph, Scalar, Truth, reachable
+from ..symbols.outputs import reachable
+from ..symbols.scalar import Graph, Scalar, Truth
 from ..values import ByValue
 
 _INPUT = "x"

@@ -17,13 +17,11 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import arrays, inputs
-from ..arguments import flag, names
+from ..arguments import names
 from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
-from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, momentum, operational
+from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, operational
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.closed.locality import independent_entries
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
@@ -37,7 +35,9 @@ from .coupled import CoupledJoints
 from .diagonal import Diagonalized
 from .dispatch import compiled, kept, on_numpy
 from .edited import Edited
+from .kinematics import Kinematics
 from .linearized import Linearized
+from .momenta import Momenta
 
 if TYPE_CHECKING:
     from ..algebra.filtering import Filter
@@ -55,7 +55,7 @@ def _operator_code() -> ModuleType:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
+class Robot(Kinematics, Momenta, Linearized, Diagonalized, CoupledJoints, Edited):
     """A robot. Make one with :func:`linkwise.load`, ``chain``, ``random_tree`` or ``assemble``."""
 
     # --- configurations ----------------------------------------------------------------------------
@@ -73,93 +73,6 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
         q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
         parts = [j.kind.difference(q0[..., a], q1[..., a]) for j, a, _ in self.coordinates]
         return self._concatenated(parts, batch, q0)
-
-    # --- kinematics ----------------------------------------------------------------------------------
-
-    @compiled(q="nq")
-    def pose(self, q: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
-        """(R, p) of a frame in the world: R (..., 3, 3) takes frame axes to world axes, p (..., 3) [m]."""
-        q = inputs.configuration(self, q)
-        X = kinematics.pose(self, q, frame)
-        return inputs.fit(X.R, q.shape[:-1], 2), inputs.fit(X.l, q.shape[:-1], 1)
-
-    @compiled(q="nq")
-    def poses(self, q: ArrayLike) -> dict[str, tuple[SameKind, SameKind]]:
-        """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]."""
-        q = inputs.configuration(self, q)
-        batch = q.shape[:-1]
-        found = kinematics.frame_poses(self, q)
-        return {name: (inputs.fit(X.R, batch, 2), inputs.fit(X.l, batch, 1)) for name, X in found.items()}
-
-    @compiled(q="nq", v="nv")
-    def velocities(self, q: ArrayLike, v: ArrayLike) -> dict[str, SameKind]:
-        """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
-        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
-        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
-
-    @compiled(q="nq", v="nv", a="nv")
-    def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> dict[str, SameKind]:
-        """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6) [rad/s², m/s²], world axes."""
-        checked = {"q": inputs.configuration(self, q)}
-        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a))}
-        batch, values = inputs.together(self, **checked)
-        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
-
-    @compiled(q="nq", v="nv")
-    def velocity(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
-        """[ω; v] of a frame's origin, (..., 6) [rad/s, m/s], in world axes or, with axes="local", in its own."""
-        return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
-
-    @compiled(q="nq", v="nv", a="nv")
-    def acceleration(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Any, *, axes: str = "world", spatial: bool = False
-    ) -> SameKind:
-        """[ω̇; v̇] of a frame's origin, (..., 6) [rad/s², m/s²]: its classical acceleration, or the spatial one.
-
-        Without gravity; in world axes or, with axes="local", in the frame's own.
-        """
-        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, flag(spatial, "spatial"), v=v, a=a)
-
-    @compiled(q="nq")
-    def jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
-        """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1)).
-
-        In world axes or, with axes="local", in the frame's own.
-        """
-        return self._call(kinematics.jacobian, 2, q, frame, axes)
-
-    @compiled(q="nq", v="nv")
-    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
-        """J̇ v, (..., 6) [rad/s², m/s²]: the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
-
-        def run(model: Model, q: Array, v: Array) -> Array:
-            return kinematics.frame_acceleration(model, q, v, None, frame, axes)
-
-        return self._call(run, 1, q, v=v)
-
-    @compiled(q="nq", force=6)
-    def jacobian_force(self, q: ArrayLike, force: ArrayLike, frame: Any) -> SameKind:
-        """J* f, (..., nv) [N m, N]: the joint forces for a force f (..., 6) by the tip, world axes (OA (2.1))."""
-        f = inputs.vector(force, 6, "force", self)
-        q = inputs.configuration(self, q)
-        batch, (q, f) = inputs.together(self, q=q, force=f)
-        J = kinematics.jacobian(self, q, frame)
-        return inputs.fit((arrays.transpose(J) @ f[..., None])[..., 0], batch, 1)
-
-    @compiled(q="nq")
-    def jacobian_outer(self, q: ArrayLike, frame: Any) -> SameKind:
-        """J J*, (..., 6, 6), world axes, by an outward recursion (math notes 4)."""
-        return self._call(kinematics.jacobian_outer, 2, q, frame)
-
-    @compiled(q="nq")
-    def jacobian_inner(self, q: ArrayLike, frame: Any) -> SameKind:
-        """J* J, (..., nv, nv), as a mass matrix with all inertia at the tip (math notes 4)."""
-        return self._call(kinematics.jacobian_inner, 2, q, frame)
-
-    @compiled(q="nq")
-    def jacobian_inner_inverse(self, q: ArrayLike, frame: Any) -> SameKind:
-        """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation."""
-        return self._call(kinematics.jacobian_inner_inverse, 2, q, frame)
 
     # --- inverse dynamics ----------------------------------------------------------------------------
 
@@ -381,62 +294,6 @@ class Robot(Linearized, Diagonalized, CoupledJoints, Edited):
         q, f, batch = self._pair(inputs.configuration(self, q), inputs.vector(force, 6, "force", self), "q", "force")
         delta, tip = operational.tip_force_correction(self, q, frame, f)
         return inputs.fit(delta, batch, 1), inputs.fit(tip, batch, 1)
-
-    # --- energy and momentum -------------------------------------------------------------------------
-
-    @compiled(q="nq", v="nv")
-    def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[SameKind, SameKind]:
-        """(kinetic, potential) energies, each (...) [J]."""
-        potential = self.potential_energy(q, target="numpy")
-        return self.kinetic_energy(q, v, target="numpy"), inputs.fit(*self._shared_batch(potential, q, v), 0)
-
-    def _shared_batch(self, x: Array, q: Any, v: Any) -> tuple[Array, tuple[int, ...]]:
-        return x, np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
-
-    @compiled(q="nq", v="nv", joint_space=True)
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> SameKind:
-        """½ v*𝓜v, (...) [J]."""
-        return self._call(momentum.kinetic_energy, 0, q, v=v)
-
-    @compiled(q="nq")
-    def potential_energy(self, q: ArrayLike) -> SameKind:
-        """−Σ m g·c, (...) [J]."""
-        return self._call(momentum.potential_energy, 0, q)
-
-    @compiled(q="nq")
-    def center_of_mass(self, q: ArrayLike) -> SameKind:
-        """The centre of mass of all bodies, (..., 3) [m], in the world."""
-        return self._call(momentum.center_of_mass, 1, q)
-
-    @compiled(q="nq")
-    def center_of_mass_jacobian(self, q: ArrayLike) -> SameKind:
-        """(..., 3, nv): times v it is the velocity of the centre of mass [m/s], world axes."""
-        return self._call(momentum.center_of_mass_jacobian, 2, q)
-
-    @compiled(q="nq", v="nv")
-    def momentum(self, q: ArrayLike, v: ArrayLike) -> SameKind:
-        """[angular about the world's origin; linear], (..., 6) [N m s, N s], world axes."""
-        return self._call(momentum.momentum, 1, q, v=v)
-
-    @compiled(q="nq")
-    def momentum_matrix(self, q: ArrayLike) -> SameKind:
-        """(..., 6, nv), world axes: times v it is the momentum about the world's origin."""
-        return self._call(momentum.momentum_matrix, 2, q)
-
-    @compiled(q="nq", v="nv")
-    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> SameKind:
-        """[angular about the centre of mass; linear], (..., 6) [N m s, N s], world axes."""
-        return self._call(momentum.centroidal_momentum, 1, q, v=v)
-
-    @compiled(q="nq")
-    def centroidal_matrix(self, q: ArrayLike) -> SameKind:
-        """A_G, (..., 6, nv), world axes: times v it is the centroidal momentum."""
-        return self._call(momentum.centroidal_matrix, 2, q)
-
-    @compiled(q="nq", v="nv")
-    def centroidal_bias(self, q: ArrayLike, v: ArrayLike) -> SameKind:
-        """Ȧ_G v, (..., 6) [N m, N], world axes: the rate of the centroidal momentum while v̇ = 0."""
-        return self._call(momentum.centroidal_bias, 1, q, v=v)
 
     # --- motion ----------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .scalar import Scalar, reachable
+from .outputs import reachable
+from .scalar import Scalar
 
 
 def _fabs(x: Any) -> Any:

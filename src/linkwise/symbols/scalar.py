@@ -8,14 +8,14 @@ what no output needs is never counted. Constants are plain floats, so only what 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import UntraceableError
-from .operations import OPERATIONS, Operations
+from .operations import OPERATIONS
 
 Number = (int, float, np.floating, np.integer)
 # Up to this, powers are taken by multiplications: x⁷ is off by 4 roundings so, x³² by 23, x⁶⁴ by 49, by pow 0.7; but in
@@ -482,49 +482,3 @@ def number(x: Any) -> Any:
 def _ordered(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
     """In order of creation, so that a program comes out the same in every run."""
     return (a, b) if a.serial <= b.serial else (b, a)
-
-
-def reachable(outputs: Iterable[Any], stop: Container[int] = ()) -> list[Scalar]:
-    """Every node that the outputs need, arguments before their users; ``stop`` holds ids of nodes that are known."""
-    order: list[Scalar] = []
-    seen: set[int] = set()
-    stack: list[Any] = [x for x in outputs if isinstance(x, Scalar)][::-1]
-    while stack:
-        node = stack.pop()
-        if node is None:  # what stands below it has its arguments now
-            order.append(stack.pop())
-        elif id(node) not in seen:
-            seen.add(id(node))
-            known = id(node) in stop
-            missing = [] if known else [a for a in node.args if isinstance(a, Scalar) and id(a) not in seen]
-            if missing:
-                stack += (node, None, *missing)
-            else:
-                order.append(node)
-    return order
-
-
-def count(outputs: Iterable[Any], stop: Container[int] = ()) -> Operations:
-    """The operations that computing these outputs takes, given the nodes of ``stop``."""
-    totals: dict[str, int] = {}
-    for node in reachable(outputs, stop):
-        if id(node) in stop:
-            continue
-        kind = OPERATIONS[node.op].counts if node.op in OPERATIONS else ""
-        if kind:
-            totals[kind] = totals.get(kind, 0) + 1
-    return Operations(**totals)
-
-
-def evaluate(outputs: Iterable[Any], values: dict[str, Any]) -> list[float]:
-    """Run the program on numbers: ``values`` maps input names to sequences. The oracle of all targets."""
-    outputs = list(outputs)
-    known: dict[int, float] = {}
-    with np.errstate(all="ignore"):  # what is computed and not chosen may be infinite or no number
-        for node in reachable(outputs):
-            if node.op == "input":
-                known[id(node)] = float(values[node.args[0]][node.args[1]])
-            else:
-                arguments = [known[id(a)] if isinstance(a, Scalar) else a for a in node.args]
-                known[id(node)] = float(OPERATIONS[node.op].meaning(*arguments))
-    return [known[id(x)] if isinstance(x, Scalar) else float(x) for x in outputs]

@@ -5,7 +5,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.dynamics.closed.reflections import reflected
-from linkwise.symbols.scalar import Graph, evaluate
+from linkwise.symbols.outputs import evaluate
+from linkwise.symbols.scalar import Graph
 
 
 def factors(A):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...symbols.scalar import Scalar, reachable
+from ...symbols.outputs import reachable
+from ...symbols.scalar import Scalar
 from ..rolled.plan import Work
 from ..rolled.program import RolledProgram
 from ..rolled.recorder import Sweep

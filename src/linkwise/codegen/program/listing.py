@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...symbols.scalar import Scalar, reachable
+from ...symbols.outputs import reachable
+from ...symbols.scalar import Scalar
 from ..rolled.plan import Work
 from ..rolled.program import RolledProgram
 from .trace import Program

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...symbols.scalar import Scalar, reachable
+from ...symbols.outputs import reachable
+from ...symbols.scalar import Scalar
 from ..thresholds import REGISTERS
 
 

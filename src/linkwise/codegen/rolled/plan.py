@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...symbols.scalar import Guard, Scalar, reachable
+from ...symbols.outputs import reachable
+from ...symbols.scalar import Guard, Scalar
 from .recorder import Sweep
 from .vertex_cut import fewest
 from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk

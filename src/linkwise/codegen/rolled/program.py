@@ -31,8 +31,9 @@ from ...model.normal_form import Hinge, normal_form
 from ...spatial import RigidInertia, Transform, Turn
 from ...sweeps import BodyTree
 from ...symbols.operations import Operations
+from ...symbols.outputs import count, reachable
 from ...symbols.results import LEAF, flatten
-from ...symbols.scalar import Graph, count, reachable
+from ...symbols.scalar import Graph
 from ..facts import Shape
 from ..program.trace import Signature
 from .plan import PlannedLoop, Work, plan

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...errors import UnrollableError
 from ...sweeps import Step, Tree
+from ...symbols.outputs import reachable
 from ...symbols.results import flatten, rebuild
-from ...symbols.scalar import Graph, Scalar, reachable
+from ...symbols.scalar import Graph, Scalar
 
 _RECORDED = 10_000  # carries of recorded sweeps are numbered from here; those of trials from 0
 

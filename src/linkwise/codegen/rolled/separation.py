@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import UnrollableError
-from ...symbols.scalar import Scalar, reachable
+from ...symbols.outputs import reachable
+from ...symbols.scalar import Scalar
 
 if TYPE_CHECKING:
     from .program import RolledProgram

@@ -15,8 +15,9 @@ import numpy as np
 from ...arrays import Array
 from ...errors import UnrollableError
 from ...sweeps import Pairs, Step
+from ...symbols.outputs import reachable
 from ...symbols.results import flatten, rebuild
-from ...symbols.scalar import Graph, Scalar, reachable
+from ...symbols.scalar import Graph, Scalar
 from .recorder import Pattern, SweepRecorder
 
 PAIRS = 1_000_000  # the phase of what depends on two bodies: after all sweeps

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...symbols.scalar import reachable
+from ...symbols.outputs import reachable
 from .source import Expressions, Source, argument
 
 

@@ -45,18 +45,31 @@ def joint_velocities(links: Links, beta: list[Array]) -> list[Array]:
 
 
 def riccati_rates(
-    links: Links, art: Articulated, Delta: list[Array], H_ring: Sequence[Array | None], s: Sequence[Any]
+    links: Links,
+    art: Articulated,
+    Delta: list[Array],
+    H_ring: Sequence[Array | None],
+    s: Sequence[Any],
+    X_ring: Sequence[Array] | None = None,
+    Gamma_ring: Sequence[Array] | None = None,
 ) -> ArticulatedRates:
-    """P°, D° and G° by one inward sweep; ``s`` are the gyroscopic couplings that ``art`` was made with."""
+    """P°, D° and G° by one inward sweep; ``s`` are the gyroscopic couplings that ``art`` was made with.
+
+    ``X_ring`` and ``Gamma_ring`` are the rates of the inertia in place of M and of what D holds beside HPH*, where
+    these change.
+    """
 
     def step(P_ring: Array, phi: Transform, H: Array, *rest: Any) -> Any:
-        P, D_inverse, G, P_plus, s, Delta, H_ring = rest
+        P, D_inverse, G, P_plus, s, Delta, H_ring, X_ring, Gamma_ring = rest
+        P_ring = P_ring if X_ring is None else P_ring + X_ring
         U_ring = P_ring @ H.mT
         D_ring = arrays.symmetric(H @ U_ring)
         if H_ring is not None:
             moved = P @ H_ring
             U_ring, half = U_ring + moved, H @ moved
             D_ring = D_ring + half + half.mT
+        if Gamma_ring is not None:
+            D_ring = D_ring + Gamma_ring
         if s is not None:
             U_ring = U_ring - cross_force(Delta, s)
         half_update = (U_ring - 0.5 * (G @ D_ring)) @ G.mT
@@ -67,7 +80,9 @@ def riccati_rates(
         return passed, (P_ring, D_ring, (U_ring - G @ D_ring) @ D_inverse)
 
     zero = arrays.zeros((*links.q.shape[:-1], 6, 6), like=links.q)
-    data = (links.phi, links.H, art.P, art.D_inverse, art.G, art.P_plus, s, Delta, H_ring)
+    none = [None] * len(links.sizes)
+    data: Any = (links.phi, links.H, art.P, art.D_inverse, art.G, art.P_plus, s, Delta, H_ring)
+    data = (*data, X_ring or none, Gamma_ring or none)
     return ArticulatedRates(*unzip(links.tree.inward(step, zero, *data), 3))
 
 

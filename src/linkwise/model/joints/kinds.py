@@ -32,6 +32,7 @@ from ...spatial import (
 from ...values import ByValue, fixed
 from ..inertia import as_number, as_vector
 from .exponential import screw_exp, screw_log
+from .quaternions import conjugate, normalised, quaternion_error, quaternion_rate
 
 _NAMED_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 
@@ -255,16 +256,16 @@ class Spherical(JointKind):
         return q / np.linalg.norm(q)
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        return _normalised(quaternion_product(q, quaternion_exp(dv)))
+        return normalised(quaternion_product(q, quaternion_exp(dv)))
 
     def rate(self, q: Array, v: Array) -> Array:
-        return _quaternion_rate(q, v)
+        return quaternion_rate(q, v)
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        return quaternion_log(quaternion_product(_conjugate(q0), q1))
+        return quaternion_log(quaternion_product(conjugate(q0), q1))
 
     def error(self, q: np.ndarray) -> str | None:
-        return _quaternion_error(q)
+        return quaternion_error(q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,14 +339,14 @@ class Free(JointKind):
 
     def rate(self, q: Array, v: Array) -> Array:
         moved = (rotation_from_quaternion(q[..., 3:]) @ v[..., 3:, None])[..., 0]
-        turned = _quaternion_rate(q[..., 3:], v[..., :3])
+        turned = quaternion_rate(q[..., 3:], v[..., :3])
         return arrays.stack([moved[..., i] for i in range(3)] + [turned[..., i] for i in range(4)])
 
     def difference(self, q0: Array, q1: Array) -> Array:
         return screw_log(self.transform(q0).inverse().compose(self.transform(q1)))
 
     def error(self, q: np.ndarray) -> str | None:
-        return _quaternion_error(q[..., 3:])
+        return quaternion_error(q[..., 3:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,7 +424,7 @@ class Custom(JointKind):
         return twist
 
     def error(self, q: np.ndarray) -> str | None:
-        return None if self.commutes else _quaternion_error(q[..., 3:])
+        return None if self.commutes else quaternion_error(q[..., 3:])
 
 
 def _screw(column: np.ndarray, q: Array) -> Transform:
@@ -444,30 +445,6 @@ def _turned(axis: Array, angle: Array, l: Array) -> Transform:
     """The pose turned by ``angle`` about ``axis`` at the place l."""
     c, s = arrays.cos(angle), arrays.sin(angle)
     return Transform(rotation_about(axis, angle), l, turn_about(axis, c, s))
-
-
-def _conjugate(q: Array) -> Array:
-    return q * np.array([-1.0, -1.0, -1.0, 1.0], dtype=arrays.precision(q))
-
-
-def _normalised(q: Array) -> Array:
-    return q / arrays.sqrt(arrays.square_length(q))[..., None]
-
-
-def _quaternion_rate(q: Array, w: Array) -> Array:
-    """q̇ = ½ q ∘ (ω, 0), for a quaternion of any length."""
-    return 0.5 * quaternion_product(q, arrays.stack([w[..., 0], w[..., 1], w[..., 2], 0.0 * w[..., 0]]))
-
-
-def _quaternion_error(q: np.ndarray) -> str | None:
-    largest = np.abs(q).max(axis=-1)
-    if (largest == 0).any():
-        return "has a quaternion of zero length; a unit quaternion is (x, y, z, w) = (0, 0, 0, 1), say"
-    limits = np.finfo(q.dtype)
-    odd = (largest < 2.0 * np.sqrt(limits.tiny)) | ((largest > 0.25 * np.sqrt(limits.max)) & np.isfinite(largest))
-    if odd.any():
-        return f"has a quaternion of length about {largest[odd].flat[0]:.0e}, too far from 1; divide it by its length"
-    return None
 
 
 def columns_commute(H: np.ndarray) -> bool:
@@ -506,7 +483,7 @@ def _planar_twist(dv: Array) -> Array:
 
 def _pose_numbers(pose: Transform, old: Array, turn: Array) -> Array:
     """A pose as seven numbers, its quaternion reached continuously from ``old`` by the turn."""
-    quaternion = _normalised(quaternion_product(old, quaternion_exp(turn)))
+    quaternion = normalised(quaternion_product(old, quaternion_exp(turn)))
     return arrays.namespace(pose.l).concatenate([pose.l, quaternion], axis=-1)
 
 

@@ -1,0 +1,104 @@
+"""The methods of a robot that tell where its frames are and how they move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .. import arrays, inputs
+from ..arguments import flag
+from ..arrays import Array, ArrayLike, SameKind
+from ..dynamics import kinematics
+from ..model.model import Model
+from .calls import Calls
+from .dispatch import compiled
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kinematics(Calls):
+    """Poses, velocities and accelerations of frames, and their Jacobians."""
+
+    @compiled(q="nq")
+    def pose(self, q: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
+        """(R, p) of a frame in the world: R (..., 3, 3) takes frame axes to world axes, p (..., 3) [m]."""
+        q = inputs.configuration(self, q)
+        X = kinematics.pose(self, q, frame)
+        return inputs.fit(X.R, q.shape[:-1], 2), inputs.fit(X.l, q.shape[:-1], 1)
+
+    @compiled(q="nq")
+    def poses(self, q: ArrayLike) -> dict[str, tuple[SameKind, SameKind]]:
+        """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]."""
+        q = inputs.configuration(self, q)
+        batch = q.shape[:-1]
+        found = kinematics.frame_poses(self, q)
+        return {name: (inputs.fit(X.R, batch, 2), inputs.fit(X.l, batch, 1)) for name, X in found.items()}
+
+    @compiled(q="nq", v="nv")
+    def velocities(self, q: ArrayLike, v: ArrayLike) -> dict[str, SameKind]:
+        """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
+
+    @compiled(q="nq", v="nv", a="nv")
+    def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> dict[str, SameKind]:
+        """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6) [rad/s², m/s²], world axes."""
+        checked = {"q": inputs.configuration(self, q)}
+        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a))}
+        batch, values = inputs.together(self, **checked)
+        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
+
+    @compiled(q="nq", v="nv")
+    def velocity(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
+        """[ω; v] of a frame's origin, (..., 6) [rad/s, m/s], in world axes or, with axes="local", in its own."""
+        return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
+
+    @compiled(q="nq", v="nv", a="nv")
+    def acceleration(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Any, *, axes: str = "world", spatial: bool = False
+    ) -> SameKind:
+        """[ω̇; v̇] of a frame's origin, (..., 6) [rad/s², m/s²]: its classical acceleration, or the spatial one.
+
+        Without gravity; in world axes or, with axes="local", in the frame's own.
+        """
+        return self._call(kinematics.frame_acceleration, 1, q, frame, axes, flag(spatial, "spatial"), v=v, a=a)
+
+    @compiled(q="nq")
+    def jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
+        """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1)).
+
+        In world axes or, with axes="local", in the frame's own.
+        """
+        return self._call(kinematics.jacobian, 2, q, frame, axes)
+
+    @compiled(q="nq", v="nv")
+    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
+        """J̇ v, (..., 6) [rad/s², m/s²]: the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
+
+        def run(model: Model, q: Array, v: Array) -> Array:
+            return kinematics.frame_acceleration(model, q, v, None, frame, axes)
+
+        return self._call(run, 1, q, v=v)
+
+    @compiled(q="nq", force=6)
+    def jacobian_force(self, q: ArrayLike, force: ArrayLike, frame: Any) -> SameKind:
+        """J* f, (..., nv) [N m, N]: the joint forces for a force f (..., 6) by the tip, world axes (OA (2.1))."""
+        f = inputs.vector(force, 6, "force", self)
+        q = inputs.configuration(self, q)
+        batch, (q, f) = inputs.together(self, q=q, force=f)
+        J = kinematics.jacobian(self, q, frame)
+        return inputs.fit((arrays.transpose(J) @ f[..., None])[..., 0], batch, 1)
+
+    @compiled(q="nq")
+    def jacobian_outer(self, q: ArrayLike, frame: Any) -> SameKind:
+        """J J*, (..., 6, 6), world axes, by an outward recursion (math notes 4)."""
+        return self._call(kinematics.jacobian_outer, 2, q, frame)
+
+    @compiled(q="nq")
+    def jacobian_inner(self, q: ArrayLike, frame: Any) -> SameKind:
+        """J* J, (..., nv, nv), as a mass matrix with all inertia at the tip (math notes 4)."""
+        return self._call(kinematics.jacobian_inner, 2, q, frame)
+
+    @compiled(q="nq")
+    def jacobian_inner_inverse(self, q: ArrayLike, frame: Any) -> SameKind:
+        """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation."""
+        return self._call(kinematics.jacobian_inner_inverse, 2, q, frame)

@@ -1,0 +1,73 @@
+"""The methods of a robot that give its energies, its momenta and its centre of mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import inputs
+from ..arrays import Array, ArrayLike, SameKind
+from ..dynamics import momentum
+from .calls import Calls
+from .dispatch import compiled
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Momenta(Calls):
+    """Energies, momenta about the world's origin and about the centre of mass, and the matrices behind them."""
+
+    @compiled(q="nq", v="nv")
+    def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[SameKind, SameKind]:
+        """(kinetic, potential) energies, each (...) [J]."""
+        potential = self.potential_energy(q, target="numpy")
+        return self.kinetic_energy(q, v, target="numpy"), inputs.fit(*self._shared_batch(potential, q, v), 0)
+
+    def _shared_batch(self, x: Array, q: Any, v: Any) -> tuple[Array, tuple[int, ...]]:
+        return x, np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
+
+    @compiled(q="nq", v="nv", joint_space=True)
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """½ v*𝓜v, (...) [J]."""
+        return self._call(momentum.kinetic_energy, 0, q, v=v)
+
+    @compiled(q="nq")
+    def potential_energy(self, q: ArrayLike) -> SameKind:
+        """−Σ m g·c, (...) [J]."""
+        return self._call(momentum.potential_energy, 0, q)
+
+    @compiled(q="nq")
+    def center_of_mass(self, q: ArrayLike) -> SameKind:
+        """The centre of mass of all bodies, (..., 3) [m], in the world."""
+        return self._call(momentum.center_of_mass, 1, q)
+
+    @compiled(q="nq")
+    def center_of_mass_jacobian(self, q: ArrayLike) -> SameKind:
+        """(..., 3, nv): times v it is the velocity of the centre of mass [m/s], world axes."""
+        return self._call(momentum.center_of_mass_jacobian, 2, q)
+
+    @compiled(q="nq", v="nv")
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """[angular about the world's origin; linear], (..., 6) [N m s, N s], world axes."""
+        return self._call(momentum.momentum, 1, q, v=v)
+
+    @compiled(q="nq")
+    def momentum_matrix(self, q: ArrayLike) -> SameKind:
+        """(..., 6, nv), world axes: times v it is the momentum about the world's origin."""
+        return self._call(momentum.momentum_matrix, 2, q)
+
+    @compiled(q="nq", v="nv")
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """[angular about the centre of mass; linear], (..., 6) [N m s, N s], world axes."""
+        return self._call(momentum.centroidal_momentum, 1, q, v=v)
+
+    @compiled(q="nq")
+    def centroidal_matrix(self, q: ArrayLike) -> SameKind:
+        """A_G, (..., 6, nv), world axes: times v it is the centroidal momentum."""
+        return self._call(momentum.centroidal_matrix, 2, q)
+
+    @compiled(q="nq", v="nv")
+    def centroidal_bias(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """Ȧ_G v, (..., 6) [N m, N], world axes: the rate of the centroidal momentum while v̇ = 0."""
+        return self._call(momentum.centroidal_bias, 1, q, v=v)
