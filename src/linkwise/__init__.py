@@ -61,6 +61,7 @@ if _typing.TYPE_CHECKING:
     from .algebra.spaces import Space
     from .algebra.stacking import space, stack
     from .codegen.pipeline import compile_function as compile
+    from .robot.inverse_kinematics import Reach
     from .simulation.checkpoint import Checkpoint
     from .simulation.energy import EnergyAccount
     from .simulation.events import Crossing, Event
@@ -85,6 +86,7 @@ _LATER = {
     "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
     "Proof": ("algebra.proof", "Proof"),
+    "Reach": ("robot.inverse_kinematics", "Reach"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.pipeline", "compile_function"),
@@ -162,6 +164,7 @@ __all__ = [
     "Planar",
     "Prismatic",
     "Proof",
+    "Reach",
     "Revolute",
     "Robot",
     "Rod",

@@ -32,6 +32,7 @@ NOT_CALLS = {
     "Formula",
     "Proof",
     "Space",
+    "Reach",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
 MAY_BE_FUNCTIONS = ("goal", "reference", "posture")  # what another function raises is its own

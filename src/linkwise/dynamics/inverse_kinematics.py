@@ -4,8 +4,8 @@ With e the motion that each frame still lacks and J its Jacobian, a step is
 
     dq = (J*J + μI)⁻¹ J*e + N κ (q_rest ⊖ q),   N = I − (J*J + μI)⁻¹J*J,
 
-where μ falls with e*e (Sugihara's choice: a step is taken as it is, none is tried and taken back). Degrees of freedom at
-a limit that the step would cross stay out of it. Positions count in lengths of the robot, so that its size does not
+where μ falls with e*e (Sugihara's choice: a step is taken as it is, none is tried and taken back). Degrees of freedom
+at a limit that the step would cross stay out of it. Positions count in lengths of the robot, so that its size does not
 matter. No choice depends on numbers: the same step runs on numbers and on symbols.
 """
 

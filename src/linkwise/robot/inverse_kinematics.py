@@ -20,16 +20,17 @@ from .calls import as_frames
 
 _STEPS = 40  # from one guess; a Panda's goals take 12 in the mean
 _STEPS_TO_REST = 30  # in the null space, once a goal is reached
+_DRAWN = 64  # random configurations that are drawn one by one
 _TOGETHER = 4096  # goals that are stepped at once: what fits the caches
 
 
 @dataclass(frozen=True, eq=False)
-class Reaching:
+class Reach:
     """What :meth:`Robot.inverse_kinematics` found: ``q`` (..., nq), whether each goal is ``reached`` (...), and how far
     off the frames are: ``rotation_error`` [rad] and ``position_error`` [m], (...), the largest of all frames.
 
-    Where a goal is not reached, ``q`` is the nearest configuration found, and ``at_limits`` (..., nv) says which degrees
-    of freedom are at a limit there. ``attempts`` (...) counts the guesses it took.
+    Where a goal is not reached, ``q`` is the nearest configuration found, and ``at_limits`` (..., nv) says which
+    degrees of freedom are at a limit there. ``attempts`` (...) counts the guesses it took.
     """
 
     q: np.ndarray
@@ -47,7 +48,7 @@ class Reaching:
     def __repr__(self) -> str:
         count = int(np.sum(self.reached))
         far = "" if self.reached.all() else f", others within {float(self.error.max()):.2g}"
-        return f"<Reaching: {count} of {self.reached.size} goals reached{far}>"
+        return f"<Reach: {count} of {self.reached.size} goals reached{far}>"
 
 
 def inverse_kinematics(
@@ -61,16 +62,16 @@ def inverse_kinematics(
     tolerance: float = 1e-6,
     attempts: int = 30,
     seed: int = 0,
-) -> Reaching:
-    """See :meth:`linkwise.Robot.inverse_kinematics`."""
+) -> Reach:
+    """See :meth:`.kinematics.Kinematics.inverse_kinematics`."""
     tasks, goals, batch = _asked(robot, frame, goal, part)
     tolerance = number(tolerance, "tolerance", above=0.0)
     attempts = whole(attempts, "attempts", least=1)
     rng = np.random.default_rng(whole(seed, "seed"))
-    start = robot.neutral() if q0 is None else _configuration(robot, q0, "q0")
+    start = _middle(robot) if q0 is None else _configuration(robot, q0, "q0")
     batch = np.broadcast_shapes(batch, start.shape[:-1])
     count = int(np.prod(batch, dtype=int))
-    flat = [np.broadcast_to(g, (*batch, g.shape[-1])).reshape(count, -1) for g in goals]
+    flat = [np.broadcast_to(g, (*batch, g.shape[-1])).reshape(count, g.shape[-1]) for g in goals]
     starts = np.broadcast_to(start, (*batch, robot.nq)).reshape(count, robot.nq)
     towards = None if rest is None else _configuration(robot, rest, "rest")
     search = _Search(robot, _steps(robot, tasks), flat, tolerance, towards, batch)
@@ -78,7 +79,7 @@ def inverse_kinematics(
         left = search.left
         if not left.size:
             break
-        search.try_from(starts[left] if i == 0 else robot.random_configuration(rng, batch=left.size), left)
+        search.try_from(starts[left] if i == 0 else _random(robot, rng, left.size), left)
     if towards is not None:
         search.go_to_rest()
     return search.found()
@@ -118,7 +119,9 @@ def _goal(task: Task, given: Any) -> np.ndarray:
             return _rotation(x, task).reshape((*x.shape[:-2], 9))
         return _unit(x, task) if task.part == "direction" else x
     if not isinstance(given, (list, tuple)) or len(given) != 2:
-        raise InputError(f"the pose for frame {task.frame!r} is a pair (R, p), as robot.pose gives it, got {shown(given)}")
+        raise InputError(
+            f"the pose for frame {task.frame!r} is a pair (R, p), as robot.pose gives it, got {shown(given)}"
+        )
     R = _rotation(_numbers(given[0], (3, 3), f"R for frame {task.frame!r}"), task)
     p = _numbers(given[1], (3,), f"p for frame {task.frame!r}")
     batch = np.broadcast_shapes(R.shape[:-2], p.shape[:-1])
@@ -152,6 +155,24 @@ def _configuration(robot: Any, q: Any, name: str) -> np.ndarray:
     from .. import inputs
 
     return np.array(inputs.configuration(robot, q, name), dtype=float)
+
+
+def _middle(robot: Any) -> np.ndarray:
+    """The middle between the limits; where there are none, the neutral configuration."""
+    q: np.ndarray = robot.neutral()
+    for i, _, low, high in limited(robot):
+        q[i] = 0.5 * (low + high) if np.isfinite(low + high) else np.clip(q[i], low, high)
+    return q
+
+
+def _random(robot: Any, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Random configurations within the limits, (count, nq)."""
+    drawn = robot.random_configuration(rng, batch=min(count, _DRAWN))
+    q: np.ndarray = drawn[np.arange(count) % len(drawn)]  # joints that have limits are drawn anew, all at once
+    for i, _, low, high in limited(robot):
+        if np.isfinite(low + high):
+            q[:, i] = rng.uniform(low, high, size=count)
+    return q
 
 
 # --- the search ------------------------------------------------------------------------------------------
@@ -210,19 +231,21 @@ class _Search:
         self.q[where[kept]], self.errors[where[kept]] = q[kept], errors[kept]
 
     def _stepped(self, q: np.ndarray, where: np.ndarray, pull: float) -> tuple[np.ndarray, np.ndarray]:
-        rest = self.rest if self.rest.ndim == 1 else np.broadcast_to(
-            self.rest, (*self.batch, self.robot.nq)
-        ).reshape(-1, self.robot.nq)[where]
+        rest = (
+            self.rest
+            if self.rest.ndim == 1
+            else np.broadcast_to(self.rest, (*self.batch, self.robot.nq)).reshape(-1, self.robot.nq)[where]
+        )
         out = self.steps(q, *(g[where] for g in self.goals), rest, np.array([pull]))
         return out[:, :-2], out[:, -2:]
 
-    def found(self) -> Reaching:
+    def found(self) -> Reach:
         at = np.zeros((len(self.q), self.robot.nv), bool)
         for i, j, low, high in limited(self.robot):
             at[:, j] = (self.q[:, i] <= low + 1e-9) | (self.q[:, i] >= high - 1e-9)
         shape = self.batch
         reached = (self.errors <= self.tolerance).all(axis=-1)
-        return Reaching(
+        return Reach(
             self.q.reshape((*shape, self.robot.nq)),
             reached.reshape(shape),
             self.errors[:, 0].reshape(shape),

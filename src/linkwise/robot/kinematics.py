@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import arrays, inputs
 from ..arguments import flag
@@ -12,6 +12,9 @@ from ..dynamics import kinematics
 from ..model.model import Model
 from .calls import Calls
 from .dispatch import compiled
+
+if TYPE_CHECKING:
+    from .inverse_kinematics import Reach
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,3 +105,31 @@ class Kinematics(Calls):
     def jacobian_inner_inverse(self, q: ArrayLike, frame: Any) -> SameKind:
         """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation."""
         return self._call(kinematics.jacobian_inner_inverse, 2, q, frame)
+
+    def inverse_kinematics(
+        self,
+        frame: Any,
+        goal: Any,
+        q0: ArrayLike | None = None,
+        *,
+        part: Any = "pose",
+        rest: ArrayLike | None = None,
+        tolerance: float = 1e-6,
+        attempts: int = 30,
+        seed: int = 0,
+    ) -> Reach:
+        """Configurations in which a frame is where it is wanted, within joint limits; for batches of goals at once.
+
+        ``goal`` is a pose (R, p), R (..., 3, 3), p (..., 3) [m], as :meth:`pose` gives it. ``part`` asks for less:
+        "position" (goal p), "rotation" (goal R) or "direction" (goal (..., 3): where the frame's z axis points, world
+        axes). Several frames come as a list, with a goal for each, and a ``part`` for each or one for all. The search
+        starts from ``q0`` (..., nq), by default from the middle of the limits, and then from random configurations
+        (``seed``), ``attempts`` in all. ``rest`` (..., nq) is where the joints go as far as the goal leaves them free.
+        A goal is reached where its errors are at most ``tolerance`` [rad and m]. Robots with loops keep them closed.
+
+        Returns a :class:`Reach`: ``q`` (..., nq), ``reached`` (...), ``error`` (...), and more.
+        """
+        from .inverse_kinematics import inverse_kinematics
+
+        options: dict[str, Any] = {"tolerance": tolerance, "attempts": attempts, "seed": seed}
+        return inverse_kinematics(self, frame, goal, q0, part=part, rest=rest, **options)
