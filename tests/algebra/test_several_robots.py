@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from coupled import coupled_robot
 from held_objects import BOX, contact, frames_on, state
 
 import linkwise as lw
@@ -422,3 +423,117 @@ def test_singular_stacks_say_so():
     for target in ("numpy", "cpu"):
         with pytest.raises(lw.SingularError):
             S.apply(np.ones(10), target=target)
+
+
+# --- states of one robot, in any order -------------------------------------------------------------------
+
+
+@pytest.fixture
+def states():
+    """Three states of one robot, the first made first."""
+    r = lw.chain(3, seed=1)
+    return [r.operators(r.random_configuration(i), frames="tip") for i in range(3)]
+
+
+def test_sums_over_two_states_have_no_inverse_of_the_one_form(states):
+    """𝓜₁ + 𝓜₂ is no HφXφ*H*: refused, not taken for one."""
+    a, b, _ = states
+    for make in (lambda: a.mass + b.mass, lambda: b.mass + 2 * a.mass):
+        with pytest.raises(lw.NoRecursionError):
+            make().inv()
+    with pytest.raises(lw.NoRecursionError):
+        lw.stack([[a.I_joints, -1 * a.mass], [a.I_joints, b.mass]]).inv()
+    X = a.mass + a.H @ a.phi @ b.M @ a.phi.T @ a.H.T  # M of another state, between one state's φ: this is one
+    near(X.inv() @ np.ones(3), np.linalg.solve(X.dense(), np.ones(3)))
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_inertias_and_recursions_driven_by_another_state(states, order):
+    a, b = (states[i] for i in order)
+    own = a.block_diagonal([np.eye(6) * (k + 1.0) for k in range(3)])
+    phi, H = b.phi.dense(), b.H.dense()
+    for X in (a.P, own, a.M + own):
+        family = b.with_inertia(X)
+        assert family.state is b.state and np.array_equal(family.q, b.q)
+        near((family.H @ family.phi @ family.M @ family.phi.T @ family.H.T).dense(), H @ phi @ X.dense() @ phi.T @ H.T)
+        mass = H @ phi @ X.dense() @ phi.T @ H.T
+        near((b.H @ b.phi @ X @ b.phi.T @ b.H.T).inv() @ np.ones(3), np.linalg.solve(mass, np.ones(3)))
+        near(
+            (b.H @ b.phi @ X @ b.phi.T @ b.H.T).inv().apply(np.ones(3), target="numpy"),
+            np.linalg.solve(mass, np.ones(3)),
+        )
+        S = b.lyapunov(X)
+        near((b.phi @ S + S @ b.phi_tilde.T).dense(), phi @ X.dense() @ phi.T)
+        near(family.with_inertia(a.P).D.dense(), b.with_inertia(a.P).D.dense())
+        near((family.D_inverse @ family.D).dense(), np.eye(3))
+
+
+def test_coupled_joints_at_two_states_show_their_frames():
+    r = coupled_robot()
+    a, b = (r.operators(r.random_configuration(i)) for i in range(2))
+    for A in (a.H @ b.G, a.G.T @ a.Upsilon @ b.G):
+        x = RNG.normal(size=A.shape[1])
+        near(A.apply(x, target="cpu"), A.dense() @ x, 1e-8)
+
+
+def test_blocks_by_name_are_those_of_their_own_robot():
+    def arm(*names):
+        parents = (None, *names[:-1])
+        inertia = lw.Inertia.box(1.0, (0.1, 0.2, 0.3))
+        bodies = [
+            lw.Body(n, lw.Joint(lw.Revolute("y"), at=(0, 0, 0.3)), inertia, parent=p) for n, p in zip(names, parents)
+        ]
+        return lw.assemble("arm", bodies)
+
+    one, two = (arm(*names).operators([0.1, 0.2, 0.3], v=[1.0, 2.0, 3.0]) for names in ("abc", "cba"))
+    A = one.matrix(np.arange(9.0).reshape(3, 3), one.joints, two.joints)
+    assert A["a", "a"] == 2.0 and A["b", "c"] == 3.0 and A[0, 0] == 0.0
+    near((A.T @ one.theta_dot)["a"], (A.T @ one.theta_dot).value[2:])
+    stack = lw.stack([one.theta_dot, two.theta_dot])
+    near(stack[3], [1.0])
+    with pytest.raises(lw.SpaceError, match="have no names"):
+        stack["a"]
+    with pytest.raises(lw.SpaceError, match="have no names"):
+        one.vector([1.0], lw.space("own", 1))["a"]
+
+
+def test_names_of_ones_own_are_used_or_refused(states):
+    op = states[0]
+    y, X = op.vector([1.0, 2, 3]), op.block_diagonal([np.eye(6)] * 3)
+    assert lw.formula("α + θ̇")(states[0].model.operators(op.q, v=np.ones(3)), **{"α": y}).value.tolist() == [
+        2.0,
+        3.0,
+        4.0,
+    ]
+    with pytest.raises(lw.InputError, match="read without KH"):
+        lw.formula("KH")(op, KH=X)
+    assert lw.formula("H φ")(op, x=y, A_1=X) == op.H @ op.phi  # names that the text has not are no harm
+    third = op.mass * (1 / 3)
+    assert lw.formula(str(third))(op) == third and lw.formula(third.latex())(op) == third
+
+
+def test_small_matrices_of_ones_own_have_inverses_on_any_space(states):
+    op = states[0]
+    A = RNG.normal(size=(3, 3))
+    O = op.matrix(A, "joints", "joints", name="O")
+    near(O.inv() @ np.ones(3), np.linalg.solve(A, np.ones(3)))
+    S = lw.stack([[O, O], [O.T, 2 * O.T]])
+    near(S.inv() @ np.ones(6), np.linalg.solve(S.dense(), np.ones(6)), 1e-8)
+
+
+def test_derivatives_of_stacks_and_of_two_robots(pair):
+    """By time, each robot along its own motion: against differences of the dense matrices."""
+    c = lw.space("contact", 6)
+
+    def made(time):
+        moved = [op.model.integrate(op.q, time * op.v) for op in pair]
+        one, two = (op.model.operators(q, v=op.v, frames=op.frames) for op, q in zip(pair, moved))
+        G1, G2 = one.matrix(np.eye(6), c, "tips") @ one.J, two.matrix(np.eye(6), c, "tips") @ two.J
+        both = G1 @ one.mass.inv() @ G1.T + G2 @ two.mass.inv() @ G2.T
+        return both, lw.stack([[one.mass, -G1.T], [G1, both]])
+
+    step = 1e-5
+    for now, before, after in zip(made(0.0), made(-step), made(step)):
+        near(now.time_derivative().dense(), (after.dense() - before.dense()) / (2 * step), 1e-6)
+    with pytest.raises(lw.InputError, match="at 2 states"):
+        made(0.0)[0].variation(np.zeros(7))

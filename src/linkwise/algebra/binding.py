@@ -113,6 +113,11 @@ class Binding:
         """What expressions are built from to run as sweeps."""
         return {i: t.numbers if isinstance(t, State) else OwnBlocks(i, t.blocks) for i, t in enumerate(self.things)}
 
+    @property
+    def leaves_by_place(self) -> list[Leaves | None]:
+        """The leaves of the state at every place; None for blocks."""
+        return [t.leaves if isinstance(t, State) else None for t in self.things]
+
     @cached_property
     def homes(self) -> tuple[Leaves | None, ...]:
         """Whose states stand at the places after the first: what tells formulas with the same names apart."""

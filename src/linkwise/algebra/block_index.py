@@ -7,6 +7,7 @@ a body's name does as well, and at tips the name of a frame. The papers count fr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,27 +20,30 @@ from .spaces import MEMORYLESS, Space
 Place = slice | list[int]
 
 
-def rows_and_columns(op: Expression, index: Any, leaves: Leaves) -> tuple[Place, Place]:
-    """Where the block at an index lies in the matrix of an expression."""
+def rows_and_columns(op: Expression, index: Any, homes: Sequence[Leaves | None]) -> tuple[Place, Place]:
+    """Where the block at an index lies in the matrix of an expression; ``homes`` are the leaves by place."""
     pair = index if isinstance(index, tuple) else (index, index)
     if len(pair) != 2:
         raise InputError(f"a block of {op} has two indices, of its row and its column, got {len(pair)}")
     if not isinstance(index, tuple) and not op.relations <= MEMORYLESS:
         raise InputError(f"{op} is {op.structure}: its blocks have two indices, as in op.phi[3, 1]")
-    rows, columns = (_number(space, x, leaves) for space, x in zip((op.rows, op.cols), pair))
+    rows, columns = (_number(space, x, homes) for space, x in zip((op.rows, op.cols), pair))
     return op.rows.where(rows), op.cols.where(columns)
 
 
-def entries_of(vector: Expression, index: Any, leaves: Leaves) -> Place:
+def entries_of(vector: Expression, index: Any, homes: Sequence[Leaves | None]) -> Place:
     """Where the block at an index lies in a vector."""
     if isinstance(index, tuple):
         raise InputError(f"a block of the vector {vector} has one index, got {len(index)}")
-    return vector.rows.where(_number(vector.rows, index, leaves))
+    return vector.rows.where(_number(vector.rows, index, homes))
 
 
-def _number(space: Space, index: Any, leaves: Leaves) -> int:
+def _number(space: Space, index: Any, homes: Sequence[Leaves | None]) -> int:
     count = len(space.sizes)
     if isinstance(index, str):
+        leaves = None if space.kind in ("stack", "own") else homes[space.place]
+        if leaves is None:
+            raise SpaceError(f"the blocks of {space} have no names; give numbers, 0 … {count - 1}")
         frames, bodies = leaves.frames, [b.name for b in leaves.model.bodies]
         known = [getattr(f, "name", f) for f in frames] if space.kind == "tip" else bodies
         if index in known:

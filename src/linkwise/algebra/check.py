@@ -100,7 +100,8 @@ def refuse_unlike(lhs: Any, rhs: Any, caller: str) -> None:
     given = [x.binding.things for x in (lhs, rhs) if isinstance(x, Operator)]
     if any(isinstance(t, Blocks) for things in given for t in things):
         raise InputError(
-            "an expression with a block diagonal of your own belongs to one robot; give functions of op that build it"
+            "an expression with blocks, a vector or a matrix of your own belongs to one robot; give functions of op"
+            " that build it"
         )
     if len({t.serial for things in given for t in things}) > 1:
         raise InputError("the two sides are bound to different robots or configurations; give functions of op instead")

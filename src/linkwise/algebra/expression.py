@@ -361,6 +361,7 @@ def product(factors: Sequence[Expression]) -> Expression:
         if left.cols != right.rows:
             raise SpaceError(
                 f"cannot multiply {left} by {right}: the first takes {left.cols}, the second gives {right.rows}"
+                f"{_of_another(left.cols, right.rows)}"
             )
     used = [u for f in factors for u in f.used]
     flat: list[Expression] = []
@@ -378,6 +379,11 @@ def product(factors: Sequence[Expression]) -> Expression:
         flat = parts
     out: Expression = Identity(factors[0].rows) if not flat else flat[0] if len(flat) == 1 else Product(flat)
     return (out if scale == 1 else total([(scale, out)])).with_used(used)
+
+
+def _of_another(a: Space, b: Space) -> str:
+    """A word where two spaces look the same and are not: a robot that is being compiled is another one than it was."""
+    return ", of another robot (or of other numbers) of that name" if a != b and str(a) == str(b) else ""
 
 
 def _met(factors: list[Expression]) -> list[Expression] | None:
@@ -403,7 +409,7 @@ def total(terms: Sequence[tuple[float, Expression]]) -> Expression:
         if t.rows != first.rows or t.cols != first.cols:
             raise SpaceError(
                 f"cannot add {first} and {t}: the first maps {first.cols} to {first.rows},"
-                f" the second {t.cols} to {t.rows}"
+                f" the second {t.cols} to {t.rows}{_of_another(first.rows, t.rows) or _of_another(first.cols, t.cols)}"
             )
         used.extend(t.used)
         parts = t.terms if isinstance(t, Sum) else () if isinstance(t, Zero) else ((1.0, t),)

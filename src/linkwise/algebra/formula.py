@@ -14,17 +14,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 from ..arguments import one_of, shown
 from ..errors import InputError, LinkwiseError, did_you_mean
-from .binding import merged, moved, placed
+from .binding import merged, moved, placed, trimmed
 from .block_terms import OURS, PAPERS, BlockTerm, block, block_product, block_sum
 from .expression import Expression, Identity, product, total
 from .formula_words import ALIASES, DIALECTS, Token, operator_names, tokens
 from .leaves import Leaves
 from .operator import Operator, bound
 from .operators import OPERATOR_NAMES, Operators
-from .printing import STARRED
+from .printing import STARRED, lowered
 from .stacking import stacked_expressions
 from .vectors import VectorLeaves
 
@@ -69,10 +70,17 @@ class Formula:
         binding = merged([*(op.binding for op in operators), *(x.binding for x in own.values())])
         robots = [placed(op.leaves, binding.things.index(op.state)) for op in operators]
         given = {name: moved(x.expression, x.binding, binding) for name, x in own.items()}
-        found = _Parser(self.text, robots, self.indices, self.paper, given).whole()
+        parser = _Parser(self.text, robots, self.indices, self.paper, given)
+        found = parser.whole()
+        left = [name for name in parser.own if name not in parser.used and _stands_in(name, self.text)]
+        if left:
+            raise InputError(
+                f"the formula is read without {', '.join(left)}: what could be operators' names is read as these (KH is"
+                " K H); give names of their own"
+            )
         if isinstance(found, BlockTerm):
             raise InputError(f"{found.text} is a block; blocks are of the operators of one robot, and of no others")
-        return bound(found, binding)
+        return bound(*trimmed(found, binding))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Formula) and self._told == other._told
@@ -92,11 +100,13 @@ class Formula:
 def formula(text: str, *, indices: str = OURS, paper: str | None = None) -> Formula:
     """A formula as text, such as ``"H φ M φ* H*"``: called with ``robot.operators(q)`` it is what that text means.
 
-    All that linkwise prints is read, its LaTeX too. A formula of operators gives an operator; one of blocks, such as
+    What linkwise prints is read, its LaTeX too (but for a bare I or 0, whose space no text tells, parts ι of stacks,
+    and letters of other inertias, ψ_X). A formula of operators gives an operator; one of blocks, such as
     ``"φ(3,1) P(1)"``, their array. ``indices="ours"`` counts bodies as ``robot.bodies`` does, base first, from 0;
     ``indices="papers"`` as the papers do, from the tip of a serial chain, which is 1, to the base, n. ``paper`` ("OA",
     "JPL", "UF", "LD" or "DD") reads letters that papers use differently as that one does: Φ is JPL's φS, or LD's φ.
-    Operators of several robots, ``formula(one, two)``, have their numbers, ``J₁ 𝓜₁⁻¹ J₁*``; brackets with commas and
+    Operators of several robots, ``formula(one, two)``, have their numbers, ``J₁ 𝓜₁⁻¹ J₁*``, in the order in which they
+    are given; what is printed numbers the states in the order in which they were made. Brackets with commas and
     semicolons are stacks, ``[A, B; C, 0]``.
     """
     if not isinstance(text, str):
@@ -153,7 +163,9 @@ class _Parser:
         paper: str | None = None,
         own: dict[str, Expression] | None = None,
     ) -> None:
-        self.robots, self.indices, self.own = robots, indices, own or {}
+        self.robots, self.indices = robots, indices
+        self.own = {normalize("NFC", name): x for name, x in (own or {}).items()}
+        self.used: set[str] = set()
         self.dialect = DIALECTS[paper] if paper else {}
         self.tokens = [*tokens(text), Token("end", "", len(text) + 1)]
         self.at = 0
@@ -367,9 +379,11 @@ class _Parser:
         return self._made(token, made[token.kind])
 
     def _named(self, token: Token) -> Any:
-        spelled = token.text if token.robot is None else f"{token.text}_{token.robot}"
-        if spelled in self.own:
-            return self.own[spelled]
+        number = "" if token.robot is None else f"_{token.robot}"
+        for spelled in (f"{token.spelling}{number}", f"{token.text}{number}"):
+            if spelled in self.own:
+                self.used.add(spelled)
+                return self.own[spelled]
         name = self.dialect.get(token.text) or ALIASES.get(token.text, token.text)
         if name == "I" and token.robot is None:
             return _Unit()
@@ -400,6 +414,15 @@ class _Parser:
             raise
         except LinkwiseError as e:
             raise type(e)(f"the formula, column {token.column}: {e}") from None
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Whether a name, or one with a number behind it such as A_1, is part of a text."""
+    base, _, number = name.rpartition("_")
+    forms = [name]
+    if base and number.isdigit():
+        forms += [f"{base}{lowered(int(number))}", f"{base}_{{{number}}}"]
+    return any(form in normalize("NFC", text) for form in forms)
 
 
 def _meant(name: str, known: list[str]) -> str:

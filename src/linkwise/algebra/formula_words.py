@@ -54,6 +54,7 @@ _TIMES = re.compile(r"\\cdot(?![A-Za-z])")
 _INDICES = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _NAMED_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
 ALIASES = {"N": "rotor_coupling", "a": "coriolis", "b": "gyroscopic"}
+ALIASES |= {"a_c": "classical_coriolis", "b_c": "classical_gyroscopic"}
 # Letters that papers use differently from each other; the others mean the same in all.
 DIALECTS: dict[str, dict[str, str]] = {
     "OA": {},
@@ -75,6 +76,7 @@ class Token:
     is_letter: bool = False  # a name spelled as it is printed
     is_glued: bool = False  # whether no blank stands before it
     robot: int | None = None  # of several, whose operator a name is, from 1 on
+    spelling: str = ""  # of a name, as it was typed
 
     @property
     def value(self) -> float:
@@ -225,7 +227,7 @@ def _named(text: str, at: int) -> tuple[list[Token], int] | None:
     number = _ROBOT.match(text, end + braced)
     robot = None if number is None else int(next(x for x in number.groups() if x).translate(_LOWERED))
     length = end + braced + (len(number[0]) if number else 0) - at
-    return [Token("name", _letters()[spelling], at + 1, is_letter=True, robot=robot)], length
+    return [Token("name", _letters()[spelling], at + 1, is_letter=True, robot=robot, spelling=spelling)], length
 
 
 def _word(text: str, at: int, word: str) -> tuple[list[Token], int]:

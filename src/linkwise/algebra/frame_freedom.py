@@ -49,8 +49,11 @@ def is_frame_free(op: Expression) -> bool:
 
     Where loops are embedded nothing is: their frames stay on the bodies when those of the bodies move.
     """
-    if any(leaf.owner.groups for leaf in leaves_of(op)):
+    owners = [leaf.owner for leaf in leaves_of(op)]
+    if any(o.groups for o in owners):
         return False
+    if any(o.nodes is not None for o in owners) and len({o.place for o in owners}) > 1:
+        return False  # of nodes HWH* = 0 holds for the H of one state alone
     between_joints = op.rows.kind == "joint" and op.cols.kind in ("joint", "number")
     return between_joints and variance(op) is not None and _keeps_inertias(op)
 

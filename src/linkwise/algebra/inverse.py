@@ -19,7 +19,17 @@ from . import spaces
 from .blocks import dense_block
 from .elimination import inverse_of_stack, is_small
 from .expression import Expression, Identity, Product, Sum, product, total
-from .kinds import BlockDiagonal, Leaf, Propagation, Shift, SmallMatrix, UserBlockDiagonal, families_of, leaves_of
+from .kinds import (
+    BlockDiagonal,
+    Leaf,
+    Propagation,
+    Shift,
+    SmallMatrix,
+    UserBlockDiagonal,
+    UserMatrix,
+    families_of,
+    leaves_of,
+)
 from .leaves import Leaves
 from .rules import rule
 
@@ -121,6 +131,8 @@ def _innovations(op: Expression) -> Expression | None:
         if middle is not None:
             middles.append((c, middle[1]))
             owner = owner or middle[0]
+            if middle[0].rigid_key != owner.rigid_key:  # H and φ of another state: their sum has no such form
+                return None
         elif term.relations <= spaces.MEMORYLESS and term.rows.kind == "joint":
             noise.append((c, term))
         elif c == 1 and isinstance(term, Product):
@@ -211,7 +223,8 @@ def _factors(op: Expression) -> Expression | None:
 
 def _small(op: Expression) -> Expression | None:
     """Between tips and spaces of the user's own: a matrix of 6 per tip, formed in O(n) and inverted as it is."""
-    if not is_small(op.rows) or not leaves_of(op):
+    leaves = leaves_of(op)
+    if not leaves or not (is_small(op.rows) or all(isinstance(x, UserMatrix) for x in leaves)):
         return None
     owner = leaves_of(op)[0].owner
 

@@ -343,8 +343,8 @@ class Operator:
         bodies (at tips, of frames) do as well.
         """
         if self.is_vector:
-            return self.value[..., entries_of(self.expression, index, self.binding.leaves)]
-        rows, columns = rows_and_columns(self.expression, index, self.binding.leaves)
+            return self.value[..., entries_of(self.expression, index, self.binding.leaves_by_place)]
+        rows, columns = rows_and_columns(self.expression, index, self.binding.leaves_by_place)
         basis = arrays.eye(self.expression.cols.dimension, like=self.binding.state.q)[:, columns]
         block: SameKind = self.apply_columns(basis)[..., rows, :]
         batch = np.broadcast_shapes(*self.binding.batches) if not self.expression.is_constant else ()

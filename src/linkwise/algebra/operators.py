@@ -127,7 +127,7 @@ class Operators:
         given = [x for x in (X, rotor_inertia) if x is not None]
         binding = merged([self.binding, *(x.binding for x in given)])
         inertia, *noise = (moved(x.expression, x.binding, binding) for x in given)
-        own = Operators(self.leaves.with_inertia(inertia, *noise), binding)
+        own = Operators(self._leaves_in(binding).with_inertia(inertia, *noise), binding)
         own.D.numbers  # noqa: B018  an X that is not symmetric is refused here
         return own
 
@@ -141,7 +141,21 @@ class Operators:
         ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`; ``letter`` is what it prints as.
         """
         binding = merged([self.binding, X.binding])
-        return bound(self.leaves.recursion(moved(X.expression, X.binding, binding), kind, letter), binding)
+        driver = moved(X.expression, X.binding, binding)
+        return bound(self._leaves_in(binding).recursion(driver, kind, letter), binding)
+
+    def _leaves_in(self, binding: Binding) -> Leaves:
+        """These leaves with their state at its place in another binding, where an older state may stand first."""
+        place = binding.things.index(self.state)
+        if place == self.leaves.place and binding.things[: len(self.binding.things)] == self.binding.things:
+            return self.leaves
+        home = placed(self.leaves.root, place)
+        if self.leaves.is_default:
+            return home
+        inertia, noise = self.leaves.M, self.leaves.joint_noise
+        X, Gamma = (None if x is None else moved(x, self.binding, binding) for x in (inertia, noise))
+        assert X is not None
+        return home.with_inertia(X, Gamma, home.rotor_coupling if self.leaves.has_coupling else None)
 
     def block_diagonal(self, blocks: Any, space: str = "bodies", name: str = "X") -> Operator:
         """A block-diagonal operator of the user's own on a space.

@@ -179,6 +179,12 @@ def starred(leaf: Leaf) -> bool:
     return leaf.flipped != (leaf.name in STARRED)
 
 
+def written_number(c: float) -> str:
+    """A number as short as it can be read back."""
+    short = f"{c:g}"
+    return short if not isinstance(c, float) or float(short) == c else repr(c)
+
+
 def lowered(n: int) -> str:
     """A whole number as a subscript."""
     return "".join("₀₁₂₃₄₅₆₇₈₉"[int(d)] for d in str(n))
@@ -221,7 +227,7 @@ class _Printer:
         out = ""
         for c, t in op.terms:
             inner = self.write(t)
-            size = "" if abs(c) == 1 else f"{abs(c):g} "
+            size = "" if abs(c) == 1 else f"{written_number(abs(c))} "
             sign = "-" if c < 0 else "+"
             out += (f" {sign} " if out else ("-" if c < 0 else "")) + size + inner
         return out

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import arguments, inputs
 from ..errors import InputError, UnknownNameError, did_you_mean
+from ..extras import require
 from ..model.model import Model
 from . import thresholds
 from .facts import Facts, catalogue
@@ -254,6 +255,8 @@ def compile_function(
     job = Job(robot, name, function, tuple(argument_names(function)), sizes=given, target=target, dtype=dtype)
     job.parameters = tuple(arguments.names(parameters, "parameters"))
     options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
+    if target == "jax":  # it draws random numbers when it is first imported, which are no memory of the function's
+        require("jax", "jax", 'target="jax"')
     with refusing_memory(function):
         kernel = compile_job(job)
     return made(kernel, compile_function, function, robot, **options)

@@ -1,5 +1,8 @@
 """Every catalogue function on JAX arrays, from the same source (runs where JAX is installed)."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from kernel_calls import FRAMED, SIGNATURES, arguments, as_tuple
@@ -57,3 +60,14 @@ def test_single_precision_is_kept():
     robot = lw.load("double_pendulum")
     q = jax.numpy.zeros(2, jax.numpy.float32)
     assert robot.forward_dynamics(q, q, q).dtype == jax.numpy.float32
+
+
+def test_the_first_function_of_a_process_compiles():
+    """Importing JAX draws random numbers: no memory of the function's."""
+    code = (
+        "import linkwise as lw, numpy as np; r = lw.chain(2)\n"
+        "k = lw.compile(lambda robot, q: robot.mass_matrix(q), r, target='jax')\n"
+        "print(np.asarray(k(np.zeros(2))).shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "(2, 2)", done.stderr
