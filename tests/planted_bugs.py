@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LAWS = "tests/laws/test_operator_laws.py"
 BESIDE = (
+    "tests/laws/test_structure.py",
     "tests/laws/test_identities.py",
     "tests/laws/test_inverses.py",
     "tests/laws/test_diagonal_laws.py",

@@ -87,9 +87,10 @@ def test_expressions_whose_frames_cannot_be_seen():
     free += [op.H @ op.phi @ op.K, (op.H @ op.psi @ op.K).T, op.H @ op.P @ op.H.T]
     free += [op.block_diagonal([np.eye(1)] * 7, "joints"), (op.mass + 0.1 * op.I_joints).inv()]
     free += [op.H @ op.psi @ op.psi_tilde @ op.G, op.G.T @ op.Upsilon_plus @ op.G, op.H @ op.phi @ op.R @ op.H.T]
+    free += [op.H @ op.psi @ op.M @ op.psi.T @ op.H.T]  # ψMψ* = P + ψ̃P + Pψ̃*
     shown = [op.M, op.P, op.phi, op.H, op.H @ op.phi, op.H @ op.H.T, op.H @ op.M @ op.H.T, op.J, op.J @ op.mass.inv()]
     shown += [op.H @ op.phi @ op.phi.T @ op.H.T, op.I, op.with_inertia(op.M + op.M).D, op.mass @ op.H]
-    shown += [op.H @ op.psi @ op.M @ op.psi.T @ op.H.T, op.G.T @ op.G, op.H @ op.phi @ op.P @ op.phi.T @ op.H.T]
+    shown += [op.G.T @ op.G, op.H @ op.phi @ op.P @ op.phi.T @ op.H.T]
     shown += [op.H @ (op.phi + op.phi.T) @ op.K, op.G.T @ op.M.inv() @ op.G, op.J.T @ op.J]
     assert all(is_frame_free(x.expression) for x in free)
     assert not any(is_frame_free(x.expression) for x in shown)

@@ -172,11 +172,17 @@ class Stacked:
             x = x + phi.T @ _with_none(x)[..., there, :, :]
         return x
 
+    @property
+    def _inboard(self) -> np.ndarray:
+        """The body that each hangs on; −1 for the world."""
+        tree = self.model.tree
+        return np.array([tree.parent(k) for k in range(len(tree))], dtype=int)
+
     def jumps(self) -> Any:
         """(φ from where a body's motion has come so far, what is there) of every round; n is the world."""
-        parents = np.array(self.model.parents, dtype=int)
-        n = len(parents)
-        there = np.where(parents < 0, n, parents)
+        inboard = self._inboard
+        n = len(inboard)
+        there = np.where(inboard < 0, n, inboard)
         phi = self.phi
         while (there < n).any():
             yield phi, there
@@ -187,17 +193,17 @@ class Stacked:
     def _spinning(self, V: Array, v: Array) -> Any:
         """What rotors that turn with their parents ask of these, ω(p) × sβ (:func:`..links.gyroscopic_forces`)."""
         bodies, momenta = self.fixed.spins
-        parents = np.array(self.model.parents, dtype=int)
-        held = np.flatnonzero(parents[bodies] >= 0)
+        inboard = self._inboard
+        held = np.flatnonzero(inboard[bodies] >= 0)
         if not held.size:
             return 0.0
         bodies = bodies[held]
         starts = [self.model.v_slices[k].start for k in bodies]
-        omega = V[..., parents[bodies], :3, :]
+        omega = V[..., inboard[bodies], :3, :]
         moment = cross(omega, momenta[held] * v[..., starts][..., None, None])
         asked = _with_none(arrays.concatenate([moment, moment * 0.0], axis=-2))
         wheels = padded(
-            [[int(i) for i in np.flatnonzero(parents[bodies] == k)] for k in range(len(parents))], len(held)
+            [[int(i) for i in np.flatnonzero(inboard[bodies] == k)] for k in range(len(inboard))], len(held)
         )
         return asked[..., wheels, :, :].sum(axis=-3)
 
