@@ -130,7 +130,7 @@ def good_values() -> dict[str, Any]:
         "embedded": True,
         "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
         # inverse kinematics
-        "goal": np.array([0.1, 0.2, 0.3]), "rest": q, "attempts": 2,
+        "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
         # grasps
         "hand_frame": "tip", "object_frame": "handle", "torsion": None, "arm": None, "arms": [arm()],
         "object": lw.Inertia.sphere(1.0, 0.1), "contacts": [hand(0)], "bases": [None], "kept": ["arm_1"],
@@ -198,8 +198,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("cylinder", "start"): (0.0, 0.0, 0.0),
         ("cylinder", "end"): (0.0, 0.0, 1.0),
         ("space", "size"): (6, 3),
-        ("inverse_kinematics", "part"): "position",
-        ("inverse_kinematics", "goal"): np.array([0.1, 0.2, 0.3]),
+        ("inverse_kinematics", "part"): "pose",
         ("Loop", "kind"): "spherical",
         ("Loop", "radius"): None,
         ("Contact", "kind"): "hard_finger",

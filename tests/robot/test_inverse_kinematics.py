@@ -134,6 +134,15 @@ def test_the_step_is_the_same_in_machine_code_and_on_numpy():
         assert np.allclose(out, np.concatenate([after, errors]), rtol=0, atol=1e-9 * np.abs(after).max())
 
 
+def test_numpy_finds_the_same():
+    r = lw.load("ur5")
+    goal = r.pose(r.random_configuration(0, batch=3), "tool0")
+    a, b = (r.inverse_kinematics("tool0", goal, target=t) for t in ("numpy", "cpu"))
+    assert a.reached.all() and np.abs(a.q - b.q).max() < 1e-5
+    with pytest.raises(lw.InputError, match="target"):
+        r.inverse_kinematics("tool0", goal, target="jax")
+
+
 def test_empty_batches_and_broadcast():
     r = lw.load("ur5")
     none = r.inverse_kinematics("tool0", np.zeros((0, 3)), part="position")

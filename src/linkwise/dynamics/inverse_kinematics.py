@@ -52,7 +52,7 @@ def _lack(robot: Any, q: Array, task: Task, goal: Array) -> tuple[Any, Any]:
         return None, goal - p
     if task.part == "direction":
         return _turn_between(R[:, 2], goal), None
-    wanted = goal[:9].reshape(3, 3)
+    wanted = goal[:9].reshape((3, 3))
     turn = quaternion_log(quaternion_from_rotation(wanted @ R.T))
     return turn, goal[9:] - p if task.part == "pose" else None
 

@@ -425,6 +425,8 @@ class ClosedRobot(EmbeddedLoops):
 
     # --- operational space ---------------------------------------------------------------------------
 
+    inverse_kinematics = Robot.inverse_kinematics  # with the errors of the loops among the goals
+
     @compiled(q="nq")
     def closed_jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """J N, (..., 6, nv): how a frame moves with what loops leave of any velocity; N is :meth:`loop_projector`."""

@@ -17,6 +17,7 @@ from ..codegen.facts import Facts
 from ..dynamics.inverse_kinematics import PARTS, Task, limited, step
 from ..errors import InputError, UntraceableError, warn_of_slow_path
 from .calls import as_frames
+from .dispatch import TARGETS, default_target
 
 _STEPS = 40  # from one guess; a Panda's goals take 12 in the mean
 _STEPS_TO_REST = 30  # in the null space, once a goal is reached
@@ -43,7 +44,8 @@ class Reach:
     @property
     def error(self) -> np.ndarray:
         """The larger of both errors, (...)."""
-        return np.maximum(self.rotation_error, self.position_error)
+        larger: np.ndarray = np.maximum(self.rotation_error, self.position_error)
+        return larger
 
     def __repr__(self) -> str:
         count = int(np.sum(self.reached))
@@ -62,6 +64,7 @@ def inverse_kinematics(
     tolerance: float = 1e-6,
     attempts: int = 30,
     seed: int = 0,
+    target: str | None = None,
 ) -> Reach:
     """See :meth:`.kinematics.Kinematics.inverse_kinematics`."""
     tasks, goals, batch = _asked(robot, frame, goal, part)
@@ -74,7 +77,9 @@ def inverse_kinematics(
     flat = [np.broadcast_to(g, (*batch, g.shape[-1])).reshape(count, g.shape[-1]) for g in goals]
     starts = np.broadcast_to(start, (*batch, robot.nq)).reshape(count, robot.nq)
     towards = None if rest is None else _configuration(robot, rest, "rest")
-    search = _Search(robot, _steps(robot, tasks), flat, tolerance, towards, batch)
+    if target is not None:
+        one_of(target, TARGETS, "target", error=InputError)
+    search = _Search(robot, _steps(robot, tasks, target or default_target()), flat, tolerance, towards, batch)
     for i in range(attempts):
         left = search.left
         if not left.size:
@@ -148,7 +153,8 @@ def _unit(x: np.ndarray, task: Task) -> np.ndarray:
     length = np.linalg.norm(x, axis=-1, keepdims=True)
     if np.any(length < 1e-12):
         raise InputError(f"the direction for frame {task.frame!r} has no length")
-    return x / length
+    unit: np.ndarray = x / length
+    return unit
 
 
 def _configuration(robot: Any, q: Any, name: str) -> np.ndarray:
@@ -255,8 +261,8 @@ class _Search:
         )
 
 
-def _steps(robot: Any, tasks: Sequence[Task]) -> Callable[..., np.ndarray]:
-    """The step for these tasks as machine code; on NumPy, one goal after the other, where there is none."""
+def _steps(robot: Any, tasks: Sequence[Task], target: str = "cpu") -> Callable[..., np.ndarray]:
+    """The step for these tasks as machine code; on NumPy, one goal after the other."""
     from ..codegen.pipeline import Job, compile_job
 
     sizes = {"q": robot.nq, **{f"goal{i}": PARTS[t.part] for i, t in enumerate(tasks)}, "rest": robot.nq, "pull": 1}
@@ -268,6 +274,8 @@ def _steps(robot: Any, tasks: Sequence[Task]) -> Callable[..., np.ndarray]:
         after, errors = step(robot, q, tasks, goals, rest, pull[0])
         return np.concatenate([after, errors])
 
+    if target == "numpy":
+        return _one_by_one(robot, call)
     kernel = robot._code.get(key)
     if kernel is None:
         job = Job(
@@ -285,7 +293,8 @@ def _steps(robot: Any, tasks: Sequence[Task]) -> Callable[..., np.ndarray]:
             warn_of_slow_path(f"inverse kinematics of {robot.name!r} runs on NumPy, goal by goal: {e}")
             kernel = _one_by_one(robot, call)
         robot._code.keep(key, kernel)
-    return kernel
+    run: Callable[..., np.ndarray] = kernel
+    return run
 
 
 def _one_by_one(robot: Any, call: Callable[..., Any]) -> Callable[..., np.ndarray]:

@@ -117,6 +117,7 @@ class Kinematics(Calls):
         tolerance: float = 1e-6,
         attempts: int = 30,
         seed: int = 0,
+        target: str | None = None,
     ) -> Reach:
         """Configurations in which a frame is where it is wanted, within joint limits; for batches of goals at once.
 
@@ -126,10 +127,11 @@ class Kinematics(Calls):
         starts from ``q0`` (..., nq), by default from the middle of the limits, and then from random configurations
         (``seed``), ``attempts`` in all. ``rest`` (..., nq) is where the joints go as far as the goal leaves them free.
         A goal is reached where its errors are at most ``tolerance`` [rad and m]. Robots with loops keep them closed.
+        ``target="numpy"`` runs the steps as they are written, goal by goal.
 
         Returns a :class:`Reach`: ``q`` (..., nq), ``reached`` (...), ``error`` (...), and more.
         """
         from .inverse_kinematics import inverse_kinematics
 
-        options: dict[str, Any] = {"tolerance": tolerance, "attempts": attempts, "seed": seed}
+        options: dict[str, Any] = {"tolerance": tolerance, "attempts": attempts, "seed": seed, "target": target}
         return inverse_kinematics(self, frame, goal, q0, part=part, rest=rest, **options)
