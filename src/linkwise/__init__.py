@@ -24,6 +24,7 @@ from .errors import (
     UntraceableError,
 )
 from .model.contacts import Contact
+from .model.flexible.body import Flexible, Node
 from .model.inertia import Inertia
 from .model.joints.kinds import (
     Custom,
@@ -140,6 +141,7 @@ __all__ = [
     "Event",
     "FileError",
     "Fixed",
+    "Flexible",
     "Formula",
     "Frame",
     "Free",
@@ -159,6 +161,7 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "NoRecursionError",
+    "Node",
     "NotAdmittedError",
     "Operator",
     "Planar",

@@ -25,6 +25,7 @@ from .couplings import (
     reflected_speeds,
     with_reflected,
 )
+from .flexible.members import expanded
 from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
 from .parts import WORLD, Body, Frame, Joint
@@ -90,8 +91,10 @@ class Model(ByValue):
                 " would not count; change the robot first, and give it other numbers then"
             )
         object.__setattr__(self, "gravity", as_vector(self.gravity, "gravity"))
-        object.__setattr__(self, "bodies", sorted_base_first(self.name, tuple(self.bodies)))
-        object.__setattr__(self, "extra_frames", tuple(self.extra_frames))
+        bodies, frames, shared = expanded(self.name, self.bodies, self.extra_frames)
+        object.__setattr__(self, "bodies", sorted_base_first(self.name, bodies))
+        object.__setattr__(self, "extra_frames", frames)
+        object.__setattr__(self, "couplings", (*self.couplings, *shared))
         if WORLD not in (b.name for b in self.bodies):
             held = tuple(replace(f, body=None) if f.body == WORLD else f for f in self.extra_frames)
             object.__setattr__(self, "extra_frames", held)
