@@ -8,9 +8,8 @@ joint of the body after them, as Jain and Rodriguez do (math notes 5.2). Other b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +19,9 @@ from ..inertia import Inertia
 from ..joints.modal import Modal
 from ..parts import Body, Frame, Joint
 from ..relations import Relation
-from .body import Flexible, Node
+from .body import Flexible
 
-_NEAR = 1e-9  # of a body's size: what is placed there, is at the node
+_NEAR = 1e-9  # of its distance: what is placed as near to a node, is at the node
 
 
 def node_name(body: str, node: str) -> str:
@@ -61,21 +60,17 @@ def _members(name: str, x: Flexible) -> tuple[list[Body], list[Coupling]]:
     """The mass points and nodes, and that their joints have the coordinates of the first one's."""
     points = x.points
     bends = [None] * len(points.masses) if points.bends is None else points.bends
-    first = Modal(points.shapes[0], None, bends[0], x.amplitude)
-    held = modes_name(name)
-    bodies = [_body(f"{name}.mass_1", held, points.places[0], first, name, points.masses[0], x)]
-    for i in range(1, len(points.masses)):
-        kind = Modal(points.shapes[i], None, bends[i], x.amplitude)
-        bodies.append(_body(f"{name}.mass_{i + 1}", "", points.places[i], kind, name, points.masses[i]))
-    for node, at in x.nodes:
-        kind = Modal(at.shape, at.turn, at.bend, x.amplitude)
-        bodies.append(_body(node_name(name, node), "", at.at, kind, name))
+    bodies = []
+    for i, (mass, at, shape, bend) in enumerate(zip(points.masses, points.places, points.shapes, bends)):
+        kind = Modal(shape, None, bend, x.amplitude, carries=False)
+        joint = f"{name}.mass_{i + 1}_modes" if i else modes_name(name)
+        bodies.append(Body(f"{name}.mass_{i + 1}", Joint(kind, joint, at=at), Inertia.point(mass), name))
+    for node, place in x.nodes:
+        kind = Modal(place.shape, place.turn, place.bend, x.amplitude)
+        own = node_name(name, node)
+        bodies.append(Body(own, Joint(kind, f"{own}_modes", at=place.at), Inertia(), name))
     same = Relation.linear([1.0], 0.0)
-    return bodies, [Coupling(b.joint.name, (held,), same) for b in bodies[1:]]
-
-
-def _body(name: str, joint: str, at: Any, kind: Modal, parent: str, mass: float = 0.0, x: Any = None) -> Body:
-    return Body(name, Joint(kind, joint or f"{name}_modes", at=at), Inertia.point(mass), parent)
+    return bodies, [Coupling(b.joint.name, (modes_name(name),), same) for b in bodies[1:]]
 
 
 # --- what hangs on flexible bodies ---------------------------------------------------------------------
@@ -105,14 +100,19 @@ def _on_node(robot: str, f: Frame, flexible: Mapping[str, Flexible]) -> Frame:
 
 def _place(robot: str, what: str, name: str, x: Flexible, at: np.ndarray) -> tuple[str, np.ndarray] | None:
     """(node, offset from it) of what is placed at a node of a flexible body; None at the body's own frame."""
-    size = _NEAR * max(float(np.abs(x.places).max()), 1e-300)
-    if np.abs(at).max() <= size:
+    if not at.any():
         return None
-    nodes: list[tuple[str, Node]] = [(n, node) for n, node in x.nodes if np.abs(node.at - at).max() <= size]
-    if not nodes:
-        known = ", ".join(f"{n!r} at {node.at.tolist()}" for n, node in x.nodes) or "none"
-        raise ModelError(
-            f"robot {robot!r}: {what} sits on the flexible body {name!r} at {at.tolist()}, where it has no node: give"
-            f" it one (nodes=), or name the node, as in {name!r} + '.tip'. Its nodes are {known}"
-        )
-    return nodes[0][0], np.zeros(3)
+    found = node_at(f"robot {robot!r}: {what}", name, [(node_name(name, n), node.at) for n, node in x.nodes], at)
+    return x.nodes[found][0], np.zeros(3)
+
+
+def node_at(what: str, body: str, nodes: Sequence[tuple[str, np.ndarray]], at: np.ndarray) -> int:
+    """Which of the nodes of a flexible body, by name and place, is where something is placed; an error where none is."""
+    for i, (_, place) in enumerate(nodes):
+        if np.abs(place - at).max() <= _NEAR * np.abs(place).max():
+            return i
+    known = ", ".join(f"{name!r} at {place.tolist()}" for name, place in nodes) or "none"
+    raise ModelError(
+        f"{what} sits on the flexible body {body!r} at {at.tolist()}, which bends, and where it has no node to say how:"
+        f" give the body one (nodes=), or place it on one of those it has, {known}"
+    )

@@ -30,14 +30,16 @@ from .kinds import JointKind
 class Modal(JointKind):
     """A point that moves with n modes: ``shape`` Φ (3, n) [m], ``turn`` Φʳ (3, n) [rad], ``bend`` Q (3, n, n) [m].
 
-    ``amplitude`` (n,) is the size of the modal coordinates that random configurations have. Robots are given such
-    joints by their flexible bodies (:class:`linkwise.Flexible`).
+    ``amplitude`` (n,) is the size of the modal coordinates that random configurations have, and ``carries`` whether the
+    point is a node, where other bodies may hang, or a mass point. Robots are given such joints by their flexible bodies
+    (:class:`linkwise.Flexible`).
     """
 
     shape: Any = None
     turn: Any = None
     bend: Any = None
     amplitude: Any = None
+    carries: bool = True
     axis: np.ndarray | None = field(init=False, repr=False, default=None, compare=False)
 
     def __post_init__(self) -> None:
