@@ -157,6 +157,37 @@ class Flexible(ByValue):
         half = np.linalg.inv(np.linalg.cholesky(mass))
         return np.sqrt(np.linalg.eigvalsh(half @ _square(self.stiffness) @ half.T).clip(min=0.0))
 
+    def normal_modes(self) -> Flexible:
+        """The same body in its normal modes, lowest first: M_ff = mass · I while its frame is held, K and C diagonal.
+
+        Damping that couples normal modes is refused; (n,) ratios of your own can be given in their place.
+        """
+        mass = self.mass_matrix()[: self.modes, : self.modes]
+        half = np.linalg.inv(np.linalg.cholesky(mass)).T
+        values, vectors = np.linalg.eigh(half.T @ _square(self.stiffness) @ half)
+        W = np.sqrt(self.mass) * half @ vectors  # η = W ζ
+        C = W.T @ _square(self.damping) @ W
+        if np.abs(C - np.diag(np.diag(C))).max() > 1e-9 * max(float(np.abs(C).max()), 1e-300):
+            raise ModelError(
+                "the damping of a flexible body couples its normal modes; give damping (n,) for each of them, or one that"
+                " is a sum of multiples of stiffness and mass"
+            )
+
+        def turned(node: Node) -> Node:
+            bend = None if node.bend is None else W.T @ node.bend @ W
+            return Node(node.at, node.shape @ W, node.turn @ W, bend=bend)
+
+        return Flexible(
+            self.masses,
+            self.places,
+            self.shapes @ W,
+            self.mass * values.clip(min=0.0),
+            damping=np.diag(C).clip(min=0.0),
+            nodes={name: turned(node) for name, node in self.nodes},
+            bends=None if self.bends is None else W.T @ self.bends @ W,
+            lines=tuple(tuple(map(turned, line)) for line in self.lines),
+        )
+
     @cached_property
     def amplitude(self) -> np.ndarray:
         """(n,) by how much each mode may move for displacements of a fiftieth of the body's size."""
