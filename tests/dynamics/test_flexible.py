@@ -132,7 +132,7 @@ def test_other_derivatives():
     np.testing.assert_allclose(m_rate @ m.T + m @ m_rate.T, rate, atol=1e-10)
     regressor = robot.inverse_dynamics_regressor(x.q, x.v, x.a)
     np.testing.assert_allclose(
-        regressor @ robot.inertial_parameters().ravel(), robot.inverse_dynamics(x.q, x.v, x.a), atol=1e-10
+        regressor @ robot.inertial_parameters.ravel(), robot.inverse_dynamics(x.q, x.v, x.a), atol=1e-10
     )
 
 

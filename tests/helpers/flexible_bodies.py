@@ -123,7 +123,10 @@ def point_positions(robot: lw.Robot, bodies: Sequence[lw.Body], q: np.ndarray) -
             pairs = zip(x.places, x.shapes, [None] * len(m) if bends is None else bends)
             places = np.array([_displaced(*given, eta) for given in pairs])
             for name, node in x.nodes:
-                poses[f"{b.name}.{name}"] = (R @ exp(node.turn @ eta), p + R @ _displaced(node.at, node.shape, node.bend, eta))
+                poses[f"{b.name}.{name}"] = (
+                    R @ exp(node.turn @ eta),
+                    p + R @ _displaced(node.at, node.shape, node.bend, eta),
+                )
         masses.append(m)
         positions.append(p + places @ R.T)
     return np.concatenate(masses), np.concatenate(positions)

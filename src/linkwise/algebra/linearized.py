@@ -176,7 +176,7 @@ def _refuse_coupled(model: Model, name: str, label: str) -> None:
     if name == "lemma_4_9":
         raise NotAdmittedError(
             f"{label} needs the inverse of φ(p, k), which coupled bodies do not have as one node, and robot"
-            f" {model.name!r} has coupled joints; use method='lemma_4_7'"
+            f" {model.name!r} has {model.grouped}; use method='lemma_4_7'"
         )
     for k, coupling in model.dependents.items():
         if coupling.ratios is None and model.constants()[k].reflected is not None:

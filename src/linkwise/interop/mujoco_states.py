@@ -33,9 +33,9 @@ class MujocoStates:
 
     def __post_init__(self) -> None:
         if self.model.couplings:
-            name = self.model.couplings[0].dependent
             raise NotAdmittedError(
-                f"MuJoCo's states have an entry for joint {name!r}, which follows others; uncouple it"
+                f"MuJoCo's states have an entry for every joint, and the robot has {self.model.grouped}; uncouple them"
+                " (points of flexible bodies have no counterpart)"
             )
         for j in self.model.joints:
             if j.kind.kind not in _KINDS:

@@ -32,7 +32,9 @@ def loose_joints(model: Model) -> list[int]:
     are checked for that), so that no joint is loose that is not with all modes at rest.
     """
     modal = set(model.shared_modes)
-    if set(model.dependents) - modal:  # joints of aggregates share what resists them; the others are as in the free tree
+    if (
+        set(model.dependents) - modal
+    ):  # joints of aggregates share what resists them; the others are as in the free tree
         together = {k for group in model.aggregates for k in group}
         own = tuple(c for c in model.couplings if model.joint(c.dependent) in modal)
         return [k for k in loose_joints(replace(model, couplings=own)) if k not in together]

@@ -214,6 +214,15 @@ class Model(ByValue):
             if isinstance(self.joints[k].kind, Modal)
         }
 
+    @property
+    def grouped(self) -> str:
+        """What makes bodies of this robot move as one node, in words for messages."""
+        coupled = [k for k in self.dependents if k not in self.shared_modes]
+        if coupled:
+            return f"coupled joints, such as {self.joints[coupled[0]].name!r}"
+        points = [self.joints[k].name for k in self.shared_modes.values()]
+        return f"flexible bodies, whose points share modes, such as {points[0]!r}" if points else "neither"
+
     @cached_property
     def aggregates(self) -> tuple[tuple[int, ...], ...]:
         """The groups of bodies that couplings make move together, each one node of the tree."""

@@ -125,7 +125,7 @@ def _entries(model: Model, loops: Sequence[Loop], named: Sequence[str], members:
 def refusal(model: Model, group: Group) -> str | None:
     """Why loops are not embedded; None where they are."""
     if model.couplings:
-        return f"joint {model.couplings[0].dependent!r} follows others, and loops are embedded on trees of free joints"
+        return f"the robot has {model.grouped}, and loops are embedded on trees of free joints"
     for k in group.members:
         if model.constants()[k].spin is not None:
             return (

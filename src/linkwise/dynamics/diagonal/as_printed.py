@@ -36,7 +36,7 @@ def _state(model: Model, q: Array, nu: Array, normalized: bool, what: str) -> tu
     """The state, D^{1/2}, and b = S[V]MV = −Ṽ*MV."""
     if model.couplings:
         raise NotAdmittedError(
-            f'{what} is for trees of single bodies, and robot {model.name!r} has coupled joints; use method="general"'
+            f'{what} is for trees of single bodies, and robot {model.name!r} has {model.grouped}; use method="general"'
         )
     x, root = diagonal_state(model, q, nu, normalized)
     _admit(model, x.links, what)

@@ -179,7 +179,7 @@ def forward_by_algorithm_6(model: Model, q: Array, v: Array, tau: Array, externa
     if model.couplings:
         raise NotAdmittedError(
             f"Algorithm 6 rests on the inverse of φ(p, k), which bodies that move as one node do not have, and robot"
-            f' {model.name!r} has coupled joints; use method="lemma_4_7", in O(n²) as well, or "algorithm_4"'
+            f' {model.name!r} has {model.grouped}; use method="lemma_4_7", in O(n²) as well, or "algorithm_4"'
         )
     return algorithm_6(*forward_motion(model, q, v, tau, external))
 

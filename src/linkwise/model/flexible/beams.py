@@ -305,7 +305,9 @@ def _shortening(modes: list[_Mode], L: float, x: np.ndarray) -> np.ndarray:
     out = np.zeros((len(x), 3, n, n))
     s, w = _gauss(0.0, 1.0, 60 + 4 * n)
     inside = np.multiply.outer(x, s)  # (N, points)
-    slopes = [None if f.slopes is None else (f.slopes[0], f.slopes[1](inside.ravel()).reshape(inside.shape)) for f in modes]
+    slopes = [
+        None if f.slopes is None else (f.slopes[0], f.slopes[1](inside.ravel()).reshape(inside.shape)) for f in modes
+    ]
     for i, a in enumerate(slopes):
         for j, b in enumerate(slopes):
             if a is not None and b is not None and a[0] == b[0]:
