@@ -1,6 +1,7 @@
 """The dynamics of trees with flexible bodies, against mass points whose kinetic energy is differentiated."""
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -205,7 +206,7 @@ def test_compiled_code_gives_what_numpy_gives(name, monkeypatch):
 def test_operations_grow_by_the_same_with_every_link():
     """O(n): from the third link on, every one costs what the one before did."""
     counts = [np.array(_operations(flexible_arm(n))) for n in (3, 4, 5, 6)]
-    steps = [b - a for a, b in zip(counts, counts[1:])]
+    steps = [b - a for a, b in pairwise(counts)]
     assert (steps[1] == steps[2]).all() and np.abs(steps[1] - steps[0]).max() <= 12
     assert steps[0].sum() < 3400
 

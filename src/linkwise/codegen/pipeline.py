@@ -305,8 +305,8 @@ def _refuse_rolling(job: Job) -> None:
         raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
     if job.robot.couplings:
         raise InputError(
-            f"robot {job.robot.name!r} has {job.robot.grouped}, which rolled code does not know: its loops have one step for"
-            " all bodies, and those that move as one node need another; leave rolled out"
+            f"robot {job.robot.name!r} has {job.robot.grouped}, which rolled code does not know: its loops have one"
+            " step for all bodies, and those that move as one node need another; leave rolled out"
         )
     if not job.robot.bodies:
         raise InputError("a robot without bodies has nothing to loop over; leave rolled out")

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arguments import generator, shown, whole
 from ..arguments import numbers as real_numbers
+from ..arrays import as_numpy
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
@@ -281,11 +282,12 @@ class Model(ByValue):
 
     def on_node(self, body: int, pose: Transform, what: str) -> tuple[int, Transform]:
         """(body, pose) of what has this pose on a body: on a flexible one, the node that it is at."""
-        if body not in self.flexible_bodies or not np.any(pose.l):
+        at = as_numpy(pose.l)
+        if body not in self.flexible_bodies or not at.any():
             return body, pose
         nodes = self.flexible_bodies[body]
-        placed = [(self.bodies[k].name, self.joints[k].placement.l) for k in nodes]
-        found = node_at(f"robot {self.name!r}: {what}", self.bodies[body].name, placed, pose.l)
+        placed = [(self.bodies[k].name, as_numpy(self.joints[k].placement.l)) for k in nodes]
+        found = node_at(f"robot {self.name!r}: {what}", self.bodies[body].name, placed, at)
         return nodes[found], Transform(pose.R, np.zeros(3))
 
     def body(self, name: str | int) -> int:

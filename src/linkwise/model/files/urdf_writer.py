@@ -107,8 +107,8 @@ def _decomposed(body: Body) -> Iterator[Body]:
     else:
         if isinstance(kind, Modal):
             raise ModelError(
-                f"joint {joint.name!r} is one of a flexible body, which URDF cannot say; robot.lock([…]) of its modes is a"
-                " robot with that body rigid"
+                f"joint {joint.name!r} is one of a flexible body, which URDF cannot say; robot.lock of its modes is"
+                " a robot with that body rigid"
             )
         raise ModelError(
             f"joint {joint.name!r} is {kind.kind}, which URDF cannot say; it has revolute, prismatic, planar, floating"

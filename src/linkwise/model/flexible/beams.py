@@ -40,17 +40,19 @@ class Bending:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         grows, decays = self._waves(x)
-        return self.size * (grows + decays - np.cos(self.b * x) + self.sigma * np.sin(self.b * x))
+        return np.asarray(self.size * (grows + decays - np.cos(self.b * x) + self.sigma * np.sin(self.b * x)))
 
     def slope(self, x: np.ndarray) -> np.ndarray:
         """dφ/dx."""
         grows, decays = self._waves(x)
-        return self.size * self.b * (grows - decays + np.sin(self.b * x) + self.sigma * np.cos(self.b * x))
+        return np.asarray(self.size * self.b * (grows - decays + np.sin(self.b * x) + self.sigma * np.cos(self.b * x)))
 
     def curvature(self, x: np.ndarray) -> np.ndarray:
         """d²φ/dx²."""
         grows, decays = self._waves(x)
-        return self.size * self.b**2 * (grows + decays + np.cos(self.b * x) - self.sigma * np.sin(self.b * x))
+        return np.asarray(
+            self.size * self.b**2 * (grows + decays + np.cos(self.b * x) - self.sigma * np.sin(self.b * x))
+        )
 
     def _waves(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return 0.5 * self.less * np.exp(self.b * (x - 1.0)), 0.5 * (1.0 + self.sigma) * np.exp(-self.b * x)
@@ -305,13 +307,12 @@ def _shortening(modes: list[_Mode], L: float, x: np.ndarray) -> np.ndarray:
     out = np.zeros((len(x), 3, n, n))
     s, w = _gauss(0.0, 1.0, 60 + 4 * n)
     inside = np.multiply.outer(x, s)  # (N, points)
-    slopes = [
-        None if f.slopes is None else (f.slopes[0], f.slopes[1](inside.ravel()).reshape(inside.shape)) for f in modes
-    ]
-    for i, a in enumerate(slopes):
-        for j, b in enumerate(slopes):
-            if a is not None and b is not None and a[0] == b[0]:
-                out[:, 0, i, j] = -x / L * ((a[1] * b[1]) @ w)
+    bending = {i: f.slopes for i, f in enumerate(modes) if f.slopes is not None}
+    slopes = {i: slope(inside.ravel()).reshape(inside.shape) for i, (_, slope) in bending.items()}
+    for i, a in slopes.items():
+        for j, b in slopes.items():
+            if bending[i][0] == bending[j][0]:
+                out[:, 0, i, j] = -x / L * ((a * b) @ w)
     return out
 
 

@@ -1,4 +1,4 @@
-"""A flexible body as people give it: mass points and nodes with mode shapes, stiffness and damping, checked on entry."""
+"""A flexible body as people give it: mass points and nodes with mode shapes, stiffness, damping; checked on entry."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ class Flexible(ByValue):
             which = int(np.abs(vectors[:, 0]).argmax()) + 1
             raise ModelError(
                 f"the modes of a flexible body must differ from each other and from its rigid motions: a combination"
-                f" in which mode {which} has most is one (its own share of the kinetic energy is {values[0]:.2g}); leave"
-                " rigid modes out, and name the node at its joint, clamped_at=, where modes move that"
+                f" in which mode {which} has most is one (its own share of the kinetic energy is {values[0]:.2g});"
+                " leave rigid modes out, and name the node at its joint, clamped_at=, where modes move that"
             )
 
     # --- what it is --------------------------------------------------------------------------------
@@ -155,7 +155,8 @@ class Flexible(ByValue):
         """(n,) [rad/s], while the body's frame is held, lowest first."""
         mass = self.mass_matrix()[: self.modes, : self.modes]
         half = np.linalg.inv(np.linalg.cholesky(mass))
-        return np.sqrt(np.linalg.eigvalsh(half @ _square(self.stiffness) @ half.T).clip(min=0.0))
+        squares = np.linalg.eigvalsh(half @ _square(self.stiffness) @ half.T)
+        return np.sqrt(np.clip(squares, 0.0, None))
 
     def normal_modes(self) -> Flexible:
         """The same body in its normal modes, lowest first: M_ff = mass · I while its frame is held, K and C diagonal.
@@ -169,8 +170,8 @@ class Flexible(ByValue):
         C = W.T @ _square(self.damping) @ W
         if np.abs(C - np.diag(np.diag(C))).max() > 1e-9 * max(float(np.abs(C).max()), 1e-300):
             raise ModelError(
-                "the damping of a flexible body couples its normal modes; give damping (n,) for each of them, or one that"
-                " is a sum of multiples of stiffness and mass"
+                "the damping of a flexible body couples its normal modes; give damping (n,) for each of them, or one"
+                " that is a sum of multiples of stiffness and mass"
             )
 
         def turned(node: Node) -> Node:
@@ -265,8 +266,8 @@ class Flexible(ByValue):
         (``end``), or, with ``tip_mass`` [kg] and ``tip_inertia`` [kg m²], carries a load of that size; the load itself
         is a body of its own at "tip". Fewer such modes do where loads are heavy. ``axial_modes`` and ``torsion_modes``
         with their stiffnesses EA [N] and GJ [N m²] lengthen and twist the beam; ``gyration`` [m] is the radius of
-        gyration of its sections about x, 0 for a thin beam. ``stiffening`` adds the shortening of the bent beam, by which loads
-        along it, as of spinning, stiffen or soften it.
+        gyration of its sections about x, 0 for a thin beam. ``stiffening`` adds the shortening of the bent beam, by
+        which loads along it, as of spinning, stiffen or soften it.
         """
         from .beams import make_beam
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...arrays import as_numpy
 from ...errors import ModelError
 from ..couplings import Coupling
 from ..inertia import Inertia
@@ -78,9 +79,9 @@ def _members(name: str, x: Flexible) -> tuple[list[Body], list[Coupling]]:
 
 def _held(robot: str, b: Body, flexible: Mapping[str, Flexible]) -> Body:
     """A body on the node that it is placed at, where it hangs on a flexible one."""
-    if b.parent not in flexible:
+    if b.parent is None or b.parent not in flexible:
         return b
-    at = b.joint.placement.l
+    at = as_numpy(b.joint.placement.l)
     found = _place(robot, f"body {b.name!r}", b.parent, flexible[b.parent], at)
     if found is None:
         return b
@@ -90,9 +91,9 @@ def _held(robot: str, b: Body, flexible: Mapping[str, Flexible]) -> Body:
 
 
 def _on_node(robot: str, f: Frame, flexible: Mapping[str, Flexible]) -> Frame:
-    if f.body not in flexible:
+    if f.body is None or f.body not in flexible:
         return f
-    found = _place(robot, f"frame {f.name!r}", f.body, flexible[f.body], f.pose.l)
+    found = _place(robot, f"frame {f.name!r}", f.body, flexible[f.body], as_numpy(f.pose.l))
     if found is None:
         return f
     return Frame(f.name, node_name(f.body, found[0]), at=found[1], rotation=f.pose.R)
@@ -107,7 +108,7 @@ def _place(robot: str, what: str, name: str, x: Flexible, at: np.ndarray) -> tup
 
 
 def node_at(what: str, body: str, nodes: Sequence[tuple[str, np.ndarray]], at: np.ndarray) -> int:
-    """Which of the nodes of a flexible body, by name and place, is where something is placed; an error where none is."""
+    """Which of the nodes of a flexible body, by name and place, is where something is placed, or an error."""
     for i, (_, place) in enumerate(nodes):
         if np.abs(place - at).max() <= _NEAR * np.abs(place).max():
             return i

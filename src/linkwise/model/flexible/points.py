@@ -29,7 +29,7 @@ class Points(NamedTuple):
 
     @property
     def modes(self) -> int:
-        return self.shapes.shape[-1]
+        return int(self.shapes.shape[-1])
 
     def features(self) -> np.ndarray:
         """(N, 4 + 3n + …), one row per point: 1, r, Φ, Q."""
@@ -66,7 +66,8 @@ def fewest(points: Points) -> Points:
     _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
     rank = int((sizes > sizes[0] * max(scaled.shape) * np.finfo(float).eps).sum())
     if rank >= held.sum():
-        return Points(*(None if x is None else x[held] for x in points))
+        bends = None if points.bends is None else points.bends[held]
+        return Points(points.masses[held], points.places[held], points.shapes[held], bends)
     factor = np.zeros((rank, len(scale)))
     factor[:, used] = (sizes[:rank, None] * rows[:rank]) * scale[used]
     return _of_one_mass(points, factor[:, which])

@@ -92,7 +92,7 @@ class Modal(JointKind):
         return at.partials, [[at.second(i, j) for j in range(self.nv)] for i in range(self.nv)]
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
-        return rng.uniform(-1, 1, self.nq) * self.amplitude
+        return np.asarray(rng.uniform(-1, 1, self.nq) * self.amplitude)
 
     def _theta(self, q: Array) -> Array:
         """θ = Φʳη, (..., 3)."""
@@ -143,12 +143,16 @@ class _Turned:
 
     @property
     def rotation(self) -> Array:
-        return np.eye(3, dtype=arrays.precision(self.theta)) + self._c[1] * self.tilde + self._c[2] * self.square
+        return self._one + (self._c[1] * self.tilde + self._c[2] * self.square)
 
     @property
     def jacobian(self) -> Array:
         """J_r, (..., 3, 3)."""
-        return np.eye(3, dtype=arrays.precision(self.theta)) - self._c[2] * self.tilde + self._c[3] * self.square
+        return self._one + (self._c[3] * self.square - self._c[2] * self.tilde)
+
+    @property
+    def _one(self) -> Array:
+        return np.eye(3, dtype=arrays.precision(self.theta))
 
     def _slope(self, k: int) -> Array:
         """dc_k/d(t²)."""
@@ -237,14 +241,15 @@ class _Map:
         """R*Q_i, (..., 3, n), or zeros."""
         if self.bend is None:
             return np.zeros((3, self.kind.nv), arrays.precision(self.q))
-        Q = self.bend[:, :, i]
+        Q: Array = self.bend[:, :, i]
         return Q if self.Rt is None else self.Rt @ Q
 
     def _spun(self, i: int) -> Array:
         """∂_iω, (..., 3, n): zero where all modes turn about one axis."""
         if self.turned is None or self.turn is None:
             return 0.0 * self.omega
-        return self.turned.along(self.turn[:, i, None]) @ self.turn
+        spun: Array = self.turned.along(self.turn[:, i, None]) @ self.turn
+        return spun
 
     @cached_property
     def partials(self) -> list[Array]:
