@@ -28,8 +28,8 @@ def loose_joints(model: Model) -> list[int]:
     """The joints that no inertia resists, found by the articulated inertias P at a random configuration.
 
     A joint is loose where D = H P H* counts as singular, as in forward dynamics: massless tips, a point mass on its own
-    axis, two joints in a row that move the same way. Modes have inertia of their own in every motion (flexible bodies
-    are checked for that), so that no joint is loose that is not with all modes at rest.
+    axis, two joints in a row that move the same way. Modes of flexible bodies are held: what a joint and modes do
+    together without moving any mass is not looked for.
     """
     modal = set(model.shared_modes)
     if (

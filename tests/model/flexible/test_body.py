@@ -156,7 +156,7 @@ POINTS = {
         ({"places": [[1, 0, 0]]}, r"places of a flexible body must be finite numbers of shape \(3, 3\)"),
         ({"shapes": [[[0]] * 3] * 2}, "shapes of a flexible body"),
         ({"shapes": np.zeros((3, 3, 1))}, "mode 1 of a flexible body moves no mass"),
-        ({"shapes": np.array([[[0], [1], [0]], [[0], [2], [0]], [[-0.1], [3], [0]]])}, "from its rigid motions"),
+        ({"shapes": np.full((3, 3, 2), [[0.1, -0.2]]), "stiffness": [5.0, 6.0]}, "which mode 1 has most moves none"),
         ({"stiffness": [-1.0]}, "stiffness of a flexible body must not be negative"),
         ({"stiffness": [1.0, 2.0]}, r"stiffness of 1 modes must be \(1,\)"),
         ({"damping": [-1.0]}, "damping of a flexible body must not be negative"),

@@ -16,8 +16,7 @@ from ...values import ByValue, fixed
 from ..inertia import as_array, as_vector
 from .points import Points, fewest, from_moments
 
-# The share of a mode's kinetic energy that no rigid motion of the body takes over, below which the mode is one.
-_OWN_MOTION = 1e-9
+_OWN_MOTION = 1e-12  # the share of its kinetic energy that no other modes have, below which a mode has none of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,23 +91,21 @@ class Flexible(ByValue):
         object.__setattr__(self, "nodes", tuple(nodes.items()))
         object.__setattr__(self, "lines", lines)
         object.__setattr__(self, "clamped_at", None)
-        self._refuse_rigid_modes()
+        self._refuse_alike_modes()
 
-    def _refuse_rigid_modes(self) -> None:
-        """Modes must be independent of each other and of the body's rigid motions, or 𝓜 is singular."""
-        n, M = self.modes, self.mass_matrix()
-        ff, fr, rr = M[:n, :n], M[:n, n:], M[n:, n:]
-        size = np.sqrt(np.diag(ff))
+    def _refuse_alike_modes(self) -> None:
+        """M_ff must be positive definite: modes that move mass, and each its own way."""
+        mass = self.mass_matrix()[: self.modes, : self.modes]
+        size = np.sqrt(np.diag(mass))
         if not (size > 0).all():
             raise ModelError(f"mode {int(np.argmin(size)) + 1} of a flexible body moves no mass")
-        own = ff - fr @ np.linalg.pinv(rr, rcond=1e-12, hermitian=True) @ fr.T
-        values, vectors = np.linalg.eigh(own / np.outer(size, size))
+        values, vectors = np.linalg.eigh(mass / np.outer(size, size))
         if values[0] < _OWN_MOTION:
             which = int(np.abs(vectors[:, 0]).argmax()) + 1
             raise ModelError(
-                f"the modes of a flexible body must differ from each other and from its rigid motions: a combination"
-                f" in which mode {which} has most is one (its own share of the kinetic energy is {values[0]:.2g});"
-                " leave rigid modes out, and name the node at its joint, clamped_at=, where modes move that"
+                "the modes of a flexible body must each move its masses in a way of their own, and a combination in"
+                f" which mode {which} has most moves none (its share of the kinetic energy is {values[0]:.2g}); leave"
+                " such a mode out, or give the body more mass points"
             )
 
     # --- what it is --------------------------------------------------------------------------------
@@ -156,7 +153,7 @@ class Flexible(ByValue):
         mass = self.mass_matrix()[: self.modes, : self.modes]
         half = np.linalg.inv(np.linalg.cholesky(mass))
         squares = np.linalg.eigvalsh(half @ _square(self.stiffness) @ half.T)
-        return np.sqrt(np.clip(squares, 0.0, None))
+        return np.asarray(np.sqrt(np.clip(squares, 0.0, None)))
 
     def normal_modes(self) -> Flexible:
         """The same body in its normal modes, lowest first: M_ff = mass · I while its frame is held, K and C diagonal.
@@ -291,7 +288,29 @@ class Flexible(ByValue):
         """Modal data from a ``.json`` or ``.npz`` file that :meth:`save` has written, or another program (docs)."""
         from .files import load
 
-        return load(path)
+        found: Flexible = load(path)
+        return found
+
+    @staticmethod
+    def from_universal_file(
+        path: str | Path,
+        masses: Any,
+        *,
+        nodes: Mapping[str, int],
+        clamped_at: str | None = None,
+        modes: Any = None,
+    ) -> Flexible:
+        """The normal modes in a universal file (``.unv``, ``.uff``), as finite-element codes and modal tests write.
+
+        Such files hold nodes and mode shapes but no masses: ``masses`` (N,) [kg] are those of the nodes, in the order
+        of the file, or by node number. ``nodes`` names some by their numbers, and ``clamped_at`` the one of these that
+        is at the joint, where the modes move it. ``modes`` lists which ones to take, counted from 0; by default all.
+        Needs the extra ``fem`` (pyuff).
+        """
+        from .files import from_universal_file
+
+        found: Flexible = from_universal_file(path, masses, nodes=nodes, clamped_at=clamped_at, modes=modes)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write all data to a ``.json`` or ``.npz`` file."""
