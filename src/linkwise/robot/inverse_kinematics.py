@@ -205,7 +205,7 @@ class _Search:
         rest: np.ndarray | None,
         batch: tuple[int, ...],
     ) -> None:
-        self.step = getattr(steps, "quick", None)  # of one state; there is none on NumPy
+        self.step: Any = getattr(steps, "quick", None)  # of one state; there is none on NumPy
         self.robot, self.steps, self.goals, self.tolerance, self.batch = robot, steps, goals, tolerance, batch
         self.rest = robot.neutral() if rest is None else rest
         count = goals[0].shape[0]
