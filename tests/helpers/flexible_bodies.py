@@ -20,7 +20,7 @@ _EIGHTH = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 def random_flexible(
     rng: np.random.Generator, modes: int = 3, points: int = 9, bends: bool = False, size: float = 1.0
 ) -> lw.Flexible:
-    """A body of scattered points with any mode shapes, and nodes "tip" and "side"."""
+    """A body of scattered points with any mode shapes and coupled springs, and nodes "tip" and "side"."""
 
     def symmetric(*shape: int) -> np.ndarray:
         x = rng.normal(size=(*shape, modes, modes))

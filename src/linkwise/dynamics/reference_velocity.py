@@ -18,6 +18,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, cross
+from . import springs
 from .inverse import inertia_forces, split_forces
 from .links import (
     Links,
@@ -36,7 +37,8 @@ Moving = tuple[list[Array], list[Array]]  # velocities of the bodies (..., 6, 1)
 def newton_euler_with_reference(
     model: Model, q: Array, v: Array, v_ref: Array, a_ref: Array, external: Array | None = None
 ) -> Array:
-    """T = 𝓜 a_r + C(q, v) v_r + gravity, less external forces, (..., nv), by one outward and one inward sweep."""
+    """T = 𝓜 a_r + C(q, v) v_r + gravity + what springs and dampers ask at (q, v), less external forces, (..., nv), by
+    one outward and one inward sweep."""
     links = evaluate(model, q)
     beta, beta_r = links.split(v), links.split(v_ref)
     V, V_r = velocities(links, beta), velocities(links, beta_r)
@@ -47,7 +49,8 @@ def newton_euler_with_reference(
         b = [x - f for x, f in zip(b, split_forces(external) or [])]
     beta_dot = [x + y for x, y in zip(links.split(a_ref), links.drift(beta, beta_r))]  # Xa_r + Ẋv_r
     T, _ = inertia_forces(links, beta_dot, a, b, base_acceleration(model, q))
-    return links.join(_with_rotor_rows(model, links, T, V, V_r))
+    T = _with_rotor_rows(model, links, T, V, V_r)
+    return links.join(springs.added(T, springs.forces(model, links, beta)))
 
 
 def _bias_accelerations(model: Model, links: Links, actual: Moving, reference: Moving) -> list[Array]:

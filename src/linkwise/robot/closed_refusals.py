@@ -47,7 +47,7 @@ OF_THE_TREE = frozenset(
             "mass_matrix",
             "mass_times",
         ),
-        *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
+        *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "spring_force", "coriolis_matrix"),
         *("inverse_dynamics_regressor", "operators", "filter"),
     }
 )

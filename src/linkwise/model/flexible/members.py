@@ -51,6 +51,7 @@ def expanded(
             out.append(held)
             continue
         out.append(replace(held, inertia=Inertia()))
+        _refuse_coupled_modes(robot, b.name, flexible[b.name])
         members, shared = _members(b.name, flexible[b.name])
         out += members
         couplings += shared
@@ -64,14 +65,25 @@ def _members(name: str, x: Flexible) -> tuple[list[Body], list[Coupling]]:
     bodies = []
     for i, (mass, at, shape, bend) in enumerate(zip(points.masses, points.places, points.shapes, bends)):
         kind = Modal(shape, None, bend, x.amplitude, carries=False)
+        held = {} if i else {"stiffness": x.stiffness, "damping": x.damping}
         joint = f"{name}.mass_{i + 1}_modes" if i else modes_name(name)
-        bodies.append(Body(f"{name}.mass_{i + 1}", Joint(kind, joint, at=at), Inertia.point(mass), name))
+        bodies.append(Body(f"{name}.mass_{i + 1}", Joint(kind, joint, at=at, **held), Inertia.point(mass), name))
     for node, place in x.nodes:
         kind = Modal(place.shape, place.turn, place.bend, x.amplitude)
         own = node_name(name, node)
         bodies.append(Body(own, Joint(kind, f"{own}_modes", at=place.at), Inertia(), name))
     same = Relation.linear([1.0], 0.0)
     return bodies, [Coupling(b.joint.name, (modes_name(name),), same) for b in bodies[1:]]
+
+
+def _refuse_coupled_modes(robot: str, name: str, x: Flexible) -> None:
+    for what in ("stiffness", "damping"):
+        if getattr(x, what).ndim == 2:
+            raise ModelError(
+                f"robot {robot!r}: the {what} of the flexible body {name!r} couples its modes, and the springs and dampers"
+                " of a robot have one number per coordinate; flexible.normal_modes() is the same body in modes that are"
+                " not coupled"
+            )
 
 
 # --- what hangs on flexible bodies ---------------------------------------------------------------------
