@@ -13,6 +13,8 @@ from flexible_bodies import (
     lagrangian_forces,
     moved,
     point_positions,
+    strain_energy,
+    strain_forces,
 )
 from methods import CALLS, Inputs, inputs
 
@@ -23,7 +25,7 @@ WAYS = [(False, False), (False, True), (True, False), (True, True)]  # floating,
 
 @cache
 def case(floating: bool = False, bends: bool = False):
-    """(robot without springs, what it was assembled from, a state whose bodies are bent a great deal)."""
+    """(robot, what it was assembled from, a state whose bodies are bent a great deal)."""
     robot, bodies = flexible_tree(3, floating=floating, bends=bends)
     x = inputs(robot, seed=2)
     rng = np.random.default_rng(1)
@@ -54,7 +56,9 @@ def test_energies_are_those_of_the_points(floating, bends):
     assert kinetic == pytest.approx(kinetic_energy(robot, bodies, x.q, x.v), rel=1e-13)
     assert 0.5 * x.v @ robot.mass_matrix(x.q) @ x.v == pytest.approx(kinetic, rel=1e-13)
     masses, places = point_positions(robot, bodies, x.q)
-    assert potential == pytest.approx(-masses @ places @ robot.gravity, rel=1e-12)
+    strain = strain_energy(robot, bodies, x.q)
+    assert strain > 1.0
+    assert potential == pytest.approx(strain - masses @ places @ robot.gravity, rel=1e-12)
     np.testing.assert_allclose(robot.center_of_mass(x.q), masses @ places / masses.sum(), atol=1e-13)
     assert robot.total_mass == pytest.approx(masses.sum(), rel=1e-14)
 
@@ -121,19 +125,21 @@ def test_linearized_forward_dynamics(method):
 
 
 def test_other_derivatives():
-    robot, _, x = case(True, True)
+    robot, bodies, x = case(True, True)
     sensitivity = np.moveaxis(slope(lambda q: robot.mass_matrix(q), robot, x.q), -1, 0)
     np.testing.assert_allclose(robot.mass_matrix_sensitivity(x.q), sensitivity, atol=1e-11)
     rate = np.einsum("i,ijk->jk", x.v, sensitivity)
     coriolis = robot.coriolis_matrix(x.q, x.v)
     np.testing.assert_allclose(coriolis + coriolis.T, rate, atol=1e-11)
-    still = robot.bias_force(x.q, x.v) - robot.gravity_force(x.q)
+    still = robot.bias_force(x.q, x.v) - robot.bias_force(x.q, 0 * x.v) - strain_forces(robot, bodies, 0 * x.q, x.v)
     np.testing.assert_allclose(coriolis @ x.v, still, atol=1e-10)
     m, m_rate = robot.mass_factor(x.q), robot.mass_factor_rate(x.q, x.v)
     np.testing.assert_allclose(m_rate @ m.T + m @ m_rate.T, rate, atol=1e-10)
     regressor = robot.inverse_dynamics_regressor(x.q, x.v, x.a)
     np.testing.assert_allclose(
-        regressor @ robot.inertial_parameters.ravel(), robot.inverse_dynamics(x.q, x.v, x.a), atol=1e-10
+        regressor @ robot.inertial_parameters.ravel() + strain_forces(robot, bodies, x.q, x.v),
+        robot.inverse_dynamics(x.q, x.v, x.a),
+        atol=1e-10,
     )
 
 

@@ -66,12 +66,16 @@ def flexible_tree(seed: int = 0, *, floating: bool = False, bends: bool = False)
     """A tree of flexible and rigid bodies, with two children on one body, and what it was assembled from."""
     rng = np.random.default_rng(seed)
     box = lw.Inertia.box(0.7, (0.1, 0.2, 0.3), at=(0.05, 0.02, 0.1))
+
+    def bending(modes: int, bends: bool = False) -> lw.Flexible:
+        return random_flexible(rng, modes, bends=bends).normal_modes()
+
     bodies = [
-        lw.Body("root", lw.Free() if floating else lw.Revolute("z"), random_flexible(rng, 3, bends=bends)),
+        lw.Body("root", lw.Free() if floating else lw.Revolute("z"), bending(3, bends)),
         lw.Body("left", lw.Joint(lw.Revolute("y"), at=(1, 0.05, 0), rpy=(0.3, 0.2, 0.1)), box, "root"),
-        lw.Body("right", lw.Joint(lw.Universal("x", "y"), rpy=(0.1, 0, 0.4)), random_flexible(rng, 2), "root.side"),
+        lw.Body("right", lw.Joint(lw.Universal("x", "y"), rpy=(0.1, 0, 0.4)), bending(2), "root.side"),
         lw.Body("hand", lw.Joint(lw.Prismatic("x"), at=(0.05, 0, 0)), box, "right.tip"),
-        lw.Body("last", lw.Joint(lw.Spherical(), at=(0, 0.1, 0)), random_flexible(rng, 2, bends=bends), "left"),
+        lw.Body("last", lw.Joint(lw.Spherical(), at=(0, 0.1, 0)), bending(2, bends), "left"),
     ]
     return lw.assemble(f"flexible{seed}", bodies), bodies
 
@@ -140,7 +144,7 @@ def moved(robot: lw.Robot, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
 def lagrangian_forces(
     robot: lw.Robot, bodies: Sequence[lw.Body], q: np.ndarray, v: np.ndarray, a: np.ndarray, step: float = 2e-3
 ) -> np.ndarray:
-    """What the coordinates need to move so, without springs: Σ m ∂x/∂q_i · (ẍ − g)."""
+    """What the coordinates need to move so: Σ m ∂x/∂q_i · (ẍ − g), and Kη + Cη̇ of the modes."""
 
     def at(dv: np.ndarray) -> np.ndarray:
         return point_positions(robot, bodies, moved(robot, q, dv))[1]
@@ -152,7 +156,25 @@ def lagrangian_forces(
     masses = point_positions(robot, bodies, q)[0]
     columns = [at(1j * STEP * e).imag / STEP for e in np.eye(robot.nv)]
     load = masses[:, None] * (acceleration - np.asarray(robot.gravity))
-    return np.array([np.sum(c * load) for c in columns])
+    return np.array([np.sum(c * load) for c in columns]) + strain_forces(robot, bodies, q, v)
+
+
+def strain_forces(robot: lw.Robot, bodies: Sequence[lw.Body], q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Kη + Cη̇ of the modes, (nv,)."""
+    out = np.zeros(robot.nv)
+    for b in bodies:
+        if isinstance(b.inertia, lw.Flexible):
+            k = robot.joint(f"{b.name}.modes")
+            here = robot.v_slices[k]
+            out[here] = b.inertia.stiffness * q[robot.q_slices[k]] + b.inertia.damping * v[here]
+    return out
+
+
+def strain_energy(robot: lw.Robot, bodies: Sequence[lw.Body], q: np.ndarray) -> float:
+    """½η*Kη of all bodies."""
+    held = strain_forces(robot, bodies, q, np.zeros(robot.nv))
+    modal = [(robot.q_slices[k], robot.v_slices[k]) for k, j in enumerate(robot.joints) if j.name.endswith(".modes")]
+    return float(sum(0.5 * q[a] @ held[b] for a, b in modal))
 
 
 def kinetic_energy(robot: lw.Robot, bodies: Sequence[lw.Body], q: np.ndarray, v: np.ndarray) -> float:
