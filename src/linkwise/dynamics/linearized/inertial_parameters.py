@@ -99,16 +99,25 @@ def base_parameters(model: Model, states: int = 0, seed: int = 0) -> BaseParamet
     q = model.random_configuration(rng, count)
     v, a = rng.normal(size=(2, count, model.nv))
     W = arrays.as_numpy(regressor(model, q, v, a)).reshape(count * model.nv, 10 * bodies)
-    order = np.arange(10 * bodies).reshape(bodies, 10)[::-1].ravel()
+    tips_first = np.arange(10 * bodies).reshape(bodies, 10)[::-1].ravel()
+    columns, projection = combinations(W, tips_first)
+    from ...model.edit import inertial_parameters
+
+    return BaseParameters(columns, projection, projection @ inertial_parameters(model).ravel())
+
+
+def combinations(W: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(columns, projection) with Wπ = W[:, columns] projection π: what can be told apart of unknowns π by W.
+
+    Unknowns are taken in ``order``; one whose column depends on those before it is expressed by them.
+    """
     independent, rest = _independent_columns(W, order)
     K = np.linalg.lstsq(W[:, independent], W[:, rest], rcond=None)[0]
     K[np.abs(K) < INDEPENDENT * max(1.0, np.abs(K).max(initial=0.0))] = 0.0
-    projection = np.zeros((len(independent), 10 * bodies))
+    projection = np.zeros((len(independent), W.shape[1]))
     projection[np.arange(len(independent)), independent] = 1.0
     projection[:, rest] = K
-    from ...model.edit import inertial_parameters
-
-    return BaseParameters(independent, projection, projection @ inertial_parameters(model).ravel())
+    return independent, projection
 
 
 def _independent_columns(W: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
