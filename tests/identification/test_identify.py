@@ -299,7 +299,8 @@ def test_refusals():
     refused("noise must be one positive number or 3", noise=[0.1, 0.2])
     refused("noise must be one positive number or 3", noise=-1.0)
     refused("consistent must be True or False", consistent="yes")
-    refused("measured names joints whose forces are in tau", tau=None, base_wrench=np.zeros((30, 6)), measured=["joint1"])
+    wrench = np.zeros((30, 6))
+    refused("measured names joints whose forces are in tau", tau=None, base_wrench=wrench, measured=["joint1"])
     refused("not bolted to the world", robot_name="floating_rotors", base_wrench=np.zeros((30, 6)))
     with pytest.raises(lw.InputError, match="identify needs a robot"):
         lw.identify(None, x.q, x.v, x.a, x.tau)

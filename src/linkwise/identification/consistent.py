@@ -9,8 +9,8 @@ parameter identification", RA-L 2018). With the estimate θ̂ and its covariance
 
     min ‖u‖² + λ‖n‖²,   θ = θ̂ + Lu + Nn,
 
-u in standard errors along what the data tell, n along what they do not: the data are met first, and what they leave open
-stays as near to the robot's own as it can. Clarabel, an interior-point solver, finds it.
+u in standard errors along what the data tell, n along what they do not: the data are met first, and what they leave
+open stays as near to the robot's own as it can. Clarabel, an interior-point solver, finds it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def nearest_consistent(
     L = steps @ np.linalg.cholesky(covariance)
     directions = np.concatenate([L, untold], axis=1)  # θ = θ̂ + directions [u; n]
     weights = np.concatenate([np.ones(L.shape[1]), np.full(untold.shape[1], _UNTOLD)])
-    return theta + directions @ _minimised(weights, *_cones(unknowns, theta, directions))
+    return np.asarray(theta + directions @ _minimised(weights, *_cones(unknowns, theta, directions)))
 
 
 def told_and_untold(projection: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(L, N): the least change of θ, in these scales, that changes the combinations by one each, and what changes none."""
+    """(L, N): the least changes of θ, in these scales, that change one combination by one; and what changes none."""
     U, S, Vt = np.linalg.svd(projection * scales)
     rank = len(S)
     steps = scales[:, None] * (Vt[:rank].T / S @ U.T)
@@ -73,10 +73,13 @@ def _cones(unknowns: Unknowns, theta: np.ndarray, directions: np.ndarray) -> tup
     return np.concatenate(A), np.concatenate(b), len(plain), len(unknowns.bodies)
 
 
+_UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))
+
+
 def _triangle() -> np.ndarray:
     """The upper triangle of a symmetric 4 × 4 matrix, by columns, off-diagonal entries times √2, (10, 16)."""
     out = np.zeros((10, 16))
-    for row, (i, j) in enumerate((i, j) for j in range(4) for i in range(j + 1)):
+    for row, (i, j) in enumerate(_UPPER):
         out[row, 4 * i + j] = 1.0 if i == j else np.sqrt(2.0)
     return out
 
@@ -87,7 +90,7 @@ _TRIANGLE = _triangle()
 def _cone_scales(scales: np.ndarray) -> np.ndarray:
     """What makes entries of the pseudo-inertia of about one: a congruence, which keeps it positive."""
     root = np.sqrt(np.array([scales[4]] * 3 + [scales[0]]))
-    return np.array([root[i] * root[j] for j in range(4) for i in range(j + 1)])
+    return np.array([root[i] * root[j] for i, j in _UPPER])
 
 
 def _minimised(weights: np.ndarray, A: np.ndarray, b: np.ndarray, numbers: int, bodies: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,10 +55,11 @@ def identify(
     ones, or names of joints. All else stays as the robot has it; a payload is unknown by the body that carries it.
 
     **Method.** Least squares weighted by the noise of every channel, which is estimated, or given as ``noise``
-    [N m, N], one number or one per channel (joint forces, then the wrench). What motions can tell apart follows from the
-    rank of the equations at random states (tolerance ``INDEPENDENT``); parameters that cannot be told apart stay as near
-    to the robot's own as their combinations allow. Measured motions that do not excite a combination are refused.
-    ``consistent`` asks for inertias of real bodies, by a convex fit (``pip install "linkwise[identify]"``).
+    [N m, N], one number or one per channel (joint forces, then the wrench). What motions can tell apart follows from
+    the rank of the equations at random states, a column counting as dependent where those before it leave less than
+    1e-10 of it; parameters that cannot be told apart stay as near to the robot's own as their combinations allow.
+    Measured motions that do not excite a combination are refused. ``consistent`` asks for inertias of real bodies, by a
+    convex fit (``pip install "linkwise[identify]"``).
     """
     refuse_other_than_robot(robot, "identify")
     flag(consistent, "consistent")
@@ -112,11 +113,12 @@ def _combination(row: np.ndarray, first: int, unknowns: Unknowns) -> str:
 # --- the data -------------------------------------------------------------------------------------------
 
 
-class _Part:
+class _Part(NamedTuple):
     """Some of the samples."""
 
-    def __init__(self, state: tuple[np.ndarray, ...], y: np.ndarray, external: np.ndarray | None) -> None:
-        self.state, self.y, self.external = state, y, external
+    state: tuple[np.ndarray, np.ndarray, np.ndarray]
+    y: np.ndarray
+    external: np.ndarray | None
 
 
 class _Samples:
@@ -163,5 +165,6 @@ class _Samples:
             return None
         x = numbers(given, "noise")
         if x.shape not in ((), (len(self.rows),)) or not np.isfinite(x).all() or (x <= 0).any():
-            raise InputError(f"noise must be one positive number or {len(self.rows)}, one for each channel, got {given!r}")
+            count = len(self.rows)
+            raise InputError(f"noise must be one positive number or {count}, one for each channel, got {given!r}")
         return np.broadcast_to(x, (len(self.rows),)).astype(float)

@@ -5,8 +5,8 @@ that follows is independent of how many samples there are:
 
     θ̂ = argmin Σ_c ‖y_c − X_cθ‖²/σ_c²,    σ_c² = ‖y_c − X_cθ̂‖²/(N_c − h_c),    cov θ̂ = (Σ_c X_c*X_c/σ_c²)⁻¹,
 
-h_c the sum of the leverages of channel c, which makes σ_c² unbiased; the three are repeated until they agree. Normal noise,
-independent between samples, is what the error bars rest on.
+h_c the sum of the leverages of channel c, which makes σ_c² unbiased; the three are repeated until they agree. Normal
+noise, independent between samples, is what the error bars rest on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Reduced:
     """Data of several channels, as the triangles that they leave."""
 
     def __init__(self, channels: int, unknowns: int) -> None:
-        self.R = [np.zeros((0, unknowns + 1)) for _ in range(channels)]
+        self.R: list[np.ndarray] = [np.zeros((0, unknowns + 1)) for _ in range(channels)]
         self.samples = 0
 
     def add(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -38,7 +38,7 @@ class Reduced:
         self.samples += len(y)
         for c, before in enumerate(self.R):
             rows = np.concatenate([before, np.concatenate([X[:, c], y[:, c, None]], axis=1)])
-            self.R[c] = np.linalg.qr(rows, mode="r") if len(rows) > rows.shape[1] else rows
+            self.R[c] = np.asarray(np.linalg.qr(rows, mode="r")) if len(rows) > rows.shape[1] else rows
 
     def combined(self, columns: np.ndarray) -> Reduced:
         """The same data with some of the columns, each standing for a combination."""
@@ -60,7 +60,7 @@ class Estimate:
 
     def errors(self, C: np.ndarray) -> np.ndarray:
         """Standard errors of combinations Cβ, C (m, n)."""
-        return np.sqrt(np.einsum("ij,jk,ik->i", C, self.covariance, C))
+        return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", C, self.covariance, C)))
 
     def freedoms(self, C: np.ndarray) -> np.ndarray:
         """Degrees of freedom that the errors of Cβ rest on, (m,): Satterthwaite's, from the share of each channel."""
@@ -112,8 +112,8 @@ def refuse_unexcited(S: np.ndarray, Vt: np.ndarray, n: int, names: Sequence[str]
     weights = np.abs(Vt[-1]) if len(S) == n else np.ones(n)
     worst = [names[i] for i in np.argsort(-weights)[:3] if weights[i] > 0.1 * weights.max()]
     raise SingularError(
-        f"the motion does not excite {' and '.join(worst)}: its columns are dependent to within {EXCITED:g}. Give data of"
-        " a richer motion (lw.excitation makes one), or name fewer unknowns"
+        f"the motion does not excite {' and '.join(worst)}: its columns are dependent to within {EXCITED:g}. Give data"
+        " of a richer motion (lw.excitation makes one), or name fewer unknowns"
     )
 
 
@@ -126,7 +126,7 @@ def _noise(data: Reduced, values: np.ndarray, leverages: np.ndarray, floor: floa
     """The standard deviation of every channel from what is left of it."""
     left = np.array([np.sum((R[:, -1] - R[:, :-1] @ values) ** 2) for R in data.R])
     out: np.ndarray = np.sqrt(left / np.maximum(data.samples - leverages, 1e-3 * data.samples))
-    return np.maximum(out, max(floor, _LEAST_NOISE * out.max()))
+    return np.asarray(np.maximum(out, max(floor, _LEAST_NOISE * out.max())))
 
 
 def quantile(level: float, freedoms: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import inputs
-from ..arguments import number
+from ..arguments import number, numbers
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.edit import inertial_parameters
 from ..robot.robot import Robot
@@ -127,7 +127,7 @@ class Identification:
         level = number(level, "level", above=0.0)
         if level >= 1.0:
             raise InputError(f"level is a rate below 1, got {level:g}")
-        return quantile(level, self.estimate.freedoms(C)) * self.estimate.errors(C)
+        return np.asarray(quantile(level, self.estimate.freedoms(C)) * self.estimate.errors(C))
 
     # --- by body and by joint --------------------------------------------------------------------------
 
@@ -200,7 +200,8 @@ class Identification:
     def _predicted(self, q: Any, v: Any, a: Any, theta: np.ndarray, external: Any) -> np.ndarray:
         robot = self.unknowns.robot
         batch, state, f = robot._checked_state(external, q=q, v=v, a=a)
-        flat = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in state]
+        arrays = [numbers(x, "the state") for x in state]
+        flat = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in arrays]
         if f is not None:
             f = np.broadcast_to(f, (*batch, *f.shape[-2:])).reshape(-1, *f.shape[-2:])
         X = self.unknowns.columns(flat[0], flat[1], flat[2], self.rows)

@@ -5,8 +5,8 @@ Joint forces are linear in all of them (Linearized dynamics paper §1):
     T = Yπ + Γ v̇ + d v + f v/√(v² + s²) + o,
 
 π the inertial parameters of the unknown bodies, Γ the rotors' inertias as their joints feel them, d and f viscous and
-dry friction (that of :func:`linkwise.simulate`), o what a sensor shows at rest. Everything else that the robot's inverse
-dynamics knows stays as it is: other bodies, springs, couplings, external forces.
+dry friction (that of :func:`linkwise.simulate`), o what a sensor shows at rest. Everything else that the robot's
+inverse dynamics knows stays as it is: other bodies, springs, couplings, external forces.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _rotor_column(robot: Robot, k: int, q: np.ndarray, v: np.ndarray, a: np.ndar
         out = np.zeros_like(v)
         out[:, robot.v_slices[k]] = a[:, robot.v_slices[k]]
         return out
-    # Linear in the inertia, gyroscopic moments included: the difference of two is the column, on NumPy, as it is one call.
+    # Linear in the inertia, gyroscopic moments included: the difference of two is the column. (Once, so on NumPy.)
     with_rotor, without = (_spinning(robot, k, x * rotor.axis, x * rotor.gear_ratio) for x in (rotor.gear_ratio, 0.0))
     forces = [r.inverse_dynamics(q, v, a, target="numpy") for r in (with_rotor, without)]
     return np.asarray(forces[0] - forces[1]) / rotor.gear_ratio**2
@@ -260,14 +260,12 @@ def _turns(robot: Robot) -> list[bool]:
 # --- which are unknown -----------------------------------------------------------------------------------
 
 
-def chosen_unknowns(
-    robot: Robot, bodies: Any, rotors: Any, damping: Any, friction: Any, offsets: Any
-) -> Unknowns:
+def chosen_unknowns(robot: Robot, bodies: Any, rotors: Any, damping: Any, friction: Any, offsets: Any) -> Unknowns:
     """The unknowns that options name; True means all that there are, False none."""
     if robot.loops:
         raise NotAdmittedError(
-            f"robot {robot.name!r} has loops, whose forces no joint measures; robot.opened is the tree that is left when"
-            " they are cut, and takes measured loop forces as external ones"
+            f"robot {robot.name!r} has loops, whose forces no joint measures; robot.opened is the tree that is left"
+            " when they are cut, and takes measured loop forces as external ones"
         )
     if bodies is None:
         which = list(range(len(robot.bodies)))
