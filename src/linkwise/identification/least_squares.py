@@ -96,6 +96,8 @@ def estimate(data: Reduced, names: Sequence[str], noise: np.ndarray | None = Non
 def _solved(data: Reduced, sigma: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, float]:
     """(values, covariance, condition) at these standard deviations of the channels."""
     stacked = np.concatenate([R / s for R, s in zip(data.R, sigma)])
+    if not np.isfinite(stacked).all() or not np.isfinite(np.sum(stacked**2)):
+        raise InputError("the measured motion is too large to be meant: its forces overflow; use SI units")
     X, y = stacked[:, :-1], stacked[:, -1]
     lengths = np.linalg.norm(X, axis=0)
     U, S, Vt = np.linalg.svd(X / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
