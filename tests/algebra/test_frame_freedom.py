@@ -14,12 +14,13 @@ from linkwise.model.normal_form import normal_form
 NAMES = ["H", "phi", "phi_tilde", "E_phi", "M", "P", "P_plus", "D", "D_inverse", "D_root", "D_root_inverse", "G", "K"]
 NAMES += ["tau", "tau_bar", "psi", "psi_tilde", "E_psi", "R", "Upsilon", "Upsilon_plus", "S", "L", "Delta_phi"]
 NAMES += ["Delta_psi", "rotor_inertia", "rotor_coupling", "I", "I_joints"]
+RATES = ["M_hat", "P_ring", "Pi_dot", "V_tilde", "F", "H_dot"]
 VECTORS = ["theta_dot", "theta_ddot", "T", "V", "alpha", "coriolis", "gyroscopic", "g", "f"]
 
 
 def walks(o, rng, count):
     """Random products and sums that lead from joint space to joint space, and vectors there."""
-    leaves = [o.leaf(n) for n in NAMES]
+    leaves = [o.leaf(n) for n in NAMES + RATES]
     leaves += [x.T for x in leaves]
     leaves += [o.leaf(n) for n in VECTORS]
     out = []
@@ -71,6 +72,19 @@ MOTIONS = [
     lambda o: o.H @ o.f,
     lambda o: o.H @ o.phi @ o.M @ o.V,
     lambda o: o.H @ o.phi @ (o.M @ o.alpha + o.b),
+    # Lemma 4.6 of the Linearized dynamics paper and (6.17) of the Diagonalized dynamics paper.
+    lambda o: (
+        2 * white(o).T @ o.D_inverse @ o.H @ o.psi @ (o.M_hat @ o.phi.T @ o.H.T + o.P @ o.H_dot)
+        + 2 * o.K.T @ o.psi.T @ o.H_dot
+    ),
+    lambda o: (
+        o.D_root_inverse
+        @ o.H
+        @ o.psi
+        @ (o.E_psi @ o.Pi_dot - o.Pi_dot @ o.E_psi.T - o.F @ o.P + o.P @ o.F.T - 2 * o.V_tilde.T @ o.M)
+        @ o.V
+    ),
+    lambda o: o.H @ o.P_ring @ o.H.T @ o.theta_dot,
 ]
 
 
@@ -92,6 +106,10 @@ def test_vectors_that_show_frames_are_not_proved():
         lambda o: o.H @ o.psi @ o.P @ o.a,
         lambda o: o.H @ o.phi @ o.classical_gyroscopic,
         lambda o: o.H @ o.phi @ (o.M @ o.phi.T @ (o.a + o.g) - o.b),
+        lambda o: o.H @ o.phi @ o.M_hat @ o.V,
+        lambda o: o.H @ o.M_hat @ o.H.T @ o.theta_dot,
+        lambda o: o.H @ o.psi @ o.V_tilde.T @ o.M @ o.V,
+        lambda o: o.H @ o.psi @ o.F @ o.P @ o.V,
     ):
         differences = []
         for name in ("panda", "chain4", "hinges"):

@@ -246,6 +246,48 @@ def test_a_typed_operational_inertia_costs_what_the_catalogues_does(name):
     assert_close(lw.compile(typed, r)(q), r.operational_inertia(q, frame), 1e-8)
 
 
+@pytest.mark.parametrize("name", ["panda", "ur5"])
+def test_typed_linearised_dynamics_cost_what_the_catalogues_do(name):
+    """−A_C x of LD Lemma 4.6, how accelerations change with velocities, beside Algorithm 5."""
+    r = lw.load(name)
+    s = state(r, ())
+
+    def typed(robot, q, v, tau, x):
+        o = robot.operators(q, v=v, a=robot.forward_dynamics(q, v, tau))
+        A = white(o).T @ o.D_inverse @ o.H @ o.psi @ (o.M_hat @ o.phi.T @ o.H.T + o.P @ o.H_dot)
+        return -2 * (A + o.K.T @ o.psi.T @ o.H_dot) @ x
+
+    def catalogue(robot, q, v, tau, x):
+        return robot.forward_dynamics_jvp(q, v, tau, 0 * x, x, 0 * x, method="algorithm_5_ii")
+
+    assert_close(typed(r, s.q, s.v, s.tau, s.a), catalogue(r, s.q, s.v, s.tau, s.a), 1e-9)
+    totals = [lw.compile(f, r, sizes={"x": r.nv}).operations.total for f in (typed, catalogue)]
+    assert totals[0] <= 1.05 * totals[1]
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5"])
+def test_a_typed_diagonal_coriolis_term_costs_what_the_catalogues_does(name):
+    """C(θ, ν) of DD (6.17) beside its closed form, and C(θ, ξ) beside its recursion."""
+    r = lw.load(name)
+
+    def normalized(robot, q, nu):
+        o = robot.operators(q, v=robot.operators(q).ell.T @ nu)
+        inner = o.E_psi @ o.Pi_dot - o.Pi_dot @ o.E_psi.T - o.F @ o.P + o.P @ o.F.T - 2 * o.V_tilde.T @ o.M
+        return (0.5 * o.D_root_inverse @ o.H @ o.psi @ inner @ o.V).value
+
+    def plain(robot, q, nu):
+        o = robot.operators(q, v=white(robot.operators(q)).T @ nu)
+        moved = o.P_ring @ o.H.T @ o.vector(nu) - o.F @ o.P_plus @ o.E_phi.T @ o.V - o.V_tilde.T @ o.M @ o.V
+        return (o.H @ o.psi @ moved).value
+
+    q, nu = r.random_configuration(0), np.linspace(-1, 1, r.nv)
+    for typed, method in ((normalized, "closed_form"), (plain, "recursive")):
+        options = {"normalized": typed is normalized, "method": method}
+        assert_close(typed(r, q, nu), r.diagonal_coriolis(q, nu, **options), 1e-9)
+        catalogue = r.compile("diagonal_coriolis", **options).operations.total
+        assert lw.compile(typed, r, sizes={"nu": r.nv}).operations.total <= 1.05 * catalogue, method
+
+
 def test_functions_that_show_frames_keep_the_users(rng):
     r = lw.load("panda")
     q = r.random_configuration(rng)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.dynamics import inverse_kinematics as formulas
 from linkwise.dynamics.inverse_kinematics import Task, step
 from linkwise.robot.inverse_kinematics import _steps
 
@@ -106,6 +107,24 @@ def test_what_is_left_free_goes_to_rest():
     assert at.reached and np.abs(at.q - q0).max() < 0.05 and at.attempts == 1
 
 
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_an_objective_of_ones_own_in_the_null_space(target):
+    """The way down of any function of q; here, the height of the elbow."""
+    r = lw.load("panda")
+    q = np.array([0.1, -0.5, 0.2, -2.0, 0.1, 1.5, 0.7])
+    goal = r.pose(q, "tcp")
+
+    def down(robot, q):
+        return -10 * robot.jacobian(q, "panda_link4")[5]
+
+    plain = r.inverse_kinematics("tcp", goal, q, target=target)
+    low = r.inverse_kinematics("tcp", goal, q, rest=down, target=target)
+    heights = [r.pose(x.q, "panda_link4")[1][2] for x in (plain, low)]
+    assert plain.reached and low.reached and heights[1] < heights[0] - 0.05
+    with pytest.raises(lw.InputError, match=r"\(7,\)"):
+        r.inverse_kinematics("tcp", goal, q, rest=lambda robot, q: q[:3], target=target)
+
+
 def test_goals_out_of_reach_are_told_with_how_near():
     arm = lw.assemble(
         "two links",
@@ -134,9 +153,50 @@ def test_the_step_is_the_same_in_machine_code_and_on_numpy():
         q, rest = r.random_configuration(0), r.random_configuration(1)
         R, p = r.pose(r.random_configuration(2), frame)
         goal = np.concatenate([R.ravel(), p])
-        after, errors = step(r, q, task, [goal], rest, 0.3)
-        out = _steps(r, task)(q[None], goal[None], rest, np.array([0.3]))[0]
+        after, errors = step(r, q, task, [goal], 0.3 * r.difference(q, rest))
+        out = _steps(r, task)(q[None], goal[None], rest[None], np.array([[0.3]]))[0]
         assert np.allclose(out, np.concatenate([after, errors]), rtol=0, atol=1e-9 * np.abs(after).max())
+
+
+@pytest.mark.parametrize("name", ["panda", "quadruped", "humanoid"])
+@pytest.mark.parametrize("part", ["pose", "position", "rotation", "direction"])
+def test_the_recursion_takes_the_same_step_as_the_jacobian(name, part):
+    """(J*WJ + μI)⁻¹ by articulated bodies and by a factorisation, some joints at their limits."""
+    r = lw.load(name)
+    frames = list(r.tips)[:4]
+    tasks = [Task(f, part) for f in frames]
+    q, rest = r.random_configuration(3), r.random_configuration(4)
+    for i, _, low, high in formulas.limited(r)[1::3]:
+        q[i] = low if i % 2 else high
+    poses = [r.pose(r.random_configuration(5), f) for f in frames]
+    goals = [
+        {"pose": np.concatenate([R.ravel(), p]), "position": p, "rotation": R.ravel(), "direction": R[:, 2]}[part]
+        for R, p in poses
+    ]
+    lacks = [formulas.lacking(r, q, task, goal) for task, goal in zip(tasks, goals)]
+    towards = 0.3 * r.difference(q, rest)
+    dense, opened = formulas.dense_step(r, q, tasks, lacks, towards)
+    swept = formulas.swept_step(r, q, tasks, lacks, towards)
+    assert opened is None and np.abs(dense).max() > 1e-3
+    assert np.abs(swept - dense).max() < 1e-9 * np.abs(dense).max()
+
+
+def test_a_direction_leaves_the_turn_about_itself_free():
+    """Where only the z axis is asked for, the rest configuration decides how the tool turns about it."""
+    r = lw.load("panda")
+    q = np.array([0.1, -0.5, 0.2, -2.0, 0.1, 1.5, 0.7])
+    rest = q + np.array([0, 0, 0, 0, 0, 0, 1.0])  # the last joint turns the tool about its own axis
+    found = find(r, "tcp", r.pose(q, "tcp")[0][:, 2], q, part="direction", rest=rest)
+    assert found.reached and abs(found.q[6] - rest[6]) < 0.05
+
+
+def test_a_goal_is_met_alike_alone_and_among_others():
+    r = lw.load("panda")
+    R, p = r.pose(r.random_configuration(8, batch=40), "tcp")
+    together = find(r, "tcp", (R, p))
+    for i in range(0, 40, 7):
+        alone = find(r, "tcp", (R[i], p[i]))
+        assert alone.attempts == together.attempts[i] and np.abs(alone.q - together.q[i]).max() < 1e-9
 
 
 def test_numpy_finds_the_same():

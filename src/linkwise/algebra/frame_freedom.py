@@ -38,8 +38,14 @@ _VARIANCE: dict[str, Variance] = {
     **dict.fromkeys(("V", "alpha", "coriolis", "g"), (MOTION, JOINT)),
     **dict.fromkeys(("gyroscopic", "f"), (FORCE, JOINT)),
     **dict.fromkeys(("theta_dot", "theta_ddot", "T"), (JOINT, JOINT)),
+    # Products with × and rates in frames that stay on their bodies.
+    **dict.fromkeys(("M_hat", "P_ring", "Pi_dot"), (FORCE, MOTION)),
+    "V_tilde": (MOTION, MOTION),
+    "F": (FORCE, FORCE),
+    "H_dot": (MOTION, JOINT),
 }
 _MOVING = frozenset(["V", "alpha", "coriolis", "g", "gyroscopic", "f"])
+_RATES = frozenset(["M_hat", "P_ring", "Pi_dot", "V_tilde", "F", "H_dot"])
 _OWN = (UserBlockDiagonal, UserColumn, UserMatrix)
 _ADJOINT = {FORCE: MOTION, MOTION: FORCE, JOINT: JOINT}
 
@@ -79,7 +85,7 @@ def _of_leaf(leaf: Leaf) -> Variance | None:
         return (JOINT, JOINT) if is_frame_free(leaf.inverse_of) else None
     if leaf.driver is not None or not _is_own(leaf.owner):
         return None
-    if leaf.name in _MOVING and leaf.owner.nodes is not None:  # motions that come from no H* or φ*, see above
+    if leaf.name in _MOVING | _RATES and leaf.owner.nodes is not None:  # motions that come from no H* or φ*, see above
         return None
     found = _VARIANCE.get(leaf.name)
     if found is None or not leaf.flipped:
@@ -152,4 +158,4 @@ def _stands_safely(factors: tuple[Expression, ...], i: int) -> bool:
         around = [f.key for f in factors[max(i - 2, 0) : i + 3]]
         return around == [H.key, phi.key, op.key, phi.T.key, H.T.key]
     beside = (i > 0 and factors[i - 1].key == H.key) or (i + 1 < len(factors) and factors[i + 1].key == H.T.key)
-    return beside and op.name != "gyroscopic"
+    return beside and op.name not in ("gyroscopic", "M_hat")

@@ -1,18 +1,23 @@
 """One step towards a goal of frames: damped least squares within joint limits (OA §2, §5: J and J*J of the tips).
 
-With e the motion that each frame still lacks and J its Jacobian, a step is
+With e the motion that the frames still lack, J their Jacobian and W what counts of it, a step is
 
-    dq = (J*J + μI)⁻¹ J*e + N κ (q_rest ⊖ q),   N = I − (J*J + μI)⁻¹J*J,
+    dq = (J*WJ + μI)⁻¹ J*We + N w,   N = I − (J*WJ + μI)⁻¹J*WJ,
 
-where μ falls with e*e (Sugihara's choice: a step is taken as it is, none is tried and taken back). Degrees of freedom
+where w is what is wished of the null space, and μ falls with e*We (Sugihara's choice: a step is taken as it is, none is
+tried and taken back). Degrees of freedom
 at a limit that the step would cross stay out of it. Positions count in lengths of the robot, so that its size does not
 matter. No choice depends on numbers: the same step runs on numbers and on symbols.
+
+J*WJ + μI = HφBWB*φ*H* + μI is the mass matrix of a robot that has inertia W at its tips alone and rotors of inertia μ
+(math notes 4), so that it is inverted by the articulated-body recursion without being formed. That takes fewer
+operations from :data:`SWEEP_FROM` degrees of freedom on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +25,21 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
-from ..spatial import quaternion_from_rotation, quaternion_log
+from ..riccati import cross_joint
+from ..spatial import Transform, congruence, quaternion_from_rotation, quaternion_log
+from ..sweeps import unzip
+from .articulated import Articulated
+from .kinematics import tip_transforms
+from .links import Links, evaluate
 
 PARTS = {"pose": 12, "position": 3, "rotation": 9, "direction": 3}  # numbers that a goal of each has
-_LEAST_DAMPING = 1e-10  # of J*J, whose entries are about one: below what a tolerance of a millionth asks for
+
+# Degrees of freedom from which the recursion takes fewer operations than J*WJ, or about as many. × and +, recursion
+# against J*WJ, poses of all tips: Panda (7) 1443, 1199; quadruped (18) 4810, 6799; humanoid (35) 8195, 26078; chains
+# whose axes have any direction: 15 links 10325, 6987; 30 links 20930, 24727.
+SWEEP_FROM = 16
+
+_LEAST_DAMPING = 1e-10  # of J*WJ, whose entries are about one: below what a tolerance of a millionth asks for
 _AT_LIMIT = 1e-12  # [rad or m] from a limit
 
 
@@ -35,26 +51,34 @@ class Task:
     part: str
 
 
+@dataclass(frozen=True, eq=False)
+class Lack:
+    """The motion that a frame lacks, world axes: a rotation vector [rad] and a displacement [m], None where not asked.
+
+    About ``spin``, a unit vector, it may turn as it likes.
+    """
+
+    turn: Any
+    move: Any
+    spin: Any = None
+
+
 def length_of(model: Model) -> float:
     """A length that the robot reaches to: the sum of the offsets of its joints [m], at least a micrometre."""
     offsets = [np.linalg.norm(arrays.as_numpy(c.placement.l)) for c in model.constants()]
     return float(max(sum(offsets), 1e-6))
 
 
-def lacking(robot: Any, q: Array, tasks: Sequence[Task], goals: Sequence[Array]) -> list[tuple[Array, Array]]:
-    """For every task (rotation vector or None, displacement or None) that the frame lacks, world axes [rad], [m]."""
-    return [_lack(robot, q, task, goal) for task, goal in zip(tasks, goals)]
-
-
-def _lack(robot: Any, q: Array, task: Task, goal: Array) -> tuple[Any, Any]:
+def lacking(robot: Any, q: Array, task: Task, goal: Array) -> Lack:
+    """The motion that a frame lacks of its goal, a row of numbers (:data:`PARTS`)."""
     R, p = robot.pose(q, task.frame)
     if task.part == "position":
-        return None, goal - p
+        return Lack(None, goal - p)
     if task.part == "direction":
-        return _turn_between(R[:, 2], goal), None
+        return Lack(_turn_between(R[:, 2], goal), None, R[:, 2])
     wanted = goal[:9].reshape((3, 3))
     turn = quaternion_log(quaternion_from_rotation(wanted @ R.T))
-    return turn, goal[9:] - p if task.part == "pose" else None
+    return Lack(turn, goal[9:] - p if task.part == "pose" else None)
 
 
 def _turn_between(z: Array, wanted: Array) -> Array:
@@ -70,42 +94,118 @@ def _turn_between(z: Array, wanted: Array) -> Array:
     return axis * (arrays.arctan2(sine, z @ wanted) / sine)
 
 
-def step(
-    robot: Any, q: Array, tasks: Sequence[Task], goals: Sequence[Array], rest: Array, pull: Array
-) -> tuple[Array, Array]:
-    """(the configuration after a step, [largest rotation error, largest distance] before it)."""
+def step(robot: Any, q: Array, tasks: Sequence[Task], goals: Sequence[Array], wished: Array) -> tuple[Array, Array]:
+    """(the configuration after a step, [largest rotation error, largest distance] before it).
+
+    Where the goals leave it free the robot moves as is ``wished`` (nv,).
+    """
+    lacks = [lacking(robot, q, task, goal) for task, goal in zip(tasks, goals)]
+    if by_sweep(robot):
+        dq, opened = swept_step(robot, q, tasks, lacks, wished), None
+    else:
+        dq, opened = dense_step(robot, q, tasks, lacks, wished)
+    turns = [_length(lack.turn) for lack in lacks if lack.turn is not None]
+    moves = [_length(lack.move) for lack in lacks if lack.move is not None] + ([] if opened is None else [opened])
+    return _within(robot, robot.integrate(q, dq)), arrays.stack([_largest(turns, q), _largest(moves, q)])
+
+
+def by_sweep(robot: Any) -> bool:
+    """Whether a step runs along the tree: not over loops and coupled joints, nor where there are few joints."""
+    tree = not getattr(robot, "loops", ()) and not robot.couplings
+    return tree and robot.nv >= SWEEP_FROM
+
+
+# --- with the Jacobian ---------------------------------------------------------------------------------
+
+
+def dense_step(robot: Any, q: Array, tasks: Sequence[Task], lacks: Sequence[Lack], wished: Array) -> tuple[Array, Any]:
+    """(dq, by how much loops are open or None), from J and a factorisation of J*WJ + μI."""
     size = length_of(robot)
-    rows, lacks, turns, moves = [], [], [], []
-    for task, (turn, move) in zip(tasks, lacking(robot, q, tasks, goals)):
+    rows, wanted = [], []
+    opened = None
+    for task, lack in zip(tasks, lacks):
         J = robot.jacobian(q, task.frame)
-        if turn is not None:
-            rows.append(J[:3])
-            lacks.append(turn)
-            turns.append(arrays.sqrt(arrays.square_length(turn)))
-        if move is not None:
+        if lack.turn is not None:
+            rows.append(J[:3] if lack.spin is None else J[:3] - lack.spin[:, None] * (lack.spin @ J[:3])[None, :])
+            wanted.append(lack.turn)
+        if lack.move is not None:
             rows.append(J[3:] / size)
-            lacks.append(move / size)
-            moves.append(arrays.sqrt(arrays.square_length(move)))
+            wanted.append(lack.move / size)
     if getattr(robot, "loops", ()):
         rows.append(robot.loop_jacobian(q))
-        opened = robot.loop_error(q)
-        lacks.append(-opened)
-        moves.append(arrays.sqrt(opened @ opened))
-    J, e = arrays.concatenate(rows, axis=0), arrays.concatenate(lacks, axis=0)
-    dq = _damped(robot, q, J, e, pull * robot.difference(q, rest))
-    return _within(robot, robot.integrate(q, dq)), arrays.stack([_largest(turns, e), _largest(moves, e)])
-
-
-def _damped(robot: Any, q: Array, J: Array, e: Array, towards_rest: Array) -> Array:
-    pull = J.T @ e
-    free = _free(robot, q, pull)
+        error = robot.loop_error(q)
+        wanted.append(-error)
+        opened = arrays.sqrt(error @ error)
+    J, e = arrays.concatenate(rows, axis=0), arrays.concatenate(wanted, axis=0)
+    free = _free(robot, q, J.T @ e)
     J = J * free[None, :]
-    JJ = J.T @ J
     damping = 0.25 * (e @ e) + _LEAST_DAMPING
-    solve = arrays.solver_spd(JJ + np.eye(len(free)) * damping)
-    rest = (towards_rest * free)[:, None]
-    steps = solve((J.T @ e)[:, None] + damping * rest)  # N = μ (J*J + μI)⁻¹
-    return steps[:, 0]
+    solve = arrays.solver_spd(J.T @ J + np.eye(len(free)) * damping)
+    rest = (wished * free)[:, None]
+    return solve((J.T @ e)[:, None] + damping * rest)[:, 0], opened  # N = μ (J*WJ + μI)⁻¹
+
+
+# --- along the tree --------------------------------------------------------------------------------------
+
+
+def swept_step(robot: Any, q: Array, tasks: Sequence[Task], lacks: Sequence[Lack], wished: Array) -> Array:
+    """dq by the articulated-body recursion with W at the tips for inertia and μ for the joints' rotors."""
+    size = length_of(robot)
+    links = evaluate(robot, q)
+    X: list[Any] = [arrays.zeros((6, 6), like=q) for _ in links.sizes]
+    f: list[Any] = [arrays.zeros((6, 1), like=q) for _ in links.sizes]
+    asked: Any = 0.0
+    for task, lack, tip in zip(tasks, lacks, tip_transforms(robot, links, [t.frame for t in tasks])):
+        W, We, squared = _counted(lack, size, q)
+        asked = asked + squared
+        body, _ = robot.frame(task.frame)
+        if body >= 0:  # one that is fixed to the world cannot be moved
+            X[body] = X[body] + congruence(tip, W)
+            f[body] = f[body] + tip @ We[:, None]
+    damping = 0.25 * asked + _LEAST_DAMPING
+    pull = links.join(_gathered(links, f))
+    free = _free(robot, q, pull)
+    masked = replace(links, H=[H * mask for H, mask in zip(links.H, links.split(free))])
+    art = _damped_bodies(masked, X, damping)
+    return art.solve(masked, (free * (pull + damping * wished))[:, None])[:, 0]
+
+
+def _counted(lack: Lack, size: float, q: Array) -> tuple[Array, Array, Any]:
+    """W (6, 6), We (6,) and e*We of what a frame lacks; W² = W but for the unit of length."""
+    nothing = arrays.zeros((3, 3), like=q)
+    turning = arrays.eye(3, like=q) if lack.turn is not None else nothing
+    if lack.spin is not None:
+        turning = turning - lack.spin[:, None] * lack.spin[None, :]
+    moving = arrays.eye(3, like=q) / size**2 if lack.move is not None else nothing
+    W = arrays.concatenate(
+        [arrays.concatenate([turning, nothing], axis=1), arrays.concatenate([nothing, moving], axis=1)], axis=0
+    )
+    turn = arrays.zeros((3,), like=q) if lack.turn is None else lack.turn
+    move = arrays.zeros((3,), like=q) if lack.move is None else lack.move / size
+    return W, arrays.concatenate([turn, move / size], axis=0), turn @ turn + move @ move
+
+
+def _gathered(links: Links, f: list[Array]) -> list[Array]:
+    """HφB f, inward: J* of all tips at once."""
+
+    def inward(gathered: Any, phi: Transform, H: Array, f: Array) -> Any:
+        z = gathered + f
+        return phi @ z, H @ z
+
+    return links.tree.inward(inward, 0, links.phi, links.H, f)
+
+
+def _damped_bodies(links: Links, X: list[Array], damping: Array) -> Articulated:
+    """The articulated-body recursion of X with D = HPH* + μI, which is never singular."""
+
+    def inward(gathered: Any, phi: Transform, H: Array, X: Array, r: int) -> Any:
+        kept = cross_joint(gathered + X, H, np.eye(r) * damping, None, arrays.inverse_spd)
+        return congruence(phi, kept[-1]), kept
+
+    return Articulated(*unzip(links.tree.inward(inward, 0, links.phi, links.H, X, links.sizes), 5))
+
+
+# --- limits --------------------------------------------------------------------------------------------
 
 
 def _free(robot: Any, q: Array, pull: Array) -> Array:
@@ -141,6 +241,10 @@ def limited(robot: Any) -> list[tuple[int, int, float, float]]:
                 if np.isfinite(low) or np.isfinite(high):
                     out.append((i, j, low, high))
     return out
+
+
+def _length(x: Array) -> Array:
+    return arrays.sqrt(arrays.square_length(x))
 
 
 def _largest(found: list[Any], like: Array) -> Any:

@@ -19,9 +19,11 @@ from ..errors import InputError, UntraceableError, warn_of_slow_path
 from .calls import as_frames
 from .dispatch import TARGETS, default_target
 
-_STEPS = 40  # from one guess; a Panda's goals take 12 in the mean
+_MOST_STEPS = 60  # from one guess; a Panda's goals take 12 in the mean
+_PATIENCE, _HOPE = 8, 0.5  # steps after which the error must have fallen to this share of what it was
 _STEPS_TO_REST = 30  # in the null space, once a goal is reached
-_DRAWN = 64  # random configurations that are drawn one by one
+_INNER = 0.8  # of the range between limits, where guesses are drawn
+_ONE_BY_ONE = 3  # guesses before several are tried at once
 _TOGETHER = 4096  # goals that are stepped at once: what fits the caches
 
 
@@ -70,22 +72,19 @@ def inverse_kinematics(
     tasks, goals, batch = _asked(robot, frame, goal, part)
     tolerance = number(tolerance, "tolerance", above=0.0)
     attempts = whole(attempts, "attempts", least=1)
-    rng = np.random.default_rng(whole(seed, "seed"))
     start = _middle(robot) if q0 is None else _configuration(robot, q0, "q0")
     batch = np.broadcast_shapes(batch, start.shape[:-1])
     count = int(np.prod(batch, dtype=int))
     flat = [np.broadcast_to(g, (*batch, g.shape[-1])).reshape(count, g.shape[-1]) for g in goals]
     starts = np.broadcast_to(start, (*batch, robot.nq)).reshape(count, robot.nq)
-    towards = None if rest is None else _configuration(robot, rest, "rest")
+    towards = rest if callable(rest) else None
+    rest = None if rest is None or callable(rest) else _configuration(robot, rest, "rest")
     if target is not None:
         one_of(target, TARGETS, "target", error=InputError)
-    search = _Search(robot, _steps(robot, tasks, target or default_target()), flat, tolerance, towards, batch)
-    for i in range(attempts):
-        left = search.left
-        if not left.size:
-            break
-        search.try_from(starts[left] if i == 0 else _random(robot, rng, left.size), left)
-    if towards is not None:
+    steps = _steps(robot, tasks, target or default_target(), towards)
+    search = _Search(robot, steps, flat, tolerance, starts, rest, batch)
+    search.run(attempts, whole(seed, "seed"))
+    if rest is not None or towards is not None:
         search.go_to_rest()
     return search.found()
 
@@ -171,13 +170,18 @@ def _middle(robot: Any) -> np.ndarray:
     return q
 
 
-def _random(robot: Any, rng: np.random.Generator, count: int) -> np.ndarray:
-    """Random configurations within the limits, (count, nq)."""
-    drawn = robot.random_configuration(rng, batch=min(count, _DRAWN))
-    q: np.ndarray = drawn[np.arange(count) % len(drawn)]  # joints that have limits are drawn anew, all at once
-    for i, _, low, high in limited(robot):
-        if np.isfinite(low + high):
-            q[:, i] = rng.uniform(low, high, size=count)
+# --- where to start from ---------------------------------------------------------------------------------
+
+
+def _guesses(robot: Any, seed: int, count: int) -> np.ndarray:
+    """Random configurations (count, nq), in the inner part of the limits: those at a limit lead nowhere more often."""
+    rng = np.random.default_rng(seed)
+    bounded = [(i, low, high) for i, _, low, high in limited(robot) if np.isfinite(low + high)]
+    q: np.ndarray = np.empty((count, robot.nq))
+    if len(bounded) < robot.nq:
+        q = robot.random_configuration(rng, batch=count)
+    for i, low, high in bounded:
+        q[:, i] = 0.5 * (low + high) + 0.5 * (high - low) * _INNER * rng.uniform(-1.0, 1.0, size=count)
     return q
 
 
@@ -185,7 +189,11 @@ def _random(robot: Any, rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 class _Search:
-    """All goals, the best configuration found for each, and how far off it is."""
+    """All goals, the best configuration found for each, and how far off it is.
+
+    Guesses are tried one after the other and, from the fourth on, several at once. All goals have the same ones, so
+    that what is found for a goal does not depend on the goals beside it.
+    """
 
     def __init__(
         self,
@@ -193,13 +201,15 @@ class _Search:
         steps: Callable[..., np.ndarray],
         goals: list[np.ndarray],
         tolerance: float,
+        starts: np.ndarray,
         rest: np.ndarray | None,
         batch: tuple[int, ...],
     ) -> None:
+        self.step: Any = getattr(steps, "quick", None)  # of one state; there is none on NumPy
         self.robot, self.steps, self.goals, self.tolerance, self.batch = robot, steps, goals, tolerance, batch
         self.rest = robot.neutral() if rest is None else rest
         count = goals[0].shape[0]
-        self.q = np.zeros((count, robot.nq))
+        self.starts, self.q = starts, starts.copy()
         self.errors = np.full((count, 2), np.inf)
         self.attempts = np.zeros(count, int)
 
@@ -208,41 +218,109 @@ class _Search:
         """The goals that are not reached."""
         return np.flatnonzero((self.errors > self.tolerance).any(axis=-1))
 
-    def try_from(self, q: np.ndarray, where: np.ndarray) -> None:
-        """Steps from these configurations towards these goals."""
-        self.attempts[where] += 1
-        for i in range(0, len(where), _TOGETHER):
-            self._steps_from(q[i : i + _TOGETHER].copy(), where[i : i + _TOGETHER])
+    def run(self, attempts: int, seed: int) -> None:
+        """Steps from the configuration given for each goal, then from random ones, until all are reached."""
+        self._try(self.starts, np.arange(len(self.starts)), 1)
+        guesses, start = None, 1
+        while start < attempts and (left := self.left).size:
+            if guesses is None:
+                guesses = _guesses(self.robot, seed, attempts)
+            some = guesses[start : start + (1 if start < _ONE_BY_ONE else start)]
+            self._try(np.tile(some, (left.size, 1)), np.repeat(left, len(some)), len(some))
+            start += len(some)
 
-    def _steps_from(self, q: np.ndarray, where: np.ndarray) -> None:
-        for _ in range(_STEPS):
-            after, errors = self._stepped(q, where, 0.0)
-            better = errors.max(axis=-1) < self.errors[where].max(axis=-1)
-            self.q[where[better]], self.errors[where[better]] = q[better], errors[better]
-            on = (errors > self.tolerance).any(axis=-1)
-            q, where = after[on], where[on]
-            if not where.size:
-                return
+    def _try(self, q: np.ndarray, where: np.ndarray, each: int) -> None:
+        """From these configurations towards the goals ``where``, ``each`` of which comes that often, in a row."""
+        found = [
+            self._stepped_to_the_end(q[i : i + _TOGETHER], where[i : i + _TOGETHER])
+            for i in range(0, len(where), _TOGETHER)
+        ]
+        if not found:
+            return
+        q, errors, steps = (np.concatenate(x).reshape((-1, each, *x[0].shape[1:])) for x in zip(*found))
+        goals = where[::each]
+        reached = (errors <= self.tolerance).all(axis=-1)
+        # The guess that leads there in the fewest steps or, where none does, nearest to it.
+        chosen = np.where(
+            reached.any(axis=-1),
+            np.where(reached, steps, _MOST_STEPS + 1).argmin(axis=-1),
+            np.maximum(errors[..., 0], errors[..., 1]).argmin(axis=-1),
+        )
+        rows = np.arange(len(goals))
+        q, errors = q[rows, chosen], errors[rows, chosen]
+        self.attempts[goals] += np.where(reached.any(axis=-1), chosen + 1, each)
+        better = np.maximum(errors[..., 0], errors[..., 1]) < self.errors[goals].max(axis=-1)
+        self.q[goals[better]], self.errors[goals[better]] = q[better], errors[better]
+
+    def _ends(self, i: int, worst: Any, before: Any) -> Any:
+        """Whether a goal is reached, or no longer comes nearer, at step i; a number that is none ends as well."""
+        there = (worst <= self.tolerance) | (worst != worst)
+        return there | (worst > _HOPE * before) if _looks_back(i) else there | (i == _MOST_STEPS)
+
+    def _one_to_the_end(self, q: np.ndarray, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As :meth:`_stepped_to_the_end` of a single row, without NumPy between the steps."""
+        given = [*(g[where[0]] for g in self.goals), self._rest_of(where)[0], np.zeros(1)]
+        q, before = q[0], np.inf
+        for i in range(_MOST_STEPS + 1):
+            out = self.step(q, *given)
+            worst = max(out[-2:].tolist())
+            if self._ends(i, worst, before):
+                break
+            q, before = out[:-2], worst if _looks_back(i) else before
+        return q[None], np.nan_to_num(out[None, -2:], nan=np.inf), np.array([i])
+
+    def _stepped_to_the_end(self, q: np.ndarray, where: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(q, errors, steps) where each row reaches its goal, or is given up as it no longer comes nearer."""
+        if len(where) == 1 and self.step is not None:
+            return self._one_to_the_end(q, where)
+        count = len(where)
+        ended = np.empty((count, self.robot.nq)), np.empty((count, 2)), np.zeros(count, int)
+        rows, goals = np.arange(count), [g[where] for g in self.goals]
+        rest, pull = self._rest_of(where), np.zeros((count, 1))
+        running = np.ones(count, bool)
+        before = np.full(count, np.inf)
+        for i in range(_MOST_STEPS + 1):
+            after, errors = self._stepped(q, goals, rest, pull)
+            worst = np.maximum(errors[..., 0], errors[..., 1])
+            ends = running & self._ends(i, worst, before)
+            if _looks_back(i):
+                before = worst
+            if ends.any():
+                at = rows[ends]
+                ended[0][at], ended[1][at], ended[2][at] = q[ends], errors[ends], i
+                running &= ~ends
+                if not running.any():
+                    break
+                if 4 * np.count_nonzero(running) < 3 * len(rows):
+                    goals, rest, pull = [g[running] for g in goals], rest[running], pull[running]
+                    rows, before, after = rows[running], before[running], after[running]
+                    running = np.ones(len(rows), bool)
+            q = after
+        return ended[0], np.nan_to_num(ended[1], nan=np.inf), ended[2]
 
     def go_to_rest(self) -> None:
         """From what is reached towards the rest configuration, as far as the frames stay where they are."""
         where = np.flatnonzero((self.errors <= self.tolerance).all(axis=-1))
         if not where.size:
             return
-        q = self.q[where]
+        q, goals, rest = self.q[where], [g[where] for g in self.goals], self._rest_of(where)
+        pull, no_pull = np.full((len(where), 1), 0.3), np.zeros((len(where), 1))
         for i in range(_STEPS_TO_REST):
-            q, _ = self._stepped(q, where, 0.3 if i < _STEPS_TO_REST - 5 else 0.0)  # the last steps come back
-        _, errors = self._stepped(q, where, 0.0)
+            q, _ = self._stepped(q, goals, rest, pull if i < _STEPS_TO_REST - 5 else no_pull)  # the last come back
+        _, errors = self._stepped(q, goals, rest, no_pull)
         kept = (errors <= self.tolerance).all(axis=-1)
         self.q[where[kept]], self.errors[where[kept]] = q[kept], errors[kept]
 
-    def _stepped(self, q: np.ndarray, where: np.ndarray, pull: float) -> tuple[np.ndarray, np.ndarray]:
-        rest = (
-            self.rest
-            if self.rest.ndim == 1
-            else np.broadcast_to(self.rest, (*self.batch, self.robot.nq)).reshape(-1, self.robot.nq)[where]
-        )
-        out = self.steps(q, *(g[where] for g in self.goals), rest, np.array([pull]))
+    def _rest_of(self, where: np.ndarray) -> np.ndarray:
+        if self.rest.ndim == 1:
+            return np.broadcast_to(self.rest, (len(where), self.robot.nq))
+        of_all = np.broadcast_to(self.rest, (*self.batch, self.robot.nq)).reshape(-1, self.robot.nq)
+        return np.ascontiguousarray(of_all[where])
+
+    def _stepped(
+        self, q: np.ndarray, goals: list[np.ndarray], rest: np.ndarray, pull: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        out = self.steps(q, *goals, rest, pull)
         return out[:, :-2], out[:, -2:]
 
     def found(self) -> Reach:
@@ -261,17 +339,28 @@ class _Search:
         )
 
 
-def _steps(robot: Any, tasks: Sequence[Task], target: str = "cpu") -> Callable[..., np.ndarray]:
-    """The step for these tasks as machine code; on NumPy, one goal after the other."""
+def _looks_back(i: int) -> bool:
+    """Whether a step is one at which the error must have fallen since the last such step."""
+    return i % _PATIENCE == _PATIENCE - 1
+
+
+def _steps(
+    robot: Any, tasks: Sequence[Task], target: str = "cpu", towards: Callable[..., Any] | None = None
+) -> Callable[..., np.ndarray]:
+    """The step for these tasks as machine code; on NumPy, one goal after the other.
+
+    ``towards(robot, q)`` (nv,) is what the null space does, if not a rest configuration.
+    """
     from ..codegen.pipeline import Job, compile_job
 
     sizes = {"q": robot.nq, **{f"goal{i}": PARTS[t.part] for i, t in enumerate(tasks)}, "rest": robot.nq, "pull": 1}
     told = tuple((t.frame, t.part) for t in tasks)
-    key = ("inverse_kinematics", told)
+    key = ("inverse_kinematics", told, towards)
 
     def call(robot: Any, q: Any, *given: Any) -> Any:
         *goals, rest, pull = given
-        after, errors = step(robot, q, tasks, goals, rest, pull[0])
+        free = robot.difference(q, rest) if towards is None else _direction(robot, towards(robot, q))
+        after, errors = step(robot, q, tasks, goals, pull[0] * free)
         return np.concatenate([after, errors])
 
     if target == "numpy":
@@ -283,8 +372,10 @@ def _steps(robot: Any, tasks: Sequence[Task], target: str = "cpu") -> Callable[.
             "inverse_kinematics",
             call,
             tuple(sizes),
-            Facts({name: (n,) for name, n in sizes.items()}),
-            {"tasks": told},
+            # Of a user's function nothing is known, not even what it is called on the disk.
+            Facts({name: (n,) for name, n in sizes.items()}) if towards is None else None,
+            {"tasks": told} if towards is None else {},
+            {} if towards is None else sizes,
             rolled=False,
         )
         try:
@@ -295,6 +386,12 @@ def _steps(robot: Any, tasks: Sequence[Task], target: str = "cpu") -> Callable[.
         robot._code.keep(key, kernel)
     run: Callable[..., np.ndarray] = kernel
     return run
+
+
+def _direction(robot: Any, given: Any) -> Any:
+    if np.shape(given) != (robot.nv,):
+        raise InputError(f"rest(robot, q) gives a velocity of shape ({robot.nv},), got {np.shape(given)}")
+    return given
 
 
 def _one_by_one(robot: Any, call: Callable[..., Any]) -> Callable[..., np.ndarray]:

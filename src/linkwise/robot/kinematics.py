@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,7 @@ class Kinematics(Calls):
         q0: ArrayLike | None = None,
         *,
         part: Any = "pose",
-        rest: ArrayLike | None = None,
+        rest: ArrayLike | Callable[..., Any] | None = None,
         tolerance: float = 1e-6,
         attempts: int = 30,
         seed: int = 0,
@@ -125,7 +126,8 @@ class Kinematics(Calls):
         "position" (goal p), "rotation" (goal R) or "direction" (goal (..., 3): where the frame's z axis points, world
         axes). Several frames come as a list, with a goal for each, and a ``part`` for each or one for all. The search
         starts from ``q0`` (..., nq), by default from the middle of the limits, and then from random configurations
-        (``seed``), ``attempts`` in all. ``rest`` (..., nq) is where the joints go as far as the goal leaves them free.
+        (``seed``), ``attempts`` in all. ``rest`` (..., nq) is where the joints go as far as the goal leaves them free;
+        as a function, ``rest(robot, q)`` is the velocity (nv,) that they have then, the way down of any objective.
         A goal is reached where its errors are at most ``tolerance`` [rad and m]. Robots with loops keep them closed.
         ``target="numpy"`` runs the steps as they are written, goal by goal.
 
