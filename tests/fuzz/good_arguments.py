@@ -131,6 +131,10 @@ def good_values() -> dict[str, Any]:
         "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
         # inverse kinematics
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
+        # springs
+        "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
+        # identification
+        "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
         # grasps
         "hand_frame": "tip", "object_frame": "handle", "torsion": None, "arm": None, "arms": [arm()],
         "object": lw.Inertia.sphere(1.0, 0.1), "contacts": [hand(0)], "bases": [None], "kept": ["arm_1"],
@@ -163,6 +167,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     looped["checkpoint"] = lw.Checkpoint(f"{folder()}/checkpoint of loops", 0)
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
+    motions["Joint"] = {"rest": 0.1}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
     good = {
@@ -174,6 +179,11 @@ def otherwise() -> dict[tuple[str, str], Any]:
     held["friction_margins"] = {"forces": np.ones((2, 6))}
     held["with_arm"] = {"arm": arm(), "contacts": [hand(2)], "base": (0.1, 0, 0), "name": "third"}
     motions |= {f"Grasp.{name}": good for name, good in held.items()}
+    measured = dict(zip(("q", "v", "a", "tau"), rng.normal(size=(4, 20, 3))))
+    motions["identify"] = measured | {
+        "robot": arm(), "bodies": ["link3"], "rotors": False, "damping": ["joint2"], "friction": True,
+        "external": np.ones((3, 6)), "measured": ["joint1", "joint3"],
+    }  # fmt: skip
     motions["loops.simulate"] = motions["simulate"] | looped
     return {(call, p): x for call, good in motions.items() for p, x in good.items()} | {
         ("weld", "body"): "slide",
@@ -227,5 +237,5 @@ METHODS = {
 NEEDED = {
     "Custom": ("H",), "check_identity": ("rhs", "trials"), "prove": ("rhs",),
     "rollout": ("tau", "step"), "simulate": ("duration", "step"),
-    "trajectory_sensitivity": ("tau",), "close": ("loops",), "derive": ("lines",),
+    "trajectory_sensitivity": ("tau",), "identify": ("tau",), "close": ("loops",), "derive": ("lines",),
 }  # fmt: skip

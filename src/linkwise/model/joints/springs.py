@@ -142,7 +142,8 @@ def slope(kind: JointKind, q: Array, spring: Spring) -> Array:
             ]
         )
     if isinstance(kind, Spherical):
-        return k[0] * _turn_slope(_turned_from(q, spring.rest))
+        turned: Array = k[0] * _turn_slope(_turned_from(q, spring.rest))
+        return turned
     if isinstance(kind, Free):
         R = rotation_from_quaternion(q[..., 3:])
         turning = k[0] * _turn_slope(_turned_from(q[..., 3:], spring.rest[3:]))
