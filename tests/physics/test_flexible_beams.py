@@ -183,9 +183,7 @@ def test_spin_up():
 
 def test_steady_lengthening_of_a_spinning_beam():
     """ρAΩ²L³/3EA = 5.142857e-4 of Simo and Vu-Quoc's beam, by axial modes; published 5.14e-4."""
-    flexible = lw.Flexible.beam(
-        length=10.0, mass=12.0, stiffness=1.4e4, modes=0, axial_stiffness=2.8e7, axial_modes=8
-    )
+    flexible = lw.Flexible.beam(length=10.0, mass=12.0, stiffness=1.4e4, modes=0, axial_stiffness=2.8e7, axial_modes=8)
     robot = arm(lw.Revolute("z"), flexible)
     v = np.zeros(robot.nv)
     v[0] = 6.0
@@ -257,7 +255,9 @@ def free_flyer() -> lw.Robot:
     bodies = [
         lw.Body("bus", lw.Free(), lw.Inertia.box(3.0, (0.4, 0.3, 0.2), at=(0.02, 0.01, 0))),
         lw.Body("fixed", lw.Joint(lw.Fixed(), at=(0.2, 0, 0)), panel, "bus"),
-        lw.Body("turning", lw.Joint(lw.Revolute("x"), at=(-0.2, 0, 0), rpy=(0, 0, np.pi)), beam(2, gyration=0.1), "bus"),
+        lw.Body(
+            "turning", lw.Joint(lw.Revolute("x"), at=(-0.2, 0, 0), rpy=(0, 0, np.pi)), beam(2, gyration=0.1), "bus"
+        ),
     ]
     return lw.assemble("flyer", bodies, gravity=(0, 0, 0))
 

@@ -16,6 +16,7 @@ from ..errors import InputError, ModelError
 from ..spatial import Transform
 from .couplings import Coupling, added, at_rest, make_coupling
 from .flexible.body import Flexible
+from .flexible.structure import on_node, shared_modes
 from .inertia import Inertia, as_array, as_vector
 from .joints.kinds import Fixed, Free
 from .model import Model, refuse_other_numbers, with_numbers
@@ -69,7 +70,7 @@ def uncouple(model: M, joints: Iterable[str] | None = None) -> M:
 
     Points of flexible bodies keep their modes.
     """
-    modal = {model.joints[k].name for k in model.shared_modes}
+    modal = {model.joints[k].name for k in shared_modes(model)}
     if joints is None:
         return replace(model, couplings=tuple(c for c in model.couplings if c.dependent in modal))
     free = set(names(joints, "joints"))
@@ -112,7 +113,7 @@ def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> 
         if problem:
             raise InputError(f"the configuration of joint {name!r} {problem}")
         locked[i] = given
-    locked |= {k: locked[first] for k, first in model.shared_modes.items() if first in locked}
+    locked |= {k: locked[first] for k, first in shared_modes(model).items() if first in locked}
     couplings, resting = _without(
         (c for c in model.couplings if model.joint(c.dependent) not in locked),
         {model.joints[i].name: float(x[0]) for i, x in locked.items() if x.size == 1},
@@ -174,7 +175,7 @@ def weld(model: M, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = 
     ``body`` may also name any frame; the pose is then relative to it. ``frame`` names the payload's frame.
     """
     index, pose = model.frame(body)
-    index, placed = model.on_node(index, pose.compose(make_pose(at, rpy, what="the payload")), "the payload")
+    index, placed = on_node(model, index, pose.compose(make_pose(at, rpy, what="the payload")), "the payload")
     _refuse_no_inertia(payload, "the payload")
     payload.check("the payload's inertia tensor")
     carrier = None if index < 0 else model.bodies[index].name
@@ -194,7 +195,7 @@ def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0
     word(prefix, "prefix")
     index, pose = model.frame(to)
     placed = pose.compose(make_pose(at, rpy, what="the attached robot"))
-    index, mount = model.on_node(index, placed, f"robot {other.name!r}")
+    index, mount = on_node(model, index, placed, f"robot {other.name!r}")
     carrier = None if index < 0 else model.bodies[index].name
     base = Body(prefix + other.base_name, Joint(Fixed(), at=mount.l, rotation=mount.R), other.base, carrier)
     bodies = [*model.bodies, base]

@@ -12,6 +12,7 @@ from ..arrays import Array, as_numpy
 from ..riccati import cross_joint
 from ..spatial import congruence
 from ..tolerances import PIVOT_ROUNDINGS, roundings
+from .flexible.structure import shared_modes
 from .joints.modal import Modal
 from .model import BodyConstants, Model
 
@@ -31,7 +32,7 @@ def loose_joints(model: Model) -> list[int]:
     axis, two joints in a row that move the same way. Modes of flexible bodies are held: what a joint and modes do
     together without moving any mass is not looked for.
     """
-    modal = set(model.shared_modes)
+    modal = set(shared_modes(model))
     if (
         set(model.dependents) - modal
     ):  # joints of aggregates share what resists them; the others are as in the free tree
@@ -39,7 +40,7 @@ def loose_joints(model: Model) -> list[int]:
         own = tuple(c for c in model.couplings if model.joint(c.dependent) in modal)
         return [k for k in loose_joints(replace(model, couplings=own)) if k not in together]
     all_q = model.random_configuration(0)
-    values = [all_q[model.q_slices[model.shared_modes.get(k, k)]] for k in range(len(model.bodies))]
+    values = [all_q[model.q_slices[shared_modes(model).get(k, k)]] for k in range(len(model.bodies))]
 
     def step(gathered: Any, c: BodyConstants, q: np.ndarray) -> Any:
         P = gathered + c.M.matrix

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..arguments import generator, shown, whole
 from ..arguments import numbers as real_numbers
-from ..arrays import as_numpy
 from ..errors import InputError, ModelError, UnknownNameError
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
@@ -26,10 +25,10 @@ from .couplings import (
     reflected_limits,
     reflected_speeds,
 )
-from .flexible.members import expanded, node_at
+from .flexible.members import expanded
+from .flexible.structure import mass_points, on_node
 from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
-from .joints.modal import Modal
 from .joints.springs import Spring, spring_of
 from .parts import WORLD, Body, Frame, Joint
 from .visuals import Visual
@@ -215,24 +214,6 @@ class Model(ByValue):
         return {self.joint_index[c.dependent]: c for c in self.couplings}
 
     @cached_property
-    def shared_modes(self) -> dict[int, int]:
-        """The points of flexible bodies by the one of the same body whose joint has their coordinates."""
-        return {
-            k: self.joint_index[c.independents[0]]
-            for k, c in self.dependents.items()
-            if isinstance(self.joints[k].kind, Modal)
-        }
-
-    @property
-    def grouped(self) -> str:
-        """What makes bodies of this robot move as one node, in words for messages."""
-        coupled = [k for k in self.dependents if k not in self.shared_modes]
-        if coupled:
-            return f"coupled joints, such as {self.joints[coupled[0]].name!r}"
-        points = [self.joints[k].name for k in self.shared_modes.values()]
-        return f"flexible bodies, whose points share modes, such as {points[0]!r}" if points else "neither"
-
-    @cached_property
     def aggregates(self) -> tuple[tuple[int, ...], ...]:
         """The groups of bodies that couplings make move together, each one node of the tree."""
         index = self.joint_index
@@ -266,7 +247,7 @@ class Model(ByValue):
         """(body index or −1, pose on that body) of a frame given by name or as a :class:`Frame`."""
         if isinstance(frame, Frame):
             if frame.body in self.body_index:
-                return self.on_node(self.body_index[frame.body], frame.pose, f"frame {frame.name!r}")
+                return on_node(self, self.body_index[frame.body], frame.pose, f"frame {frame.name!r}")
             if frame.body is not None and frame.body != WORLD:
                 raise UnknownNameError(f"frame {frame.name!r} sits on body {frame.body!r}, which {self._has('bodies')}")
             return -1, frame.pose
@@ -275,28 +256,6 @@ class Model(ByValue):
         if frame not in self._frame_table:
             raise UnknownNameError(f"no frame is named {frame!r}; robot {self.name!r} has {some(self._frame_table)}")
         return self.frame(self._frame_table[frame])
-
-    @cached_property
-    def flexible_bodies(self) -> dict[int, tuple[int, ...]]:
-        """The flexible bodies, each by the body that is its frame, with those that are its nodes.
-
-        One whose frame has become part of another body (fixed joints that were merged) is not among them.
-        """
-        out: dict[int, tuple[int, ...]] = {}
-        for k, (b, j, p) in enumerate(zip(self.bodies, self.joints, self.parents)):
-            if p >= 0 and isinstance(j.kind, Modal) and b.name.startswith(f"{b.parent}."):
-                out[p] = (*out.get(p, ()), k) if j.kind.carries else out.get(p, ())
-        return out
-
-    def on_node(self, body: int, pose: Transform, what: str) -> tuple[int, Transform]:
-        """(body, pose) of what has this pose on a body: on a flexible one, the node that it is at."""
-        at = as_numpy(pose.l)
-        if body not in self.flexible_bodies or not at.any():
-            return body, pose
-        nodes = self.flexible_bodies[body]
-        placed = [(self.bodies[k].name, as_numpy(self.joints[k].placement.l)) for k in nodes]
-        found = node_at(f"robot {self.name!r}: {what}", self.bodies[body].name, placed, at)
-        return nodes[found], Transform(pose.R, np.zeros(3))
 
     def body(self, name: str | int) -> int:
         """The index of a body given by name (or by index)."""
@@ -329,7 +288,7 @@ class Model(ByValue):
         for f in self.extra_frames:
             if f.body is not None:
                 last[f.body] = f.name
-        points = {k for k, j in enumerate(self.joints) if isinstance(j.kind, Modal) and not j.kind.carries}
+        points = mass_points(self)
         return tuple(
             last[b.name]
             for k, (b, c) in enumerate(zip(self.bodies, self.children))

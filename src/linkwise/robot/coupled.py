@@ -11,6 +11,7 @@ from ..arrays import Array
 from ..dynamics.links import Links, evaluate
 from ..errors import InputError
 from ..model import edit
+from ..model.flexible.structure import shared_modes
 from ..model.model import Model
 from .calls import Calls
 from .dispatch import compiled
@@ -32,7 +33,7 @@ def refuse_following(robot: Model, joints: Iterable[str], done: str, option: str
 
 def _free(model: Model, x: Sequence[Any]) -> list[Any]:
     """What joints have, without the points of flexible bodies that share their modes with another one."""
-    return [y for k, y in enumerate(x) if k not in model.shared_modes]
+    return [y for k, y in enumerate(x) if k not in shared_modes(model)]
 
 
 def _stacked(model: Model, links: Links, blocks: Sequence[Array], width: int) -> Array:

@@ -80,9 +80,9 @@ def _refuse_coupled_modes(robot: str, name: str, x: Flexible) -> None:
     for what in ("stiffness", "damping"):
         if getattr(x, what).ndim == 2:
             raise ModelError(
-                f"robot {robot!r}: the {what} of the flexible body {name!r} couples its modes, and the springs and dampers"
-                " of a robot have one number per coordinate; flexible.normal_modes() is the same body in modes that are"
-                " not coupled"
+                f"robot {robot!r}: the {what} of the flexible body {name!r} couples its modes, and the springs and"
+                " dampers of a robot have one number per coordinate; flexible.normal_modes() is the same body in modes that"
+                " are not coupled"
             )
 
 
