@@ -255,9 +255,7 @@ def free_flyer() -> lw.Robot:
     bodies = [
         lw.Body("bus", lw.Free(), lw.Inertia.box(3.0, (0.4, 0.3, 0.2), at=(0.02, 0.01, 0))),
         lw.Body("fixed", lw.Joint(lw.Fixed(), at=(0.2, 0, 0)), panel, "bus"),
-        lw.Body(
-            "turning", lw.Joint(lw.Revolute("x"), at=(-0.2, 0, 0), rpy=(0, 0, np.pi)), beam(2, gyration=0.1), "bus"
-        ),
+        lw.Body("turning", lw.Joint(lw.Revolute("x"), at=(-0.2, 0, 0), rpy=(0, 0, 3)), beam(2, gyration=0.1), "bus"),
     ]
     return lw.assemble("flyer", bodies, gravity=(0, 0, 0))
 

@@ -81,8 +81,8 @@ def _refuse_coupled_modes(robot: str, name: str, x: Flexible) -> None:
         if getattr(x, what).ndim == 2:
             raise ModelError(
                 f"robot {robot!r}: the {what} of the flexible body {name!r} couples its modes, and the springs and"
-                " dampers of a robot have one number per coordinate; flexible.normal_modes() is the same body in modes that"
-                " are not coupled"
+                " dampers of a robot have one number per coordinate; flexible.normal_modes() is the same body in modes"
+                " that are not coupled"
             )
 
 
