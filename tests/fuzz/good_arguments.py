@@ -133,6 +133,12 @@ def good_values() -> dict[str, Any]:
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
         # springs
         "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
+        # flexible bodies
+        "masses": np.ones(3), "places": rng.normal(size=(3, 3)), "shapes": rng.normal(size=(3, 3, 2)), "nodes": {},
+        "bends": None, "clamped_at": None, "turn": np.ones((3, 2)), "bend": None, "modes": 3,
+        "end": "free", "tip_mass": 0.1, "tip_inertia": 0.1, "axial_stiffness": 10.0, "axial_modes": 1,
+        "torsion_stiffness": 1.0, "torsion_modes": 1, "gyration": 0.1, "stiffening": True,
+        "integrals": lw.Flexible.beam(length=1.0, mass=1.0, stiffness=1.0, modes=2).integrals(),
         # identification
         "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
         # grasps
@@ -145,6 +151,12 @@ def good_values() -> dict[str, Any]:
         "callback": False, "checkpoint": lw.Checkpoint(f"{folder()}/checkpoint", 0), "progress": False, "threads": 1,
         "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3],
     }  # fmt: skip
+
+
+def _flexible_file() -> str:
+    path = f"{folder()}/body.json"
+    lw.Flexible.beam(length=1.0, mass=1.0, stiffness=1.0, modes=2).save(path)
+    return path
 
 
 # Calls of robots with loops that have one way to go, and take no other.
@@ -168,6 +180,9 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
     motions["Joint"] = {"rest": 0.1}
+    motions["Node"] = {"shape": np.ones((3, 2))}
+    motions["beam"], motions["Flexible"] = {"length": 1.0}, {"lines": ()}
+    motions["Flexible.load"] = {"path": _flexible_file()}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
     good = {

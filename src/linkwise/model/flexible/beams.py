@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arguments import flag, number, one_of, whole
+from ...arguments import flag, mapping, number, one_of, whole
 from ...errors import ModelError
 from ..inertia import as_array
 from .body import Flexible, Node
@@ -172,8 +172,10 @@ def make_beam(
     stiffening: Any,
 ) -> Flexible:
     """:meth:`.Flexible.beam`."""
-    L, m = number(length, "the length of a beam", above=0.0), number(mass, "the mass of a beam", above=0.0)
-    radius, zeta = number(gyration, "gyration", least=0.0), number(damping, "the damping ratio", least=0.0)
+    L, m = _size(length, "the length of a beam"), _size(mass, "the mass of a beam")
+    radius = number(gyration, "gyration", least=0.0)
+    radius = _size(radius, "gyration") if radius else 0.0
+    zeta = number(damping, "the damping ratio", least=0.0)
     load = number(tip[0], "tip_mass", least=0.0) / m, number(tip[1], "tip_inertia", least=0.0) / (m * L * L)
     found = [
         *_bent(L, m, stiffness, modes, end, load),
@@ -192,7 +194,8 @@ def make_beam(
         places.append(section.at + offset)
         shapes.append(section.shape + np.cross(np.swapaxes(section.turn, 1, 2), offset).swapaxes(1, 2))
     bend = None if section.bend is None else np.concatenate([section.bend] * len(offsets))
-    where = {"tip": L} | {k: _on_beam(k, v, L) for k, v in (nodes or {}).items()}
+    further = mapping({} if nodes is None else nodes, "nodes of a beam")
+    where = {"tip": L} | {k: _on_beam(k, v, L) for k, v in further.items()}
     at = _section(found, L, np.array([*where.values()]) / L, bends)
     line = _section(found, L, np.linspace(0.0, 1.0, 25), bends)
     return Flexible(
@@ -207,6 +210,14 @@ def make_beam(
     )
 
 
+def _size(x: Any, what: str) -> float:
+    """A positive number that leaves room for its powers."""
+    found = number(x, what, above=0.0)
+    if not 1e-30 < found < 1e30:
+        raise ModelError(f"{what} can hardly be meant, got {found:g}; use SI units")
+    return found
+
+
 def _on_beam(name: str, x: Any, L: float) -> float:
     at = number(x, f"the place of node {name!r} [m]", least=0.0)
     if at > L * (1 + 1e-12):
@@ -219,14 +230,15 @@ def _pair(given: tuple[Any, Any], what: str) -> tuple[float, int]:
     modes = whole(count, f"{what}_modes", most=MOST_MODES)
     if modes and stiffness is None:
         raise ModelError(f"{what}_modes={modes} need {what}_stiffness=")
-    return (number(stiffness, f"{what}_stiffness", above=0.0) if modes else 0.0), modes
+    return (_size(stiffness, f"{what}_stiffness") if modes else 0.0), modes
 
 
 def _bent(L: float, m: float, stiffness: Any, modes: Any, end: str, load: tuple[float, float]) -> list[_Mode]:
     """The bending modes of both planes, lowest first."""
-    EI = np.broadcast_to(as_array(stiffness, "the stiffness EI of a beam must be a number, or two"), (2,))
-    if not np.isfinite(EI).all() or (EI <= 0).any():
-        raise ModelError(f"the stiffness EI of a beam must be positive, got {EI.tolist()}")
+    given = as_array(stiffness, "the stiffness EI of a beam must be a number, or two")
+    if given.shape not in ((), (2,)) or not ((given > 1e-30) & (given < 1e30)).all():
+        raise ModelError(f"the stiffness EI of a beam must be positive, one number or two, got {given.tolist()}")
+    EI = np.broadcast_to(given, (2,))
     pair = isinstance(modes, (tuple, list))
     if pair and len(modes) != 2:
         raise ModelError(f"modes of a beam are one number, or two: along y and along z; got {modes!r}")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import shown
 from ...errors import ModelError
 from ...spatial import skew
 from ...values import ByValue, fixed
@@ -81,7 +82,7 @@ class Flexible(ByValue):
         if bends is not None and np.abs(bends - np.swapaxes(bends, -1, -2)).max() > 1e-12 * np.abs(bends).max():
             raise ModelError("the displacements of second order, bends, must be symmetric in their two modes")
         nodes = _nodes(self.nodes, n)
-        lines = tuple(tuple(_node("a line", x, n) for x in line) for line in self.lines)
+        lines = _lines(self.lines, n)
         if self.clamped_at is not None:
             places, shapes, nodes, lines = _clamped(self.clamped_at, places, shapes, bends, nodes, lines)
         kept = {"masses": masses, "places": places, "shapes": shapes, "bends": bends}
@@ -355,6 +356,9 @@ def _modal(what: str, given: Any, n: int) -> np.ndarray:
 
 
 def _nodes(given: Any, n: int) -> dict[str, Node]:
+    is_pairs = isinstance(given, tuple) and all(isinstance(x, tuple) and len(x) == 2 for x in given)  # as kept
+    if not isinstance(given, Mapping) and not is_pairs:
+        raise ModelError(f"nodes of a flexible body are a mapping of names to lw.Node, got {shown(given)}")
     pairs = given.items() if isinstance(given, Mapping) else given
     out: dict[str, Node] = {}
     for name, x in pairs:
@@ -364,7 +368,15 @@ def _nodes(given: Any, n: int) -> dict[str, Node]:
     return out
 
 
+def _lines(given: Any, n: int) -> tuple[tuple[Node, ...], ...]:
+    if not isinstance(given, (tuple, list)) or not all(isinstance(line, (tuple, list)) for line in given):
+        raise ModelError(f"lines of a flexible body are lists of lw.Node, one for each line, got {shown(given)}")
+    return tuple(tuple(_node("a line", x, n) for x in line) for line in given)
+
+
 def _node(what: str, x: Any, n: int) -> Node:
+    if not isinstance(x, Node) and not (isinstance(x, (tuple, list)) and 2 <= len(x) <= 3):
+        raise ModelError(f"{what} of a flexible body must be an lw.Node, or (at, shape, turn), got {shown(x)}")
     node = x if isinstance(x, Node) else Node(*x)
     if node.shape.shape[1] != n:
         raise ModelError(f"{what} of a flexible body has shapes of {node.shape.shape[1]} modes, but the body has {n}")
@@ -376,8 +388,10 @@ def _clamped(
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Node], Any]:
     """Everything less the rigid motion that modes give the node of this name, which becomes the body's frame:
     Φ ← Φ − Φ_d + (r − d)~Φʳ_d (math notes 5.1)."""
-    if name not in nodes:
-        raise ModelError(f"clamped_at={name!r} names no node of the flexible body; it has {', '.join(nodes) or 'none'}")
+    if not isinstance(name, str) or name not in nodes:
+        raise ModelError(
+            f"clamped_at={shown(name)} names no node of the flexible body; it has {', '.join(nodes) or 'none'}"
+        )
     if bends is not None or any(x.bend is not None for x in nodes.values()):
         raise ModelError("clamped_at takes a motion of first order off the modes; leave bends out, or clamp them first")
     d = nodes.pop(name)

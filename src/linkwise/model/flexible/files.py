@@ -39,7 +39,8 @@ def save(x: Flexible, path: str | Path) -> None:
         write_text(to, json.dumps(_plain(_told(x)), indent=1))
     elif to.suffix == ".npz":
         buffer = io.BytesIO()
-        np.savez(buffer, **dict(_flat("", _told(x))))
+        arrays: Any = dict(_flat("", _told(x)))
+        np.savez(buffer, **arrays)
         write_bytes(to, buffer.getvalue())
     else:
         raise FileError(f"modal data are written to .json or .npz files, not {to.name!r}")
