@@ -29,19 +29,24 @@ def path(c, t):
     return start[7:] + angles, rates
 
 
+def moved(q, h, S, on_path):
+    """q after the time h at the rates on the path, the joints where the path has them, the base moved by S."""
+    angles, rates = on_path
+    out = robot.integrate(q, h * np.concatenate([(S @ rates[..., None])[..., 0], rates], axis=-1))
+    out[..., 7:] = angles
+    return out
+
+
 def swum(c):
     """Where the base goes on a loop, (..., STEPS + 1, nq), by steps at the midpoints; a loop of its own for each c."""
     h = DURATION / STEPS
     q = np.broadcast_to(start, (*c.shape[:-1], robot.nq)).copy()
     out = [q]
     for i in range(STEPS):
-        rates = path(c, (i + 0.5) * h)[1]
-        for end in (0.5, 1.0):  # to the midpoint with the map at the start, then the whole step with that there
-            at = q if end == 0.5 else middle
-            v = np.concatenate([(robot.disturbance_map(at) @ rates[..., None])[..., 0], rates], axis=-1)
-            middle = robot.integrate(q, end * h * v)
-            middle[..., 7:] = path(c, (i + end) * h)[0]
-        q = middle
+        half, whole = (i + 0.5) * h, (i + 1) * h
+        middle = moved(q, 0.5 * h, robot.disturbance_map(q), path(c, half))
+        q = moved(q, h, robot.disturbance_map(middle), path(c, half))
+        q[..., 7:] = path(c, whole)[0]
         out.append(q)
     return np.stack(out, axis=-2)
 

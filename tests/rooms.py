@@ -37,6 +37,7 @@ ROOMS = (
     "robot",
     "simulation",
     "control",
+    "identification",
     "interop",
     "check",
     "view",

@@ -61,6 +61,8 @@ if _typing.TYPE_CHECKING:
     from .algebra.spaces import Space
     from .algebra.stacking import space, stack
     from .codegen.pipeline import compile_function as compile
+    from .identification.identify import identify
+    from .identification.result import Identification
     from .robot.inverse_kinematics import Reach
     from .simulation.checkpoint import Checkpoint
     from .simulation.energy import EnergyAccount
@@ -77,6 +79,8 @@ __version__ = "0.1.0"
 _LATER = {
     "explain": ("algebra.algorithm", "explain"),
     "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Identification": ("identification.result", "Identification"),
+    "identify": ("identification.identify", "identify"),
     "Checkpoint": ("simulation.checkpoint", "Checkpoint"),
     "Crossing": ("simulation.events", "Crossing"),
     "EnergyAccount": ("simulation.energy", "EnergyAccount"),
@@ -146,6 +150,7 @@ __all__ = [
     "Friction",
     "Grasp",
     "Helical",
+    "Identification",
     "IdentityReport",
     "Inertia",
     "InputError",
@@ -193,6 +198,7 @@ __all__ = [
     "explain",
     "formula",
     "grasp",
+    "identify",
     "identities",
     "load",
     "plots",

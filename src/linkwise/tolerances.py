@@ -89,3 +89,8 @@ SQUEEZE_BOUND = 1e-8
 # Base parameters are those combinations that random motions tell apart. Of the columns of sampled regressors (built-in
 # arms, a humanoid, random trees) those before them leave 2e-13 of the dependent ones, and 3e-3 or more of the others.
 INDEPENDENT = 1e-10
+
+# A motion excites what it shows: the smallest singular value of the measured columns, each of unit length, as a share
+# of the largest. Positions of an encoder and their differences repeat to 1e-9 or so; conditions of 1e8 leave no digit
+# of what is measured to one in a thousand.
+EXCITED = 1e-8

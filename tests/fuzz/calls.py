@@ -33,6 +33,7 @@ NOT_CALLS = {
     "Proof",
     "Space",
     "Reach",
+    "Identification",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
 MAY_BE_FUNCTIONS = ("goal", "reference", "posture")  # what another function raises is its own

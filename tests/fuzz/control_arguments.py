@@ -40,6 +40,7 @@ def good_values() -> dict[str, Any]:
         "state": np.ones(4), "control": np.ones(2), "terminal": 2.0, "step": 0.01, "method": "midpoint",
         "actuated": [j.name for j in r.joints if j.kind.nv], "limits": (-2.0, 2.0), "iterations": 2, "tolerance": 1e-6,
         "then": None, "selection": np.eye(2), "cost": control.QuadraticCost(r, q),
+        "bodies": [r.bodies[-1].name], "form": "regressor",
         "squeeze": None, "shares": None, "push": None, "joint_damping": 0.1,
         "A": np.zeros((3, 4, 4)), "B": np.ones((3, 4, 2)), "Q": np.eye(4), "R": np.eye(2),
     }  # fmt: skip
@@ -74,6 +75,8 @@ def calls() -> Iterator[Listed]:
 
 def _forces(make: Callable[..., Any], **given: Any) -> Any:
     law = make(**given)
+    if isinstance(law, control.AdaptiveTracking):
+        return law(0.0, *law.start(np.array([0.2, 0.1])))
     if isinstance(law.robot, lw.Grasp):
         return law(0.0, law.robot.random_configuration(0), np.zeros(law.robot.nv))
     return law(0.0, np.array([0.2, 0.1]), np.array([0.0, 0.1]))

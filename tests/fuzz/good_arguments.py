@@ -102,7 +102,8 @@ def good_values() -> dict[str, Any]:
     return vector | {
         "q": q, "q0": q, "q1": r.random_configuration(1), "external": rng.normal(size=(len(r.bodies), 6)),
         "force": rng.normal(size=6), "forces": {"tool": np.ones(6)}, "frame": "tool", "frames": ["tool"],
-        "body": 1, "prescribed": ["hinge_joint"], "passive": ["hinge_joint"], "joints": ["hinge_joint"], "to": "slide", "other": lw.chain(2),
+        "body": 1, "prescribed": ["hinge_joint"], "passive": ["hinge_joint"],
+        "joints": ["hinge_joint"], "to": "slide", "other": lw.chain(2),
         "root": "ball", "payload": lw.Inertia.sphere(1.0, 0.1), "inertias": {"ball": lw.Inertia.sphere(1.0, 0.1)},
         "gravity": three, "constants": r.constants(), "axes": "world", "spatial": True, "normalized": False,
         "tolerance": 1e-8, "prefix": "p_", "at": three, "rpy": three, "joint_name": "root",
@@ -131,6 +132,8 @@ def good_values() -> dict[str, Any]:
         "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
         # inverse kinematics
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
+        # identification
+        "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
         # grasps
         "hand_frame": "tip", "object_frame": "handle", "torsion": None, "arm": None, "arms": [arm()],
         "object": lw.Inertia.sphere(1.0, 0.1), "contacts": [hand(0)], "bases": [None], "kept": ["arm_1"],
@@ -174,6 +177,11 @@ def otherwise() -> dict[tuple[str, str], Any]:
     held["friction_margins"] = {"forces": np.ones((2, 6))}
     held["with_arm"] = {"arm": arm(), "contacts": [hand(2)], "base": (0.1, 0, 0), "name": "third"}
     motions |= {f"Grasp.{name}": good for name, good in held.items()}
+    measured = dict(zip(("q", "v", "a", "tau"), rng.normal(size=(4, 20, 3))))
+    motions["identify"] = measured | {
+        "robot": arm(), "bodies": ["link3"], "rotors": False, "damping": ["joint2"], "friction": True,
+        "external": np.ones((3, 6)), "measured": ["joint1", "joint3"],
+    }  # fmt: skip
     motions["loops.simulate"] = motions["simulate"] | looped
     return {(call, p): x for call, good in motions.items() for p, x in good.items()} | {
         ("weld", "body"): "slide",
@@ -227,5 +235,5 @@ METHODS = {
 NEEDED = {
     "Custom": ("H",), "check_identity": ("rhs", "trials"), "prove": ("rhs",),
     "rollout": ("tau", "step"), "simulate": ("duration", "step"),
-    "trajectory_sensitivity": ("tau",), "close": ("loops",), "derive": ("lines",),
+    "trajectory_sensitivity": ("tau",), "identify": ("tau",), "close": ("loops",), "derive": ("lines",),
 }  # fmt: skip

@@ -206,6 +206,8 @@ CALLS: dict[str, Call] = {
     ),
     "operational_inertia_derivative": _call("q", lambda r, x: r.operational_inertia_derivative(x.q, _tip(r))),
     "inverse_dynamics_regressor": _call("q v a", lambda r, x: r.inverse_dynamics_regressor(x.q, x.v, x.a)),
+    "regressor_with_reference": _call("q v a tau", lambda r, x: r.regressor_with_reference(x.q, x.v, x.tau, x.a)),
+    "parameter_gradient": _call("q v a tau", lambda r, x: r.parameter_gradient(x.q, x.v, x.tau, x.a, x.v)),
     "forward_dynamics_sensitivity": _call(
         "q v tau external", lambda r, x: r.forward_dynamics_sensitivity(x.q, x.v, x.tau, external=x.external)
     ),

@@ -100,6 +100,12 @@ def _regressor(d: Dense, x: Inputs) -> np.ndarray:
     return d.X.T @ d.free.inverse_dynamics_regressor(*d.moving(x.v, x.a), target="numpy")
 
 
+def _regressor_with_reference(d: Dense, x: Inputs) -> np.ndarray:
+    a = d.X @ x.a + drift(x.q, x.v, x.tau)
+    Y = d.free.regressor_with_reference(d.theta, d.rates(x.v), d.rates(x.tau), a, target="numpy")
+    return d.X.T @ Y
+
+
 def _sensitivity(d: Dense, x: Inputs) -> np.ndarray:
     a = d.solution(x.v, x.tau)
     return -np.linalg.solve(d.mass, d.X.T @ d.free.inverse_dynamics_regressor(*d.moving(x.v, a), target="numpy"))
@@ -240,6 +246,8 @@ ORACLES: dict[str, Oracle | None] = {
         lambda q: np.linalg.inv(_compliance(Dense(q), Dense(q).jacobian(TIP))), x.q
     ),
     "inverse_dynamics_regressor": _regressor,
+    "regressor_with_reference": _regressor_with_reference,
+    "parameter_gradient": lambda d, x: (_regressor_with_reference(d, x).T @ x.v).reshape(-1, 10),
     "forward_dynamics_sensitivity": _sensitivity,
     "external_force": _free(lambda r, d, x: d.X.T @ r.external_force(d.theta, x.external)),
     "operators (mass)": lambda d, x: d.mass @ x.v,

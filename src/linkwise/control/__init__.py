@@ -1,8 +1,9 @@
-"""Control laws on the models: diagonal coordinates, passivity, operational space, LQR, iLQR and DDP.
+"""Control laws on the models: diagonal coordinates, passivity, adaptation, operational space, LQR, iLQR and DDP.
 
 Every law is ``law(t, q, v) → τ``, batched, and a controller for :func:`linkwise.simulate`.
 """
 
+from .adaptive import AdaptiveTracking
 from .computed_torque import ComputedTorque, critical_damping
 from .costs import Expansion, QuadraticCost
 from .decoupled import ConfigurationControl, RateFeedback
@@ -20,6 +21,7 @@ __all__ = [
     "ILQR",
     "LQR",
     "TVLQR",
+    "AdaptiveTracking",
     "ComputedTorque",
     "ConfigurationControl",
     "Expansion",

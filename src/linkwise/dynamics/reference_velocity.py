@@ -38,16 +38,23 @@ def newton_euler_with_reference(
 ) -> Array:
     """T = 𝓜 a_r + C(q, v) v_r + gravity, less external forces, (..., nv), by one outward and one inward sweep."""
     links = evaluate(model, q)
-    beta, beta_r = links.split(v), links.split(v_ref)
-    V, V_r = velocities(links, beta), velocities(links, beta_r)
-    a = _bias_accelerations(model, links, (V, beta), (V_r, beta_r))
+    (V, beta), (V_r, beta_r), beta_dot, a = motions(model, links, v, v_ref, a_ref)
     b = [_bias_force(M, x[..., :3, :], y[..., :3, :]) for M, x, y in zip(links.M, V, V_r)]
     b = _with_rotors(model, links, b, (V, beta), (V_r, beta_r))
     if external is not None:
         b = [x - f for x, f in zip(b, split_forces(external) or [])]
-    beta_dot = [x + y for x, y in zip(links.split(a_ref), links.drift(beta, beta_r))]  # Xa_r + Ẋv_r
     T, _ = inertia_forces(links, beta_dot, a, b, base_acceleration(model, q))
     return links.join(_with_rotor_rows(model, links, T, V, V_r))
+
+
+def motions(
+    model: Model, links: Links, v: Array, v_ref: Array, a_ref: Array
+) -> tuple[Moving, Moving, list[Array], list[Array]]:
+    """The two motions, outward, β̇ = Xa_r + Ẋv_r, and the bias accelerations a that go with them."""
+    beta, beta_r = links.split(v), links.split(v_ref)
+    actual, reference = (velocities(links, beta), beta), (velocities(links, beta_r), beta_r)
+    beta_dot = [x + y for x, y in zip(links.split(a_ref), links.drift(beta, beta_r))]
+    return actual, reference, beta_dot, _bias_accelerations(model, links, actual, reference)
 
 
 def _bias_accelerations(model: Model, links: Links, actual: Moving, reference: Moving) -> list[Array]:

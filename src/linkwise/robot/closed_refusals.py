@@ -50,7 +50,7 @@ OF_THE_TREE = frozenset(
             "mass_times",
         ),
         *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
-        *("inverse_dynamics_regressor", "operators", "filter"),
+        *("inverse_dynamics_regressor", "regressor_with_reference", "parameter_gradient", "operators", "filter"),
     }
 )
 

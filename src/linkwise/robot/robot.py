@@ -21,7 +21,7 @@ from .. import arrays, inputs
 from ..arguments import names
 from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
-from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, operational
+from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, operational, reference_parameters
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.closed.locality import independent_entries
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
@@ -321,6 +321,22 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         C is that of :meth:`coriolis_matrix`, for which d𝓜/dt − 2C is skew; passivity-based laws rest on it.
         """
         return self._with_forces(newton_euler_with_reference, 1, external, q, v=v, v_ref=v_ref, a_ref=a_ref)
+
+    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv")
+    def regressor_with_reference(self, q: ArrayLike, v: ArrayLike, v_ref: ArrayLike, a_ref: ArrayLike) -> SameKind:
+        """Y, (..., nv, 10 bodies): 𝓜 a_ref + C(q, v) v_ref + gravity = Y π, but for rotors; π = inertial_parameters.
+
+        Adaptive laws rest on it (Slotine and Li 1987); :class:`linkwise.control.AdaptiveTracking` is one without it.
+        """
+        return self._call(reference_parameters.regressor_with_reference, 2, q, v=v, v_ref=v_ref, a_ref=a_ref)
+
+    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", weights="nv")
+    def parameter_gradient(
+        self, q: ArrayLike, v: ArrayLike, v_ref: ArrayLike, a_ref: ArrayLike, weights: ArrayLike
+    ) -> SameKind:
+        """Y* weights, (..., bodies, 10), in O(n), Y that of :meth:`regressor_with_reference`, which is not formed."""
+        named = {"v": v, "v_ref": v_ref, "a_ref": a_ref, "weights": weights}
+        return self._call(reference_parameters.parameter_gradient, 2, q, **named)
 
     # --- operators -----------------------------------------------------------------------------------
 

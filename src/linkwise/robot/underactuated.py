@@ -26,8 +26,7 @@ class Underactuated(Calls):
 
         At rest and without forces on the passive joints; times the rates of the others, also the rates of the passive
         ones while these have no momentum. Default for ``passive``: joints that no motor drives (free ones, and those
-        whose effort limit is zero); where there are none, S has no rows. Rows and columns in the order of v; in O(n) for
-        each column.
+        whose effort limit is zero); where there are none, S has no rows. Rows and columns in the order of v; O(n) each.
         """
         return self._call(underactuated.disturbance_map, 2, q, _driven(self, passive))
 

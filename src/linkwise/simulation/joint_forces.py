@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..arguments import unmasked
+from ..arguments import shown, unmasked
 from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..robot.robot import Robot
@@ -59,7 +59,12 @@ class Stops:
 def _own(options: Friction | Stops) -> None:
     """Take copies, which whoever gave the numbers cannot change."""
     for name, value in vars(options).items():
-        object.__setattr__(options, name, owned(deepcopy(value)))
+        try:
+            mine = deepcopy(value)
+        except TypeError:
+            what = f"{name} of lw.{type(options).__name__}"
+            raise InputError(f"{what} must be numbers, got {shown(value)}") from None
+        object.__setattr__(options, name, owned(mine))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from ...arrays import Array
 from ...model.model import Model
 from ...spatial import cross, skew
 from ...tolerances import INDEPENDENT
+from ..links import Links
 from .inverse import like
 from .models import forward_motion, inverse_motion
 from .variations import Motion
@@ -32,31 +33,35 @@ def body_regressor(V: Array, alpha: Array) -> Array:
     c = alpha[..., 3:, :] + cross(w, v)
     tilde = skew(w[..., 0])
     first_moment = arrays.concatenate([-skew(c[..., 0]), skew(wd[..., 0]) + tilde @ tilde], axis=-2)
-    turning = _times_tensor(wd) + tilde @ _times_tensor(w)
+    turning = times_tensor(wd) + tilde @ times_tensor(w)
     none = 0.0 * c
     mass = arrays.concatenate([none, c], axis=-2)
     inertia = arrays.concatenate([turning, 0.0 * turning], axis=-2)
     return arrays.concatenate([mass, first_moment, inertia], axis=-1)
 
 
-def _times_tensor(x: Array) -> Array:
+def times_tensor(x: Array) -> Array:
     """L (..., 3, 6) with Jx = L [Jxx, Jxy, Jyy, Jxz, Jyz, Jzz]."""
     a, b, c = x[..., 0, 0], x[..., 1, 0], x[..., 2, 0]
     return arrays.matrix([[a, b, 0.0, c, 0.0, 0.0], [0.0, a, b, 0.0, c, 0.0], [0.0, 0.0, 0.0, a, b, c]])
 
 
 def regressor_of(m: Motion) -> Array:
-    """Y (..., nv, 10 bodies), from the bodies inward: Y(j, k) = H(j) φ(j,k) A(k)."""
-    links = m.links
+    """Y (..., nv, 10 bodies), from the bodies inward."""
+    A = [body_regressor(V, alpha) for V, alpha in zip(m.rates.V, m.alpha)]
+    return carried_to_joints(m.links, A, like(m))
+
+
+def carried_to_joints(links: Links, A: list[Array], like: Array) -> Array:
+    """HφA, (..., nv, 10 bodies), of A(k) (..., 6, 10): Y(j, k) = H(j) φ(j,k) A(k)."""
     blocks: dict[tuple[int, int], Array] = {}
-    for k, (V, alpha) in enumerate(zip(m.rates.V, m.alpha)):
-        X = body_regressor(V, alpha)
+    for k, X in enumerate(A):
         for j in links.tree.path(k)[::-1]:
             if links.sizes[j]:
                 blocks[j, k] = links.H[j] @ X
             X = links.phi[j] @ X
     widths = [10] * len(links.sizes)
-    Y = arrays.from_blocks(blocks, links.sizes, widths, like=like(m))
+    Y = arrays.from_blocks(blocks, links.sizes, widths, like=like)
     return Y if links.lift is None else links.join_rows(links.unstack(Y), sum(widths))
 
 
@@ -99,16 +104,25 @@ def base_parameters(model: Model, states: int = 0, seed: int = 0) -> BaseParamet
     q = model.random_configuration(rng, count)
     v, a = rng.normal(size=(2, count, model.nv))
     W = arrays.as_numpy(regressor(model, q, v, a)).reshape(count * model.nv, 10 * bodies)
-    order = np.arange(10 * bodies).reshape(bodies, 10)[::-1].ravel()
+    tips_first = np.arange(10 * bodies).reshape(bodies, 10)[::-1].ravel()
+    columns, projection = combinations(W, tips_first)
+    from ...model.edit import inertial_parameters
+
+    return BaseParameters(columns, projection, projection @ inertial_parameters(model).ravel())
+
+
+def combinations(W: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(columns, projection) with Wπ = W[:, columns] projection π: what can be told apart of unknowns π by W.
+
+    Unknowns are taken in ``order``; one whose column depends on those before it is expressed by them.
+    """
     independent, rest = _independent_columns(W, order)
     K = np.linalg.lstsq(W[:, independent], W[:, rest], rcond=None)[0]
     K[np.abs(K) < INDEPENDENT * max(1.0, np.abs(K).max(initial=0.0))] = 0.0
-    projection = np.zeros((len(independent), 10 * bodies))
+    projection = np.zeros((len(independent), W.shape[1]))
     projection[np.arange(len(independent)), independent] = 1.0
     projection[:, rest] = K
-    from ...model.edit import inertial_parameters
-
-    return BaseParameters(independent, projection, projection @ inertial_parameters(model).ravel())
+    return independent, projection
 
 
 def _independent_columns(W: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
