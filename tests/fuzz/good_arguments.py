@@ -132,6 +132,8 @@ def good_values() -> dict[str, Any]:
         "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
         # inverse kinematics
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
+        # springs
+        "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
         # identification
         "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
         # grasps
@@ -166,6 +168,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     looped["checkpoint"] = lw.Checkpoint(f"{folder()}/checkpoint of loops", 0)
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
+    motions["Joint"] = {"rest": 0.1}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
     good = {

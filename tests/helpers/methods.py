@@ -105,6 +105,7 @@ CALLS: dict[str, Call] = {
     ),
     "bias_force": _call("q v external", lambda r, x: r.bias_force(x.q, x.v, external=x.external)),
     "gravity_force": _call("q", lambda r, x: r.gravity_force(x.q)),
+    "spring_force": _call("q v", lambda r, x: r.spring_force(x.q, x.v)),
     "link_forces": _call("q v a external", lambda r, x: r.link_forces(x.q, x.v, x.a, external=x.external)),
     "wrenches": _call("q force", lambda r, x: r.wrenches(x.q, {_tip(r): x.force})),
     **{

@@ -131,3 +131,21 @@ def state(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
     checked = {"q": inputs.configuration(robot, q), "v": inputs.vector(v, robot.nv, "v", robot)}
     _, (q, v) = inputs.together(robot, **checked)
     return q, v
+
+
+def static_force(robot: Robot, q: Array) -> SameKind:
+    """The joint forces (..., nv) that hold bodies against gravity, and the springs of joints."""
+    gravity = robot.gravity_force(q)
+    return gravity + robot.spring_force(q, _still(robot, q)) if robot.has_springs else gravity
+
+
+def damper_power(robot: Robot, q: Array, v: Array) -> Any:
+    """What the dampers of joints take, (...) [W]; 0 where no joint has one."""
+    if not robot.has_springs:
+        return 0.0
+    held = robot.spring_force(q, v) - robot.spring_force(q, _still(robot, q))
+    return (held * v).sum(axis=-1)
+
+
+def _still(robot: Robot, q: Array) -> Array:
+    return arrays.zeros((*q.shape[:-1], robot.nv), like=q)

@@ -57,8 +57,10 @@ def hybrid(
 
     data = (links.phi, links.H, P, z, nu, G, x.a, x.T, beta_dot_given, links.Gamma, links.s)
     _, beta_dot, T = unzip(links.tree.outward(back, (x.base, None, None), *data), 3)
-    rotors = [t - x for t, x in zip(links.split(tau), x.T)]  # what rotors of coupled joints take for ẋ
-    return links.join(beta_dot), links.join([t if links.lift is None else t + y for t, y in zip(T, rotors)])
+    # what springs ask, and rotors of coupled joints take for ẋ; given forces stay as they are
+    asked = [t - x for t, x in zip(links.split(tau), x.T)]
+    known = links.lift is None and not model.has_springs
+    return links.join(beta_dot), links.join([t if known else t + y for t, y in zip(T, asked)])
 
 
 def given_nodes(model: Model, links: Links, prescribed: set[int], what: str) -> list[bool]:

@@ -49,7 +49,7 @@ OF_THE_TREE = frozenset(
             "mass_matrix",
             "mass_times",
         ),
-        *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "coriolis_matrix"),
+        *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "spring_force", "coriolis_matrix"),
         *("inverse_dynamics_regressor", "regressor_with_reference", "parameter_gradient", "operators", "filter"),
     }
 )
