@@ -39,6 +39,12 @@ def arm() -> lw.Robot:
 
 
 @functools.cache
+def gantry() -> lw.Robot:
+    """Three sliders, whose mass matrix is constant."""
+    return lw.chain(3, joint="prismatic")
+
+
+@functools.cache
 def floating_arm() -> lw.Robot:
     return arm().floating()
 
@@ -85,7 +91,8 @@ def folder() -> str:
 
 # Methods that are called on one of these.
 CALLED_ON = {
-    "to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm, "couple": arm, "uncouple": coupled_arm,
+    "to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm, "flat_coordinates": gantry,
+    "couple": arm, "uncouple": coupled_arm,
 }  # fmt: skip
 
 
@@ -234,6 +241,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("uncouple", "joints"): ["joint2"],
         **dict.fromkeys((f"Closed.{name}", "method") for name in ONE_WAY),
         ("Closed.subtree", "root"): "hinge",
+        ("flat_coordinates", "origin"): np.ones(3),
         ("jacobian_inner_inverse", "q"): np.ones(3),
         ("jacobian_inner_inverse", "frame"): "tip",
     }
