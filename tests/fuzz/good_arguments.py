@@ -189,7 +189,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
     motions["Joint"] = {"rest": 0.1}
     motions["Node"] = {"shape": np.ones((3, 2))}
-    motions["beam"], motions["Flexible"] = {"length": 1.0}, {"lines": ()}
+    motions["beam"] = {"length": 1.0}
     motions["Flexible.load"] = {"path": _flexible_file()}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
