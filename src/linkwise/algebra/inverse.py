@@ -31,7 +31,7 @@ from .kinds import (
     leaves_of,
 )
 from .leaves import Leaves
-from .rules import rule
+from .rules import Rule, rule
 
 
 def inverse(op: Expression) -> Expression:
@@ -227,17 +227,25 @@ def _small(op: Expression) -> Expression | None:
     if not leaves or not (is_small(op.rows) or all(isinstance(x, UserMatrix) for x in leaves)):
         return None
     owner = leaves_of(op)[0].owner
+    used = _of_compliance(op, owner)
+    formed = used[-1].expressions(owner)[1] if used else op
 
     def matrix() -> list[Any]:
-        small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.values))
+        small = formed.apply_columns(arrays.eye(op.cols.dimension, like=owner.values))
         message = f"{op} is singular here (too few joints, or a singular pose): it has no inverse"
         return [_inverted(small, op.key == op.T.key, message)]
 
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
     out.token, out.inverse_of = ("inverse", op.key), op
-    compliance = rule("operational_compliance")
-    known = {side.key for side in compliance.expressions(owner)} if op.rows.kind == "tip" else set()
-    return out.with_used([*op.used, *([compliance] if op.key in known else [])])
+    return out.with_used([*op.used, *used])
+
+
+def _of_compliance(op: Expression, owner: Leaves) -> list[Rule]:
+    """The rules by which J𝓜⁻¹J*, in either form, is B*ψ*H*D⁻¹HψB and, of one tip, B*ΥB: all six columns at once."""
+    compliance, of_one_tip = rule("operational_compliance"), rule("compliance_of_one_tip")
+    if op.rows.kind != "tip" or op.key not in {side.key for side in compliance.expressions(owner)}:
+        return []
+    return [compliance, of_one_tip] if of_one_tip.admits(owner) else [compliance]
 
 
 def _stack(op: Expression) -> Expression | None:
