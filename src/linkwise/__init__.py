@@ -61,6 +61,7 @@ if _typing.TYPE_CHECKING:
     from .algebra.spaces import Space
     from .algebra.stacking import space, stack
     from .codegen.pipeline import compile_function as compile
+    from .identification.excitation import Excitation, excitation
     from .identification.identify import identify
     from .identification.result import Identification
     from .robot.inverse_kinematics import Reach
@@ -79,6 +80,8 @@ __version__ = "0.1.0"
 _LATER = {
     "explain": ("algebra.algorithm", "explain"),
     "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Excitation": ("identification.excitation", "Excitation"),
+    "excitation": ("identification.excitation", "excitation"),
     "Identification": ("identification.result", "Identification"),
     "identify": ("identification.identify", "identify"),
     "Checkpoint": ("simulation.checkpoint", "Checkpoint"),
@@ -142,6 +145,7 @@ __all__ = [
     "Cylindrical",
     "EnergyAccount",
     "Event",
+    "Excitation",
     "FileError",
     "Fixed",
     "Formula",
@@ -195,6 +199,7 @@ __all__ = [
     "check_identity",
     "compile",
     "derive",
+    "excitation",
     "explain",
     "formula",
     "grasp",
