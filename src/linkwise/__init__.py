@@ -61,6 +61,7 @@ if _typing.TYPE_CHECKING:
     from .algebra.spaces import Space
     from .algebra.stacking import space, stack
     from .codegen.pipeline import compile_function as compile
+    from .identification.calibrate import Calibration, calibrate
     from .identification.excitation import Excitation, excitation
     from .identification.identify import identify
     from .identification.result import Identification
@@ -80,6 +81,8 @@ __version__ = "0.1.0"
 _LATER = {
     "explain": ("algebra.algorithm", "explain"),
     "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Calibration": ("identification.calibrate", "Calibration"),
+    "calibrate": ("identification.calibrate", "calibrate"),
     "Excitation": ("identification.excitation", "Excitation"),
     "excitation": ("identification.excitation", "excitation"),
     "Identification": ("identification.result", "Identification"),
@@ -137,6 +140,7 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "Calibration",
     "Checkpoint",
     "ClosureError",
     "Contact",
@@ -195,6 +199,7 @@ __all__ = [
     "UntraceableError",
     "Visual",
     "assemble",
+    "calibrate",
     "chain",
     "check_identity",
     "compile",

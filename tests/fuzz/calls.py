@@ -34,6 +34,8 @@ NOT_CALLS = {
     "Space",
     "Reach",
     "Identification",
+    "Excitation",
+    "Calibration",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
 MAY_BE_FUNCTIONS = ("goal", "reference", "posture")  # what another function raises is its own

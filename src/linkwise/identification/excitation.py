@@ -38,8 +38,8 @@ class Excitation:
     reference for laws of control; ``samples(count)`` gives (times, q, v, a) of a period.
 
     ``centre`` (nv,), ``sine`` and ``cosine`` (harmonics, nv) are its coefficients. ``condition`` is the condition
-    number of the equations, columns in scales of the robot, and ``log_det`` that of their information; ``before`` has both of the
-    random motion that the search began with.
+    number of the equations, columns in scales of the robot, and ``log_det`` that of their information; ``before`` has
+    both of the random motion that the search began with.
     """
 
     robot: Robot
@@ -105,10 +105,10 @@ def excitation(
 
     ``bodies``, ``rotors``, ``damping`` and ``friction`` are what :func:`identify` will look for. ``position`` (a pair
     lower, upper [rad, m]), ``velocity`` [rad/s, m/s] and ``effort`` [N m, N] are limits in place of the robot's own,
-    each a number or nv; the motion keeps a share ``margin`` away from them, efforts being those of the robot as it is. Every
-    joint needs limits of position and velocity; effort may be unlimited. ``criterion`` is "log_det" (the volume of the
-    error ellipsoid) or "condition"; ``noise`` [N m, N] weighs the joints. The equations are set up at ``samples`` times
-    (default 8 a harmonic). Of ``starts`` random motions the best result counts. SciPy minimises.
+    each a number or nv; the motion keeps a share ``margin`` away from them, efforts being those of the robot as it is.
+    Every joint needs limits of position and velocity; effort may be unlimited. ``criterion`` is "log_det" (the volume
+    of the error ellipsoid) or "condition"; ``noise`` [N m, N] weighs the joints. The equations are set up at
+    ``samples`` times (default 8 a harmonic). Of ``starts`` random motions the best result counts. SciPy minimises.
     """
     refuse_other_than_robot(robot, "excitation")
     one_of(criterion, CRITERIA, "criterion", error=InputError)

@@ -55,6 +55,14 @@ class Edited(Calls):
         """This robot with the ten inertial parameters (bodies, 10) of every body replaced."""
         return edit.with_inertial_parameters(self, parameters)
 
+    def with_placements(self: R, changes: Any) -> R:
+        """This robot with its joints placed elsewhere: changes (bodies, 6), [rotation vector; displacement] [rad, m].
+
+        Each is in the axes of the joint as it is placed; what is on the bodies goes with them. The axes of spinning
+        rotors stay with the bodies that carry them.
+        """
+        return edit.with_placements(self, changes)
+
     def with_gravity(self: R, gravity: Any) -> R:
         """This robot under another gravity (3,) [m/s²]."""
         return edit.with_gravity(self, gravity)
