@@ -43,9 +43,8 @@ def test_a_tool_is_found():
     r = robot("ur5")
     q = r.random_configuration(np.random.default_rng(0), 30)
     shifted = lw.Frame("pen", "wrist_3_link", at=(0.01, 0.0, 0.2), rpy=(0.1, 0.0, 0.0))
-    true, known = (
-        lw.assemble("arm", r.bodies, [f]) for f in (shifted, lw.Frame("pen", "wrist_3_link", at=(0, 0, 0.2)))
-    )
+    straight = lw.Frame("pen", "wrist_3_link", at=(0, 0, 0.2))
+    true, known = (lw.assemble("arm", r.bodies, [f]) for f in (shifted, straight))
     found = lw.calibrate(known, q, true.pose(q, "pen"), joints=["wrist_2_joint"], tool=True)
     assert_close(found.tool_change, np.array([0.1, 0, 0, 0.01, 0, 0]), 1e-9)
     assert_close(found.changes, np.zeros((6, 6)), 1e-9)

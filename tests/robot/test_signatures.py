@@ -89,6 +89,7 @@ STATELESS |= {"couple", "uncouple"}
 STATELESS |= {
     "with_inertial_parameters",
     "with_gravity",
+    "with_placements",
     "with_constants",
     "to_urdf",
     "neutral",

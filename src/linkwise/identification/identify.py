@@ -138,7 +138,7 @@ class _Samples:
         self.rows = measured_rows(robot, measured, tau is not None, wrench is not None)
         given = {"q": inputs.configuration(robot, q)}
         for name, x, n in (("v", v, robot.nv), ("a", a, robot.nv), ("tau", tau, robot.nv), ("base_wrench", wrench, 6)):
-            if x is not None:
+            if x is not None or name in ("v", "a"):
                 given[name] = inputs.vector(x, n, name, robot)
         forces = inputs.forces(robot, external)
         if forces is not None:
