@@ -66,15 +66,16 @@ def test_info_of_an_mjcf_file(capsys, tmp_path):
     pytest.importorskip("mujoco")
     path = tmp_path / "m.xml"
     path.write_text(
-        '<mujoco model="m"><worldbody><body name="b"><joint name="j" stiffness="2"/><geom size=".1"/></body>'
+        '<mujoco model="m"><worldbody><body name="b"><joint name="j" limited="true" type="ball" range="0 1"/>'
+        '<geom size=".1"/></body>'
         "</worldbody></mujoco>",
         encoding="utf-8",
     )
     code, out, err = run(capsys, "info", path)
     assert code == 0
-    assert "no springs" in err
+    assert "not kept: the limits" in err
     assert "Notes" in out
-    assert "no springs" in out
+    assert "not kept: the limits" in out
 
 
 # --- explain -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sprung
 from loops import LAWS, ROBOTS, laws, rate_along, swinging
 from trees import assert_close, robot, state
 
@@ -28,6 +29,16 @@ def test_rate_is_the_derivative_along_the_closed_loop(name, law):
     assert (controller.lyapunov(0.4, s.q, s.v) > 0).all()
     if law != "ReferenceCoriolis":
         assert (found < 0).all()
+
+
+@pytest.mark.parametrize("name", ["spherical", "hinges"])
+@pytest.mark.parametrize("law", LAWS)
+def test_rate_along_the_closed_loop_of_sprung_robots(name, law):
+    r = sprung.tree(name)
+    s = state(r, (2,), seed=3)
+    controller = laws(r)[law]
+    found = controller.lyapunov_rate(0.4, s.q, s.v)
+    assert_close(rate_along(r, controller, 0.4, s.q, s.v), found, 2e-9)
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -69,6 +69,29 @@ def test_forward_dynamics(both):
         np.testing.assert_allclose(robot.forward_dynamics(q, v, tau), expected, rtol=1e-9, atol=1e-11 * scale)
 
 
+def test_springs_and_dampers(both):
+    robot, oracle = both
+    if robot.name == "all joints":
+        kinds = {j.kind.kind for j in robot.joints if np.any(j.stiffness)}
+        assert kinds == {"revolute", "prismatic", "spherical", "free"}
+    for q, v, _ in states(robot):
+        np.testing.assert_allclose(-robot.spring_force(q, v), oracle.passive(q, v), **CLOSE)
+
+
+def test_potential_energy_has_that_of_springs():
+    robot, oracle = loaded(ALL_JOINTS)
+    found = [robot.potential_energy(q) - oracle.energy(q, 0 * v)[1] for q, v, _ in states(robot)]
+    np.testing.assert_allclose(found, found[0], **CLOSE)  # but for bodies that are bolted down
+
+
+def test_flags_switch_springs_and_dampers_off():
+    off = ALL_JOINTS.replace("<option ", '<option><flag spring="disable" damper="disable"/></option><option ')
+    robot, oracle = loaded(off)
+    assert not robot.stiffness.any() and robot.damping.any() and not robot.has_springs
+    for q, v, a in states(robot, 1):
+        np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), oracle.inverse_dynamics(q, v, a), **CLOSE)
+
+
 def test_kinetic_energy(both):
     """MuJoCo counts the armature's energy too, as linkwise does."""
     robot, oracle = both
@@ -171,7 +194,6 @@ def test_what_is_not_modelled_is_listed():
         "not imposed: 1 equality constraint (gear) (joint)",
         "1 tendon (string)",
         "1 actuator (drive)",
-        "no springs: the stiffness of joint rail",
         "only linear damping is kept: joint pole",
         "not kept: the limits of joint joint2",
         "the effort limit of joint rail is the larger",
@@ -196,7 +218,7 @@ def test_a_plain_file_warns_of_nothing():
 
 
 def test_armature_of_a_free_joint_is_noted():
-    text = ALL_JOINTS.replace('<joint type="free"/>', '<joint type="free" armature=".3"/>')
+    text = ALL_JOINTS.replace('<joint type="free" ', '<joint type="free" armature=".3" ')
     with pytest.warns(lw.ModelWarning, match="armature · ω × v"):
         robot = lw.load(text)
     oracle = Oracle(robot, mujoco.MjModel.from_xml_string(text))

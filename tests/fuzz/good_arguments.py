@@ -102,7 +102,8 @@ def good_values() -> dict[str, Any]:
     return vector | {
         "q": q, "q0": q, "q1": r.random_configuration(1), "external": rng.normal(size=(len(r.bodies), 6)),
         "force": rng.normal(size=6), "forces": {"tool": np.ones(6)}, "frame": "tool", "frames": ["tool"],
-        "body": 1, "prescribed": ["hinge_joint"], "joints": ["hinge_joint"], "to": "slide", "other": lw.chain(2),
+        "body": 1, "prescribed": ["hinge_joint"], "passive": ["hinge_joint"],
+        "joints": ["hinge_joint"], "to": "slide", "other": lw.chain(2),
         "root": "ball", "payload": lw.Inertia.sphere(1.0, 0.1), "inertias": {"ball": lw.Inertia.sphere(1.0, 0.1)},
         "gravity": three, "constants": r.constants(), "axes": "world", "spatial": True, "normalized": False,
         "tolerance": 1e-8, "prefix": "p_", "at": three, "rpy": three, "joint_name": "root",
@@ -131,6 +132,8 @@ def good_values() -> dict[str, Any]:
         "actuated": ["trunk_joint", "ball_joint", "hinge_joint", "slide_joint"], "effort_weights": None,
         # inverse kinematics
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
+        # springs
+        "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
         # identification
         "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
         "criterion": "condition", "harmonics": 2, "position": (-1.0, 1.0), "samples": 12, "starts": 1, "iterations": 2,
@@ -167,6 +170,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     looped["checkpoint"] = lw.Checkpoint(f"{folder()}/checkpoint of loops", 0)
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
+    motions["Joint"] = {"rest": 0.1}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
     good = {

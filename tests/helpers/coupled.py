@@ -26,15 +26,15 @@ def _body(rng: np.random.Generator, name: str, parent: str | None, kind: Any, **
 
 @cache
 def free_tree() -> lw.Robot:
-    """Eleven bodies on a free base: hinges, a slider, a screw, a ball, rotors."""
+    """Eleven bodies on a free base: hinges, a slider, a screw, a ball, rotors, springs and dampers."""
     rng = np.random.default_rng(7)
     motor = lw.Rotor(0.02, 3.0)
     kinds = [
-        ("b0", None, lw.Free(), {}),
-        ("b1", "b0", lw.Revolute("z"), {}),
+        ("b0", None, lw.Free(), {"stiffness": 0.7, "damping": 0.2}),
+        ("b1", "b0", lw.Revolute("z"), {"stiffness": 2.0, "rest": 0.4, "damping": 0.3}),
         ("b2", "b1", lw.Revolute("x"), {}),
-        ("b3", "b1", lw.Spherical(), {}),
-        ("b4", "b0", lw.Prismatic("y"), {}),
+        ("b3", "b1", lw.Spherical(), {"stiffness": 1.5, "rest": (0.1, -0.2, 0.3, 0.9)}),
+        ("b4", "b0", lw.Prismatic("y"), {"stiffness": 3.0, "rest": -0.2, "damping": 0.5}),
         ("b5", "b4", lw.Revolute("y"), {"rotor": motor}),
         ("b6", "b2", lw.Revolute((0.6, 0.0, 0.8)), {}),
         ("b7", "b3", lw.Revolute("z"), {"rotor": lw.Rotor(0.01, 4.0, axis="x")}),

@@ -13,17 +13,18 @@ ALL_JOINTS = """
     <body name="pedestal" pos="0 0 0.4" euler="0 10 20"><geom type="box" size=".2 .2 .2"/>
       <body name="swing" pos=".1 0 .3" euler="20 30 40">
         <joint name="hinge" type="hinge" axis="1 2 .5" pos=".05 -.1 .02" range="-40 60" ref="15" armature=".03"
-               damping=".4" frictionloss=".2"/>
+               damping=".4" frictionloss=".2" stiffness="3" springref="25"/>
         <geom type="capsule" size=".04" fromto="0 0 0 .3 .1 .2"/>
         <site name="hook" pos=".3 .1 .2" quat="1 2 0 0"/>
         <body name="cap" pos=".3 .1 .2"><geom type="sphere" size=".07"/></body>
         <body name="compound" pos=".2 .3 .1" euler="0 45 0">
-          <joint name="lift" type="slide" axis="0 1 1" pos=".4 .4 .4" armature=".5" range="-.2 .3"/>
+          <joint name="lift" type="slide" axis="0 1 1" pos=".4 .4 .4" armature=".5" range="-.2 .3" stiffness="7"
+                 springref=".1"/>
           <joint name="yaw" type="hinge" axis="0 0 1" pos=".1 0 0"/>
           <joint name="pitch" type="hinge" axis="0 1 0" pos="0 .2 .05"/>
           <geom type="ellipsoid" size=".1 .2 .15" pos=".05 0 .1"/>
           <body name="ball" pos="0 .2 0" quat=".8 .1 -.3 .2">
-            <joint name="socket" type="ball" pos="0 0 .1" armature=".02" damping=".1"/>
+            <joint name="socket" type="ball" pos="0 0 .1" armature=".02" damping=".1" stiffness="1.5"/>
             <geom type="cylinder" size=".05 .2" pos=".1 .2 0" euler="30 0 0"/>
           </body>
         </body>
@@ -38,7 +39,8 @@ ALL_JOINTS = """
         <body name="slider" pos="0 .1 -.3"><joint type="slide" axis="1 1 0"/><geom size=".05"/></body>
       </body>
     </body>
-    <body name="dice" pos="1 0 1"><joint type="free"/><geom type="box" size=".1 .1 .1"/></body>
+    <body name="dice" pos="1 0 1"><joint type="free" stiffness="2" damping=".3"/>
+      <geom type="box" size=".1 .1 .1"/></body>
   </worldbody>
 </mujoco>"""
 

@@ -1,4 +1,4 @@
-"""MuJoCo as an oracle: the same file, answers in linkwise's conventions. Contacts and passive forces are off."""
+"""MuJoCo as an oracle: the same file, answers in linkwise's conventions. No contacts, but joint springs and dampers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ class Oracle:
     def __init__(self, robot: lw.Robot, model: mujoco.MjModel) -> None:
         self.model, self.data = model, mujoco.MjData(model)
         off = mujoco.mjtDisableBit
-        # No fluid, no constraints, no springs or dampers: the rigid bodies alone.
+        # No fluid, no constraints, and of springs and dampers the linear ones of joints.
         model.opt.density = model.opt.viscosity = 0
-        model.opt.disableflags |= off.mjDSBL_CONSTRAINT | off.mjDSBL_SPRING | off.mjDSBL_DAMPER
+        model.opt.disableflags |= off.mjDSBL_CONSTRAINT
+        model.dof_dampingpoly[:] = model.jnt_stiffnesspoly[:] = 0.0
         self.states = MujocoStates(robot, model.qpos0)
 
     def _at(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
@@ -44,6 +45,11 @@ class Oracle:
         found = self.states.a(q, v, self.data.qacc.copy())
         self.data.qfrc_applied[:] = 0
         return found
+
+    def passive(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """qfrc_passive, what springs and dampers exert."""
+        self._at(q, v)
+        return self.states.tau(q, self.data.qfrc_passive.copy())
 
     def body_pose(self, q: np.ndarray, body: int) -> tuple[np.ndarray, np.ndarray]:
         self._at(q)

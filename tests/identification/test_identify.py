@@ -1,6 +1,7 @@
 """Identification: exact without noise, as SciPy's least squares with it, and refusals that say what is wrong."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,7 +93,8 @@ def test_the_robot_that_is_found_moves_as_the_true_one():
     assert_close(found.damping, np.full(3, 0.4), 1e-7)
     assert_close(found.friction, np.full(3, 0.7), 1e-7)
     y = data(r, 5, seed=2)
-    assert_close(found.forward_dynamics(y.q, y.v, y.tau), true.forward_dynamics(y.q, y.v, y.tau), 1e-6)
+    damped = true.forward_dynamics(y.q, y.v, y.tau - 0.4 * y.v)  # found damping acts, as what it was found from did
+    assert_close(found.forward_dynamics(y.q, y.v, y.tau), damped, 1e-6)
 
 
 def test_damping_that_joints_add_to_those_they_follow_stays_theirs():
@@ -103,7 +105,7 @@ def test_damping_that_joints_add_to_those_they_follow_stays_theirs():
     tau = r.inverse_dynamics(x.q, x.v, x.a)
     tau[:, i] += 0.3 * x.v[:, i]
     found = lw.identify(r, x.q, x.v, x.a, tau, bodies=[], damping=[joint])
-    assert_close(found.robot.damping[i], 0.3)
+    assert_close(found.robot.damping[i], r.damping[i] + 0.3)
 
 
 def test_a_payload():
@@ -330,3 +332,14 @@ def test_a_joint_that_follows_has_no_friction_of_its_own():
     x = data(r, 20)
     with pytest.raises(lw.InputError, match="follows"):
         lw.identify(r, x.q, x.v, x.a, x.tau, friction=[r.couplings[0].dependent])
+
+
+def test_dampers_that_act_are_found_too():
+    r = lw.chain(3, seed=1).with_springs({"joint1": {"stiffness": 4.0, "damping": 0.3}, "joint2": {"damping": 0.2}})
+    data = replace(r, bodies=(r.bodies[0], *r.with_springs(damping_acts=False).bodies[1:]))
+    true = r.with_springs({"joint1": {"damping": 0.7}, "joint2": {"damping": 0.9}})
+    x = state(r, (60,), seed=2)
+    tau = true.inverse_dynamics(x.q, x.v, x.a)
+    for start in (r, data):
+        found = lw.identify(start, x.q, x.v, x.a, tau, damping=True)
+        assert_close(found.damping, np.array([0.7, 0.9, 0.0]), 1e-9)

@@ -232,7 +232,9 @@ def test_limits_damping_and_friction_count_those_of_followers():
     bent = _limited().couple("b", "a", relation=np.sin)
     assert (bent.lower_limits, bent.damping) == ([-1.0], [0.1])
     with pytest.raises(lw.NotAdmittedError, match="'b' has damping and follows 'a' by no constant ratio"):
-        lw.simulate(bent, [0.0], [1.0], duration=0.1, step=0.01, damping=True)
+        lw.simulate(bent.with_springs(damping_acts=False), [0.0], [1.0], duration=0.1, step=0.01, damping=True)
+    q, v = np.array([0.4]), np.array([1.5])  # where it acts, it acts as it is
+    assert bent.spring_force(q, v) == pytest.approx((0.1 + 0.3 * np.cos(q) ** 2) * v)
 
 
 def test_urdf_says_mimics_and_refuses_other_couplings():

@@ -58,6 +58,15 @@ def _christoffel(d: Dense, x: Inputs, reference: np.ndarray) -> np.ndarray:
     return d.X.T @ (tree + bent)
 
 
+def _sprung(d: Dense, v: np.ndarray) -> np.ndarray:
+    return d.X.T @ d.free.spring_force(d.theta, d.rates(v), target="numpy")
+
+
+def _static(d: Dense, v: np.ndarray) -> np.ndarray:
+    """All but 𝓒: external forces, gravity, and what springs and dampers ask at this velocity."""
+    return d.forces(0 * v, None) + _sprung(d, v) - _sprung(d, 0 * v)
+
+
 def _gravity(d: Dense) -> np.ndarray:
     return d.X.T @ d.free.gravity_force(d.theta, target="numpy")
 
@@ -80,7 +89,7 @@ def _swung(d: Dense, x: Inputs) -> np.ndarray:
     m = _factor(x.q)
     v = np.linalg.solve(m.T, x.v)
     rate = slope(_factor, x.q) @ v
-    return np.linalg.solve(m, d.forces(v, None) - _gravity(d)) - rate.T @ v
+    return np.linalg.solve(m, d.forces(v, None) - _gravity(d) - _sprung(d, v)) - rate.T @ v
 
 
 def _diagonal(d: Dense, x: Inputs, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -169,9 +178,10 @@ ORACLES: dict[str, Oracle | None] = {
     "jacobian_inner": lambda d, x: d.jacobian(TIP).T @ d.jacobian(TIP),
     "inverse_dynamics": lambda d, x: d.forces(x.v, x.a),
     "inverse_dynamics (composite_body)": lambda d, x: d.forces(x.v, x.a),
-    "inverse_dynamics_with_reference": lambda d, x: d.mass @ x.a + _christoffel(d, x, x.tau) + d.forces(0 * x.v, None),
+    "inverse_dynamics_with_reference": lambda d, x: d.mass @ x.a + _christoffel(d, x, x.tau) + _static(d, x.v),
     "bias_force": lambda d, x: d.forces(x.v, None),
     "gravity_force": lambda d, x: _gravity(d),
+    "spring_force": lambda d, x: _sprung(d, x.v),
     "link_forces": _free(lambda r, d, x: r.link_forces(*d.moving(x.v, x.a), external=x.external)),
     "wrenches": _free(lambda r, d, x: r.wrenches(d.theta, {TIP: x.force})),
     **{f"mass_matrix ({m})": lambda d, x: d.mass for m in ("composite", "symmetric", "direct")},
@@ -188,6 +198,8 @@ ORACLES: dict[str, Oracle | None] = {
         if m not in ("armstrong", "scan")
     },
     "hybrid_dynamics": None,
+    "disturbance_map": None,
+    "generalized_jacobian": None,
     "operational_inertia": lambda d, x: np.linalg.inv(_compliance(d, d.jacobian(TIP))),
     "operational_compliance": lambda d, x: _compliance(d, _tips(d)),
     "operational_bias": lambda d, x: _operational_bias(d, x),
@@ -280,7 +292,7 @@ def _joint_by_joint(name: str, x: Inputs) -> np.ndarray:
 def _operational_bias(d: Dense, x: Inputs) -> tuple[np.ndarray, np.ndarray]:
     J, Lambda = d.jacobian(TIP), np.linalg.inv(_compliance(d, d.jacobian(TIP)))
     still = Dense(x.q)
-    p = Lambda @ J @ np.linalg.solve(d.mass, _gravity(d))
+    p = Lambda @ J @ np.linalg.solve(d.mass, _gravity(d) + _sprung(d, 0 * x.v))
     falling = np.linalg.solve(d.mass, -still.forces(x.v, None))
     total = -Lambda @ (J @ falling + _frame("acceleration", x.q, x.v, 0 * x.v))
     return total - p, p
@@ -291,6 +303,7 @@ def test_every_call_has_an_oracle_or_a_reason():
     apart = {name for name, oracle in ORACLES.items() if oracle is None}
     assert apart == {
         "innovations_factors", "inverse_factors", "hybrid_dynamics", "mass_factor", "articulated_inertias", "curvature",
+        "disturbance_map", "generalized_jacobian",
     }  # fmt: skip
     below = {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian", "filter"}
     assert below | {"inverse_kinematics"} == APART  # which has a file of its own
@@ -429,9 +442,12 @@ NUMPY_ALONE = {"curvature", "wrenches", "forward_dynamics (conjugate_gradient)"}
 NUMPY_ALONE |= {"forward_dynamics (preconditioned_conjugate_gradient)"}
 
 
+SOME_JOINTS = {"hybrid_dynamics", "disturbance_map", "generalized_jacobian"}  # of which a node is all or none
+
+
 @pytest.mark.parametrize(
     "name",
-    [n for n in CALLS if n not in NUMPY_ALONE | {"hybrid_dynamics"} and not n.startswith(IN_SIX_DIRECTIONS)],
+    [n for n in CALLS if n not in NUMPY_ALONE | SOME_JOINTS and not n.startswith(IN_SIX_DIRECTIONS)],
 )
 def test_traced_calls_agree_with_numpy(name, monkeypatch):
     """What the compiler gets: each call on symbols, run as the program that remains."""

@@ -150,6 +150,20 @@ class Paths(RuleBasedStateMachine):
     def with_gravity(self, z):
         self.robot, self.plan = self.robot.with_gravity((0.3, 0, z)), self.plan.with_gravity((0.3, 0, z))
 
+    @rule(data=st.data(), k=FACTORS)
+    def with_springs(self, data, k):
+        """A spring comes, with code of its own, and goes again."""
+        joint = data.draw(st.sampled_from(self.plan.of_one_freedom() or [None]))
+
+        def edited():
+            if joint is None:
+                return self.robot.with_springs(damping_acts=True)
+            sprung = self.robot.with_springs({joint: {"stiffness": k, "rest": 0.3, "damping": k}})
+            assert sprung != self.robot
+            return sprung.with_springs({joint: {"stiffness": 0.0, "rest": None, "damping": 0.0}})
+
+        self._edit(edited, self.plan)
+
     @rule(factor=FACTORS)
     def with_constants(self, factor):
         self.robot = self.robot.with_constants(scaled(self.robot, factor))

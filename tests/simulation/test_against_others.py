@@ -154,8 +154,19 @@ def test_small_damped_swing_is_the_closed_form():
     w = np.sqrt(9.81 - 0.04)
     exact = 1e-6 * np.exp(-0.2 * t.time) * (np.cos(w * t.time) + 0.2 / w * np.sin(w * t.time))
     assert np.abs(t.q[:, 0] - exact).max() < 1e-15
-    undamped = lw.simulate(r, [1e-6], [0.0], duration=3.0)  # data alone do nothing
-    assert np.abs(undamped.q[:, 0] - 1e-6 * np.cos(np.sqrt(9.81) * t.time)).max() < 1e-15
+    own = lw.simulate(r, [1e-6], [0.0], duration=3.0)  # it acts by itself
+    assert np.array_equal(own.q, t.q) and np.array_equal(own.energy.dissipated, t.energy.dissipated)
+    data = r.with_springs(damping_acts=False)
+    for undamped in (
+        lw.simulate(r, [1e-6], [0.0], duration=3.0, damping=False),
+        lw.simulate(data, [1e-6], duration=3.0),
+    ):
+        assert np.abs(undamped.q[:, 0] - 1e-6 * np.cos(np.sqrt(9.81) * t.time)).max() < 1e-15
+    for told in (
+        lw.simulate(data, [1e-6], duration=3.0, damping=True),
+        lw.simulate(r, [1e-6], duration=3.0, damping=0.4),
+    ):
+        assert np.abs(told.q - t.q).max() < 1e-15
 
 
 def test_dry_friction_slows_a_slider_evenly_and_holds_it():

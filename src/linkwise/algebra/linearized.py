@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import arrays
 from ..arrays import Array
+from ..dynamics import springs
+from ..dynamics.links import evaluate
 from ..errors import NotAdmittedError
 from .expression import Expression
 from .identities import _L, _U, inverse_mass, white
@@ -149,7 +151,15 @@ def matrices(model: Model, name: str, q: Array, v: Array, a: Array, external: Ar
     _refuse(model, name, external)
     o = O(model, (), q, v, a)
     identity: Any = arrays.eye(model.nv, like=q)
-    return tuple(formula(o).apply_columns(identity) for formula in (INVERSE_LEMMAS | FORWARD_LEMMAS)[name])
+    found = [formula(o).apply_columns(identity) for formula in (INVERSE_LEMMAS | FORWARD_LEMMAS)[name]]
+    if not model.has_springs:
+        return tuple(found)
+    links = evaluate(model, q)
+    softness = springs.slopes(model, links)
+    if name in FORWARD_LEMMAS:
+        return springs.softened(links, softness, *found)
+    K, d = springs.joint_space_slopes(links, softness)
+    return found[0], found[1] + d, found[2] + K
 
 
 def _refuse(model: Model, name: str, external: Array | None) -> None:
@@ -179,6 +189,12 @@ def _refuse_coupled(model: Model, name: str, label: str) -> None:
             f" {model.name!r} has coupled joints; use method='lemma_4_7'"
         )
     for k, coupling in model.dependents.items():
+        if coupling.ratios is None and model.constants()[k].spring is not None:
+            raise NotAdmittedError(
+                f"{label} admits springs and dampers where couplings are linear; that of joint {coupling.dependent!r},"
+                f" which has one, is not, and robot {model.name!r} has coupled joints for which to use"
+                " method='algorithm_4'"
+            )
         if coupling.ratios is None and model.constants()[k].reflected is not None:
             raise NotAdmittedError(
                 f"{label} admits rotors where couplings are linear; that of joint {coupling.dependent!r}, which has a"

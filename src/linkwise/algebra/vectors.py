@@ -59,7 +59,10 @@ class VectorLeaves(RateLeaves):
 
     @cached_property
     def T(self) -> Expression:
-        """T: the joint forces of this motion, T = Hf where no rotors add to it."""
+        """T: the joint forces that move the bodies, T = Hf where no rotors add to it.
+
+        Those of inverse dynamics are more by what springs and dampers of joints ask (``robot.spring_force``).
+        """
         return self._of_joints("T", self._joint_forces)
 
     def _joint_forces(self) -> Array:
@@ -67,7 +70,7 @@ class VectorLeaves(RateLeaves):
         from ..dynamics.links import base_acceleration, coriolis_accelerations
 
         if not self.groups:
-            return newton_euler(self.model, self.values, self._velocity, self._acceleration)
+            return newton_euler(self.model, self.values, self._velocity, self._acceleration, sprung=False)
         links, V, beta = self.body_links, self._velocities, self._rates
         bias = coriolis_accelerations(self.model, links, V, beta)
         beta_dot, base = links.accelerated(beta, self._acceleration), base_acceleration(self.model, self.values)

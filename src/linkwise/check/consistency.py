@@ -84,17 +84,18 @@ def velocities(robot: Robot, x: States) -> Iterator[Finding]:
 
 
 def gravity(robot: Robot, x: States) -> Iterator[Finding]:
-    """Gravity forces are the slope of the potential energy."""
-    g = robot.gravity_force(x.q, target="numpy")
+    """Gravity forces, and those of springs, are the slope of the potential energy."""
+    g = robot.gravity_force(x.q, target="numpy") + robot.spring_force(x.q, 0.0 * x.v, target="numpy")
     slope = _slope(robot, x, lambda q: robot.potential_energy(q, target="numpy"))
     scale = max(float(np.abs(slope).max()), 1e-3 * robot.total_mass)
     yield compared("gravity", (g * x.v).sum(-1), slope, _DIFFERENCED, "slope of the potential energy", scale)
 
 
 def energy(robot: Robot, x: States) -> Iterator[Finding]:
-    """The rate of the energy is the power of the joint forces."""
+    """The rate of the energy is the power of the joint forces, less what dampers take."""
     tau = robot.inverse_dynamics(x.q, x.v, x.a, target="numpy")
-    power = (tau * x.v).sum(-1)
+    held = [robot.spring_force(x.q, v, target="numpy") for v in (x.v, 0.0 * x.v)]
+    power = ((tau - (held[0] - held[1])) * x.v).sum(-1)
 
     def total(t: float) -> np.ndarray:
         kinetic, potential = robot.energy(_shifted(robot, x, t), x.v + t * x.a, target="numpy")

@@ -83,7 +83,20 @@ def _frames(names: list[str] | None) -> str:
 
 def joint_rows(robot: Robot) -> list[tuple[str, ...]]:
     """The joints as a table; one row per degree of freedom."""
-    heading = ("joint", "kind", "q", "v", "lower", "upper", "speed", "effort", "damping", "friction", "rotor")
+    heading = (
+        "joint",
+        "kind",
+        "q",
+        "v",
+        "lower",
+        "upper",
+        "speed",
+        "effort",
+        "stiffness",
+        "damping",
+        "friction",
+        "rotor",
+    )
     rows: list[tuple[str, ...]] = [heading]
     for joint, a, b in zip(robot.joints, robot.q_slices, robot.v_slices):
         reflected = "–" if joint.rotor is None else number(joint.rotor.reflected)
@@ -99,7 +112,7 @@ def joint_rows(robot: Robot) -> list[tuple[str, ...]]:
                     _span(a) if first else "",
                     str(b.start + k),
                     *(number(x[b][k]) for x in _bounds(robot)),
-                    *(number(x[b][k]) for x in (robot.damping, robot.friction)),
+                    *(number(x[b][k]) for x in (robot.stiffness, robot.damping, robot.friction)),
                     reflected,
                 )
             )
@@ -133,7 +146,11 @@ def _ends(loop: Loop) -> tuple[str, str]:
 def _own(joint: Joint) -> tuple[str, ...]:
     """What a joint that follows others has of its own."""
     bounds = (x[0] for x in joint.limits.arrays(1))
-    return ("–", *map(number, bounds), *(number(float(np.ravel(x)[0])) for x in (joint.damping, joint.friction)))
+    return (
+        "–",
+        *map(number, bounds),
+        *(number(float(np.ravel(x)[0])) for x in (joint.stiffness, joint.damping, joint.friction)),
+    )
 
 
 def _bounds(robot: Robot) -> tuple[np.ndarray, ...]:
@@ -186,7 +203,10 @@ def _joint(robot: Robot, i: int) -> dict[str, Any]:
         "q": [a.start, a.stop],
         "v": [b.start, b.stop],
         **bounds,
+        "stiffness": np.broadcast_to(np.asarray(joint.stiffness, float), (joint.kind.nv,)),
+        "rest": joint.rest,
         "damping": np.broadcast_to(np.asarray(joint.damping, float), (joint.kind.nv,)),
+        "damping_acts": joint.damping_acts,
         "friction": np.broadcast_to(np.asarray(joint.friction, float), (joint.kind.nv,)),
         "rotor": None if joint.rotor is None else joint.rotor.reflected,
         "mimic": mimic,

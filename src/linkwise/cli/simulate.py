@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--push", action="append", default=[], metavar="FRAME=X,Y,Z", help="a constant force [N] on a frame, world axes"
     )
-    parser.add_argument("--damping", action="store_true", help="with the joints' own damping")
+    parser.add_argument(
+        "--damping", action="store_true", help="with damping that the file has as data too (that of URDF files)"
+    )
     parser.add_argument("--friction", action="store_true", help="with the joints' own dry friction")
     parser.add_argument("--limits", action="store_true", help="with stops at the joints' limits")
     parser.add_argument("--duration", type=float, default=1.0, metavar="SECONDS", help="for how long (1)")
@@ -92,7 +94,8 @@ def moved(robot: Robot, arguments: argparse.Namespace) -> lw.Trajectory:
     if arguments.push:
         chosen["external"] = dict(_push(text) for text in arguments.push)
     for name in ("damping", "friction", "limits"):
-        chosen[name] = getattr(arguments, name)
+        if getattr(arguments, name):
+            chosen[name] = True
     return lw.simulate(robot, q, v, method=arguments.method, checkpoint=arguments.checkpoint, **chosen)
 
 

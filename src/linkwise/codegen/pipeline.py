@@ -309,14 +309,24 @@ def _refuse_rolling(job: Job) -> None:
             f"robot {job.robot.name!r} has coupled joints, which rolled code does not know: its loops have one step for"
             " all bodies, and those that move as one node need another; leave rolled out"
         )
+    if _mixes_columns(job):
+        raise InputError(
+            f"robot {job.robot.name!r} has springs or dampers in its joints, with which {job.name} has 𝓜⁻¹K beside what"
+            " rolled code knows; leave rolled out"
+        )
     if not job.robot.bodies:
         raise InputError("a robot without bodies has nothing to loop over; leave rolled out")
+
+
+def _mixes_columns(job: Job) -> bool:
+    """Whether a matrix is multiplied by K and d of springs, column by column."""
+    return job.name == "linearize_forward" and bool(job.robot.has_springs)
 
 
 def _can_be_rolled(job: Job) -> bool:
     if job.target != "cpu" or job.parameters or job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):
         return False
-    if job.robot.couplings or any(c.spin is not None for c in job.robot.constants()):
+    if job.robot.couplings or any(c.spin is not None for c in job.robot.constants()) or _mixes_columns(job):
         return False
     if not job.facts.per_pair:
         return True

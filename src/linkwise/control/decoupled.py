@@ -18,7 +18,7 @@ from ..arguments import number, numbers
 from ..arrays import Array, SameKind
 from ..errors import InputError
 from ..spatial import cross
-from .law import Law, require_full_actuation, vector_gain
+from .law import Law, damper_power, require_full_actuation, state, static_force, vector_gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class RateFeedback(Law):
 
     def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         nu = self.robot.total_rates(q, v)
-        return self.robot.joint_forces(q, -self.gain * nu) + self.robot.gravity_force(q)
+        return self.robot.joint_forces(q, -self.gain * nu) + static_force(self.robot, q)
 
     def lyapunov(self, t: Any, q: Any, v: Any) -> SameKind:
         """½ν*ν, (...) [J]."""
@@ -47,9 +47,10 @@ class RateFeedback(Law):
         return 0.5 * (nu * nu).sum(axis=-1)
 
     def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
-        """−ν*cν, (...)."""
+        """−ν*cν, and less by what dampers of joints take, (...)."""
+        q, v = state(self.robot, q, v)
         nu = self.robot.total_rates(q, v)
-        return -(self.gain * nu * nu).sum(axis=-1)
+        return -(self.gain * nu * nu).sum(axis=-1) - damper_power(self.robot, q, v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ class ConfigurationControl(Law):
     def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         damping = self.robot.joint_forces(q, -self.damping * self.robot.total_rates(q, v))
         force = self.robot.jacobian_force(q, self.force(q), self.frame)
-        return damping + force + self.robot.gravity_force(q)
+        return damping + force + static_force(self.robot, q)
 
     def working_forces(self, t: Any, q: Any, v: Any) -> SameKind:
         """ε as (8.6) has it, (..., nv), without gravity's compensation."""
@@ -116,9 +117,10 @@ class ConfigurationControl(Law):
         return total + sum(self.orientation_gain * (e * e).sum(axis=-1) for e in axis_errors)
 
     def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
-        """−2ν*c₁ν, (...)."""
+        """−2ν*c₁ν, and less by twice what dampers of joints take, (...)."""
+        q, v = state(self.robot, q, v)
         nu = self.robot.total_rates(q, v)
-        return -2.0 * (self.damping * nu * nu).sum(axis=-1)
+        return -2.0 * ((self.damping * nu * nu).sum(axis=-1) + damper_power(self.robot, q, v))
 
 
 def target_position(p: Any) -> np.ndarray:

@@ -20,6 +20,7 @@ from ..model.joints.kinds import Free
 from ..robot.calls import refuse_other_than_robot
 from ..robot.coupled import refuse_following
 from ..robot.robot import Robot
+from ..robot.underactuated import undriven_joints
 from ..values import owned
 
 
@@ -94,12 +95,8 @@ def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
 def driven_joints(robot: Robot) -> list[str]:
     """Joints that a motor can drive: all that move, but free joints and those whose effort limit is zero."""
     refuse_other_than_robot(robot, "a control law")
-    out = []
-    for joint, _, _ in robot.coordinates:
-        effort = joint.limits.arrays(joint.kind.nv)[3]
-        if joint.kind.nv and not isinstance(joint.kind, Free) and not (effort == 0).all():
-            out.append(joint.name)
-    return out
+    passive = undriven_joints(robot)
+    return [joint.name for joint, _, _ in robot.coordinates if joint.kind.nv and joint.name not in passive]
 
 
 def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:
@@ -134,3 +131,21 @@ def state(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
     checked = {"q": inputs.configuration(robot, q), "v": inputs.vector(v, robot.nv, "v", robot)}
     _, (q, v) = inputs.together(robot, **checked)
     return q, v
+
+
+def static_force(robot: Robot, q: Array) -> SameKind:
+    """The joint forces (..., nv) that hold bodies against gravity, and the springs of joints."""
+    gravity = robot.gravity_force(q)
+    return gravity + robot.spring_force(q, _still(robot, q)) if robot.has_springs else gravity
+
+
+def damper_power(robot: Robot, q: Array, v: Array) -> Any:
+    """What the dampers of joints take, (...) [W]; 0 where no joint has one."""
+    if not robot.has_springs:
+        return 0.0
+    held = robot.spring_force(q, v) - robot.spring_force(q, _still(robot, q))
+    return (held * v).sum(axis=-1)
+
+
+def _still(robot: Robot, q: Array) -> Array:
+    return arrays.zeros((*q.shape[:-1], robot.nv), like=q)

@@ -30,7 +30,7 @@ from ..robot.grasp import Grasp, arm_weights
 from ..robot.robot import Robot
 from ..values import owned
 from .computed_torque import error_dissipation, error_energy
-from .law import Law, driven_joints, state, vector_gain
+from .law import Law, damper_power, driven_joints, state, static_force, vector_gain
 from .tracking import Tracking, as_reference, times, tracking
 
 
@@ -200,7 +200,7 @@ class ObjectPDGravity(ObjectLaw):
 
     def forces(self, t: Any, q: Array, v: Array) -> SameKind:
         team, x, squeeze = self.robot, self.errors(t, q, v), self.internal(t, q)
-        gravity = team.gravity_force(q)
+        gravity = static_force(team, q)
         force = gravity[..., team.object_v] - x.pull(self.Kp) - self.Kd * x.rate
         force = force - times(team.grasp_map(q), squeeze)  # what of the squeeze would move the object
         hands = team.contact_joint_forces(q, team.share_load(q, force, weights=self.shares) + squeeze)
@@ -212,7 +212,8 @@ class ObjectPDGravity(ObjectLaw):
         return self.robot.kinetic_energy(q, v) + self.errors(t, q, v).potential(self.Kp)
 
     def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
-        """−y*Kd y − v*D v, (...) [W]."""
+        """−y*Kd y − v*D v, and less by what dampers of joints take, (...) [W]."""
         q, v = state(self.robot, q, v)
         y = v[..., self.robot.object_v]
-        return -(self.Kd * y * y).sum(axis=-1) - (self.joint_damping * v * v).sum(axis=-1)
+        taken = (self.joint_damping * v * v).sum(axis=-1) + damper_power(self.robot, q, v)
+        return -(self.Kd * y * y).sum(axis=-1) - taken

@@ -16,7 +16,7 @@ from typing import Any
 from .. import arrays
 from ..arrays import Array, SameKind
 from ..robot.robot import Robot
-from .law import state
+from .law import damper_power, state, static_force
 from .tracking import Tracking, TrackingLaw, times
 
 
@@ -41,13 +41,20 @@ class _EnergyOfTheError:
 
 @dataclass(frozen=True, eq=False)
 class PDGravity(_EnergyOfTheError, TrackingLaw):
-    """τ = g(q) − Kp e − Kd ε̇: springs, dampers and gravity (Takegaki and Arimoto 1981; Wen and Bayard's set-point law).
+    """τ = g(q) − Kp e − Kd ε̇: virtual springs and dampers, and gravity.
+
+    (Takegaki and Arimoto 1981; Wen and Bayard's set-point law.) g(q) holds the springs of joints too.
 
     For references that rest: ½v*𝓜v + ½e*Kp e falls at the rate v*Kd v.
     """
 
     def feedforward(self, q: Array, v: Array, x: Tracking) -> SameKind:
-        return self.robot.gravity_force(q)
+        return static_force(self.robot, q)
+
+    def lyapunov_rate(self, t: Any, q: Any, v: Any) -> SameKind:
+        """−v*Kd v, and less by what dampers of joints take, (...)."""
+        q, v = state(self.robot, q, v)
+        return super().lyapunov_rate(t, q, v) - damper_power(self.robot, q, v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +82,7 @@ class ReferenceCoriolis(_EnergyOfTheError, TrackingLaw):
         """−ε̇*(Kd ε̇ + C(q, ε̇)v_r), (...)."""
         x = self.errors(t, *state(self.robot, q, v))
         turning = self.robot.inverse_dynamics_with_reference(q, x.rate, x.v_ref, 0.0 * x.rate)
-        turning = turning - self.robot.gravity_force(q)
+        turning = turning - static_force(self.robot, q)
         return -(x.rate * (self.Kd * x.rate + turning)).sum(axis=-1)
 
 

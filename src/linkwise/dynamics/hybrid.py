@@ -25,7 +25,7 @@ def hybrid(
     """
     x = prepare(model, q, v, tau, external)
     links = x.links
-    given = _given(model, links, set(prescribed))
+    given = given_nodes(model, links, set(prescribed), "hybrid dynamics")
     beta_dot_given = links.split(a)
 
     def step(
@@ -57,12 +57,14 @@ def hybrid(
 
     data = (links.phi, links.H, P, z, nu, G, x.a, x.T, beta_dot_given, links.Gamma, links.s)
     _, beta_dot, T = unzip(links.tree.outward(back, (x.base, None, None), *data), 3)
-    rotors = [t - x for t, x in zip(links.split(tau), x.T)]  # what rotors of coupled joints take for ẋ
-    return links.join(beta_dot), links.join([t if links.lift is None else t + y for t, y in zip(T, rotors)])
+    # what springs ask, and rotors of coupled joints take for ẋ; given forces stay as they are
+    asked = [t - x for t, x in zip(links.split(tau), x.T)]
+    known = links.lift is None and not model.has_springs
+    return links.join(beta_dot), links.join([t if known else t + y for t, y in zip(T, asked)])
 
 
-def _given(model: Model, links: Links, prescribed: set[int]) -> list[bool]:
-    """Whether a node's accelerations are prescribed; all of an aggregate's or none."""
+def given_nodes(model: Model, links: Links, prescribed: set[int], what: str) -> list[bool]:
+    """Whether a node's accelerations are prescribed; all of an aggregate's or none. ``what`` is for the error."""
     if links.gathering is None:
         return [k in prescribed for k in range(len(links.tree))]
     for k in prescribed:
@@ -78,7 +80,7 @@ def _given(model: Model, links: Links, prescribed: set[int]) -> list[bool]:
         if some and len(some) < len(free):
             names = ", ".join(repr(model.joints[k].name) for k in free)
             raise NotAdmittedError(
-                f"joints {names} move as one node (couplings), and only {len(some)} of them prescribed: hybrid dynamics"
+                f"joints {names} move as one node (couplings), and only {len(some)} of them prescribed: {what}"
                 " takes all of them or none"
             )
         out.append(bool(some))

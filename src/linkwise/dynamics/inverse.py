@@ -9,6 +9,7 @@ from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, congruence
 from ..sweeps import unzip
+from . import springs
 from .links import (
     Links,
     accelerations,
@@ -25,16 +26,23 @@ from .links import (
 
 
 def newton_euler(
-    model: Model, q: Array, v: Array, a: Array, external: Array | None = None, gravity: bool = True
+    model: Model,
+    q: Array,
+    v: Array,
+    a: Array,
+    external: Array | None = None,
+    gravity: bool = True,
+    sprung: bool = True,
 ) -> Array:
-    """T = 𝓜β̇ + 𝓒 by the recursive Newton–Euler sweeps, (..., nv).
+    """T = 𝓜β̇ + 𝓒 by the recursive Newton–Euler sweeps, (..., nv); ``sprung`` with the joints' springs and dampers.
 
     Unified formulation paper (17), (18); JPL 88-11 "RSD" (2.24)–(2.30); math notes 3. ``external`` is the
     spatial force on every body, (..., bodies, 6), in body axes at the body's origin.
     """
     links = evaluate(model, q)
     base = base_acceleration(model, q) if gravity else arrays.zeros((6, 1), like=q)
-    return links.join(_moving_forces(model, links, v, a, external, base)[0])
+    T = _moving_forces(model, links, v, a, external, base)[0]
+    return links.join(springs.added(T, springs.forces(model, links, links.split(v))) if sprung else T)
 
 
 def _moving_forces(model: Model, links: Links, v: Array, a: Array, external: Array | None, base: Array) -> Any:
@@ -85,9 +93,20 @@ def split_forces(external: Array | None) -> list[Array] | None:
     return None if external is None else [external[..., k, :, None] for k in range(external.shape[-2])]
 
 
-def bias_force(model: Model, q: Array, v: Array, external: Array | None = None, gravity: bool = True) -> Array:
-    """𝓒(q, v) and gravity: the joint forces that give β̇ = 0, (..., nv)."""
-    return newton_euler(model, q, v, arrays.zeros((model.nv,), like=q), external, gravity)
+def bias_force(model: Model, q: Array, v: Array, external: Array | None = None) -> Array:
+    """𝓒(q, v), gravity, springs and dampers: the joint forces that give β̇ = 0, (..., nv)."""
+    return newton_euler(model, q, v, arrays.zeros((model.nv,), like=q), external)
+
+
+def gravity_force(model: Model, q: Array) -> Array:
+    """The joint forces that hold the bodies against gravity, (..., nv)."""
+    none = arrays.zeros((model.nv,), like=q)
+    return newton_euler(model, q, none, none, sprung=False)
+
+
+def coriolis_force(model: Model, q: Array, v: Array) -> Array:
+    """𝓒(q, v) alone, without gravity, springs and dampers, (..., nv)."""
+    return newton_euler(model, q, v, arrays.zeros((model.nv,), like=q), gravity=False, sprung=False)
 
 
 def external_force(model: Model, q: Array, external: Array) -> Array:
@@ -146,7 +165,7 @@ def composite_body(model: Model, q: Array, v: Array, a: Array, external: Array |
 
     start = (base_acceleration(model, q), None)
     kept = links.tree.outward(outer, start, links.phi, links.H, R, own, y, links.Gamma, links.s, beta_dot)
-    return links.join([T for _, T in kept])
+    return links.join(springs.added([T for _, T in kept], springs.forces(model, links, beta)))
 
 
 def link_forces(model: Model, q: Array, v: Array, a: Array, external: Array | None = None) -> Array:

@@ -11,6 +11,7 @@ from ..arrays import Array
 from ..errors import ModelError
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, congruence
+from . import springs
 from .inverse import composite_inertias
 from .kinematics import body_poses
 from .links import (
@@ -42,9 +43,10 @@ def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
 
 
 def potential_energy(model: Model, q: Array) -> Array:
-    """−Σ m g·c, (...) [J]: zero where the centre of mass is at the world's origin."""
+    """−Σ m g·c + ½ Σ k δ², (...) [J]: zero with the centre of mass at the world's origin and springs at rest."""
     R = total_inertia(evaluate(model, q))
-    return -(R.h @ arrays.constant(np.asarray(model.gravity), like=q))
+    lifted: Array = -(R.h @ arrays.constant(np.asarray(model.gravity), like=q))
+    return lifted + springs.energy(model, q) if model.has_springs else lifted
 
 
 def total_inertia(links: Links) -> RigidInertia:

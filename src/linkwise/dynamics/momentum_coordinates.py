@@ -1,6 +1,6 @@
 """Motion in momenta: p = 𝓜β, and how it changes.
 
-    ṗ = 𝓜̇β − 𝓒 − gravity + T
+    ṗ = 𝓜̇β − 𝓒 − gravity − what springs and dampers ask + T
 
 In the papers' terms p = Hh, where h = φMV holds the momenta of what is outboard of each joint. The inertial rate of
 h(k) is the force across joint k plus the weight outboard; seen from body k it is less S[V]h. So, without T,
@@ -18,6 +18,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross_force
+from . import springs
 from .coupled_links import adjoint_times
 from .links import Links, base_acceleration, evaluate, map_rates, velocities
 
@@ -39,7 +40,7 @@ def momentum_force(model: Model, q: Array, v: Array) -> Array:
         p = [H @ h for H, (h, _) in zip(links.H, outboard)]
         p = [x if g is None else x + g @ b for x, g, b in zip(p, links.Gamma, beta)]
         rates = [x + y for x, y in zip(rates, adjoint_times(bending, p))]
-    return links.join(rates)
+    return links.join(springs.left(rates, springs.forces(model, links, beta)))
 
 
 def _outboard(links: Links, V: list[Array], beta: list[Array], gravity: list[Array]) -> list[tuple[Array, Array]]:

@@ -18,6 +18,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import RigidInertia, cross
+from . import springs
 from .inverse import inertia_forces, split_forces
 from .links import (
     Links,
@@ -36,7 +37,8 @@ Moving = tuple[list[Array], list[Array]]  # velocities of the bodies (..., 6, 1)
 def newton_euler_with_reference(
     model: Model, q: Array, v: Array, v_ref: Array, a_ref: Array, external: Array | None = None
 ) -> Array:
-    """T = 𝓜 a_r + C(q, v) v_r + gravity, less external forces, (..., nv), by one outward and one inward sweep."""
+    """T = 𝓜 a_r + C(q, v) v_r + gravity + what springs and dampers ask at (q, v), less external forces, (..., nv), by
+    one outward and one inward sweep."""
     links = evaluate(model, q)
     (V, beta), (V_r, beta_r), beta_dot, a = motions(model, links, v, v_ref, a_ref)
     b = [_bias_force(M, x[..., :3, :], y[..., :3, :]) for M, x, y in zip(links.M, V, V_r)]
@@ -44,7 +46,8 @@ def newton_euler_with_reference(
     if external is not None:
         b = [x - f for x, f in zip(b, split_forces(external) or [])]
     T, _ = inertia_forces(links, beta_dot, a, b, base_acceleration(model, q))
-    return links.join(_with_rotor_rows(model, links, T, V, V_r))
+    T = _with_rotor_rows(model, links, T, V, V_r)
+    return links.join(springs.added(T, springs.forces(model, links, beta)))
 
 
 def motions(

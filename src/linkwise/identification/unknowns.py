@@ -21,6 +21,7 @@ import numpy as np
 from ..arguments import names
 from ..dynamics.inverse_kinematics import length_of
 from ..errors import InputError, NotAdmittedError
+from ..model.couplings import per_freedom
 from ..model.edit import inertial_parameters
 from ..model.joints.kinds import Free
 from ..model.parts import Joint, Rotor
@@ -104,9 +105,11 @@ class Unknowns:
 
     @cached_property
     def included(self) -> np.ndarray:
-        """What the robot's inverse dynamics has of each already, (unknowns,); it knows no friction and no offsets."""
+        """What the robot's inverse dynamics has of each already, (unknowns,); of damping that which acts, and it knows
+        no friction and no offsets."""
         out = self.own.copy()
-        for sort in ("damping", "friction", "offsets"):
+        out[self.parts["damping"]] -= per_freedom(self.robot, "damping_as_data", 2)[list(self.damping)]
+        for sort in ("friction", "offsets"):
             out[self.parts[sort]] = 0.0
         return out
 

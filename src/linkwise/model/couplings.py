@@ -236,9 +236,10 @@ def reflected_speeds(model: Any, speeds: np.ndarray) -> np.ndarray:
     return speeds
 
 
-def with_reflected(model: Any, own: np.ndarray, what: str, power: int) -> np.ndarray:
-    """Damping or friction (nv,) with that of dependent joints, which counts by a power of the ratio."""
-    own = own.copy()
+def per_freedom(model: Any, what: str, power: int) -> np.ndarray:
+    """Stiffness, damping or friction (nv,), with that of dependent joints, which counts by a power of the ratio."""
+    each = [np.broadcast_to(np.asarray(getattr(j, what), float), (j.kind.nv,)) for j, _, _ in model.coordinates]
+    own = np.concatenate([*each, np.zeros(0)])
     for k, i, _, ratio in _linear(model):
         own[i] += abs(ratio) ** power * float(np.ravel(getattr(model.joints[k], what))[0])
     return own

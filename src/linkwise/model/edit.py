@@ -276,6 +276,28 @@ def small_pose(change: np.ndarray) -> Transform:
     return Transform(rotation_from_quaternion(quaternion_exp(change[:3])), change[3:])
 
 
+def with_springs(
+    model: M, springs: Mapping[str, Mapping[str, Any]] | None = None, damping_acts: bool | None = None
+) -> M:
+    """The robot with other springs and dampers in some joints: by joint, what :class:`.Joint` takes as ``stiffness``,
+    ``rest`` and ``damping``. Damping that is given acts; ``damping_acts`` says so, or not, of all joints."""
+    given = {} if springs is None else mapping(springs, "springs")
+    changed: dict[int, dict[str, Any]] = (
+        {}
+        if damping_acts is None
+        else {i: {"damping_acts": flag(damping_acts, "damping_acts")} for i in range(len(model.bodies))}
+    )
+    for name, numbers in given.items():
+        own = dict(mapping(numbers, f"the spring of joint {name!r}"))
+        if odd := sorted(map(str, own.keys() - {"stiffness", "rest", "damping"})):
+            raise InputError(f"the spring of joint {name!r} has stiffness, rest and damping, not {', '.join(odd)}")
+        changed.setdefault(model.joint(name), {}).update(own | ({"damping_acts": True} if "damping" in own else {}))
+    bodies = list(model.bodies)
+    for i, numbers in changed.items():
+        bodies[i] = replace(bodies[i], joint=replace(bodies[i].joint, **numbers))
+    return replace(model, bodies=tuple(bodies))
+
+
 def with_gravity(model: M, gravity: Any) -> M:
     """The robot under another gravity (3,) [m/s²]."""
     if model.numbers is not None:

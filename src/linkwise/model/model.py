@@ -21,12 +21,13 @@ from .couplings import (
     Coupling,
     aggregates,
     check_couplings,
+    per_freedom,
     reflected_limits,
     reflected_speeds,
-    with_reflected,
 )
 from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
+from .joints.springs import Spring, spring_of
 from .parts import WORLD, Body, Frame, Joint
 from .visuals import Visual
 
@@ -45,6 +46,7 @@ class BodyConstants(ByValue):
     M: RigidInertia
     reflected: Any = None  # (nv, nv) reflected rotor inertia Γ, or None
     spin: Any = None  # (3,) gear · inertia · axis of a gyroscopic rotor, in the parent's axes, or None
+    spring: Spring | None = None  # what the joint does by itself: its spring and its damper
     load: Any = None  # (inertia [kg m²], mass [kg]) of the size that the joint carries, see :func:`_with_loads`
 
     def __post_init__(self) -> None:
@@ -59,7 +61,13 @@ class BodyConstants(ByValue):
             return None if x is None else x.astype(dtype)
 
         return BodyConstants(
-            self.placement.cast(dtype), self.kind, self.M.cast(dtype), down(self.reflected), down(self.spin), self.load
+            self.placement.cast(dtype),
+            self.kind,
+            self.M.cast(dtype),
+            down(self.reflected),
+            down(self.spin),
+            None if self.spring is None else self.spring.cast(dtype),
+            self.load,
         )
 
 
@@ -279,7 +287,6 @@ class Model(ByValue):
         return tuple(last[b.name] for b, c in zip(self.bodies, self.children) if not c)
 
     # --- data by degree of freedom -----------------------------------------------------------------
-
     # (Joints that follow one other by a constant ratio count with it; what others may do is in ``joints`` alone.)
 
     @cached_property
@@ -306,16 +313,24 @@ class Model(ByValue):
         return _fixed_row(j.limits.arrays(j.kind.nv)[which] for j, _, _ in self.coordinates)
 
     @cached_property
+    def stiffness(self) -> np.ndarray:
+        """(nv,) stiffness of the joints' springs [N m/rad, N/m]."""
+        return fixed(per_freedom(self, "stiffness", 2))
+
+    @cached_property
     def damping(self) -> np.ndarray:
-        """(nv,) viscous damping [N m s/rad, N s/m], data only."""
-        own = _joined(np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j, _, _ in self.coordinates)
-        return fixed(with_reflected(self, own, "damping", 2))
+        """(nv,) viscous damping [N m s/rad, N s/m], whether it acts or is data (:class:`linkwise.Joint`)."""
+        return fixed(per_freedom(self, "damping", 2))
 
     @cached_property
     def friction(self) -> np.ndarray:
         """(nv,) dry friction [N m, N], data only."""
-        own = _joined(np.broadcast_to(np.asarray(j.friction, float), (j.kind.nv,)) for j, _, _ in self.coordinates)
-        return fixed(with_reflected(self, own, "friction", 1))
+        return fixed(per_freedom(self, "friction", 1))
+
+    @cached_property
+    def has_springs(self) -> bool:
+        """Whether springs or dampers of joints act."""
+        return any(c.spring is not None for c in self._constants)
 
     @cached_property
     def total_mass(self) -> float:
@@ -404,7 +419,7 @@ def _body_constants(body: Body) -> BodyConstants:
     spin = None
     if rotor is not None and rotor.axis is not None:
         spin = rotor.gear_ratio * rotor.inertia * rotor.axis
-    return BodyConstants(joint.placement, joint.kind, body.inertia.spatial(), reflected, spin)
+    return BodyConstants(joint.placement, joint.kind, body.inertia.spatial(), reflected, spin, spring_of(joint))
 
 
 def refuse_other_numbers(model: Model, what: str) -> None:

@@ -13,6 +13,7 @@ from ..spatial import Transform, rotation_from_rpy
 from ..values import ByValue, fixed
 from .inertia import Inertia, as_array, as_number, as_vector
 from .joints.kinds import JointKind, unit_axis
+from .joints.springs import check_spring
 
 WORLD = "world"
 
@@ -128,8 +129,10 @@ class Mimic:
 class Joint(ByValue):
     """How a body moves in its parent: a kind, placed at ``at`` [m], ``rpy`` [rad] (or ``rotation``) there.
 
-    ``limits``, ``damping``, ``friction`` and ``mimic`` are data for the user and for simulation; inverse
-    and forward dynamics do not apply them. ``rotor`` is part of the dynamics.
+    ``rotor``, a spring of ``stiffness`` [N m/rad, N/m] that rests at ``rest`` (a configuration of the joint; default
+    its zero), and ``damping`` [N m s/rad, N s/m] are part of the dynamics: all algorithms that have forces have theirs.
+    Stiffness and damping are one number, or one per degree of freedom. With ``damping_acts=False`` damping is data, as
+    ``limits``, ``friction`` and ``mimic`` are: for the user, and for simulations that are told to apply it.
     """
 
     kind: JointKind
@@ -139,7 +142,10 @@ class Joint(ByValue):
     rpy: Any = field(default=None, compare=False)
     rotation: Any = field(default=None, compare=False)
     limits: Limits = field(default_factory=Limits)
+    stiffness: Any = 0.0
+    rest: Any = None
     damping: Any = 0.0
+    damping_acts: bool = True
     friction: Any = 0.0
     rotor: Rotor | None = None
     mimic: Mimic | None = None
@@ -158,13 +164,16 @@ class Joint(ByValue):
                 raise ModelError(f"{what}: {label} must be an lw.{kind.__name__}, got {shown(given)}")
         if self.rotor is not None and self.rotor.axis is not None and self.kind.nv != 1:
             raise ModelError(f"{what}: a rotor with an axis needs a joint of one degree of freedom")
-        for label in ("damping", "friction"):
+        if not isinstance(self.damping_acts, bool):
+            raise ModelError(f"{what}: damping_acts must be True or False, got {shown(self.damping_acts)}")
+        for label in ("stiffness", "damping", "friction"):
             object.__setattr__(self, label, _kept(getattr(self, label)))
             value = as_array(getattr(self, label), f"{what}: {label} must be a number")
             if value.ndim > 1 or (value.ndim == 1 and value.shape != (self.kind.nv,)):
                 raise ModelError(f"{what}: {label} must be one number or {self.kind.nv}, got shape {value.shape}")
             if not np.isfinite(value).all() or (value < 0).any():
                 raise ModelError(f"{what}: {label} must be finite and not negative, got {value.tolist()}")
+        object.__setattr__(self, "rest", check_spring(self.kind, self.stiffness, self.rest, what))
         try:
             lower, upper, velocity, effort = self.limits.arrays(self.kind.nv)
         except (TypeError, ValueError):
@@ -174,6 +183,11 @@ class Joint(ByValue):
         for label, bound in (("velocity", velocity), ("effort", effort)):
             if np.isnan(bound).any() or (bound < 0).any():
                 raise ModelError(f"{what}: the {label} limit must not be negative or NaN, got {bound.tolist()}")
+
+    @property
+    def damping_as_data(self) -> Any:
+        """The damping that does not act in the dynamics."""
+        return 0.0 if self.damping_acts else self.damping
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,6 +63,17 @@ class Edited(Calls):
         """
         return edit.with_placements(self, changes)
 
+    def with_springs(
+        self: R, springs: Mapping[str, Mapping[str, Any]] | None = None, *, damping_acts: bool | None = None
+    ) -> R:
+        """This robot with other springs and dampers in some joints: ``{"elbow": {"stiffness": 30.0, "rest": 0.2}}``.
+
+        ``stiffness`` [N m/rad, N/m], ``rest`` and ``damping`` [N m s/rad, N s/m] as :class:`linkwise.Joint` takes them;
+        what is not named stays as it is, and damping that is named acts. ``damping_acts`` has the damping of all joints
+        act in the dynamics (that of URDF files does not), or be data.
+        """
+        return edit.with_springs(self, springs, damping_acts)
+
     def with_gravity(self: R, gravity: Any) -> R:
         """This robot under another gravity (3,) [m/s²]."""
         return edit.with_gravity(self, gravity)

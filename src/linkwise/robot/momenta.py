@@ -34,7 +34,7 @@ class Momenta(Calls):
 
     @compiled(q="nq")
     def potential_energy(self, q: ArrayLike) -> SameKind:
-        """−Σ m g·c, (...) [J]."""
+        """−Σ m g·c, and what the springs of joints hold, (...) [J]."""
         return self._call(momentum.potential_energy, 0, q)
 
     @compiled(q="nq")

@@ -21,7 +21,17 @@ from .. import arrays, inputs
 from ..arguments import names
 from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
-from ..dynamics import coriolis, hybrid, inverse, kinematics, mass, mass_inverse, operational, reference_parameters
+from ..dynamics import (
+    coriolis,
+    hybrid,
+    inverse,
+    kinematics,
+    mass,
+    mass_inverse,
+    operational,
+    reference_parameters,
+    springs,
+)
 from ..dynamics import momentum_coordinates as canonical
 from ..dynamics.closed.locality import independent_entries
 from ..dynamics.forward.methods import FORWARD_METHODS, INVERSE_METHODS
@@ -38,6 +48,7 @@ from .edited import Edited
 from .kinematics import Kinematics
 from .linearized import Linearized
 from .momenta import Momenta
+from .underactuated import Underactuated
 
 if TYPE_CHECKING:
     from ..algebra.filtering import Filter
@@ -55,7 +66,7 @@ def _operator_code() -> ModuleType:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Kinematics, Momenta, Linearized, Diagonalized, CoupledJoints, Edited):
+class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, CoupledJoints, Edited):
     """A robot. Make one with :func:`linkwise.load`, ``chain``, ``random_tree`` or ``assemble``."""
 
     # --- configurations ----------------------------------------------------------------------------
@@ -86,8 +97,9 @@ class Robot(Kinematics, Momenta, Linearized, Diagonalized, CoupledJoints, Edited
         external: ArrayLike | None = None,
         method: str = "newton_euler",
     ) -> SameKind:
-        """T = 𝓜a + 𝓒 + gravity, (..., nv) [N m, N]. ``method``: "newton_euler" or "composite_body".
+        """T = 𝓜a + 𝓒 + gravity + what springs and dampers ask, (..., nv) [N m, N].
 
+        ``method``: "newton_euler" or "composite_body".
         ``external`` (..., bodies, 6) is the [moment; force] on each body, in body axes at its origin;
         :meth:`wrenches` makes it from forces at frames.
         """
@@ -96,7 +108,8 @@ class Robot(Kinematics, Momenta, Linearized, Diagonalized, CoupledJoints, Edited
 
     @compiled(q="nq", v="nv", external=("bodies", 6), joint_space=True, rolls=True)
     def bias_force(self, q: ArrayLike, v: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
-        """𝓒(q, v) + gravity, (..., nv) [N m, N]: the joint forces for which v̇ = 0, loops left out."""
+        """𝓒(q, v) + gravity + what springs and dampers ask, (..., nv) [N m, N]: the joint forces for which v̇ = 0, loops
+        left out."""
 
         def run(model: Model, q: Array, v: Array, f: Array | None) -> Array:
             return inverse.bias_force(model, q, v, f)
@@ -105,8 +118,13 @@ class Robot(Kinematics, Momenta, Linearized, Diagonalized, CoupledJoints, Edited
 
     @compiled(q="nq", joint_space=True, rolls=True)
     def gravity_force(self, q: ArrayLike) -> SameKind:
-        """The joint forces (..., nv) [N m, N] that hold the robot still against gravity, loops left out."""
-        return self._call(lambda m, q: inverse.bias_force(m, q, arrays.zeros((m.nv,), like=q)), 1, q)
+        """The joint forces (..., nv) [N m, N] that hold bodies against gravity alone, loops and springs left out."""
+        return self._call(inverse.gravity_force, 1, q)
+
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True)
+    def spring_force(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """∂U/∂q + dv, (..., nv) [N m, N]: the joint forces that hold the springs and dampers of the joints."""
+        return self._call(springs.joint_forces, 1, q, v=v)
 
     @compiled(q="nq", v="nv", a="nv", external=("bodies", 6))
     def link_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
@@ -275,7 +293,10 @@ class Robot(Kinematics, Momenta, Linearized, Diagonalized, CoupledJoints, Edited
 
     @compiled(q="nq", v="nv")
     def operational_bias(self, q: ArrayLike, v: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
-        """(μ, p), each (..., 6e) [N m, N], world axes: terms of Λ α(0) + μ + p = F, p gravity's (math notes 10.2)."""
+        """(μ, p), each (..., 6e) [N m, N], world axes: terms of Λ α(0) + μ + p = F (math notes 10.2).
+
+        p is gravity's and that of the joints' springs, μ that of velocities, dampers included.
+        """
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         mu, p = operational.bias(self, q, v, as_frames(frame))
         return inputs.fit(mu, batch, 1), inputs.fit(p, batch, 1)
@@ -317,7 +338,8 @@ class Robot(Kinematics, Momenta, Linearized, Diagonalized, CoupledJoints, Edited
     ) -> SameKind:
         """T = 𝓜 a_ref + C(q, v) v_ref + gravity, (..., nv) [N m, N], in O(n): v and v_ref kept apart.
 
-        C is that of :meth:`coriolis_matrix`, for which d𝓜/dt − 2C is skew; passivity-based laws rest on it.
+        What springs and dampers of joints ask at (q, v) is included. C is that of :meth:`coriolis_matrix`, for which
+        d𝓜/dt − 2C is skew; passivity-based laws rest on it.
         """
         return self._with_forces(newton_euler_with_reference, 1, external, q, v=v, v_ref=v_ref, a_ref=a_ref)
 

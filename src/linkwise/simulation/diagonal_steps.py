@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array, SameKind
+from ..dynamics import springs
 from ..dynamics.articulated import articulated, smooth
 from ..dynamics.diagonal.coordinates import DiagonalState, driven_rates
 from ..dynamics.links import base_acceleration, evaluate
@@ -67,7 +68,8 @@ def two_sweep(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[SameKind, 
     total, powers = s.acting(t, q, w)
     before = [V[..., 6 * k : 6 * k + 6, None] for k in range(len(s.robot.bodies))]
     x = DiagonalState(s.robot, links, art, links.split(xi), links.split(v), before)
-    mu = driven_rates(x, x.rates(), links.split(total), base_acceleration(s.robot, q))
+    T = springs.left(links.split(total), springs.forces(s.robot, links, x.beta))
+    mu = driven_rates(x, x.rates(), T, base_acceleration(s.robot, q))
     rate = links.join([Di @ m for Di, m in zip(art.D_inverse, mu)])
     known = w[..., : s.known] + h * with_powers(rate, powers)
     beta, after = smooth(links, art, links.split(s.rates(known)))

@@ -14,7 +14,10 @@ import numpy as np
 from .. import arrays
 from ..arguments import shown, unmasked
 from ..arrays import Array, SameKind
+from ..dynamics import springs
 from ..errors import InputError, NotAdmittedError
+from ..model.couplings import per_freedom
+from ..model.edit import with_springs
 from ..robot.robot import Robot
 from ..values import owned
 
@@ -135,14 +138,15 @@ class PassiveForces:
 def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, limits: Any = False) -> PassiveForces:
     """The passive forces of a robot: True takes its own numbers, an array (nv,) or a number others.
 
-    ``friction`` may be a :class:`Friction`, and ``limits`` a pair (lower, upper) or :class:`Stops`.
+    Damping that acts in the robot's own dynamics is not among them. ``friction`` may be a :class:`Friction`, and
+    ``limits`` a pair (lower, upper) or :class:`Stops`.
     """
     dry = friction if isinstance(friction, Friction) else Friction(friction)
-    for given, what in ((damping, "damping"), (dry.force, "friction")):
+    for given, what in ((damping, "damping_as_data"), (dry.force, "friction")):
         if given is True:
             _refuse_unreflected(robot, what)
     chosen: dict[str, Any] = {
-        "damping": _numbers(robot, damping, robot.damping, "damping"),
+        "damping": _numbers(robot, damping, per_freedom(robot, "damping_as_data", 2), "damping"),
         "friction": _numbers(robot, dry.force, robot.friction, "friction"),
         "friction_speed": _speed(dry.speed),
     }
@@ -151,13 +155,21 @@ def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, li
     return PassiveForces(**chosen)
 
 
+def with_other_damping(robot: Robot, damping: Any) -> Robot:
+    """The robot that moves where ``damping`` is asked for: with its own dampers, or without where others take their
+    place, or none (False)."""
+    kept = damping is None or damping is True or not springs.any_dampers(robot)
+    return robot if kept else with_springs(robot, damping_acts=False)
+
+
 def _refuse_unreflected(robot: Robot, what: str) -> None:
     """Of a joint that follows others by no constant ratio, damping and friction are no constants of theirs."""
     for k, c in robot.dependents.items():
         if c.ratio is None and np.any(np.asarray(getattr(robot.joints[k], what))):
+            said = what.removesuffix("_as_data")
             raise NotAdmittedError(
-                f"joint {c.dependent!r} has {what} and follows {', '.join(map(repr, c.independents))} by no constant"
-                f" ratio, so that it is no constant at those; give {what}= {robot.nv} numbers of your own"
+                f"joint {c.dependent!r} has {said} and follows {', '.join(map(repr, c.independents))} by no constant"
+                f" ratio, so that it is no constant at those; give {said}= {robot.nv} numbers of your own"
             )
 
 

@@ -17,7 +17,7 @@ from . import closing as loops
 from .checkpoint import Checkpoint, kept_run
 from .events import Watch, as_events
 from .external_forces import external_forces
-from .joint_forces import passive_forces
+from .joint_forces import passive_forces, with_other_damping
 from .methods import METHODS, SOLVERS, refuse_unfit
 from .record import recorded
 from .runner import Run
@@ -45,7 +45,7 @@ def simulate(
     tau: Any = None,
     hold: bool = False,
     external: Any = None,
-    damping: Any = False,
+    damping: Any = None,
     friction: Any = False,
     limits: Any = False,
     closing: str | None = None,
@@ -73,9 +73,10 @@ def simulate(
     start of each. ``tau`` (steps, nv) or (..., steps, nv) is instead a table, one row per step. ``external`` are
     forces from outside, [moment; force]: {frame: (..., 6)} at frames (names or :class:`Frame`), in world axes;
     (..., bodies, 6), one for every body in its own axes; or a function like a controller that gives either.
-    ``damping``, ``friction`` and ``limits`` are True for the robot's own numbers, or numbers of your own (limits: a
-    pair lower, upper); :class:`Friction` and :class:`Stops` say more. ``parameters`` ({"inertial": (..., bodies, 10),
-    "offsets": (..., bodies, 3)}) replace numbers of the robot.
+    Springs and dampers of the robot's joints act. ``damping``, ``friction`` and ``limits`` are True for the robot's own
+    numbers (of damping those beside that are data, :class:`Joint`), or numbers of your own (in place of its dampers;
+    False: none; limits: a pair lower, upper); :class:`Friction` and :class:`Stops` say more. ``parameters``
+    ({"inertial": (..., bodies, 10), "offsets": (..., bodies, 3)}) replace numbers of the robot.
 
     **Loops.** ``closing`` says what keeps a robot's loops closed: "projection" after each step (the default), which
     leaves them open by roundings, "embedded", steps in coordinates that the loops leave free (the default where loops
@@ -94,6 +95,7 @@ def simulate(
     """
     refuse_unfit(robot, method, coordinates)
     every = arguments.whole(every, "every")
+    robot = with_other_damping(robot, damping)
     own = passive_forces(robot, damping, friction, limits)
     settings = Settings(
         method, arguments.positive(step, "step"), every, 0, flag(hold, "hold"), own, coordinates=coordinates

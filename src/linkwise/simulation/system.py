@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array, SameKind
+from ..dynamics import springs
 from ..robot.robot import Robot
 from .closing import LEFT, Closing
 from .joint_forces import PassiveForces
@@ -24,8 +25,8 @@ COORDINATES = ("joint", "total", "unnormalized")  # the rates v, ν, ξ
 
 
 def has_dampers(robot: Robot) -> bool:
-    """Whether loops of a robot take energy."""
-    return any(x.damping for x in robot.loops)
+    """Whether dampers in joints or in loops of a robot take energy."""
+    return springs.any_dampers(robot) or any(x.damping for x in robot.loops)
 
 
 class Applied(NamedTuple):
@@ -101,7 +102,9 @@ class System:
         else:
             total, pushed = total + external, (external * v).sum(axis=-1)
         dissipated = -(resistance * v).sum(axis=-1)
-        if has_dampers(self.robot):
+        if springs.any_dampers(self.robot):
+            dissipated = dissipated + springs.dissipation(self.robot, q, v)
+        if any(x.damping for x in self.robot.loops):
             closed: Any = self.robot
             dissipated = dissipated + closed.damper_power(q, v, target=self.target)
         powers = [(tau * v).sum(axis=-1), dissipated, -(stops * v).sum(axis=-1), pushed]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .operations import TRUTHS
 from .outputs import reachable
 from .scalar import Scalar
 
@@ -69,7 +70,7 @@ _PARTIALS: dict[str, Callable[..., list[Any]]] = {
     "fabs": lambda y, a: [_fabs(a)],
     "copysign": lambda y, a, b: [_sign(a) * _sign(b), 0.0],
 }
-_CONSTANT = frozenset({"floor", "ceil", "trunc", "rint", "less", "less_equal", "equal", "and", "or", "not"})
+_CONSTANT = frozenset({"floor", "ceil", "trunc", "rint"}) | TRUTHS
 
 
 def _quotient(a: Any, b: Any) -> Any:

@@ -101,3 +101,5 @@ OPERATIONS: dict[str, Operation] = {
     "not": _truth(np.logical_not),
     "select": _rounding(lambda c, a, b: a if c else b),
 }
+
+TRUTHS = frozenset({"less", "less_equal", "equal", "and", "or", "not"})  # what gives true or false, no number

@@ -242,10 +242,6 @@ FOLLOWS = '<mimic joint="u"><multiplier>1</multiplier></mimic>'
         (link("a") + "<include><uri>model://x</uri></include>", "is not followed"),
         (link("a") + "<jiont/>", "<joint> may be meant"),
         (
-            link("a") + joint("j", "world", "a", more="<dynamics><spring_stiffness>2</spring_stiffness></dynamics>"),
-            "its spring is not modelled",
-        ),
-        (
             link("a") + joint("j", "world", "a", more=FOLLOWS) + link("b") + joint("u", "a", "b", "ball"),
             "is not imposed",
         ),
@@ -255,6 +251,13 @@ def test_what_would_change_the_motion_is_warned_about(inside, said):
     with pytest.warns(lw.ModelWarning, match=said):
         robot = lw.load(model(inside))
     assert any(said in note for note in robot.notes)
+
+
+def test_springs_are_read():
+    more = "<dynamics><spring_stiffness>2</spring_stiffness><spring_reference>.3</spring_reference>"
+    more += "<damping>.5</damping></dynamics>"
+    robot = lw.load(model(link("a") + joint("j", "world", "a", more=more)))
+    assert robot.spring_force([0.7], [1.0]) == pytest.approx([2 * 0.4 + 0.5])
 
 
 def test_what_plays_no_part_is_noted():

@@ -133,5 +133,5 @@ def test_what_cannot_close_a_loop_says_so():
 
 def test_damping_where_it_closes_is_warned_about():
     damped = closing("revolute", "world", "<dynamics><damping>1</damping></dynamics>")
-    with pytest.warns(lw.ModelWarning, match="closes a loop; its damping and friction are not modelled"):
+    with pytest.warns(lw.ModelWarning, match="closes a loop; its spring, damping and friction are not modelled"):
         lw.load(model(LINKS + CHAIN + damped))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...symbols.operations import TRUTHS
 from ...symbols.scalar import Scalar
 from ..program.trace import Program
 from ..thresholds import CHUNK
@@ -96,14 +97,21 @@ class _ChunkWriter:
             writer.node(x)
             return
         name = writer.names[id(x)] = f"%{writer.prefix}h{len(writer.names)}"
+        number = f"{name}n" if x.op in TRUTHS else name
         writer.lines += [
             f"  {name}p = getelementptr i8, ptr %between, i64 {self.handed[id(x)] * self.t.lanes * self.t.size}",
-            f"  {name} = load {self.t.name}, ptr {name}p, align {self.t.alignment}",
+            f"  {number} = load {self.t.name}, ptr {name}p, align {self.t.alignment}",
         ]
+        if x.op in TRUTHS:
+            writer.lines.append(f"  {name} = fcmp one {self.t.name} {number}, {self.t.splat(0.0)}")
 
     def _store(self, writer: ProgramWriter, x: Scalar, to: str, place: int) -> None:
-        name = writer.value(x)
+        name = number = writer.value(x)
+        if x.op in TRUTHS:  # handed on as 1 or 0
+            number = f"{name}n"
+            chosen = f"{self.t.name} {self.t.splat(1.0)}, {self.t.name} {self.t.splat(0.0)}"
+            writer.lines.append(f"  {number} = select {self.t.mask} {name}, {chosen}")
         writer.lines += [
             f"  {name}{to} = getelementptr i8, ptr %{to}, i64 {place * self.t.lanes * self.t.size}",
-            f"  store {self.t.name} {name}, ptr {name}{to}, align {self.t.alignment}",
+            f"  store {self.t.name} {number}, ptr {name}{to}, align {self.t.alignment}",
         ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...symbols.operations import TRUTHS
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Guard, Scalar
 from .recorder import Sweep
@@ -168,7 +169,7 @@ def _save_between(works: list[Work], walked: list[Work], recorder: RecordedTree)
             works[max(phase(x), 0)].saves[place] = x
     for p in range(len(works) - 1, 0, -1):
         sinks = [x for x in works[p].sinks if isinstance(x, Scalar)]
-        for x in fewest(sinks, lambda x: _costly(x) and 0 <= phase(x) < p, lambda x: phase(x) < p):  # noqa: B023
+        for x in fewest(sinks, _within(phase, p, _costly), _within(phase, p, _is_number)):
             place = places.setdefault(id(x), len(places))
             works[p].loads[id(x)] = place
             works[phase(x)].saves[place] = x
@@ -184,11 +185,22 @@ def _of_one_body(sinks: Sequence[Any], phase: Callable[[Scalar], int]) -> list[S
         if id(x) in seen:
             continue
         seen.add(id(x))
-        if phase(x) >= PAIRS:
+        if phase(x) >= PAIRS or x.op in TRUTHS:
             stack.extend(a for a in x.args if isinstance(a, Scalar))
         elif not (x.op == "input" and not str(x.args[0]).startswith("carry:")):
             found.append(x)
     return found
+
+
+def _within(phase: Callable[[Scalar], int], p: int, that: Callable[[Scalar], bool]) -> Callable[[Scalar], bool]:
+    """What is so, and known before phase p; of what is costly, no constant."""
+    least = 0 if that is _costly else -1
+    return lambda x: that(x) and least <= phase(x) < p
+
+
+def _is_number(x: Scalar) -> bool:
+    """Whether it can be saved as one."""
+    return x.op not in TRUTHS
 
 
 def _costly(x: Scalar) -> bool:

@@ -26,6 +26,7 @@ from ... import inputs
 from ...arrays import as_numpy
 from ...errors import InputError, UnrollableError
 from ...model.joints.kinds import Cylindrical, JointKind, Prismatic, Revolute
+from ...model.joints.springs import Spring
 from ...model.model import BodyConstants, Model, with_numbers
 from ...model.normal_form import Hinge, normal_form
 from ...spatial import RigidInertia, Transform, Turn
@@ -154,15 +155,16 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     l, h, J = as_numpy(c.placement.l), as_numpy(c.M.h), as_numpy(c.M.J)
     inertia = [float(c.M.m), *h, *J[np.tril_indices(3)]]
     rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
+    soft = _numbers_of_spring(c)
     if c.placement.turns is None:
         place = [*as_numpy(c.placement.R).ravel(), *l]
-        key: Any = (_kind_key(c.kind), len(rotor), "matrix")
+        key: Any = (_kind_key(c.kind), len(rotor), tuple(soft), "matrix")
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
             (a, b), (x, y) = place[4:6], (getattr(c.kind, "cosine", 1.0), getattr(c.kind, "sine", 0.0))
             place = [*place[:4], a * x - b * y, a * y + b * x, *place[6:]]
-        key = ("revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind), len(rotor), "turns")
+        key = ("revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind), len(rotor), tuple(soft), "turns")
 
     def make(x: list[Any]) -> BodyConstants:
         kind = c.kind
@@ -182,9 +184,22 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
         J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
         M = RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J)
         reflected = load[2] * np.eye(c.kind.nv) if rotor else None
-        return BodyConstants(Transform(R, l, turns), kind, M, reflected, load=(load[0], load[1]))
+        spring, start = {}, 2 + len(rotor)
+        for name, numbers in soft.items():
+            spring[name] = np.array(load[start : start + len(numbers)], dtype=object)
+            start += len(numbers)
+        held = Spring(**spring) if soft else None
+        return BodyConstants(Transform(R, l, turns), kind, M, reflected, spring=held, load=(load[0], load[1]))
 
-    return key, [*place, *inertia, *c.load, *rotor], make
+    return key, [*place, *inertia, *c.load, *rotor, *(x for numbers in soft.values() for x in numbers)], make
+
+
+def _numbers_of_spring(c: BodyConstants) -> dict[str, list[float]]:
+    """The numbers of a joint's spring and damper, by what they are; only those there are."""
+    if c.spring is None:
+        return {}
+    found = {name: getattr(c.spring, name) for name in ("stiffness", "rest", "damping")}
+    return {name: [float(y) for y in as_numpy(x)] for name, x in found.items() if x is not None}
 
 
 def _kind_key(kind: JointKind) -> Any:

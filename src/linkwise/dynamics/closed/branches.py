@@ -80,6 +80,8 @@ class Branches:
             Psi_dot=[r.Psi_dot[0][..., :0], *r.Psi_dot[1:]],
             turning=[None, *r.turning[1:]],
             partials=[None, *r.partials[1:]],
+            springs=[None, *r.springs[1:]],
+            softness=[None, *r.softness[1:]],
         )
         return replace(own, rates=rates, beta_dot=_without_first(own.beta_dot), T=_without_first(own.T))
 

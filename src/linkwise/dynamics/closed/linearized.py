@@ -22,6 +22,7 @@ from ... import arrays
 from ...arrays import Array
 from ...model.loops import Loop
 from ...model.model import Model
+from .. import springs
 from ..articulated import articulated
 from ..inverse import split_forces
 from ..linearized import coupled
@@ -228,7 +229,9 @@ def _with_branches(x: _State) -> Matrices:
             blocks[i, j] = _beside(h, other, Omega)
             blocks[j, i] = _beside(other, h, arrays.transpose(Omega))
         found.append((h, J))
-    return _in_order(blocks, order, like(m))
+    # of the core they are in A_D and B_D already
+    branched = [None if k in core.bodies else x for k, x in enumerate(m.rates.softness)]
+    return springs.softened(links, branched, *_in_order(blocks, order, like(m)))
 
 
 def _accelerated(x: _State, core: _Core, order: list[np.ndarray]) -> tuple[Array, Array]:

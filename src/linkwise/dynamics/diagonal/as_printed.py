@@ -15,6 +15,7 @@ from ...errors import NotAdmittedError
 from ...model.model import Model
 from ...spatial import Transform, congruence, cross_force, cross_motion
 from ...sweeps import unzip
+from .. import springs
 from ..articulated import Articulated, past_joint
 from ..inverse import split_forces
 from ..links import Links, base_acceleration, gyroscopic_forces
@@ -164,6 +165,7 @@ def algorithm_8_1(
     links, art = x.links, x.art
     b = gyroscopic_forces(model, links, x.V, x.beta, split_forces(external))
     weight = links.tree.outward(lambda a, phi: phi.T @ a, base_acceleration(model, q), links.phi)
+    T = springs.left(links.split(tau), springs.forces(model, links, x.beta))
 
     def step(gathered: Any, phi: Transform, H: Array, G: Array, P: Array, *rest: Any) -> Any:
         Delta, V, xi, b, M, a_g, T, D_inverse = rest
@@ -177,7 +179,7 @@ def algorithm_8_1(
 
     zero = (arrays.zeros((6, 6), like=q), arrays.zeros((6, 1), like=q))
     moving = (joint_velocities(links, x.beta), x.V, x.xi, b)
-    data = (links.phi, links.H, art.G, art.P, *moving, links.M, weight, links.split(tau), art.D_inverse)
+    data = (links.phi, links.H, art.G, art.P, *moving, links.M, weight, T, art.D_inverse)
     xi_dot, D_ring = unzip(links.tree.inward(step, zero, *data), 2)
     if normalized:
         rates = root.rates(D_ring)

@@ -20,10 +20,10 @@ from ...arrays import Array
 from ...model.model import Model
 from ...spatial import Transform
 from ...sweeps import unzip
-from .. import mass
+from .. import mass, springs
 from ..articulated import Articulated, articulated, colour, smooth, whiten
 from ..forward.articulated_body import articulated_body
-from ..inverse import bias_force, split_forces
+from ..inverse import coriolis_force, split_forces
 from ..linearized.second_derivatives import along_motion
 from ..links import (
     Links,
@@ -181,14 +181,15 @@ def forward(
 ) -> tuple[Array, Array]:
     """(β, ν̇), or (β, ξ̇), each (..., nv): Algorithm 8.1 at one consistent state, inward, outward, inward.
 
-    Inward P, D, G at θ; outward β and V from ν; inward P° and ν̇ = ε − C(θ, ν) − ℓT_g. Gravity and external forces
-    are included.
+    Inward P, D, G at θ; outward β and V from ν; inward P° and ν̇ = ε − C(θ, ν) − ℓT_g. Gravity, springs, dampers
+    and external forces are included.
     """
     if model.couplings:
         return _coupled_forward(model, q, nu, tau, normalized, external)
     x, root = diagonal_state(model, q, nu, normalized)
     change = x.rates()
-    mu = driven_rates(x, change, x.links.split(tau), base_acceleration(model, q), external)
+    T = springs.left(x.links.split(tau), springs.forces(model, x.links, x.beta))
+    mu = driven_rates(x, change, T, base_acceleration(model, q), external)
     if normalized:
         rate = [Li @ m + L.mT @ xi for Li, m, L, xi in zip(root.L_inverse, mu, root.rates(change.D), x.xi)]
     else:
@@ -214,7 +215,7 @@ def _coupled_coriolis(model: Model, q: Array, nu: Array, normalized: bool) -> Ar
     swung = along_motion(model, _factor(model, normalized), q, v).mT @ v[..., None]
     if not normalized:
         swung = mass.innovations_factors(model, q)[1] @ swung
-    return working_forces(model, q, bias_force(model, q, v, gravity=False), normalized) - swung[..., 0]
+    return working_forces(model, q, coriolis_force(model, q, v), normalized) - swung[..., 0]
 
 
 def _coupled_forward(

@@ -14,6 +14,7 @@ from ...model.model import Model
 from ...riccati import with_exact_rows
 from ...spatial import Transform
 from ...sweeps import unzip
+from .. import springs
 from ..articulated import Articulated, articulated, past_joint, smooth, whiten
 from ..inverse import inertia_forces, split_forces
 from ..kinematics import classical, tip_transforms
@@ -62,17 +63,26 @@ def prepare(model: Model, q: Array, v: Array, tau: Array, external: Array | None
     a = coriolis_accelerations(model, links, V, beta)
     b = gyroscopic_forces(model, links, V, beta, split_forces(external))
     base = base_acceleration(model, q)
+    own = springs.forces(model, links, beta)
     if links.lift is None:
-        return State(links, V, a, b, links.split(tau), base)
-    return _gathered(links, V, a, b, tau, beta, base)
+        return State(links, V, a, b, springs.left(links.split(tau), own), base)
+    return _gathered(links, V, a, b, tau, beta, base, own)
 
 
 def _gathered(
-    links: Links, V: list[Array], a: list[Array], b: list[Array], tau: Array, beta: list[Array], base: Array
+    links: Links,
+    V: list[Array],
+    a: list[Array],
+    b: list[Array],
+    tau: Array,
+    beta: list[Array],
+    base: Array,
+    own: list[Any],
 ) -> State:
-    """The state over nodes; T is less by what rotors of coupled joints take for ẋ."""
+    """The state over nodes; T is less by what rotors of coupled joints take for ẋ, and by what springs ask."""
     drift = links.drift(beta)
-    spun = rotor_forces(links, drift)
+    spun = [0 if x is None else x for x in own]
+    spun = [x + y for x, y in zip(spun, rotor_forces(links, drift))]
     if any(not isinstance(x, int) for x in spun):
         tau = tau - links.join([x + y for x, y in zip(spun, no_motion(links))])
     return over_nodes(State(links, V, a, b, links.nodes.split(tau), base), links.nodes, drift)

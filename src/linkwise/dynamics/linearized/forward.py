@@ -14,11 +14,12 @@ from ...arrays import Array
 from ...errors import NotAdmittedError
 from ...spatial import Transform, cross_force
 from ...sweeps import unzip
+from .. import springs
 from ..articulated import Articulated, pivot_inverse
 from ..forward.articulated_body import filter_and_smooth
 from ..links import Links, at_rest
 from ..mass import composite_of
-from .inverse import algorithm_1, algorithm_2, carried_out, known_joint_force, own_changes
+from .inverse import algorithm_1, algorithm_2, carried_out, known_joint_force, own_changes, soft_change
 from .variations import (
     Motion,
     Velocities,
@@ -135,7 +136,7 @@ def algorithm_5_ii(m: Motion, art: Articulated, dq: list[Array], dv: list[Array]
     eta, own_theta, b = own_changes(m, dq, dv)
     theta_plus, theta = carried_out(links, own_theta)
     x = [M_hat @ (2.0 * t) for M_hat, t in zip(m.rates.M_hat, theta)]
-    T = [_less(t, known_joint_force(m, k, dq[k], theta_plus[k])) for k, t in enumerate(dtau)]
+    T = [_less(t, known_joint_force(m, k, dq[k], dv[k], theta_plus[k])) for k, t in enumerate(dtau)]
     passed = [_passed(m, k, eta[k], dv[k]) for k in range(len(dq))]
     return filter_and_smooth(links, art, b, x, T, at_rest(links.q), passed).beta_dot
 
@@ -155,7 +156,7 @@ def accelerations_by_articulation(
 ) -> list[Array]:
     """β̇ by the articulated-body algorithm, from the velocity terms that the linearisation needs anyway."""
     b = inertia_forces_of_velocity(rates, external)
-    return filter_and_smooth(rates.links, art, rates.a, b, tau, base).beta_dot
+    return filter_and_smooth(rates.links, art, rates.a, b, springs.left(tau, rates.springs), base).beta_dot
 
 
 def refuse_spinning_rotors(links: Links, what: str, instead: str) -> None:
@@ -200,6 +201,7 @@ def algorithm_5(m: Motion, art: Articulated, dq: list[Array], dv: list[Array], d
     x = [hat @ (2.0 * t[..., :3, :]) for hat, t in zip(P_hat, own_theta)]
     x = [y if F is None else y + F @ q for y, F, q in zip(x, script_F, dq)]
     T = [t if C is None else t - C @ q for t, C, q in zip(dtau, own, dq)]
+    T = [arrays.total([t, *(-x for x in soft_change(m, k, dq[k], dv[k]))]) for k, t in enumerate(T)]
     less = [HP @ (2.0 * t[..., :3, :]) for HP, t in zip(HP_hat, theta_plus)]
     return filter_and_smooth(links, art, b, x, T, at_rest(links.q), epsilon_less=less).beta_dot
 

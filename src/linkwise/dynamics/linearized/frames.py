@@ -20,7 +20,7 @@ from ..operational import inertia
 from ..referred_links import own_frames
 from .coupled import bent_columns, inverse_gradient
 from .inverse import like
-from .variations import Motion, joint_variation, motion, velocity_terms
+from .variations import Motion, joint_variation, motion, velocity_terms, without_springs
 
 
 class VelocityLinearization(NamedTuple):
@@ -40,7 +40,7 @@ class AccelerationLinearization(NamedTuple):
 
 def _weightless(model: Model, q: Array, v: Array, a: Array) -> Motion:
     """The motion without gravity, as frames show it."""
-    rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
+    rates = without_springs(velocity_terms(model, own_frames(evaluate(model, q)), v))
     return motion(rates, rates.links.accelerated(rates.beta, a), None, arrays.zeros((6, 1), like=q))
 
 

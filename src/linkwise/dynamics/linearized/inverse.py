@@ -65,7 +65,7 @@ def algorithm_1(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | N
         own_lam = [x + H.mT @ d for x, H, d in zip(own_lam, links.H, da)]
     passed = [_passed_by_rotor(m, k, dv, da) for k in range(len(dq))]
     dT, theta_plus, lam_plus = changed_forces(m, eta, own_theta, own_lam, passed)
-    return [_own_terms(m, k, t, dq, da, theta_plus[k], lam_plus[k]) for k, t in enumerate(dT)]
+    return [_own_terms(m, k, t, dq, dv, da, theta_plus[k], lam_plus[k]) for k, t in enumerate(dT)]
 
 
 def changed_forces(
@@ -96,26 +96,40 @@ def _passed_by_rotor(m: Motion, k: int, dv: list[Array], da: list[Array] | None)
 
 
 def _own_terms(
-    m: Motion, k: int, dT: Array, dq: list[Array], da: list[Array] | None, theta_plus: Array, lam_plus: Array
+    m: Motion,
+    k: int,
+    dT: Array,
+    dq: list[Array],
+    dv: list[Array],
+    da: list[Array] | None,
+    theta_plus: Array,
+    lam_plus: Array,
 ) -> Array:
-    """δT(k) with what its rotor adds, and with (∂H/∂q)f where the map turns in its own body."""
+    """δT(k) with what its rotor and its spring add, and with (∂H/∂q)f where the map turns in its own body."""
     links = m.links
     if links.Gamma[k] is not None and da is not None:
         dT = dT + links.Gamma[k] @ da[k]
     if m.rates.turning[k] is not None:
         dT = dT + links.s[k].mT @ lam_plus
-    known = known_joint_force(m, k, dq[k], theta_plus)
+    known = known_joint_force(m, k, dq[k], dv[k], theta_plus)
     return dT if known is None else dT + known
 
 
-def known_joint_force(m: Motion, k: int, dq: Array, theta_plus: Array) -> Any:
-    """The part of δT(k) that neither links nor δβ̇ give: u*ϑ⁺ of a spinning rotor, (∂H/∂q)f of a turning map."""
+def known_joint_force(m: Motion, k: int, dq: Array, dv: Array, theta_plus: Array) -> Any:
+    """The part of δT(k) that neither links nor δβ̇ give: u*ϑ⁺ of a spinning rotor, (∂H/∂q)f of a turning map, and what
+    its spring and damper ask."""
     u, partials = m.rates.turning[k], m.rates.partials[k]
-    out = None if u is None else u.mT @ theta_plus
-    if partials is None:
-        return out
-    turn = arrays.concatenate([d.mT @ m.f[k] for d in partials[0]], axis=-1) @ dq
-    return turn if out is None else out + turn
+    parts = [] if u is None else [u.mT @ theta_plus]
+    if partials is not None:
+        parts.append(arrays.concatenate([d.mT @ m.f[k] for d in partials[0]], axis=-1) @ dq)
+    parts += soft_change(m, k, dq, dv)
+    return arrays.total(parts) if parts else None
+
+
+def soft_change(m: Motion, k: int, dq: Array, dv: Array) -> list[Array]:
+    """Kδq and dδβ of joint k, those that there are."""
+    K, d = m.rates.softness[k] or (None, None)
+    return ([] if K is None else [K @ dq]) + ([] if d is None else [d @ dv])
 
 
 def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
@@ -155,6 +169,8 @@ def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list
             a, v = a + links.s[k].mT @ zeta_plus[k], v + r.turning[k].mT @ zeta_plus[k]
         if x.partials is not None:
             g = g + arrays.concatenate([m.f[k].mT @ d for d in x.partials], axis=-2) @ w[k]
+        K, d = r.softness[k] or (None, None)
+        g, v = g if K is None else g + K.mT @ w[k], v if d is None else v + d @ w[k]
         gq.append(g)
         gv.append(v)
         ga.append(a)
@@ -205,7 +221,8 @@ def _own_blocks(
     B = H @ (R_hat @ (2.0 * x.vartheta_q) + R @ x.lambda_q)
     if x.partials is not None:
         B = B + arrays.concatenate([d.mT @ m.f[k] for d in x.partials], axis=-1)
-    return (mass if Gamma is None else mass + Gamma), A, B
+    K, d = m.rates.softness[k] or (None, None)
+    return (mass if Gamma is None else mass + Gamma), (A if d is None else A + d), (B if K is None else B + K)
 
 
 def _sent_inward(m: Motion, k: int, x: JointVariation, R: RigidInertia, R_hat: InertiaRate, script_F: Any) -> Array:

@@ -16,6 +16,7 @@ from ...arguments import number
 from ...arrays import Array, SameKind
 from ...errors import InputError, NotAdmittedError
 from ...model.model import Model
+from .. import springs
 from ..articulated import Articulated, articulated
 from ..forward.articulated_body import articulated_body
 from ..inverse import split_forces
@@ -181,7 +182,8 @@ def forward_by_algorithm_6(model: Model, q: Array, v: Array, tau: Array, externa
             f"Algorithm 6 rests on the inverse of φ(p, k), which bodies that move as one node do not have, and robot"
             f' {model.name!r} has coupled joints; use method="lemma_4_7", in O(n²) as well, or "algorithm_4"'
         )
-    return algorithm_6(*forward_motion(model, q, v, tau, external))
+    m, art = forward_motion(model, q, v, tau, external)
+    return springs.softened(m.links, m.rates.softness, *algorithm_6(m, art))
 
 
 def _forward_by_directions(run: Callable[..., list[Array]]) -> Callable[..., Any]:

@@ -14,13 +14,14 @@ derivatives of H*, and rotors that spin on the parent add s and u = S[V(p)]s the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import cross, cross_force, cross_motion
+from .. import springs
 from ..inertia_rate import InertiaRate, inertia_rate
 from ..inverse import forces_of_motion
 from ..links import Links, accelerations, at_rest, carried_outward, velocities
@@ -51,6 +52,8 @@ class Velocities:
     momenta: list[Any]  # what rotors on body k add to its momentum, a moment (..., 3, 1), or 0
     turning: list[Any]  # u(k) = S[V(p)]s(k) in k's frame, (..., 6, 1), where joint k has a spinning rotor, else None
     partials: list[Any]  # (∂H*/∂q_i, ∂²H*/∂q_i∂q_j) in the frames of ``placed``, or None
+    springs: list[Any]  # what springs and dampers ask of joint k, (..., r, 1), or None
+    softness: list[Any]  # and how that changes: (K, d), (..., r, r) each or None, per δq and δβ; or None
 
     @property
     def links(self) -> Links:
@@ -59,12 +62,8 @@ class Velocities:
 
 def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
     """V and everything that follows from it and H."""
-    return velocity_terms_of(placed, v, [_map_partials(model, placed, k) for k in range(len(placed.links.tree))])
-
-
-def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velocities:
-    """The same for links that need no model; ``partials`` are the derivatives of maps that are not constant."""
     links = placed.links
+    partials = [_map_partials(model, placed, k) for k in range(len(links.tree))]
     beta = links.split(v)
     V = velocities(links, beta)
     V_plus = carried_outward(links, V, at_rest(links.q))
@@ -72,7 +71,14 @@ def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velociti
     a = [P @ b if d is None else P @ b + _map_rate(d, b) for P, b, d in zip(Psi_dot, beta, partials)]
     momenta, turning = _rotors(links, V_plus, beta)
     M_hat = [inertia_rate(M, x).with_rotors(h) for M, x, h in zip(links.M, V, momenta)]
-    return Velocities(placed, beta, V_plus, V, Psi_dot, a, M_hat, momenta, turning, partials)
+    own = springs.forces(model, links, beta), springs.slopes(model, links)
+    return Velocities(placed, beta, V_plus, V, Psi_dot, a, M_hat, momenta, turning, partials, *own)
+
+
+def without_springs(rates: Velocities) -> Velocities:
+    """The bodies alone, as if no joint had a spring or a damper."""
+    none = [None] * len(rates.springs)
+    return replace(rates, springs=none, softness=none)
 
 
 def _map_partials(model: Model, placed: Placed, k: int) -> Any:
@@ -122,7 +128,7 @@ def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | Non
     alpha = accelerations(links, beta_dot, rates.a, base)
     alpha_plus = carried_outward(links, alpha, base)
     T, f = forces_of_motion(links, beta_dot, alpha, alpha_plus, inertia_forces_of_velocity(rates, external))
-    return Motion(rates, beta_dot, alpha_plus, alpha, f, T)
+    return Motion(rates, beta_dot, alpha_plus, alpha, f, springs.added(T, rates.springs))
 
 
 def inertia_forces_of_velocity(rates: Velocities, external: list[Array] | None) -> list[Array]:

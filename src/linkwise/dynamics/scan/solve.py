@@ -12,6 +12,7 @@ from ... import arrays
 from ...arrays import Array
 from ...errors import NotAdmittedError, UntraceableError
 from ...model.model import Model
+from .. import springs
 from ..links import base_acceleration
 from . import elements
 from .elements import Forces
@@ -54,6 +55,8 @@ def scan(model: Model, q: Array, v: Array, tau: Array, external: Array | None = 
     if external is not None:
         b = b - external[..., None]
     base = base_acceleration(model, q)
+    if model.has_springs:
+        tau = tau - springs.joint_forces(model, q, v)
     solution, alpha = _solved(x, Forces(tau[..., None], a, b), base)
     return Scanned(model, solution[..., 0], {"V": V, "a": a, "b": b, "alpha": alpha})
 

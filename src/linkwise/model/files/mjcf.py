@@ -11,7 +11,7 @@ all else mean what they mean there; this module takes bodies, joints, sites and 
   world, as in MuJoCo. :class:`~linkwise.interop.mujoco_states.MujocoStates` turns states either way.
 * **Armature** is a rotor's reflected inertia; that of an actuator, times its gear squared, is added to it.
 * **Looks** are the geoms that MuJoCo's viewer shows (:mod:`.mjcf_visuals`).
-* **Damping, frictionloss, limits** are kept as data of the joints, as those of URDF files are.
+* **Springs and dampers** (stiffness, springref, damping) act; **frictionloss, limits** are kept as data of the joints.
 * **Loops.** Equality constraints connect and weld are loops of the robot (:mod:`.mjcf_loops`).
 * Everything else is listed in ``Model.notes``; what would change the motion is also warned about.
 """
@@ -285,10 +285,30 @@ def _joint(file: MjcfFile, j: int, pose: Transform) -> Joint:
         at=pose.l,
         rotation=pose.R,
         limits=_limits(file, j),
+        **_spring(file, j),
         damping=damping,
+        damping_acts=not _is_off(file, "DAMPER"),
         friction=np.array(m.dof_frictionloss[own]),
         rotor=Rotor(float(armature[0])) if armature[0] > 0 else None,
     )
+
+
+def _spring(file: MjcfFile, j: int) -> dict[str, Any]:
+    """The stiffness and the rest of a joint's spring: q = qpos − ref there too, quaternions xyzw."""
+    m = file.model
+    stiffness = float(m.jnt_stiffness[j])
+    if not stiffness or _is_off(file, "SPRING"):
+        return {}
+    start, kind = int(m.jnt_qposadr[j]), file.joint_type(j)
+    if kind in ("hinge", "slide"):
+        return {"stiffness": stiffness, "rest": float(m.qpos_spring[start]) - file.reference(j)}
+    given = np.array(m.qpos_spring[start : start + (7 if kind == "free" else 4)])
+    return {"stiffness": stiffness, "rest": np.concatenate([given[:-4], np.roll(given[-4:], -1)])}
+
+
+def _is_off(file: MjcfFile, what: str) -> bool:
+    """Whether the file's flags switch springs or dampers off."""
+    return bool(file.model.opt.disableflags & getattr(file.mujoco.mjtDisableBit, f"mjDSBL_{what}"))
 
 
 def _kind(file: MjcfFile, j: int) -> JointKind:

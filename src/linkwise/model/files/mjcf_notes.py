@@ -95,9 +95,9 @@ def _joints(file: MjcfFile) -> Iterator[str]:
     m, joints = file.model, range(file.model.njnt)
     types = [file.joint_type(j) for j in joints]
 
-    springs = [j for j in joints if m.jnt_stiffness[j] or np.any(m.jnt_stiffnesspoly[j])]
-    if springs:
-        yield f"no springs: the stiffness of {_joint_names(file, springs)} has no effect"
+    bent = [j for j in joints if np.any(m.jnt_stiffnesspoly[j])]
+    if bent:
+        yield f"only linear springs are kept: {_joint_names(file, bent)} also has terms of higher order"
     curved = [j for j in joints if np.any(m.dof_dampingpoly[file.dofs(j)])]
     curved += [j for j in joints if (by := file.driven_by(j)) and np.any(m.actuator_dampingpoly[by[0]])]
     if curved:

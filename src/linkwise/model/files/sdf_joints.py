@@ -48,6 +48,8 @@ class Axis:
     limits: Limits
     damping: float
     friction: float
+    stiffness: float
+    rest: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +116,11 @@ def _axis(file: SdfFile, element: Element, own: str, scope: str, child: str, tag
     named = named or (MODEL if by_model in ("true", "1") else "")
     frame = file.frames.find(given, Name(scope, named)) if named else own
     turned = as_numpy(file.frames.pose(child, frame).R) @ (direction / length)
-    damping = friction = 0.0
+    wanted = ("damping", "friction", "spring_stiffness", "spring_reference")
+    acting = [0.0] * len(wanted)
     if (dynamics := given.only("dynamics")) is not None:
-        damping, friction = (dynamics.child_number(x, 0.0) for x in ("damping", "friction"))
-        if dynamics.child_number("spring_stiffness", 0.0) != 0.0:
-            file.moving.add(given, "its spring is not modelled")
-    return Axis(given, turned, _limits(given, element.text("type")), damping, friction)
+        acting = [dynamics.child_number(x, 0.0) for x in wanted]
+    return Axis(given, turned, _limits(given, element.text("type")), *acting)
 
 
 def _limits(axis: Element, kind: str) -> Limits:
@@ -157,7 +158,12 @@ def bodies_of(edge: Edge, inertia: Inertia) -> list[Body]:
             at=edge.between.apply(anchor),
             rotation=edge.between.R,
             limits=_gathered(edge.axes),
+            stiffness=[x.stiffness for x in edge.axes] if edge.axes else 0.0,
+            rest=[x.rest for x in edge.axes] if any(x.stiffness for x in edge.axes) else None,
             damping=[x.damping for x in edge.axes] if edge.axes else 0.0,
+            damping_acts=any(
+                x.stiffness for x in edge.axes
+            ),  # that of joints without springs is data, as in URDF files
             friction=[x.friction for x in edge.axes] if edge.axes else 0.0,
             mimic=mimic,
         )
@@ -213,8 +219,8 @@ def loop_of(file: SdfFile, edge: Edge, taken: set[str]) -> tuple[Loop, list[Fram
     """The loop that a joint closes, and the frames on its parent (a) and its child (b) that it holds together."""
     if edge.type not in LOOPS:
         raise edge.element.error(f"closes a loop, which a {edge.type} joint cannot here; let another joint close it")
-    if any(x.damping or x.friction for x in edge.axes):
-        file.moving.add(edge.element, "closes a loop; its damping and friction are not modelled")
+    if any(x.damping or x.friction or x.stiffness for x in edge.axes):
+        file.moving.add(edge.element, "closes a loop; its spring, damping and friction are not modelled")
     inside = Transform(_axes(edge), edge.origin)
     frames = []
     for part, link, pose in (("a", edge.parent, edge.between.compose(inside)), ("b", edge.child, inside)):

@@ -51,7 +51,7 @@ KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 CHILDREN = {
     "robot": ("link", "joint", "material", "transmission", "gazebo", EXTENSION),
-    EXTENSION: ("gravity", "rotor", "independent"),
+    EXTENSION: ("gravity", "rotor", "spring", "independent"),
     "link": ("inertial", "visual", "collision"),
     "inertial": ("origin", "mass", "inertia"),
     "joint": (
@@ -74,6 +74,7 @@ ATTRIBUTES = {
     "mimic": ("joint", "multiplier", "offset"),
     "gravity": ("xyz",),
     "rotor": ("joint", "inertia", "gear_ratio", "axis"),
+    "spring": ("joint", "stiffness", "rest", "damping"),
     "independent": ("joint",),
 }
 
@@ -94,8 +95,8 @@ def read_urdf(source: str | os.PathLike[str], floating: bool = False, coupled: b
     links, joints = _named(robot, "link"), _named(robot, "joint")
     if not links:
         raise robot.error("has no <link>, so it holds no robot; a file made by xacro may have lost its parts there")
-    rotors, gravity, independent = _read_extension(robot, joints)
-    edges = [_read_joint(e, odd, rotors.get(name)) for name, e in joints.items()]
+    rotors, springs, gravity, independent = _read_extension(robot, joints)
+    edges = [_read_joint(e, odd, rotors.get(name), springs.get(name)) for name, e in joints.items()]
     root, edges = _tree(links, edges)
     inertias = {name: _read_inertia(e, odd) for name, e in links.items()}
     xml.look_for_misspellings(robot, CHILDREN, ATTRIBUTES, odd)
@@ -204,12 +205,16 @@ class Edge:
         return self.joint.kind.nv > 0
 
 
-def _read_joint(element: Element, odd: Notes, rotor: Rotor | None = None) -> Edge:
+def _read_joint(element: Element, odd: Notes, rotor: Rotor | None = None, spring: Element | None = None) -> Edge:
     kind = _kind(element, odd)
     dynamics, pose = element.only("dynamics"), _pose(element)
-    damping = friction = 0.0
+    friction = 0.0
+    # Other programs that compute with URDF files leave their damping out, so that it is data here too.
+    acting: dict[str, Any] = {"damping": 0.0, "damping_acts": False}
     if dynamics is not None:
-        damping, friction = dynamics.number("damping", default=0.0), dynamics.number("friction", default=0.0)
+        acting["damping"], friction = dynamics.number("damping", default=0.0), dynamics.number("friction", default=0.0)
+    if spring is not None:
+        acting |= _read_spring(spring, kind)
     limits, mimic = _limits(element, odd), _mimic(element)
     try:
         joint = Joint(
@@ -218,14 +223,21 @@ def _read_joint(element: Element, odd: Notes, rotor: Rotor | None = None) -> Edg
             at=pose.l,
             rotation=pose.R,
             limits=limits,
-            damping=damping,
             friction=friction,
+            **acting,
             rotor=rotor,
             mimic=mimic,
         )
     except ModelError as e:
         raise element.error(str(e)) from None
     return Edge(element, joint, _end(element, "parent"), _end(element, "child"))
+
+
+def _read_spring(element: Element, kind: JointKind) -> dict[str, Any]:
+    """The spring of a joint, and its damping where that acts."""
+    sizes = {"stiffness": kind.nv, "rest": kind.nq, "damping": kind.nv}
+    found: dict[str, Any] = {x: element.numbers(x, n) for x, n in sizes.items() if x in element.attributes}
+    return found | {"damping_acts": True} if "damping" in found else found
 
 
 def _end(element: Element, tag: str) -> str:
@@ -303,16 +315,21 @@ def _mimic(element: Element) -> Mimic | None:
 # --- what the format cannot say --------------------------------------------------------------------
 
 
-def _read_extension(robot: Element, joints: dict[str, Element]) -> tuple[dict[str, Rotor], Any, set[str]]:
-    """The rotors by joint, gravity, and the mimic joints that move independently, of the element <linkwise>."""
+def _read_extension(
+    robot: Element, joints: dict[str, Element]
+) -> tuple[dict[str, Rotor], dict[str, Element], Any, set[str]]:
+    """The rotors and the springs by joint, gravity, and the mimic joints that move independently, of the element
+    <linkwise>."""
     extension = robot.only(EXTENSION)
     rotors: dict[str, Rotor] = {}
     if extension is None:
-        return rotors, STANDARD_GRAVITY, set()
+        return rotors, {}, STANDARD_GRAVITY, set()
+    for e in (*extension.all("rotor"), *extension.all("spring")):
+        if e.text("joint") not in joints:
+            raise e.error(f"its joint {shortened(e.text('joint'))!r} does not exist; correct it")
+    springs = {e.text("joint"): e for e in extension.all("spring")}
     for e in extension.all("rotor"):
         name = e.text("joint")
-        if name not in joints:
-            raise e.error(f"its joint {shortened(name)!r} does not exist; correct it")
         axis = e.numbers("axis", 3) if "axis" in e.attributes else None
         try:
             rotors[name] = Rotor(e.number("inertia"), e.number("gear_ratio", default=1.0), axis=axis)
@@ -320,7 +337,7 @@ def _read_extension(robot: Element, joints: dict[str, Element]) -> tuple[dict[st
             raise e.error(str(reason)) from None
     gravity = extension.only("gravity")
     independent = {e.text("joint") for e in extension.all("independent")}
-    return rotors, STANDARD_GRAVITY if gravity is None else gravity.numbers("xyz", 3), independent
+    return rotors, springs, STANDARD_GRAVITY if gravity is None else gravity.numbers("xyz", 3), independent
 
 
 # --- the tree --------------------------------------------------------------------------------------

@@ -118,12 +118,16 @@ def _decomposed(body: Body) -> Iterator[Body]:
 def _part(joint: Joint, i: int, kind: JointKind, name: str) -> Joint:
     """One degree of freedom of a joint, as a joint."""
     lower, upper, velocity, effort = (x[i] for x in joint.limits.arrays(2))
-    damping, friction = (np.broadcast_to(np.asarray(x, float), (2,))[i] for x in (joint.damping, joint.friction))
+    stiffness, damping, friction = (
+        np.broadcast_to(np.asarray(x, float), (2,))[i] for x in (joint.stiffness, joint.damping, joint.friction)
+    )
     return replace(
         joint,
         kind=kind,
         name=name,
         limits=Limits(lower, upper, velocity=velocity, effort=effort),
+        stiffness=stiffness,
+        rest=None if joint.rest is None else float(np.atleast_1d(joint.rest)[i]),
         damping=damping,
         friction=friction,
     )
@@ -158,6 +162,9 @@ def _lost(model: Model, parts: list[Body], floating_root: bool) -> Iterator[str]
     rotors = [b.joint.name for b in parts if b.joint.rotor is not None]
     if rotors:
         yield f"other programs will not see the rotors of {', '.join(rotors)}"
+    sprung = [b.joint.name for b in parts if np.any(np.asarray(b.joint.stiffness))]
+    if sprung:
+        yield f"other programs will not see the springs of {', '.join(sprung)}"
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         yield f"other programs will not see that gravity is {model.gravity.tolist()}"
     for name, count in unsayable(model.visuals).items():
@@ -267,10 +274,24 @@ def _write_extension(robot: Element, model: Model, parts: list[Body]) -> None:
             if rotor.axis is not None:
                 given["axis"] = text(rotor.axis)
             SubElement(extension, "rotor", given)
+        spring = _spring(body.joint)
+        if spring:
+            SubElement(extension, "spring", {"joint": body.joint.name, **spring})
         if body.joint.mimic is not None and model.joint_index.get(body.joint.name, -1) not in model.dependents:
             SubElement(extension, "independent", joint=body.joint.name)
     if len(extension):
         robot.append(extension)
+
+
+def _spring(joint: Joint) -> dict[str, str]:
+    """A joint's spring, and its damping where that acts; nothing where there is neither."""
+    found, numbers = {}, {"stiffness": joint.stiffness, "damping": joint.damping if joint.damping_acts else 0.0}
+    for name, x in numbers.items():
+        if np.any(np.asarray(x)):
+            found[name] = text(np.broadcast_to(np.asarray(x, float), (joint.kind.nv,)))
+    if "stiffness" in found and joint.rest is not None:
+        found["rest"] = text(np.atleast_1d(joint.rest))
+    return found
 
 
 # --- numbers -----------------------------------------------------------------------------------------

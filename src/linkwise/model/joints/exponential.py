@@ -31,7 +31,7 @@ def screw_log(pose: Transform) -> Array:
     w = quaternion_log(quaternion_from_rotation(pose.R))
     square = arrays.square_length(w)
     tilde = skew(w)
-    d = _inverse_series(square)
+    d = inverse_series(square)
     V_inverse = np.eye(3) - 0.5 * tilde + d[..., None, None] * (tilde @ tilde)
     v = (V_inverse.astype(w.dtype) @ pose.l[..., None])[..., 0]
     return arrays.namespace(w).concatenate(namespace(w).broadcast_arrays(w, v), axis=-1)
@@ -49,7 +49,7 @@ def _translation_series(square: Array) -> tuple[Array, Array]:
     return arrays.where(small, b, 2.0 * half * half / safe), arrays.where(small, c, (t - arrays.sin(t)) / (safe * t))
 
 
-def _inverse_series(square: Array) -> Array:
+def inverse_series(square: Array) -> Array:
     """1/t² − (1 + cos t)/(2 t sin t) as a function of t²."""
     small = arrays.less(square, 1e-2)
     safe = arrays.where(small, 1.0, square)
