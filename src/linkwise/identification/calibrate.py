@@ -146,11 +146,8 @@ def _solved(
 def _change(before: Transform, after: Transform) -> np.ndarray:
     """[rotation vector; displacement] that takes one placement to another."""
     relative = before.inverse().compose(after)
-    return np.concatenate([_rotation_vector(relative.R), relative.l])
-
-
-def _rotation_vector(R: np.ndarray) -> np.ndarray:
-    return np.asarray(quaternion_log(quaternion_from_rotation(R)))
+    turn = quaternion_log(quaternion_from_rotation(relative.R))
+    return np.concatenate([np.asarray(turn), np.asarray(relative.l)])
 
 
 # --- what is unknown -------------------------------------------------------------------------------------

@@ -239,7 +239,8 @@ class _Goal:
     def __init__(self, unknowns: Unknowns, noise: np.ndarray, criterion: str) -> None:
         robot = unknowns.robot
         for k in unknowns.rotors:
-            if robot.joints[k].rotor is not None and robot.joints[k].rotor.axis is not None:
+            rotor = robot.joints[k].rotor
+            if rotor is not None and rotor.axis is not None:
                 raise NotAdmittedError(
                     f"the rotor of joint {robot.joints[k].name!r} spins on its parent, and excitation looks for"
                     " reflected inertias alone; leave it out of rotors=[…]"

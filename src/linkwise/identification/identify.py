@@ -104,7 +104,7 @@ def combination_name(row: np.ndarray, first: int, names: Sequence[str], scales: 
     """One combination in words; factors of unknowns whose sizes are about ``scales``."""
     sizes = np.abs(row * scales)
     said = names[first]
-    for i in np.flatnonzero(sizes > 1e-9 * sizes.max()):
+    for i in map(int, np.flatnonzero(sizes > 1e-9 * sizes.max())):
         if i != first:
             size = abs(row[i])
             factor = "" if abs(size - 1.0) < 1e-9 else f"{size:.4g} "

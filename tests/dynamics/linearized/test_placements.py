@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from coupled import coupled_robot
+from sprung import sprung
 from trees import ALL, assert_close, robot, state
 
 import linkwise as lw
@@ -10,7 +11,7 @@ from linkwise.spatial import quaternion_from_rotation, quaternion_log
 
 
 def prepared(name):
-    r = coupled_robot() if name == "coupled" else robot(name)
+    r = coupled_robot() if name == "coupled" else sprung(robot("tree")) if name == "sprung" else robot(name)
     return r, state(r, (), 1), np.random.default_rng(0).normal(size=(len(r.bodies), 6))
 
 
@@ -34,7 +35,7 @@ def test_poses(name):
     assert_close(r.placement_jacobian(x.q, tip, axes="local"), turned)
 
 
-@pytest.mark.parametrize("name", [*ALL, "panda", "coupled"])
+@pytest.mark.parametrize("name", [*ALL, "panda", "coupled", "sprung"])
 def test_accelerations(name):
     r, x, change = prepared(name)
     S = r.forward_dynamics_sensitivity(x.q, x.v, x.tau, external=x.external, of="placements")
