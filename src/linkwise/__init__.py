@@ -24,6 +24,7 @@ from .errors import (
     UntraceableError,
 )
 from .model.contacts import Contact
+from .model.flexible.body import Flexible, Node
 from .model.inertia import Inertia
 from .model.joints.kinds import (
     Custom,
@@ -152,6 +153,7 @@ __all__ = [
     "Excitation",
     "FileError",
     "Fixed",
+    "Flexible",
     "Formula",
     "Frame",
     "Free",
@@ -172,6 +174,7 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "NoRecursionError",
+    "Node",
     "NotAdmittedError",
     "Operator",
     "Planar",

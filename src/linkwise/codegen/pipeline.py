@@ -16,6 +16,7 @@ from typing import Any
 from .. import arguments, inputs
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..extras import require
+from ..model.flexible.structure import grouped
 from ..model.model import Model
 from . import thresholds
 from .facts import Facts, catalogue
@@ -306,8 +307,8 @@ def _refuse_rolling(job: Job) -> None:
         raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
     if job.robot.couplings:
         raise InputError(
-            f"robot {job.robot.name!r} has coupled joints, which rolled code does not know: its loops have one step for"
-            " all bodies, and those that move as one node need another; leave rolled out"
+            f"robot {job.robot.name!r} has {grouped(job.robot)}, which rolled code does not know: its loops have one"
+            " step for all bodies, and those that move as one node need another; leave rolled out"
         )
     if _mixes_columns(job):
         raise InputError(
