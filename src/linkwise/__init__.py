@@ -63,7 +63,9 @@ if _typing.TYPE_CHECKING:
     from .codegen.pipeline import compile_function as compile
     from .identification.identify import identify
     from .identification.result import Identification
+    from .robot.equilibrium import Equilibrium
     from .robot.inverse_kinematics import Reach
+    from .robot.modes import Modes
     from .simulation.checkpoint import Checkpoint
     from .simulation.energy import EnergyAccount
     from .simulation.events import Crossing, Event
@@ -90,6 +92,8 @@ _LATER = {
     "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
     "Proof": ("algebra.proof", "Proof"),
+    "Equilibrium": ("robot.equilibrium", "Equilibrium"),
+    "Modes": ("robot.modes", "Modes"),
     "Reach": ("robot.inverse_kinematics", "Reach"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
@@ -141,6 +145,7 @@ __all__ = [
     "Custom",
     "Cylindrical",
     "EnergyAccount",
+    "Equilibrium",
     "Event",
     "FileError",
     "Fixed",
@@ -163,6 +168,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "ModelWarning",
+    "Modes",
     "NoRecursionError",
     "NotAdmittedError",
     "Operator",

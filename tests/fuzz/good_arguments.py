@@ -133,6 +133,7 @@ def good_values() -> dict[str, Any]:
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
         # springs
         "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
+        "damped": True,
         # identification
         "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
         # grasps
