@@ -102,7 +102,8 @@ def good_values() -> dict[str, Any]:
     return vector | {
         "q": q, "q0": q, "q1": r.random_configuration(1), "external": rng.normal(size=(len(r.bodies), 6)),
         "force": rng.normal(size=6), "forces": {"tool": np.ones(6)}, "frame": "tool", "frames": ["tool"],
-        "body": 1, "prescribed": ["hinge_joint"], "joints": ["hinge_joint"], "to": "slide", "other": lw.chain(2),
+        "body": 1, "prescribed": ["hinge_joint"], "passive": ["hinge_joint"],
+        "joints": ["hinge_joint"], "to": "slide", "other": lw.chain(2),
         "root": "ball", "payload": lw.Inertia.sphere(1.0, 0.1), "inertias": {"ball": lw.Inertia.sphere(1.0, 0.1)},
         "gravity": three, "constants": r.constants(), "axes": "world", "spatial": True, "normalized": False,
         "tolerance": 1e-8, "prefix": "p_", "at": three, "rpy": three, "joint_name": "root",

@@ -43,6 +43,11 @@ def _driven(r: lw.Robot) -> list[str]:
     return [j.name for j in r.joints][::2]
 
 
+def _passive(r: lw.Robot) -> list[str]:
+    free = [j.name for j, _, _ in r.coordinates]
+    return free[1::2] or free[:1]
+
+
 @dataclass(frozen=True)
 class Call:
     """A method, the inputs it reads, and how to call it."""
@@ -124,6 +129,8 @@ CALLS: dict[str, Call] = {
     "hybrid_dynamics": _call(
         "q v a tau external", lambda r, x: r.hybrid_dynamics(x.q, x.v, x.a, x.tau, _driven(r), external=x.external)
     ),
+    "disturbance_map": _call("q", lambda r, x: r.disturbance_map(x.q, passive=_passive(r))),
+    "generalized_jacobian": _call("q", lambda r, x: r.generalized_jacobian(x.q, _tip(r), passive=_passive(r))),
     "operational_inertia": _call("q", lambda r, x: r.operational_inertia(x.q, _tip(r))),
     "operational_compliance": _call("q", lambda r, x: r.operational_compliance(x.q, list(r.tips))),
     "operational_bias": _call("q v", lambda r, x: r.operational_bias(x.q, x.v, _tip(r))),

@@ -189,6 +189,8 @@ ORACLES: dict[str, Oracle | None] = {
         if m not in ("armstrong", "scan")
     },
     "hybrid_dynamics": None,
+    "disturbance_map": None,
+    "generalized_jacobian": None,
     "operational_inertia": lambda d, x: np.linalg.inv(_compliance(d, d.jacobian(TIP))),
     "operational_compliance": lambda d, x: _compliance(d, _tips(d)),
     "operational_bias": lambda d, x: _operational_bias(d, x),
@@ -290,6 +292,7 @@ def test_every_call_has_an_oracle_or_a_reason():
     apart = {name for name, oracle in ORACLES.items() if oracle is None}
     assert apart == {
         "innovations_factors", "inverse_factors", "hybrid_dynamics", "mass_factor", "articulated_inertias", "curvature",
+        "disturbance_map", "generalized_jacobian",
     }  # fmt: skip
     below = {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian", "filter"}
     assert below | {"inverse_kinematics", "equilibrium", "modes"} == APART  # which have files of their own
@@ -428,9 +431,12 @@ NUMPY_ALONE = {"curvature", "wrenches", "forward_dynamics (conjugate_gradient)"}
 NUMPY_ALONE |= {"forward_dynamics (preconditioned_conjugate_gradient)"}
 
 
+SOME_JOINTS = {"hybrid_dynamics", "disturbance_map", "generalized_jacobian"}  # of which a node is all or none
+
+
 @pytest.mark.parametrize(
     "name",
-    [n for n in CALLS if n not in NUMPY_ALONE | {"hybrid_dynamics"} and not n.startswith(IN_SIX_DIRECTIONS)],
+    [n for n in CALLS if n not in NUMPY_ALONE | SOME_JOINTS and not n.startswith(IN_SIX_DIRECTIONS)],
 )
 def test_traced_calls_agree_with_numpy(name, monkeypatch):
     """What the compiler gets: each call on symbols, run as the program that remains."""

@@ -20,6 +20,7 @@ from ..model.joints.kinds import Free
 from ..robot.calls import refuse_other_than_robot
 from ..robot.coupled import refuse_following
 from ..robot.robot import Robot
+from ..robot.underactuated import undriven_joints
 from ..values import owned
 
 
@@ -94,12 +95,8 @@ def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
 def driven_joints(robot: Robot) -> list[str]:
     """Joints that a motor can drive: all that move, but free joints and those whose effort limit is zero."""
     refuse_other_than_robot(robot, "a control law")
-    out = []
-    for joint, _, _ in robot.coordinates:
-        effort = joint.limits.arrays(joint.kind.nv)[3]
-        if joint.kind.nv and not isinstance(joint.kind, Free) and not (effort == 0).all():
-            out.append(joint.name)
-    return out
+    passive = undriven_joints(robot)
+    return [joint.name for joint, _, _ in robot.coordinates if joint.kind.nv and joint.name not in passive]
 
 
 def selection(robot: Robot, actuated: Iterable[str] | None) -> np.ndarray:

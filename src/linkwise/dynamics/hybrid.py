@@ -25,7 +25,7 @@ def hybrid(
     """
     x = prepare(model, q, v, tau, external)
     links = x.links
-    given = _given(model, links, set(prescribed))
+    given = given_nodes(model, links, set(prescribed), "hybrid dynamics")
     beta_dot_given = links.split(a)
 
     def step(
@@ -63,8 +63,8 @@ def hybrid(
     return links.join(beta_dot), links.join([t if known else t + y for t, y in zip(T, asked)])
 
 
-def _given(model: Model, links: Links, prescribed: set[int]) -> list[bool]:
-    """Whether a node's accelerations are prescribed; all of an aggregate's or none."""
+def given_nodes(model: Model, links: Links, prescribed: set[int], what: str) -> list[bool]:
+    """Whether a node's accelerations are prescribed; all of an aggregate's or none. ``what`` is for the error."""
     if links.gathering is None:
         return [k in prescribed for k in range(len(links.tree))]
     for k in prescribed:
@@ -80,7 +80,7 @@ def _given(model: Model, links: Links, prescribed: set[int]) -> list[bool]:
         if some and len(some) < len(free):
             names = ", ".join(repr(model.joints[k].name) for k in free)
             raise NotAdmittedError(
-                f"joints {names} move as one node (couplings), and only {len(some)} of them prescribed: hybrid dynamics"
+                f"joints {names} move as one node (couplings), and only {len(some)} of them prescribed: {what}"
                 " takes all of them or none"
             )
         out.append(bool(some))

@@ -28,7 +28,9 @@ REFUSED = {
     **dict.fromkeys(("mass_matrix_sensitivity", "curvature", "is_diagonalizable"), _DIAGONAL),
     "forward_dynamics_hvp": _DERIVATIVE,
     **dict.fromkeys(("operational_compliance_derivative", "operational_inertia_derivative"), _DERIVATIVE),
-    **dict.fromkeys(("link_forces", "hybrid_dynamics", "tip_force_correction"), _ARGUMENT),
+    **dict.fromkeys(
+        ("link_forces", "hybrid_dynamics", "tip_force_correction", "disturbance_map", "generalized_jacobian"), _ARGUMENT
+    ),
     **dict.fromkeys(("operational_bias", "consistent_inverse", "base_parameters", "momentum_force"), _ARGUMENT),
 }
 # What is the same function of the state for a closed robot as for its tree.
