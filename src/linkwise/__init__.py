@@ -24,6 +24,7 @@ from .errors import (
     UntraceableError,
 )
 from .model.contacts import Contact
+from .model.elastic import Gear
 from .model.inertia import Inertia
 from .model.joints.kinds import (
     Custom,
@@ -153,6 +154,7 @@ __all__ = [
     "Frame",
     "Free",
     "Friction",
+    "Gear",
     "Grasp",
     "Helical",
     "Identification",

@@ -33,6 +33,8 @@ NOT_CALLS = {
     "Proof",
     "Space",
     "Reach",
+    "Equilibrium",
+    "Modes",
     "Identification",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which

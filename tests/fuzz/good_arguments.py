@@ -134,7 +134,7 @@ def good_values() -> dict[str, Any]:
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
         # springs
         "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
-        "damped": True,
+        "damped": True, "gears": {"hinge_joint": lw.Gear(5.0, rotor=0.1)},
         # identification
         "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
         # grasps
@@ -170,6 +170,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
     motions["Joint"] = {"rest": 0.1}
+    motions["Gear"] = {"rotor": 0.1}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
     good = {

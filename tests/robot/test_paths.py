@@ -164,6 +164,18 @@ class Paths(RuleBasedStateMachine):
 
         self._edit(edited, self.plan)
 
+    @rule(data=st.data())
+    def with_elastic_joints(self, data):
+        """A motor comes between, and with its spring locked the robot is what it was, and its rotor."""
+        names = self.plan.of_one_freedom()
+        if not names or self.robot.numbers is not None or self.robot.couplings:
+            return
+        joint = data.draw(st.sampled_from(names))
+        soft = self.robot.with_elastic_joints({joint: lw.Gear(5.0, rotor=0.3)})
+        assert soft.nv == self.robot.nv + 1 and soft.equilibrium  # a robot like any other
+        rigid = soft.lock([f"{joint}_spring"])
+        assert rigid.nv == self.robot.nv and np.isclose(rigid.total_mass, self.robot.total_mass)
+
     @rule(factor=FACTORS)
     def with_constants(self, factor):
         self.robot = self.robot.with_constants(scaled(self.robot, factor))

@@ -90,6 +90,7 @@ STATELESS |= {
     "with_inertial_parameters",
     "with_gravity",
     "with_springs",
+    "with_elastic_joints",
     "with_constants",
     "to_urdf",
     "neutral",

@@ -51,7 +51,6 @@ OF_THE_TREE = frozenset(
         ),
         *("inverse_dynamics_with_reference", "bias_force", "gravity_force", "spring_force", "coriolis_matrix"),
         *("inverse_dynamics_regressor", "regressor_with_reference", "parameter_gradient", "operators", "filter"),
-        *("equilibrium", "modes"),  # which ask for loops themselves
     }
 )
 

@@ -21,6 +21,7 @@ from .stiffness import Held, Loads, asked, held
 
 _LONGEST = 0.7  # [rad, m] that a joint moves in a step
 _PATIENCE = 6  # steps of Newton's that do not help, before the robot is let fall
+_LAST = 3  # steps that refine what is reached
 _FLAT = 1e-9  # of the largest eigenvalue, below which nothing bends
 _CLOSING = 8  # steps of Newton's that close loops after one
 _CLOSED = 1e-13  # [rad, m] by which loops are open then
@@ -113,13 +114,17 @@ class _Search:
         return _told(q, x, self._reached(x), taken)
 
     def _refined(self, q: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, Held]:
-        """Where it is reached, a last step without damping, kept where it helps."""
+        """Where it is reached, last steps without damping, kept where they help."""
         rows = np.arange(len(q))
         x = self._held(q, rows)
-        moved, closed = self._moved(q, _newton(x, weights, np.full(len(q), 1e-15)))
-        after = self._held(moved, rows)
-        better = self._reached(x) & closed & (_size(after, weights) < _size(x, weights))
-        return np.where(better[:, None], moved, q), _merged(x, after, rows, better)
+        for _ in range(_LAST):
+            moved, closed = self._moved(q, _newton(x, weights, np.full(len(q), 1e-15)))
+            after = self._held(moved, rows)
+            better = self._reached(x) & closed & (_size(after, weights) < 0.5 * _size(x, weights))
+            q, x = np.where(better[:, None], moved, q), _merged(x, after, rows, better)
+            if not better.any():
+                break
+        return q, x
 
     def _held(self, q: np.ndarray, rows: np.ndarray) -> Held:
         return held(self.robot, q, self.loads.some(rows), self.target)

@@ -108,7 +108,7 @@ def _projector(robot: Any, q: np.ndarray) -> np.ndarray:
         return eye
     _, s, V = np.linalg.svd(arrays.as_numpy(constraints.jacobian(robot, q, robot.rigid_loops)), full_matrices=False)
     counted = V * (s > _RANK * s.max(axis=-1, keepdims=True, initial=1e-300))[..., None]
-    return eye - np.swapaxes(counted, -1, -2) @ counted
+    return np.asarray(eye - np.swapaxes(counted, -1, -2) @ counted)
 
 
 def _turning(robot: Any, q: np.ndarray, loads: Loads, target: str | None) -> Any:
