@@ -153,7 +153,8 @@ class Paths(RuleBasedStateMachine):
     @rule(data=st.data(), k=FACTORS)
     def with_springs(self, data, k):
         """A spring comes, with code of its own, and goes again."""
-        joint = data.draw(st.sampled_from(self.plan.of_one_freedom() or [None]))
+        name = data.draw(st.sampled_from(self.plan.of_one_freedom() or [None]))
+        joint = name and f"{name}_joint"
 
         def edited():
             if joint is None:
@@ -170,7 +171,7 @@ class Paths(RuleBasedStateMachine):
         names = self.plan.of_one_freedom()
         if not names or self.robot.numbers is not None or self.robot.couplings:
             return
-        joint = data.draw(st.sampled_from(names))
+        joint = f"{data.draw(st.sampled_from(names))}_joint"
         soft = self.robot.with_elastic_joints({joint: lw.Gear(5.0, rotor=0.3)})
         assert soft.nv == self.robot.nv + 1 and soft.equilibrium  # a robot like any other
         rigid = soft.lock([f"{joint}_spring"])
