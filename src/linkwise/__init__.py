@@ -25,7 +25,9 @@ from .errors import (
 )
 from .model.contacts import Contact
 from .model.elastic import Gear
+from .model.flexible.body import Flexible, Node
 from .model.inertia import Inertia
+from .model.joints.guided import Guided
 from .model.joints.kinds import (
     Custom,
     Cylindrical,
@@ -150,12 +152,14 @@ __all__ = [
     "Event",
     "FileError",
     "Fixed",
+    "Flexible",
     "Formula",
     "Frame",
     "Free",
     "Friction",
     "Gear",
     "Grasp",
+    "Guided",
     "Helical",
     "Identification",
     "IdentityReport",
@@ -172,6 +176,7 @@ __all__ = [
     "ModelWarning",
     "Modes",
     "NoRecursionError",
+    "Node",
     "NotAdmittedError",
     "Operator",
     "Planar",

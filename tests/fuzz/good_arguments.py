@@ -39,6 +39,12 @@ def arm() -> lw.Robot:
 
 
 @functools.cache
+def gantry() -> lw.Robot:
+    """Three sliders, whose mass matrix is constant."""
+    return lw.chain(3, joint="prismatic")
+
+
+@functools.cache
 def floating_arm() -> lw.Robot:
     return arm().floating()
 
@@ -85,7 +91,8 @@ def folder() -> str:
 
 # Methods that are called on one of these.
 CALLED_ON = {
-    "to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm, "couple": arm, "uncouple": coupled_arm,
+    "to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm, "flat_coordinates": gantry,
+    "couple": arm, "uncouple": coupled_arm,
 }  # fmt: skip
 
 
@@ -135,6 +142,12 @@ def good_values() -> dict[str, Any]:
         # springs
         "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
         "damped": True, "gears": {"hinge_joint": lw.Gear(5.0, rotor=0.1)},
+        # flexible bodies
+        "masses": np.ones(3), "places": rng.normal(size=(3, 3)), "shapes": rng.normal(size=(3, 3, 2)), "nodes": {},
+        "bends": None, "clamped_at": None, "turn": np.ones((3, 2)), "bend": None, "modes": 3,
+        "end": "free", "tip_mass": 0.1, "tip_inertia": 0.1, "axial_stiffness": 10.0, "axial_modes": 1,
+        "torsion_stiffness": 1.0, "torsion_modes": 1, "gyration": 0.1, "stiffening": True,
+        "integrals": lw.Flexible.beam(length=1.0, mass=1.0, stiffness=1.0, modes=2).integrals(),
         # identification
         "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
         # grasps
@@ -147,6 +160,12 @@ def good_values() -> dict[str, Any]:
         "callback": False, "checkpoint": lw.Checkpoint(f"{folder()}/checkpoint", 0), "progress": False, "threads": 1,
         "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3],
     }  # fmt: skip
+
+
+def _flexible_file() -> str:
+    path = f"{folder()}/body.json"
+    lw.Flexible.beam(length=1.0, mass=1.0, stiffness=1.0, modes=2).save(path)
+    return path
 
 
 # Calls of robots with loops that have one way to go, and take no other.
@@ -171,6 +190,10 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
     motions["Joint"] = {"rest": 0.1}
     motions["Gear"] = {"rotor": 0.1}
+    motions["Guided"] = {"pose": lambda a: [a, a * a, 0.0], "freedoms": 1, "neutral_at": [0.2]}
+    motions["Node"] = {"shape": np.ones((3, 2))}
+    motions["beam"], motions["Flexible"] = {"length": 1.0}, {"lines": ()}
+    motions["Flexible.load"] = {"path": _flexible_file()}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
     good = {
@@ -221,6 +244,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("uncouple", "joints"): ["joint2"],
         **dict.fromkeys((f"Closed.{name}", "method") for name in ONE_WAY),
         ("Closed.subtree", "root"): "hinge",
+        ("flat_coordinates", "origin"): np.ones(3),
         ("jacobian_inner_inverse", "q"): np.ones(3),
         ("jacobian_inner_inverse", "frame"): "tip",
     }

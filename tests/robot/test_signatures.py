@@ -85,7 +85,7 @@ STATELESS = {
     "merge_fixed",
     "with_inertias",
 }
-STATELESS |= {"couple", "uncouple"}
+STATELESS |= {"couple", "uncouple", "flat_coordinates"}
 STATELESS |= {
     "with_inertial_parameters",
     "with_gravity",

@@ -29,6 +29,7 @@ from ..symbols.scalar import Graph, Scalar, Truth
 from ..values import ByValue
 
 INPUT = "x"
+JUMPS = frozenset({"floor", "ceil", "trunc", "rint", "fmod"})
 Step = tuple[Any, ...]  # (operation, *arguments); an argument is a number, or (place of a step,)
 
 

@@ -25,7 +25,7 @@ REFUSED = {
     **dict.fromkeys(("articulated_inertias", "articulated_inertia_rates"), _TREE),
     **dict.fromkeys(("total_rates", "joint_rates", "working_forces", "joint_forces", "diagonal_coriolis"), _DIAGONAL),
     **dict.fromkeys(("diagonal_dynamics", "mass_factor", "mass_factor_rate"), _DIAGONAL),
-    **dict.fromkeys(("mass_matrix_sensitivity", "curvature", "is_diagonalizable"), _DIAGONAL),
+    **dict.fromkeys(("mass_matrix_sensitivity", "curvature", "is_diagonalizable", "flat_coordinates"), _DIAGONAL),
     "forward_dynamics_hvp": _DERIVATIVE,
     **dict.fromkeys(("operational_compliance_derivative", "operational_inertia_derivative"), _DERIVATIVE),
     **dict.fromkeys(

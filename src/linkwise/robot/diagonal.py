@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ..dynamics.diagonal import mass_sensitivity as sensitivity
 from ..errors import InputError
 from .calls import Calls, choose
 from .dispatch import compiled, on_numpy
+
+if TYPE_CHECKING:
+    from .flat_coordinates import FlatCoordinates
 
 DIAGONAL_CORIOLIS_METHODS = {
     "general": diagonal.coriolis,
@@ -129,3 +133,14 @@ class Diagonalized(Calls):
         if not np.isfinite(q).all():
             raise InputError("q has entries that are not finite: there is no curvature to look at")
         return curvature.is_flat(self, q, number(tolerance, "tolerance", least=0.0))
+
+    def flat_coordinates(self, origin: ArrayLike | None = None) -> FlatCoordinates:
+        """y = f(θ) in which 𝓜 is the unit matrix everywhere, where such coordinates exist (DD Lemmas 2.1, 2.2).
+
+        ``y = f(q)`` (..., nv) is zero at ``origin`` (nq,), by default the neutral configuration; ``f.factor(q)`` is m,
+        with m m* = 𝓜 and ẏ = m*v, ``f.configuration(y)`` the way back. ÿ = m⁻¹τ for joint forces τ: no Coriolis term.
+        Robots whose 𝓜 has curvature are refused (:meth:`is_diagonalizable`). Needs SciPy.
+        """
+        from .flat_coordinates import flat_coordinates
+
+        return flat_coordinates(self, origin)

@@ -25,7 +25,7 @@ from ...symbols.creation import arrays_take_symbols
 from ...symbols.derivative import along
 from ...symbols.scalar import Graph, Scalar, Truth
 from ..inertia import as_vector
-from ..relations import INPUT, Relation, recorded
+from ..relations import INPUT, JUMPS, Relation, recorded
 from .kinds import JointKind
 
 _MOST = 6
@@ -106,6 +106,9 @@ class Guided(JointKind):
     # --- checks --------------------------------------------------------------------------------------
 
     def _check(self) -> None:
+        jumps = sorted({op for op, *_ in self.poses.steps} & JUMPS)
+        if jumps:
+            raise ModelError(f"the pose of a guided joint must be smooth, and {jumps[0]} jumps; write it without")
         points = self.neutral_at + 0.3 * np.random.default_rng(0).uniform(-1, 1, (4, self.nq))
         for q in (self.neutral_at, *points):
             with np.errstate(all="ignore"):
