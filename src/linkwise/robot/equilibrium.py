@@ -17,7 +17,7 @@ from ..dynamics.closed import constraints
 from ..errors import InputError
 from .dispatch import TARGETS
 from .modes import eigenvalues
-from .stiffness import Held, Loads, asked, held
+from .stiffness import Held, Loads, asked, held, refuse_infinite
 
 _LONGEST = 0.7  # [rad, m] that a joint moves in a step
 _PATIENCE = 6  # steps of Newton's that do not help, before the robot is let fall
@@ -86,6 +86,7 @@ class _Search:
         """From configurations (n, nq), each by itself until it is reached or its steps are spent."""
         q = q.copy()
         x = self._held(q, np.arange(len(q)))
+        refuse_infinite(self.robot, x)
         weights = 1.0 / np.sqrt(np.maximum(np.einsum("nii->ni", x.mass), 1e-12))
         best, least = q.copy(), _size(x, weights)
         mu, taken = np.full(len(q), 1e-6), np.zeros(len(q), int)
@@ -100,6 +101,7 @@ class _Search:
             after = self._held(moved, open_)
             size = _size(after, w)
             down = (after.left * step).sum(-1) <= 0.5 * np.abs((here.left * step).sum(-1))  # not far past the bottom
+            closed = closed & np.isfinite(after.left).all(-1) & np.isfinite(after.stiffness).all((-1, -2))
             good = closed & np.where(falls, down, size < _size(here, w) * (1 - 1e-12))
             mu[open_] = np.where(good, mu[open_] * 0.1, np.minimum(mu[open_] * 10.0, 1e8))
             failed[open_] = np.where(good & ~falls, 0, failed[open_] + ~falls)

@@ -11,7 +11,7 @@ import scipy.linalg
 from ..arguments import flag, number, one_of, whole
 from ..errors import InputError
 from .dispatch import TARGETS
-from .stiffness import Held, asked, basis, held
+from .stiffness import Held, asked, basis, held, refuse_infinite
 
 _NOTHING = 1e-10  # of the largest ω², below which there is no spring at all
 _ASYMMETRIC = 1e-8  # of the largest entry of K, by which loads may keep it from being symmetric
@@ -119,6 +119,7 @@ def modes(
     if robot.loops:
         q = np.asarray(robot.closed_configuration(q))
     x = held(robot, q, loads, target)
+    refuse_infinite(robot, x)
     found = [_damped(x, i) if damped else _undamped(x, i) for i in range(len(q))]
     counts = sorted({len(s) for s, _ in found})
     if len(counts) > 1:

@@ -65,8 +65,9 @@ def asked(robot: Any, q: Any, tau: Any, external: Any) -> tuple[np.ndarray, Load
         batch = np.broadcast_shapes(*shapes)
     except ValueError:
         raise InputError(f"q, tau and external come in batches of different shapes: {shapes}") from None
-    if not np.isfinite(q).all():
-        raise InputError("a configuration at rest is one of finite numbers")
+    for name, x in (("q", q), ("tau", tau), ("external", forces), *(("external", x) for x in frames.values())):
+        if x is not None and not np.isfinite(x).all():
+            raise InputError(f"{name} of a robot at rest must be finite numbers")
     n = int(np.prod(batch, dtype=int))
 
     def flat(x: np.ndarray, tail: int) -> np.ndarray:
@@ -122,6 +123,12 @@ def _turning(robot: Any, q: np.ndarray, loads: Loads, target: str | None) -> Any
         swung = np.concatenate([np.cross(w, x) for x in halves], axis=-1)  # (n, nv, 6)
         total = total + np.swapaxes(J, -1, -2) @ np.swapaxes(swung, -1, -2)
     return total
+
+
+def refuse_infinite(robot: Any, x: Held) -> None:
+    """Refuse forces and configurations so large that nothing can be computed from them."""
+    if not all(np.isfinite(y).all() for y in (x.left, x.mass, x.stiffness)):
+        raise InputError(f"the forces on robot {robot.name!r} at rest are too large to be computed; give smaller ones")
 
 
 def basis(x: Held, i: int) -> np.ndarray:

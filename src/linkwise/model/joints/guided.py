@@ -9,7 +9,7 @@ column by column, which is all that algorithms and linearised models ask of a jo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.derivative import along
 from ...symbols.scalar import Graph, Scalar, Truth
-from ..inertia import as_vector
+from ..inertia import as_array
 from ..relations import INPUT, JUMPS, Relation, recorded
 from .kinds import JointKind
 
@@ -44,7 +44,7 @@ class Guided(JointKind):
     and that derivatives are those of differences.
     """
 
-    pose: Any = field(compare=False, repr=False, default=None)
+    pose: Any = field(compare=False, repr=False)
     freedoms: int = 1
     neutral_at: Any = None
     poses: Relation = field(init=False, repr=False)  # R row by row, then p
@@ -170,23 +170,22 @@ def _entries(given: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     return found
 
 
-def _along(outputs: Sequence[Any], x: np.ndarray, i: int) -> list[Any]:
+def _along(outputs: Iterable[Any], x: np.ndarray, i: int) -> list[Any]:
     """The derivatives of symbols along one input."""
     return list(along(list(outputs), list(x), [float(j == i) for j in range(len(x))]))
 
 
 def _column(R: np.ndarray, p: np.ndarray, x: np.ndarray, i: int) -> list[Any]:
     """[vee(R*∂ᵢR); R*∂ᵢp], six symbols."""
-    dR = np.array(_along(R.ravel(), x, i), dtype=object).reshape(3, 3)
-    dp = np.array(_along(p, x, i), dtype=object)
+    dR, dp = np.empty((3, 3), dtype=object), np.empty(3, dtype=object)
+    dR.ravel()[:] = _along(R.ravel(), x, i)
+    dp[:] = _along(p, x, i)
     turn = R.T @ dR
     return [turn[2, 1], turn[0, 2], turn[1, 0], *(R.T @ dp)]
 
 
 def _point(given: Any, n: int) -> np.ndarray:
-    if n == 3:
-        return as_vector(given, "where a guided joint is neutral")
-    found = np.array(given, dtype=float).reshape(-1)
+    found = np.array(as_array(given, "where a guided joint is neutral must be numbers")).reshape(-1)
     if found.shape != (n,) or not np.isfinite(found).all():
         raise ModelError(f"where a guided joint is neutral is {n} finite numbers, got {shown(given)}")
     found.setflags(write=False)
