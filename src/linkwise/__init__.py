@@ -64,6 +64,8 @@ if _typing.TYPE_CHECKING:
     from .algebra.spaces import Space
     from .algebra.stacking import space, stack
     from .codegen.pipeline import compile_function as compile
+    from .identification.calibrate import Calibration, calibrate
+    from .identification.excitation import Excitation, excitation
     from .identification.identify import identify
     from .identification.result import Identification
     from .robot.equilibrium import Equilibrium
@@ -84,6 +86,10 @@ __version__ = "0.1.0"
 _LATER = {
     "explain": ("algebra.algorithm", "explain"),
     "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Calibration": ("identification.calibrate", "Calibration"),
+    "calibrate": ("identification.calibrate", "calibrate"),
+    "Excitation": ("identification.excitation", "Excitation"),
+    "excitation": ("identification.excitation", "excitation"),
     "Identification": ("identification.result", "Identification"),
     "identify": ("identification.identify", "identify"),
     "Checkpoint": ("simulation.checkpoint", "Checkpoint"),
@@ -141,6 +147,7 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "Calibration",
     "Checkpoint",
     "ClosureError",
     "Contact",
@@ -150,6 +157,7 @@ __all__ = [
     "EnergyAccount",
     "Equilibrium",
     "Event",
+    "Excitation",
     "FileError",
     "Fixed",
     "Flexible",
@@ -204,10 +212,12 @@ __all__ = [
     "UntraceableError",
     "Visual",
     "assemble",
+    "calibrate",
     "chain",
     "check_identity",
     "compile",
     "derive",
+    "excitation",
     "explain",
     "formula",
     "grasp",

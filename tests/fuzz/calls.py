@@ -36,6 +36,8 @@ NOT_CALLS = {
     "Equilibrium",
     "Modes",
     "Identification",
+    "Excitation",
+    "Calibration",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
 FLEXIBLE = ("beam", "from_integrals", "load")  # ways to one
