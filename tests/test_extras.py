@@ -35,6 +35,7 @@ NEEDS = [
     ("motion.save('x.nc')", "h5py scipy", "data"),
     ("motion.save('x.zarr')", "zarr", "data"),
     ("motion.save('x.parquet')", "pyarrow", "data"),
+    ("lw.Flexible.from_universal_file(lw.__file__, [], nodes={})", "pyuff", "fem"),
 ]
 
 

@@ -24,6 +24,7 @@ from .errors import (
     UntraceableError,
 )
 from .model.contacts import Contact
+from .model.flexible.body import Flexible, Node
 from .model.inertia import Inertia
 from .model.joints.kinds import (
     Custom,
@@ -61,6 +62,8 @@ if _typing.TYPE_CHECKING:
     from .algebra.spaces import Space
     from .algebra.stacking import space, stack
     from .codegen.pipeline import compile_function as compile
+    from .identification.calibrate import Calibration, calibrate
+    from .identification.excitation import Excitation, excitation
     from .identification.identify import identify
     from .identification.result import Identification
     from .robot.inverse_kinematics import Reach
@@ -79,6 +82,10 @@ __version__ = "0.1.0"
 _LATER = {
     "explain": ("algebra.algorithm", "explain"),
     "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Calibration": ("identification.calibrate", "Calibration"),
+    "calibrate": ("identification.calibrate", "calibrate"),
+    "Excitation": ("identification.excitation", "Excitation"),
+    "excitation": ("identification.excitation", "excitation"),
     "Identification": ("identification.result", "Identification"),
     "identify": ("identification.identify", "identify"),
     "Checkpoint": ("simulation.checkpoint", "Checkpoint"),
@@ -134,6 +141,7 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "Calibration",
     "Checkpoint",
     "ClosureError",
     "Contact",
@@ -142,8 +150,10 @@ __all__ = [
     "Cylindrical",
     "EnergyAccount",
     "Event",
+    "Excitation",
     "FileError",
     "Fixed",
+    "Flexible",
     "Formula",
     "Frame",
     "Free",
@@ -164,6 +174,7 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "NoRecursionError",
+    "Node",
     "NotAdmittedError",
     "Operator",
     "Planar",
@@ -191,10 +202,12 @@ __all__ = [
     "UntraceableError",
     "Visual",
     "assemble",
+    "calibrate",
     "chain",
     "check_identity",
     "compile",
     "derive",
+    "excitation",
     "explain",
     "formula",
     "grasp",

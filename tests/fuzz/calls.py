@@ -34,8 +34,11 @@ NOT_CALLS = {
     "Space",
     "Reach",
     "Identification",
+    "Excitation",
+    "Calibration",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
+FLEXIBLE = ("beam", "from_integrals", "load")  # ways to one
 MAY_BE_FUNCTIONS = ("goal", "reference", "posture")  # what another function raises is its own
 WORDS = ("method", "target")  # each call has its own
 
@@ -65,6 +68,8 @@ def _public_calls() -> Iterator[Call]:
     yield _call("loops.simulate", lw.simulate, lw.simulate)
     for name in SHAPES:
         yield _call(f"Inertia.{name}", getattr(lw.Inertia, name), getattr(lw.Inertia, name))
+    for name in FLEXIBLE:
+        yield _call(f"Flexible.{name}", getattr(lw.Flexible, name), getattr(lw.Flexible, name))
     for name in sorted(n for n in dir(lw.Robot) if not n.startswith("_")):
         if callable(getattr(lw.Robot, name)) and name not in NOT_CALLS:
             own = CALLED_ON.get(name, robot)

@@ -89,6 +89,7 @@ STATELESS |= {"couple", "uncouple", "flat_coordinates"}
 STATELESS |= {
     "with_inertial_parameters",
     "with_gravity",
+    "with_placements",
     "with_springs",
     "with_constants",
     "to_urdf",

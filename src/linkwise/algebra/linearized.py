@@ -16,6 +16,7 @@ from ..arrays import Array
 from ..dynamics import springs
 from ..dynamics.links import evaluate
 from ..errors import NotAdmittedError
+from ..model.flexible.structure import grouped
 from .expression import Expression
 from .identities import _L, _U, inverse_mass, white
 from .leaves import Leaves as O
@@ -186,7 +187,7 @@ def _refuse_coupled(model: Model, name: str, label: str) -> None:
     if name == "lemma_4_9":
         raise NotAdmittedError(
             f"{label} needs the inverse of φ(p, k), which coupled bodies do not have as one node, and robot"
-            f" {model.name!r} has coupled joints; use method='lemma_4_7'"
+            f" {model.name!r} has {grouped(model)}; use method='lemma_4_7'"
         )
     for k, coupling in model.dependents.items():
         if coupling.ratios is None and model.constants()[k].spring is not None:

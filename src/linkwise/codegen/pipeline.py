@@ -16,6 +16,7 @@ from typing import Any
 from .. import arguments, inputs
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..extras import require
+from ..model.flexible.structure import grouped
 from ..model.model import Model
 from . import thresholds
 from .facts import Facts, catalogue
@@ -255,7 +256,8 @@ def compile_function(
     job = Job(robot, name, function, tuple(argument_names(function)), sizes=given, target=target, dtype=dtype)
     job.parameters = tuple(arguments.names(parameters, "parameters"))
     options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
-    if target == "jax":  # it draws random numbers when it is first imported, which are no memory of the function's
+    # JAX draws random numbers when it is first imported, which are no memory of the function's.
+    if isinstance(target, str) and target == "jax":
         require("jax", "jax", 'target="jax"')
     with refusing_memory(function):
         kernel = compile_job(job)
@@ -305,8 +307,8 @@ def _refuse_rolling(job: Job) -> None:
         raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
     if job.robot.couplings:
         raise InputError(
-            f"robot {job.robot.name!r} has coupled joints, which rolled code does not know: its loops have one step for"
-            " all bodies, and those that move as one node need another; leave rolled out"
+            f"robot {job.robot.name!r} has {grouped(job.robot)}, which rolled code does not know: its loops have one"
+            " step for all bodies, and those that move as one node need another; leave rolled out"
         )
     if _mixes_columns(job):
         raise InputError(

@@ -54,8 +54,8 @@ def riccati(links: Links, X: list[Any], rotors: bool = True, what: str = MASS) -
     """The recursion for any block-diagonal symmetric X in place of M; rotors are optional."""
     if isinstance(links.lift, Coordinates):
         raise NotAdmittedError(
-            f"{what} of a robot with coupled joints is factored over nodes, which this algorithm has not been written"
-            " for; robot.uncouple() is the robot with all joints free"
+            f"{what} of a robot with coupled joints or flexible bodies is factored over nodes, which this algorithm has"
+            " not been written for; robot.uncouple() frees coupled joints"
         )
     none = [None] * len(X)
     Gamma, s = (links.Gamma, links.s) if rotors else (none, none)

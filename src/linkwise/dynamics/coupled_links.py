@@ -210,9 +210,8 @@ def positions(model: Model, q: Array) -> list[Array]:
     """The position (..., nq) of every joint, those that follow others included."""
     theta: list[Any] = [q[..., where] for where in model.q_slices]
     for k, c in model.dependents.items():
-        value = c.relation([theta[model.joint_index[n]][..., 0] for n in c.independents])[0]
-        is_constant = isinstance(value, (int, float))
-        theta[k] = q[..., :1] * 0.0 + value if is_constant else value[..., None]
+        value = c.relation([theta[model.joint_index[n]] for n in c.independents])[0]  # of modes, one by one
+        theta[k] = q[..., :1] * 0.0 + value if isinstance(value, (int, float)) else value
     return theta
 
 

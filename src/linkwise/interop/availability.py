@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ..model.flexible.structure import grouped
 from ..model.model import Model, refuse_other_numbers
 
 
@@ -26,7 +27,7 @@ def needs_joints(robot: Model, *kinds: str, free_base_only: bool = True) -> None
     """Refuse joints of other kinds, rotors, and (unless told otherwise) free joints beyond one root's."""
     refuse_other_numbers(robot, "handed to other libraries")
     if robot.couplings:
-        raise NotHere(f"no counterpart of coupled joints, such as {robot.couplings[0].dependent!r}")
+        raise NotHere(f"no counterpart of {grouped(robot)}")
     for k, joint in enumerate(robot.joints):
         if joint.kind.kind not in kinds:
             raise NotHere(f"no counterpart of the {joint.kind.kind} joint {joint.name!r}")

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays import as_numpy
 from ..errors import InputError, NotAdmittedError
+from ..model.flexible.structure import grouped
 from ..model.model import Model
 from ..spatial import rotation_from_quaternion
 
@@ -33,9 +34,9 @@ class MujocoStates:
 
     def __post_init__(self) -> None:
         if self.model.couplings:
-            name = self.model.couplings[0].dependent
             raise NotAdmittedError(
-                f"MuJoCo's states have an entry for joint {name!r}, which follows others; uncouple it"
+                f"MuJoCo's states have an entry for every joint, and the robot has {grouped(self.model)}; uncouple them"
+                " (points of flexible bodies have no counterpart)"
             )
         for j in self.model.joints:
             if j.kind.kind not in _KINDS:

@@ -13,6 +13,7 @@ from ..arrays import as_numpy
 from ..errors import InputError, ModelError
 from ..spatial import Transform, rotation_from_quaternion
 from ..values import fixed
+from .flexible.members import expanded
 from .inertia import Inertia
 from .joints.kinds import (
     Custom,
@@ -57,6 +58,7 @@ def assemble(
     the link bolted to the world, which matters once the robot floats. ``gravity`` is (3,) [m/s²], world axes.
     """
     bodies, frames = _listed(name, "bodies", bodies, Body), _listed(name, "frames", frames, Frame)
+    bodies, frames, shared = expanded(name, bodies, frames)
     base = Inertia() if base is None else base
     if not isinstance(base, Inertia):
         raise InputError(f"robot {name!r}: base must be an lw.Inertia, got {shown(base)}")
@@ -68,7 +70,7 @@ def assemble(
         _must_exist(name, f"frame {f.name!r} sits on", f.body, names)
     base.check(f"robot {name!r}: the inertia tensor of the base {base_name!r}")
     drawn = tuple(_listed(name, "visuals", visuals, Visual))
-    return cls(name, tuple(bodies), tuple(frames), gravity, base, base_name, visuals=drawn)
+    return cls(name, bodies, frames, gravity, base, base_name, visuals=drawn, couplings=shared)
 
 
 def _listed(robot: str, what: str, items: Any, kind: type) -> list[Any]:

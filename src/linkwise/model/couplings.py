@@ -17,6 +17,7 @@ from ..arguments import number, shown
 from ..errors import InputError, ModelError
 from ..sweeps import Tree
 from ..values import ByValue
+from .joints.modal import Modal
 from .relations import Relation
 
 
@@ -159,7 +160,7 @@ def check_couplings(robot: str, couplings: Any, joints: Mapping[str, Any]) -> tu
                     f"robot {robot!r}: joint {c.dependent!r} follows {_listed(c.independents)}, and {name!r} is not a"
                     " joint of this robot; uncouple it first"
                 )
-            _refuse_kind(robot, joints[name], c)
+        _refuse_kinds(robot, [joints[name] for name in (c.dependent, *c.independents)], c)
         driven = [n for n in c.independents if n in dependents]
         if driven:
             raise ModelError(
@@ -168,12 +169,21 @@ def check_couplings(robot: str, couplings: Any, joints: Mapping[str, Any]) -> tu
     return found
 
 
-def _refuse_kind(robot: str, joint: Any, c: Coupling) -> None:
-    if joint.kind.nq != 1 or joint.kind.nv != 1:
+def _refuse_kinds(robot: str, joints: Sequence[Any], c: Coupling) -> None:
+    if all(isinstance(j.kind, Modal) for j in joints) and is_shared(c) and len({j.kind.nv for j in joints}) == 1:
+        return
+    for joint in joints:
+        if joint.kind.nq == 1 and joint.kind.nv == 1 and not isinstance(joint.kind, Modal):
+            continue
         raise ModelError(
             f"robot {robot!r}: joint {joint.name!r} is {joint.kind.kind} with {joint.kind.nv} degrees of freedom, but"
             f" the coupling of {c.dependent!r} takes joints of one (revolute, prismatic, helical); split it into such"
         )
+
+
+def is_shared(c: Coupling) -> bool:
+    """Whether a joint has the very coordinates of one other, as points of a flexible body have."""
+    return c.ratio == 1.0 and c.offset == 0.0
 
 
 def _listed(names: Iterable[str]) -> str:

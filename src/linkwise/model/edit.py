@@ -13,8 +13,10 @@ import numpy as np
 
 from ..arguments import flag, mapping, names, shown, word
 from ..errors import InputError, ModelError
-from ..spatial import Transform
+from ..spatial import Transform, quaternion_exp, rotation_from_quaternion
 from .couplings import Coupling, added, at_rest, make_coupling
+from .flexible.body import Flexible
+from .flexible.structure import on_node, shared_modes
 from .inertia import Inertia, as_array, as_vector
 from .joints.kinds import Fixed, Free
 from .model import Model, refuse_other_numbers, with_numbers
@@ -64,13 +66,19 @@ def couple(
 
 
 def uncouple(model: M, joints: Iterable[str] | None = None) -> M:
-    """The robot with these dependent joints free again (all of them, where none are named)."""
+    """The robot with these dependent joints free again (all of them, where none are named).
+
+    Points of flexible bodies keep their modes.
+    """
+    modal = {model.joints[k].name for k in shared_modes(model)}
     if joints is None:
-        return replace(model, couplings=())
+        return replace(model, couplings=tuple(c for c in model.couplings if c.dependent in modal))
     free = set(names(joints, "joints"))
     for name in free:
         if model.joint(name) not in model.dependents:
             raise InputError(f"joint {name!r} follows no other; robot {model.name!r} has {_followers(model)}")
+        if name in modal:
+            raise InputError(f"joint {name!r} is one of a flexible body, whose points share its modes for good")
     return replace(model, couplings=tuple(c for c in model.couplings if c.dependent not in free))
 
 
@@ -105,8 +113,10 @@ def lock(model: M, joints: Iterable[str] | Mapping[str, Any], q: Any = None) -> 
         if problem:
             raise InputError(f"the configuration of joint {name!r} {problem}")
         locked[i] = given
+    locked |= {k: locked[first] for k, first in shared_modes(model).items() if first in locked}
     couplings, resting = _without(
-        model.couplings, {model.joints[i].name: float(x[0]) for i, x in locked.items() if x.size == 1}
+        (c for c in model.couplings if model.joint(c.dependent) not in locked),
+        {model.joints[i].name: float(x[0]) for i, x in locked.items() if x.size == 1},
     )
     locked |= {model.joint(name): np.array([x]) for name, x in resting.items()}
     bodies = []
@@ -165,7 +175,7 @@ def weld(model: M, body: str, payload: Inertia, at: Any = (0, 0, 0), rpy: Any = 
     ``body`` may also name any frame; the pose is then relative to it. ``frame`` names the payload's frame.
     """
     index, pose = model.frame(body)
-    placed = pose.compose(make_pose(at, rpy, what="the payload"))
+    index, placed = on_node(model, index, pose.compose(make_pose(at, rpy, what="the payload")), "the payload")
     _refuse_no_inertia(payload, "the payload")
     payload.check("the payload's inertia tensor")
     carrier = None if index < 0 else model.bodies[index].name
@@ -184,8 +194,9 @@ def attach(model: M, other: Model, to: str, prefix: str = "", at: Any = (0, 0, 0
     refuse_other_numbers(other, "attached")
     word(prefix, "prefix")
     index, pose = model.frame(to)
+    placed = pose.compose(make_pose(at, rpy, what="the attached robot"))
+    index, mount = on_node(model, index, placed, f"robot {other.name!r}")
     carrier = None if index < 0 else model.bodies[index].name
-    mount = pose.compose(make_pose(at, rpy, what="the attached robot"))
     base = Body(prefix + other.base_name, Joint(Fixed(), at=mount.l, rotation=mount.R), other.base, carrier)
     bodies = [*model.bodies, base]
     for b in other.bodies:
@@ -257,6 +268,25 @@ def with_inertial_parameters(model: M, parameters: Any) -> M:
     return with_inertias(model, inertias)
 
 
+def with_placements(model: M, changes: Any) -> M:
+    """The robot with its joints placed elsewhere, by (bodies, 6) rotation vectors and displacements in their axes."""
+    given = as_array(changes, "changes of placements must be numbers")
+    if given.shape != (len(model.bodies), 6):
+        raise InputError(f"changes must have shape ({len(model.bodies)}, 6), got {given.shape}")
+    refuse_other_numbers(model, "placed elsewhere")
+    bodies = []
+    for body, change in zip(model.bodies, given):
+        pose = body.joint.placement.compose(small_pose(change))
+        joint = replace(body.joint, at=pose.l, rpy=None, rotation=pose.R) if change.any() else body.joint
+        bodies.append(replace(body, joint=joint))
+    return replace(model, bodies=tuple(bodies))
+
+
+def small_pose(change: np.ndarray) -> Transform:
+    """The pose of a rotation vector and a displacement (6,)."""
+    return Transform(rotation_from_quaternion(quaternion_exp(change[:3])), change[3:])
+
+
 def with_springs(
     model: M, springs: Mapping[str, Mapping[str, Any]] | None = None, damping_acts: bool | None = None
 ) -> M:
@@ -287,6 +317,8 @@ def with_gravity(model: M, gravity: Any) -> M:
 
 
 def _refuse_no_inertia(x: Any, what: str) -> None:
+    if isinstance(x, Flexible):
+        raise InputError(f"{what} is an lw.Flexible, which goes into the lw.Body that a robot is assembled from")
     if not isinstance(x, Inertia):
         raise InputError(f"{what} must be an lw.Inertia, got {x!r}")
 

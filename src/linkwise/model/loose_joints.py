@@ -12,6 +12,8 @@ from ..arrays import Array, as_numpy
 from ..riccati import cross_joint
 from ..spatial import congruence
 from ..tolerances import PIVOT_ROUNDINGS, roundings
+from .flexible.structure import shared_modes
+from .joints.modal import Modal
 from .model import BodyConstants, Model
 
 
@@ -27,21 +29,30 @@ def loose_joints(model: Model) -> list[int]:
     """The joints that no inertia resists, found by the articulated inertias P at a random configuration.
 
     A joint is loose where D = H P H* counts as singular, as in forward dynamics: massless tips, a point mass on its own
-    axis, two joints in a row that move the same way.
+    axis, two joints in a row that move the same way. Modes of flexible bodies are held: what a joint and modes do
+    together without moving any mass is not looked for.
     """
-    if model.couplings:  # joints of aggregates share what resists them; the others are as in the free tree
+    modal = set(shared_modes(model))
+    if (
+        set(model.dependents) - modal
+    ):  # joints of aggregates share what resists them; the others are as in the free tree
         together = {k for group in model.aggregates for k in group}
-        return [k for k in loose_joints(replace(model, couplings=())) if k not in together]
-    q = model.random_configuration(0)
+        own = tuple(c for c in model.couplings if model.joint(c.dependent) in modal)
+        return [k for k in loose_joints(replace(model, couplings=own)) if k not in together]
+    all_q = model.random_configuration(0)
+    values = [all_q[model.q_slices[shared_modes(model).get(k, k)]] for k in range(len(model.bodies))]
 
-    def step(gathered: Any, c: BodyConstants, where: slice) -> Any:
-        P, H = gathered + c.M.matrix, c.kind.map(q[where]).mT
+    def step(gathered: Any, c: BodyConstants, q: np.ndarray) -> Any:
+        P = gathered + c.M.matrix
+        if isinstance(c.kind, Modal):
+            return congruence(c.placement.compose(c.kind.transform(q)), P), False
+        H = c.kind.map(q).mT
         sizes = as_numpy(carried(c))
         _, D, _, _, P_plus = cross_joint(P, H, c.reflected, None, lambda D: _as_far_as_it_goes(as_numpy(D), sizes))
         is_loose = bool(singularity.inverse(D, sizes)[1])
-        return congruence(c.placement.compose(c.kind.transform(q[where])), P_plus), is_loose
+        return congruence(c.placement.compose(c.kind.transform(q)), P_plus), is_loose
 
-    found = model.tree.inward(step, 0, model.constants(), model.q_slices)
+    found = model.tree.inward(step, 0, model.constants(), values)
     return [k for k, is_loose in enumerate(found) if is_loose]
 
 

@@ -25,6 +25,8 @@ from .couplings import (
     reflected_limits,
     reflected_speeds,
 )
+from .flexible.members import expanded
+from .flexible.structure import mass_points, on_node
 from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
 from .joints.springs import Spring, spring_of
@@ -98,8 +100,10 @@ class Model(ByValue):
                 " would not count; change the robot first, and give it other numbers then"
             )
         object.__setattr__(self, "gravity", as_vector(self.gravity, "gravity"))
-        object.__setattr__(self, "bodies", sorted_base_first(self.name, tuple(self.bodies)))
-        object.__setattr__(self, "extra_frames", tuple(self.extra_frames))
+        bodies, frames, shared = expanded(self.name, self.bodies, self.extra_frames)
+        object.__setattr__(self, "bodies", sorted_base_first(self.name, bodies))
+        object.__setattr__(self, "extra_frames", frames)
+        object.__setattr__(self, "couplings", (*self.couplings, *shared))
         if WORLD not in (b.name for b in self.bodies):
             held = tuple(replace(f, body=None) if f.body == WORLD else f for f in self.extra_frames)
             object.__setattr__(self, "extra_frames", held)
@@ -243,7 +247,7 @@ class Model(ByValue):
         """(body index or −1, pose on that body) of a frame given by name or as a :class:`Frame`."""
         if isinstance(frame, Frame):
             if frame.body in self.body_index:
-                return self.body_index[frame.body], frame.pose
+                return on_node(self, self.body_index[frame.body], frame.pose, f"frame {frame.name!r}")
             if frame.body is not None and frame.body != WORLD:
                 raise UnknownNameError(f"frame {frame.name!r} sits on body {frame.body!r}, which {self._has('bodies')}")
             return -1, frame.pose
@@ -279,12 +283,17 @@ class Model(ByValue):
 
     @cached_property
     def tips(self) -> tuple[str, ...]:
-        """One frame per outermost body: the last one added on it, or the body's own."""
+        """One frame per outermost body: the last one added on it, or the body's own. Mass points do not count."""
         last = {b.name: b.name for b in self.bodies}
         for f in self.extra_frames:
             if f.body is not None:
                 last[f.body] = f.name
-        return tuple(last[b.name] for b, c in zip(self.bodies, self.children) if not c)
+        points = mass_points(self)
+        return tuple(
+            last[b.name]
+            for k, (b, c) in enumerate(zip(self.bodies, self.children))
+            if k not in points and points.issuperset(c)
+        )
 
     # --- data by degree of freedom -----------------------------------------------------------------
     # (Joints that follow one other by a constant ratio count with it; what others may do is in ``joints`` alone.)

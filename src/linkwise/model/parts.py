@@ -11,6 +11,7 @@ from ..arguments import shown, unmasked
 from ..errors import ModelError
 from ..spatial import Transform, rotation_from_rpy
 from ..values import ByValue, fixed
+from .flexible.body import Flexible
 from .inertia import Inertia, as_array, as_number, as_vector
 from .joints.kinds import JointKind, unit_axis
 from .joints.springs import check_spring
@@ -192,11 +193,15 @@ class Joint(ByValue):
 
 @dataclass(frozen=True, eq=False)
 class Body(ByValue):
-    """A rigid body and the joint that holds it: ``joint`` may be a bare kind such as ``lw.Revolute('y')``."""
+    """A body and the joint that holds it: ``joint`` may be a bare kind such as ``lw.Revolute('y')``.
+
+    With an :class:`linkwise.Flexible` in place of an inertia it bends. Other bodies then hang on its nodes, by the name
+    of the node (``"arm.tip"``) or by the body's and a joint placed where the node is.
+    """
 
     name: str
     joint: Any
-    inertia: Inertia = field(default_factory=Inertia)
+    inertia: Any = field(default_factory=Inertia)
     parent: str | None = None
 
     def __post_init__(self) -> None:
@@ -208,8 +213,9 @@ class Body(ByValue):
         if not joint.name:
             joint = replace(joint, name=f"{self.name}_joint")
         object.__setattr__(self, "joint", joint)
-        if not isinstance(self.inertia, Inertia):
-            raise ModelError(f"the inertia of body {self.name!r} must be an lw.Inertia, got {self.inertia!r}")
+        if not isinstance(self.inertia, (Inertia, Flexible)):
+            given = shown(self.inertia)
+            raise ModelError(f"the inertia of body {self.name!r} must be an lw.Inertia or an lw.Flexible, got {given}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 from .. import arrays
 from ..arrays import Array
-from ..dynamics.links import evaluate
+from ..dynamics.links import Links, evaluate
 from ..errors import InputError
 from ..model import edit
+from ..model.flexible.structure import shared_modes
 from ..model.model import Model
 from .calls import Calls
 from .dispatch import compiled
@@ -28,6 +29,17 @@ def refuse_following(robot: Model, joints: Iterable[str], done: str, option: str
                 f"joint {joint!r} follows {followed} and cannot be {done} by itself; name what it follows in"
                 f" {option}=[…]"
             )
+
+
+def _free(model: Model, x: Sequence[Any]) -> list[Any]:
+    """What joints have, without the points of flexible bodies that share their modes with another one."""
+    return [y for k, y in enumerate(x) if k not in shared_modes(model)]
+
+
+def _stacked(model: Model, links: Links, blocks: Sequence[Array], width: int) -> Array:
+    """Rows of those joints one below the other."""
+    filled = [b for b in _free(model, blocks) if b.shape[-2]]
+    return arrays.concatenate(filled, axis=-2) if filled else links.stack(blocks, width)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +73,7 @@ class CoupledJoints(Calls):
         """The positions of all joints, (..., nq of :meth:`uncouple`), those that follow others included [rad, m]."""
 
         def run(model: Model, q: Array) -> Array:
-            theta = [x for x in evaluate(model, q).theta if x.shape[-1]]
+            theta = [x for x in _free(model, evaluate(model, q).theta) if x.shape[-1]]
             return arrays.concatenate([x[..., None] for x in theta], axis=-2)[..., 0] if theta else q
 
         return self._call(run, 1, q)
@@ -72,7 +84,7 @@ class CoupledJoints(Calls):
 
         def run(model: Model, q: Array, v: Array) -> Array:
             links = evaluate(model, q)
-            return links.stack(links.split(v), 1)[..., 0]
+            return _stacked(model, links, links.split(v), 1)[..., 0]
 
         return self._call(run, 1, q, v=v)
 
@@ -82,6 +94,6 @@ class CoupledJoints(Calls):
 
         def run(model: Model, q: Array) -> Array:
             links = evaluate(model, q)
-            return links.stack(links.split_rows(arrays.eye(model.nv, like=q)), model.nv)
+            return _stacked(model, links, links.split_rows(arrays.eye(model.nv, like=q)), model.nv)
 
         return self._call(run, 2, q)

@@ -55,6 +55,14 @@ class Edited(Calls):
         """This robot with the ten inertial parameters (bodies, 10) of every body replaced."""
         return edit.with_inertial_parameters(self, parameters)
 
+    def with_placements(self: R, changes: Any) -> R:
+        """This robot with its joints placed elsewhere: changes (bodies, 6), [rotation vector; displacement] [rad, m].
+
+        Each is in the axes of the joint as it is placed; what is on the bodies goes with them. The axes of spinning
+        rotors stay with the bodies that carry them.
+        """
+        return edit.with_placements(self, changes)
+
     def with_springs(
         self: R, springs: Mapping[str, Mapping[str, Any]] | None = None, *, damping_acts: bool | None = None
     ) -> R:

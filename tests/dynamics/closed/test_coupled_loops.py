@@ -89,7 +89,9 @@ def test_motions_keep_energy_and_stay_closed(geared):
 
 def test_what_is_refused(geared):
     robot, q, v = geared
-    with pytest.raises(lw.NotAdmittedError, match=r"joint 'joint4' follows others, and loops are embedded on trees of"):
+    with pytest.raises(
+        lw.NotAdmittedError, match=r"coupled joints, such as 'joint4', and loops are embedded on trees of"
+    ):
         robot.forward_dynamics(q, v, v, method="embedded")
     with pytest.raises(lw.InputError, match=r"joint 'joint4' follows 'joint2', 'joint3' and cannot be kept by.* keep="):
         robot.closed_configuration(q, keep=["joint1", "joint4"])

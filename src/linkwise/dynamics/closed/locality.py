@@ -18,6 +18,7 @@ import numpy as np
 
 from ...arrays import as_numpy, is_symbolic
 from ...errors import ModelError, did_you_mean
+from ...model.flexible.structure import grouped
 from ...model.joints.kinds import Custom, JointKind, Universal
 from ...model.loops import Loop
 from ...model.model import Model
@@ -125,7 +126,7 @@ def _entries(model: Model, loops: Sequence[Loop], named: Sequence[str], members:
 def refusal(model: Model, group: Group) -> str | None:
     """Why loops are not embedded; None where they are."""
     if model.couplings:
-        return f"joint {model.couplings[0].dependent!r} follows others, and loops are embedded on trees of free joints"
+        return f"the robot has {grouped(model)}, and loops are embedded on trees of free joints"
     for k in group.members:
         if model.constants()[k].spin is not None:
             return (

@@ -12,6 +12,7 @@ from typing import Any
 from ... import arrays
 from ...arrays import Array
 from ...errors import NotAdmittedError
+from ...model.flexible.structure import grouped
 from ...model.model import Model
 from ...spatial import Transform, congruence, cross_force, cross_motion
 from ...sweeps import unzip
@@ -37,7 +38,7 @@ def _state(model: Model, q: Array, nu: Array, normalized: bool, what: str) -> tu
     """The state, D^{1/2}, and b = S[V]MV = −Ṽ*MV."""
     if model.couplings:
         raise NotAdmittedError(
-            f'{what} is for trees of single bodies, and robot {model.name!r} has coupled joints; use method="general"'
+            f'{what} is for trees of single bodies, and robot {model.name!r} has {grouped(model)}; use method="general"'
         )
     x, root = diagonal_state(model, q, nu, normalized)
     _admit(model, x.links, what)

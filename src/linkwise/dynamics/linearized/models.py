@@ -15,6 +15,7 @@ from ... import arrays
 from ...arguments import number
 from ...arrays import Array, SameKind
 from ...errors import InputError, NotAdmittedError
+from ...model.flexible.structure import grouped
 from ...model.model import Model
 from .. import springs
 from ..articulated import Articulated, articulated
@@ -180,7 +181,7 @@ def forward_by_algorithm_6(model: Model, q: Array, v: Array, tau: Array, externa
     if model.couplings:
         raise NotAdmittedError(
             f"Algorithm 6 rests on the inverse of φ(p, k), which bodies that move as one node do not have, and robot"
-            f' {model.name!r} has coupled joints; use method="lemma_4_7", in O(n²) as well, or "algorithm_4"'
+            f' {model.name!r} has {grouped(model)}; use method="lemma_4_7", in O(n²) as well, or "algorithm_4"'
         )
     m, art = forward_motion(model, q, v, tau, external)
     return springs.softened(m.links, m.rates.softness, *algorithm_6(m, art))

@@ -11,6 +11,7 @@ import numpy as np
 from ... import arrays
 from ...arrays import Array
 from ...errors import NotAdmittedError, UntraceableError
+from ...model.flexible.structure import grouped
 from ...model.model import Model
 from .. import springs
 from ..links import base_acceleration
@@ -74,9 +75,8 @@ def mass_solve(model: Model, q: Array, T: Array) -> Array:
 def _refuse(model: Model, q: Array) -> None:
     if model.couplings:
         raise NotAdmittedError(
-            f"a scan takes bodies that move by themselves; joints of robot {model.name!r} are coupled, so that several"
-            " bodies are one node of another size. Use the default method; robot.uncouple() is the robot with all"
-            " joints free"
+            f"a scan takes bodies that move by themselves; robot {model.name!r} has {grouped(model)}, so that several"
+            " bodies are one node of another size. Use the default method; robot.uncouple() frees coupled joints"
         )
     if arrays.is_symbolic(q):
         raise UntraceableError(

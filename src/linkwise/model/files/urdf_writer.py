@@ -28,6 +28,7 @@ from ...arrays import as_numpy
 from ...errors import ModelError, ModelWarning
 from ..inertia import Inertia
 from ..joints.kinds import Cylindrical, Free, JointKind, Planar, Prismatic, Revolute, Universal
+from ..joints.modal import Modal
 from ..model import STANDARD_GRAVITY, Model, refuse_other_numbers
 from ..parts import Body, Frame, Joint, Limits, Mimic
 from ..visuals import Visual
@@ -104,6 +105,11 @@ def _decomposed(body: Body) -> Iterator[Body]:
     elif isinstance(kind, Universal):
         pair = Revolute(kind.first), Revolute(kind.second)
     else:
+        if isinstance(kind, Modal):
+            raise ModelError(
+                f"joint {joint.name!r} is one of a flexible body, which URDF cannot say; robot.lock of its modes is"
+                " a robot with that body rigid"
+            )
         raise ModelError(
             f"joint {joint.name!r} is {kind.kind}, which URDF cannot say; it has revolute, prismatic, planar, floating"
             " and fixed joints (cylindrical and universal ones are two of them)"
