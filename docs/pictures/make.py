@@ -39,7 +39,8 @@ EXAMPLES = {
     "delta_arm.png": "15_delta_arm.py",
     "satellites.png": "16_satellites.py",
     "random_pushes.png": "17_random_pushes.py",
-    "flexible_arm.png": "19_flexible_arm.py",
+    "elastic_arm.png": "19_elastic_arm.py",
+    "flexible_arm.png": "20_flexible_arm.py",
 }
 
 

@@ -24,8 +24,10 @@ from .errors import (
     UntraceableError,
 )
 from .model.contacts import Contact
+from .model.elastic import Gear
 from .model.flexible.body import Flexible, Node
 from .model.inertia import Inertia
+from .model.joints.guided import Guided
 from .model.joints.kinds import (
     Custom,
     Cylindrical,
@@ -62,9 +64,13 @@ if _typing.TYPE_CHECKING:
     from .algebra.spaces import Space
     from .algebra.stacking import space, stack
     from .codegen.pipeline import compile_function as compile
+    from .identification.calibrate import Calibration, calibrate
+    from .identification.excitation import Excitation, excitation
     from .identification.identify import identify
     from .identification.result import Identification
+    from .robot.equilibrium import Equilibrium
     from .robot.inverse_kinematics import Reach
+    from .robot.modes import Modes
     from .simulation.checkpoint import Checkpoint
     from .simulation.energy import EnergyAccount
     from .simulation.events import Crossing, Event
@@ -80,6 +86,10 @@ __version__ = "0.1.0"
 _LATER = {
     "explain": ("algebra.algorithm", "explain"),
     "IdentityReport": ("algebra.check", "IdentityReport"),
+    "Calibration": ("identification.calibrate", "Calibration"),
+    "calibrate": ("identification.calibrate", "calibrate"),
+    "Excitation": ("identification.excitation", "Excitation"),
+    "excitation": ("identification.excitation", "excitation"),
     "Identification": ("identification.result", "Identification"),
     "identify": ("identification.identify", "identify"),
     "Checkpoint": ("simulation.checkpoint", "Checkpoint"),
@@ -91,6 +101,8 @@ _LATER = {
     "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
     "Proof": ("algebra.proof", "Proof"),
+    "Equilibrium": ("robot.equilibrium", "Equilibrium"),
+    "Modes": ("robot.modes", "Modes"),
     "Reach": ("robot.inverse_kinematics", "Reach"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
@@ -135,6 +147,7 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "Calibration",
     "Checkpoint",
     "ClosureError",
     "Contact",
@@ -142,7 +155,9 @@ __all__ = [
     "Custom",
     "Cylindrical",
     "EnergyAccount",
+    "Equilibrium",
     "Event",
+    "Excitation",
     "FileError",
     "Fixed",
     "Flexible",
@@ -150,7 +165,9 @@ __all__ = [
     "Frame",
     "Free",
     "Friction",
+    "Gear",
     "Grasp",
+    "Guided",
     "Helical",
     "Identification",
     "IdentityReport",
@@ -165,6 +182,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "ModelWarning",
+    "Modes",
     "NoRecursionError",
     "Node",
     "NotAdmittedError",
@@ -194,10 +212,12 @@ __all__ = [
     "UntraceableError",
     "Visual",
     "assemble",
+    "calibrate",
     "chain",
     "check_identity",
     "compile",
     "derive",
+    "excitation",
     "explain",
     "formula",
     "grasp",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from coupled import coupled_robot
 from loops import ROBOTS, STEP, swinging
+from sprung import sprung
 from trees import assert_close, robot, state
 
 import linkwise as lw
@@ -26,10 +27,10 @@ def law_of(r, **options):
 
 
 @pytest.mark.parametrize("form", ["recursive", "regressor"])
-@pytest.mark.parametrize("name", [*ROBOTS, "coupled"])
+@pytest.mark.parametrize("name", [*ROBOTS, "coupled", "sprung"])
 def test_the_lyapunov_function_falls_by_what_it_says(name, form):
     """dV/dt along the closed loop, by a complex step, at random states and estimates far from the truth."""
-    r = coupled_robot() if name == "coupled" else robot(name)
+    r = coupled_robot() if name == "coupled" else sprung(robot("hinges")) if name == "sprung" else robot(name)
     law, true = law_of(r, form=form), truth(r)
     plant = law.plant(true)
     s = state(r, (3,), seed=3)

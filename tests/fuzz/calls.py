@@ -33,7 +33,11 @@ NOT_CALLS = {
     "Proof",
     "Space",
     "Reach",
+    "Equilibrium",
+    "Modes",
     "Identification",
+    "Excitation",
+    "Calibration",
 }
 SHAPES = ("box", "cylinder", "point", "sphere")  # inertias of which
 FLEXIBLE = ("beam", "from_integrals", "load")  # ways to one

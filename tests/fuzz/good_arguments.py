@@ -141,6 +141,7 @@ def good_values() -> dict[str, Any]:
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
         # springs
         "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
+        "damped": True, "gears": {"hinge_joint": lw.Gear(5.0, rotor=0.1)},
         # flexible bodies
         "masses": np.ones(3), "places": rng.normal(size=(3, 3)), "shapes": rng.normal(size=(3, 3, 2)), "nodes": {},
         "bends": None, "clamped_at": None, "turn": np.ones((3, 2)), "bend": None, "modes": 3,
@@ -149,6 +150,8 @@ def good_values() -> dict[str, Any]:
         "integrals": lw.Flexible.beam(length=1.0, mass=1.0, stiffness=1.0, modes=2).integrals(),
         # identification
         "offsets": False, "base_wrench": None, "measured": None, "noise": None, "consistent": False,
+        "criterion": "condition", "harmonics": 2, "position": (-1.0, 1.0), "samples": 12, "starts": 1, "iterations": 2,
+        "poses": None, "tool": False, "changes": 0.1 * rng.normal(size=(len(r.bodies), 6)), "of": "inertial",
         # grasps
         "hand_frame": "tip", "object_frame": "handle", "torsion": None, "arm": None, "arms": [arm()],
         "object": lw.Inertia.sphere(1.0, 0.1), "contacts": [hand(0)], "bases": [None], "kept": ["arm_1"],
@@ -188,6 +191,8 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
     motions["Joint"] = {"rest": 0.1}
+    motions["Gear"] = {"rotor": 0.1}
+    motions["Guided"] = {"pose": lambda a: [a, a * a, 0.0], "freedoms": 1, "neutral_at": [0.2]}
     motions["Node"] = {"shape": np.ones((3, 2))}
     motions["beam"] = {"length": 1.0}
     motions["Flexible.load"] = {"path": _flexible_file()}
@@ -207,6 +212,12 @@ def otherwise() -> dict[tuple[str, str], Any]:
         "robot": arm(), "bodies": ["link3"], "rotors": False, "damping": ["joint2"], "friction": True,
         "external": np.ones((3, 6)), "measured": ["joint1", "joint3"],
     }  # fmt: skip
+    at = arm().random_configuration(0, 12)
+    motions["calibrate"] = {"robot": arm(), "q": at, "frame": "tip", "joints": ["joint2"], "part": "pose"}
+    motions["calibrate"]["poses"] = arm().pose(at, "tip")
+    moving = {"robot": arm(), "bodies": ["link3"], "rotors": False, "damping": ["joint2"], "friction": True}
+    limited = {"velocity": 2.0, "position": (-1.0, 1.0), "effort": 100.0, "samples": 12, "harmonics": 2, "starts": 1}
+    motions["excitation"] = moving | limited | {"iterations": 2, "margin": 0.1, "noise": 1.0}
     motions["loops.simulate"] = motions["simulate"] | looped
     return {(call, p): x for call, good in motions.items() for p, x in good.items()} | {
         ("weld", "body"): "slide",
@@ -261,5 +272,7 @@ METHODS = {
 NEEDED = {
     "Custom": ("H",), "check_identity": ("rhs", "trials"), "prove": ("rhs",),
     "rollout": ("tau", "step"), "simulate": ("duration", "step"),
-    "trajectory_sensitivity": ("tau",), "identify": ("tau",), "close": ("loops",), "derive": ("lines",),
+    "trajectory_sensitivity": ("tau",), "identify": ("tau",),
+    "excitation": ("position", "velocity", "harmonics", "samples", "starts", "iterations", "bodies"),
+    "close": ("loops",), "derive": ("lines",),
 }  # fmt: skip

@@ -212,6 +212,11 @@ CALLS: dict[str, Call] = {
     "forward_dynamics_sensitivity": _call(
         "q v tau external", lambda r, x: r.forward_dynamics_sensitivity(x.q, x.v, x.tau, external=x.external)
     ),
+    "forward_dynamics_sensitivity (placements)": _call(
+        "q v tau external",
+        lambda r, x: r.forward_dynamics_sensitivity(x.q, x.v, x.tau, external=x.external, of="placements"),
+    ),
+    "placement_jacobian": _call("q", lambda r, x: r.placement_jacobian(x.q, _tip(r))),
     "external_force": _call("q external", lambda r, x: r.external_force(x.q, x.external)),
     "operators (mass)": _call("q v", lambda r, x: r.operators(x.q).mass @ x.v),
     "operators (mass.inv)": _call("q tau", lambda r, x: r.operators(x.q).mass.inv() @ x.tau),
@@ -220,6 +225,14 @@ CALLS: dict[str, Call] = {
 }
 
 # Results that are lists per body, without a common batch shape, or that need another sort of robot.
-APART = {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian", "filter", "inverse_kinematics"}
+APART = {
+    "forward_quantities",
+    "jacobian_inner_inverse",
+    "coupling_jacobian",
+    "filter",
+    "inverse_kinematics",
+    "equilibrium",
+    "modes",
+}
 # The configuration is theirs alone: no state goes in.
 OTHERS = {"lock", "is_diagonalizable"}

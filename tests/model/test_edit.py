@@ -372,6 +372,7 @@ EDITS = {
     "attach": lambda m: edit.attach(m, chain(2), "tip", prefix="b_"),
     "float_base": edit.float_base,
     "with_inertias": lambda m: edit.with_inertias(m, {"lower": Inertia.point(1.0)}),
+    "with_placements": lambda m: edit.with_placements(m, np.full((len(m.bodies), 6), 0.1)),
     "with_gravity": lambda m: edit.with_gravity(m, (0, 0, -1.62)),
 }
 

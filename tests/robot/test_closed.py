@@ -31,8 +31,8 @@ NO_STATE = {  # what a robot is, rather than what it does in a state
         "uncouple",
     ),
     *("path", "random_configuration", "subtree", "to_urdf", "weld", "with_constants", "with_gravity"),
-    *("with_springs",),
-    *("with_inertial_parameters", "with_inertias"),
+    *("with_inertial_parameters", "with_inertias", "with_placements"),
+    *("with_springs", "with_elastic_joints"),
 }
 
 

@@ -120,6 +120,15 @@ def _sensitivity(d: Dense, x: Inputs) -> np.ndarray:
     return -np.linalg.solve(d.mass, d.X.T @ d.free.inverse_dynamics_regressor(*d.moving(x.v, a), target="numpy"))
 
 
+def _placements(d: Dense, x: Inputs) -> np.ndarray:
+    """∂T/∂δ of the free tree is −𝓜 ∂a/∂δ there, under the forces that move it so."""
+    moving = d.moving(x.v, d.solution(x.v, x.tau))
+    tau = d.free.inverse_dynamics(*moving, external=d.external, target="numpy")
+    options = {"external": d.external, "of": "placements", "target": "numpy"}
+    free = d.free.forward_dynamics_sensitivity(moving[0], moving[1], tau, **options)
+    return np.linalg.solve(d.mass, d.X.T @ d.free.mass_matrix(d.theta, target="numpy") @ free)
+
+
 def _second(function: Callable[..., Any], points: list[np.ndarray], directions: list[np.ndarray]) -> list[np.ndarray]:
     """The derivative of gradients along a direction, by complex steps through the robot's own first gradients."""
     moved = [ROBOT.integrate(points[0] + 0j, 1j * 1e-20 * directions[0], target="numpy")]
@@ -259,6 +268,8 @@ ORACLES: dict[str, Oracle | None] = {
     "regressor_with_reference": _regressor_with_reference,
     "parameter_gradient": lambda d, x: (_regressor_with_reference(d, x).T @ x.v).reshape(-1, 10),
     "forward_dynamics_sensitivity": _sensitivity,
+    "forward_dynamics_sensitivity (placements)": _placements,
+    "placement_jacobian": _free(lambda r, d, x: r.placement_jacobian(d.theta, TIP)),
     "external_force": _free(lambda r, d, x: d.X.T @ r.external_force(d.theta, x.external)),
     "operators (mass)": lambda d, x: d.mass @ x.v,
     "operators (mass.inv)": lambda d, x: np.linalg.solve(d.mass, x.tau),
@@ -295,7 +306,7 @@ def test_every_call_has_an_oracle_or_a_reason():
         "disturbance_map", "generalized_jacobian",
     }  # fmt: skip
     below = {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian", "filter"}
-    assert below | {"inverse_kinematics"} == APART  # which has a file of its own
+    assert below | {"inverse_kinematics", "equilibrium", "modes"} == APART  # which have files of their own
 
 
 def test_the_filter_of_bodies_that_move_together_is_refused():

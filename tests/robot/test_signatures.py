@@ -89,7 +89,9 @@ STATELESS |= {"couple", "uncouple", "flat_coordinates"}
 STATELESS |= {
     "with_inertial_parameters",
     "with_gravity",
+    "with_placements",
     "with_springs",
+    "with_elastic_joints",
     "with_constants",
     "to_urdf",
     "neutral",

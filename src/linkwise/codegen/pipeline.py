@@ -256,7 +256,8 @@ def compile_function(
     job = Job(robot, name, function, tuple(argument_names(function)), sizes=given, target=target, dtype=dtype)
     job.parameters = tuple(arguments.names(parameters, "parameters"))
     options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
-    if target == "jax":  # it draws random numbers when it is first imported, which are no memory of the function's
+    # JAX draws random numbers when it is first imported, which are no memory of the function's.
+    if isinstance(target, str) and target == "jax":
         require("jax", "jax", 'target="jax"')
     with refusing_memory(function):
         kernel = compile_job(job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,17 +96,19 @@ def told_apart(unknowns: Unknowns, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 def combination_names(unknowns: Unknowns, columns: np.ndarray, projection: np.ndarray) -> tuple[str, ...]:
     """Every combination in words, such as "forearm.Jzz + 0.09 hand.m"; what stands for it comes first."""
-    return tuple(_combination(row, int(first), unknowns) for first, row in zip(columns, projection))
+    pairs = zip(columns, projection)
+    return tuple(combination_name(row, int(i), unknowns.names, unknowns.scales) for i, row in pairs)
 
 
-def _combination(row: np.ndarray, first: int, unknowns: Unknowns) -> str:
-    sizes = np.abs(row * unknowns.scales)
-    others = [i for i in np.flatnonzero(sizes > 1e-9 * sizes.max()) if i != first]
-    said = unknowns.names[first]
-    for i in others:
-        size = abs(row[i])
-        factor = "" if abs(size - 1.0) < 1e-9 else f"{size:.4g} "
-        said += f"{' + ' if row[i] > 0 else ' − '}{factor}{unknowns.names[i]}"
+def combination_name(row: np.ndarray, first: int, names: Sequence[str], scales: np.ndarray) -> str:
+    """One combination in words; factors of unknowns whose sizes are about ``scales``."""
+    sizes = np.abs(row * scales)
+    said = names[first]
+    for i in map(int, np.flatnonzero(sizes > 1e-9 * sizes.max())):
+        if i != first:
+            size = abs(row[i])
+            factor = "" if abs(size - 1.0) < 1e-9 else f"{size:.4g} "
+            said += f"{' + ' if row[i] > 0 else ' − '}{factor}{names[i]}"
     return said
 
 
@@ -136,7 +138,7 @@ class _Samples:
         self.rows = measured_rows(robot, measured, tau is not None, wrench is not None)
         given = {"q": inputs.configuration(robot, q)}
         for name, x, n in (("v", v, robot.nv), ("a", a, robot.nv), ("tau", tau, robot.nv), ("base_wrench", wrench, 6)):
-            if x is not None:
+            if x is not None or name in ("v", "a"):
                 given[name] = inputs.vector(x, n, name, robot)
         forces = inputs.forces(robot, external)
         if forces is not None:

@@ -77,7 +77,7 @@ def estimate(data: Reduced, names: Sequence[str], noise: np.ndarray | None = Non
             f"{data.samples} samples of {len(data.R)} numbers each are too few for {n} unknown combinations; give more"
             " samples, or name fewer unknowns"
         )
-    floor = _ROUNDING * np.sqrt(max(np.sum(R[:, -1] ** 2) for R in data.R) / data.samples) + 1e-300
+    floor = max(_rounding(R, data.samples) for R in data.R) + 1e-300
     sigma = np.ones(len(data.R)) if noise is None else np.maximum(noise, floor)
     for _ in range(1 if noise is not None else _ROUNDS):
         values, covariance, condition = _solved(data, sigma, names)
@@ -91,6 +91,12 @@ def estimate(data: Reduced, names: Sequence[str], noise: np.ndarray | None = Non
     left = np.full(len(sigma), np.inf) if noise is not None else data.samples - _leverages(data, covariance, sigma)
     shares = [covariance @ (R[:, :-1].T @ R[:, :-1]) @ covariance / s**2 for R, s in zip(data.R, sigma)]
     return Estimate(values, covariance, sigma, condition, np.array(shares), left)
+
+
+def _rounding(R: np.ndarray, samples: int) -> float:
+    """What arithmetic leaves of a channel: a share of its measurements, and a rounding of its columns."""
+    sizes = np.sqrt(np.sum(R**2, axis=0) / samples)
+    return float(_ROUNDING * sizes[-1] + np.finfo(float).eps * sizes[:-1].max())
 
 
 def _solved(data: Reduced, sigma: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, float]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import flag, mapping, names, shown, word
 from ..errors import InputError, ModelError
-from ..spatial import Transform
+from ..spatial import Transform, quaternion_exp, rotation_from_quaternion
 from .couplings import Coupling, added, at_rest, make_coupling
 from .flexible.body import Flexible
 from .flexible.structure import on_node, shared_modes
@@ -266,6 +266,25 @@ def with_inertial_parameters(model: M, parameters: Any) -> M:
         c = h / m
         inertias[body.name] = Inertia(m, c, J - m * (c @ c * np.eye(3) - np.outer(c, c)))
     return with_inertias(model, inertias)
+
+
+def with_placements(model: M, changes: Any) -> M:
+    """The robot with its joints placed elsewhere, by (bodies, 6) rotation vectors and displacements in their axes."""
+    given = as_array(changes, "changes of placements must be numbers")
+    if given.shape != (len(model.bodies), 6):
+        raise InputError(f"changes must have shape ({len(model.bodies)}, 6), got {given.shape}")
+    refuse_other_numbers(model, "placed elsewhere")
+    bodies = []
+    for body, change in zip(model.bodies, given):
+        pose = body.joint.placement.compose(small_pose(change))
+        joint = replace(body.joint, at=pose.l, rpy=None, rotation=pose.R) if change.any() else body.joint
+        bodies.append(replace(body, joint=joint))
+    return replace(model, bodies=tuple(bodies))
+
+
+def small_pose(change: np.ndarray) -> Transform:
+    """The pose of a rotation vector and a displacement (6,)."""
+    return Transform(rotation_from_quaternion(quaternion_exp(change[:3])), change[3:])
 
 
 def with_springs(

@@ -413,9 +413,24 @@ class ClosedRobot(EmbeddedLoops):
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
     def forward_dynamics_sensitivity(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        of: str = "inertial",
     ) -> SameKind:
-        """∂a/∂π of the closed robot, (..., nv, 10 bodies), with π = inertial_parameters."""
+        """∂a/∂π of the closed robot, (..., nv, 10 bodies), with π = inertial_parameters.
+
+        Placements are refused: other ones open the loops.
+        """
+        one_of(of, ("inertial", "placements"), "sort of parameters")
+        if of == "placements":
+            raise NotAdmittedError(
+                f"robot {self.name!r} has loops, which other placements of its joints open: there is no derivative at a"
+                " state that stays; robot.opened has it for the tree that is left when the loops are cut"
+            )
 
         def run(m: Model, q: Array, v: Array, tau: Array, f: Array | None) -> Array:
             f = with_springs(m, q, v, f, self.soft_loops)
@@ -426,6 +441,7 @@ class ClosedRobot(EmbeddedLoops):
     # --- operational space ---------------------------------------------------------------------------
 
     inverse_kinematics = Robot.inverse_kinematics  # with the errors of the loops among the goals
+    equilibrium, modes = Robot.equilibrium, Robot.modes  # which keep loops closed
 
     @compiled(q="nq")
     def closed_jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:

@@ -36,9 +36,17 @@ REFUSED = {
 # What is the same function of the state for a closed robot as for its tree.
 OF_THE_TREE = frozenset(
     {
-        *("joint_positions", "joint_velocities", "coupling_jacobian"),
+        *("joint_positions", "joint_velocities", "coupling_jacobian", "placement_jacobian"),
         *("integrate", "difference", "pose", "poses", "velocities", "accelerations", "velocity", "acceleration"),
-        *("jacobian", "jacobian_dot_v", "jacobian_force", "jacobian_outer", "jacobian_inner", "jacobian_inner_inverse"),
+        *(
+            "jacobian",
+            "placement_jacobian",
+            "jacobian_dot_v",
+            "jacobian_force",
+            "jacobian_outer",
+            "jacobian_inner",
+            "jacobian_inner_inverse",
+        ),
         *("linearize_velocity", "linearize_acceleration", "external_force", "wrenches", "configuration_rate"),
         *("energy", "kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "momentum"),
         *(

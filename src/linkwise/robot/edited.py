@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..model import edit
+from ..model import edit, elastic
+from ..model.elastic import Gear
 from ..model.inertia import Inertia
 from .calls import Calls
 
@@ -55,6 +56,14 @@ class Edited(Calls):
         """This robot with the ten inertial parameters (bodies, 10) of every body replaced."""
         return edit.with_inertial_parameters(self, parameters)
 
+    def with_placements(self: R, changes: Any) -> R:
+        """This robot with its joints placed elsewhere: changes (bodies, 6), [rotation vector; displacement] [rad, m].
+
+        Each is in the axes of the joint as it is placed; what is on the bodies goes with them. The axes of spinning
+        rotors stay with the bodies that carry them.
+        """
+        return edit.with_placements(self, changes)
+
     def with_springs(
         self: R, springs: Mapping[str, Mapping[str, Any]] | None = None, *, damping_acts: bool | None = None
     ) -> R:
@@ -65,6 +74,14 @@ class Edited(Calls):
         act in the dynamics (that of URDF files does not), or be data.
         """
         return edit.with_springs(self, springs, damping_acts)
+
+    def with_elastic_joints(self: R, gears: Mapping[str, Gear]) -> R:
+        """This robot with motors that drive some joints through springs: ``{"elbow": lw.Gear(5e3, ratio=100, …)}``.
+
+        Each such joint becomes two: the motor's under its name, with coordinate θ [rad or m, behind the gear] and the
+        joint force, and ``elbow_spring`` with the link's lead δ = q − θ. The link's position is the sum of both.
+        """
+        return elastic.with_elastic_joints(self, gears)
 
     def with_gravity(self: R, gravity: Any) -> R:
         """This robot under another gravity (3,) [m/s²]."""

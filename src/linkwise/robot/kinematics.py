@@ -10,6 +10,7 @@ from .. import arrays, inputs
 from ..arguments import flag
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics
+from ..dynamics.linearized import placements
 from ..model.model import Model
 from .calls import Calls
 from .dispatch import compiled
@@ -73,6 +74,15 @@ class Kinematics(Calls):
         In world axes or, with axes="local", in the frame's own.
         """
         return self._call(kinematics.jacobian, 2, q, frame, axes)
+
+    @compiled(q="nq")
+    def placement_jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
+        """How a frame moves with where the joints are placed, (..., 6, 6 bodies), angular first, at its origin.
+
+        Six columns a joint: the rotation vector [rad] and the displacement [m] of its placement, in the axes of the
+        joint as it is placed, as :meth:`with_placements` takes them.
+        """
+        return self._call(placements.placement_jacobian, 2, q, frame, axes)
 
     @compiled(q="nq", v="nv")
     def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:

@@ -13,6 +13,7 @@ from ..dynamics.forward import articulated_body as forward
 from ..dynamics.linearized import frames as linearized_frames
 from ..dynamics.linearized import inertial_parameters as parameters
 from ..dynamics.linearized import models as linear
+from ..dynamics.linearized import placements
 from ..model.model import Model
 from .calls import Calls, as_frames, choose
 from .dispatch import compiled, on_numpy
@@ -45,6 +46,12 @@ INVERSE_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
 FORWARD_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
     **linear.FORWARD_LINEARIZATIONS,
     **{name: _forward_lemma(name) for name in ("lemma_4_1", "lemma_4_6", "lemma_4_7", "lemma_4_9")},
+}
+
+
+SENSITIVITIES: dict[str, Callable[..., Array]] = {
+    "inertial": parameters.forward_sensitivity,
+    "placements": placements.forward_placements,
 }
 
 
@@ -233,10 +240,21 @@ class Linearized(Calls):
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
     def forward_dynamics_sensitivity(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        of: str = "inertial",
     ) -> SameKind:
-        """∂a/∂π, (..., nv, 10 bodies), with π = inertial_parameters (LD Algorithm 5, driven by δT = −Yδπ)."""
-        return self._with_forces(parameters.forward_sensitivity, 2, external, q, v=v, tau=tau)
+        """∂a/∂π, (..., nv, 10 bodies), with π = inertial_parameters (LD Algorithm 5, driven by δT = −Yδπ).
+
+        ``of="placements"`` are derivatives in where joints are placed, (..., nv, 6 bodies), six a joint as
+        :meth:`with_placements` takes them.
+        """
+        run = choose(SENSITIVITIES, of, "sort of parameters")
+        return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
     @on_numpy
     def base_parameters(self) -> parameters.BaseParameters:

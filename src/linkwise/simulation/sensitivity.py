@@ -1,4 +1,4 @@
-"""How a motion changes with the inertial parameters of its robot."""
+"""How a motion changes with the inertial parameters of its robot, or with where its joints are placed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .. import inputs
 from ..arguments import one_of, shown
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
+from ..robot.linearized import SENSITIVITIES
 from ..robot.robot import Robot
 from .simulate import simulate
 from .step_derivatives import linearized_step
@@ -18,7 +19,7 @@ from .trajectory import Trajectory
 
 
 class TrajectorySensitivity(NamedTuple):
-    """A motion, every step kept, and its derivatives with respect to inertial parameters.
+    """A motion, every step kept, and its derivatives with respect to parameters.
 
     dq (tangent at q) and dv, each (..., steps + 1, nv, parameters).
     """
@@ -37,6 +38,7 @@ def trajectory_sensitivity(
     step: float = 1e-3,
     method: str = "semi_implicit_euler",
     columns: Any = None,
+    of: str = "inertial",
 ) -> TrajectorySensitivity:
     """The motion of :func:`linkwise.simulate` under joint forces, and its exact derivatives in inertial parameters.
 
@@ -44,11 +46,13 @@ def trajectory_sensitivity(
     ``method`` "semi_implicit_euler", "midpoint" or "runge_kutta_4"; ``columns`` picks entries of
     ``robot.inertial_parameters.ravel()`` (default: all). Loops are closed by projection after each step, and
     derivatives are off by what steps open them by (h by semi-implicit Euler, h² by midpoint, h⁴ by Runge–Kutta); soft
-    loops are refused.
+    loops are refused. ``of="placements"`` are derivatives in where the joints are placed, six numbers a joint as
+    :meth:`Robot.with_placements` takes them; ``columns`` then picks of these. Robots with loops refuse it.
     """
     refuse_other_than_robot(robot, "trajectory_sensitivity")
     one_of(method, EXPLICIT, "step with derivatives")
-    picked = _picked(columns, 10 * len(robot.bodies))
+    one_of(of, SENSITIVITIES, "sort of parameters")
+    picked = _picked(columns, (10 if of == "inertial" else 6) * len(robot.bodies), of)
     table = inputs.vector(np.zeros(robot.nv) if tau is None else tau, robot.nv, "tau", robot)
     if table.ndim < 2:
         raise InputError(f"tau must have shape (..., steps, {robot.nv}), got {table.shape}")
@@ -56,7 +60,7 @@ def trajectory_sensitivity(
     options: dict[str, Any] = {"step": step, "method": method, "closing": closing}
     motion = simulate(robot, q0, v0, tau=table, check=False, progress=False, **options)
     q, v, applied = motion.q[..., :-1, :], motion.v[..., :-1, :], motion.tau[..., :-1, :]
-    by_parameters = lambda q, v, tau: robot.forward_dynamics_sensitivity(q, v, tau)[..., picked]
+    by_parameters = lambda q, v, tau: robot.forward_dynamics_sensitivity(q, v, tau, of=of)[..., picked]
     none = np.zeros((robot.nv, len(picked)), q.dtype)
     maps = linearized_step(robot, method, q, v, applied, q.dtype.type(motion.settings.step), none, by_parameters)
     n = robot.nv
@@ -67,7 +71,7 @@ def trajectory_sensitivity(
     return TrajectorySensitivity(motion, x[..., :n, :], x[..., n:, :])
 
 
-def _picked(columns: Any, count: int) -> np.ndarray:
+def _picked(columns: Any, count: int, of: str) -> np.ndarray:
     """Indices of parameters, or an error that names those that are none."""
     if columns is None:
         return np.arange(count)
@@ -77,6 +81,7 @@ def _picked(columns: Any, count: int) -> np.ndarray:
         picked = np.zeros(())
     if picked.size == 0:
         return np.zeros(0, dtype=int)
+    kind = "inertial parameters" if of == "inertial" else "numbers that place the joints"
     if picked.ndim != 1 or picked.dtype.kind not in "iu" or picked.min() < -count or picked.max() >= count:
-        raise InputError(f"columns are indices of the {count} inertial parameters, got {shown(columns)}")
+        raise InputError(f"columns are indices of the {count} {kind}, got {shown(columns)}")
     return picked

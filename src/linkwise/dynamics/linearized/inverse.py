@@ -63,6 +63,19 @@ def algorithm_1(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | N
     eta, own_theta, own_lam = own_changes(m, dq, dv)
     if da is not None:
         own_lam = [x + H.mT @ d for x, H, d in zip(own_lam, links.H, da)]
+    passed = [_passed_by_rotor(m, k, dv, da) for k in range(len(dq))]
+    dT, theta_plus, lam_plus = changed_forces(m, eta, own_theta, own_lam, passed)
+    return [_own_terms(m, k, t, dq, dv, da, theta_plus[k], lam_plus[k]) for k, t in enumerate(dT)]
+
+
+def changed_forces(
+    m: Motion, eta: list[Array], own_theta: list[Array], own_lam: list[Array], passed: list[Any]
+) -> tuple[list[Array], list[Array], list[Array]]:
+    """(Hξ, ϑ⁺, λ⁺) where every body is displaced by η in its parent, and moves by ϑ and λ more: what links make of it.
+
+    ``passed`` is what spinning rotors ask besides of the bodies that carry them.
+    """
+    links = m.links
     theta_plus, theta = carried_out(links, own_theta)
     lam_plus, lam = carried_out(links, own_lam)
     x = [M @ l + M_hat @ (2.0 * t) for M, l, M_hat, t in zip(links.M, lam, m.rates.M_hat, theta)]
@@ -71,9 +84,7 @@ def algorithm_1(m: Motion, dq: list[Array], dv: list[Array], da: list[Array] | N
         xi = gathered + x
         return phi @ (xi + cross_force(eta, f) if rotor is None else xi + cross_force(eta, f) + rotor), H @ xi
 
-    passed = [_passed_by_rotor(m, k, dv, da) for k in range(len(dq))]
-    dT = links.tree.inward(step, 0, links.phi, links.H, x, m.f, eta, passed)
-    return [_own_terms(m, k, t, dq, dv, da, theta_plus[k], lam_plus[k]) for k, t in enumerate(dT)]
+    return links.tree.inward(step, 0, links.phi, links.H, x, m.f, eta, passed), theta_plus, lam_plus
 
 
 def _passed_by_rotor(m: Motion, k: int, dv: list[Array], da: list[Array] | None) -> Any:
