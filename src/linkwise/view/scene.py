@@ -360,7 +360,7 @@ def _has_axes(kind: Any) -> bool:
 
 def bent_rods(spans: Sequence[bending.Span], first: int, radius: float) -> list[Piece]:
     """The rods of flexible bodies, each a body of its own to those who draw, from the number ``first`` on."""
-    out = []
+    out: list[Piece] = []
     for span in spans:
         length = float(np.linalg.norm(span.straight)) / bending.RODS
         rod, simple = solids.rod(radius, length, rounded=True), solids.rod_solids(radius, length, rounded=True)
