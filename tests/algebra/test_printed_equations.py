@@ -32,7 +32,13 @@ EQUATIONS = [
     ("OA", "§6, ε and ν", "(D^½ (I + H φ K)* θ̇)* (D^-½ (I - H ψ K) T)", "θ̇* T"),
     ("JPL", "(3.11), (3.12)", "V", "φ* H* θ̇"),
     ("JPL", "(3.13)", "B* V", "J θ̇"),
+    ("JPL", "(3.14), (3.15)", "α", "φ* (H* θ̈ + a + g)"),
+    ("JPL", "(3.16)", "f", "φ (M α + b)"),
     ("JPL", "(3.16), (3.17)", "f", "φ (M φ* (H* θ̈ + a + g) + b)"),
+    ("JPL", "(3.18), typed whole", "T", "H φ (M α + b)"),
+    ("JPL", "(3.8), (3.21)", "a + E g", "a + g"),
+    ("JPL", "(2.17), a", "a", "Ė_φ* V + Ḣ* θ̇"),
+    ("JPL", "§2, Ṁ", "Ṁ", "Ω̃ M - M Ω̃"),
     ("JPL", "(3.18)", "T", "H f"),
     ("JPL", "(3.19), (3.20)", "T", "H φ M φ* H* θ̈ + H φ (M φ* (a + g) + b)"),
     ("JPL", "(4.9), (4.10)", "Ψ", "ψ S"),
@@ -57,7 +63,12 @@ EQUATIONS = [
     ("UF", "(17), V", "V", "E_φ* V + H* β"),
     ("UF", "(17), f", "f", "E_φ f + M φ* (H* β̇ + a + g) + b"),
     ("UF", "(20)", "φ⁻¹", "I - E_φ"),
+    ("UF", "(15), a", "a", "Ė_φ* V + Ḣ* β"),
+    ("UF", "(17), α", "α", "E_φ* α + H* β̇ + a + g"),
+    ("UF", "(17), f by α", "f", "E_φ f + M α + b"),
     ("UF", "(21), V", "V", "φ* H* β"),
+    ("UF", "(21), α", "α", "φ* (H* β̇ + a + g)"),
+    ("UF", "(21), f by α", "f", "φ (M α + b)"),
     ("UF", "(21), f", "f", "φ (M φ* (H* β̇ + a + g) + b)"),
     ("UF", "(21), T", "T", "𝓜 β̇ + H φ (M φ* (a + g) + b)"),
     ("UF", "(26)", "M", "R - E_φ R E_φ*"),
@@ -75,7 +86,12 @@ EQUATIONS = [
         "β̇",
         "(I - H ψ K)* D⁻¹ (T - H ψ (K T + P (a + g) + b)) - K* ψ* (a + g)",
     ),
+    ("LD", "(2.5)", "f", "Φ (M α + Ṁ V)"),
+    ("LD", "(2.6)", "Ṁ", "Ω̃ M + M Ω̃*"),
+    ("LD", "(2.7), Ṁ", "Ṁ V", "M̂ V"),
+    ("LD", "(2.7), Ω̃", "Ω̃ M V", "M̂ V"),
     ("LD", "(2.8)", "M̂ V", "b"),
+    ("LD", "(2.13), Ḣ", "Ḣ*", "-Ω̃* H*"),
     ("LD", "(2.13)", "Ḣ* θ̇", "a"),
     ("LD", "(2.17)", "Φ", "(I - E)⁻¹"),
     ("LD", "(2.18)", "E Φ", "Φ̃"),
@@ -86,8 +102,16 @@ EQUATIONS = [
     ("LD", "(4.6)", "𝓜", "(I + H Φ K) D (I + H Φ K)*"),
     ("LD", "(4.9)", "𝓜⁻¹ H Φ M Φ*", "(I - H ψ K)* D⁻¹ H ψ P + K* ψ*"),
     ("LD", "(4.12)", "M̂", "P̂ - E_ψ P̂ E*"),
+    ("LD", "(4.21), L, U", "𝓜⁻¹", "L - K* ψ* U* - U ψ K"),
     ("LD", "(4.20)", "ψ* H* D⁻¹ H ψ", "Υ + ψ̃* Υ + Υ ψ̃"),
     ("DD", "(4.3), (4.4)", "T", "H φ (M φ* (H* θ̈ + a + g) + b)"),
+    ("DD", "(4.3), α", "α", "φ* (H* θ̈ + a + g)"),
+    ("DD", "(4.3), f", "f", "φ (M α + b)"),
+    ("DD", "Table 4, row 1", "Ė_φ", "E_φ F + Ω̃ E_φ - E_φ Ω̃"),
+    ("DD", "Table 4, row 3", "Ḣ", "-H Ω̃"),
+    ("DD", "Table 4, row 4", "Ṁ", "Ω̃ M - M Ω̃"),
+    ("DD", "Table 4, row 6", "Ġ", "G° + Ω̃ G"),
+    ("DD", "(6.6)", "Ṗ", "P° + Ω̃ P - P Ω̃"),
     ("DD", "(4.11)", "ψ⁻¹ - φ⁻¹", "K H"),
     ("DD", "(5.1)", "m", "(I + H φ K) D^½"),
     ("DD", "(5.1), ℓ", "ℓ", "D^-½ (I - H ψ K)"),
@@ -221,3 +245,49 @@ def test_every_numbered_identity_reads_back_as_it_is_printed():
                 assert lw.formula(text)(op).expression.key == side.expression.key, (rule.name, text)
                 count += 1
     assert count > 400
+
+
+# --- accelerations ------------------------------------------------------------------------------------
+
+ACCELERATIONS = [("α", "φ* (H* θ̈ + a + g)"), ("f", "φ (M α + b)"), ("α", "E_φ* α + H* θ̈ + a + g")]
+
+
+@pytest.mark.parametrize("paper", [None, "OA", "JPL", "UF", "LD", "DD"])
+@pytest.mark.parametrize("kind", ["tree", "sliding", "balls", "coupled"])
+def test_accelerations_of_a_paper_belong_together(kind, paper):
+    """α, a, b, f are all classical or all spatial ones: of trees, any joints, nodes of coupled ones."""
+    chain = lw.chain(4, seed=1)
+    robot = {
+        "tree": lambda: lw.load("quadruped"),
+        "sliding": lambda: lw.chain(4, seed=2, joint="prismatic"),
+        "balls": lambda: lw.chain(3, seed=2, joint="spherical"),
+        "coupled": lambda: chain.couple(chain.joints[2].name, chain.joints[1].name, ratio=0.5),
+    }[kind]()
+    motion = Motion(robot)
+    for left, right in ACCELERATIONS:
+        assert apart(motion.typed(left, paper), motion.typed(right, paper)) < 1e-12, (left, right)
+
+
+def test_classical_accelerations_are_those_of_points():
+    """α of JPL, without gravity, is d/dt of the velocity of the body's own point, as differences see it."""
+    robot = lw.chain(4, seed=5).with_gravity([0.0, 0.0, 0.0])
+    m, h = Motion(robot, 3), 1e-5
+    frames = [b.name for b in robot.bodies]
+
+    def velocities(t):
+        q = robot.integrate(m.q, t * m.v + 0.5 * t * t * m.a)
+        return [robot.velocity(q, m.v + t * m.a, frame)[3:] for frame in frames]
+
+    ahead, behind = velocities(h), velocities(-h)
+    classical = m.typed("α", "JPL").value.reshape(-1, 6)[:, 3:]
+    for k, frame in enumerate(frames):
+        R = robot.pose(m.q, frame)[0]
+        assert np.allclose(R @ classical[k], (ahead[k] - behind[k]) / (2 * h), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("paper", "text"), [("LD", "Ṗ"), ("LD", "S"), ("LD", "Ω"), ("DD", "Ḧ*"), ("DD", "Ω"), ("UF", "Ḧ")]
+)
+def test_letters_that_a_paper_uses_otherwise_are_refused_by_name(motion, paper, text):
+    with pytest.raises(lw.InputError, match=f"is not read with paper='{paper}': "):
+        motion.typed(text, paper)

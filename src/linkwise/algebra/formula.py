@@ -21,7 +21,8 @@ from ..errors import InputError, LinkwiseError, did_you_mean
 from .binding import merged, moved, placed, trimmed
 from .block_terms import OURS, PAPERS, BlockTerm, block, block_product, block_sum
 from .expression import Expression, Identity, product, total
-from .formula_words import ALIASES, DIALECTS, Token, operator_names, tokens
+from .formula_dialects import DIALECTS, REFUSED, Meaning
+from .formula_words import ALIASES, Token, operator_names, tokens
 from .leaves import Leaves
 from .operator import Operator, bound
 from .operators import OPERATOR_NAMES, Operators
@@ -104,7 +105,8 @@ def formula(text: str, *, indices: str = OURS, paper: str | None = None) -> Form
     and letters of other inertias, ψ_X). A formula of operators gives an operator; one of blocks, such as
     ``"φ(3,1) P(1)"``, their array. ``indices="ours"`` counts bodies as ``robot.bodies`` does, base first, from 0;
     ``indices="papers"`` as the papers do, from the tip of a serial chain, which is 1, to the base, n. ``paper`` ("OA",
-    "JPL", "UF", "LD" or "DD") reads letters that papers use differently as that one does: Φ is JPL's φS, or LD's φ.
+    "JPL", "UF", "LD" or "DD") reads letters that papers use differently as that one does: Φ is JPL's φS, or LD's φ; α,
+    a and b are classical ones in all papers but LD; Ω̃, Ṁ and Ḣ are rates in inertial axes, or LD's about one point.
     Operators of several robots, ``formula(one, two)``, have their numbers, ``J₁ 𝓜₁⁻¹ J₁*``, in the order in which they
     are given; what is printed numbers the states in the order in which they were made. Brackets with commas and
     semicolons are stacks, ``[A, B; C, 0]``.
@@ -166,7 +168,7 @@ class _Parser:
         self.robots, self.indices = robots, indices
         self.own = {normalize("NFC", name): x for name, x in (own or {}).items()}
         self.used: set[str] = set()
-        self.dialect = DIALECTS[paper] if paper else {}
+        self.paper = paper
         self.tokens = [*tokens(text), Token("end", "", len(text) + 1)]
         self.at = 0
         self.depth = 0
@@ -384,15 +386,32 @@ class _Parser:
             if spelled in self.own:
                 self.used.add(spelled)
                 return self.own[spelled]
-        name = self.dialect.get(token.text) or ALIASES.get(token.text, token.text)
+        name = ALIASES.get(token.text, token.text)
         if name == "I" and token.robot is None:
             return _Unit()
-        if name not in operator_names():
+        reason = REFUSED[self.paper].get(name) if self.paper else None
+        if reason:
+            raise self.error(token, f"{token.spelling or name} is not read with paper={self.paper!r}: {reason}")
+        meaning = self._meaning(token, name)
+        if isinstance(meaning, str) and meaning not in operator_names():
             known = [*operator_names(), *self.own]
             raise self.error(token, f"no operator is named {name!r}{_meant(name, known)}")
-        value = self._made(token, lambda: getattr(self._robot(token), name))
+        robot = self._robot(token)
+        value = self._made(token, lambda: robot.leaf(meaning) if isinstance(meaning, str) else meaning(robot))
         # The letters Ḣ and Ḧ carry a star where the operator itself is printed.
         return value.T if token.is_letter and name in STARRED else value
+
+    def _meaning(self, token: Token, name: str) -> Meaning:
+        """What a name stands for, as the paper uses it."""
+        if self.paper == "JPL" and name == "g" and self._follows_E():
+            return "alpha_base"  # (3.21): of E g, g is the base's acceleration
+        letters = DIALECTS[self.paper] if self.paper else {}
+        return letters.get(token.text) or letters.get(name, name)
+
+    def _follows_E(self) -> bool:
+        """Whether the name that was taken last stands right behind E."""
+        before = [t for t in self.tokens[: self.at - 1] if t.text != "@"]
+        return bool(before) and before[-1].kind == "name" and before[-1].text == "E"
 
     def _robot(self, token: Token) -> Leaves:
         """Whose operator a name is."""

@@ -55,14 +55,6 @@ _INDICES = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _NAMED_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
 ALIASES = {"N": "rotor_coupling", "a": "coriolis", "b": "gyroscopic"}
 ALIASES |= {"a_c": "classical_coriolis", "b_c": "classical_gyroscopic"}
-# Letters that papers use differently from each other; the others mean the same in all.
-DIALECTS: dict[str, dict[str, str]] = {
-    "OA": {},
-    "JPL": {"a": "classical_coriolis", "b": "classical_gyroscopic"},
-    "UF": {"a": "classical_coriolis", "b": "classical_gyroscopic", "beta": "theta_dot", "beta_dot": "theta_ddot"},
-    "LD": {"Phi": "phi", "Phi_tilde": "phi_tilde", "E": "E_phi"},
-    "DD": {"beta": "theta_dot", "beta_dot": "theta_ddot"},
-}
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ _MADE_OF = {
     "classical_coriolis": ("V",),
     "classical_gyroscopic": ("V",),
     "alpha": ("V", "coriolis"),
+    "classical_alpha": ("V", "classical_coriolis"),
     "f": ("V", "coriolis", "gyroscopic", "alpha"),
     "T": ("V", "coriolis", "gyroscopic", "alpha", "f"),
 }
@@ -171,6 +172,8 @@ def _vector_lines(serial: bool, as_latex: bool) -> dict[str, str]:
         f" {cross} u],  [{omega}_r; u] = H{star}(k) {rate}(k)",
         "classical_gyroscopic": f"b_c(k) {equals} [{omega} {cross} J{omega}; {omega} {cross} ({omega} {cross} h)]",
         "alpha": f"{alpha}(k) {equals} {phi}{star}({p},k) {alpha}({p}) + H{star}(k) {speed_up}(k) + a(k) + g(k)",
+        "classical_alpha": f"{alpha}_c(k) {equals} {phi}{star}({p},k) {alpha}_c({p}) + H{star}(k) {speed_up}(k)"
+        " + a_c(k) + g(k)",
         "f": f"f(k) {equals} {total}{phi}(k,{j}) f({j}) + M(k) {alpha}(k) + b(k)",
         "T": f"T(k) {equals} H(k) f(k)",
     }

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .. import arrays
 from ..arrays import Array
 from ..errors import InputError
+from ..spatial import cross
 from .expression import Expression
 from .rate_leaves import RateLeaves
 from .spaces import Space
@@ -171,12 +172,28 @@ class VectorLeaves(RateLeaves):
         return self._column("classical_coriolis", self.bodies, blocks)
 
     @cached_property
-    def classical_gyroscopic(self) -> Expression:
-        """b of classical accelerations, as JPL 88-11 (2.18) and UF (16) print it."""
-        from ..dynamics.links import classical_gyroscopic
+    def classical_alpha(self) -> Expression:
+        """α of classical accelerations, α + [0; ω × v] = φ*(H*θ̈ + a_c + g), as JPL 88-11 (3.14) and UF (21) have it."""
 
         def blocks() -> list[Array]:
-            links = self.body_links
-            return [classical_gyroscopic(M, V) for M, V in zip(links.M, self._velocities)]
+            return [x + _turned_point(V) for x, V in zip(self._accelerations, self._velocities)]
+
+        return self._of_bodies("classical_alpha", blocks)
+
+    @cached_property
+    def classical_gyroscopic(self) -> Expression:
+        """b of classical accelerations, as JPL 88-11 (2.18) and UF (16) print it (with what rotors add)."""
+        from ..dynamics.links import applied_forces, classical_gyroscopic
+
+        def blocks() -> list[Array]:
+            links, V = self.body_links, self._velocities
+            b = [classical_gyroscopic(M, x) for M, x in zip(links.M, V)]
+            return applied_forces(self.model, links, V, self._rates, b, None)
 
         return self._of_bodies("classical_gyroscopic", blocks)
+
+
+def _turned_point(V: Array) -> Array:
+    """[0; ω × v]: what the classical acceleration of a point of a body has beside the spatial one (math notes 12.4)."""
+    w, v = V[..., :3, :], V[..., 3:, :]
+    return arrays.concatenate([0.0 * w, cross(w, v)], axis=-2)
