@@ -24,8 +24,10 @@ from .errors import (
     UntraceableError,
 )
 from .model.contacts import Contact
+from .model.elastic import Gear
 from .model.flexible.body import Flexible, Node
 from .model.inertia import Inertia
+from .model.joints.guided import Guided
 from .model.joints.kinds import (
     Custom,
     Cylindrical,
@@ -66,7 +68,9 @@ if _typing.TYPE_CHECKING:
     from .identification.excitation import Excitation, excitation
     from .identification.identify import identify
     from .identification.result import Identification
+    from .robot.equilibrium import Equilibrium
     from .robot.inverse_kinematics import Reach
+    from .robot.modes import Modes
     from .simulation.checkpoint import Checkpoint
     from .simulation.energy import EnergyAccount
     from .simulation.events import Crossing, Event
@@ -97,6 +101,8 @@ _LATER = {
     "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
     "Proof": ("algebra.proof", "Proof"),
+    "Equilibrium": ("robot.equilibrium", "Equilibrium"),
+    "Modes": ("robot.modes", "Modes"),
     "Reach": ("robot.inverse_kinematics", "Reach"),
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
@@ -149,6 +155,7 @@ __all__ = [
     "Custom",
     "Cylindrical",
     "EnergyAccount",
+    "Equilibrium",
     "Event",
     "Excitation",
     "FileError",
@@ -158,7 +165,9 @@ __all__ = [
     "Frame",
     "Free",
     "Friction",
+    "Gear",
     "Grasp",
+    "Guided",
     "Helical",
     "Identification",
     "IdentityReport",
@@ -173,6 +182,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "ModelWarning",
+    "Modes",
     "NoRecursionError",
     "Node",
     "NotAdmittedError",

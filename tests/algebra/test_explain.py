@@ -9,7 +9,7 @@ import pytest
 from matplotlib import mathtext
 from operator_zoo import EXPRESSIONS, LEAVES, make, operators
 from recursion_reader import Reader
-from trees import assert_close
+from trees import assert_close, robot, state
 
 import linkwise as lw
 from linkwise.algebra.expression import Identity, Zero
@@ -262,3 +262,32 @@ def test_proofs_are_typeset():
     assert "Proved in" in page and all(step.reason in page for step in proof.steps)
     o = operators("panda")
     assert o.mass._repr_html_().count("$$") == 2 and o.mass.expression._repr_latex_() == f"${o.mass.latex()}$"
+
+
+def test_initial_values_are_of_what_recurs():
+    """Not of operators between an edge and a vector, and with their whole names."""
+    r = robot("panda")
+    s = state(r, ())
+    op = r.operators(s.q, v=s.v, a=s.a, frames=r.tips[0])
+    C = op.H @ op.psi @ (op.E_psi @ op.Pi_dot - op.Pi_dot @ op.E_psi.T) @ op.V
+    for formula in (C, (op.J.T @ op.J + 0.01 * op.I_joints).inv(), op.G.variation(s.v), op.mass.inv()):
+        for line in str(formula.explain()).split("\n"):
+            if ", from " in line:
+                starts = line.partition(", from ")[2].rstrip(":").split(" = 0, ")
+                for start in starts:
+                    name = start.partition("(")[0]
+                    assert name.count("{") == name.count("}") and "]" not in name, line
+                    assert name not in ("Π̇", "F", "M̂", "Ṽ"), line
+    assert "from P⁺_{B B*, 0.01 I}(0) = 0" in str((op.J.T @ op.J + 0.01 * op.I_joints).inv().explain())
+
+
+def test_operators_of_motion_are_said_with_what_they_are_made_of():
+    r = robot("panda")
+    s = state(r, ())
+    op = r.operators(s.q, v=s.v)
+    told = str((op.H @ op.phi @ (op.M_hat @ op.phi.T @ op.H.T + op.M @ op.phi.T @ op.H_dot)).explain())
+    for line in ("V(k) = φ*(k+1,k) V(k+1) + H*(k) θ̇(k)", "Ḣ*(k) = V(k) × H*(k)", "M̂(k) x = -½ ["):
+        assert line in told
+    rates = str((op.D_root_inverse @ op.H @ op.Pi_dot @ op.H.T).explain())
+    for line in ("Π̇(k) = P°(k) + F(k) P(k) + P(k) F*(k)", "F(k) = -[(H*(k) θ̇(k)) ×]*", "D^½(k) D^½*(k) = D(k)"):
+        assert line in rates

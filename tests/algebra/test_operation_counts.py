@@ -231,19 +231,22 @@ def test_typed_forward_dynamics_cost_what_the_catalogues_do(name, rng):
         assert lw.compile(typed, r).operations.total <= 1.05 * catalogue, method
 
 
-@pytest.mark.parametrize("name", ["panda", "ur5"])
+@pytest.mark.parametrize("name", ["panda", "ur5", "quadruped"])
 def test_a_typed_operational_inertia_costs_what_the_catalogues_does(name):
+    """Typed as (B*ΥB)⁻¹, and as (J𝓜⁻¹J*)⁻¹, which is formed as that where there is one tip."""
     r = lw.load(name)
     frame = r.tips[0]
-
-    def typed(robot, q):
-        o = robot.operators(q, frames=frame)
-        return (o.B.T @ o.Upsilon @ o.B).inv().apply_columns(np.eye(6))
-
+    forms = (lambda o: o.B.T @ o.Upsilon @ o.B, lambda o: o.J @ o.mass.inv() @ o.J.T)
     catalogue = lw.compile(lambda robot, q: robot.operational_inertia(q, frame), r).operations.total
-    assert lw.compile(typed, r).operations.total <= 1.05 * catalogue
     q = r.random_configuration(0)
-    assert_close(lw.compile(typed, r)(q), r.operational_inertia(q, frame), 1e-8)
+    for form in forms:
+
+        def typed(robot, q, form=form):
+            return form(robot.operators(q, frames=frame)).inv().apply_columns(np.eye(6))
+
+        kernel = lw.compile(typed, r)
+        assert kernel.operations.total <= 1.05 * catalogue
+        assert_close(kernel(q), r.operational_inertia(q, frame), 1e-8)
 
 
 @pytest.mark.parametrize("name", ["panda", "ur5"])
@@ -297,3 +300,15 @@ def test_functions_that_show_frames_keep_the_users(rng):
         lambda robot, q: np.stack([robot.potential_energy(q)]),
     ):
         assert np.allclose(lw.compile(function, r)(q), function(r, q), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["floating", "arms"])
+def test_the_operational_inertia_of_one_tip_and_of_two(name):
+    """B*ψ*H*D⁻¹HψB = B*ΥB for one tip of any tree, and not for several."""
+    r = robot(name)
+    q = r.random_configuration(0)
+    for frames, one in ((r.tips[-1], True), (list(r.tips[:2]), False)):
+        op = r.operators(q, frames=frames)
+        inertia = (op.J @ op.mass.inv() @ op.J.T).inv()
+        assert ("compliance_of_one_tip" in [used.name for used in inertia.used]) == one
+        assert_close(inertia.dense(), r.operational_inertia(q, frames), 1e-7)

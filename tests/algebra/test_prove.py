@@ -242,3 +242,11 @@ def test_claims_are_proved_by_their_adjoints_where_need_be():
     r = rule("A_D_composite")
     turned = lw.prove(Rule(r.name, r.cites, lambda o: r.lhs(o).T, lambda o: r.rhs(o).T, r.requires))
     assert turned and turned.steps[0].before == turned.lhs and turned.steps[-1].expression == turned.rhs
+
+
+def test_a_case_that_fails_decides_the_verdict():
+    """T = Hf is an axiom without rotors, which push as well where there are some."""
+    proof = lw.prove(lw.formula("T"), lw.formula("H f"), rotors=True)
+    assert not proof and proof.verdict == "false" and not proof.cases[0]
+    assert "Not with rotors" in str(proof) and "FALSE" in str(proof)
+    assert lw.prove(lw.formula("T"), lw.formula("H f"), rotors=False).verdict == "proved"

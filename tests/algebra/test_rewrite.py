@@ -113,3 +113,12 @@ def test_expanding_and_factoring_keep_the_meaning(terms, seed):
     for form in (op.expand(), op.factor(), op.expand().factor()):
         assert_close(form.dense() / scale, op.dense() / scale, 1e-11)
     assert cost(op.expand().factor().expression) <= cost(op.expand().expression)
+
+
+def test_using_takes_a_place():
+    o = operators("tree")
+    twice = o.H @ o.E_phi @ o.G + o.H @ o.phi @ o.E_phi @ o.G
+    assert twice.using("K", at=0) == twice.rewrite("K", at=0)
+    assert twice.using("K", at=1) == twice.rewrite("K", at=1) != twice.using("K")
+    with pytest.raises(lw.NotAdmittedError, match=r"K fits at 2 places, so at= is at most 1$"):
+        twice.using("K", at=2)

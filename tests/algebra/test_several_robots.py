@@ -372,7 +372,7 @@ def test_dialects_of_the_papers(pair):
     assert lw.formula("H Φ M Φ* H*", paper="LD")(op) == op.mass
     assert lw.formula("Φ̃", paper="LD")(op) == op.phi_tilde
     assert lw.formula("H Φ L", paper="JPL")(op) == op.H @ op.phi @ op.S @ op.L == lw.formula("H Φ L")(op)
-    assert lw.formula("a", paper="JPL")(op) == op.classical_coriolis != lw.formula("a", paper="DD")(op)
+    assert lw.formula("a", paper="JPL")(op) == op.classical_coriolis != lw.formula("a")(op)
     assert lw.formula("φ* H* β", paper="UF")(op) == op.phi.T @ op.H.T @ op.theta_dot
     with pytest.raises(lw.InputError, match="OA"):
         lw.formula("H", paper="XX")

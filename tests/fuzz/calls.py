@@ -33,6 +33,8 @@ NOT_CALLS = {
     "Proof",
     "Space",
     "Reach",
+    "Equilibrium",
+    "Modes",
     "Identification",
     "Excitation",
     "Calibration",

@@ -141,6 +141,7 @@ def good_values() -> dict[str, Any]:
         "goal": (np.eye(3), np.array([0.1, 0.2, 0.3])), "rest": q, "attempts": 2,
         # springs
         "springs": {"hinge_joint": {"stiffness": 2.0, "damping": 0.1}}, "damping_acts": True,
+        "damped": True, "gears": {"hinge_joint": lw.Gear(5.0, rotor=0.1)},
         # flexible bodies
         "masses": np.ones(3), "places": rng.normal(size=(3, 3)), "shapes": rng.normal(size=(3, 3, 2)), "nodes": {},
         "bends": None, "clamped_at": None, "turn": np.ones((3, 2)), "bend": None, "modes": 3,
@@ -190,6 +191,8 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
     motions["Joint"] = {"rest": 0.1}
+    motions["Gear"] = {"rotor": 0.1}
+    motions["Guided"] = {"pose": lambda a: [a, a * a, 0.0], "freedoms": 1, "neutral_at": [0.2]}
     motions["Node"] = {"shape": np.ones((3, 2))}
     motions["beam"], motions["Flexible"] = {"length": 1.0}, {"lines": ()}
     motions["Flexible.load"] = {"path": _flexible_file()}

@@ -225,6 +225,14 @@ CALLS: dict[str, Call] = {
 }
 
 # Results that are lists per body, without a common batch shape, or that need another sort of robot.
-APART = {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian", "filter", "inverse_kinematics"}
+APART = {
+    "forward_quantities",
+    "jacobian_inner_inverse",
+    "coupling_jacobian",
+    "filter",
+    "inverse_kinematics",
+    "equilibrium",
+    "modes",
+}
 # The configuration is theirs alone: no state goes in.
 OTHERS = {"lock", "is_diagonalizable"}

@@ -306,7 +306,7 @@ def test_every_call_has_an_oracle_or_a_reason():
         "disturbance_map", "generalized_jacobian",
     }  # fmt: skip
     below = {"forward_quantities", "jacobian_inner_inverse", "coupling_jacobian", "filter"}
-    assert below | {"inverse_kinematics"} == APART  # which has a file of its own
+    assert below | {"inverse_kinematics", "equilibrium", "modes"} == APART  # which have files of their own
 
 
 def test_the_filter_of_bodies_that_move_together_is_refused():

@@ -153,7 +153,8 @@ class Paths(RuleBasedStateMachine):
     @rule(data=st.data(), k=FACTORS)
     def with_springs(self, data, k):
         """A spring comes, with code of its own, and goes again."""
-        joint = data.draw(st.sampled_from(self.plan.of_one_freedom() or [None]))
+        name = data.draw(st.sampled_from(self.plan.of_one_freedom() or [None]))
+        joint = name and f"{name}_joint"
 
         def edited():
             if joint is None:
@@ -163,6 +164,18 @@ class Paths(RuleBasedStateMachine):
             return sprung.with_springs({joint: {"stiffness": 0.0, "rest": None, "damping": 0.0}})
 
         self._edit(edited, self.plan)
+
+    @rule(data=st.data())
+    def with_elastic_joints(self, data):
+        """A motor comes between, and with its spring locked the robot is what it was, and its rotor."""
+        names = self.plan.of_one_freedom()
+        if not names or self.robot.numbers is not None or self.robot.couplings:
+            return
+        joint = f"{data.draw(st.sampled_from(names))}_joint"
+        soft = self.robot.with_elastic_joints({joint: lw.Gear(5.0, rotor=0.3)})
+        assert soft.nv == self.robot.nv + 1 and soft.equilibrium  # a robot like any other
+        rigid = soft.lock([f"{joint}_spring"])
+        assert rigid.nv == self.robot.nv and np.isclose(rigid.total_mass, self.robot.total_mass)
 
     @rule(factor=FACTORS)
     def with_constants(self, factor):

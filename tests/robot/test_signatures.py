@@ -91,6 +91,7 @@ STATELESS |= {
     "with_gravity",
     "with_placements",
     "with_springs",
+    "with_elastic_joints",
     "with_constants",
     "to_urdf",
     "neutral",

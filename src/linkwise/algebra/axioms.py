@@ -15,7 +15,7 @@ from .expression import Expression, Identity, Zero
 from .kinds import Leaf
 from .leaves import Leaves as O
 from .rate import Rate, laws_of_rate
-from .rules import CHAIN, CONSTANT_MAPS, MOTION, NO_GYRO, NO_ROTORS, ONE_DOF, Rule
+from .rules import CHAIN, CONSTANT_MAPS, MOTION, NO_GYRO, NO_ROTORS, ONE_DOF, ONE_TIP, Rule
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,8 @@ BLOCK_DIAGONALS = (
            about="Upsilon Upsilon_plus"),
     _axiom("compliance_shift", "LD after (4.19)", lambda o: o.Upsilon_plus, lambda o: o.E_phi.T @ o.Upsilon @ o.E_phi,
            CHAIN, about="Upsilon Upsilon_plus"),
+    _axiom("compliance_of_one_tip", "OA after (5.5)", lambda o: o.B.T @ o.Upsilon @ o.B,
+           lambda o: o.B.T @ o.psi.T @ o.H.T @ o.D_inverse @ o.H @ o.psi @ o.B, ONE_TIP, about="Upsilon", among="B"),
 )  # fmt: skip
 
 _M = (MOTION, ONE_DOF, NO_ROTORS)

@@ -22,7 +22,7 @@ from .operator import Operator, bound
 from .operators import Operators
 from .random_robots import Drawing
 from .recipe import build, recipe_of
-from .rules import CHAIN, CONSTANT_MAPS, INVERTIBLE_EDGES, NO_GYRO, NO_ROTORS, ONE_DOF, REASONS, Rule
+from .rules import CHAIN, CONSTANT_MAPS, INVERTIBLE_EDGES, NO_GYRO, NO_ROTORS, ONE_DOF, ONE_TIP, REASONS, Rule
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def narrowed(drawing: Drawing, requires: frozenset[str]) -> Drawing:
     return replace(
         drawing,
         rotors=drawing.rotors and NO_ROTORS not in requires,
-        chains=CHAIN in requires,
+        chains=bool({CHAIN, ONE_TIP} & requires),  # a chain has one tip
         one_dof=ONE_DOF in requires,
         gyro=NO_GYRO not in requires,
     )

@@ -81,11 +81,11 @@ class Expression:
 
         return rewrite(self, rule, backwards=backwards, at=at)
 
-    def using(self, *rules: Any) -> Expression:
-        """Rewritten by several identities, one after the other."""
+    def using(self, *rules: Any, at: int | None = None) -> Expression:
+        """Rewritten by several identities, one after the other, each at the place ``at``."""
         out: Expression = self
         for rule in rules:
-            out = out.rewrite(rule)
+            out = out.rewrite(rule, at=at)
         return out
 
     def time_derivative(self, *, axes: str = "body", formal: bool = False) -> Expression:

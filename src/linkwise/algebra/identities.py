@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .expression import Expression, Zero
 from .leaves import Leaves as O
-from .rules import CHAIN, INVERTIBLE_EDGES, NO_GYRO, NO_ROTORS, Rule
+from .rules import CHAIN, INVERTIBLE_EDGES, NO_GYRO, NO_ROTORS, ONE_TIP, Rule
 
 
 def colour(o: O) -> Expression:
@@ -237,6 +237,8 @@ OPERATIONAL = (
           lambda o: white(o).T @ o.D_inverse @ o.H @ o.psi @ o.B),
     _rule("operational_compliance", "OA (5.4), (5.5)", lambda o: o.J @ inverse_mass(o) @ o.J.T,
           lambda o: o.B.T @ o.psi.T @ o.H.T @ o.D_inverse @ o.H @ o.psi @ o.B),
+    _rule("compliance_of_one_tip", "OA after (5.5)", lambda o: o.B.T @ o.psi.T @ o.H.T @ o.D_inverse @ o.H @ o.psi @ o.B,
+          lambda o: o.B.T @ o.Upsilon @ o.B, ONE_TIP),
     _rule("compliance_local", "LD (4.19)", lambda o: o.tau_bar.T @ o.Upsilon_plus @ o.tau_bar
           + o.H.T @ o.D_inverse @ o.H, lambda o: o.Upsilon, **_S),
     _rule("compliance_shift", "LD after (4.19)", lambda o: o.E_phi.T @ o.Upsilon @ o.E_phi,

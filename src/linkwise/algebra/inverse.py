@@ -31,7 +31,7 @@ from .kinds import (
     leaves_of,
 )
 from .leaves import Leaves
-from .rules import rule
+from .rules import Rule, rule
 
 
 def inverse(op: Expression) -> Expression:
@@ -41,16 +41,20 @@ def inverse(op: Expression) -> Expression:
         return other.T if op.flipped else other
     if op.rows != op.cols:
         raise SpaceError(f"{op} has no inverse: it maps {op.cols} to {op.rows}")
-    for route in _ROUTES:
-        out = route(op)
-        if out is not None:
-            return out
+    found = _found(op)
+    if found is not None:
+        return found
     raise NoRecursionError(
         f"no O(n) route to the inverse of {op} ({op.structure}). Known are: block-diagonal operators; φ, ψ and"
         " I − E_φ, I − E_ψ; I + HφK, I − HψK and their like; HφXφ*H* (+ Γ) with X block diagonal, symmetric and"
         " positive definite; products of these; anything between tips and spaces of one's own; stacks of these. For"
         " other operators invert .dense()"
     )
+
+
+def _found(op: Expression) -> Expression | None:
+    """The inverse by the first route that leads there."""
+    return next((out for out in (route(op) for route in _ROUTES) if out is not None), None)
 
 
 def _trivial(op: Expression) -> Expression | None:
@@ -73,13 +77,15 @@ def _propagation(op: Expression) -> Expression | None:
 
 
 def _identity_plus_shift(op: Expression) -> Expression | None:
-    """(I − E_φ)⁻¹ = φ, (I − E_ψ)⁻¹ = ψ, and (φ⁻¹ + KH)⁻¹ = ψ."""
+    """(I − E_φ)⁻¹ = φ = I + φ̃, (I − E_ψ)⁻¹ = ψ = I + ψ̃, and (φ⁻¹ + KH)⁻¹ = ψ."""
     if not isinstance(op, Sum):
         return None
     for owner in families_of(op):
         known = [
             (owner.I - owner.E_phi, owner.phi, "phi_inverse"),
             (owner.I - owner.E_psi, owner.psi, "psi_inverse"),
+            (owner.I + owner.phi_tilde, owner.I - owner.E_phi, "phi_inverse"),
+            (owner.I + owner.psi_tilde, owner.I - owner.E_psi, "psi_inverse"),
             (owner.I - owner.E_phi + owner.K @ owner.H, owner.psi, "psi_inverse_phi_inverse"),
             (owner.I - owner.E_psi - owner.K @ owner.H, owner.phi, "psi_inverse_phi_inverse"),
         ]
@@ -90,17 +96,24 @@ def _identity_plus_shift(op: Expression) -> Expression | None:
 
 
 def _filters(op: Expression) -> Expression | None:
-    """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), (I + φKH)⁻¹ = I − ψKH, (I + KHφ)⁻¹ = I − KHψ; and read backwards."""
+    """(I + HφK)⁻¹ = I − HψK (OA Lemma 4.2), (I + φKH)⁻¹ = I − ψKH, (I + KHφ)⁻¹ = I − KHψ, (I + LHΦ)⁻¹ = I − LHΨ of
+    JPL 88-11, (I + GHφ̃)⁻¹ = I − GHψE_φ; and read backwards."""
     if not isinstance(op, Sum):
         return None
     for owner in families_of(op):
         H, phi, psi, one = owner.H, owner.phi, owner.psi, owner.I
+        on_edges = Identity(owner.L.rows)
+        others = [
+            (on_edges + owner.L @ H @ phi @ owner.S, on_edges - owner.L @ H @ psi @ owner.S, "jpl_a16"),
+            (one + owner.G @ H @ owner.phi_tilde, one - owner.G @ H @ psi @ owner.E_phi, "phi_minus_psi"),
+        ]
         for K in (owner.K, owner.S @ owner.L):  # JPL 88-11 writes SL for K
             pairs = [
                 (owner.I_joints + H @ phi @ K, owner.I_joints - H @ psi @ K, "whitening"),
                 (one + phi @ K @ H, one - psi @ K @ H, "phi_minus_psi"),
                 (one + K @ H @ phi, one - K @ H @ psi, "phi_minus_psi"),
             ]
+            pairs += others
             found = _known(op, [*pairs, *((right, left, name) for left, right, name in pairs)])
             if found is not None:
                 return found
@@ -215,10 +228,17 @@ def _memoryless(op: Expression) -> Expression | None:
 
 
 def _factors(op: Expression) -> Expression | None:
-    """(A B)⁻¹ = B⁻¹ A⁻¹ where every factor has an inverse of its own."""
-    if not isinstance(op, Product) or any(f.rows != f.cols for f in op.factors):
+    """(A B)⁻¹ = B⁻¹ A⁻¹ where every factor has an inverse of its own, or some of them together, as HφMφ*H*."""
+    if not isinstance(op, Product):
         return None
-    return product([inverse(f) for f in reversed(op.factors)]).with_used(op.used)
+    if all(f.rows == f.cols for f in op.factors):
+        return product([inverse(f) for f in reversed(op.factors)]).with_used(op.used)
+    for i in range(1, len(op.factors)):
+        if op.factors[i].rows == op.rows:
+            left, right = (_found(product(part)) for part in (op.factors[:i], op.factors[i:]))
+            if left is not None and right is not None:
+                return product([right, left]).with_used([*op.used, *left.used, *right.used])
+    return None
 
 
 def _small(op: Expression) -> Expression | None:
@@ -227,17 +247,25 @@ def _small(op: Expression) -> Expression | None:
     if not leaves or not (is_small(op.rows) or all(isinstance(x, UserMatrix) for x in leaves)):
         return None
     owner = leaves_of(op)[0].owner
+    used = _of_compliance(op, owner)
+    formed = used[-1].expressions(owner)[1] if used else op
 
     def matrix() -> list[Any]:
-        small = op.apply_columns(arrays.eye(op.cols.dimension, like=owner.values))
+        small = formed.apply_columns(arrays.eye(op.cols.dimension, like=owner.values))
         message = f"{op} is singular here (too few joints, or a singular pose): it has no inverse"
         return [_inverted(small, op.key == op.T.key, message)]
 
     out = SmallMatrix(owner, f"({op})⁻¹", op.rows, op.cols, op.relations, matrix)
     out.token, out.inverse_of = ("inverse", op.key), op
-    compliance = rule("operational_compliance")
-    known = {side.key for side in compliance.expressions(owner)} if op.rows.kind == "tip" else set()
-    return out.with_used([*op.used, *([compliance] if op.key in known else [])])
+    return out.with_used([*op.used, *used])
+
+
+def _of_compliance(op: Expression, owner: Leaves) -> list[Rule]:
+    """The rules by which J𝓜⁻¹J*, in either form, is B*ψ*H*D⁻¹HψB and, of one tip, B*ΥB: all six columns at once."""
+    compliance, of_one_tip = rule("operational_compliance"), rule("compliance_of_one_tip")
+    if op.rows.kind != "tip" or op.key not in {side.key for side in compliance.expressions(owner)}:
+        return []
+    return [compliance, of_one_tip] if of_one_tip.admits(owner) else [compliance]
 
 
 def _stack(op: Expression) -> Expression | None:

@@ -184,9 +184,9 @@ class Operator:
         """
         return bound(self.expression.rewrite(rule, backwards=backwards, at=at), self.binding)
 
-    def using(self, *rules: str | Rule) -> Operator:
-        """Rewritten by several identities, one after the other, each where it first fits."""
-        return bound(self.expression.using(*rules), self.binding)
+    def using(self, *rules: str | Rule, at: int | None = None) -> Operator:
+        """Rewritten by several identities, one after the other, each where it first fits, or at the place ``at``."""
+        return bound(self.expression.using(*rules, at=at), self.binding)
 
     def expand(self) -> Operator:
         """Everything multiplied out: A (B + C) = A B + A C."""

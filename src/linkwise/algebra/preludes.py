@@ -13,7 +13,7 @@ from .kinds import Column, Leaf, UserBlockDiagonal, UserColumn, all_leaves, leav
 from .leaves import Leaves
 from .printing import LATEX, TEXT, family_label, latex, text
 from .rate import Rate
-from .recursion_text import INWARD, OUTWARD, Block
+from .recursion_text import INWARD, LOCAL, OUTWARD, Block
 
 _ARTICULATED = {"P", "P_plus", "D", "D_inverse", "D_root", "D_root_inverse", "G", "K", "L", "tau", "tau_bar"}
 _ARTICULATED |= {"psi", "psi_tilde", "E_psi", "Delta_psi"}
@@ -30,6 +30,14 @@ _MADE_OF = {
     "classical_alpha": ("V", "classical_coriolis"),
     "f": ("V", "coriolis", "gyroscopic", "alpha"),
     "T": ("V", "coriolis", "gyroscopic", "alpha", "f"),
+}
+# What operators that stand at each body by itself are made of, beside inertias.
+_OF_MOTION = {
+    "V_tilde": ("V",),
+    "H_dot": ("V",),
+    "H_ddot": ("V", "coriolis", "alpha"),
+    "M_hat": ("V",),
+    "F_script": ("V", "coriolis", "gyroscopic", "alpha", "f"),
 }
 
 
@@ -59,8 +67,8 @@ def preludes(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
     """The recursions that the leaves of an expression come from, each once, what others rest on first."""
     blocks: dict[Any, Block] = {}
     _gather(op, blocks, serial, as_latex)
-    once = {(block.title, *block.lines): block for block in [*_vectors(op, serial, as_latex), *blocks.values()]}
-    return list(once.values())
+    all_blocks = [*_vectors(op, serial, as_latex), *blocks.values(), *_at_each_body(op, as_latex)]
+    return list({(block.title, *block.lines): block for block in all_blocks}.values())
 
 
 def _gather(op: Expression, blocks: dict[Any, Block], serial: bool, as_latex: bool) -> None:
@@ -148,6 +156,7 @@ def _vectors(op: Expression, serial: bool, as_latex: bool) -> list[Block]:
     """The recursions of the vectors of an expression: V, a, b, α outward, f and T inward (UF (17), (18))."""
     named = {leaf.name for leaf in all_leaves(op) if isinstance(leaf, Column) and not isinstance(leaf, UserColumn)}
     wanted = {part for name in named & _MADE_OF.keys() for part in (name, *_MADE_OF[name])}
+    wanted |= {part for leaf in all_leaves(op) for part in _OF_MOTION.get(leaf.name, ())}
     lines = _vector_lines(serial, as_latex)
     outward, inward = ([lines[n] for n in _MADE_OF if n in wanted and (n in ("f", "T")) == last] for last in (0, 1))
     blocks = [Block(f"first, the motion, {OUTWARD}", outward)] if outward else []
@@ -177,6 +186,27 @@ def _vector_lines(serial: bool, as_latex: bool) -> dict[str, str]:
         "f": f"f(k) {equals} {total}{phi}(k,{j}) f({j}) + M(k) {alpha}(k) + b(k)",
         "T": f"T(k) {equals} H(k) f(k)",
     }
+
+
+def _at_each_body(op: Expression, as_latex: bool) -> list[Block]:
+    """The operators that are made at each body from what the sweeps gave (LD (2.8), (2.13); DD Table 4, (5.1))."""
+    names = {leaf.name for leaf in all_leaves(op) if leaf.owner.direction is None}
+    equals, s, cross = ("&=", "^*", r"\times") if as_latex else ("=", "*", "×")
+    half, rate, tilde = (r"\frac{1}{2}", r"\dot\theta", r"\tilde x") if as_latex else ("½", "θ̇", "x̃")
+    t = LATEX if as_latex else TEXT
+    V, P, root = t["V_tilde"], t["P_ring"], t["D_root"]
+    lines = {
+        "V_tilde": f"{V}(k) {equals} V(k) {cross}",
+        "F": f"F(k) {equals} -[(H{s}(k) {rate}(k)) {cross}]{s}",
+        "H_dot": f"{t['H_dot']}{s}(k) {equals} V(k) {cross} H{s}(k)",
+        "M_hat": f"{t['M_hat']}(k) x {equals} -{half} [{tilde}{s} M V + (V {cross}){s} M x + M (V {cross} x)](k)",
+        "Pi_dot": f"{t['Pi_dot']}(k) {equals} {P}(k) + F(k) P(k) + P(k) F{s}(k)",
+        "D_root": f"{root}(k) {root}{s}(k) {equals} D(k), lower triangular" if not as_latex
+        else rf"{root}(k)\,({root}){s}(k) {equals} D(k) \text{{, lower triangular}}",
+    }  # fmt: skip
+    wanted = names | ({"D_root"} if "D_root_inverse" in names else set()) | ({"F"} if "Pi_dot" in names else set())
+    found = [line for name, line in lines.items() if name in wanted]
+    return [Block(f"then, {LOCAL}", found)] if found else []
 
 
 def _compliance(owner: Leaves, serial: bool, as_latex: bool) -> Block:

@@ -81,7 +81,8 @@ class Proof:
     """What :func:`linkwise.prove` found; true where every step was found and holds on the random robots.
 
     ``verdict`` is "proved", "false" (``report`` has a robot on which the sides differ), "not found" (the sides agree on
-    random robots, but ``left``, what remains of their difference, was not shown to be zero) or "wrong step".
+    random robots, but ``left``, what remains of their difference, was not shown to be zero) or "wrong step"; of several
+    ``cases``, the first that is not proved decides.
     """
 
     lhs: Expression
@@ -152,12 +153,14 @@ class Proof:
         return "\n".join(lines)
 
     def _words(self) -> list[str]:
-        if self.verdict == "proved":
+        failed = [case.about for case in self.cases if not case]
+        if self.verdict == "proved" or (failed and self.left is None and self.steps):
             words = f"Proved in {len(self.steps)} steps"
             if self.lemmas:
                 words += f" and {sum(len(x.steps) for x in self.lemmas)} of lemmas"
             robots = f"{self.robots} random robots"
-            return [f"{words}; every step holds on {robots}, worst relative difference {self.worst:.1e}."]
+            shown = f"{words}; every step holds on {robots}, worst relative difference {self.worst:.1e}."
+            return [shown, *(f"Not with {about}: see there." for about in failed)]
         if self.wrong:
             how = {True: "does not give", False: "does not hold"}
             return [f"WRONG STEP: {s.rule.name} {how[s.holds]} ({s.formula})" for s in self.wrong]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from ..errors import UnknownNameError
@@ -21,6 +22,17 @@ from .proofs_of_rates import STATEMENTS, statement
 from .prove import prove
 from .rules import NO_ROTORS, Rule, identities
 
+# Lemmas whose equations are cited by themselves: the numbers of the first and the last.
+_EQUATIONS = {
+    "JPL A.1": ("a", 8, 13),
+    "JPL A.2": ("a", 14, 18),
+    "JPL A.3": ("a", 22, 28),
+    "JPL A.4": ("a", 32, 43),
+    "JPL A.7": ("a", 50, 51),
+    "DD Identity 4.1": ("4", 1, 1),
+    "DD Identity 4.2": ("4", 10, 10),
+}
+_EQUATION = re.compile(r"\((a|4)\.(\d+)[a-d]?\)")
 _NUMBERED = re.compile(r"((?:Lemma|Theorem|Fact|Identity|Corollary) [A-Z]?\.?\d+(?:\.\d+)?|(?<= )A\.\d+|\(A\.\d+\))")
 
 
@@ -115,7 +127,7 @@ class Proofs(Mapping[str, Proof]):
     def __getitem__(self, name: str) -> Proof:
         if name not in self._known:
             if name not in self._names:
-                raise UnknownNameError(f"the papers have no proof {name!r} here; there are {', '.join(self)}")
+                raise UnknownNameError(_unknown(name, list(self)))
             self._known[name] = self._made(name)
         return self._known[name]
 
@@ -135,8 +147,8 @@ class Proofs(Mapping[str, Proof]):
         found: dict[str, list[Rule]] = {}
         for rule in identities():
             for cite in rule.cites:
-                for number in [] if "proof" in cite else _NUMBERED.findall(cite):
-                    rules = found.setdefault(f"{cite.split()[0]} {number}", [])
+                for name in [] if "proof" in cite else _lemmas(cite):
+                    rules = found.setdefault(name, [])
                     rules += [rule] if rule not in rules else []
         out: dict[str, Rule] = {}
         for name, rules in found.items():
@@ -153,6 +165,24 @@ class Proofs(Mapping[str, Proof]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _lemmas(cite: str) -> list[str]:
+    """The lemmas that a place such as "JPL A.5 (a.46)" or "DD (4.10a)" belongs to."""
+    paper = cite.split()[0]
+    out = [f"{paper} {number}" for number in _NUMBERED.findall(cite)]
+    for chapter, number in _EQUATION.findall(cite):
+        for name, (within, first, last) in _EQUATIONS.items():
+            if name.startswith(f"{paper} ") and chapter == within and first <= int(number) <= last:
+                out.append(name)
+    return list(dict.fromkeys(out))
+
+
+def _unknown(name: Any, known: list[str]) -> str:
+    near = get_close_matches(str(name).casefold(), [x.casefold() for x in known], n=4, cutoff=0.6)
+    meant = [x for x in known if x.casefold() in near]
+    hint = f"did you mean {', '.join(map(repr, meant))}?" if meant else f"such are {', '.join(map(repr, known[::12]))};"
+    return f"the papers have no proof {name!r} here; {hint} list(linkwise.proofs) has all {len(known)}"
 
 
 PROOFS = Proofs()

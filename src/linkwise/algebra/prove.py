@@ -80,7 +80,9 @@ def prove(
     claim = _Claim(lhs, rhs, needs, _rules(assuming), trials, seed, tolerance)
     wider = [Drawing(r, c) for r in {False, asked[0] and NO_ROTORS not in needs} for c in {False, asked[1]} if r or c]
     proof = claim.proof(Drawing())
-    return replace(proof, cases=tuple(claim.proof(d) for d in wider)) if wider else proof
+    cases = tuple(claim.proof(d) for d in wider)
+    failed = next((case.verdict for case in cases if not case), None)
+    return replace(proof, cases=cases, verdict=failed if proof and failed else proof.verdict) if wider else proof
 
 
 def _rules(assuming: Any) -> tuple[Rule, ...]:

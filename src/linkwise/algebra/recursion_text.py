@@ -21,7 +21,12 @@ LOCAL = "at every k:"
 ONCE = "once:"
 
 
-_NEIGHBOUR = re.compile(r"([^\s\[(]+)\((k-1|k\+1|p)\)")  # a quantity of a neighbour; edges are (k,k-1)
+_WORD = r"((?:\{[^{}]*\}|[^\s\[\](){},&])+)"  # a letter with what hangs on it, P⁺_{B B*}
+_NEIGHBOUR = re.compile(
+    _WORD + r"\((k-1|k\+1|p)\)(?=(\s+[^\s+-])?)"
+)  # a quantity of a neighbour, and if a factor follows
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]\((k-1|k\+1|p)\)")  # [A + B](k-1); edges are (k,k-1)
+_DEFINED = re.compile(_WORD + r"\(k\)\s*&?=")
 
 
 @dataclass
@@ -35,10 +40,15 @@ class Block:
     def starts(self) -> list[str]:
         """What its recursions start from: quantities beyond the ends, of which there are none, are zero.
 
-        (Sums over children are empty at the tips.)
+        (Sums over children are empty at the tips.) Operators between an edge and a vector need no value there.
         """
         beyond = {"k-1": "(0) = 0", "k+1": "(n+1) = 0", "p": " = 0 at the world"}
-        found = [name + beyond[index] for line in self.lines for name, index in _NEIGHBOUR.findall(line)]
+        own = {name for line in self.lines for name in _DEFINED.findall(line)}
+        found = []
+        for line in self.lines:
+            found += [x + beyond[i] for x, i, factor in _NEIGHBOUR.findall(line) if x in own or not factor]
+            for inside, i in _IN_BRACKETS.findall(line):
+                found += [x + beyond[i] for x in inside.split() if x in own]
         return list(dict.fromkeys(found))
 
     @property

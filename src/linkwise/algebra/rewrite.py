@@ -36,8 +36,11 @@ def rewrite(op: Expression, rule: str | Rule, *, backwards: bool | None = None, 
             if places and (at or 0) < len(places):
                 return places[at or 0]().with_used([*op.used, candidate])
             if places:
-                refusals.append(f"{candidate.name} fits at {len(places)} places, so at= is at most {len(places) - 1}")
-        refusals.append(_refusal(op, candidate, backwards))
+                count = "one place" if len(places) == 1 else f"{len(places)} places"
+                refusals.append(f"{candidate.name} fits at {count}, so at= is at most {len(places) - 1}")
+                break
+        else:
+            refusals.append(_refusal(op, candidate, backwards))
     raise NotAdmittedError("; ".join(dict.fromkeys(refusals)))
 
 

@@ -29,6 +29,7 @@ ONE_DOF = "one-dof joints"
 MOTION = "velocities"
 CONSTANT_MAPS = "joint maps constant in their bodies"
 INVERTIBLE_EDGES = "edges with an inverse"
+ONE_TIP = "one tip"
 
 # What each needs, of robots of which it is not so.
 REASONS = {
@@ -39,6 +40,7 @@ REASONS = {
     CHAIN: "it is a tree with branches",
     CONSTANT_MAPS: "bodies move as one node, and its joint map changes while they move",
     INVERTIBLE_EDGES: "bodies move as one node, and φ(p, k) to them has no inverse",
+    ONE_TIP: "several tips were named, or none",
 }
 
 
@@ -82,6 +84,7 @@ class Rule:
             CHAIN: not op.is_chain,
             CONSTANT_MAPS: op.nodes is not None,
             INVERTIBLE_EDGES: op.nodes is not None,
+            ONE_TIP: len(op.frames) != 1,
         }
         found = [x for x in REASONS if x in self.requires and missing[x]]
         if not found:

@@ -100,8 +100,8 @@ def bias_force(model: Model, q: Array, v: Array, external: Array | None = None) 
 
 def gravity_force(model: Model, q: Array) -> Array:
     """The joint forces that hold the bodies against gravity, (..., nv)."""
-    none = arrays.zeros((model.nv,), like=q)
-    return newton_euler(model, q, none, none, sprung=False)
+    rates, accelerations = (arrays.zeros((model.nv,), like=q) for _ in range(2))
+    return newton_euler(model, q, rates, accelerations, sprung=False)
 
 
 def coriolis_force(model: Model, q: Array, v: Array) -> Array:

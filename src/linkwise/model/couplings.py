@@ -18,7 +18,7 @@ from ..errors import InputError, ModelError
 from ..sweeps import Tree
 from ..values import ByValue
 from .joints.modal import Modal
-from .relations import Relation
+from .relations import JUMPS, Relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +85,8 @@ def make_coupling(
     )
 
 
-_JUMPS = frozenset({"floor", "ceil", "trunc", "rint", "fmod"})
-
-
 def _refuse_jumps(relation: Relation, what: str) -> None:
-    found = sorted({op for op, *_ in relation.steps} & _JUMPS)
+    found = sorted({op for op, *_ in relation.steps} & JUMPS)
     if found:
         raise ModelError(f"{what}: a relation must be smooth, and {found[0]} jumps; write it without")
     if any(isinstance(x, float) and not np.isfinite(x) for _, *args in relation.steps for x in args):

@@ -28,7 +28,8 @@ from ..symbols.outputs import reachable
 from ..symbols.scalar import Graph, Scalar, Truth
 from ..values import ByValue
 
-_INPUT = "x"
+INPUT = "x"
+JUMPS = frozenset({"floor", "ceil", "trunc", "rint", "fmod"})
 Step = tuple[Any, ...]  # (operation, *arguments); an argument is a number, or (place of a step,)
 
 
@@ -43,7 +44,7 @@ class Relation(ByValue):
     @staticmethod
     def traced(function: Callable[..., Any], inputs: int, what: str) -> Relation:
         """A function of this many numbers that gives one; ``what`` names it in errors."""
-        x = Graph().inputs(_INPUT, inputs).view(Symbols)
+        x = Graph().inputs(INPUT, inputs).view(Symbols)
         try:
             with arrays_take_symbols():
                 found = function(*(x[..., i] for i in range(inputs)))
@@ -57,20 +58,20 @@ class Relation(ByValue):
         value = entries.item() if entries.size == 1 else None
         if value is None or isinstance(value, (Truth, bool)) or not isinstance(value, (Scalar, int, float, np.generic)):
             raise ModelError(f"{what}: the relation must give one number, got {shown(found)}")
-        return _recorded(inputs, [value])
+        return recorded(inputs, [value])
 
     @staticmethod
     def linear(ratios: Sequence[float], offset: float) -> Relation:
         """offset + Σ ratio · x."""
-        x = Graph().inputs(_INPUT, len(ratios))
-        return _recorded(len(ratios), [sum(r * y for r, y in zip(ratios, x)) + offset])
+        x = Graph().inputs(INPUT, len(ratios))
+        return recorded(len(ratios), [sum(r * y for r, y in zip(ratios, x)) + offset])
 
     def __call__(self, values: Sequence[Array]) -> list[Any]:
         """The results for positions (...) each; those that are constant are plain numbers."""
         known: list[Any] = []
         symbolic = any(arrays.is_symbolic(x) for x in values)
         for op, *args in self.steps:
-            if op == _INPUT:
+            if op == INPUT:
                 known.append(values[args[0]])
                 continue
             given = [known[a[0]] if isinstance(a, tuple) else a for a in args]
@@ -79,14 +80,14 @@ class Relation(ByValue):
 
     def of(self, inner: Sequence[Relation], places: Sequence[Sequence[int]], inputs: int) -> Relation:
         """This relation with others in place of its inputs; the i-th of them reads the inputs ``places[i]``."""
-        x = Graph().inputs(_INPUT, inputs)
+        x = Graph().inputs(INPUT, inputs)
         values = [r([np.asarray(x[j]) for j in where])[0] for r, where in zip(inner, places)]
-        return _recorded(inputs, [_entry(y) for y in self([np.asarray(v, dtype=object) for v in values])])
+        return recorded(inputs, [_entry(y) for y in self([np.asarray(v, dtype=object) for v in values])])
 
     @cached_property
     def derivatives(self) -> tuple[dict[tuple[int, ...], Relation], ...]:
         """(first, second, third) derivatives of the first result, by the sorted inputs that they are taken along."""
-        x = Graph().inputs(_INPUT, self.inputs)
+        x = Graph().inputs(INPUT, self.inputs)
         known: dict[tuple[int, ...], Any] = {(): _entry(self([np.asarray(y) for y in x])[0])}
         out = []
         for order in (1, 2, 3):
@@ -95,7 +96,7 @@ class Relation(ByValue):
                 known[where] = along([known[where[:-1]]], list(x), [float(i == where[-1]) for i in range(self.inputs)])[
                     0
                 ]
-            out.append({where: _recorded(self.inputs, [known[where]]) for where in indices})
+            out.append({where: recorded(self.inputs, [known[where]]) for where in indices})
         return tuple(out)
 
     @cached_property
@@ -110,14 +111,14 @@ class Relation(ByValue):
         return float(self([np.zeros(())] * self.inputs)[0])
 
 
-def _recorded(inputs: int, outputs: list[Any]) -> Relation:
+def recorded(inputs: int, outputs: list[Any]) -> Relation:
     nodes = reachable(outputs)
     place = {id(node): i for i, node in enumerate(nodes)}
 
     def told(x: Any) -> Any:
         return (place[id(x)],) if isinstance(x, Scalar) else float(x)
 
-    steps = tuple((_INPUT, n.args[1]) if n.op == "input" else (n.op, *map(told, n.args)) for n in nodes)
+    steps = tuple((INPUT, n.args[1]) if n.op == "input" else (n.op, *map(told, n.args)) for n in nodes)
     return Relation(inputs, steps, tuple(map(told, outputs)))
 
 

@@ -441,6 +441,7 @@ class ClosedRobot(EmbeddedLoops):
     # --- operational space ---------------------------------------------------------------------------
 
     inverse_kinematics = Robot.inverse_kinematics  # with the errors of the loops among the goals
+    equilibrium, modes = Robot.equilibrium, Robot.modes  # which keep loops closed
 
     @compiled(q="nq")
     def closed_jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:

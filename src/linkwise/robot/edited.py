@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..model import edit
+from ..model import edit, elastic
+from ..model.elastic import Gear
 from ..model.inertia import Inertia
 from .calls import Calls
 
@@ -73,6 +74,14 @@ class Edited(Calls):
         act in the dynamics (that of URDF files does not), or be data.
         """
         return edit.with_springs(self, springs, damping_acts)
+
+    def with_elastic_joints(self: R, gears: Mapping[str, Gear]) -> R:
+        """This robot with motors that drive some joints through springs: ``{"elbow": lw.Gear(5e3, ratio=100, …)}``.
+
+        Each such joint becomes two: the motor's under its name, with coordinate θ [rad or m, behind the gear] and the
+        joint force, and ``elbow_spring`` with the link's lead δ = q − θ. The link's position is the sum of both.
+        """
+        return elastic.with_elastic_joints(self, gears)
 
     def with_gravity(self: R, gravity: Any) -> R:
         """This robot under another gravity (3,) [m/s²]."""

@@ -48,6 +48,7 @@ from .edited import Edited
 from .kinematics import Kinematics
 from .linearized import Linearized
 from .momenta import Momenta
+from .statics import Statics
 from .underactuated import Underactuated
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _operator_code() -> ModuleType:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, CoupledJoints, Edited):
+class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, CoupledJoints, Statics, Edited):
     """A robot. Make one with :func:`linkwise.load`, ``chain``, ``random_tree`` or ``assemble``."""
 
     # --- configurations ----------------------------------------------------------------------------
