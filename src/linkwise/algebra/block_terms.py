@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def block(X: Expression, indices: tuple[int, ...], numbering: str, adjoint: bool
 
 def block_product(factors: list[BlockTerm]) -> BlockTerm:
     """The product of blocks that fit."""
-    for left, right in zip(factors, factors[1:]):
+    for left, right in pairwise(factors):
         if left.cols != right.rows:
             raise SpaceError(
                 f"{left.text} takes {left.cols}, and {right.text} gives {right.rows}: they cannot be multiplied"

@@ -67,9 +67,10 @@ class Formula:
         if len(operators) == 1 and not own:
             (op,) = operators
             parser = Parser(self.text, [op.leaves], self.indices, self.paper)
-            found = [x.value(op) if isinstance(x, BlockTerm) else bound(x, op.binding) for x in self._read(parser)]
+            read = self._read(parser)
+            found: list[Any] = [x.value(op) if isinstance(x, BlockTerm) else bound(x, op.binding) for x in read]
         else:
-            found = self._of_several(operators, own)
+            found = [*self._of_several(operators, own)]
         return tuple(found) if self.is_equation else found[0]
 
     def _read(self, parser: Parser) -> tuple[Any, ...]:

@@ -111,7 +111,8 @@ class Parser:
             return Zero(other.rows, other.cols)
         if other.rows != other.cols:
             raise self.error(sign, f"{other} maps {other.cols} to {other.rows}, so that it equals no I")
-        return value.scale * Identity(other.rows)
+        identity = Identity(other.rows)
+        return identity if value.scale == 1 else identity * float(value.scale)
 
     def _ended(self) -> None:
         if self.here.kind != "end":
@@ -258,7 +259,9 @@ class Parser:
         if isinstance(value, _Unit) or not isinstance(value, Expression):
             raise self.error(token, f"{token.text} reads as a block of what stands before it, which has none")
         whole = value.T if starred else value
-        return self._made(token, lambda: block(whole, token.indices, self.indices, starred, self.robots[0]))
+        make = lambda: block(whole, token.indices, self.indices, starred, self.robots[0])
+        found: BlockTerm = self._made(token, make)
+        return found
 
     def _parenthesis(self, opening: Token) -> Any:
         self.depth += 1
