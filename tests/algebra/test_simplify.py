@@ -94,8 +94,7 @@ def test_too_many_rewritings_leave_the_identities_alone(monkeypatch):
 
 
 def test_the_work_on_a_long_product_is_bounded():
-    """A product whose definitions written out are thousands of words; greatest words come from a heap, not from a search
-    among all (which took ten seconds)."""
+    """Written out it is thousands of words, of which the greatest comes from a heap, not from a search among all."""
     o = operators("tree")
     A = o.M @ o.Upsilon @ o.psi @ o.M @ o.psi_tilde @ o.M @ o.P_plus @ o.phi_tilde @ o.tau.T @ o.M @ o.tau.T @ o.M
     start = time.process_time()
