@@ -23,7 +23,7 @@ ROBOTS = {
     "coupled": coupled_robot,
 }
 THIRD = {"theta_ddot", "T", "alpha", "f", "H_ddot", "Psi_ddot"}  # by time they ask for a third derivative
-NONE = {"classical_coriolis", "classical_gyroscopic", "F_script", "stiffness"}  # no rule
+NONE = {"classical_alpha", "classical_coriolis", "classical_gyroscopic", "F_script", "stiffness"}  # no rule
 THIRD_OF_MAPS = {"H_ring_ring", "D_root_ring"}  # of maps that turn; of joints with several degrees of freedom
 SECOND = {"H_ring", "P_ring", "Pi_dot", "D_ring", "G_ring", "tau_bar_ring", "E_psi_ring", "D_root_ring", "coriolis"}
 SECOND |= {"P_dot", "D_dot", "G_dot", "tau_bar_dot", "E_psi_dot"}  # where rotors turn with their parents
