@@ -24,30 +24,28 @@ a = -(size[:, None] * rates[:, None, None] ** 2 * np.sin(angle)).sum(axis=0)
 noise = 0.25  # N m
 measured = loaded.inverse_dynamics(q, v, a) + noise * rng.normal(size=q.shape)
 
-# Torques are linear in inertial parameters. The arm is known, so what is left is the payload on the last body.
-Y = arm.inverse_dynamics_regressor(q, v, a)[..., -10:].reshape(-1, 10)
-left = (measured - arm.inverse_dynamics(q, v, a)).ravel()
-estimate, *_ = np.linalg.lstsq(Y, left, rcond=None)
-residual = left - Y @ estimate
-variance = residual @ residual / (len(left) - 10)
-deviation = np.sqrt(variance * np.diag(np.linalg.inv(Y.T @ Y)))
+# The arm is known, so what is unknown is the body that carries the payload.
+found = lw.identify(arm, q, v, a, measured, bodies=[arm.bodies[-1].name])
+payload = found.payload(arm.bodies[-1].name)
+estimate, deviation = payload.parameters, payload.errors
 
 truth = (loaded.inertial_parameters - arm.inertial_parameters)[-1]
 names = ["m", "hx", "hy", "hz", "Jxx", "Jxy", "Jyy", "Jxz", "Jyz", "Jzz"]
 units = ["kg"] + 3 * ["kg m"] + 6 * ["kg m²"]
-print(f"torque noise {noise} N m, found {np.sqrt(variance):.3f} N m\n")
+print(f"torque noise {noise} N m, found {found.noise.mean():.3f} N m in the mean of the joints\n")
 print(f"{'':<5}{'true':>10}{'estimated':>12}{'± 1 σ':>10}")
-for name, unit, true, found, sigma in zip(names, units, truth, estimate, deviation):
-    print(f"{name:<5}{true:>10.5f}{found:>12.5f}{sigma:>10.5f}  {unit}")
+for name, unit, true, value, sigma in zip(names, units, truth, estimate, deviation):
+    print(f"{name:<5}{true:>10.5f}{value:>12.5f}{sigma:>10.5f}  {unit}")
 off = np.abs(estimate - truth) / deviation
 print(f"\nlargest error: {off.max():.1f} standard deviations; mass off by {abs(estimate[0] - truth[0]) * 1e3:.1f} g")
 
 # Are the error bars right? The same experiment five hundred times: how often is the truth within one and two of them?
+Y = arm.inverse_dynamics_regressor(q, v, a)[..., -10:].reshape(-1, 10)
 forces = (loaded.inverse_dynamics(q, v, a) - arm.inverse_dynamics(q, v, a)).ravel()[:, None]
-again = forces + noise * rng.normal(size=(len(left), 500))
-found, squares, *_ = np.linalg.lstsq(Y, again, rcond=None)
-spread = np.sqrt(squares / (len(left) - 10) * np.diag(np.linalg.inv(Y.T @ Y))[:, None])
-scores = (found - truth[:, None]) / spread
+again = forces + noise * rng.normal(size=(forces.size, 500))
+fits, squares, *_ = np.linalg.lstsq(Y, again, rcond=None)
+spread = np.sqrt(squares / (forces.size - 10) * np.diag(np.linalg.inv(Y.T @ Y))[:, None])
+scores = (fits - truth[:, None]) / spread
 within = [(np.abs(scores) < width).mean() for width in (1, 2)]
 print(f"repeated 500 times: within 1 σ in {within[0]:.1%}, within 2 σ in {within[1]:.1%} (68.3 %, 95.4 % expected)")
 assert np.allclose(within, [0.683, 0.954], atol=0.02)

@@ -30,6 +30,7 @@ COLUMNS = {
     "check": 3.0,
     "view": 1.3,
     "control": 0.1,
+    "identification": 2.5,
     "__init__": 1.9,
     "demo": 0.6,
     "bench": 3.6,

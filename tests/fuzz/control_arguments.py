@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ def good_values() -> dict[str, Any]:
         "then": None, "selection": np.eye(2), "cost": control.QuadraticCost(r, q),
         "bodies": [r.bodies[-1].name], "form": "regressor",
         "squeeze": None, "shares": None, "push": None, "joint_damping": 0.1,
+        "lag": 0.1, "back": np.array([0.1, 0.2]), "model": SimpleNamespace(A=-np.eye(2), B=np.eye(2)),
         "A": np.zeros((3, 4, 4)), "B": np.ones((3, 4, 2)), "Q": np.eye(4), "R": np.eye(2),
     }  # fmt: skip
 
@@ -60,6 +62,7 @@ def calls() -> Iterator[Listed]:
         "ConfigurationControl": {"rotation": np.eye(3)},
         "OperationalSpace": {"regularization": 0.1},
         "QuadraticCost": {"u": np.ones(2)},
+        "lqr_gain": {"state": np.ones(2), "control": np.ones(2)},
         **{name: {**HELD, "robot": team(), "reference": team().object_alone.neutral()} for name in OBJECT_LAWS},
     }
     for name in sorted({*control.__all__} - NOT_CALLS):

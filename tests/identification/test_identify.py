@@ -334,6 +334,40 @@ def test_a_joint_that_follows_has_no_friction_of_its_own():
         lw.identify(r, x.q, x.v, x.a, x.tau, friction=[r.couplings[0].dependent])
 
 
+def flexible_arm():
+    beam = lw.Flexible.beam(length=1.0, mass=1.0, stiffness=20.0, modes=2)
+    hand = lw.Inertia.box(1.0, (0.3, 0.1, 0.1), at=(0.15, 0.02, 0.01))
+    bodies = [
+        lw.Body("beam", lw.Joint(lw.Revolute("z"), "base"), beam),
+        lw.Body("hand", lw.Joint(lw.Revolute("z"), "wrist", at=(1.0, 0, 0)), hand, "beam"),
+    ]
+    return lw.assemble("flexible", bodies, [lw.Frame("tip", "hand", at=(0.3, 0, 0))])
+
+
+def test_what_a_flexible_link_carries_is_found_and_its_modes_are_known():
+    r = flexible_arm()
+    true = r.weld("hand", lw.Inertia.point(0.4, (0.1, 0.0, 0.0)))
+    rng = np.random.default_rng(0)
+    q, (v, a) = 0.1 * rng.normal(size=(60, r.nq)), rng.normal(size=(2, 60, r.nv))
+    found = lw.identify(r, q, v, a, true.inverse_dynamics(q, v, a))
+    assert {name.split(".")[0] for name in found.names} == {"hand"}
+    assert found.payload("hand").mass == pytest.approx(0.4)
+    with pytest.raises(lw.NotAdmittedError, match="'beam' is flexible"):
+        lw.identify(r, q, v, a, 0 * v, bodies=["beam"])
+    from linkwise import control
+
+    with pytest.raises(lw.NotAdmittedError, match="AdaptiveTracking is for rigid bodies"):
+        control.AdaptiveTracking(r, r.neutral(), 1.0, 1.0)
+    change = np.zeros((len(r.bodies), 6))
+    change[0], change[-1] = [0.01, 0, 0, 0, 0.02, 0], [0, 0.01, 0, 0.01, 0, 0]
+    placed = lw.calibrate(r, q, r.with_placements(change).pose(q, "tip"))
+    assert_close(placed.robot.pose(q, "tip")[1], r.with_placements(change).pose(q, "tip")[1], 1e-9)
+    with pytest.raises(lw.InputError, match="flexible body's modes"):
+        r.with_placements(np.full_like(change, 0.1))
+    with pytest.raises(lw.NotAdmittedError, match="flexible body's modes"):
+        lw.calibrate(r, q, r.pose(q, "tip"), joints=["beam.tip_modes"])
+
+
 def test_dampers_that_act_are_found_too():
     r = lw.chain(3, seed=1).with_springs({"joint1": {"stiffness": 4.0, "damping": 0.3}, "joint2": {"damping": 0.2}})
     data = replace(r, bodies=(r.bodies[0], *r.with_springs(damping_acts=False).bodies[1:]))

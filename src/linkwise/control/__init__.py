@@ -3,13 +3,14 @@
 Every law is ``law(t, q, v) → τ``, batched, and a controller for :func:`linkwise.simulate`.
 """
 
+from ..dynamics.linearized.actuators import Actuators
 from .adaptive import AdaptiveTracking
 from .computed_torque import ComputedTorque, critical_damping
 from .costs import Expansion, QuadraticCost
 from .decoupled import ConfigurationControl, RateFeedback
 from .ilqr import DDP, ILQR, OptimizedMotion
 from .law import Law, driven_joints
-from .lqr import LQR, TVLQR, riccati_sweep
+from .lqr import LQR, TVLQR, lqr_gain, riccati_sweep
 from .object_control import ObjectMotion, ObjectPDGravity
 from .operational import FrameGoal, OperationalSpace
 from .passivity import PDGravity, PDPlus, ReferenceCoriolis, ReferenceFeedforward, SlidingTracking
@@ -21,6 +22,7 @@ __all__ = [
     "ILQR",
     "LQR",
     "TVLQR",
+    "Actuators",
     "AdaptiveTracking",
     "ComputedTorque",
     "ConfigurationControl",
@@ -42,5 +44,6 @@ __all__ = [
     "critical_damping",
     "driven_joints",
     "hold",
+    "lqr_gain",
     "riccati_sweep",
 ]

@@ -24,6 +24,7 @@ from ..arrays import Array, SameKind
 from ..dynamics.reference_parameters import parameter_forces
 from ..errors import InputError, NotAdmittedError
 from ..model.edit import inertial_parameters
+from ..model.flexible.structure import parts_of_flexible
 from ..model.inertia import Inertia
 from ..model.joints.kinds import Custom
 from ..model.parts import Body, Joint
@@ -60,6 +61,11 @@ class AdaptiveTracking(TrackingLaw):
         nominal = self.robot
         if nominal.loops:
             raise NotAdmittedError(f"AdaptiveTracking is for robots without loops, and {nominal.name!r} has some")
+        if flexible := sorted(parts_of_flexible(nominal)):
+            raise NotAdmittedError(
+                f"AdaptiveTracking is for rigid bodies, and {nominal.bodies[flexible[0]].name!r} of robot"
+                f" {nominal.name!r} is flexible: nothing drives its modes"
+            )
         super().__post_init__()
         one_of(self.form, ("recursive", "regressor"), "form of adaptation", error=InputError)
         adapted = _adapted(nominal, self.bodies)

@@ -81,10 +81,10 @@ class LQR(Law):
         Q = weight_matrix(state, 2 * robot.nv, "state", definite=False)
         R = weight_matrix(control, S.shape[1], "control", definite=True)
         if directions is None:
-            P, K = _solved(robot, A, B, Q, R, step)
+            P, K = _solved(f"robot {robot.name!r}", A, B, Q, R, step)
             return LQR(robot, q, v, tau, K, P, A, B, S, step)
         Z = directions
-        P, K = _solved(robot, Z.T @ A @ Z, Z.T @ B, Z.T @ Q @ Z, R, step)
+        P, K = _solved(f"robot {robot.name!r}", Z.T @ A @ Z, Z.T @ B, Z.T @ Q @ Z, R, step)
         return LQR(robot, q, v, tau, K @ Z.T, Z @ P @ Z.T, A, B, S, step, Z)
 
     def error(self, q: Any, v: Any) -> SameKind:
@@ -146,8 +146,25 @@ def _holding(robot: Any, q: np.ndarray, v: np.ndarray, S: np.ndarray) -> SameKin
     return tau
 
 
+def lqr_gain(model: Any, *, state: Any = 1.0, control: Any = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """(K, P) of the regulator u = −Kx of a linear model that minimises ∫ x*Qx + u*Ru (or the sum over its steps).
+
+    ``model`` is a ``StateSpace`` as ``robot.linearize_forward(…).state_space()`` gives it, with actuators or not, or
+    any other with A (n, n), B (n, m) and ``step``; ``state`` Q (n) and ``control`` R (m) are numbers, diagonals or
+    matrices.
+    """
+    A, B = (numbers(getattr(model, x, None), f"{x} of the model") for x in "AB")
+    if A.ndim != 2 or B.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] != B.shape[0]:
+        raise InputError(f"a model has A of shape (n, n) and B of shape (n, m), got {A.shape} and {B.shape}")
+    _refuse_infinite(A=A, B=B)
+    Q = weight_matrix(state, len(A), "state", definite=False)
+    R = weight_matrix(control, B.shape[1], "control", definite=True)
+    P, K = _solved("the model", A, B, Q, R, getattr(model, "step", None))
+    return K, P
+
+
 def _solved(
-    robot: Robot, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, step: float | None
+    what: str, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, step: float | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """P of the algebraic Riccati equation, and the gain."""
     linalg = _riccati_solvers()
@@ -164,7 +181,7 @@ def _solved(
         stable = False
     if not stable:
         raise NotAdmittedError(
-            f"no gain stabilises robot {robot.name!r} here: the driven joints do not reach a motion that grows or stays"
+            f"no gain stabilises {what} here: the driven joints do not reach a motion that grows or stays"
             " (drive more joints), or the state weight does not see it (make it positive)"
         )
     return P, K

@@ -21,6 +21,7 @@ from ..dynamics.inverse_kinematics import length_of
 from ..dynamics.linearized.inertial_parameters import combinations
 from ..errors import InputError, NotAdmittedError, SingularError
 from ..model.edit import small_pose
+from ..model.joints.modal import Modal
 from ..model.parts import Frame
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
@@ -223,12 +224,17 @@ def _frame(robot: Robot, frame: Any, tool: bool) -> str:
 
 def _joints(robot: Robot, frame: str, joints: Any) -> tuple[int, ...]:
     path = robot.path(robot.frame(frame)[0])
+    modes = {k for k in path if isinstance(robot.joints[k].kind, Modal)}
     if joints is None:
-        return tuple(path)
+        return tuple(k for k in path if k not in modes)
     chosen = [robot.joint(x) for x in names(joints, "joints", "joint names")]
     if not chosen or len(set(chosen)) != len(chosen):
         raise InputError(f"joints names the joints whose placements are unknown, each once; got {joints!r}")
     for k in chosen:
+        if k in modes:
+            raise NotAdmittedError(
+                f"joint {robot.joints[k].name!r} is that of a flexible body's modes, whose shapes count as known"
+            )
         if k not in path:
             raise InputError(f"joint {robot.joints[k].name!r} does not move frame {frame!r}: its poses do not tell it")
     return tuple(sorted(chosen))

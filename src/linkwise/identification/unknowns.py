@@ -23,6 +23,7 @@ from ..dynamics.inverse_kinematics import length_of
 from ..errors import InputError, NotAdmittedError
 from ..model.couplings import per_freedom
 from ..model.edit import inertial_parameters
+from ..model.flexible.structure import parts_of_flexible
 from ..model.joints.kinds import Free
 from ..model.parts import Joint, Rotor
 from ..robot.coupled import refuse_following
@@ -270,10 +271,7 @@ def chosen_unknowns(robot: Robot, bodies: Any, rotors: Any, damping: Any, fricti
             f"robot {robot.name!r} has loops, whose forces no joint measures; robot.opened is the tree that is left"
             " when they are cut, and takes measured loop forces as external ones"
         )
-    if bodies is None:
-        which = list(range(len(robot.bodies)))
-    else:
-        which = [robot.body(x) for x in names(bodies, "bodies", "names of bodies")]
+    which = rigid_bodies(robot, bodies)
     if len(set(which)) != len(which):
         raise InputError(f"bodies names one twice: {bodies!r}")
     given = {"rotors": rotors, "damping": damping, "friction": friction, "offsets": offsets}
@@ -283,6 +281,21 @@ def chosen_unknowns(robot: Robot, bodies: Any, rotors: Any, damping: Any, fricti
     if not len(found):
         raise InputError("nothing is unknown: name bodies, or set rotors, damping, friction or offsets")
     return found
+
+
+def rigid_bodies(robot: Robot, bodies: Any) -> list[int]:
+    """The bodies of these names, or all, without parts of flexible ones, whose modal data count as known."""
+    flexible = parts_of_flexible(robot)
+    if bodies is None:
+        return [k for k in range(len(robot.bodies)) if k not in flexible]
+    chosen = [robot.body(x) for x in names(bodies, "bodies", "names of bodies")]
+    for k in chosen:
+        if k in flexible:
+            raise NotAdmittedError(
+                f"body {robot.bodies[k].name!r} is flexible or a part of such a body: its inertia is modal data, which"
+                " count as known; name rigid bodies"
+            )
+    return chosen
 
 
 def _chosen_joints(robot: Robot, given: Any, option: str) -> list[int]:

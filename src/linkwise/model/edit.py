@@ -19,6 +19,7 @@ from .flexible.body import Flexible
 from .flexible.structure import on_node, shared_modes
 from .inertia import Inertia, as_array, as_vector
 from .joints.kinds import Fixed, Free
+from .joints.modal import Modal
 from .model import Model, refuse_other_numbers, with_numbers
 from .parts import Body, Frame, Joint, make_pose
 
@@ -276,6 +277,11 @@ def with_placements(model: M, changes: Any) -> M:
     refuse_other_numbers(model, "placed elsewhere")
     bodies = []
     for body, change in zip(model.bodies, given):
+        if change.any() and isinstance(body.joint.kind, Modal):
+            raise InputError(
+                f"joint {body.joint.name!r} is that of a flexible body's modes, whose points stay where its shapes have"
+                " them; change its frame's joint instead"
+            )
         pose = body.joint.placement.compose(small_pose(change))
         joint = replace(body.joint, at=pose.l, rpy=None, rotation=pose.R) if change.any() else body.joint
         bodies.append(replace(body, joint=joint))

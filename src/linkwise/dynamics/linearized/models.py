@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ... import arrays
-from ...arguments import number
+from ...arguments import number, shown
 from ...arrays import Array, SameKind
 from ...errors import InputError, NotAdmittedError
 from ...model.flexible.structure import grouped
@@ -25,6 +25,7 @@ from ..links import Links, base_acceleration, evaluate
 from ..referred_links import own_frames
 from ..tangent import transport
 from . import coupled, forward
+from .actuators import Actuators
 from .algorithm_6 import algorithm_6
 from .state_space import StateSpace, zero_order_hold
 from .variations import Motion, Velocities, motion, velocity_terms
@@ -53,22 +54,32 @@ class ForwardLinearization(_Forward):
         """Where this was linearised; the state's own motion enters A."""
         self.origin = (robot, v)
 
-    def state_space(self, step: float | None = None, robot: Any = None, v: Any = None) -> StateSpace:
+    def state_space(
+        self, step: float | None = None, robot: Any = None, v: Any = None, *, actuators: Actuators | None = None
+    ) -> StateSpace:
         """A, B of the state [δq; δv] and the input δτ: continuous, or with ``step`` [s] discrete by zero-order hold.
 
-        What a compiled kernel returned does not know the robot: pass ``robot`` and the velocity ``v`` then.
+        With ``actuators`` (:class:`linkwise.control.Actuators`) the state is [δq; δv; δτ], and the input what drives
+        them. What a compiled kernel returned does not know the robot: pass ``robot`` and the velocity ``v`` then.
         """
         origin = self.origin if robot is None else (robot, arrays.namespace(self.dv).asarray(v))
         if origin is None:
             raise InputError("this linearisation does not know its robot: call state_space(robot=robot, v=v)")
-        return _assembled(self, transport(*origin), step)
+        return _assembled(self, transport(*origin), step, actuators)
 
 
-def _assembled(x: ForwardLinearization, X: Array, step: float | None) -> StateSpace:
+def _assembled(x: ForwardLinearization, X: Array, step: float | None, actuators: Actuators | None) -> StateSpace:
     n = x.Minv.shape[-1]
     identity, zero = arrays.eye(n, like=x.Minv), arrays.zeros((n, n), like=x.Minv)
-    A = arrays.block([[X, identity], [x.dq, x.dv]])
-    B = arrays.concatenate([zero, x.Minv], axis=-2)
+    if actuators is None:
+        A = arrays.block([[X, identity], [x.dq, x.dv]])
+        B = arrays.concatenate([zero, x.Minv], axis=-2)
+    else:
+        if not isinstance(actuators, Actuators):
+            raise InputError(f"actuators must be linkwise.control.Actuators, got {shown(actuators)}")
+        decay, back, gain = actuators.blocks(n, like=x.Minv)
+        A = arrays.block([[X, identity, zero], [x.dq, x.dv, x.Minv], [zero, back, decay]])
+        B = arrays.concatenate([zero + 0.0 * x.Minv, zero + 0.0 * x.Minv, gain + 0.0 * x.Minv], axis=-2)
     if step is None:
         return StateSpace(A, B)
     step = number(step, "the step of a discrete model", above=0.0)

@@ -35,6 +35,12 @@ def mass_points(model: Model) -> set[int]:
     return {k for k, j in enumerate(model.joints) if isinstance(j.kind, Modal) and not j.kind.carries}
 
 
+def parts_of_flexible(model: Model) -> set[int]:
+    """The bodies that are frames, mass points or nodes of flexible ones."""
+    modal = {k for k, j in enumerate(model.joints) if isinstance(j.kind, Modal)}
+    return modal | set(flexible_bodies(model))
+
+
 def flexible_bodies(model: Model) -> dict[int, tuple[int, ...]]:
     """The flexible bodies, each by the body that is its frame, with those that are its nodes.
 
