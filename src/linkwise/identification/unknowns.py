@@ -239,7 +239,7 @@ def _deflections(robot: Robot, q: np.ndarray) -> np.ndarray:
     for joint, of_q, of_v in robot.coordinates:
         if has_ordinary_coordinates(joint):
             out[:, of_v] = q[:, of_q]
-    return out - spring_data(robot)[1]
+    return np.asarray(out - spring_data(robot)[1])
 
 
 def afloat(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[Robot, tuple[np.ndarray, ...]]:
