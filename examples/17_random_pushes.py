@@ -30,7 +30,7 @@ motors = 0.01 * arm.effort_limits
 # Every product with it is a few sweeps over the links; no matrix is formed.
 op = arm.operators(q)
 mass = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T
-R = op.block_diagonal(motors[:, None, None] ** 2, "joints", "R")
+R = op.block_diagonal(motors[:, None, None] ** 2, "joints", "R_T")
 A = mass.inv() @ op.H @ op.phi
 covariance = A @ op.block_diagonal(Q, name="Q") @ A.T + mass.inv() @ R @ mass.inv()
 print("what the pushes do to θ̈ is", A.simplify())

@@ -23,15 +23,18 @@ ROBOTS = {
     "coupled": coupled_robot,
 }
 THIRD = {"theta_ddot", "T", "alpha", "f", "H_ddot", "Psi_ddot"}  # by time they ask for a third derivative
-NONE = {"classical_coriolis", "classical_gyroscopic", "F_script", "stiffness"}  # no rule
-THIRD_OF_MAPS = {"H_ring_ring", "D_root_ring"}  # of maps that turn; of joints with several degrees of freedom
+NONE = {"classical_alpha", "classical_coriolis", "classical_gyroscopic", "F_script", "stiffness"}  # no rule
+# Of maps that turn, and of joints with several degrees of freedom:
+THIRD_OF_MAPS = {"H_ring_ring", "D_root_ring", "m_dot", "ell_dot"}
 SECOND = {"H_ring", "P_ring", "Pi_dot", "D_ring", "G_ring", "tau_bar_ring", "E_psi_ring", "D_root_ring", "coriolis"}
+ROOTS = {"D_root_ring", "m_dot", "ell_dot"}  # (D^½)° has no rate where a joint has several degrees of freedom
 SECOND |= {"P_dot", "D_dot", "G_dot", "tau_bar_dot", "E_psi_dot"}  # where rotors turn with their parents
+SECOND |= {"psi_dot", "K_dot", *ROOTS}
 OF_NODES = {"F", "M_hat", "R_hat", "P_hat", "G_hat", "K_hat", "H_dot", "Psi_dot", "E_phi_dot", "phi_dot"}
-OF_NODES |= {"phi_I", "phi_I_inverse", "E_I", "Phi_I", "H_I", "M_I", "J_hat", "rotor_inertia", "mass"}
+OF_NODES |= {"phi_I", "phi_I_inverse", "E_I", "Phi_I", "H_I", "M_I", "J_hat", "rotor_inertia", "mass", "mass_dot"}
 MAY_REFUSE = {
     "hinges": set(),
-    "floating": {"D_root_ring"},
+    "floating": ROOTS,
     "turning maps": THIRD_OF_MAPS,
     "balls": THIRD_OF_MAPS,
     "rotors": SECOND | {"gyroscopic", "H_ring_ring"},

@@ -133,6 +133,11 @@ def test_batches_of_configurations():
         assert_close(f.log_likelihood(Y)[i], one.log_likelihood(Y[i]), 1e-10)
 
 
+def test_it_says_what_it_is():
+    r, q, _ = made("panda")
+    assert repr(r.filter(q)) == "<filter of robot 'panda': 7 states, 7 measurements>"
+
+
 def test_the_dictionary_names_operators():
     terms = robot("chain4").filter(np.zeros(4)).dictionary
     assert {t.operator for t in terms} <= set(OPERATOR_NAMES)

@@ -32,6 +32,12 @@ def test_the_direction_may_be_asked_for():
         o.mass.rewrite("innovations", backwards=False)
 
 
+@pytest.mark.parametrize("backwards", ["x", 1, 0, "False"])
+def test_a_direction_is_true_or_false(backwards):
+    with pytest.raises(lw.InputError, match="backwards must be True or False"):
+        operators("panda").mass.rewrite("OA Lemma 4.1", backwards=backwards)
+
+
 def test_places_are_counted_from_the_left():
     o = operators("panda")
     run = o.E_phi @ o.G @ o.H @ o.E_phi @ o.G

@@ -145,7 +145,7 @@ def test_two_arms_as_the_operator_algebra_paper_types_them():
     one, two = moving(left, "tcp", 3), moving(right, "tool0", 4)
     c = lw.space("tip", 6)
     I1, I2 = one.matrix(np.eye(6), c, "tips"), two.matrix(np.eye(6), c, "tips")
-    T1, T2 = one.vector(RNG.normal(size=7), name="T"), two.vector(RNG.normal(size=6), name="T")
+    T1, T2 = one.vector(RNG.normal(size=7), name="T_own"), two.vector(RNG.normal(size=6), name="T_own")
     names = {"I_1": I1, "I_2": I2, "T_1": T1, "T_2": T2}
 
     def typed(text, **more):
@@ -315,8 +315,8 @@ def test_the_cost_of_a_closed_chain_as_a_stack_is_linear():
 def test_vectors_on_spaces_of_ones_own(pair):
     one, two = pair
     c = lw.space("contact", (2, 1))
-    A, B = one.matrix(RNG.normal(size=(3, 6)), c, "tips"), two.matrix(RNG.normal(size=(3, 6)), c, "tips", name="B")
-    f = two.vector([1.0, 2.0, 3.0], c, name="f")
+    A, B = one.matrix(RNG.normal(size=(3, 6)), c, "tips"), two.matrix(RNG.normal(size=(3, 6)), c, "tips", name="B_own")
+    f = two.vector([1.0, 2.0, 3.0], c, name="f_own")
     near((one.J.T @ A.T @ f).value, one.J.dense().T @ A.dense().T @ [1, 2, 3])
     near(lw.stack([one.theta_dot, f]).value, [*one.v, 1, 2, 3])
     near(
@@ -356,7 +356,7 @@ def test_what_is_printed_is_read_back(pair):
         ("[H₁, H₁; H₁]", "rows of this stack have 2, 1"),
         ("[H₁, H₁", "not closed"),
         ("[H₁, 2]", "block \\(1, 2\\) of this stack"),
-        ("Q₁ H₁", "no operator is named 'Q'"),
+        ("Z₁ H₁", "no operator is named 'Z'"),
         ("H₁ H₂*", "cannot multiply"),
         ("P₁(2)", "blocks are of the operators of one robot"),
         ("H₁, H₁", "column 3: ',' means nothing here"),

@@ -91,3 +91,13 @@ def test_too_many_rewritings_leave_the_identities_alone(monkeypatch):
     leaves = general_operators(Drawing()).leaves
     op = leaves.psi @ (leaves.I + leaves.K @ leaves.H @ leaves.phi)
     assert op.simplify().key == by_identities(op).key != leaves.phi.key
+
+
+def test_the_work_on_a_long_product_is_bounded():
+    """Written out it is thousands of words, of which the greatest comes from a heap, not from a search among all."""
+    o = operators("tree")
+    A = o.M @ o.Upsilon @ o.psi @ o.M @ o.psi_tilde @ o.M @ o.P_plus @ o.phi_tilde @ o.tau.T @ o.M @ o.tau.T @ o.M
+    start = time.process_time()
+    short = A.simplify()
+    assert time.process_time() - start < 5.0
+    assert_close(short.dense(), A.dense(), 1e-9)

@@ -51,10 +51,10 @@ def test_velocities_are_the_catalogues(name):
 def test_forward_dynamics_typed_whole(name, target):
     """θ̈ = 𝓜⁻¹(T − Hφ(Mφ*(a + g) + b)), of any joint forces."""
     r, s, o = moving(name, (3,))
-    tau = o.vector(s.tau, name="T")
+    tau = o.vector(s.tau, name="u")
     bias = o.H @ o.phi @ (o.M @ o.phi.T @ (o.a + o.g) + o.b)
     found = o.mass.inv() @ (tau - bias)
-    assert str(found) == "(I - H ψ K)* D⁻¹ (I - H ψ K) (T - H φ (M φ* (a + g) + b))"
+    assert str(found) == "(I - H ψ K)* D⁻¹ (I - H ψ K) (u - H φ (M φ* (a + g) + b))"
     assert_close(found.value, r.forward_dynamics(s.q, s.v, s.tau), 1e-9)
     for again in (pickle.loads(pickle.dumps(found)), o.mass.inv() @ (tau - bias)):
         assert_close(again.value, found.value, 0)

@@ -56,6 +56,16 @@ def test_code_that_loops_over_bodies(name, kind):
         np.testing.assert_allclose(x, y, atol=1e-10 * np.abs(y).max())
 
 
+def test_code_that_loops_knows_which_joints_have_springs():
+    springs = {"joint2": {"stiffness": 3.0}, "joint4": {"stiffness": 5.0, "rest": 0.2}, "joint5": {"damping": 0.7}}
+    robot = lw.chain(6, seed=2).with_springs(springs)
+    given = state(robot, (2,))
+    for name in ("inverse_dynamics", "forward_dynamics", "spring_force"):
+        found = robot.compile(name, rolled=True)(*given[: CALLS[name]])
+        expected = getattr(robot, name)(*given[: CALLS[name]], target="numpy")
+        np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
+
+
 def test_what_cannot_loop_says_so():
     with pytest.raises(lw.InputError, match="has springs or dampers in its joints"):
         tree("chain6").compile("linearize_forward", rolled=True)

@@ -26,6 +26,7 @@ from .theory import Law, Theory
 
 MOST_WORDS = 256  # of an expression multiplied out
 MOST_USES = 4000  # of rules on the way to the canonical form
+MOST_TERMS = 64  # of a canonical form that is brought into others: longer ones are never the cheaper
 
 
 def simplify(op: Expression) -> Expression:
@@ -83,6 +84,8 @@ def _from_canonical(op: Expression) -> Iterator[Expression]:
         if not (q := theory.system.reduced(theory.dictionary.polynomial(op.T), turned, MOST_USES)) and q is not None:
             p, uses = q, turned
     if p is None:
+        return
+    if len(p) > MOST_TERMS:
         return
     used = [*op.used, *rules_behind([use.rewrite for use in uses])]
     canonical = theory.printed(p, op).with_used(used)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, overload
 
 from ..errors import LinkwiseError
@@ -112,9 +112,13 @@ class System:
         Nothing comes back where more than ``most`` uses would be needed.
         """
         todo, done = dict(p), Polynomial()
+        greatest = [(ALPHABET.downwards(word), word) for word in todo]
+        heapify(greatest)
         while todo:
-            word = ALPHABET.leading(todo)
-            c = todo.pop(word)
+            _, word = heappop(greatest)
+            c = todo.pop(word, None)
+            if c is None:  # cancelled since
+                continue
             use = self.find(word)
             if use is None:
                 done[word] = c
@@ -123,7 +127,11 @@ class System:
                 uses.append(use)
                 if most is not None and len(uses) > most:
                     return None
-            add(todo, within(use.left, use.rewrite.rest, use.right), c)
+            put = within(use.left, use.rewrite.rest, use.right)
+            for new in put:
+                if new not in todo:
+                    heappush(greatest, (ALPHABET.downwards(new), new))
+            add(todo, put, c)
         return done
 
 

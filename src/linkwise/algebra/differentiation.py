@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def by_joint(op: Operator, joint: str | int, axis: int) -> Operator:
     at = _joint_index(home.model, joint)
     x = np.zeros(home.joints.dimension)
     x[_velocity_index(home.model, at, axis)] = 1.0
-    name = f"e_{home.model.joints[at].name}" + (f"({axis})" if axis else "")
+    name = "e_" + re.sub(r"\W", "_", home.model.joints[at].name, flags=re.ASCII) + (f"_{axis}" if axis else "")
     return along(op, (home.vector(x, "joints", name), None, None), formal=False)
 
 

@@ -77,6 +77,10 @@ class Filter:
                 " robot.uncouple() and robot.opened have a filter"
             )
 
+    def __repr__(self) -> str:
+        op = self.operators
+        return f"<filter of robot {op.model.name!r}: {len(op.bodies.sizes)} states, {op.joints.dimension} measurements>"
+
     @property
     def dictionary(self) -> tuple[Term, ...]:
         """Which quantity of dynamics is which of estimation."""

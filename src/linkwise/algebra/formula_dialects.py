@@ -1,7 +1,7 @@
 """Letters as each paper means them: classical accelerations, rates in inertial axes or about one inertial point.
 
-OA, JPL, UF and DD differentiate the velocities of points, α = V̇, so that their α, a and b are the classical ones, and
-have rates of components in common inertial axes, with Ω̃ = diag{[ω; 0] ×}, Ḣ = −HΩ̃ and Ṁ = Ω̃M − MΩ̃. LD refers
+OA, JPL and UF differentiate the velocities of points, α = V̇, so that their α, a and b are the classical ones. They and
+DD have rates of components in common inertial axes, with Ω̃ = diag{[ω; 0] ×}, Ḣ = −HΩ̃ and Ṁ = Ω̃M − MΩ̃. LD refers
 everything to one inertial point, where Ω̃ = S[V], Ḣ* = −Ω̃*H* and Ṁ = Ω̃M + MΩ̃*; its formulas keep their form in link
 frames, with φ for Φ. A letter that a paper uses for something else, which linkwise has no operator for, is refused
 under that paper's name.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..errors import NotAdmittedError
 from .derivative import inertial, time_derivative
 from .expression import Expression
 from .identities import _L, _U
@@ -34,7 +35,24 @@ def _inertia_rate(o: Leaves) -> Expression:
     return _cross_force(o) @ o.M - o.M @ o.V_tilde
 
 
+def _one_turn(o: Leaves) -> Expression:
+    """DD's Ω̃_δ of hinges, F = −F* (docs/errata.md): of other joints what stands left of P is not what stands right."""
+    if o.nodes is not None or any(j.kind.kind != "revolute" for j in o.model.joints):
+        raise NotAdmittedError(
+            f"Ω̃_δ is right for hinges alone, and robot {o.model.name!r} has other joints, or bodies that move as one"
+            " node: write F = S[H*θ̇] where it stands on the left of P, and -F* where it stands on the right"
+        )
+    return o.F
+
+
+# Letters that are no operator's name, and are read as what they stand for.
+COMMON: dict[str, Meaning] = {
+    "V_plus": lambda o: o.E_phi.T @ o.V,
+    "alpha_plus": lambda o: o.E_phi.T @ o.alpha + o.g,
+    "Omega_delta": _one_turn,
+}
 _CLASSICAL: dict[str, Meaning] = {
+    "alpha_plus": lambda o: o.E_phi.T @ o.classical_alpha + o.g,
     "a": "classical_coriolis",
     "b": "classical_gyroscopic",
     "coriolis": "classical_coriolis",
@@ -52,7 +70,7 @@ DIALECTS: dict[str, dict[str, Meaning]] = {
         **{"Phi": "phi", "Phi_tilde": "phi_tilde", "E": "E_phi"},
         **{"Omega_tilde": _cross_force, "M_dot": _inertia_rate, "L": _L, "U": _U},
     },
-    "DD": {**_CLASSICAL, **_RATES},
+    "DD": {**_RATES, "H_dot": _map_rate},
 }
 
 _SECOND = "Ḧ is the Linearized dynamics paper's: paper='LD'"

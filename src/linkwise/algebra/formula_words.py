@@ -8,53 +8,33 @@ together: ``KH`` is ``K H``. What could be read in two ways is refused.
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, replace
-from functools import cache
 
 from ..errors import InputError
+from .formula_letters import ALIASES, composed, letters, raised_letters
 from .operators import OPERATOR_NAMES
-from .printing import LATEX, TEXT
 
 _LONGEST = 20_000
-_LETTERS = {
-    **{"Φ": "Phi", "Ψ": "Psi", "Ω": "Omega", "ℓ": "ell", "𝓜": "mass", "R̂": "R_hat", "P̂": "P_hat", "Ĵ": "J_hat"},
-    **{"Δ_φ": "Delta_phi", "Δ_ψ": "Delta_psi", "𝓔_φ": "E_phi", "𝓔_ψ": "E_psi", "P^+": "P_plus", "Υ^+": "Upsilon_plus"},
-    **{"D^{½}": "D_root", "D^{-½}": "D_root_inverse", "D^(1/2)": "D_root", "D^(-1/2)": "D_root_inverse"},
-    **{"D^{1/2}": "D_root", "D^{-1/2}": "D_root_inverse"},
-    **{"Ė_φ": "E_phi_dot", "φ̇": "phi_dot", "Ṁ": "M_dot", "Ṗ": "P_dot", "Ḋ": "D_dot", "Ġ": "G_dot"},
-    **{"τ̄̇": "tau_bar_dot", "Ė_ψ": "E_psi_dot"},
-    **{"Φ̃": "Phi_tilde", "β̇": "beta_dot", "β": "beta"},
-}
-_OF_LATEX = {
-    **{r"\Phi": "Phi", r"\Psi": "Psi", r"\Omega": "Omega", r"\ell": "ell", r"\mathcal{M}": "mass"},
-    **{r"\hat{R}": "R_hat", r"\hat{P}": "P_hat", r"\hat{J}": "J_hat", r"\bar{\tau}": "tau_bar"},
-    **{r"\tilde{\phi}": "phi_tilde", r"\tilde{\psi}": "psi_tilde", r"\dot{\Pi}": "Pi_dot"},
-    **{r"\dot{\mathcal{E}}_\phi": "E_phi_dot", r"\dot\phi": "phi_dot", r"\dot{M}": "M_dot", r"\dot{P}": "P_dot"},
-    **{r"\dot{D}": "D_dot", r"\dot{G}": "G_dot", r"\dot{\bar\tau}": "tau_bar_dot"},
-    **{r"\dot{\mathcal{E}}_\psi": "E_psi_dot"},
-    **{r"\tilde\Phi": "Phi_tilde", r"\tilde{\Phi}": "Phi_tilde", r"\dot\beta": "beta_dot", r"\beta": "beta"},
-}
 _POSTFIXES = {
-    "adjoint": re.compile(r"\.T(?!\w)|\^T(?!\w)|\^\*|\^\{\*\}|\^\{T\}|\^\{?\\top\}?|ᵀ"),
+    "adjoint": re.compile(r"\.T(?!\w)|\^T(?!\w)|\^\*|\^\{\*\}|\^\{T\}|\^\{?\\(?:top|ast)\}?(?![A-Za-z])|ᵀ"),
     "inverse": re.compile(r"\.inv\(\)|⁻¹|\^-1(?!\d)|\^\{-1\}"),
     "simplify": re.compile(r"\.simplify\(\)"),
     "derivative": re.compile(r"\.time_derivative\(\)"),
 }
-_NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|½|\\t?frac\{1\}\{2\}")
+_NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|½|\\[td]?frac(?:\{1\}\{2\}|12(?!\d))")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[α-ωΑ-Ω]")
 _NUMBERED = re.compile(r"([A-Za-z_][A-Za-z_0-9]*?)_(?:(\d+)(?![A-Za-z_0-9])|\{(\d+)\})")
 _ROBOT = re.compile(r"([₀-₉]+)|_\{(\d+)\}|_(\d+)(?!\w)")
-_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _SPACE = re.compile(r"\s+|\\[,;:! ]|\\quad\b|\\left(?=[(\[])|\\right(?=[)\]])")
 _SIGNS = {"−": "-", "·": "@", "∙": "@", "[": "(", "]": ")", "{": "(", "}": ")", "&": ","}
-_TABLE = {r"\begin{bmatrix}": ("(", "["), r"\end{bmatrix}": (")", "]"), "\\\\": (";", ";")}
+_TABLE = {"\\\\": (";", ";")}
+_TABLE |= {rf"\begin{{{x}matrix}}": ("(", "[") for x in "bp"} | {rf"\end{{{x}matrix}}": (")", "]") for x in "bp"}
 _RATE = re.compile(r"(?:d/dt|\\frac\{d\}\{dt\})(?=\s*\()")
+_COMMAND = re.compile(r"\\[A-Za-z]+$")
 _TIMES = re.compile(r"\\cdot(?![A-Za-z])")
 _INDICES = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _NAMED_INDICES = re.compile(r"\(\s*[\dijknp+−-][\dijknp+−,\s-]*\)|\([^()]*,[^()]*\)")
-ALIASES = {"N": "rotor_coupling", "a": "coriolis", "b": "gyroscopic"}
-ALIASES |= {"a_c": "classical_coriolis", "b_c": "classical_gyroscopic"}
 
 
 @dataclass(frozen=True)
@@ -81,30 +61,11 @@ class Token:
         return tuple(int(x) for x in re.findall(r"\d+", self.text))
 
 
-def operator_names() -> list[str]:
-    """Every name a formula may use, ``I`` apart."""
-    return sorted(set(OPERATOR_NAMES) - {"I"})
-
-
-@cache
-def _letters() -> dict[str, str]:
-    """Spellings that are no plain words, each with its operator's name, longest first."""
-    latex = {tex: name for name, tex in LATEX.items() if name in OPERATOR_NAMES} | _OF_LATEX
-    printed = {s: name for name, s in TEXT.items()}
-    spelled = {_composed(s): name for s, name in (*printed.items(), *_LETTERS.items(), *latex.items())}
-    odd = {s: n for s, n in spelled.items() if not (s.isascii() and _WORD.fullmatch(s))}
-    return dict(sorted(odd.items(), key=lambda item: -len(item[0])))
-
-
-def _composed(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
-
-
 def tokens(text: str) -> list[Token]:
     """The pieces of a formula, in order."""
     if len(text) > _LONGEST:
         raise InputError(f"the formula has {len(text)} letters, more than the {_LONGEST} that are read")
-    text = _composed(text)
+    text = composed(text)
     out: list[Token] = []
     at = 0
     glued = False
@@ -196,7 +157,7 @@ def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[T
         if text.startswith(table, at):
             return [Token(kind, sign, at + 1)], len(table)
     sign = _SIGNS.get(text[at], text[at])
-    if sign in "+-@*/(),;":
+    if sign in "+-@*/(),;=":
         return [Token(sign, text[at], at + 1)], 1
     if text.startswith(".", at):
         raise InputError(
@@ -208,18 +169,36 @@ def _next(text: str, at: int, behind_operand: bool, glued: bool) -> tuple[list[T
 
 def _named(text: str, at: int) -> tuple[list[Token], int] | None:
     """A letter that is no plain word, with the number of its robot behind it, if there is one: φ, φ₁, {P^{+}}_{1}."""
+    between = _numbered_between(text, at)
+    if between is not None:
+        return between
     braced = text[at] == "{"
     start = at + braced
-    spelling = next((s for s in _letters() if _begins(text, start, s)), None)
+    spelling = next((s for s in letters() if _begins(text, start, s)), None)
     if spelling is None:
         return None
     end = start + len(spelling)
     if braced and not text.startswith("}_{", end):
         return None
     number = _ROBOT.match(text, end + braced)
-    robot = None if number is None else int(next(x for x in number.groups() if x).translate(_LOWERED))
+    robot = None if number is None else _robot(number)
     length = end + braced + (len(number[0]) if number else 0) - at
-    return [Token("name", _letters()[spelling], at + 1, is_letter=True, robot=robot, spelling=spelling)], length
+    return [Token("name", letters()[spelling], at + 1, is_letter=True, robot=robot, spelling=spelling)], length
+
+
+def _numbered_between(text: str, at: int) -> tuple[list[Token], int] | None:
+    """A letter with the number of its robot before what is above it: P₁⁺, D_1^½."""
+    for letter, above, name in raised_letters():
+        number = _ROBOT.match(text, at + len(letter)) if text.startswith(letter, at) else None
+        if number is not None and text.startswith(above, number.end()):
+            robot, length = _robot(number), number.end() + len(above) - at
+            return [Token("name", name, at + 1, is_letter=True, robot=robot, spelling=f"{letter}{above}")], length
+    return None
+
+
+def _robot(number: re.Match[str]) -> int:
+    """The number of a robot behind a letter."""
+    return int(next(x for x in number.groups() if x).translate(LOWERED))
 
 
 def _word(text: str, at: int, word: str) -> tuple[list[Token], int]:
@@ -231,8 +210,7 @@ def _word(text: str, at: int, word: str) -> tuple[list[Token], int]:
     found = _names(word, at + 1)
     if number is None:
         return found, len(word)
-    robot = int(next(x for x in number.groups() if x).translate(_LOWERED))
-    return [*found[:-1], replace(found[-1], robot=robot)], len(word) + len(number[0])
+    return [*found[:-1], replace(found[-1], robot=_robot(number))], len(word) + len(number[0])
 
 
 def _begins(text: str, at: int, spelling: str) -> bool:
@@ -240,7 +218,7 @@ def _begins(text: str, at: int, spelling: str) -> bool:
     if not text.startswith(spelling, at):
         return False
     after = text[at + len(spelling) : at + len(spelling) + 1]
-    return not (spelling.startswith("\\") and spelling[-1].isalpha() and after.isascii() and after.isalpha())
+    return not (_COMMAND.search(spelling) and after.isascii() and after.isalpha())
 
 
 def _names(word: str, column: int) -> list[Token]:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import inputs
 from ..arguments import one_of
 from ..arrays import Array
-from ..errors import InputError, SpaceError
+from ..errors import InputError, SpaceError, did_you_mean
 from ..model.model import Model
 from ..values import owned
 from .binding import Binding, Blocks, State, merged, moved, placed, rooted, settled
@@ -47,6 +47,14 @@ class Operators:
         if not self.leaves.is_default:
             raise PicklingError("operators of an inertia of your own do not pickle: pickle what with_inertia was given")
         return (_again, (self.binding,))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            near = did_you_mean(name, OPERATOR_NAMES)
+            raise AttributeError(f"no operator is named {name!r}{'; ' + near if near else ''}", name=name, obj=self)
 
     # --- what they are of --------------------------------------------------------------------------
 
@@ -140,6 +148,8 @@ class Operators:
 
         ``kind`` is one of :data:`linkwise.algebra.recursions.KINDS`; ``letter`` is what it prints as.
         """
+        if letter is not None:
+            _check_name(letter)
         binding = merged([self.binding, X.binding])
         driver = moved(X.expression, X.binding, binding)
         return bound(self._leaves_in(binding).recursion(driver, kind, letter), binding)
@@ -161,8 +171,9 @@ class Operators:
         """A block-diagonal operator of the user's own on a space.
 
         It is one of "bodies", "joints", "tips", "edges" and "inertial". ``blocks`` is one square matrix per block, each
-        (..., r, r), or one array (..., blocks, r, r).
+        (..., r, r), or one array (..., blocks, r, r). ``name``, a word that means nothing yet, is how it prints.
         """
+        _check_name(name)
         one_of(space, ("bodies", "joints", "tips", "edges", "inertial"), "space", error=InputError)
         checked = Blocks(checked_blocks(blocks, getattr(self.leaves, space)))
         return bound(self.state.leaves.own_blocks(1, space, name), Binding((self.state, checked)))
@@ -171,8 +182,9 @@ class Operators:
         """A vector of the user's own as a term of formulas, x (..., n).
 
         It is on "joints", "bodies", "tips", "edges", "base" or "inertial" of this robot, or on any other space, such
-        as one of :func:`linkwise.space`.
+        as one of :func:`linkwise.space`. ``name``, a word that means nothing yet, is how it prints.
         """
+        _check_name(name)
         where = self._space(space)
         given = inputs.as_array(x, "the vector")
         if given.ndim < 1 or given.shape[-1] != where.dimension:
@@ -184,8 +196,10 @@ class Operators:
         """A matrix of the user's own as an operator of formulas, A (..., m, n), from the space ``columns`` to ``rows``.
 
         They are "joints", "bodies", "tips" or "edges" of this robot, or spaces of another, as ``other.tips``, or
-        those of :func:`linkwise.space` and stacks: so robots meet in one formula.
+        those of :func:`linkwise.space` and stacks: so robots meet in one formula. ``name``, a word that means nothing
+        yet, is how it prints.
         """
+        _check_name(name)
         spaces = self._space(rows), self._space(columns)
         given = inputs.as_array(A, "the matrix")
         shape = tuple(s.dimension for s in spaces)
@@ -217,6 +231,12 @@ class Operators:
         binding = Binding((*things, numbers))
         home = placed(self.state.leaves, things.index(self.state))
         return bound(make(home, len(things), *(settled(x, binding, self.state) for x in where)), binding)
+
+
+def _check_name(name: str) -> None:
+    from .formula import checked_name
+
+    checked_name(name)
 
 
 def _again(binding: Binding) -> Operators:

@@ -262,6 +262,31 @@ class RateLeaves(MotionLeaves):
         return self._inertial("tau_bar")
 
     @property
+    def psi_dot(self) -> Expression:
+        """ψ̇ = ψ° + Ω̃ψ − ψΩ̃: in common inertial axes."""
+        return self._inertial("psi")
+
+    @property
+    def K_dot(self) -> Expression:
+        """K̇ = K° + Ω̃K: in common inertial axes."""
+        return self._inertial("K")
+
+    @property
+    def mass_dot(self) -> Expression:
+        """𝓜̇: the rate of the mass matrix."""
+        return self._inertial("mass")
+
+    @property
+    def m_dot(self) -> Expression:
+        """ṁ: the rate of the mass matrix' factor m (DD Identity 6.1)."""
+        return self._inertial("m")
+
+    @property
+    def ell_dot(self) -> Expression:
+        """ℓ̇ = −ℓṁℓ: the rate of ℓ = m⁻¹."""
+        return self._inertial("ell")
+
+    @property
     def E_psi_dot(self) -> Expression:
         """Ė_ψ = E_ψ° + Ω̃E_ψ − E_ψΩ̃: in common inertial axes (DD Table 4)."""
         return self._inertial("E_psi")

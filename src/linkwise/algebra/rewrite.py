@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from ..arguments import shown, whole
+from ..arguments import flag, shown, whole
 from ..errors import InputError, NotAdmittedError, UnknownNameError
 from . import spaces
 from .expression import Expression, Identity, Product, Sum, Zero, product, total
@@ -27,6 +27,8 @@ def rewrite(op: Expression, rule: str | Rule, *, backwards: bool | None = None, 
     """The expression with one side of a rule put for the other; see :meth:`.operator.Operator.rewrite`."""
     if at is not None:
         whole(at, "at", least=0)
+    if backwards is not None:
+        flag(backwards, "backwards")
     refusals = []
     for candidate in rules_named(rule):
         for direction in (False, True) if backwards is None else (backwards,):

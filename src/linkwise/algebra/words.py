@@ -9,6 +9,7 @@ defined by (:data:`WEIGHTS`), so that rewriting towards smaller words eliminates
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
@@ -33,6 +34,9 @@ _DRIVEN, _OWN, _OTHER, _RATE = 30, 60, 1, 100_000
 
 # Where weights are equal, letters later in this list come first in words that lead: P H* gives way to G D.
 _ORDER = ("D_inverse", "D", "D_root_inverse", "D_root", "G", "E_phi", "phi", "psi", "H", "P")
+
+
+_AFTER_ALL = (inf,)  # a word that goes on is greater than one that ends
 
 
 class Alphabet:
@@ -68,6 +72,11 @@ class Alphabet:
     def order(self, word: Word) -> tuple[Any, ...]:
         """What words are compared by."""
         return (sum(self.weights[x] for x in word), [self.ranks[x] for x in word])
+
+    def downwards(self, word: Word) -> tuple[Any, ...]:
+        """The same comparison the other way round, for heaps, from which the greatest comes first."""
+        ranks = [(-a, -b, -c) for a, b, c in (self.ranks[x] for x in word)]
+        return (-sum(self.weights[x] for x in word), [*ranks, _AFTER_ALL])
 
     def leading(self, p: Polynomial) -> Word:
         """The greatest word of a polynomial."""

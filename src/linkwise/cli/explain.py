@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
     from ..algebra.formula import needs_motion, parse_formula
-    from ..algebra.formula_words import operator_names
+    from ..algebra.formula_letters import operator_names
     from ..algebra.operators import Operators
     from ..codegen.facts import catalogue
 

@@ -35,3 +35,22 @@ def test_guards_are_seen(monkeypatch, tmp_path):
     kernel = arm.compile("forward_dynamics", parameters=["inertial"])
     still, own = [np.zeros(3)] * 3, arm.inertial_parameters.ravel()
     assert kernel.run([*still, own])[1] and not kernel.run([*still, 0 * own])[1]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_comparisons_are_handed_on(dtype, monkeypatch, tmp_path, rng):
+    """The logarithm of a turn compares and chooses; a later chunk asks what an earlier one compared."""
+    ball = lw.Joint(lw.Spherical(), "ball", stiffness=2.0, rest=(0.1, -0.2, 0.3, 0.9))
+    body = lw.Inertia(1.0, com=(0.1, 0.2, -0.3), tensor=np.diag([0.2, 0.3, 0.4]))
+    robot = lw.assemble("ball", [lw.Body("a", ball, body), lw.Body("b", lw.Revolute("y"), body, "a")])
+    monkeypatch.setattr("linkwise.codegen.llvm.module.CHUNKED_FROM", 10)
+    monkeypatch.setattr("linkwise.codegen.llvm.chunks.CHUNK", 7)
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    q, (v, a) = robot.random_configuration(rng, 9), rng.normal(size=(2, 9, 4))
+    q[0, :4] = ball.rest  # where the series is taken
+    given = [x.astype(dtype) for x in (q, v, a)]
+    kernel = robot.compile("linearize_inverse")
+    text = kernel.ir(kernel.code(dtype).vector)
+    assert any("select <" in part and "n, ptr" in part for part in text.split("define internal void @lw_chunk"))
+    for found, expected in zip(kernel(*given), robot.linearize_inverse(*given, target="numpy")):
+        np.testing.assert_allclose(found, expected, atol=1e-10 if dtype == np.float64 else 1e-4)
