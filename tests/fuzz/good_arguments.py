@@ -194,7 +194,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions["Gear"] = {"rotor": 0.1}
     motions["Guided"] = {"pose": lambda a: [a, a * a, 0.0], "freedoms": 1, "neutral_at": [0.2]}
     motions["Node"] = {"shape": np.ones((3, 2))}
-    motions["beam"], motions["Flexible"] = {"length": 1.0}, {"lines": ()}
+    motions["beam"] = {"length": 1.0}
     motions["Flexible.load"] = {"path": _flexible_file()}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
