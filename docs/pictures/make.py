@@ -41,6 +41,7 @@ EXAMPLES = {
     "random_pushes.png": "17_random_pushes.py",
     "know_your_robot.png": "20_know_your_robot.py",
     "elastic_arm.png": "19_elastic_arm.py",
+    "flexible_arm.png": "20_flexible_arm.py",
 }
 
 

@@ -88,7 +88,8 @@ class Inside:
     def congruence(self, P: Any) -> Any:
         """FPF* by composite sums inside: φ(P₁ + φP₂φ*)φ*, and what a joint took away, of rank r."""
         if isinstance(P, Reduced):
-            return self.congruence(P.P) - arrays.symmetric((self @ P.G) @ (self @ P.U).mT)
+            U = self @ P.U
+            return self.congruence(P.P) - arrays.symmetric(U @ P.D_inverse @ U.mT)
         if not isinstance(P, Members):  # (..., 6m, 6m)
             return self @ arrays.transpose(self @ P)
         total: Any = 0
@@ -234,9 +235,9 @@ class Members:
         """A function of every member's part (and of what others have for it)."""
         return Members([function(*x) for x in zip(self.parts, *others)])
 
-    def reduced(self, G: Array, U: Array) -> Reduced:
+    def reduced(self, G: Array, U: Array, D_inverse: Array) -> Reduced:
         """P − GU*, which is not formed."""
-        return Reduced(self, G, U)
+        return Reduced(self, G, U, D_inverse)
 
     @property
     def matrix(self) -> Array:
@@ -246,11 +247,12 @@ class Members:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """P⁺ = P − GU* with U = PH* (..., 6m, r)."""
+    """P⁺ = P − GU* with U = PH* (..., 6m, r) and G = UD⁻¹."""
 
     P: Members
     G: Array
     U: Array
+    D_inverse: Array
 
     def __matmul__(self, x: Array) -> Array:
         return self.P @ x - self.G @ (self.U.mT @ x)
@@ -290,6 +292,13 @@ def through_port(phi: Any, step: Callable[[Any], Any]) -> Any:
     if not isinstance(phi, Port):
         return step(phi)
     return AtPorts(phi.count, {phi.member: step(phi.phi)})
+
+
+def at_interface(phi: Any, motion: Array) -> tuple[Any, Array]:
+    """(φ without the port where it comes in, if at one; the six rows of a motion of what is inboard that are there)."""
+    if not isinstance(phi, Port):
+        return phi, motion
+    return phi.phi, motion[..., rows(phi.member), :]
 
 
 def dense(P: Any) -> Array:

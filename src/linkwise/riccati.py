@@ -32,7 +32,7 @@ def cross_joint(
     D_inverse = invert(D)
     G = U @ D_inverse
     if hasattr(P, "reduced"):  # an aggregate's: GU* would fill it with 6m×6m numbers
-        return P, D, D_inverse, G, P.reduced(G, U)
+        return P, D, D_inverse, G, P.reduced(G, U, D_inverse)
     P_plus = P - arrays.symmetric(G @ U.mT)
     if Gamma is None and s is None and arrays.is_symbolic(P):
         G, P_plus = _with_exact_entries(H, G, P_plus)

@@ -194,7 +194,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions["Gear"] = {"rotor": 0.1}
     motions["Guided"] = {"pose": lambda a: [a, a * a, 0.0], "freedoms": 1, "neutral_at": [0.2]}
     motions["Node"] = {"shape": np.ones((3, 2))}
-    motions["beam"], motions["Flexible"] = {"length": 1.0}, {"lines": ()}
+    motions["beam"] = {"length": 1.0}
     motions["Flexible.load"] = {"path": _flexible_file()}
     rng = np.random.default_rng(0)
     both, lifted = team(), np.zeros(team().nv)
@@ -209,7 +209,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions |= {f"Grasp.{name}": good for name, good in held.items()}
     measured = dict(zip(("q", "v", "a", "tau"), rng.normal(size=(4, 20, 3))))
     motions["identify"] = measured | {
-        "robot": arm(), "bodies": ["link3"], "rotors": False, "damping": ["joint2"], "friction": True,
+        "robot": arm(), "bodies": ["link3"], "rotors": False, "damping": ["joint2"], "friction": True, "springs": False,
         "external": np.ones((3, 6)), "measured": ["joint1", "joint3"],
     }  # fmt: skip
     at = arm().random_configuration(0, 12)

@@ -260,8 +260,17 @@ def gyroscopic_forces(
 
     A rotor on body p with momentum s β̇ turns with p: it asks p for the extra moment ω(p) × s β.
     """
-    b = [cross_force(v, m @ v) for v, m in zip(V, links.M)]
+    b = [_gyroscopic_force(v, m) for v, m in zip(V, links.M)]
     return applied_forces(model, links, V, beta, b, external)
+
+
+def _gyroscopic_force(V: Array, M: Any) -> Array:
+    """S[V] M V; of a body whose centre of mass is its origin [ω × Jω; ω × mv], as v × mv is nothing."""
+    momentum = M @ V
+    if not (isinstance(M, RigidInertia) and arrays.is_symbolic(V) and arrays.is_eager(M.h) and not M.h.any()):
+        return cross_force(V, momentum)
+    w = V[..., :3, :]
+    return arrays.concatenate([cross(w, momentum[..., :3, :]), cross(w, momentum[..., 3:, :])], axis=-2)
 
 
 def applied_forces(

@@ -319,7 +319,7 @@ class Model(ByValue):
         return self._limits(3)
 
     def _limits(self, which: int) -> np.ndarray:
-        return _fixed_row(j.limits.arrays(j.kind.nv)[which] for j, _, _ in self.coordinates)
+        return fixed(_joined(j.limits.arrays(j.kind.nv)[which] for j, _, _ in self.coordinates))
 
     @cached_property
     def stiffness(self) -> np.ndarray:
@@ -495,8 +495,3 @@ def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
 def _joined(parts: Iterable[Any]) -> np.ndarray:
     parts = list(parts)
     return np.concatenate(parts).astype(float) if parts else np.zeros(0)
-
-
-def _fixed_row(parts: Iterable[Any]) -> np.ndarray:
-    """As _joined, but read-only: it is kept with the model."""
-    return fixed(_joined(parts))

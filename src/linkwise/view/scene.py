@@ -19,11 +19,13 @@ from ..arrays import as_numpy
 from ..dynamics.kinematics import body_poses
 from ..dynamics.links import evaluate
 from ..errors import FileError
+from ..model.flexible.structure import mass_points
 from ..model.inertia import Inertia
+from ..model.joints.modal import Modal
 from ..model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from ..robot.robot import Robot
 from ..spatial import Transform
-from . import meshes, solids
+from . import bending, meshes, solids
 from .solids import Solid, Triangles
 
 VISUALS, INERTIAS = "visuals", "inertias"
@@ -47,7 +49,7 @@ class Piece(NamedTuple):
 
 
 class Poses(NamedTuple):
-    """R (..., bodies, 3, 3) and p (..., bodies, 3) [m] of all bodies in the world."""
+    """R (..., n, 3, 3) and p (..., n, 3) [m] in the world: of all bodies, then of the rods of flexible ones."""
 
     R: np.ndarray
     p: np.ndarray
@@ -75,7 +77,12 @@ class Scene:
         """Everything that moves with a body: its looks, or its sketch, and its inertia box."""
         visuals = self._visuals[0] if self.meshes else []
         drawn = visuals or sketch(self.robot, self.size)
-        return (*drawn, *inertia_boxes(self.robot, 0.02 * self.size))
+        bent = bent_rods(self._spans, len(self.robot.bodies), 0.012 * self.size)
+        return (*drawn, *bent, *inertia_boxes(self.robot, 0.02 * self.size))
+
+    @cached_property
+    def _spans(self) -> list[bending.Span]:
+        return bending.spans(self.robot)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -113,7 +120,7 @@ class Scene:
     # --- where things are ------------------------------------------------------------------------------
 
     def poses(self, q: Any) -> Poses:
-        """Where the bodies are at configurations q (..., nq)."""
+        """Where the bodies are at configurations q (..., nq), and the rods of flexible ones."""
         q = np.asarray(q, float)
         found = body_poses(evaluate(self.robot, q))
         batch = q.shape[:-1]
@@ -121,7 +128,10 @@ class Scene:
         R, p = np.empty((*batch, n, 3, 3)), np.empty((*batch, n, 3))
         for i, X in enumerate(found):
             R[..., i, :, :], p[..., i, :] = X.R, X.l
-        return Poses(R, p)
+        if not self._spans:
+            return Poses(R, p)
+        turned, places = bending.rod_poses(self._spans, R, p)
+        return Poses(np.concatenate([R, turned], axis=-3), np.concatenate([p, places], axis=-2))
 
     def frames(self, at: Poses) -> tuple[np.ndarray, np.ndarray]:
         """(R, p) of all frames but the world's: (..., frames, 3, 3), (..., frames, 3)."""
@@ -136,8 +146,8 @@ class Scene:
         masses = np.array([b.inertia.mass for b in self.robot.bodies])
         if not masses.sum() > 0:
             return np.zeros((*at.p.shape[:-2], 3))
-        own = np.array([b.inertia.com for b in self.robot.bodies])
-        centers = at.p + np.einsum("...nij,nj->...ni", at.R, own)
+        own, n = np.array([b.inertia.com for b in self.robot.bodies]), len(masses)
+        centers = at.p[..., :n, :] + np.einsum("...nij,nj->...ni", at.R[..., :n, :, :], own)
         center: np.ndarray = np.einsum("n,...ni->...i", masses / masses.sum(), centers)
         return center
 
@@ -151,7 +161,7 @@ class Scene:
         """
         bodies, directions = [], []
         for i, joint in enumerate(self.robot.joints):
-            if joint.kind.nv > 3 or i in self.robot.dependents:
+            if not _has_axes(joint.kind) or i in self.robot.dependents:
                 continue
             for column in as_numpy(joint.kind.map(joint.kind.neutral())).T:
                 turning = column[:3] if np.linalg.norm(column[:3]) > 0 else column[3:]
@@ -166,7 +176,7 @@ class Scene:
             [
                 k
                 for j, s in zip(self.robot.joints, self.robot.v_slices)
-                if j.kind.nv <= 3
+                if _has_axes(j.kind)
                 for k in range(s.start, s.stop)
             ],
             int,
@@ -191,8 +201,9 @@ class Scene:
         With ``on_line`` an arrow lies on its force's line of action, at the point r = F × N / F² that is nearest to the
         origin; not for what is mostly a couple, whose line is far away.
         """
-        N, F = (np.einsum("...nij,...nj->...ni", at.R, x) for x in np.split(np.asarray(wrenches, float), 2, axis=-1))
-        start = at.p
+        n = len(self.robot.bodies)
+        R, start = at.R[..., :n, :, :], at.p[..., :n, :]
+        N, F = (np.einsum("...nij,...nj->...ni", R, x) for x in np.split(np.asarray(wrenches, float), 2, axis=-1))
         if on_line:
             square = (F * F).sum(axis=-1, keepdims=True)
             r = np.cross(F, N) / np.where(square > 0, square, 1.0)
@@ -305,6 +316,8 @@ def _spans(robot: Robot) -> list[tuple[int, np.ndarray, np.ndarray]]:
     origin = np.zeros(3)
     wanted: list[tuple[int, np.ndarray]] = []
     for i, (p, joint) in enumerate(zip(robot.parents, robot.joints)):
+        if isinstance(joint.kind, Modal):  # bending has rods for these
+            continue
         if p >= 0 or joint.kind.nv < 6:  # nothing ties a floating body to the world
             wanted.append((p, as_numpy(joint.placement.l)))
         if not robot.children[i]:
@@ -326,7 +339,7 @@ def _loop_ends(robot: Robot) -> list[tuple[int, np.ndarray]]:
 
 def _joint_mark(kind: Any, radius: float) -> tuple[Triangles, tuple[Solid, ...]] | None:
     """A drum along a hinge's axis, a block on a slider, a ball for what turns about several axes; as solids too."""
-    if kind.nv == 0:
+    if kind.nv == 0 or isinstance(kind, Modal):
         return None
     if kind.nv == 1:
         column = kind.map(kind.neutral())[:, 0]
@@ -340,14 +353,30 @@ def _joint_mark(kind: Any, radius: float) -> tuple[Triangles, tuple[Solid, ...]]
     return solids.ball(1.2 * radius), solids.ball_solid(1.2 * radius)
 
 
+def _has_axes(kind: Any) -> bool:
+    """Whether a joint has directions worth an arrow."""
+    return kind.nv <= 3 and not isinstance(kind, Modal)
+
+
+def bent_rods(spans: Sequence[bending.Span], first: int, radius: float) -> list[Piece]:
+    """The rods of flexible bodies, each a body of its own to those who draw, from the number ``first`` on."""
+    out: list[Piece] = []
+    for span in spans:
+        length = float(np.linalg.norm(span.straight)) / bending.RODS
+        rod, simple = solids.rod(radius, length, rounded=True), solids.rod_solids(radius, length, rounded=True)
+        out += [Piece(first + len(out) + i, VISUALS, rod, LINK, simple) for i in range(bending.RODS)]
+    return out
+
+
 # --- inertias ----------------------------------------------------------------------------------------
 
 
 def inertia_boxes(robot: Robot, thinnest: float) -> list[Piece]:
     """For every body with mass the box of uniform density that has its inertia, at its centre of mass."""
     out = []
+    points = mass_points(robot)  # which stand for others, and are nowhere in particular
     for i, body in enumerate(robot.bodies):
-        if body.inertia.mass > 0:
+        if body.inertia.mass > 0 and i not in points:
             sides, R = box_of_inertia(body.inertia)
             size, pose = np.maximum(sides, thinnest), Transform(R, body.inertia.com)
             simple = tuple(s.placed(pose) for s in solids.box_solid(size))

@@ -56,7 +56,7 @@ def test_derivatives_of_the_map(rng, name, size):
     q, v = size * rng.normal(size=N), rng.normal(size=(N, 1))
     found = kind.map_partials(q)
     if name == "mass point":
-        assert found is None and kind.map_derivative(q, v) is None
+        assert found is None and kind.map_derivative(q, v) is None and kind.map_rate(q, v) is None
         return
     first, second = found
     scale = 1 + max(np.abs(d).max() for row in second for d in row)
@@ -66,6 +66,7 @@ def test_derivatives_of_the_map(rng, name, size):
             by_j = complex_step(lambda x, i=i: kind.map_partials(x)[0][i] + 0j, q, j)
             np.testing.assert_allclose(second[i][j], by_j, atol=1e-13 * scale)
             np.testing.assert_allclose(second[i][j], second[j][i], atol=1e-13 * scale)
+    np.testing.assert_allclose(kind.map_rate(q, v), kind.map_derivative(q, v) @ v, atol=1e-12 * scale)
     np.testing.assert_allclose(kind.map_derivative(q, v), sum(d * x for d, x in zip(first, v[:, 0])), atol=1e-12)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...aggregates import dense
+from ...aggregates import Reduced, at_interface, dense, through_port
 from ...arrays import Array
 from ...model.model import Model
 from ...riccati import with_exact_rows
@@ -158,6 +158,8 @@ def filter_and_smooth(
     ) -> Any:
         b, T, more = rest
         z = gathered + b
+        if isinstance(P_plus, Reduced):
+            return _correct_node(z, phi, H, P_plus, a, T, more)
         epsilon = T - H @ z
         z_plus = z + G @ epsilon
         if Gamma is None:
@@ -169,14 +171,30 @@ def filter_and_smooth(
     z, epsilon, z_plus = unzip(links.tree.inward(correct, 0, *data), 3)
 
     def accelerate(outer: Any, phi: Transform, H: Array, D_inverse: Array, G: Array, *rest: Any) -> Any:
-        epsilon, less, a = rest
+        epsilon, less, a, P_plus = rest
         alpha_plus = phi.T @ outer[1]
         moved = alpha_plus + a
-        beta_dot = D_inverse @ (epsilon if less is None else epsilon - less) - G.mT @ moved
+        epsilon = epsilon if less is None else epsilon - less
+        if isinstance(P_plus, Reduced):
+            inner, felt = at_interface(phi, outer[1])
+            beta_dot = D_inverse @ epsilon - ((inner @ P_plus.U) @ D_inverse).mT @ felt
+        else:
+            beta_dot = D_inverse @ epsilon - G.mT @ moved
         return alpha_plus, moved + H.mT @ beta_dot, beta_dot
 
-    known = (links.phi, links.H, art.D_inverse, art.G, epsilon, epsilon_less or none, a)
+    known = (links.phi, links.H, art.D_inverse, art.G, epsilon, epsilon_less or none, a, art.P_plus)
     return Passes(z, z_plus, *unzip(links.tree.outward(accelerate, (None, base, None), *known), 3))
+
+
+def _correct_node(z: Any, phi: Any, H: Array, P_plus: Reduced, a: Array, T: Array, more: Any) -> Any:
+    """The step inward of an aggregate (closed chains and flexible bodies, math notes 0): with U = F*PN of six rows,
+    ε = T − N*(z + Pa) and 𝓏 = F*(z + Pa) + UD⁻¹ε, so that G, of six rows per member, is not worked out."""
+    felt = z + P_plus.P @ a
+    epsilon = T - H @ felt
+    nu = P_plus.D_inverse @ epsilon
+    passed = phi @ (felt if more is None else felt + more)
+    passed = passed + through_port(phi, lambda inner: (inner @ P_plus.U) @ nu)
+    return passed, (z, epsilon, felt + P_plus.U @ nu)
 
 
 def _predictions(x: State, art: Articulated, z: list[Array]) -> dict[str, list[Array]]:

@@ -197,7 +197,6 @@ def make_beam(
     further = mapping({} if nodes is None else nodes, "nodes of a beam")
     where = {"tip": L} | {k: _on_beam(k, v, L) for k, v in further.items()}
     at = _section(found, L, np.array([*where.values()]) / L, bends)
-    line = _section(found, L, np.linspace(0.0, 1.0, 25), bends)
     return Flexible(
         np.concatenate(masses),
         np.concatenate(places),
@@ -206,7 +205,6 @@ def make_beam(
         damping=np.array([2.0 * zeta * f.stiffness / f.frequency if f.frequency else 0.0 for f in found]),
         nodes=dict(zip(where, at.nodes())),
         bends=bend,
-        lines=[line.nodes()],
     )
 
 

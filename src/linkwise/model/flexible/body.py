@@ -68,7 +68,6 @@ class Flexible(ByValue):
     nodes: Any = field(default_factory=dict)
     bends: Any = None
     clamped_at: str | None = None
-    lines: Any = ()  # what it looks like: of every line its Nodes, one after another
 
     def __post_init__(self) -> None:
         masses = _numbers(self.masses, "the masses of a flexible body", (None,))
@@ -82,15 +81,13 @@ class Flexible(ByValue):
         if bends is not None and np.abs(bends - np.swapaxes(bends, -1, -2)).max() > 1e-12 * np.abs(bends).max():
             raise ModelError("the displacements of second order, bends, must be symmetric in their two modes")
         nodes = _nodes(self.nodes, n)
-        lines = _lines(self.lines, n)
         if self.clamped_at is not None:
-            places, shapes, nodes, lines = _clamped(self.clamped_at, places, shapes, bends, nodes, lines)
+            places, shapes, nodes = _clamped(self.clamped_at, places, shapes, bends, nodes)
         kept = {"masses": masses, "places": places, "shapes": shapes, "bends": bends}
         kept |= {"stiffness": _modal("stiffness", self.stiffness, n), "damping": _modal("damping", self.damping, n)}
         for label, x in kept.items():
             object.__setattr__(self, label, None if x is None else fixed(x))
         object.__setattr__(self, "nodes", tuple(nodes.items()))
-        object.__setattr__(self, "lines", lines)
         object.__setattr__(self, "clamped_at", None)
         self._refuse_alike_modes()
 
@@ -184,7 +181,6 @@ class Flexible(ByValue):
             damping=np.diag(C).clip(min=0.0),
             nodes={name: turned(node) for name, node in self.nodes},
             bends=None if self.bends is None else W.T @ self.bends @ W,
-            lines=tuple(tuple(map(turned, line)) for line in self.lines),
         )
 
     @cached_property
@@ -368,12 +364,6 @@ def _nodes(given: Any, n: int) -> dict[str, Node]:
     return out
 
 
-def _lines(given: Any, n: int) -> tuple[tuple[Node, ...], ...]:
-    if not isinstance(given, (tuple, list)) or not all(isinstance(line, (tuple, list)) for line in given):
-        raise ModelError(f"lines of a flexible body are lists of lw.Node, one for each line, got {shown(given)}")
-    return tuple(tuple(_node("a line", x, n) for x in line) for line in given)
-
-
 def _node(what: str, x: Any, n: int) -> Node:
     if not isinstance(x, Node) and not (isinstance(x, (tuple, list)) and 2 <= len(x) <= 3):
         raise ModelError(f"{what} of a flexible body must be an lw.Node, or (at, shape, turn), got {shown(x)}")
@@ -384,8 +374,8 @@ def _node(what: str, x: Any, n: int) -> Node:
 
 
 def _clamped(
-    name: str, places: np.ndarray, shapes: np.ndarray, bends: Any, nodes: dict[str, Node], lines: Any
-) -> tuple[np.ndarray, np.ndarray, dict[str, Node], Any]:
+    name: str, places: np.ndarray, shapes: np.ndarray, bends: Any, nodes: dict[str, Node]
+) -> tuple[np.ndarray, np.ndarray, dict[str, Node]]:
     """Everything less the rigid motion that modes give the node of this name, which becomes the body's frame:
     Φ ← Φ − Φ_d + (r − d)~Φʳ_d (math notes 5.1)."""
     if not isinstance(name, str) or name not in nodes:
@@ -402,8 +392,7 @@ def _clamped(
     def moved(x: Node) -> Node:
         return Node(x.at - d.at, still(x.at, x.shape), x.turn - d.turn)
 
-    kept = {k: moved(x) for k, x in nodes.items()}
-    return places - d.at, still(places, shapes), kept, tuple(tuple(map(moved, line)) for line in lines)
+    return places - d.at, still(places, shapes), {k: moved(x) for k, x in nodes.items()}
 
 
 def _skew(x: np.ndarray) -> np.ndarray:

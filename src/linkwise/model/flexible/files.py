@@ -2,8 +2,8 @@
 
 Both plain forms hold the same names, those of :class:`.Flexible`: ``masses`` (N,), ``places`` (N, 3), ``shapes``
 (N, 3, n), ``stiffness`` and ``damping`` (n,) or (n, n), and where there are any ``bends``, ``nodes`` (by name ``at``
-(3,), ``shape`` (3, n), ``turn`` (3, n), ``bend``), ``lines`` (lists of such nodes, for pictures) and ``clamped_at``.
-JSON nests them; in an archive of arrays a path names each, as ``nodes/tip/shape``. SI units, axes of the body.
+(3,), ``shape`` (3, n), ``turn`` (3, n), ``bend``) and ``clamped_at``. JSON nests them; in an archive of arrays a path
+names each, as ``nodes/tip/shape``. SI units, axes of the body.
 
 Universal files (I-DEAS, ``.unv`` or ``.uff``), which finite-element codes and modal tests write, are read by pyuff: the
 nodes of datasets 15 and 2411, the normal modes of dataset 55. They hold no masses, which are given beside.
@@ -75,8 +75,6 @@ def _told(x: Flexible) -> dict[str, Any]:
     out |= {k: getattr(x, k) for k in _ARRAYS if getattr(x, k) is not None}
     if x.nodes:
         out["nodes"] = {name: _of_node(node) for name, node in x.nodes}
-    if x.lines:
-        out["lines"] = {str(i): {str(j): _of_node(p) for j, p in enumerate(line)} for i, line in enumerate(x.lines)}
     return out
 
 
@@ -87,18 +85,16 @@ def _of_node(node: Node) -> dict[str, np.ndarray]:
 def _made(told: Mapping[str, Any]) -> Flexible:
     if told.get("format") != FORMAT:
         raise ModelError(f"its format must be {FORMAT!r}, and is {told.get('format')!r}")
-    known = {"format", "nodes", "lines", "clamped_at", *_ARRAYS}
+    known = {"format", "nodes", "clamped_at", *_ARRAYS}
     if odd := sorted(set(told) - known):
         raise ModelError(f"it has {odd[0]!r}, which the format does not know; there are {', '.join(sorted(known))}")
     missing = [k for k in ("masses", "places", "shapes", "stiffness") if k not in told]
     if missing:
         raise ModelError(f"it has no {missing[0]!r}")
     rest = {k: told[k] for k in ("damping", "bends", "clamped_at") if k in told}
-    lines = told.get("lines", {})
     return Flexible(
         *(told[k] for k in ("masses", "places", "shapes", "stiffness")),
         nodes={name: _node(name, x) for name, x in told.get("nodes", {}).items()},
-        lines=[[_node(i, line[j]) for j in sorted(line, key=int)] for i, line in sorted(lines.items())],
         **rest,
     )
 

@@ -85,6 +85,9 @@ class Modal(JointKind):
     def map_derivative(self, q: Array, v: Array) -> Array | None:
         return None if self.is_constant else _Map(self, q).along(v)
 
+    def map_rate(self, q: Array, v: Array) -> Array | None:
+        return None if self.is_constant else _Map(self, q).rate(v)
+
     def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]] | None:
         if self.is_constant:
             return None
@@ -169,6 +172,14 @@ class _Turned:
         both = X @ self.tilde + self.tilde @ X
         return rate * (self._slope(3) * self.square - self._slope(2) * self.tilde) - self._c[2] * X + self._c[3] * both
 
+    def along_itself(self, x: Array) -> Array:
+        """DJ_r[x]x, (..., 3, 1), of a column x (..., 3, 1)."""
+        theta = self.theta[..., :, None]
+        across = cross(theta, x)
+        rate = 2.0 * self._dot(x)
+        turned = self._slope(3) * cross(theta, across) - self._slope(2) * across
+        return rate * turned + self._c[3] * cross(x, across)
+
     def along_both(self, x: Array, y: Array) -> Array:
         """D²J_r[x, y], for columns (..., 3, 1)."""
         X, Y = skew(x[..., 0]), skew(y[..., 0])
@@ -183,8 +194,8 @@ class _Turned:
         return _inner(self.theta[..., :, None], x)
 
 
-_SERIES_UP_TO = 1.0  # of t²: twelve terms are exact to rounding there, and no digit is lost beyond
-_TERMS = 12
+_SERIES_UP_TO = 1.0  # of t²: nine terms are exact to rounding there, and no digit is lost beyond
+_TERMS = 9
 
 
 def _series(s: Array, k: int) -> Array:
@@ -268,6 +279,17 @@ class _Map:
         w_i, w_j = self.omega[..., :, i : i + 1], self.omega[..., :, j : j + 1]
         own = self._spun(j)[..., :, i : i + 1]
         du = -cross(own, self.u) - cross(w_i, self.partials[j][..., 3:, :]) - cross(w_j, self._curved(i))
+        return arrays.concatenate([spun, du], axis=-2)
+
+    def rate(self, v: Array) -> Array:
+        """dH*/dt v for rates v (..., n, 1)."""
+        spun = 0.0 * (self.omega @ v)
+        if self.turned is not None and self.turn is not None:
+            spun = self.turned.along_itself(self.turn @ v)
+        du = -cross(self.omega @ v, self.u @ v)
+        if self.bend is not None:
+            twice = _bent(self.bend, v[..., 0]) @ v
+            du = du + (twice if self.Rt is None else self.Rt @ twice)
         return arrays.concatenate([spun, du], axis=-2)
 
     def along(self, v: Array) -> Array:
