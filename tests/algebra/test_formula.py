@@ -365,6 +365,13 @@ def test_a_letter_with_a_vector_in_brackets_is_no_product(op):
     assert lw.formula("H φ[M α + b]")(op) == op.H @ op.phi @ (op.M @ op.alpha + op.b)
 
 
+def test_names_of_ones_own_keep_their_meaning_before_brackets(op):
+    """S, F and E that were given are not those of the papers."""
+    S, E = op.block_diagonal([np.eye(6)] * 7, name="X"), op.block_diagonal([np.eye(6)] * 7, name="Y")
+    assert lw.formula("S[V]")(op, S=S) == S @ op.V and lw.formula("F[θ̇]")(op, F=op.H.T) == op.H.T @ op.theta_dot
+    assert lw.formula("E g", paper="JPL")(op, E=E) == E @ op.g
+
+
 def test_cross_matrices_are_those_of_the_papers(op):
     """S[X]Y = X ×* Y and Ṽ[X]Y = X × Y, block by block."""
     x = op.alpha[3]

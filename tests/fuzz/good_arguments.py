@@ -209,7 +209,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     motions |= {f"Grasp.{name}": good for name, good in held.items()}
     measured = dict(zip(("q", "v", "a", "tau"), rng.normal(size=(4, 20, 3))))
     motions["identify"] = measured | {
-        "robot": arm(), "bodies": ["link3"], "rotors": False, "damping": ["joint2"], "friction": True,
+        "robot": arm(), "bodies": ["link3"], "rotors": False, "damping": ["joint2"], "friction": True, "springs": False,
         "external": np.ones((3, 6)), "measured": ["joint1", "joint3"],
     }  # fmt: skip
     at = arm().random_configuration(0, 12)

@@ -8,6 +8,7 @@ import pytest
 import scipy.linalg
 from coupled import coupled_robot
 from scipy.stats import t as student
+from sprung import sprung
 from trees import assert_close, robot, state
 
 import linkwise as lw
@@ -332,6 +333,26 @@ def test_a_joint_that_follows_has_no_friction_of_its_own():
     x = data(r, 20)
     with pytest.raises(lw.InputError, match="follows"):
         lw.identify(r, x.q, x.v, x.a, x.tau, friction=[r.couplings[0].dependent])
+
+
+@pytest.mark.parametrize("name", ["chain3", "hinges", "universal"])
+def test_springs_are_found(name):
+    r = sprung(robot(name))
+    stiffer = {j.name: {"stiffness": 2.0 + np.arange(j.kind.nv)} for j, _, _ in r.coordinates}
+    true = r.with_springs(stiffer)
+    x = data(r)
+    found = lw.identify(r, x.q, x.v, x.a, true.inverse_dynamics(x.q, x.v, x.a), bodies=[], springs=True)
+    assert_close(found.values, np.concatenate([2.0 + np.arange(j.kind.nv) for j, _, _ in r.coordinates]))
+    assert found.names[0].endswith(".stiffness") or found.names[0].endswith("[0].stiffness")
+    y = data(r, 4, seed=2)
+    assert_close(found.robot.inverse_dynamics(y.q, y.v, y.a), true.inverse_dynamics(y.q, y.v, y.a))
+
+
+def test_springs_of_balls_are_not_found():
+    r = robot("spherical")
+    x = data(r, 20)
+    with pytest.raises(lw.InputError, match="no ordinary coordinates"):
+        lw.identify(r, x.q, x.v, x.a, x.tau, springs=[r.joints[0].name])
 
 
 def flexible_arm():

@@ -1,12 +1,12 @@
 """Formulas as text → operators: ``H phi M phi* H*``, ``H φ M φ* H*`` or ``H @ phi @ M @ phi.T @ H.T``.
 
 Names are those of :class:`Operators`, the letters ``explain`` prints, or its LaTeX (:mod:`.formula_words`). Factors
-stand side by side, or with ``@`` or ``·`` between them. A star right behind a factor is its adjoint (so are ``.T``
-and ``^T``); with a blank before it, it multiplies. ``.inv()``, ``⁻¹`` and ``^-1`` are the inverse, ``.simplify()``
-applies the identities, ``.time_derivative()`` differentiates, and ``d/dt(…)`` is that derivative as it stands. ``I``
-is the identity of the space its sum is on. Numbers stand in front of what they multiply. Indices right behind a
-factor name a block, ``φ(3,1)`` or ``P(2)``; blocks meet blocks alone. Text is never run as code, and what could be
-read in two ways is refused: powers H^2, numbers behind operators, D^-1/2.
+stand side by side, or with ``@`` or ``·`` between them. A star right behind a factor is its adjoint (so are ``.T`` and
+``^T``); with a blank before it, it multiplies. ``.inv()``, ``⁻¹`` and ``^-1`` are the inverse, ``.simplify()`` applies
+the identities, ``.time_derivative()`` differentiates, and ``d/dt(…)`` is that derivative as it stands. ``I`` is the
+identity of the space its sum is on. Numbers stand in front of what they multiply. Indices right behind a factor name a
+block, ``φ(3,1)`` or ``P(2)``; blocks meet blocks alone. ``Ṽ[x]`` is Ṽ along a vector x. Text is never run as code, and
+what could be read in two ways is refused: powers H^2, numbers behind operators, D^-1/2.
 """
 
 from __future__ import annotations
@@ -114,15 +114,17 @@ class Formula:
 def formula(text: str, *, indices: str = OURS, paper: str | None = None) -> Formula:
     """A formula as text, such as ``"H φ M φ* H*"``: called with ``robot.operators(q)`` it is what that text means.
 
-    What linkwise prints is read, its LaTeX too (but for a bare I or 0, whose space no text tells, parts ι of stacks,
-    and letters of other inertias, ψ_X). A formula of operators gives an operator; one of blocks, such as
-    ``"φ(3,1) P(1)"``, their array. ``indices="ours"`` counts bodies as ``robot.bodies`` does, base first, from 0;
-    ``indices="papers"`` as the papers do, from the tip of a serial chain, which is 1, to the base, n. ``paper`` ("OA",
-    "JPL", "UF", "LD" or "DD") reads letters that papers use differently as that one does: Φ is JPL's φS, or LD's φ; α,
-    a and b are classical ones in OA, JPL and UF; Ω̃, Ṁ and Ḣ are rates in inertial axes, or LD's about one point.
-    Operators of several robots, ``formula(one, two)``, have their numbers, ``J₁ 𝓜₁⁻¹ J₁*``, in the order in which they
-    are given; what is printed numbers the states in the order in which they were made. Brackets with commas and
-    semicolons are stacks, ``[A, B; C, 0]``.
+    What linkwise prints is read, its LaTeX too, or refused by name: a bare I or 0, whose space no text tells, parts ι
+    of stacks, letters of other inertias, ψ_X, of recursions, S_φφ, and variations δ(…). Vectors that were given, such
+    as δθ in F[δθ], are given again by their names. A formula of operators gives an operator; one of blocks, such as
+    ``"φ(3,1) P(1)"`` or ``"M(2) V(2)"``, their array; an equation, ``"T = H f"``, the pair of its sides.
+    ``indices="ours"`` counts bodies as ``robot.bodies`` does, base first, from 0; ``indices="papers"`` as the papers
+    do, from the tip of a serial chain, which is 1, to the base, n, with the point of the tip as 0, ``"φ(1,0)"``.
+    ``paper`` ("OA", "JPL", "UF", "LD" or "DD") reads letters that papers use differently as that one does: Φ is JPL's
+    φS, or LD's φ; α, a and b are classical ones in OA, JPL and UF; Ω̃, Ṁ and Ḣ are rates in inertial axes, or LD's
+    about one point. Operators of several robots, ``formula(one, two)``, have their numbers, ``J₁ 𝓜₁⁻¹ J₁*``, in the
+    order in which they are given; what is printed numbers the states in the order in which they were made. Brackets
+    with commas and semicolons are stacks, ``[A, B; C, 0]``.
     """
     if not isinstance(text, str):
         raise InputError(f"a formula is text, such as 'H φ M φ* H*', got {shown(text)}")

@@ -370,10 +370,12 @@ class Parser:
 
     def _along(self, token: Token, value: Any) -> Any:
         """F[x]: what moves along a vector x in place of θ̇ or V; of other letters brackets hold the next factor."""
+        if self._given(token) is not None:
+            return value
         name = self._meaning(token, ALIASES.get(token.text, token.text))
         if name == "S" and isinstance(value, Expression):
             return self._cross_force(token, value)
-        if not isinstance(name, str) or name not in MOVING or self._given(token) is not None:
+        if not isinstance(name, str) or name not in MOVING:
             return value
         opening, letter = self.here, token.spelling or token.text
         x = self._parenthesis(self.take())
@@ -412,7 +414,7 @@ class Parser:
     def _follows_E(self) -> bool:
         """Whether the name that was taken last stands right behind E."""
         before = [t for t in self.tokens[: self.at - 1] if t.text != "@"]
-        return bool(before) and before[-1].kind == "name" and before[-1].text == "E"
+        return bool(before) and (before[-1].kind, before[-1].text) == ("name", "E") and self._given(before[-1]) is None
 
     def _robot(self, token: Token) -> Leaves:
         """Whose operator a name is."""

@@ -20,13 +20,12 @@ import numpy as np
 from ..arguments import number, numbers, one_of, whole
 from ..errors import InputError, NotAdmittedError
 from ..extras import require
-from ..model.joints.modal import Modal
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from ..simulation.joint_forces import FRICTION_SPEED
 from ..values import owned
 from .identify import told_apart
-from .unknowns import Rows, Unknowns, chosen_unknowns
+from .unknowns import Rows, Unknowns, chosen_unknowns, has_ordinary_coordinates
 
 CRITERIA = ("log_det", "condition")
 _PENALTIES = (10.0, 1e3)  # on squares of what exceeds a limit, as a share of it
@@ -176,7 +175,7 @@ class _Limits:
 
 def _refuse_other_coordinates(robot: Robot) -> None:
     for joint, _, _ in robot.coordinates:
-        if joint.kind.nq != joint.kind.nv or joint.kind.kind == "planar" or isinstance(joint.kind, Modal):
+        if not has_ordinary_coordinates(joint):
             raise NotAdmittedError(
                 f"joint {joint.name!r} of robot {robot.name!r} does not move by ordinary coordinates, of which series"
                 " are made; excite the robot without it (robot.lock, or the arm alone)"

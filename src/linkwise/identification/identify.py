@@ -33,6 +33,7 @@ def identify(
     *,
     bodies: Iterable[str] | None = None,
     rotors: Any = False,
+    springs: Any = False,
     damping: Any = False,
     friction: Any = False,
     offsets: Any = False,
@@ -50,9 +51,10 @@ def identify(
     of a robot on a free joint it is part of tau. ``measured`` names the joints whose forces count (default: all).
     ``external`` (..., bodies, 6) are known forces on the bodies, as in :meth:`Robot.inverse_dynamics`.
 
-    **Unknown.** The inertias of ``bodies`` (names; default all), and where they are set the ``rotors`` (inertia that
-    joints feel), viscous ``damping``, dry ``friction`` and ``offsets`` of the sensors: True for all joints but free
-    ones, or names of joints. All else stays as the robot has it; a payload is unknown by the body that carries it.
+    **Unknown.** The inertias of ``bodies`` (names; default all that are rigid), and where they are set the ``rotors``
+    (inertia that joints feel), the stiffness of ``springs`` about the rests that they have (``offsets`` tell of other
+    rests), viscous ``damping``, dry ``friction`` and ``offsets`` of the sensors: True for all joints but free ones, or
+    names of joints. All else stays as the robot has it; a payload is unknown by the body that carries it.
 
     **Method.** Least squares weighted by the noise of every channel, which is estimated, or given as ``noise``
     [N m, N], one number or one per channel (joint forces, then the wrench). What motions can tell apart follows from
@@ -63,7 +65,7 @@ def identify(
     """
     refuse_other_than_robot(robot, "identify")
     flag(consistent, "consistent")
-    unknowns = chosen_unknowns(robot, bodies, rotors, damping, friction, offsets)
+    unknowns = chosen_unknowns(robot, bodies, rotors, damping, friction, offsets, springs)
     samples = _Samples(robot, q, v, a, tau, base_wrench, external, measured)
     columns, projection = told_apart(unknowns, samples.rows)
     data = Reduced(len(samples.rows), len(unknowns))

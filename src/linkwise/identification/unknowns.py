@@ -2,11 +2,11 @@
 
 Joint forces are linear in all of them (Linearized dynamics paper §1):
 
-    T = Yπ + Γ v̇ + d v + f v/√(v² + s²) + o,
+    T = Yπ + Γ v̇ + k (q − rest) + d v + f v/√(v² + s²) + o,
 
-π the inertial parameters of the unknown bodies, Γ the rotors' inertias as their joints feel them, d and f viscous and
-dry friction (that of :func:`linkwise.simulate`), o what a sensor shows at rest. Everything else that the robot's
-inverse dynamics knows stays as it is: other bodies, springs, couplings, external forces.
+π the inertial parameters of the unknown bodies, Γ the rotors' inertias as their joints feel them, k the stiffness of
+springs, d and f viscous and dry friction (that of :func:`linkwise.simulate`), o what a sensor shows at rest. Everything
+else that the robot's inverse dynamics knows stays as it is: other bodies, springs, couplings, external forces.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..model.couplings import per_freedom
 from ..model.edit import inertial_parameters
 from ..model.flexible.structure import parts_of_flexible
 from ..model.joints.kinds import Free
+from ..model.joints.modal import Modal
 from ..model.parts import Joint, Rotor
 from ..robot.coupled import refuse_following
 from ..robot.robot import Robot
@@ -52,6 +53,7 @@ class Unknowns:
     robot: Robot
     bodies: tuple[int, ...]
     rotors: tuple[int, ...] = ()
+    springs: tuple[int, ...] = ()
     damping: tuple[int, ...] = ()
     friction: tuple[int, ...] = ()
     offsets: tuple[int, ...] = ()
@@ -60,7 +62,7 @@ class Unknowns:
     def parts(self) -> dict[str, slice]:
         """Where in the vector of unknowns each sort is."""
         sizes = {"inertia": 10 * len(self.bodies)}
-        sizes |= {name: len(getattr(self, name)) for name in ("rotors", "damping", "friction", "offsets")}
+        sizes |= {name: len(getattr(self, name)) for name in ("rotors", "springs", "damping", "friction", "offsets")}
         ends = np.cumsum(list(sizes.values()))
         return {name: slice(int(end) - n, int(end)) for (name, n), end in zip(sizes.items(), ends)}
 
@@ -70,7 +72,12 @@ class Unknowns:
         joints = _of_each_rate(self.robot)
         out = [f"{self.robot.bodies[k].name}.{x}" for k in self.bodies for x in INERTIAL]
         out += [f"{self.robot.joints[k].name}.rotor" for k in self.rotors]
-        for sort, word in (("damping", "damping"), ("friction", "friction"), ("offsets", "offset")):
+        for sort, word in (
+            ("springs", "stiffness"),
+            ("damping", "damping"),
+            ("friction", "friction"),
+            ("offsets", "offset"),
+        ):
             out += [f"{joints[i]}.{word}" for i in getattr(self, sort)]
         return tuple(out)
 
@@ -80,6 +87,7 @@ class Unknowns:
         turns = _turns(self.robot)
         out = list(_INERTIAL_UNITS) * len(self.bodies)
         out += ["kg m²" if turns[self.robot.v_slices[k].start] else "kg" for k in self.rotors]
+        out += ["N m/rad" if turns[i] else "N/m" for i in self.springs]
         out += ["N m s/rad" if turns[i] else "N s/m" for i in self.damping]
         return (*out, *("N m" if turns[i] else "N" for i in (*self.friction, *self.offsets)))
 
@@ -94,6 +102,7 @@ class Unknowns:
             [
                 self._own_inertias,
                 [0.0 if x is None else x.reflected for x in rotors],
+                spring_data(self.robot)[0][list(self.springs)],
                 self.robot.damping[list(self.damping)],
                 self.robot.friction[list(self.friction)],
                 np.zeros(len(self.offsets)),
@@ -142,7 +151,8 @@ class Unknowns:
         for j, k in zip(range(*self.parts["rotors"].indices(len(self))), self.rotors):
             X[..., j] = _rotor_column(robot, k, q, v, a)
         dry = v / np.sqrt(v * v + FRICTION_SPEED**2)
-        for sort, x in (("damping", v), ("friction", dry), ("offsets", np.ones_like(v))):
+        bent = _deflections(robot, q) if self.springs else v
+        for sort, x in (("springs", bent), ("damping", v), ("friction", dry), ("offsets", np.ones_like(v))):
             for j, i in zip(range(*self.parts[sort].indices(len(self))), getattr(self, sort)):
                 X[:, i, j] = x[:, i]
         return X
@@ -191,17 +201,45 @@ class Unknowns:
         joints = dict(zip(self.rotors, theta[self.parts["rotors"]]))
         # Joints that follow others have friction too: changes go to the joint's own, not to what is felt there.
         changes = {x: self.by_rate(x, theta, getattr(robot, x)) - getattr(robot, x) for x in ("damping", "friction")}
+        stiffness = spring_data(robot)[0]
+        stiffness[list(self.springs)] = theta[self.parts["springs"]]
         bodies = []
         for k, b in enumerate(robot.bodies):
             joint, where = b.joint, robot.v_slices[k]
             if k in joints:
                 joint = replace(joint, rotor=_with_inertia(joint.rotor, joints[k]))
+            if set(range(*where.indices(robot.nv))) & set(self.springs):
+                joint = replace(joint, stiffness=stiffness[where])
             for sort, change in changes.items():
                 if set(range(*where.indices(robot.nv))) & set(getattr(self, sort)):
                     x = np.asarray(getattr(joint, sort), float) + change[where]
                     joint = replace(joint, **{sort: x if joint.kind.nv > 1 else float(x[0])})
             bodies.append(b if joint is b.joint else replace(b, joint=joint))
         return replace(robot, bodies=tuple(bodies))
+
+
+def spring_data(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Stiffness and rest of the joints' own springs, by degree of freedom, (nv,) each; of ordinary coordinates."""
+    stiffness, rest = np.zeros(robot.nv), np.zeros(robot.nv)
+    for joint, _, where in robot.coordinates:
+        if has_ordinary_coordinates(joint):
+            stiffness[where] = joint.stiffness
+            rest[where] = 0.0 if joint.rest is None else joint.rest
+    return stiffness, rest
+
+
+def has_ordinary_coordinates(joint: Joint) -> bool:
+    """Whether a joint's positions are numbers whose rates are its velocities."""
+    return joint.kind.nq == joint.kind.nv and joint.kind.kind != "planar" and not isinstance(joint.kind, Modal)
+
+
+def _deflections(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """q − rest, (samples, nv), of ordinary coordinates; zero of others."""
+    out = np.zeros((len(q), robot.nv))
+    for joint, of_q, of_v in robot.coordinates:
+        if has_ordinary_coordinates(joint):
+            out[:, of_v] = q[:, of_q]
+    return np.asarray(out - spring_data(robot)[1])
 
 
 def afloat(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[Robot, tuple[np.ndarray, ...]]:
@@ -264,7 +302,9 @@ def _turns(robot: Robot) -> list[bool]:
 # --- which are unknown -----------------------------------------------------------------------------------
 
 
-def chosen_unknowns(robot: Robot, bodies: Any, rotors: Any, damping: Any, friction: Any, offsets: Any) -> Unknowns:
+def chosen_unknowns(
+    robot: Robot, bodies: Any, rotors: Any, damping: Any, friction: Any, offsets: Any, springs: Any = False
+) -> Unknowns:
     """The unknowns that options name; True means all that there are, False none."""
     if robot.loops:
         raise NotAdmittedError(
@@ -274,9 +314,9 @@ def chosen_unknowns(robot: Robot, bodies: Any, rotors: Any, damping: Any, fricti
     which = rigid_bodies(robot, bodies)
     if len(set(which)) != len(which):
         raise InputError(f"bodies names one twice: {bodies!r}")
-    given = {"rotors": rotors, "damping": damping, "friction": friction, "offsets": offsets}
+    given = {"rotors": rotors, "springs": springs, "damping": damping, "friction": friction, "offsets": offsets}
     joints = {sort: _chosen_joints(robot, x, sort) for sort, x in given.items()}
-    rates = {sort: _rates(robot, joints[sort]) for sort in ("damping", "friction", "offsets")}
+    rates = {sort: _rates(robot, joints[sort]) for sort in ("springs", "damping", "friction", "offsets")}
     found = Unknowns(robot, tuple(sorted(which)), tuple(joints["rotors"]), **rates)
     if not len(found):
         raise InputError("nothing is unknown: name bodies, or set rotors, damping, friction or offsets")
@@ -302,6 +342,8 @@ def _chosen_joints(robot: Robot, given: Any, option: str) -> list[int]:
     movable = [j.name for j, _, _ in robot.coordinates if j.kind.nv and not isinstance(j.kind, Free)]
     if given is False or given is None:
         return []
+    if option == "springs":
+        movable = [name for name in movable if has_ordinary_coordinates(robot.joints[robot.joint(name)])]
     chosen = movable if given is True else names(given, option, "joint names")
     if len(set(chosen)) != len(chosen):
         raise InputError(f"{option} names a joint twice: {', '.join(chosen)}")
@@ -310,6 +352,8 @@ def _chosen_joints(robot: Robot, given: Any, option: str) -> list[int]:
         joint: Joint = robot.joints[robot.joint(name)]
         if not joint.kind.nv:
             raise InputError(f"joint {name!r} is fixed and has no {option}")
+        if option == "springs" and not has_ordinary_coordinates(joint):
+            raise InputError(f"joint {name!r} has no ordinary coordinates, and its spring is not found; name others")
     return sorted(robot.joint(name) for name in chosen)
 
 
