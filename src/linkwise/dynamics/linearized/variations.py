@@ -62,8 +62,14 @@ class Velocities:
 
 def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
     """V and everything that follows from it and H."""
+    rates = velocity_terms_of(placed, v, [_map_partials(model, placed, k) for k in range(len(placed.links.tree))])
+    links, beta = rates.links, rates.beta
+    return replace(rates, springs=springs.forces(model, links, beta), softness=springs.slopes(model, links))
+
+
+def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velocities:
+    """The same for links that need no model, and have no springs; ``partials`` are those of maps that are not constant."""
     links = placed.links
-    partials = [_map_partials(model, placed, k) for k in range(len(links.tree))]
     beta = links.split(v)
     V = velocities(links, beta)
     V_plus = carried_outward(links, V, at_rest(links.q))
@@ -71,8 +77,8 @@ def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
     a = [P @ b if d is None else P @ b + _map_rate(d, b) for P, b, d in zip(Psi_dot, beta, partials)]
     momenta, turning = _rotors(links, V_plus, beta)
     M_hat = [inertia_rate(M, x).with_rotors(h) for M, x, h in zip(links.M, V, momenta)]
-    own = springs.forces(model, links, beta), springs.slopes(model, links)
-    return Velocities(placed, beta, V_plus, V, Psi_dot, a, M_hat, momenta, turning, partials, *own)
+    none = [None] * len(beta)
+    return Velocities(placed, beta, V_plus, V, Psi_dot, a, M_hat, momenta, turning, partials, none, none)
 
 
 def without_springs(rates: Velocities) -> Velocities:
