@@ -68,7 +68,7 @@ def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
 
 
 def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velocities:
-    """The same for links that need no model, and have no springs; ``partials`` are those of maps that are not constant."""
+    """The same for links that need no model and have no springs; ``partials`` are of maps that are not constant."""
     links = placed.links
     beta = links.split(v)
     V = velocities(links, beta)
