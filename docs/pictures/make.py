@@ -39,7 +39,7 @@ EXAMPLES = {
     "delta_arm.png": "15_delta_arm.py",
     "satellites.png": "16_satellites.py",
     "random_pushes.png": "17_random_pushes.py",
-    "know_your_robot.png": "20_know_your_robot.py",
+    "know_your_robot.png": "21_know_your_robot.py",
     "elastic_arm.png": "19_elastic_arm.py",
     "flexible_arm.png": "20_flexible_arm.py",
 }
