@@ -24,7 +24,8 @@ RULES = {r.name: r for r in lw.identities()}
 REFUSED = {n for n, r in RULES.items() if {CONSTANT_MAPS, INVERTIBLE_EDGES} & r.requires}
 NO_INVERSE = {"J_hat", "recursion φ*φ⁻*", "recursion ψ*φ⁻*", "recursion φ*·φ⁻*"}  # they need φ⁻¹ of a node
 NO_POINT = {"phi_I", "phi_I_inverse", "E_I", "Phi_I", "H_I", "M_I"}  # of one body each
-NO_MEANING = NO_INVERSE | NO_POINT | {"H_ring_ring"}
+NO_RATE = {"mass_dot"}  # Γ of rotors whose bodies move as one node is refused by name
+NO_MEANING = NO_INVERSE | NO_POINT | NO_RATE | {"H_ring_ring"}
 
 
 @cache

@@ -165,6 +165,18 @@ class Paths(RuleBasedStateMachine):
 
         self._edit(edited, self.plan)
 
+    @rule(x=st.sampled_from([0.25, -0.5]))
+    def with_placements(self, x):
+        """Joints are shifted, which makes another robot, and back."""
+
+        def edited():
+            shift = np.tile([0, 0, 0, x, 0.5 * x, -x], (len(self.robot.bodies), 1))
+            moved = self.robot.with_placements(shift)
+            assert moved != self.robot
+            return moved.with_placements(-shift)
+
+        self._edit(edited, self.plan)
+
     @rule(data=st.data())
     def with_elastic_joints(self, data):
         """A motor comes between, and with its spring locked the robot is what it was, and its rotor."""

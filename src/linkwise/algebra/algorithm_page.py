@@ -73,6 +73,8 @@ def finished(page: Page, result: Any, serial: bool) -> list[Loop]:
     letters = page.letters
     all_read = not any(loop.code for loop in page.loops)  # code may rest on anything
     wanted = set(result.uses) if isinstance(result, Text) and all_read else set()
+    if not any(line.name in wanted for loop in page.loops for line in loop.lines):
+        wanted = set()  # what the result rests on was not followed: nothing is left out
     kept: list[Loop] = []
     for loop in reversed(page.loops):
         if loop.code:

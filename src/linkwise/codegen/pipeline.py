@@ -321,7 +321,7 @@ def _refuse_rolling(job: Job) -> None:
 
 def _mixes_columns(job: Job) -> bool:
     """Whether a matrix is multiplied by K and d of springs, column by column."""
-    return job.name == "linearize_forward" and bool(job.robot.has_springs)
+    return job.facts is not None and job.facts.mixes_columns and bool(job.robot.has_springs)
 
 
 def _can_be_rolled(job: Job) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, SingularError
-from ..tolerances import EXCITED
+from ..tolerances import EXCITED, roundings
 
 _LEAST_NOISE = 1e-6  # of the largest of all channels: below, weights would cost more digits than they bring
 _ROUNDING = 1e-13  # of the measured forces: what their own arithmetic leaves
@@ -96,7 +96,7 @@ def estimate(data: Reduced, names: Sequence[str], noise: np.ndarray | None = Non
 def _rounding(R: np.ndarray, samples: int) -> float:
     """What arithmetic leaves of a channel: a share of its measurements, and a rounding of its columns."""
     sizes = np.sqrt(np.sum(R**2, axis=0) / samples)
-    return float(_ROUNDING * sizes[-1] + np.finfo(float).eps * sizes[:-1].max())
+    return float(_ROUNDING * sizes[-1] + roundings(1, float) * sizes[:-1].max())
 
 
 def _solved(data: Reduced, sigma: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, float]:

@@ -56,6 +56,7 @@ def compiled(
     joint_space: bool = False,
     rolls: bool | tuple[str, ...] = False,
     per_pair: int = 0,
+    mixes_columns: bool = False,
     on_arrays: tuple[str, ...] = (),
     **arrays: str | int | tuple[str | int, ...],
 ) -> Callable[[Callable[Concatenate[Any, P], R_co]], Method[P, R_co]]:
@@ -67,6 +68,7 @@ def compiled(
     that it is sweeps and walks and nothing besides, so that large robots may keep their loops; for a method with
     variants, in which of them (their names, the default being one). ``per_pair`` is, for a matrix, about how many
     operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other.
+    ``mixes_columns`` that springs multiply its matrices, which loops do not do.
     ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
     """
     shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
@@ -78,7 +80,7 @@ def compiled(
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
         known = frozenset(names)
         optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
-        facts = Facts(shapes, optional, joint_space, variants, per_pair, on_arrays)
+        facts = Facts(shapes, optional, joint_space, variants, per_pair, mixes_columns, on_arrays)
         needed = frozenset(facts.needed)
         as_it_is: Any = method  # with all arguments by name, which its declared type does not say
 

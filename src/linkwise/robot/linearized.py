@@ -80,7 +80,16 @@ class Linearized(Calls):
         batch, values, f = self._checked_state(external, q=q, v=v, a=a)
         return linear.InverseLinearization(*(inputs.fit(x, batch, 2) for x in run(self, *values, f)))
 
-    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("algorithm_6",), per_pair=170)
+    @compiled(
+        q="nq",
+        v="nv",
+        tau="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=("algorithm_6",),
+        per_pair=170,
+        mixes_columns=True,
+    )
     def linearize_forward(
         self,
         q: ArrayLike,

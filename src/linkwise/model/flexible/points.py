@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ModelError
+from ...tolerances import roundings
 
 
 class Points(NamedTuple):
@@ -64,7 +65,7 @@ def fewest(points: Points) -> Points:
     used = scale > 0
     scaled = np.sqrt(points.masses[held])[:, None] * distinct[:, used] / scale[used]
     _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
-    rank = int((sizes > sizes[0] * max(scaled.shape) * np.finfo(float).eps).sum())
+    rank = int((sizes > sizes[0] * roundings(max(scaled.shape), float)).sum())
     if rank >= held.sum():
         bends = None if points.bends is None else points.bends[held]
         return Points(points.masses[held], points.places[held], points.shapes[held], bends)
@@ -89,7 +90,7 @@ def _of_one_mass(like: Points, factor: np.ndarray) -> Points:
 def from_moments(moments: np.ndarray, modes: int) -> Points:
     """Points whose second moments 𝒢 (4 + 3n, 4 + 3n), of the features (1, r, Φ by point axis and mode), are these."""
     values, vectors = _scaled_eigen(moments)
-    kept = values > values[-1] * len(values) * np.finfo(float).eps
+    kept = values > values[-1] * roundings(len(values), float)
     scale = np.sqrt(np.diag(moments).clip(min=0.0))
     factor = (np.sqrt(values[kept]) * vectors[:, kept]).T * scale
     like = Points(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3, modes)))
