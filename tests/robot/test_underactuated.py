@@ -6,6 +6,7 @@ from coupled import coupled_robot
 from trees import assert_close, robot
 
 import linkwise as lw
+from linkwise import control
 
 
 def split(r, passive):
@@ -83,6 +84,22 @@ def test_passive_joints_of_an_arm_by_their_limits():
     q = np.array([0.3, 0.7])
     a, _ = r.hybrid_dynamics(q, np.zeros(2), np.array([0.0, 2.0]), np.zeros(2), [r.joints[1].name])
     assert_close(r.disturbance_map(q)[:, 0] * 2.0, a[:1], 1e-12)
+
+
+def test_modes_of_flexible_bodies_are_passive():
+    beam = lw.Flexible.beam(length=1.0, mass=2.0, stiffness=50.0, modes=2)
+    hand = lw.Body("hand", lw.Joint(lw.Revolute("z"), "wrist"), lw.Inertia.box(0.5, (0.1, 0.1, 0.1)), parent="arm.tip")
+    r = lw.assemble("bending", [lw.Body("arm", lw.Joint(lw.Revolute("z"), "hinge"), beam), hand])
+    assert control.driven_joints(r) == ["hinge", "wrist"]
+    with pytest.raises(lw.LinkwiseError, match=r"arm\.modes"):
+        control.RateFeedback(r, 1.0)
+    q = np.array([0.3, 0.02, -0.01, 0.5])
+    p, a = split(r, ["arm.modes"])
+    M, J = r.mass_matrix(q), r.jacobian(q, "hand")
+    S = -np.linalg.solve(M[np.ix_(p, p)], M[np.ix_(p, a)])
+    for target in ("numpy", "cpu"):
+        assert_close(r.disturbance_map(q, target=target), S, 1e-9)
+        assert_close(r.generalized_jacobian(q, "hand", target=target), J[:, a] + J[:, p] @ S, 1e-9)
 
 
 def test_a_robot_whose_joints_are_all_driven():

@@ -93,7 +93,7 @@ def weight_matrix(weight: Any, n: int, what: str, definite: bool) -> np.ndarray:
 
 
 def driven_joints(robot: Robot) -> list[str]:
-    """Joints that a motor can drive: all that move, but free joints and those whose effort limit is zero."""
+    """Joints that a motor can drive: all that move, but free joints, modes, and those whose effort limit is zero."""
     refuse_other_than_robot(robot, "a control law")
     passive = undriven_joints(robot)
     return [joint.name for joint, _, _ in robot.coordinates if joint.kind.nv and joint.name not in passive]

@@ -11,6 +11,7 @@ from ..arrays import ArrayLike, SameKind
 from ..dynamics import underactuated
 from ..errors import InputError
 from ..model.joints.kinds import Free
+from ..model.joints.modal import Modal
 from ..model.model import Model
 from .calls import Calls
 from .dispatch import compiled
@@ -25,8 +26,9 @@ class Underactuated(Calls):
         """S = −𝓜_pp⁻¹𝓜_pa, (..., n_p, n_a): accelerations of the ``passive`` joints for unit ones of all others.
 
         At rest and without forces on the passive joints; times the rates of the others, also the rates of the passive
-        ones while these have no momentum. Default for ``passive``: joints that no motor drives (free ones, and those
-        whose effort limit is zero); where there are none, S has no rows. Rows and columns in the order of v; O(n) each.
+        ones while these have no momentum. Default for ``passive``: joints that no motor drives (free ones, modes of
+        flexible bodies, those whose effort limit is zero); where there are none, S has no rows. Rows and columns in the
+        order of v; O(n) each.
         """
         return self._call(underactuated.disturbance_map, 2, q, _driven(self, passive))
 
@@ -41,11 +43,11 @@ class Underactuated(Calls):
 
 
 def undriven_joints(model: Model) -> list[str]:
-    """Joints that no motor drives: free ones, and those whose effort limit is zero."""
+    """Joints that no motor drives: free ones, modes of flexible bodies, and those whose effort limit is zero."""
     out = []
     for joint, _, _ in model.coordinates:
         effort = joint.limits.arrays(joint.kind.nv)[3]
-        if joint.kind.nv and (isinstance(joint.kind, Free) or (effort == 0).all()):
+        if joint.kind.nv and (isinstance(joint.kind, (Free, Modal)) or (effort == 0).all()):
             out.append(joint.name)
     return out
 
