@@ -266,10 +266,9 @@ def gyroscopic_forces(
 
 def _gyroscopic_force(V: Array, M: Any) -> Array:
     """S[V] M V; of a body whose centre of mass is its origin [ω × Jω; ω × mv], as v × mv is nothing."""
-    momentum = M @ V
     if not (isinstance(M, RigidInertia) and arrays.is_symbolic(V) and arrays.is_eager(M.h) and not M.h.any()):
-        return cross_force(V, momentum)
-    w = V[..., :3, :]
+        return cross_force(V, M @ V)
+    w, momentum = V[..., :3, :], M @ V
     return arrays.concatenate([cross(w, momentum[..., :3, :]), cross(w, momentum[..., 3:, :])], axis=-2)
 
 
