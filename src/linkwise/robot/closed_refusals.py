@@ -107,6 +107,7 @@ def refusing_soft(method: Any) -> Any:
         joint_space=facts.joint_space,
         rolls=rolls,
         per_pair=facts.per_pair,
+        mixes_columns=facts.mixes_columns,
         on_arrays=facts.on_arrays,
         **facts.arrays,
     )(call)
