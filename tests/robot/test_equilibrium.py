@@ -179,3 +179,18 @@ def test_what_is_wrong_is_said():
         robot.equilibrium(tolerance=0.0)
     with pytest.raises(lw.UnknownNameError, match="hand"):
         robot.equilibrium(external={"hand": np.zeros(6)})
+
+
+def test_a_soft_joint_beside_a_stiff_one_is_not_taken_for_balanced():
+    """What is left counts against each joint's own forces, not against the stiffest one's."""
+    beam = lw.Flexible.beam(length=1.0, mass=1.0, stiffness=2e3, modes=(0, 3), axial_stiffness=1.6e8, axial_modes=4)
+    r = lw.assemble("pendulum", [lw.Body("link", lw.Joint(lw.Revolute("y"), "hinge"), beam)])
+    found = r.equilibrium(np.r_[0.3, np.zeros(r.nv - 1)])
+    assert found.reached and found.stable and abs(found.q[0] - np.pi / 2) < 1e-9
+    box = lw.Inertia.box(1.0, (0.1, 0.1, 0.1))
+    bodies = [
+        lw.Body("a", lw.Joint(lw.Prismatic("x"), "loose"), box),
+        lw.Body("b", lw.Joint(lw.Prismatic("x"), "stiff", stiffness=1e9), box),
+    ]
+    pushed = lw.assemble("slides", bodies, gravity=(0, 0, 0)).equilibrium(np.zeros(2), tau=np.array([0.05, 0.0]))
+    assert not pushed.reached and abs(pushed.residual - 0.05) < 1e-12

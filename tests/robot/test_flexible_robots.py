@@ -7,6 +7,7 @@ import pytest
 from flexible_bodies import beam, flexible_arm, flexible_tree
 
 import linkwise as lw
+from linkwise import control
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +104,40 @@ def test_a_closed_flexible_robot(arm):
     np.testing.assert_allclose(J @ a + arm.jacobian_dot_v(q, v, "link2.tip")[3:], 0, atol=1e-7)
     left = arm.inverse_dynamics(q, v, a) - tau  # is a combination of the rows of the loop
     np.testing.assert_allclose(left - J.T @ np.linalg.lstsq(J.T, left, rcond=None)[0], 0, atol=1e-7)
+
+
+def test_a_flexible_body_whose_joint_is_locked_is_still_one():
+    """Its frame stays a body: payloads go to its nodes, or are refused, as before."""
+    beam = lw.Flexible.beam(length=1.0, mass=1.0, stiffness=50.0, modes=2)
+    box = lw.Inertia.box(1.0, (0.1, 0.1, 0.1))
+    bodies = [
+        lw.Body("hub", lw.Joint(lw.Free(), "root"), box),
+        lw.Body("panel", lw.Joint(lw.Revolute("z"), "hinge"), beam, parent="hub"),
+    ]
+    r = lw.assemble("craft", bodies).lock(["hinge"])
+    assert r.nv == 8
+    loaded = r.weld("panel", lw.Inertia(0.5), at=(1, 0, 0))
+    assert loaded.bodies[loaded.body("panel.tip")].inertia.mass == 0.5
+    assert loaded.bodies[loaded.body("hub")].inertia.mass == 1.0
+    with pytest.raises(lw.LinkwiseError, match="no node"):
+        r.weld("panel", lw.Inertia(0.5), at=(0.5, 0, 0))
+    q, v = r.random_configuration(0), np.linspace(-1, 1, 8)
+    for target in ("numpy", "cpu"):
+        assert np.abs(r.forward_dynamics(q, v, r.inverse_dynamics(q, v, v), target=target) - v).max() < 1e-9
+
+
+def test_the_inertia_of_a_flexible_body_is_not_replaced_by_a_rigid_one():
+    beam = lw.Flexible.beam(length=1.0, mass=1.0, stiffness=50.0, modes=2)
+    r = lw.assemble("arm", [lw.Body("arm", lw.Joint(lw.Revolute("z"), "hinge"), beam)])
+    with pytest.raises(lw.InputError, match="is flexible"):
+        r.with_inertias({"arm": lw.Inertia(3.0)})
+    assert r.with_inertias({"arm.tip": lw.Inertia(0.5)}).total_mass == pytest.approx(1.5)
+
+
+def test_springs_of_gears_have_no_motor():
+    box = lw.Inertia.box(1.0, (0.1, 0.1, 0.1))
+    r = lw.assemble("drive", [lw.Body("load", lw.Joint(lw.Revolute("z"), "shaft"), box)])
+    r = r.with_elastic_joints({"shaft": lw.Gear(50.0, rotor=0.1)})
+    assert control.driven_joints(r) == ["shaft"] and r.disturbance_map(r.neutral()).shape == (1, 1)
+    with pytest.raises(lw.LinkwiseError, match="shaft_spring"):
+        control.ComputedTorque(r, r.neutral(), 1.0, 1.0)

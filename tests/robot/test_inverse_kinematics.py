@@ -56,8 +56,32 @@ def test_a_direction_from_behind(opposed):
     """Opposite directions have no shortest way between them: from another guess it is found all the same."""
     r = lw.load("panda")
     q = r.random_configuration(0)
-    z = r.pose(q, "tcp")[0][:, 2]
-    assert find(r, "tcp", -z if opposed else z, q, part="direction").reached
+    for robot_, start in ((r, q), (r, np.zeros(7)), (lw.chain(3), np.zeros(3))):
+        tip = robot_.tips[0]
+        z = robot_.pose(start, tip)[0][:, 2] * (-1 if opposed else 1)
+        for target in ("cpu", "numpy"):
+            found = robot_.inverse_kinematics(tip, z, start, part="direction", target=target)
+            assert found.reached and np.abs(robot_.pose(found.q, tip)[0][:, 2] - z).max() < 2e-6
+
+
+def test_modes_and_springs_of_gears_stay_as_they_are():
+    """They give way to forces; no one moves them to where they are wanted."""
+    beam = lw.Flexible.beam(length=1.0, mass=1.0, stiffness=50.0, modes=2)
+    bodies = [
+        lw.Body("a", lw.Joint(lw.Revolute("z"), "j1"), beam),
+        lw.Body("b", lw.Joint(lw.Revolute("z"), "j2"), beam, parent="a.tip"),
+    ]
+    r = lw.assemble("bending", bodies)
+    found = find(r, "b.tip", [[1.2, 0.5, 0.0], [2.2, 0.0, 0.0]], part="position")
+    assert found.reached.tolist() == [True, False]
+    for name in ("a.modes", "b.modes"):
+        assert not found.q[:, r.q_slices[r.joint(name)]].any()
+    joints = {j.name: lw.Gear(1e3, rotor=0.1) for j in lw.load("ur5").joints}
+    elastic = lw.load("ur5").with_elastic_joints(joints)
+    R, p = lw.load("ur5").pose(lw.load("ur5").random_configuration(0), "tool0")
+    moved = find(elastic, "tool0", (R, p))
+    springs = [elastic.q_slices[elastic.joint(f"{name}_spring")].start for name in joints]
+    assert moved.reached and not moved.q[springs].any()
 
 
 def test_several_frames_of_a_robot_that_floats():

@@ -154,3 +154,39 @@ def test_swing_is_one_period():
     closed = four_bar()
     time, q = closed.modes([-1.3, 0.9, -1.8]).swing(0, amplitude=0.2)
     assert np.abs(closed.loop_error(q)).max() < 1e-8
+
+
+def test_slow_modes_beside_very_fast_ones_are_found():
+    """Axial modes of 3e5 rad/s beside a hinge of 1.73 rad/s, with all digits; damped ones too."""
+    few, many = (
+        lw.assemble(
+            "arm",
+            [
+                lw.Body(
+                    "link",
+                    lw.Joint(lw.Revolute("z"), "hinge", stiffness=1.0),
+                    lw.Flexible.beam(
+                        length=1.0, mass=1.0, stiffness=2e3, modes=(4, 0), axial_stiffness=k, axial_modes=n
+                    ),
+                )
+            ],
+            gravity=(0, 0, 0),
+        )
+        for k, n in ((1e3, 1), (1.6e8, 8))
+    )
+    slow = [r.modes(r.neutral()).frequencies[0] for r in (few, many)]
+    assert abs(slow[1] - slow[0]) < 1e-9 * slow[0] and abs(slow[0] - 1.7319) < 1e-4
+    assert abs(np.abs(many.modes(many.neutral(), damped=True).exponents[0]) - slow[0]) < 1e-4
+    assert many.equilibrium(many.neutral()).stable
+
+
+def test_motions_that_weigh_nothing_have_no_frequency():
+    box = lw.Inertia.box(1.0, (0.1, 0.1, 0.1))
+    bodies = [
+        lw.Body("a", lw.Joint(lw.Prismatic("x"), "loose"), box),
+        lw.Body("b", lw.Joint(lw.Prismatic("x"), "stiff", stiffness=1e3), box),
+    ]
+    r = lw.assemble("slides", bodies, gravity=(0, 0, 0)).floating()
+    for damped in (False, True):
+        with pytest.raises(lw.SingularError, match="weighs nothing"):
+            r.modes(r.neutral(), damped=damped)

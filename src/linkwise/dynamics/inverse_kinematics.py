@@ -24,6 +24,7 @@ import numpy as np
 
 from .. import arrays
 from ..arrays import Array
+from ..model.joints.modal import Modal
 from ..model.model import Model
 from ..riccati import cross_joint
 from ..spatial import Transform, congruence, quaternion_from_rotation, quaternion_log
@@ -40,6 +41,7 @@ PARTS = {"pose": 12, "position": 3, "rotation": 9, "direction": 3}  # numbers th
 SWEEP_FROM = 16
 
 _LEAST_DAMPING = 1e-10  # of J*WJ, whose entries are about one: below what a tolerance of a millionth asks for
+_OPPOSED = 1e-16  # the square of the sine between directions that oppose to a hundred millionth
 _AT_LIMIT = 1e-12  # [rad or m] from a limit
 
 
@@ -82,16 +84,26 @@ def lacking(robot: Any, q: Array, task: Task, goal: Array) -> Lack:
 
 
 def _turn_between(z: Array, wanted: Array) -> Array:
-    """The shortest rotation vector that takes one unit vector to another (about any axis across where they oppose)."""
-    axis = arrays.stack(
+    """The shortest rotation vector that takes one unit vector to another; half a turn about an axis across both where
+    they oppose."""
+    axis = _crossed(z, wanted)
+    sine = arrays.sqrt(arrays.square_length(axis) + 1e-300)
+    turn = axis * (arrays.arctan2(sine, z @ wanted) / sine)
+    x, y = _crossed(z, np.array([1.0, 0.0, 0.0])), _crossed(z, np.array([0.0, 1.0, 0.0]))
+    across = arrays.where(arrays.less(arrays.square_length(x), 0.5), y, x)
+    half = across * (np.pi / arrays.sqrt(arrays.square_length(across) + 1e-300))
+    opposed = arrays.where(arrays.less(z @ wanted, 0.0), arrays.square_length(axis), 1.0)
+    return arrays.where(arrays.less(opposed, _OPPOSED), half, turn)
+
+
+def _crossed(a: Array, b: Array) -> Array:
+    return arrays.stack(
         [
-            z[..., 1] * wanted[..., 2] - z[..., 2] * wanted[..., 1],
-            z[..., 2] * wanted[..., 0] - z[..., 0] * wanted[..., 2],
-            z[..., 0] * wanted[..., 1] - z[..., 1] * wanted[..., 0],
+            a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1],
+            a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2],
+            a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0],
         ]
     )
-    sine = arrays.sqrt(arrays.square_length(axis) + 1e-300)
-    return axis * (arrays.arctan2(sine, z @ wanted) / sine)
 
 
 def step(robot: Any, q: Array, tasks: Sequence[Task], goals: Sequence[Array], wished: Array) -> tuple[Array, Array]:
@@ -209,8 +221,12 @@ def _damped_bodies(links: Links, X: list[Array], damping: Array) -> Articulated:
 
 
 def _free(robot: Any, q: Array, pull: Array) -> Array:
-    """One where a degree of freedom may go where it is pulled, zero where its limit is in the way."""
+    """One where a degree of freedom may go where it is pulled, zero where its limit is in the way, or where it is no
+    one's to choose: modes of flexible bodies and springs of elastic gears stay as they are."""
     out: list[Any] = [1.0 + 0.0 * pull[..., 0]] * robot.nv
+    for _, where in yielding(robot):
+        for j in range(where.start, where.stop):
+            out[j] = 0.0 * pull[..., 0]
     for i, j, low, high in limited(robot):
         x, to = q[..., i], pull[..., j]
         if np.isfinite(low):
@@ -229,6 +245,17 @@ def _within(robot: Any, q: Array) -> Array:
         x = arrays.where(arrays.less(x, low), low, x) if np.isfinite(low) else x
         entries[i] = arrays.where(arrays.less(-x, -high), high, x) if np.isfinite(high) else x
     return arrays.stack(entries)
+
+
+def yielding(robot: Any) -> list[tuple[slice, slice]]:
+    """(slice of q, slice of v) of joints that give way instead of being moved: with a spring, and without a motor."""
+    out = []
+    for joint, of_q, of_v in robot.coordinates:
+        sprung = joint.kind.nv and (np.asarray(joint.stiffness) != 0).any()
+        motorless = sprung and (joint.limits.arrays(joint.kind.nv)[3] == 0).all()
+        if isinstance(joint.kind, Modal) or motorless:
+            out.append((of_q, of_v))
+    return out
 
 
 def limited(robot: Any) -> list[tuple[int, int, float, float]]:

@@ -16,7 +16,7 @@ from ..errors import InputError, ModelError
 from ..spatial import Transform, quaternion_exp, rotation_from_quaternion
 from .couplings import Coupling, added, at_rest, make_coupling
 from .flexible.body import Flexible
-from .flexible.structure import on_node, shared_modes
+from .flexible.structure import flexible_bodies, on_node, shared_modes
 from .inertia import Inertia, as_array, as_vector
 from .joints.kinds import Fixed, Free
 from .joints.modal import Modal
@@ -27,7 +27,11 @@ M = TypeVar("M", bound=Model)
 
 
 def merge_fixed(model: M) -> M:
-    """Bodies on fixed joints become part of their parent; their frames stay under their names."""
+    """Bodies on fixed joints become part of their parent; their frames stay under their names.
+
+    The frames of flexible bodies stay bodies: what is put on them later goes to their nodes.
+    """
+    flexible = {model.bodies[k].name for k in flexible_bodies(model)}
     home: dict[str | None, tuple[str | None, Transform]] = {None: (None, Transform.identity())}
     gathered: dict[str | None, Inertia] = {None: model.base}
     kept: list[Body] = []
@@ -35,7 +39,7 @@ def merge_fixed(model: M) -> M:
     for b in model.bodies:
         carrier, pose = home[b.parent]
         placed = pose.compose(b.joint.placement)
-        if isinstance(b.joint.kind, Fixed):
+        if isinstance(b.joint.kind, Fixed) and b.name not in flexible:
             home[b.name] = (carrier, placed)
             gathered[carrier] = gathered[carrier] + b.inertia.moved(placed)
             frames.append(Frame.from_pose(b.name, carrier, placed))
@@ -234,8 +238,14 @@ def float_base(model: M, joint_name: str = "root_joint") -> M:
 def with_inertias(model: M, inertias: Mapping[str, Inertia]) -> M:
     """The robot with new inertias for some bodies, everything else shared."""
     bodies = list(model.bodies)
+    flexible = flexible_bodies(model)
     for name, inertia in mapping(inertias, "inertias").items():
         _refuse_no_inertia(inertia, f"the inertia of body {name!r}")
+        if model.body(name) in flexible and inertia.mass > 0:  # it would come on top of that of its points
+            raise InputError(
+                f"body {name!r} of robot {model.name!r} is flexible, and its inertia is in its points; weld more to one"
+                " of its nodes, or assemble the robot with another lw.Flexible"
+            )
         inertia.check(f"the inertia tensor of body {name!r}")
         i = model.body(name)
         bodies[i] = replace(bodies[i], inertia=inertia)

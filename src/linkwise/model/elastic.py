@@ -19,7 +19,7 @@ from ..values import ByValue
 from .inertia import Inertia, as_number
 from .joints.kinds import Helical, Prismatic, Revolute, unit_axis
 from .model import Model
-from .parts import Body, Joint, Rotor
+from .parts import Body, Joint, Limits, Rotor
 
 M = TypeVar("M", bound=Model)
 
@@ -90,5 +90,6 @@ def _in_a_row(body: Body, gear: Gear) -> list[Body]:
     joint = body.joint
     rotor = joint.rotor if gear.rotor is None else Rotor(gear.rotor, gear.ratio, axis=gear.axis)
     motor = Body(f"{body.name}_motor", replace(joint, rotor=rotor), Inertia(), body.parent)
-    spring = Joint(joint.kind, f"{joint.name}_spring", stiffness=gear.stiffness, damping=gear.damping)
+    motorless = Limits(effort=0.0)  # what is behind the spring has no motor of its own
+    spring = Joint(joint.kind, f"{joint.name}_spring", limits=motorless, stiffness=gear.stiffness, damping=gear.damping)
     return [motor, replace(body, joint=spring, parent=motor.name)]

@@ -23,6 +23,7 @@ _LONGEST = 0.7  # [rad, m] that a joint moves in a step
 _PATIENCE = 6  # steps of Newton's that do not help, before the robot is let fall
 _LAST = 3  # steps that refine what is reached
 _FLAT = 1e-9  # of the largest eigenvalue, below which nothing bends
+_NOISE = 1e-13  # of the largest joint force, which sums along chains are known to
 _CLOSING = 8  # steps of Newton's that close loops after one
 _CLOSED = 1e-13  # [rad, m] by which loops are open then
 _STILL_CLOSED = 1e-10  # and may be
@@ -132,9 +133,13 @@ class _Search:
         return held(self.robot, q, self.loads.some(rows), self.target)
 
     def _reached(self, x: Held) -> np.ndarray:
-        """Whether what is left is a rounding of the forces that balance, or of what an angle of 1 rad would make."""
-        size = np.maximum(np.abs(x.T).max(-1, initial=0.0), np.abs(x.stiffness).max((-1, -2), initial=0.0))
-        return np.asarray(np.abs(x.left).max(-1, initial=0.0) <= self.tolerance * size)
+        """Whether what is left at each joint is a rounding of what balances there, or of what 1 rad or m would make.
+
+        (Not of the stiffest joint's: beside a stiff one, a soft one would count as balanced anywhere.)
+        """
+        size = np.maximum(np.abs(x.T), np.abs(x.stiffness).sum(-1))
+        noise = _NOISE * np.abs(x.T).max(-1, keepdims=True, initial=0.0)
+        return np.asarray((np.abs(x.left) <= self.tolerance * size + noise).all(-1))
 
     def _moved(self, q: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q ⊕ step with its loops closed, and whether that went well."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arguments import number, numbers, one_of, shown, whole
 from ..codegen.facts import Facts
-from ..dynamics.inverse_kinematics import PARTS, Task, limited, step
+from ..dynamics.inverse_kinematics import PARTS, Task, limited, step, yielding
 from ..errors import InputError, UntraceableError, warn_of_slow_path
 from .calls import as_frames
 from .dispatch import TARGETS, default_target
@@ -182,6 +182,8 @@ def _guesses(robot: Any, seed: int, count: int) -> np.ndarray:
         q = robot.random_configuration(rng, batch=count)
     for i, low, high in bounded:
         q[:, i] = 0.5 * (low + high) + 0.5 * (high - low) * _INNER * rng.uniform(-1.0, 1.0, size=count)
+    for where, _ in yielding(robot):
+        q[:, where] = robot.neutral()[where]
     return q
 
 

@@ -9,11 +9,14 @@ import numpy as np
 import scipy.linalg
 
 from ..arguments import flag, number, one_of, whole
-from ..errors import InputError
+from ..errors import InputError, SingularError
 from .dispatch import TARGETS
 from .stiffness import Held, asked, basis, held, refuse_infinite
 
-_NOTHING = 1e-10  # of the largest ω², below which there is no spring at all
+_NOTHING = 1e-10  # of what pulls a shape to and fro, below which nothing of it is left
+_ROUNDING = 64 * 2.3e-16  # for each mode, of the largest ω²: what the lowest is known to
+_OF_EXPONENTS = 2e-7  # of the largest exponent: zeros come in pairs, which are known to the root of a rounding
+_LOW = 1e-4  # of the largest ω², below which modes are worked out anew, by K⁻¹𝓜
 _ASYMMETRIC = 1e-8  # of the largest entry of K, by which loads may keep it from being symmetric
 
 
@@ -145,16 +148,59 @@ def eigenvalues(x: Held, i: int) -> tuple[np.ndarray, bool]:
     _, M, K, _ = _parts(x, i)
     if not len(M):
         return np.zeros(0), True
-    squares = _squares(M, K)[0]
-    size = float(np.abs(squares).max(initial=0.0))
-    firm = (squares.real > _NOTHING * size) & (np.abs(squares.imag) <= _NOTHING * size)
+    if _is_singular(M):  # nothing moves slower than at once: what is pulled back stays
+        values = np.linalg.eigvalsh(0.5 * (K + K.T))
+        return np.array([np.nan]), bool(values[0] > _NOTHING * np.abs(values).max())
+    squares, Y = _squares(M, K)
+    least = _least(M, K, squares, Y)
+    firm = (squares.real > least) & (np.abs(squares.imag) <= least)
     return squares, bool(firm.all())
+
+
+def _is_singular(M: np.ndarray) -> bool:
+    """Whether some direction weighs nothing, to roundings, in coordinates that all weigh alike."""
+    root = np.sqrt(np.maximum(np.diagonal(M), 1e-300))
+    return bool(np.linalg.eigvalsh(M / np.outer(root, root))[0] <= _ROUNDING * len(M))
+
+
+def _refuse_weightless(M: np.ndarray) -> None:
+    if _is_singular(M):
+        raise SingularError(
+            "the mass matrix is singular here: some motion weighs nothing, and so has no frequency. Give inertia to the"
+            " bodies that it moves, a rotor to its joint, or lock it"
+        )
+
+
+def _least(M: np.ndarray, K: np.ndarray, squares: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """The ω² of every shape y below which there is none: a share of |y|*|K||y|/y*𝓜y, or roundings of the largest."""
+    weight = np.einsum("ji,jk,ki->i", Y.conj(), M, Y).real
+    pulled = np.einsum("ji,jk,ki->i", np.abs(Y), np.abs(K), np.abs(Y))
+    rounding = _ROUNDING * len(squares) * float(np.abs(squares).max(initial=0.0))
+    return np.maximum(_NOTHING * pulled / np.maximum(weight, 1e-300), rounding)
+
+
+def _refined(M: np.ndarray, K: np.ndarray, squares: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest modes, whose digits much higher ones drown: as the largest of K⁻¹𝓜, where K is definite."""
+    low = np.abs(squares) < _LOW * np.abs(squares).max(initial=0.0)
+    if not low.any():
+        return squares, Y
+    root = np.sqrt(np.maximum(np.diagonal(K), 1e-300))
+    try:
+        factor = scipy.linalg.cho_factor(K / np.outer(root, root))
+        Z = scipy.linalg.cho_solve(factor, (M @ Y[:, low]) / root[:, None]) / root[:, None]
+        Z = Z / np.linalg.norm(Z, axis=0)
+        found, C = scipy.linalg.eigh(Z.T @ K @ Z, Z.T @ M @ Z)
+    except np.linalg.LinAlgError:
+        return squares, Y
+    squares, Y = squares.copy(), Y.copy()
+    squares[low], Y[:, low] = found, Z @ C
+    return squares, Y
 
 
 def _squares(M: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """ω² and shapes, lowest first; complex where loads that turn with bodies keep K from being symmetric."""
     if _symmetric(K):
-        squares, Y = scipy.linalg.eigh(0.5 * (K + K.T), M)
+        squares, Y = _refined(M, 0.5 * (K + K.T), *scipy.linalg.eigh(0.5 * (K + K.T), M))
         return squares.astype(complex), Y
     squares, Y = scipy.linalg.eig(K, M)
     order = np.argsort(np.abs(squares))
@@ -167,9 +213,10 @@ def _undamped(x: Held, i: int) -> tuple[np.ndarray, np.ndarray]:
     X, M, K, _ = _parts(x, i)
     if not len(M):
         return np.zeros(0, complex), np.zeros((X.shape[0], 0))
+    _refuse_weightless(M)
     squares, Y = _squares(M, K)
     s = np.sqrt(-squares)
-    s[np.abs(squares) <= _NOTHING * np.abs(squares).max(initial=0.0)] = 0.0
+    s[np.abs(squares) <= _least(M, K, squares, Y)] = 0.0
     s = np.where(squares.imag == 0, np.where(squares.real > 0, 1j * np.abs(s), np.abs(s)), s)
     return s, X @ Y
 
@@ -180,6 +227,7 @@ def _damped(x: Held, i: int) -> tuple[np.ndarray, np.ndarray]:
     m = len(M)
     if not m:
         return np.zeros(0, complex), np.zeros((X.shape[0], 0), complex)
+    _refuse_weightless(M)
     solve = scipy.linalg.cho_factor(M)
     A = np.block(
         [[np.zeros((m, m)), np.eye(m)], [-scipy.linalg.cho_solve(solve, K), -scipy.linalg.cho_solve(solve, d)]]
@@ -187,6 +235,6 @@ def _damped(x: Held, i: int) -> tuple[np.ndarray, np.ndarray]:
     s, Z = np.linalg.eig(A)
     order = np.lexsort((s.imag, s.real, np.abs(s).round(12)))
     s, Y = s[order], Z[:m, order]
-    s[np.abs(s) <= np.sqrt(_NOTHING) * np.abs(s).max(initial=0.0)] = 0.0
+    s[np.abs(s) <= _OF_EXPONENTS * np.abs(s).max(initial=0.0)] = 0.0
     Y = Y / np.sqrt(np.maximum(np.einsum("ji,jk,ki->i", Y.conj(), M, Y).real, 1e-300))
     return s, X @ Y
