@@ -176,7 +176,8 @@ def _least(M: np.ndarray, K: np.ndarray, squares: np.ndarray, Y: np.ndarray) -> 
     weight = np.einsum("ji,jk,ki->i", Y.conj(), M, Y).real
     pulled = np.einsum("ji,jk,ki->i", np.abs(Y), np.abs(K), np.abs(Y))
     rounding = _ROUNDING * len(squares) * float(np.abs(squares).max(initial=0.0))
-    return np.maximum(_NOTHING * pulled / np.maximum(weight, 1e-300), rounding)
+    found: np.ndarray = np.maximum(_NOTHING * pulled / np.maximum(weight, 1e-300), rounding)
+    return found
 
 
 def _refined(M: np.ndarray, K: np.ndarray, squares: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
