@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,15 @@ def test_a_room_says_in_which_order_to_read_it(room):
     assert names, f"{room}/__init__.py names no file to begin with"
     there = {p.name + "/" if p.is_dir() else p.stem for p in (SOURCE / room).iterdir()}
     assert not [x for x in names if x not in there], f"{room}/__init__.py names what is not there"
+
+
+def test_nothing_strays_into_the_root():
+    """What tests and examples write there by mistake is not committed."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a clone")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    known = {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "mkdocs.yml"}
+    known |= {"pyproject.toml", ".gitignore", ".pre-commit-config.yaml"}
+    assert {name for name in listed if "/" not in name} == known

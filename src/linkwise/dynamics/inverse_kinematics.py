@@ -27,7 +27,7 @@ from ..arrays import Array
 from ..model.joints.modal import Modal
 from ..model.model import Model
 from ..riccati import cross_joint
-from ..spatial import Transform, congruence, quaternion_from_rotation, quaternion_log
+from ..spatial import Transform, congruence, cross, quaternion_from_rotation, quaternion_log
 from ..sweeps import unzip
 from .articulated import Articulated
 from .kinematics import tip_transforms
@@ -97,13 +97,7 @@ def _turn_between(z: Array, wanted: Array) -> Array:
 
 
 def _crossed(a: Array, b: Array) -> Array:
-    return arrays.stack(
-        [
-            a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1],
-            a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2],
-            a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0],
-        ]
-    )
+    return cross(a[..., None], b[..., None])[..., 0]
 
 
 def step(robot: Any, q: Array, tasks: Sequence[Task], goals: Sequence[Array], wished: Array) -> tuple[Array, Array]:
