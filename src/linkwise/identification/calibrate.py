@@ -55,10 +55,12 @@ class Calibration:
 
     @property
     def covariance(self) -> np.ndarray:
+        """Of the combinations."""
         return self.estimate.covariance
 
     @property
     def noise(self) -> np.ndarray:
+        """Standard deviations of what was measured, one for each component of a pose [rad, m]."""
         return self.estimate.noise
 
     @property
