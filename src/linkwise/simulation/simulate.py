@@ -14,6 +14,7 @@ from ..errors import InputError, warn_of_slow_path
 from ..robot.robot import Robot
 from . import adaptive, arguments
 from . import closing as loops
+from .called import ArrayStepper, CalledStepper, Pieces, compiled_stepper
 from .checkpoint import Checkpoint, kept_run
 from .events import Watch, as_events
 from .external_forces import external_forces
@@ -21,7 +22,7 @@ from .joint_forces import passive_forces, with_other_damping
 from .methods import METHODS, SOLVERS, refuse_unfit
 from .record import recorded
 from .runner import Run
-from .steppers import ArrayStepper, CalledStepper, CompiledStepper, Stepper, Task
+from .steppers import Stepper, Task
 from .system import EXCHANGED
 from .trajectory import Settings, Trajectory
 from .user_functions import Controller, UserFunction
@@ -48,6 +49,7 @@ def simulate(
     damping: Any = None,
     friction: Any = False,
     limits: Any = False,
+    implicit: bool | None = None,
     closing: str | None = None,
     closing_rate: float | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -93,12 +95,12 @@ def simulate(
     had never stopped. ``progress`` shows a bar (default: on terminals, for long work); batches are split over
     ``threads``; ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
     """
-    refuse_unfit(robot, method, coordinates)
+    refuse_unfit(robot, method, coordinates, implicit)
     every = arguments.whole(every, "every")
     robot = with_other_damping(robot, damping)
     own = passive_forces(robot, damping, friction, limits)
     settings = Settings(
-        method, arguments.positive(step, "step"), every, 0, flag(hold, "hold"), own, coordinates=coordinates
+        method, arguments.positive(step, "step"), every, 0, flag(hold, "hold"), own, coordinates=coordinates, implicit=implicit
     )  # fmt: skip
     kept = loops.chosen(robot, closing, closing_rate, method, coordinates, settings.step, method in SOLVERS)
     settings = replace(settings, closing=kept)
@@ -272,6 +274,7 @@ def _task(robot: Robot, batch: tuple[int, ...], settings: Settings, dtype: Any, 
         external_forces(robot, asked.external, batch, dtype, called),
         settings.coordinates,
         settings.closing,
+        settings.implicit,
     )
 
 
@@ -288,11 +291,17 @@ def chosen_stepper(task: Task, target: str) -> Stepper:
         if task.parameters:
             raise InputError("parameters per state need functions that can be compiled, or a controller with hold=True")
         return ArrayStepper(task, "cpu")
-    compiled = CompiledStepper(task)
+    compiled = compiled_stepper(task)
     if compiled.worthwhile:
         return compiled
     if task.parameters:
         raise InputError(f"robot {task.robot.name!r} is too large for parameters per state")
+    if task.order and not task.passive.falls_as_it_is and not Pieces(task).worthwhile:
+        warn_of_slow_path(
+            f"the motion of {task.robot.name!r} is stepped on NumPy: {compiled.too_long}, and friction or stops that are"
+            " taken where steps end change its inertias in every state. Quicker is implicit=False"
+        )
+        return ArrayStepper(task, "numpy")
     warn_of_slow_path(
         f"the motion of {task.robot.name!r} is stepped from Python, by compiled calls: {compiled.too_long}."
         ' Shorter are the steps of method="midpoint" or "semi_implicit_euler", and those of a controller with hold=True'

@@ -35,6 +35,7 @@ class Settings:
     coordinates: str = "joint"
     functions: Mapping[str, str] = field(default_factory=dict)  # of the user's: "compiled" or "called back"
     closing: Closing = LEFT  # what keeps the robot's loops closed
+    implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
 
 
 class Sample(NamedTuple):

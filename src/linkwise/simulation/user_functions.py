@@ -19,10 +19,11 @@ import numpy as np
 from .. import arrays
 from ..arguments import unmasked
 from ..codegen.program.function_memory import refusing_memory
-from ..codegen.program.trace import trace
+from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..robot.robot import Robot
+from ..symbols.additive import additive_factor
 
 FORMS = (("robot", "t", "q", "v"), ("t", "q", "v"))
 _NAMES = {"robot", "t", "q", "v"}
@@ -149,11 +150,47 @@ class Controller:
     @cached_property
     def kernel(self) -> Kernel | None:
         """The controller as machine code of (t, q, v); None where it is called back."""
-        traced = lambda robot, t, q, v: self.on(robot)(t[0], q, v)
-        return self.asked.kernel(self.robot, traced, "controller", {"t": 1}, ("t", "q", "v"))
+        return self.asked.kernel(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"))
+
+    @cached_property
+    def _program(self) -> Program | None:
+        """What it computes; None where it cannot be traced."""
+        if self.kernel is not None:
+            return self.kernel.program
+        if not self.asked.callback:
+            return None
+        try:
+            with refusing_memory(self.asked.function):
+                return trace(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"))
+        except Exception:  # whatever it raises on symbols: it is to be called with numbers, and need not take them
+            return None
+
+    def _traced(self, robot: Robot, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.on(robot)(t[0], q, v)
+
+    @cached_property
+    def slopes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(nv,) numbers d and k, not negative: τ of a joint has the terms −d v and −k q of that joint.
+
+        Read from its program, whether it runs as that or is called back; None where it has none, or no such terms.
+        """
+        program = self._program
+        if program is None:
+            return None
+        given = {(x.args[0], x.args[1]): x for x in program.nodes if x.op == "input"}
+        found = np.zeros((2, self.robot.nv))
+        for _, of_q, of_v in self.robot.coordinates:
+            plain = of_q.stop - of_q.start == of_v.stop - of_v.start  # positions whose rates the velocities are
+            for i, j in zip(range(of_v.start, of_v.stop), range(of_q.start, of_q.stop)):
+                for row, name in enumerate((("v", i), ("q", j))):
+                    if name in given and (plain or row == 0):
+                        found[row, i] = max(0.0, -additive_factor(program.roots[i], given[name]))
+        return (found[0], found[1]) if found.any() else None
 
     def _checked(self, tau: Any, v: np.ndarray) -> np.ndarray:
         """What was given, as joint forces of its own memory."""
+        if type(tau) is np.ndarray and tau.shape == v.shape and tau.dtype == v.dtype and tau.dtype.kind == "f":
+            return tau.copy()
         unmasked(tau, "the joint forces of the controller")
         try:
             out = np.asarray(tau)
