@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.simulation.called import ArrayStepper, CalledStepper
 from linkwise.simulation.joint_forces import PassiveForces
 from linkwise.simulation.simulate import chosen_stepper
-from linkwise.simulation.called import ArrayStepper, CalledStepper
-from linkwise.simulation.staged import StagedStepper
+from linkwise.simulation.staged import PartStepper
 from linkwise.simulation.steppers import CompiledStepper, Task
 from linkwise.simulation.user_functions import Controller, UserFunction
 
@@ -65,7 +65,7 @@ def test_the_quickest_way_is_chosen():
 
     assert chosen() is CompiledStepper
     assert chosen(pd, implicit=False) is CompiledStepper
-    assert chosen(pd) is StagedStepper
+    assert chosen(pd) is PartStepper
     assert chosen(pd, callback=True) is ArrayStepper
     assert chosen(pd, target="numpy") is ArrayStepper
     assert chosen(python) is ArrayStepper

@@ -5,7 +5,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen.program.trace import trace
-from linkwise.simulation.implicit import PARTS, extrapolated, extrapolation, part_of_step, parts
+from linkwise.simulation.implicit import PARTS, extrapolation, part_of_step, parts
 from linkwise.simulation.joint_forces import PassiveForces, passive_forces
 from linkwise.simulation.system import System
 
@@ -33,9 +33,9 @@ def sprung(kind, stiffness, damping):
 def coupled():
     """A follower with a damper and a spring of its own."""
     r = lw.chain(3, seed=2)
-    return r.with_springs(
-        {r.joints[2].name: {"stiffness": 4.0, "damping": 0.5}}
-    ).couple(r.joints[2].name, r.joints[1].name, ratio=-0.7)
+    return r.with_springs({r.joints[2].name: {"stiffness": 4.0, "damping": 0.5}}).couple(
+        r.joints[2].name, r.joints[1].name, ratio=-0.7
+    )
 
 
 # --- one part -----------------------------------------------------------------------------------------------
@@ -112,7 +112,8 @@ def test_any_damping_is_stable(method, damping):
         exact = lw.simulate(r, q, v, damping=damping, duration=0.05, step=0.05, method="radau")
         assert np.abs(t.v[-1] - exact.v[-1]).max() < {1: 0.1, 2: 1e-3, 4: 1e-5}[PARTS[method]]
     account = t.energy
-    assert np.abs(account.drift).max() < {1: 0.05, 2: 0.02, 4: 2e-3}[PARTS[method]] * account.kinetic[0] + 1e-9
+    turned_over = account.kinetic[0] + np.ptp(account.potential)
+    assert np.abs(account.drift).max() < {1: 0.05, 2: 0.02, 4: 2e-3}[PARTS[method]] * turned_over
 
 
 def test_a_law_that_damps_is_stable_and_right():
@@ -133,7 +134,7 @@ def test_any_stiffness_is_stable(stiffness):
     t = lw.simulate(r, [0.1], [0.0], duration=0.1, step=1e-3)
     assert np.abs(t.q).max() < 0.11
     held = 1.3 * 9.81 * 0.3 / stiffness
-    if stiffness > 1e4:  # too fast to be followed: it settles where it rests
+    if stiffness > 1e8:  # too fast to be followed: it settles where it rests
         assert np.abs(t.q[-1, 0]) < 10 * held
 
 
@@ -143,7 +144,7 @@ def test_gears_and_beams_as_stiff_as_they_come():
     q = np.array([0.4, 0.0, 0.4, 0.0])  # the springs at rest
     t = lw.simulate(hard, q, duration=0.1)
     assert np.abs(t.q).max() < 1.0
-    beam = lw.Flexible.beam(1.0, mass_per_length=1.0, bending_stiffness=1e7, modes=3)
+    beam = lw.Flexible.beam(length=1.0, mass=1.0, stiffness=1e7, modes=3)
     arm = lw.Robot("beam", (lw.Body("link", lw.Joint(lw.Revolute("y"), "hinge"), beam),))
     t = lw.simulate(arm, arm.neutral(), np.r_[1.0, np.zeros(arm.nv - 1)], duration=0.1)
     assert np.isfinite(t.q).all() and np.abs(t.energy.drift).max() < 0.02 * t.energy.kinetic[0]

@@ -1,4 +1,4 @@
-"""Steps that are made from Python: where functions of the user's are called back, and where a step is too long to compile.
+"""Steps that are made from Python: where functions are called back, and where a step is too long to compile.
 
 The robot's part is machine code all the same: one call for each derivative, or for each part of an implicit step.
 """
@@ -19,14 +19,14 @@ from ..codegen.thresholds import MOST_BODIES
 from ..model.joints.kinds import JointKind
 from ..robot.robot import Robot
 from .implicit import part_of_step
-from .staged import StagedStepper, admits
+from .staged import staged_stepper
 from .steppers import CompiledStepper, Task, raise_singular, shortest
 from .system import System
 
 
 def compiled_stepper(task: Task) -> CompiledStepper:
-    """The steps as machine code: one turn of its loop for each, or for each of their parts."""
-    return StagedStepper(task) if admits(task) else CompiledStepper(task)
+    """The steps as machine code: one turn of its loop for each, or for each of their stages or parts."""
+    return staged_stepper(task) or CompiledStepper(task)
 
 
 # --- machine code of what a step is made of --------------------------------------------------------------------
@@ -146,8 +146,8 @@ def _adds(robot: Robot) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LargeSystem(System):
-    """A system on arrays of a robot that is too large for straight-line code, and whose steps take what resists at their
-    end: its slopes are the same in every state, so that there is one robot for each length of a part."""
+    """A system on arrays of a robot too large for straight-line code, whose steps take what resists at their end: its
+    slopes are the same in every state, so that there is one robot for each length of a part."""
 
     kept: dict[float, Any] = field(default_factory=dict)
 

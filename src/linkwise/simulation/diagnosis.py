@@ -46,8 +46,9 @@ def too_long(task: Task, q: np.ndarray, w: np.ndarray, t: float) -> str | None:
     what = "is damped at λ(𝓜⁻¹K_d)" if damped else "swings at λ = √λ(𝓜⁻¹K)"
     held = " with forces held" if task.hold else ""
     return (
-        f"the step of {task.step:g} s is too long: joint {joint!r} {what} = {rate:.3g} 1/s, and {task.method}{held} bears"
-        f" {bears:g}/λ = {bears / rate:.2g} s. Take step={_round_down(0.7 * bears / rate):g}, {_remedies(task, damped)}"
+        f"the step of {task.step:g} s is too long: joint {joint!r} {what} = {rate:.3g} 1/s, and {task.method}{held}"
+        f" bears {bears:g}/λ = {bears / rate:.2g} s. Take step={_round_down(0.7 * bears / rate):g},"
+        f" {_remedies(task, damped)}"
     )
 
 

@@ -18,6 +18,7 @@ from ..dynamics import springs
 from ..errors import InputError, NotAdmittedError
 from ..model.couplings import per_freedom
 from ..model.edit import with_springs
+from ..model.joints.modal import Modal
 from ..robot.robot import Robot
 from ..values import owned
 
@@ -192,6 +193,11 @@ def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, li
     for given, what in ((damping, "damping_as_data"), (dry.force, "friction")):
         if given is True:
             _refuse_unreflected(robot, what)
+    if damping is not None and _is_one(damping):
+        structural = _structural(robot)
+        damping = _numbers(robot, damping, np.zeros(robot.nv), "damping", default=True)
+        for k in structural:
+            damping[robot.v_slices[k]] = 0.0
     chosen: dict[str, Any] = {
         "damping": _numbers(robot, damping, per_freedom(robot, "damping_as_data", 2), "damping"),
         "friction": _numbers(robot, dry.force, robot.friction, "friction"),
@@ -204,9 +210,27 @@ def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, li
 
 def with_other_damping(robot: Robot, damping: Any) -> Robot:
     """The robot that moves where ``damping`` is asked for: with its own dampers, or without where others take their
-    place, or none (False)."""
+    place, or none (False). One number is the joints', and leaves modes and the springs of gears what they have."""
     kept = damping is None or damping is True or not springs.any_dampers(robot)
-    return robot if kept else with_springs(robot, damping_acts=False)
+    return (
+        robot if kept else with_springs(robot, damping_acts=False, but=_structural(robot) if _is_one(damping) else ())
+    )
+
+
+def _is_one(damping: Any) -> bool:
+    """Whether damping is one number for all joints."""
+    return not isinstance(damping, (bool, np.bool_)) and np.ndim(damping) == 0
+
+
+def _structural(robot: Robot) -> list[int]:
+    """The joints that are no joints of the robot's: modes of flexible bodies, and springs that motors drive through."""
+    found = []
+    for k, joint in enumerate(robot.joints):
+        effort = joint.limits.arrays(joint.kind.nv)[3]
+        sprung = bool(np.any(np.asarray(joint.stiffness))) and len(effort) > 0 and bool((effort == 0).all())
+        if isinstance(joint.kind, Modal) or sprung:
+            found.append(k)
+    return found
 
 
 def _refuse_unreflected(robot: Robot, what: str) -> None:

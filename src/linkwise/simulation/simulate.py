@@ -99,9 +99,8 @@ def simulate(
     every = arguments.whole(every, "every")
     robot = with_other_damping(robot, damping)
     own = passive_forces(robot, damping, friction, limits)
-    settings = Settings(
-        method, arguments.positive(step, "step"), every, 0, flag(hold, "hold"), own, coordinates=coordinates, implicit=implicit
-    )  # fmt: skip
+    held, length = flag(hold, "hold"), arguments.positive(step, "step")
+    settings = Settings(method, length, every, 0, held, own, coordinates=coordinates, implicit=implicit)
     kept = loops.chosen(robot, closing, closing_rate, method, coordinates, settings.step, method in SOLVERS)
     settings = replace(settings, closing=kept)
     if method in SOLVERS:
@@ -261,6 +260,11 @@ def _task(robot: Robot, batch: tuple[int, ...], settings: Settings, dtype: Any, 
     controller = None
     if asked.controller is not None:
         controller = Controller(robot, UserFunction("the controller", asked.controller, called), batch)
+        if asked.parameters and controller.asked.wants_true_robot and controller.kernel is None:
+            raise InputError(
+                "a controller that is called back has no true_robot where parameters vary, as that is in machine code;"
+                " name its first parameter robot, for the robot as it is known"
+            )
     return Task(
         robot,
         settings.method,
@@ -288,7 +292,7 @@ def chosen_stepper(task: Task, target: str) -> Stepper:
         held = task.controller is not None and task.hold and not replace(task, controller=None).calls_back
         if held and CalledStepper(task).inner.worthwhile:
             return CalledStepper(task)
-        if task.parameters:
+        if task.parameters and (task.external is not None or task.robot.loops or not Pieces(task).worthwhile):
             raise InputError("parameters per state need functions that can be compiled, or a controller with hold=True")
         return ArrayStepper(task, "cpu")
     compiled = compiled_stepper(task)
@@ -298,8 +302,8 @@ def chosen_stepper(task: Task, target: str) -> Stepper:
         raise InputError(f"robot {task.robot.name!r} is too large for parameters per state")
     if task.order and not task.passive.falls_as_it_is and not Pieces(task).worthwhile:
         warn_of_slow_path(
-            f"the motion of {task.robot.name!r} is stepped on NumPy: {compiled.too_long}, and friction or stops that are"
-            " taken where steps end change its inertias in every state. Quicker is implicit=False"
+            f"the motion of {task.robot.name!r} is stepped on NumPy: {compiled.too_long}, and friction or stops"
+            " that are taken where steps end change its inertias in every state. Quicker is implicit=False"
         )
         return ArrayStepper(task, "numpy")
     warn_of_slow_path(

@@ -174,8 +174,12 @@ class CompiledStepper:
     """The whole loop in machine code; functions that run on symbols are part of it."""
 
     task: Task
-    carried = {"q": 0, "w": 1}  # inputs, by the outputs that take their place after each step
     stepped = ("t", "tau")
+
+    @property
+    def carried(self) -> dict[str, int]:
+        """Inputs, by the outputs that take their place after each turn of the loop."""
+        return {"q": 0, "w": 1}
 
     @cached_property
     def names(self) -> list[str]:
@@ -186,18 +190,21 @@ class CompiledStepper:
 
     @cached_property
     def loop(self) -> Repeated:
-        """The machine code; kept with the robot, but for functions, which may have changed since they were traced."""
+        """The machine code; kept with the robot, unless it is not known what a function in it computes."""
         task = self.task
         stepped = [n for n in self.stepped if n in self.names]
-        if "t" in self.names:
-            return Repeated(self._program, self.carried, stepped)
         plain: dict[str, Any] = {
             "method": task.method,
             "coordinates": task.coordinates,
             "passive": repr(sorted(task.passive.to_plain().items())),
             "closing": repr(task.closing),
             "order": task.order,
+            "hold": task.hold,
         }
+        functions = [x.asked for x in (task.controller, task.external) if x is not None and x.asked is not None]
+        if any(x.identity is None for x in functions):
+            return Repeated(self._program, self.carried, stepped)
+        plain["functions"] = repr([(x.what, x.identity) for x in functions])
         if task.external is not None:
             plain["frames"] = task.external.frames
         key = ("simulate.step", *plain.values(), *self.names, *task.parameters)
@@ -315,6 +322,15 @@ class CompiledStepper:
 
 def _time(given: Mapping[str, np.ndarray]) -> Any:
     return given["t"][0] if "t" in given else 0.0
+
+
+def dynamics_operations(robot: Robot) -> int:
+    """About how many operations an evaluation of the robot's forward dynamics takes."""
+    if "forward operations" not in robot._kept_structure:
+        call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
+        robot._kept_structure["forward operations"] = trace(robot, call).operations.total
+    found: int = robot._kept_structure["forward operations"]
+    return found
 
 
 def shortest(robot: Robot) -> Robot:

@@ -154,9 +154,7 @@ class Trajectory:
         if self.forces is None:
             return np.zeros_like(self.v)
         if isinstance(self.forces, Controller):
-            assert self.forces.kernel is not None
-            along: np.ndarray = self.forces.kernel(self.time.astype(self.q.dtype)[:, None], self.q, self.v)
-            return along
+            return self.forces.along(self.time, self.q, self.v, self.parameters)
         table: np.ndarray = self.forces
         return table
 

@@ -1,6 +1,8 @@
 """Functions of the user's: controllers, events and external forces, called as (robot, t, q, v) or (t, q, v).
 
-Which of the two is decided by the names of their parameters. They get copies of the state and what they give is
+Which of the two is decided by the names of their parameters. Where numbers of the robot vary (``parameters=``), ``robot``
+of a controller is the robot as it is known, and a controller whose first parameter is named ``true_robot`` gets the one
+that moves. They get copies of the state and what they give is
 copied, so that they may write into what they are given and give the same buffer every time. Where a function runs on
 symbols it is compiled in; where it cannot be traced, and only there, it is called back from Python, which is said once.
 """
@@ -24,9 +26,11 @@ from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..robot.robot import Robot
 from ..symbols.additive import additive_factor
+from .fingerprints import made_of
 
-FORMS = (("robot", "t", "q", "v"), ("t", "q", "v"))
-_NAMES = {"robot", "t", "q", "v"}
+TRUE = "true_robot"  # the first parameter of a controller that is to have the robot that moves, whatever it is
+FORMS = (("robot", "t", "q", "v"), (TRUE, "t", "q", "v"), ("t", "q", "v"))
+_NAMES = {"robot", TRUE, "t", "q", "v"}
 _HOW = "(robot, t, q, v), or (t, q, v)"
 _SAID: dict[Any, Any] = {}  # what warnings were given, so that each is given once
 
@@ -51,15 +55,41 @@ class UserFunction:
     def _takes_robot(self) -> bool:
         return takes_robot(self.what, self.function)
 
+    @cached_property
+    def identity(self) -> str | None:
+        """The same for functions that compute the same, by all that they are made of; None where that is not known."""
+        return made_of(self.function).identity
+
+    @property
+    def wants_true_robot(self) -> bool:
+        """Whether its first parameter says that it is given the robot that moves."""
+        return next(iter(inspect.signature(self.function).parameters), None) == TRUE
+
     def kernel(
-        self, robot: Robot, traced: Callable[..., Any], name: str, sizes: Mapping[str, int], names: Sequence[str] = ()
+        self,
+        robot: Robot,
+        traced: Callable[..., Any],
+        name: str,
+        sizes: Mapping[str, int],
+        names: Sequence[str] = (),
+        parameters: Sequence[str] = (),
     ) -> Kernel | None:
-        """``traced``, which calls it with (robot, t, q, v, …), as machine code; None where it is called back."""
+        """``traced``, which calls it with (robot, t, q, v, …), as machine code; None where it is called back.
+
+        It is kept with the robot for functions that compute the same.
+        """
         if self.callback:
             return None
+        key = ("user", name, self.identity, *sizes.items(), *names, *parameters)
+        found: Kernel | None = None if self.identity is None else robot._code.get(key)
+        if found is not None:
+            return found
         try:
             with refusing_memory(self.function):
-                return Kernel(trace(robot, traced, name, sizes, names or None))
+                found = Kernel(trace(robot, traced, name, sizes, names or None, parameters))
+            if self.identity is not None:
+                robot._code.keep(key, found)
+            return found
         except UntraceableError as e:
             warn_that_it_is_called_back(self.what, self.function, e)
             return None
@@ -90,7 +120,7 @@ def takes_robot(what: str, function: Callable[..., Any]) -> bool:
         raise InputError(
             f"{what} is a function of {_HOW}, and {name}{signature} could be either; name its first parameters so"
         )
-    return fitting[0] is FORMS[0]
+    return len(fitting[0]) == len(FORMS[0])
 
 
 def _fits(signature: inspect.Signature, form: tuple[str, ...]) -> bool:
@@ -100,6 +130,8 @@ def _fits(signature: inspect.Signature, form: tuple[str, ...]) -> bool:
     except TypeError:
         return False
     plain = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if form[0] == TRUE and [p.name for p in plain[:1]] != [TRUE]:
+        return False
     for p, expected in zip(plain, form):
         if p.name in _NAMES and p.name != expected:
             return False
@@ -139,8 +171,8 @@ class Controller:
         return self._checked(self.asked(self.robot, t, q, v), v)
 
     def on(self, robot: Robot) -> Controller:
-        """The same for the robot of a trace, whose numbers may be symbols."""
-        return Controller(robot, self.asked, self.batch)
+        """The same where ``robot`` moves, whose numbers may be symbols: seen by those that ask for the true robot."""
+        return Controller(robot, self.asked, self.batch) if self.asked.wants_true_robot else self
 
     def at_flat(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """τ (states, nv) at flat states, asked in the user's batch shape where these are all of its states."""
@@ -151,6 +183,19 @@ class Controller:
     def kernel(self) -> Kernel | None:
         """The controller as machine code of (t, q, v); None where it is called back."""
         return self.asked.kernel(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"))
+
+    def along(self, time: np.ndarray, q: np.ndarray, v: np.ndarray, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """τ (..., samples, nv) at the samples of a motion, of a robot with these ``parameters`` (..., n)."""
+        t = time.astype(q.dtype)[:, None]
+        assert self.kernel is not None
+        if not (parameters and self.asked.wants_true_robot):
+            known: np.ndarray = self.kernel(t, q, v)
+            return known
+        own = [np.asarray(x, dtype=q.dtype)[..., None, :] for x in parameters.values()]
+        found = self.asked.kernel(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"), tuple(parameters))
+        assert found is not None
+        true: np.ndarray = found(t, q, v, *own)
+        return true
 
     @cached_property
     def _program(self) -> Program | None:
