@@ -1,4 +1,4 @@
-"""Steps that take dampers, springs and friction where they end: stable for any of them, of full order, books that close."""
+"""Steps that take dampers, springs and friction where they end: stable for any, of full order, with closed books."""
 
 import numpy as np
 import pytest

@@ -103,7 +103,7 @@ class CalledSystem(System):
 
     pieces: Pieces | None = None
 
-    def derivative(self, t: Any, q: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def derivative(self, t: Any, q: Any, w: Any) -> tuple[np.ndarray, np.ndarray]:
         assert self.pieces is not None
         found = self._run(self.pieces.derivative, t, q, w)
         return found[:, : self.robot.nv], found[:, self.robot.nv :]
@@ -120,7 +120,7 @@ class CalledSystem(System):
         tau, push = self.applied(t if h is None else t + h, q, self.rates(w))
         given = {"q": q, "w": w, "tau": tau, "push": push, "start": self.start, "h": np.array([h], q.dtype)}
         given |= self.pieces.task.parameters
-        inputs = [given[name] for name in kernel.signature.inputs]
+        inputs = [np.asarray(given[name]) for name in kernel.signature.inputs]
         found: np.ndarray
         if len(q) == 1:  # without the work that batches take
             found = kernel.quick(*(x if x.ndim == 1 else x[0] for x in inputs))[None]
@@ -131,8 +131,8 @@ class CalledSystem(System):
             raise_singular(self.pieces.task, q, w)
         return found
 
-    def moved(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
-        return q + d if _adds(self.robot) else self.robot.integrate(q, d)
+    def moved(self, q: Any, d: Any) -> np.ndarray:
+        return np.asarray(q + d if _adds(self.robot) else self.robot.integrate(q, d))
 
 
 def _adds(robot: Robot) -> bool:
@@ -151,7 +151,7 @@ class LargeSystem(System):
 
     kept: dict[float, Any] = field(default_factory=dict)
 
-    def taken_at_end(self, h: Any, damping: np.ndarray, stiffness: np.ndarray) -> Any:
+    def taken_at_end(self, h: Any, damping: Any, stiffness: Any) -> Any:
         if float(h) not in self.kept:
             self.kept[float(h)] = super().taken_at_end(float(h), damping[0], stiffness[0])
         return self.kept[float(h)]
@@ -202,7 +202,7 @@ class ArrayStepper:
             held = self._asked(t, q, system.velocity(q, w))
             system = replace(system, force=lambda t, q, v: held)
         part = CalledSystem.part_of_step if isinstance(system, CalledSystem) else part_of_step
-        after = task.one_step(part)(system, t, q, w, w.dtype.type(h))
+        after: tuple[np.ndarray, np.ndarray] = task.one_step(part)(system, t, q, w, w.dtype.type(h))
         return task.closing.after_step(robot, *after, q, self.target)
 
     @cached_property

@@ -21,11 +21,11 @@ BEARS_ELSE = 2.0
 _STEP = 1e-6  # of differences
 
 
-def too_long(task: Task, q: np.ndarray, w: np.ndarray, t: float) -> str | None:
+def too_long(task: Task, q: np.ndarray, w: np.ndarray, t: float, which: str = "") -> str | None:
     """What to say where forces change too fast for the step at a state q (nq,), w (n,); None where they do not.
 
     The rates are the eigenvalues of the motion's derivative, [0, 1; −𝓜⁻¹K, −𝓜⁻¹K_d], without what steps take where they
-    end. (On differences: it is for a message.)
+    end, and without those that grow: no step makes these stay. (On differences: it is for a message.)
     """
     with np.errstate(all="ignore"):
         try:
@@ -35,8 +35,9 @@ def too_long(task: Task, q: np.ndarray, w: np.ndarray, t: float) -> str | None:
     if not np.isfinite(A).all():
         return None
     values, vectors = np.linalg.eig(A)
-    worst = int(np.argmax(np.abs(values)))
-    rate = float(np.abs(values[worst]))
+    stays = values.real <= 0.1 * np.abs(values)
+    worst = int(np.argmax(np.where(stays, np.abs(values), 0.0)))
+    rate = float(np.abs(values[worst])) if stays[worst] else 0.0
     bears = BEARS_ELSE if task.hold else BEARS.get(task.method, BEARS_ELSE)
     if rate * task.step <= bears:
         return None
@@ -46,8 +47,8 @@ def too_long(task: Task, q: np.ndarray, w: np.ndarray, t: float) -> str | None:
     what = "is damped at λ(𝓜⁻¹K_d)" if damped else "swings at λ = √λ(𝓜⁻¹K)"
     held = " with forces held" if task.hold else ""
     return (
-        f"the step of {task.step:g} s is too long: joint {joint!r} {what} = {rate:.3g} 1/s, and {task.method}{held}"
-        f" bears {bears:g}/λ = {bears / rate:.2g} s. Take step={_round_down(0.7 * bears / rate):g},"
+        f"the step of {task.step:g} s is too long: joint {joint!r}{which} {what} = {rate:.3g} 1/s, and {task.method}"
+        f"{held} bears {bears:g}/λ = {bears / rate:.2g} s. Take step={_round_down(0.7 * bears / rate):g},"
         f" {_remedies(task, damped)}"
     )
 
@@ -109,12 +110,13 @@ def _own(robot: Any, q: np.ndarray) -> np.ndarray:
         return np.zeros((robot.nv, 2 * robot.nv))
     K, d = springs.joint_space_slopes(links, springs.slopes(robot, links))
     Minv = np.asarray(robot.mass_matrix_inverse(q, target="numpy"))
-    return np.concatenate([Minv @ K, Minv @ d], axis=-1)
+    return np.asarray(np.concatenate([Minv @ np.asarray(K), Minv @ np.asarray(d)], axis=-1))
 
 
 def _asked(task: Task, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     assert task.controller is not None
-    return task.controller.at_flat(t, q[None], v[None])[0]
+    found: np.ndarray = task.controller.at_flat(t, q[None], v[None])[0]
+    return found
 
 
 def _round_down(x: float) -> float:

@@ -10,9 +10,9 @@ in O(n), of first order, stable for any d and k that are not negative. Where T f
 step; they need not be its derivatives, as what they miss is taken where the step starts.
 
 Steps of higher order are made of these (Hairer, Wanner, Solving Ordinary Differential Equations II, IV.9): the same
-interval in 1, 2, … parts, extrapolated. The first terms of their errors, as powers of h, cancel whatever d and k are, so
-that the order does not depend on them; and as every part is implicit, so is the whole: of a mode that is damped beyond
-all bounds nothing is left after a step.
+interval in 1, 2, … parts, extrapolated. The first terms of their errors, as powers of h, cancel whatever d and k are,
+so that the order does not depend on them; and as every part is implicit, so is the whole: of a mode that is damped
+beyond all bounds nothing is left after a step.
 
 Energies are what the forces do that acted, along the mean velocity: ½β'𝓜β' − ½β𝓜β = h(𝓜β̇)·½(β + β') holds for any h,
 so that what a stiff damper takes within one step is in the account.

@@ -169,7 +169,8 @@ class Run:
         state = int(np.argmax(bad[:, row]))
         number, lost, before = self._first_bad(part, first, row, every, tau, state)
         lost_at = f"step {number} (t = {self.task.time(number):g} s): "
-        fast = too_long(self.task.of(state), part[0][state, 0], part[1][state, 0], self.task.time(first))
+        which = f" of state {state} in the batch" if len(part[0]) > 1 else ""
+        fast = too_long(self.task.of(state), part[0][state, 0], part[1][state, 0], self.task.time(first), which)
         raise SimulationError(lost_at + (fast or self._lost(state, len(part[0]), lost, before)))
 
     def _first_bad(

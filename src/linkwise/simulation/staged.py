@@ -1,8 +1,8 @@
 """A compiled loop over the stages or parts of steps: machine code as short as one of them, whatever the order.
 
-A turn of the loop makes one stage (:func:`.runge_kutta_4`) or one part (:mod:`.implicit`). Beside the state at the start
-of the step it carries what the turns before have given; which one it is comes from a table with a row for each. (Rows
-are short: every state reads them at every turn.)
+A turn of the loop makes one stage (:func:`.runge_kutta_4`) or one part (:mod:`.implicit`). Beside the state at the
+start of the step it carries what the turns before have given; which one it is comes from a table with a row for each.
+(Rows are short: every state reads them at every turn.)
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import arrays
 from ..codegen.thresholds import MOST_BODIES, STAGED_FROM
 from .implicit import Sums, extrapolation, part_of_step, parts
-from .steppers import CompiledStepper, Task, dynamics_operations
+from .steppers import CompiledStepper, Task
 from .steps import RUNGE_KUTTA_4, runge_kutta_end
 from .system import System
 
@@ -32,15 +32,20 @@ def staged_stepper(task: Task) -> CompiledStepper | None:
         return None
     if task.order:
         return PartStepper(task) if task.order > 1 else None
-    long = task.method == "runge_kutta_4" and task.coordinates == "joint" and not task.parameters
-    return StageStepper(task) if long and dynamics_operations(task.robot) > STAGED_FROM else None
+    return StageStepper(task) if task.robot.nv >= STAGED_FROM and has_stages(task) else None
+
+
+def has_stages(task: Task) -> bool:
+    """Whether steps may be made by a :class:`StageStepper`."""
+    plain = task.closing.how in ("none", "baumgarte") and not task.order
+    return plain and task.method == "runge_kutta_4" and task.coordinates == "joint"
 
 
 @dataclass(frozen=True, eq=False)
 class StagedStepper(CompiledStepper):
     """The whole loop in machine code, one turn for each row of a table."""
 
-    stepped = ("t", "tau", _TURN)
+    stepped: ClassVar[tuple[str, ...]] = ("t", "tau", _TURN)
 
     @property
     def registers(self) -> dict[str, int]:
@@ -65,7 +70,7 @@ class StagedStepper(CompiledStepper):
         return {"held": self.task.robot.nv} if self.task.controller is not None and self.task.hold else {}
 
     @property
-    def carried(self) -> dict[str, int]:  # type: ignore[override]
+    def carried(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(["q", "w", *self.registers, *self._held])}
 
     @cached_property
@@ -79,7 +84,7 @@ class StagedStepper(CompiledStepper):
 
     def _step(self, system: System, given: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
         t = given["t"][0] if "t" in given else 0.0
-        held: list[np.ndarray] = []
+        held: list[Any] = []
         if self._held:
             assert system.force is not None
             asked = system.force(t, given["q"], system.velocity(given["q"], given["w"]))
@@ -190,12 +195,14 @@ class StageStepper(StagedStepper):
         rate = arrays.where(first, w, w + h * (of_last * given["last_a"]))
         found = system.derivative(t + time * h, at, rate)
         second_q = arrays.where(_above(k, 1.5), given["second_q"], at)
-        firsts, middles = [], []
+        firsts: list[Any] = []
+        middles: list[Any] = []
         for x, name in zip(found, ("v", "a")):
             firsts.append(arrays.where(first, x, given[f"first_{name}"]))
             before = given[f"middle_{name}"]
             added = arrays.where(_above(k, 1.5), before + x, x)
             middles.append(arrays.where(last, before, added))
         after = runge_kutta_end(system, q, w, h, firsts, middles, found)
-        kept = [arrays.where(last, x, y) for x, y in zip(after, (q, w))]
-        return (*kept, second_q, *(x for pair in (firsts, middles, found) for x in pair))
+        kept: list[Any] = [arrays.where(last, x, y) for x, y in zip(after, (q, w))]
+        rest: list[Any] = [second_q, *firsts, *middles, *found]
+        return (*kept, *rest)

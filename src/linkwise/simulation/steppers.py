@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -174,7 +174,7 @@ class CompiledStepper:
     """The whole loop in machine code; functions that run on symbols are part of it."""
 
     task: Task
-    stepped = ("t", "tau")
+    stepped: ClassVar[tuple[str, ...]] = ("t", "tau")
 
     @property
     def carried(self) -> dict[str, int]:
@@ -254,7 +254,8 @@ class CompiledStepper:
             assert system.force is not None
             held = system.force(t, q, system.velocity(q, w))
             system = replace(system, force=lambda t, q, v: held)
-        return task.closing.after_step(system.robot, *task.one_step()(system, t, q, w, h), q)
+        after: tuple[np.ndarray, np.ndarray] = task.one_step()(system, t, q, w, h)
+        return task.closing.after_step(system.robot, *after, q)
 
     def _acting(self, robot: Robot, given: Mapping[str, np.ndarray]) -> tuple[Any, Any]:
         """Joint forces and what external forces do to the joints, each a function of (t, q, v) or None."""
@@ -322,15 +323,6 @@ class CompiledStepper:
 
 def _time(given: Mapping[str, np.ndarray]) -> Any:
     return given["t"][0] if "t" in given else 0.0
-
-
-def dynamics_operations(robot: Robot) -> int:
-    """About how many operations an evaluation of the robot's forward dynamics takes."""
-    if "forward operations" not in robot._kept_structure:
-        call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
-        robot._kept_structure["forward operations"] = trace(robot, call).operations.total
-    found: int = robot._kept_structure["forward operations"]
-    return found
 
 
 def shortest(robot: Robot) -> Robot:

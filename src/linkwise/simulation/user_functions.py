@@ -1,7 +1,7 @@
 """Functions of the user's: controllers, events and external forces, called as (robot, t, q, v) or (t, q, v).
 
-Which of the two is decided by the names of their parameters. Where numbers of the robot vary (``parameters=``), ``robot``
-of a controller is the robot as it is known, and a controller whose first parameter is named ``true_robot`` gets the one
+Which of the two is decided by the names of their parameters. Where numbers of the robot vary (``parameters=``),
+``robot`` of a controller is the robot as it is known; one whose first parameter is named ``true_robot`` gets the robot
 that moves. They get copies of the state and what they give is
 copied, so that they may write into what they are given and give the same buffer every time. Where a function runs on
 symbols it is compiled in; where it cannot be traced, and only there, it is called back from Python, which is said once.
