@@ -40,7 +40,7 @@ def save(
 
         text = page(scene, motion, show, rate)
         return write(target, lambda part: part.write_text(text, encoding="utf-8"))
-    studio = Studio(scene, motion, tuple(show))
+    studio = Studio(scene, motion, tuple(show), size[0] / size[1])
     if kind == ".png":
         require("PIL", "plot", "writing pictures")
         image = _with_key(next(studio.pictures([motion.index(time)], *size)), studio.key)
