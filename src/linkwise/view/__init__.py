@@ -87,13 +87,14 @@ def save(
     mesh_folders: Sequence[str | os.PathLike[str]] = (),
     meshes: bool = True,
     size: tuple[int, int] = (640, 480),
-    rate: float = 20.0,
+    rate: float | None = None,
     time: float = 0.0,
 ) -> Path:
     """Write a picture (.png), an animation (.gif, .webp, .mp4) or a page that plays offline (.html) of a trajectory.
 
     ``show`` lists what is drawn, from ``linkwise.view.pictures.LAYERS``; ``size`` is in pixels; ``rate`` is pictures
-    a second; ``time`` [s] is the instant of a still. The other arguments are those of :func:`open`.
+    a second (25 in a .gif, whose times are hundredths of seconds, otherwise 30); ``time`` [s] is the instant of a
+    still. The other arguments are those of :func:`open`.
     """
     from . import files
 
