@@ -272,20 +272,33 @@ def test_a_typed_operational_inertia_costs_what_the_catalogues_does(name):
 
 @pytest.mark.parametrize("name", ["panda", "ur5"])
 def test_typed_linearised_dynamics_cost_what_the_catalogues_do(name):
-    """−A_C x of LD Lemma 4.6, how accelerations change with velocities, beside Algorithm 5."""
+    """−A_C of LD Lemma 4.6, how accelerations change with velocities, times a vector and whole, beside Algorithm 5."""
     r = lw.load(name)
     s = state(r, ())
 
-    def typed(robot, q, v, tau, x):
+    def by_velocity(robot, q, v, tau):
         o = robot.operators(q, v=v, a=robot.forward_dynamics(q, v, tau))
         A = white(o).T @ o.D_inverse @ o.H @ o.psi @ (o.M_hat @ o.phi.T @ o.H.T + o.P @ o.H_dot)
-        return -2 * (A + o.K.T @ o.psi.T @ o.H_dot) @ x
+        return -2 * (A + o.K.T @ o.psi.T @ o.H_dot)
+
+    def typed(robot, q, v, tau, x):
+        return by_velocity(robot, q, v, tau) @ x
 
     def catalogue(robot, q, v, tau, x):
         return robot.forward_dynamics_jvp(q, v, tau, 0 * x, x, 0 * x, method="algorithm_5_ii")
 
     assert_close(typed(r, s.q, s.v, s.tau, s.a), catalogue(r, s.q, s.v, s.tau, s.a), 1e-9)
     totals = [lw.compile(f, r, sizes={"x": r.nv}).operations.total for f in (typed, catalogue)]
+    assert totals[0] <= 1.05 * totals[1]
+
+    def matrix(robot, q, v, tau):
+        return by_velocity(robot, q, v, tau).apply_columns(np.eye(robot.nv))
+
+    def catalogues_matrix(robot, q, v, tau):
+        return robot.linearize_forward(q, v, tau, method="algorithm_5_ii")[1]
+
+    assert_close(matrix(r, s.q, s.v, s.tau), catalogues_matrix(r, s.q, s.v, s.tau), 1e-9)
+    totals = [lw.compile(f, r).operations.total for f in (matrix, catalogues_matrix)]
     assert totals[0] <= 1.05 * totals[1]
 
 
