@@ -58,7 +58,7 @@ def test_gradients_vmap_and_operators():
 
 def test_flexible_links():
     """Joint maps that depend on all coordinates of a body."""
-    beam = lw.Flexible.beam(length=0.8, mass=1.0, stiffness=40.0, modes=2)
+    beam = lw.Flexible.beam(length=0.8, mass=1.0, stiffness=40.0, modes=1)
     robot = lw.assemble("rod", [lw.Body("rod", lw.Revolute("z"), beam)])
     rng = np.random.default_rng(2)
     q, v, tau = (0.1 * rng.normal(size=(3, robot.nv)) for _ in range(3))
