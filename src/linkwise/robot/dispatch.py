@@ -134,7 +134,9 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
     if not found.keys() >= frozenset(facts.needed) or not array_kinds.among(found.values()):
         return _NOT_YET
     library = array_kinds.common(found)
-    if library == "cupy" or (library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi"))):
+    if library == "cupy" or (
+        library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi"))
+    ):
         return _NOT_YET
     if library == "torch" and target is not None and _chosen(target) == "numpy":
         raise foreign_calls.refuse(library, call.__name__, 'target="numpy" runs on NumPy\'s alone')

@@ -73,7 +73,7 @@ class _Primitives:
 
         self.call: Any = Primitive(_TARGET)
         self.along: Any = Primitive("linkwise_along")
-        lowerings = {self.call: self._foreign, self.along: self._as_call}
+        lowerings: dict[Any, Any] = {self.call: self._foreign, self.along: self._as_call}
         for primitive, lowering in lowerings.items():
             primitive.multiple_results = True
             primitive.def_impl(self._eager(primitive))

@@ -129,7 +129,13 @@ def _vmap(info: Any, dims: Any, function: Function, *tensors: Any) -> Any:
     return found, (0,) * len(found)
 
 
-_RULES: dict[str, Callable[..., Any]] = {"forward": _forward, "setup_context": _keep, "backward": _backward, "jvp": _jvp, "vmap": _vmap}
+_RULES: dict[str, Callable[..., Any]] = {
+    "forward": _forward,
+    "setup_context": _keep,
+    "backward": _backward,
+    "jvp": _jvp,
+    "vmap": _vmap,
+}
 _Differentiable: Any = type(
     "Differentiable", (torch.autograd.Function,), {name: staticmethod(rule) for name, rule in _RULES.items()}
 )
