@@ -24,6 +24,7 @@ ROOMS = (
     "whole_files",
     "values",
     "tolerances",
+    "array_kinds",
     "arrays",
     "spatial",
     "sweeps",
