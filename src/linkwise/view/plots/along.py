@@ -52,7 +52,7 @@ def joints(
         if new and ax.get_legend_handles_labels()[1]:
             style.named(ax, beside=True, theme=look)
         named |= new
-    _draw_limits(axes, panels, motion, colours)
+    _draw_limits(list(axes), panels, motion, colours)
     axes[-1].set_xlabel("time [s]", color=look.pale, fontsize=9.5)
     return figure
 
