@@ -74,9 +74,10 @@ def simulate(
     **Forces.** ``controller(robot, t, q, v)``, or ``law(t, q, v)`` as those of linkwise.control, gives joint forces
     (..., nv); the names of its parameters say which. It is asked at every stage of a step, or with ``hold`` once at the
     start of each. Where ``parameters`` vary, its ``robot`` is the one that is known, without them; a controller whose
-    first parameter is named ``true_robot`` gets the one that moves. ``tau`` (steps, nv) or (..., steps, nv) is instead a table, one row per step. ``external`` are
-    forces from outside, [moment; force]: {frame: (..., 6)} at frames (names or :class:`Frame`), in world axes;
-    (..., bodies, 6), one for every body in its own axes; or a function like a controller that gives either.
+    first parameter is named ``true_robot`` gets the one that moves. ``tau`` (steps, nv) or (..., steps, nv) is instead
+    a table, one row per step. ``external`` are forces from outside, [moment; force]: {frame: (..., 6)} at frames (names
+    or :class:`Frame`), in world axes; (..., bodies, 6), one for every body in its own axes; or a function like a
+    controller that gives either.
     Springs and dampers of the robot's joints act. ``damping``, ``friction`` and ``limits`` are True for the robot's own
     numbers (of damping those beside that are data, :class:`Joint`), or numbers of your own (in place of its dampers,
     one for all joints but not the modes of flexible bodies and the springs of gears, or nv; False: none; limits: a pair
@@ -84,9 +85,9 @@ def simulate(
     "offsets": (..., bodies, 3)}) replace numbers of the robot.
 
     **Stiff forces.** "semi_implicit_euler", "midpoint" and "runge_kutta_4" in joint rates take springs, dampers,
-    friction and stops, and the terms −d v and −k q of a controller that is not held, where steps end: of the same order,
-    and stable for any of them. Steps are then of 1, 3 and 10 parts in place of 1, 2 and 4 stages; ``implicit=False``
-    keeps them explicit, and True refuses methods that know no others.
+    friction and stops, and the terms −d v and −k q of a controller that is not held, where steps end: of the same
+    order, and stable for any of them. Steps are then of 1, 3 and 10 parts in place of 1, 2 and 4 stages;
+    ``implicit=False`` keeps them explicit, and True refuses methods that know no others.
 
     **Loops.** ``closing`` says what keeps a robot's loops closed: "projection" after each step (the default), which
     leaves them open by roundings, "embedded", steps in coordinates that the loops leave free (the default where loops
