@@ -78,6 +78,10 @@ if _typing.TYPE_CHECKING:
     from .simulation.sensitivity import trajectory_sensitivity
     from .simulation.simulate import rollout, simulate
     from .simulation.trajectory import Trajectory
+    from .study import scenarios
+    from .study.distributions import Choice, Grid, LogNormal, Normal, Uniform
+    from .study.results import open_study
+    from .study.study import Study
     from .view import plots
 
 __version__ = "0.1.0"
@@ -121,6 +125,14 @@ _LATER = {
     "simulate": ("simulation.simulate", "simulate"),
     "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
     "view": ("view", None),
+    "Choice": ("study.distributions", "Choice"),
+    "Grid": ("study.distributions", "Grid"),
+    "LogNormal": ("study.distributions", "LogNormal"),
+    "Normal": ("study.distributions", "Normal"),
+    "Uniform": ("study.distributions", "Uniform"),
+    "Study": ("study.study", "Study"),
+    "open_study": ("study.results", "open_study"),
+    "scenarios": ("study.scenarios", None),
 }
 
 
@@ -149,6 +161,7 @@ __all__ = [
     "Box",
     "Calibration",
     "Checkpoint",
+    "Choice",
     "ClosureError",
     "Contact",
     "Crossing",
@@ -167,6 +180,7 @@ __all__ = [
     "Friction",
     "Gear",
     "Grasp",
+    "Grid",
     "Guided",
     "Helical",
     "Identification",
@@ -176,6 +190,7 @@ __all__ = [
     "Joint",
     "Limits",
     "LinkwiseError",
+    "LogNormal",
     "Loop",
     "Mesh",
     "Mimic",
@@ -185,6 +200,7 @@ __all__ = [
     "Modes",
     "NoRecursionError",
     "Node",
+    "Normal",
     "NotAdmittedError",
     "Operator",
     "Planar",
@@ -204,8 +220,10 @@ __all__ = [
     "SpaceError",
     "Spherical",
     "Stops",
+    "Study",
     "Surface",
     "Trajectory",
+    "Uniform",
     "Universal",
     "UnknownNameError",
     "UnrollableError",
@@ -224,6 +242,7 @@ __all__ = [
     "identify",
     "identities",
     "load",
+    "open_study",
     "plots",
     "proofs",
     "prove",
@@ -231,6 +250,7 @@ __all__ = [
     "robots",
     "rollout",
     "save_urdf",
+    "scenarios",
     "simulate",
     "space",
     "stack",
