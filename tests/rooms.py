@@ -41,6 +41,7 @@ ROOMS = (
     "interop",
     "check",
     "view",
+    "study",
     "__init__",
     "bench",
     "demo",

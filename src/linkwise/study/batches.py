@@ -1,8 +1,8 @@
 """Many motions as one call of machine code: each run's numbers are inputs of the kernel beside its state.
 
-The step is that of :mod:`..simulation`, traced with the robot's inertial parameters as symbols where they are drawn, and
-with whatever else is drawn (damping, stops, forces, gains) as one more vector. The kernel gives a state the same bits
-whatever stands beside it, so that batches, tails of batches and a run alone agree.
+The step is that of :mod:`..simulation`, traced with the robot's inertial parameters as symbols where they are drawn,
+and with whatever else is drawn (damping, stops, forces, gains) as one more vector. The kernel gives a state the same
+bits whatever stands beside it, so that batches, tails of batches and a run alone agree.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Batches:
         friction: Any = np.ones(self.robot.nv) if drawn.of("friction") else s.friction
         own = passive_forces(drawn.robot, damping, friction, s.limits or bool(drawn.of("lower", "upper")))
         base = self.scenario.own_passive(drawn)
-        return replace(own, **{k: base[k] for k in ("damping", "friction") if drawn.of(k)})
+        changed: dict[str, Any] = {k: base[k] for k in ("damping", "friction") if drawn.of(k)}
+        return replace(own, **changed)
 
     @cached_property
     def _task(self) -> Task:
@@ -157,7 +158,7 @@ class Batches:
         return replace(system, passive=self._drawn_passive(drawn))
 
     def _drawn_passive(self, drawn: Mapping[str, Any]) -> PassiveForces:
-        changed = {}
+        changed: dict[str, Any] = {}
         for kind in PASSIVE:
             base = getattr(self._passive, kind)
             if self.targets.of(kind):
@@ -189,7 +190,8 @@ class Batches:
         own = self.targets.inertial(values)
         flat = self._flat(values, len(q))
         times = task.times(0, scenario.steps)[:, None]
-        given = {"q": q, "w": w, "t": times, DRAWN: flat, "h": np.array([scenario.step]), "inertial": own}
+        h = np.array([scenario.step])
+        given: dict[str, Any] = {"q": q, "w": w, "t": times, DRAWN: flat, "h": h, "inertial": own}
         inputs = {name: given[name] for name in self.loop.signature.inputs}
         with np.errstate(over="ignore", invalid="ignore"):
             self.loop.run(inputs, scenario.steps, every, 1, [x[:, 1:] for x in out])
@@ -211,7 +213,7 @@ class Batches:
     def _add_forces(self, found: Trajectory, flat: np.ndarray | None, own: np.ndarray | None) -> None:
         """Joint forces and accelerations at the samples, as the steps had them."""
         time = np.broadcast_to(found.time[:, None], (*found.q.shape[:-1], 1))
-        given = {"t": time, "q": found.q, "v": found.v, DRAWN: flat, "inertial": own}
+        given: dict[str, Any] = {"t": time, "q": found.q, "v": found.v, DRAWN: flat, "inertial": own}
         arrays = [x if x.ndim == 3 else x[:, None] for x in (given[n] for n in self._along.signature.inputs)]
         tau, a = self._along(*arrays, threads=1)
         found.__dict__["tau"], found.__dict__["a"] = tau, a

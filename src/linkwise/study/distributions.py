@@ -1,7 +1,7 @@
 """How a parameter is drawn: each distribution makes its values from uniform numbers in (0, 1), one column per number.
 
-That they are made so, by the inverse of what is distributed, is what lets Latin hypercubes, Sobol points and designs for
-sensitivities take the place of random numbers.
+That they are made so, by the inverse of what is distributed, is what lets Latin hypercubes, Sobol points and designs
+for sensitivities take the place of random numbers.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class Choice(Distribution):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return np.shape(self.options)[1:]
+        return tuple(self.options.shape[1:])
 
     @property
     def width(self) -> int:
@@ -215,12 +215,13 @@ class Choice(Distribution):
         weights = np.full(n, 1.0) if self.weights is None else self.weights
         edges = np.cumsum(weights) / weights.sum()
         edges[-1] = 1.0
-        return np.asarray(self.options)[np.searchsorted(edges, u[:, 0], side="right").clip(0, n - 1)]
+        options: np.ndarray = self.options
+        return np.asarray(options[np.searchsorted(edges, u[:, 0], side="right").clip(0, n - 1)])
 
 
 @dataclass(frozen=True, eq=False)
 class Grid(Distribution):
-    """Each of the ``values`` in turn: the runs go through all combinations of a study's grids, the last one quickest."""
+    """Each of the ``values`` in turn: runs go through all combinations of a study's grids, the last one quickest."""
 
     values: Any
 
@@ -232,7 +233,7 @@ class Grid(Distribution):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return np.shape(self.values)[1:]
+        return tuple(self.values.shape[1:])
 
     @property
     def width(self) -> int:
@@ -240,10 +241,8 @@ class Grid(Distribution):
 
     def at(self, index: np.ndarray) -> np.ndarray:
         """The values of these numbers on the grid."""
-        return np.asarray(self.values)[index]
-
-    def to_plain(self) -> dict[str, Any]:
-        return super().to_plain()
+        values: np.ndarray = self.values
+        return np.asarray(values[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,10 +333,12 @@ def _together(kind: str, limits: tuple[str, ...] = (), **given: Any) -> list[np.
         raise InputError(f"the numbers of {kind} do not fit together: {shapes}") from None
 
 
+def _is_whole(x: Any) -> bool:
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and abs(int(x)) < 2**63
+
+
 def _option(x: Any, what: str) -> Any:
-    if isinstance(x, (str, bool)):
-        return x
-    return _array(x, what)
+    return x if isinstance(x, (str, bool)) or _is_whole(x) else _array(x, what)
 
 
 def _options(given: Any, kind: str) -> np.ndarray:
@@ -346,7 +347,7 @@ def _options(given: Any, kind: str) -> np.ndarray:
     values = list(given)
     if all(isinstance(x, str) for x in values):
         return np.array(values)
-    if all(isinstance(x, bool) for x in values):
+    if all(isinstance(x, bool) for x in values) or all(map(_is_whole, values)):
         return np.array(values)
     try:
         return np.stack([_array(x, f"each value of {kind}") for x in values])
@@ -361,7 +362,7 @@ def _truncated(special: Any, u: np.ndarray, low: Any, high: Any) -> np.ndarray:
     b = np.where(above, special.ndtr(-np.asarray(low)), special.ndtr(high))
     part = np.where(above, 1.0 - u, u)
     z = special.ndtri(a + (b - a) * part)
-    return np.clip(np.where(above, -z, z), low, high)
+    return np.asarray(np.clip(np.where(above, -z, z), low, high))
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:

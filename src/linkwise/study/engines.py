@@ -1,8 +1,8 @@
 """Who makes the chunks of a study: this process, processes of this machine, or a cluster of Ray's or Dask's.
 
-Chunks are all that an engine hands out, and their numbers all that it says: workers write what they make themselves. In
-whatever place a chunk is made, a :class:`Supervisor` with a process of its own makes it, so that runs that crash or hang
-take no engine with them, and are told apart there from workers that were killed.
+Chunks are all that an engine hands out, and their numbers all that it says: workers write what they make themselves.
+Wherever a chunk is made, a :class:`Supervisor` with a process of its own makes it, so that runs that crash or hang take
+no engine with them, and are told apart there from workers that were killed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is finished of a chunk that is not: each run is on record as soon as it is made, one line each.
 
-A line is JSON with a checksum before it; no line is trusted whose checksum is another, as the last one of a process that
-was killed may be. On a folder of this machine lines are added to a file as they come; behind a URL, where nothing can be
-added to, they are written as small files, one a second at most.
+A line is JSON with a checksum before it; no line is trusted whose checksum is another, as the last one of a process
+that was killed may be. On a folder of this machine lines are added to a file as they come; behind a URL, where nothing
+can be added to, they are written as small files, one a second at most.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ WHOLE: dict[str, Callable[[Trajectory], Any]] = {
     "energy_error": lambda x: np.abs(x.energy.drift[..., -1]),
     "speed_max": lambda x: np.abs(x.v).max(axis=(-2, -1)),
     "tau_max": lambda x: np.abs(x.tau).max(axis=(-2, -1)),
-    "loops_open": lambda x: x.energy.loops.max(axis=-1),
+    "loops_open": lambda x: np.max(np.asarray(x.energy.loops), axis=-1),
 }
 AT_FRAMES = ("position", "position_end", "speed_end")  # each with .FRAME
 OF_ALL_SAMPLES = ("speed_max", "tau_max", "loops_open")

@@ -14,7 +14,7 @@ NAME = "study.json"
 LOG = "log.jsonl"
 FORMAT = "linkwise-study-1"
 _MOST = 2**26
-_KINDS: dict[str, type | tuple[type, ...]] = {
+_KINDS: dict[str, type] = {
     "robot": dict, "scenario": dict, "parameters": dict, "samples": int, "seed": int, "sampling": str, "chunk": int,
     "finite": bool, "made_by": dict, "code": dict,
 }  # fmt: skip
@@ -29,8 +29,9 @@ def read(place: Place) -> dict[str, Any]:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise FileError(f"{place.url}/{NAME} is no manifest of a study, or one of another version of linkwise")
     for name, kind in _KINDS.items():
-        value = found.get(name)
-        if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < 0)):
+        value: Any = found.get(name)
+        negative = kind is int and isinstance(value, int) and (isinstance(value, bool) or value < 0)
+        if not isinstance(value, kind) or negative:
             raise FileError(f"{place.url}/{NAME}: {name} is missing or of another kind")
     if found["chunk"] < 1 or found["samples"] < 1:
         raise FileError(f"{place.url}/{NAME}: samples and chunk must be 1 or more")

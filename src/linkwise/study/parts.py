@@ -177,8 +177,8 @@ def read_table(place: Place, name: str, most: float) -> Any:
     data = intact(place, name, most)
     if data is None:
         raise FileError(
-            f"{place.url}/{name} is damaged: its bytes are not those that were written; run the study again, which makes"
-            " this chunk anew"
+            f"{place.url}/{name} is damaged: its bytes are not those that were written; run the study again, which"
+            " makes this chunk anew"
         )
     pa = require("pyarrow", "study", "a study's table")
     pq = require("pyarrow.parquet", "study", "a study's table")

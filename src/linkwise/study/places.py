@@ -1,7 +1,7 @@
-"""Where a study lies: a folder of this machine, or one behind any URL that fsspec knows; files in it are whole or absent.
+"""Where a study lies: a folder of this machine, or behind any URL that fsspec knows; files in it are whole or absent.
 
-Names are relative, of plain letters, and stay inside. On this machine a file is written beside its place, brought to the
-disk and then given its name; object stores give an object its name once it is whole.
+Names are relative, of plain letters, and stay inside. On this machine a file is written beside its place, brought to
+the disk and then given its name; object stores give an object its name once it is whole.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Sampling:
     def grids(self) -> dict[str, int]:
         """Each grid, and how many runs pass before it takes its next value."""
         strides, stride = {}, 1
-        for name, d in reversed(self.parameters.items()):
+        for name, d in reversed(list(self.parameters.items())):
             if isinstance(d, Grid):
                 strides[name] = stride
                 stride *= len(d)
@@ -125,10 +125,10 @@ class Sampling:
         width = sum(self.parameters[n].width for n in self.factors)
         if width > qmc.Sobol.MAXDIM:
             raise InputError(f"Sobol points have {qmc.Sobol.MAXDIM} numbers at most, and the parameters {width}")
-        points = qmc.Sobol(width, scramble=True, rng=np.random.default_rng(self.seed), bits=52)
+        points = qmc.Sobol(width, scramble=True, rng=np.random.default_rng(self.seed), bits=32)
         if first:
             points.fast_forward(first)
-        return np.asarray(points.random(BLOCK)).clip(2.0**-53, 1 - 2.0**-53)
+        return np.asarray(points.random(BLOCK)).clip(2.0**-33, 1 - 2.0**-33)
 
     def _hypercube(self, name: str, first: int) -> np.ndarray:
         """One of as many strata as there are runs, each taken once, and a random place within."""
@@ -198,21 +198,25 @@ def open_interval(raw: np.ndarray) -> np.ndarray:
 
 def permuted(index: np.ndarray, size: int, key: np.ndarray) -> np.ndarray:
     """Where a random permutation of 0 … size − 1 puts each index: a Feistel network, gone round until it is inside."""
-    half = np.uint64(max(1, -(-(max(size - 1, 1)).bit_length() // 2)))
-    mask = (np.uint64(1) << half) - np.uint64(1)
+    bits = max(2, (size - 1).bit_length())
+    wide = (np.uint64(bits - bits // 2), np.uint64(bits // 2))  # of the two halves, which change places in each round
     rounds = np.asarray(np.random.Philox(key=key).random_raw(_ROUNDS))
 
     def once(x: np.ndarray) -> np.ndarray:
-        left, right = x >> half, x & mask
-        for r in rounds:
-            left, right = right, left ^ (_mixed(right + r) & mask)
-        return np.asarray((left << half) | right)
+        left, right = x >> wide[1], x & _ones(wide[1])
+        for i, r in enumerate(rounds):
+            left, right = right, left ^ (_mixed(right + r) & _ones(wide[i % 2]))
+        return np.asarray((left << wide[1]) | right)
 
     with np.errstate(over="ignore"):
         out = once(index.astype(np.uint64))
-        while (outside := out >= np.uint64(size)).any():
-            out = np.where(outside, once(out), out)
+        while (outside := np.nonzero(out >= np.uint64(size))[0]).size:
+            out[outside] = once(out[outside])
     return out.astype(np.int64)
+
+
+def _ones(bits: np.uint64) -> np.uint64:
+    return np.uint64((1 << int(bits)) - 1)
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:

@@ -16,7 +16,8 @@ import numpy as np
 from ..arguments import flag, number, numbers, one_of, shown
 from ..errors import InputError, SimulationError, UntraceableError
 from ..robot.robot import Robot
-from ..simulation import arguments, closing
+from ..simulation import arguments
+from ..simulation import closing as loops
 from ..simulation.joint_forces import passive_forces
 from ..simulation.methods import METHODS, SOLVERS, refuse_unfit
 from ..simulation.record import motions_made
@@ -225,14 +226,12 @@ class Simulate(Scenario):
                              f" {q.shape} and {v.shape}")  # fmt: skip
         return q, v
 
-    def start(
-        self, targets: Targets, values: Mapping[str, np.ndarray], robot: Robot
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def start(self, targets: Targets, values: Mapping[str, np.ndarray], robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         """States at the start, (runs, nq) and (runs, nv)."""
         return start_of(robot, targets, values, *self._states(targets.robot))
 
-    def chosen_closing(self, robot: Robot) -> closing.Closing:
-        return closing.chosen(robot, self.closing, None, self.method, "joint", self.step, self.method in SOLVERS)
+    def chosen_closing(self, robot: Robot) -> loops.Closing:
+        return loops.chosen(robot, self.closing, None, self.method, "joint", self.step, self.method in SOLVERS)
 
     def forces(self, robot: Robot, t: Any, q: Any, v: Any, drawn: Mapping[str, Any]) -> Any:
         """What the controller gives, (..., nv)."""
@@ -330,12 +329,15 @@ class _Motion(Prepared):
             options["limits"] = tuple(targets.at_joints(kind, whole, x)[0] for kind, x in limits)
         if targets.of("force"):
             options["external"] = targets.forces({k: np.asarray(x) for k, x in values.items()})
-        law = None
+        law: Any = None
         if s.controller is not None or targets.of("tau"):
             tau = targets.at_joints("tau", whole, np.zeros(robot.nv))[0]
-            given = lambda t, q, v: 0.0 if s.controller is None else s.forces(robot, t, q, v, values)
-            law = lambda t, q, v: given(t, q, v) + tau + 0.0 * v
-        more = {} if s.method in SOLVERS or s.closing is None else {"closing": s.closing}
+
+            def law(t: Any, q: Any, v: Any) -> Any:
+                given = 0.0 * v if s.controller is None else s.forces(robot, t, q, v, values)
+                return given + tau
+
+        more: dict[str, Any] = {} if s.method in SOLVERS or s.closing is None else {"closing": s.closing}
         target = "numpy" if changed else None
         return simulate_motion(
             robot, q[0], v[0], law, duration=s.duration, step=s.step, method=s.method, hold=s.hold,
@@ -464,7 +466,7 @@ class _Measured(Prepared):
         known = {
             "error": error,
             "largest_error": np.abs(again - wanted).max(),
-            "deviation": float(np.max(found.deviations)),
+            "deviation": max(c.error for c in found.combinations),
             "residual": np.sqrt(((again - tau) ** 2).mean()),
         }
         return {name: known[name] for name in self.keep}

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..arguments import flag, mapping, number, one_of, shown, whole
 from ..errors import InputError, SimulationWarning, warn_of_slow_path
 from ..robot.calls import refuse_other_than_robot
@@ -258,7 +257,8 @@ class Study:
                 functions[name] = x
         functions |= {f"parameter {n}": d.function for n, d in self.parameters.items() if isinstance(d, Drawn)}
         functions |= {f"keep {keep_name(x)}": x for x in self.keep or () if not isinstance(x, str)}
-        parts, unknown = {}, []
+        parts: dict[str, str] = {}
+        unknown: list[str] = []
         for name, function in functions.items():
             made = made_of(function)
             parts |= {f"{name}: {part}": x for part, x in made.parts.items()}
@@ -314,7 +314,7 @@ def _made_by() -> dict[str, Any]:
     import llvmlite
 
     return {
-        "linkwise": __version__,
+        "linkwise": sys.modules["linkwise"].__version__,
         "numpy": np.__version__,
         "llvmlite": llvmlite.__version__,
         "python": platform.python_version(),
@@ -335,6 +335,3 @@ def _git_state() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return found.stdout.strip() or None
-
-
-

@@ -1,8 +1,8 @@
-"""One worker process and who looks after it: runs that hang are stopped, and whatever kills the worker, the rest is made.
+"""One worker process and who looks after it: runs that hang are stopped, and whatever kills it, the rest is made.
 
-A run during which the worker died is tried again, as it may have been killed from outside. One that ends its worker by a
-fault of its own (a segmentation fault, an exit) has crashed when it does so twice; one during which the worker was killed
-again and again, twenty times. A run that takes too long is not tried again.
+A run during which the worker died is tried again, as it may have been killed from outside. One that ends its worker by
+a fault of its own (a segmentation fault, an exit) has crashed when it does so twice; one during which the worker was
+killed again and again, twenty times. A run that takes too long is not tried again.
 """
 
 from __future__ import annotations
@@ -93,9 +93,11 @@ class Supervisor:
         said = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
         if running is None:
             killed[None] = killed.get(None, 0) + 1
-            if by_itself and killed[None] >= KILLED // 4 or killed[None] >= KILLED:
-                raise SimulationError(f"the worker for chunk {chunk} died {killed[None]} times before a run began ({said});"
-                                      " look at its memory, and at what it printed")  # fmt: skip
+            if killed[None] >= (KILLED // 4 if by_itself else KILLED):
+                raise SimulationError(
+                    f"the worker for chunk {chunk} died {killed[None]} times before a run began ({said}); look at its"
+                    " memory, and at what it printed"
+                )
             return
         counts: Any = own if by_itself else killed
         counts[running] = counts.get(running, 0) + 1

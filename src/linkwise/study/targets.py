@@ -119,7 +119,9 @@ class Targets:
         wanted = name.partition(".")[2]
         known = [x.name for x in self.robot.loops]
         if wanted not in known:
-            raise UnknownNameError(f"no loop of robot {self.robot.name!r} is named {wanted!r}; it has {known or 'none'}")
+            raise UnknownNameError(
+                f"no loop of robot {self.robot.name!r} is named {wanted!r}; it has {known or 'none'}"
+            )
         return known.index(wanted)
 
     # --- what they make of many runs --------------------------------------------------------------------
