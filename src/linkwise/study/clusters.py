@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, MissingExtraError
 from ..extras import require
 from .chunks import Summary
 from .frames import packed
@@ -77,7 +78,7 @@ def with_dask(
     address: str | None,
 ) -> None:
     """Chunks as tasks of Dask's."""
-    distributed = require("distributed", "dask", 'engine="dask"')
+    distributed = _distributed()
     options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.Client(address) if address else distributed.Client(**options) as client:
         payload = client.scatter(packed(study), broadcast=False, hash=False)
@@ -97,6 +98,16 @@ def with_dask(
         for future in waiting:
             _tell(future.result(), tell)
             submit()
+
+
+def _distributed() -> Any:
+    """Dask's package; the extra ``cluster`` brings Ray, which came out better (docs/studies.md)."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise MissingExtraError(
+            'engine="dask" needs distributed, which is not installed; this brings it: pip install distributed'
+        ) from None
 
 
 def _tell(found: Any, tell: Callable[[Summary], None]) -> None:
