@@ -342,7 +342,8 @@ def _option(x: Any, what: str) -> Any:
 
 
 def _options(given: Any, kind: str) -> np.ndarray:
-    if isinstance(given, str) or not hasattr(given, "__len__") or isinstance(given, Mapping) or not len(given):
+    unsized = isinstance(given, (str, Mapping)) or not hasattr(given, "__len__")
+    if unsized or (isinstance(given, np.ndarray) and not given.ndim) or not len(given):
         raise InputError(f"{kind} takes a list of values, at least one, got {shown(given)}")
     values = list(given)
     if all(isinstance(x, str) for x in values):

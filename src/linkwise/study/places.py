@@ -109,7 +109,7 @@ class Place:
         return found
 
     def exists(self, name: str) -> bool:
-        return self.path(name).is_file() if self.is_local else bool(self._remote[0].exists(self._at(name)))
+        return os.path.isfile(self.path(name)) if self.is_local else bool(self._remote[0].exists(self._at(name)))
 
     def names(self, folder: str) -> Iterator[str]:
         """The names of all files in a folder, those in folders within it too, in order."""
