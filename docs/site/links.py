@@ -48,6 +48,7 @@ def turned(markdown: str, here: str, origin: str) -> str:
         if target is None:
             return link[0]
         place = target.removeprefix("docs/") if target.startswith("docs/") else place_of(target)
+        place = re.sub(r"^(\w+)\.ipynb$", r"\1.md", place)  # notebooks are pages too
         return link[1] + posixpath.relpath(place, posixpath.dirname(here) or ".") + link[3]
 
     return outside_fences(markdown, lambda text: LINK.sub(turn, text))
