@@ -90,7 +90,8 @@ def page(room: str, entries: list[Entry]) -> str:
     title = TITLES.get(room, room.capitalize())
     says = inspect.getdoc(__import__(f"linkwise.{room}", fromlist=["_"])) or ""
     lines = [f"# {title}\n", f"{prose(says)}\n"]
-    for entry in sorted(entries, key=lambda e: (not inspect.isclass(e.thing), e.name.lower())):
+    # The robot first: it is what is looked for.
+    for entry in sorted(entries, key=lambda e: (e.thing is not lw.Robot, not inspect.isclass(e.thing), e.name.lower())):
         lines += [f"## {entry.name}\n", described(entry)]
     return "\n".join(lines)
 
