@@ -23,8 +23,10 @@ import numpy as np
 import linkwise as lw
 from linkwise.codegen import thresholds
 from linkwise.codegen.facts import catalogue
+from linkwise.codegen.program.pieces import pieces
 from linkwise.codegen.program.schedule import traffic
 from linkwise.codegen.runtime import engine
+from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.dynamics.linearized.models import elimination_products
 
 Row = tuple[Any, ...]
@@ -77,15 +79,25 @@ def most_nodes() -> Iterable[Row]:
         yield count, round(first, 2), round(1e6 * first / count)
 
 
-def chunks() -> Iterable[Row]:
-    yield "values", "whole: first call [s]", "ns a state", "in chunks: first call [s]", "ns a state"
-    for n in (14, 20):
-        cells: list[Any] = []
-        for least in (10**9, 0):
-            with mock.patch("linkwise.codegen.llvm.module.CHUNKED_FROM", least):
-                found, first = made(lw.chain(n, seed=0), "linearize_forward", rolled=False)
-            cells += [round(first, 2), round(nanoseconds(found))]
-        yield len(found.program.nodes), *cells
+def in_pieces() -> Iterable[Row]:
+    yield "values", "whole: LLVM [s]", "ns a state", *(x for n in PIECES for x in (f"pieces of {n} [s]", "ns a state"))
+    robot = lw.load("humanoid")
+    for name in ("forward_dynamics", "coriolis_matrix", "linearize_inverse", "forward_dynamics_hvp"):
+        program, cells = robot.compile(name, rolled=False).program, []
+        for length in (10**9, *PIECES):
+            with (
+                mock.patch.object(thresholds, "PIECES_FROM", 0 if length < 10**9 else length),
+                mock.patch.object(thresholds, "PIECE", length),
+                mock.patch("linkwise.codegen.llvm.python_entry.ENTRY_NODES", 0),
+            ):
+                pieces.cache_clear()
+                found, begun = Kernel(program), time.process_time()
+                found.code(float)
+                cells += [round(time.process_time() - begun, 2), round(nanoseconds(found))]
+        yield len(program.nodes), *cells
+
+
+PIECES = (150, 250, 400)
 
 
 def entry_nodes() -> Iterable[Row]:
@@ -261,9 +273,9 @@ def cuda() -> Iterable[Row]:
 MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "MOST_BODIES": most_bodies,
     "MOST_NODES": most_nodes,
-    "CHUNKED_FROM": chunks,
-    "CHUNK": chunks,
-    "LONGEST_CODE": chunks,
+    "PIECES_FROM": in_pieces,
+    "PIECE": in_pieces,
+    "LONGEST_CODE": in_pieces,
     "ENTRY_NODES": entry_nodes,
     "LONG_CHAIN": long_chain,
     "MOST_KINDS": most_kinds,

@@ -15,11 +15,12 @@ MOST_BODIES = 64
 # of a first call for each value: 9.2 s for 32,559.
 MOST_NODES = 40_000
 
-# Values from which code is cut into chunks, and how many one chunk has. First call (processor time) and a state of
-# closed robots, whole against in chunks of 2,500: 49,322 values 8.1 s, 2100 ns against 5.5 s, 2560 ns; 96,911 values
-# 36 s, 6200 ns against 13 s, 6150 ns.
-CHUNKED_FROM = 60_000
-CHUNK = 2500
+# Values from which code is cut into pieces, and about how many one piece has. A humanoid, first call without tracing
+# (processor time) and a state, whole against in pieces of 250: forward dynamics (6,086 values) 0.51 s, 224 ns against
+# 0.41 s, 265 ns; Coriolis matrix (10,485) 1.07 s, 806 ns against 0.58 s, 606 ns; linearised inverse dynamics (19,115)
+# 3.4 s, 1620 ns against 1.1 s, 1580 ns; second derivatives (31,568) 4.0 s, 1615 ns against 1.9 s, 1283 ns.
+PIECES_FROM = 8000
+PIECE = 250
 
 # Values in a straight-line program above which a mere call is left to NumPy: a first call of 16 s.
 LONGEST_CODE = 120_000
