@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import InputError, LinkwiseError, UntraceableError
 from ...inputs import sizes as sizes_of
 from ...model.model import Model
+from ...progress import waiting
 from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.operations import Operations
@@ -129,7 +130,19 @@ def trace(
     result needs included, tracing ends with a :class:`TooLongError`.
     """
     known = lengths(model, argument_names(function) if names is None else names, sizes or {})
-    graph = Graph(most)
+    with waiting(f"compiling {name or function.__name__}"):
+        return _traced(model, function, name, known, parameters, plain, Graph(most))
+
+
+def _traced(
+    model: Model,
+    function: Callable[..., Any],
+    name: str | None,
+    known: dict[str, int],
+    parameters: Sequence[str],
+    plain: bool,
+    graph: Graph,
+) -> Program:
     symbols = {k: graph.inputs(k, n) for k, n in known.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
     if plain:

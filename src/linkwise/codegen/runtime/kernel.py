@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ... import array_kinds, shown
 from ...arguments import unmasked
 from ...errors import InputError
 from ...symbols.operations import Operations
@@ -22,6 +23,7 @@ from ..program.listing import listing
 from ..program.schedule import traffic
 from ..program.trace import Program, Signature
 from ..thresholds import STATES_PER_THREAD
+from . import disk_cache
 from .engine import CODE_PASSES, MachineCode, code_job
 from .python_functions import bound_function, quick_function
 from .remade import Remade, made
@@ -86,6 +88,11 @@ class Kernel(Remade):
         """The scalar program, one readable line per value."""
         return listing(self.program)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """Differs between kernels that compute different things."""
+        return self._request or disk_cache.key(str(self.signature), self.source)
+
     def explain(self) -> str:
         """What the kernel takes, gives and costs."""
         inputs = ", ".join(f"{k} (..., {n})" for k, n in self.program.inputs.items())
@@ -100,6 +107,25 @@ class Kernel(Remade):
         if unused:
             lines.append("  does not depend on " + ", ".join(f"{k}[{i}]" for k, i in unused))
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._takes_and_gives()}>"
+
+    def _takes_and_gives(self) -> str:
+        takes = ", ".join(f"{name} ({n})" for name, n in self.signature.inputs.items())
+        gives = ", ".join("×".join(map(str, shape)) or "number" for shape in self.signature.shapes)
+        return f"{self.signature.name}: {takes} → {gives}"
+
+    def _repr_html_(self) -> str:
+        """What it takes, gives and costs, its program and how it was made, for notebooks."""
+        passes = [(shown.text(x.name), f"{1e3 * x.seconds:.2f}", shown.text(x.note)) for x in self.passes]
+        return shown.titled(
+            "Kernel",
+            self._takes_and_gives(),
+            f"<div>{shown.text(self.operations)} per state</div>",
+            shown.folded("The program", shown.listing(self.source)),
+            shown.folded("The passes", shown.table(passes, ("pass", "ms", "did"), right=(1,))),
+        )
 
     def jacobian(self, wrt: str) -> Kernel:
         """A kernel for the exact derivatives with respect to one input, each (..., *output, length of wrt)."""
@@ -118,7 +144,7 @@ class Kernel(Remade):
         name = np.dtype(dtype).name
         if name not in self._codes:
             job = code_job(self, dtype, self._objects.get(name))
-            run_passes(CODE_PASSES, job, self.passes)
+            run_passes(CODE_PASSES, job, self.passes, self.__name__)
             assert job.code is not None
             if self._objects.get(name) != job.code.name:
                 self._objects[name] = job.code.name
@@ -186,8 +212,31 @@ class Kernel(Remade):
         ``out`` may be one of the inputs, but must not overlap one otherwise.
 
         ``threads`` splits large batches; the default is one thread per core for batches that deserve it.
+
+        Arrays of PyTorch, JAX and CuPy give arrays of the same library, on the same device, with gradients where the
+        library has them; those take no ``out`` and no ``threads``.
         """
+        if array_kinds.among(arrays):
+            return self._on_foreign(arrays, out, threads)
         return self.run(arrays, out, threads)[0]
+
+    def _on_foreign(self, arrays: Sequence[Any], out: Any, threads: int | None) -> Any:
+        """The result for arrays of another library."""
+        from ..foreign.calls import run_on
+
+        if out is not None or threads is not None:
+            raise InputError(
+                "out= and threads= are for arrays of NumPy; other libraries have streams and memory of their own"
+            )
+        named = dict(zip(self.signature.inputs, arrays)) | {f"({i})": x for i, x in enumerate(arrays)}
+        return self.signature.result(run_on(array_kinds.common(named), self.as_function, list(arrays)))
+
+    @cached_property
+    def as_function(self) -> Any:
+        """The function of other libraries' arrays, which knows its derivatives."""
+        from ..foreign.function import Function
+
+        return Function(self)
 
     def run(self, arrays: Sequence[Any], out: Any = None, threads: int | None = None) -> tuple[Any, bool]:
         """(the result, whether it is sound: False where a matrix that is inverted was singular in some state).
