@@ -298,7 +298,8 @@ METHODS = {
 NEEDED = {
     "Custom": ("H",), "check_identity": ("rhs", "trials"), "prove": ("rhs",),
     "rollout": ("tau", "step"), "simulate": ("duration", "step"),
-    "trajectory_sensitivity": ("tau",), "identify": ("tau",),
+    "trajectory_sensitivity": ("tau",), "identify": ("tau",), "Normal": ("deviation",),
+    "Study": ("parameters", "samples"),
     "excitation": ("position", "velocity", "harmonics", "samples", "starts", "iterations", "bodies"),
     "close": ("loops",), "derive": ("lines",),
 }  # fmt: skip
