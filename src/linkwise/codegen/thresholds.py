@@ -70,7 +70,7 @@ LONGEST_TRACE = 1_200_000
 # Bodies and values up to which a step of a simulation is one straight-line program. Beyond, compiled calls make the
 # step from Python. Steps of semi-implicit Euler for one state of a chain, in machine code against by calls: 16 links
 # 4.0 against 102 µs, 64 links 12 µs (first call 4.6 s) against 125 µs.
-MOST_BODIES = 256
+MOST_BODIES = 64
 MOST_NODES = 120_000
 
 # Values in a program above which there is no entry for one state without NumPy. It is the code a second time: of 16,331
