@@ -34,6 +34,7 @@ ROOMS = (
     "symbols",
     "model",
     "inputs",
+    "rotations",
     "dynamics",
     "codegen",
     "algebra",

@@ -52,7 +52,7 @@ from .robot.robot import Robot
 from .shown import drawn_by as _drawn_by
 
 if _typing.TYPE_CHECKING:
-    from . import view
+    from . import rotations, view
     from .algebra.algorithm import explain
     from .algebra.check import IdentityReport, check_identity
     from .algebra.derivation import derive
@@ -126,6 +126,7 @@ _LATER = {
     "space": ("algebra.stacking", "space"),
     "stack": ("algebra.stacking", "stack"),
     "rollout": ("simulation.simulate", "rollout"),
+    "rotations": ("rotations", None),
     "simulate": ("simulation.simulate", "simulate"),
     "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
     "view": ("view", None),
@@ -253,6 +254,7 @@ __all__ = [
     "random_tree",
     "robots",
     "rollout",
+    "rotations",
     "save_urdf",
     "scenarios",
     "simulate",

@@ -153,3 +153,47 @@ def test_steps_that_are_too_long_to_be_compiled_are_told_of(monkeypatch):
     monkeypatch.undo()
     quick = lw.simulate(arm, [0.1, 0.2], controller=law, steps=3, target="cpu")
     np.testing.assert_allclose(slow.q, quick.q, atol=1e-14)
+
+
+# --- what a controller knows of the robot ------------------------------------------------------------------------
+
+
+def test_a_controller_has_the_robot_as_it_is_known_and_the_true_one_by_name():
+    """Gravity compensation does not know an unknown payload, unless it asks for the robot that moves."""
+    r = lw.load("double_pendulum")
+    q = np.array([0.5, 0.3])
+    masses = np.tile(r.inertial_parameters, (3, 1, 1)) * np.array([1.0, 1.5, 2.0])[:, None, None]
+    options = {"parameters": {"inertial": masses}, "duration": 0.5, "every": 50}
+    known = lw.simulate(r, np.tile(q, (3, 1)), controller=lambda robot, t, q, v: robot.gravity_force(q), **options)
+    true = lw.simulate(
+        r, np.tile(q, (3, 1)), controller=lambda true_robot, t, q, v: true_robot.gravity_force(q), **options
+    )
+    assert np.abs(true.q - q).max() < 1e-9
+    assert np.abs(known.q[0] - q).max() < 1e-9
+    assert np.abs(known.q[1] - q).max() > 0.1 and np.abs(known.q[2, -1] - q).max() > np.abs(known.q[1, -1] - q).max()
+    held = r.gravity_force(q)
+    np.testing.assert_allclose(known.tau[:, 0], np.tile(held, (3, 1)), atol=1e-12)
+    np.testing.assert_allclose(true.tau[:, 0], held * np.array([[1.0], [1.5], [2.0]]), atol=1e-12)
+    with pytest.raises(lw.InputError, match="true_robot"):
+        lw.simulate(
+            r, np.tile(q, (3, 1)), controller=lambda true_robot, t, q, v: -v, callback=True, hold=True, **options
+        )
+
+
+def test_functions_that_compute_the_same_are_traced_once(monkeypatch):
+    r = lw.load("double_pendulum")
+    gain = np.array([1.0, 2.0])
+    law = lambda robot, t, q, v: robot.gravity_force(q) - gain * v
+    run = lambda f: lw.simulate(r, [0.3, 0.2], [1.0, 0.0], f, steps=5).v
+    first = run(law)
+
+    def refuse(*_, **__):
+        raise AssertionError("traced again")
+
+    with monkeypatch.context() as m:
+        m.setattr("linkwise.simulation.steppers.trace", refuse)
+        m.setattr("linkwise.simulation.user_functions.trace", refuse)
+        assert np.array_equal(run(law), first)
+        assert np.array_equal(run(lambda robot, t, q, v: robot.gravity_force(q) - gain * v), first)
+    gain[:] = 5.0  # which the function reads
+    assert not np.array_equal(run(law), first)

@@ -285,3 +285,32 @@ def test_what_is_no_path_is_refused(path):
         motion().save(path)
     with pytest.raises(lw.InputError, match="path"):
         lw.Trajectory.load(path)
+
+
+@pytest.mark.parametrize("ending", ["npz", "nc", "zarr", "parquet"])
+def test_parameters_are_kept_by_every_format_and_named_in_tables(tmp_path, ending):
+    r = lw.load("double_pendulum")
+    masses = np.tile(r.inertial_parameters, (3, 1, 1)) * np.array([1.0, 1.1, 1.2])[:, None, None]
+    q = np.tile([0.3, 0.2], (3, 1))
+    for given in (masses, 1.5 * r.inertial_parameters):  # of each state, and of all
+        t = lw.simulate(r, q, parameters={"inertial": given}, steps=4)
+        t.save(tmp_path / f"motion.{ending}")
+        again = lw.Trajectory.load(tmp_path / f"motion.{ending}", r)
+        assert np.array_equal(again.parameters["inertial"], t.parameters["inertial"])
+        assert np.array_equal(again.q, t.q) and np.array_equal(again.energy.total, t.energy.total)
+    table = lw.simulate(r, q, parameters={"inertial": masses}, steps=4).to_pandas()
+    body = r.bodies[1].name
+    found = table.groupby("state")[f"inertial.{body}.mass"].unique()
+    assert [x.tolist() for x in found] == [[m] for m in masses[:, 1, 0]]
+    assert len(table) == 15 and f"q.{r.joints[0].name}" in table
+
+
+def test_xarray_has_units():
+    d = lw.simulate(lw.load("ur5"), np.zeros(6), steps=1).to_xarray()
+    assert [d[x].attrs["units"] for x in ("q", "v", "a", "tau")] == ["rad", "rad s-1", "rad s-2", "N m"]
+    cart = lw.load("cartpole")
+    d = lw.simulate(cart, cart.neutral(), steps=1).to_xarray()
+    assert d["tau"].attrs["units"] == "N, N m" and d["q"].attrs["units"] == "m, rad"
+    flying = lw.load("satellite")
+    d = lw.simulate(flying, flying.neutral(), steps=1).to_xarray()
+    assert d["q"].attrs["units"].split(", ").count("1") % 4 == 0

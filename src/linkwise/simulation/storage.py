@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import file_path
-from ..errors import FileError, InputError, LinkwiseError, SimulationWarning
+from ..errors import FileError, LinkwiseError, SimulationWarning
 from ..extras import require
 from ..robot.robot import Robot
 from ..whole_files import write_through
@@ -54,6 +54,49 @@ class Contents:
     about: dict[str, Any]
 
 
+# --- names and units ------------------------------------------------------------------------------------------
+
+_NUMBERS = {
+    "inertial": ("mass", "hx", "hy", "hz", "Jxx", "Jxy", "Jyy", "Jxz", "Jyz", "Jzz"),
+    "offsets": ("x", "y", "z"),
+}
+_OF_POSITION = {  # the unit of a position → those of v, a and tau, as UDUNITS has them
+    "rad": ("rad s-1", "rad s-2", "N m"),
+    "m": ("m s-1", "m s-2", "N"),
+}
+
+
+def _parameter_names(kind: str, t: Trajectory, count: int) -> list[str]:
+    """Names of a robot's parameters, body by body."""
+    each = _NUMBERS[kind]
+    bodies = [str(i) for i in range(count // len(each))] if t.robot is None else [b.name for b in t.robot.bodies]
+    return [f"{body}.{name}" for body in bodies for name in each]
+
+
+def units(robot: Robot) -> tuple[list[str], list[str]]:
+    """The units of the numbers of q, "1" of those of quaternions, and of the positions whose rates v are."""
+    of_q: list[str] = []
+    of_v: list[str] = []
+    for joint, _, _ in robot.coordinates:
+        kind = joint.kind
+        turns = np.abs(np.asarray(kind.map(kind.neutral()))[:3]).sum(axis=0) > 0
+        own = ["rad" if x else "m" for x in turns]
+        of_v += own
+        of_q += own if kind.nq == kind.nv else [*["m"] * (kind.nq - 4), *["1"] * 4]
+    return of_q, of_v
+
+
+def _unit_of(name: str, about: dict[str, Any]) -> dict[str, str]:
+    """What xarray says of q, v, a or tau: its unit, or the unit of each of its numbers."""
+    axis = _VECTORS[name]
+    found = about.get(f"{axis}_units")
+    if found is None:
+        return {}
+    row = {"v": 0, "a": 1, "tau": 2}.get(name)
+    each = found if row is None else [_OF_POSITION[x][row] for x in found]
+    return {"units": each[0]} if len({*each}) == 1 else {"units": ", ".join(each)} if each else {}
+
+
 # --- trajectories and contents ----------------------------------------------------------------------------
 
 
@@ -74,6 +117,10 @@ def contents(t: Trajectory) -> Contents:
         "position_names": t.names[0],
         "dof_names": t.names[1],
         "body_names": None if t.robot is None else [b.name for b in t.robot.bodies],
+        "position_units": None if t.robot is None else units(t.robot)[0],
+        "dof_units": None if t.robot is None else units(t.robot)[1],
+        "shared_parameters": sorted(k for k, x in t.parameters.items() if x.ndim == 1),
+        "parameters": {k: _parameter_names(k, t, x.shape[-1]) for k, x in t.parameters.items()},
         "batch": t.batch,
         "samples": len(t),
         "exchanges": t.exchanged is not None,
@@ -236,7 +283,7 @@ def _dataset(found: Contents) -> Any:
     variables: dict[str, Any] = {}
     for name, x in found.arrays.items():
         if name in _VECTORS:
-            variables[name] = ((*rows, _VECTORS[name]), x)
+            variables[name] = ((*rows, _VECTORS[name]), x, _unit_of(name, about))
         elif name in _ENERGIES:
             variables[name] = (rows, x, {"units": "J"})
         elif name == _WRENCHES:
@@ -248,6 +295,8 @@ def _dataset(found: Contents) -> Any:
         "position": list(about["position_names"]),
         "dof": list(about["dof_names"]),
     }
+    for k, names in about.get("parameters", {}).items():
+        coordinates[f"parameter_{k}_number"] = list(names)
     if _WRENCHES in variables:
         coordinates |= {"body": _body_names(found), "wrench": list(_AXES)}
     return xarray.Dataset(variables, coordinates, {"about": json.dumps(about)})
@@ -318,22 +367,36 @@ def _write_parquet(found: Contents, path: Path) -> None:
     pyarrow = _needs("pyarrow")
     parquet = _needs("pyarrow.parquet")
     about = found.about
-    if any(k.startswith("parameter_") for k in found.arrays):
-        raise InputError("a Parquet file has no place for parameters per state; save as .npz, .nc or .zarr")
+    table = pyarrow.table({k: pyarrow.array(np.ascontiguousarray(x)) for k, x in columns(found).items()})
+    parquet.write_table(table.replace_schema_metadata({FORMAT: json.dumps(about)}), path)
+
+
+def to_pandas(t: Trajectory) -> Any:
+    """A data frame with the columns of a Parquet file."""
+    return _needs("pandas").DataFrame(columns(contents(t)))
+
+
+def columns(found: Contents) -> dict[str, np.ndarray]:
+    """The numbers by name, each (states · samples,), state by state: those of q, v, a and tau such as ``q.shoulder``,
+    and the robot's parameters such as ``inertial.forearm.mass``, the same in all rows of a state."""
+    about = found.about
     count, samples = int(np.prod(about["batch"], dtype=int)), about["samples"]
-    columns: dict[str, np.ndarray] = {
+    out: dict[str, np.ndarray] = {
         "state": np.repeat(np.arange(count), samples),
         "time": np.tile(found.arrays["time"], count),
     }
     for name, axis in _VECTORS.items():
         flat = found.arrays[name].reshape(count * samples, -1)
-        columns |= {f"{name}.{label}": flat[:, i] for i, label in enumerate(about[f"{axis}_names"])}
-    columns |= {name: found.arrays[name].reshape(-1) for name in _ENERGIES}
+        out |= {f"{name}.{label}": flat[:, i] for i, label in enumerate(about[f"{axis}_names"])}
+    out |= {name: found.arrays[name].reshape(-1) for name in _ENERGIES}
     if _WRENCHES in found.arrays:
         flat = found.arrays[_WRENCHES].reshape(count * samples, -1)
-        columns |= {name: flat[:, i] for i, name in enumerate(_wrench_columns(_body_names(found)))}
-    table = pyarrow.table({k: pyarrow.array(np.ascontiguousarray(x)) for k, x in columns.items()})
-    parquet.write_table(table.replace_schema_metadata({FORMAT: json.dumps(about)}), path)
+        out |= {name: flat[:, i] for i, name in enumerate(_wrench_columns(_body_names(found)))}
+    for kind, names in about["parameters"].items():
+        x = found.arrays[f"parameter_{kind}"]
+        wide = np.broadcast_to(x, (*about["batch"], x.shape[-1])).reshape(count, -1)
+        out |= {f"{kind}.{label}": np.repeat(wide[:, i], samples) for i, label in enumerate(names)}
+    return out
 
 
 def _read_parquet(path: Path, most: float) -> Contents:
@@ -366,6 +429,10 @@ def _read_parquet(path: Path, most: float) -> Contents:
     if wrenches:
         flat = np.stack([column(n) for n in wrenches], axis=-1)
         arrays[_WRENCHES] = flat.reshape(*rows, len(wrenches) // 6, 6)
+    for kind, names in about.get("parameters", {}).items():
+        own = np.stack([column(f"{kind}.{label}")[:: about["samples"]] for label in names], axis=-1)
+        shape = (len(names),) if kind in about["shared_parameters"] else (*about["batch"], len(names))
+        arrays[f"parameter_{kind}"] = (own[0] if kind in about["shared_parameters"] else own).reshape(shape)
     return Contents(arrays, about)
 
 

@@ -265,6 +265,13 @@ class Trajectory:
 
         return to_xarray(self)
 
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame, one row for each state and sample: state, time, ``q.shoulder`` and so on, the energies,
+        and the robot's parameters where they vary (``inertial.forearm.mass``)."""
+        from .storage import to_pandas
+
+        return to_pandas(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz, .nc (NetCDF), .zarr or .parquet file, whole or not at all. The robot is not part of it."""
         from .storage import save
