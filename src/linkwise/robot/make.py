@@ -21,6 +21,10 @@ from .robot import Robot
 def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: bool = True, loops: bool = True) -> Robot:
     """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF, MJCF or SDF file.
 
+    ``package://name/rest`` is a file of a ROS package, in the folders of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH;
+    ``ur10_description`` one that the package robot_descriptions knows; and .xacro files are expanded by xacro, where
+    these packages are installed.
+
     ``floating`` puts the base link on a free joint. Mimic joints of URDF and SDF files and equal joints of MJCF files
     are coupled (:meth:`Robot.couple`), unless ``coupled`` is False. The loops of built-in mechanisms, of bodies that an
     MJCF file connects or welds, and of joints in an SDF file that close a chain, are closed (:meth:`Robot.close`),
@@ -38,7 +42,14 @@ def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: boo
         closing = robots.loops(name) if flag(loops, "loops") else ()
         return robot.close(*closing) if closing else robot
     from ..model.files import xml
+    from ..model.files.packages import SCHEME, described, expanded_xacro, package_file
 
+    if name.startswith(SCHEME):
+        name = package_file(name)
+    if name.isidentifier() and name.endswith("_description") and not os.path.exists(name):
+        name = described(name)
+    if not xml.is_text(name) and name.endswith(".xacro"):
+        name = expanded_xacro(name)
     if isinstance(source, str) and not xml.is_text(name) and not any(c in name for c in "./\\"):
         _refuse_unknown(name)
     tag = xml.root_tag(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import FileError
 from ..extras import require
+from ..model.files.packages import ros_folders, within
 from ..model.visuals import Mesh
 from .solids import Triangles
 
@@ -32,15 +33,9 @@ def find(mesh: Mesh, folders: Sequence[str | os.PathLike[str]] = ()) -> Path | N
     package, _, inside = rest.partition("/")
     above = [Path(mesh.folder), *Path(mesh.folder).parents] if mesh.folder else []
     candidates = [Path(f) / inside for f in folders]  # a folder given may be the package itself
-    candidates += [f / inside for f in above if f.name == package]
-    for folder in (*map(Path, folders), *above, *_ros_folders()):
-        candidates += [folder / package / inside, folder / "share" / package / inside]
+    for folder in (*map(Path, folders), *above, *ros_folders()):
+        candidates += within(folder, package, inside)
     return next((c for c in candidates if c.is_file()), None)
-
-
-def _ros_folders() -> Iterator[Path]:
-    for variable in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"):
-        yield from (Path(f) for f in os.environ.get(variable, "").split(os.pathsep) if f)
 
 
 def _if_file(path: Path) -> Path | None:
