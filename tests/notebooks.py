@@ -3,8 +3,8 @@
     python tests/notebooks.py            run docs/*.ipynb and compare what their cells print
     python tests/notebooks.py --write    run them, and keep what their cells show
 
-What is compared is what readers see as plain text: what a cell prints, and what it ends with where that is no table, formula
-or picture.
+What is compared is what readers see as plain text: what a cell prints, and what it ends with where that is no table,
+formula or picture.
 """
 
 from __future__ import annotations
