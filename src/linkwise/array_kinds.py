@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -43,3 +44,14 @@ def common(named: Mapping[str, Any]) -> str:
             " jax.numpy.asarray(x), cupy.asarray(x) or numpy.asarray(x) do"
         )
     return kinds[0]
+
+
+def on_device(arrays: Iterable[Any]) -> bool:
+    """Whether one of these is in the memory of a graphics card, or may come to be (JAX decides when it compiles)."""
+    for x in arrays:
+        kind = library(x)
+        if kind == "cupy" or (kind == "torch" and x.device.type == "cuda"):
+            return True
+        if kind == "jax":
+            return bool(sys.modules["jax"].default_backend() == "gpu")
+    return False

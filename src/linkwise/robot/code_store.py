@@ -14,14 +14,16 @@ class CodeStore:
 
     A robot is frozen, and its code follows from it: the store is no part of its value. Every robot, however it is made
     (built, copied, unpickled), starts with an empty one. ``quick`` holds, for methods called with arrays alone, the C
-    functions that take one state; there are no more of them than methods. All other code is kept under what it was
+    functions that take one state, and ``foreign`` what takes arrays of other libraries; there are no more of them than
+    methods. All other code is kept under what it was
     asked for with, and there is a bound to it, since fixed arguments (frames) may be as many as the user likes.
     """
 
-    __slots__ = ("_kept", "quick")
+    __slots__ = ("_kept", "foreign", "quick")
 
     def __init__(self) -> None:
         self.quick: dict[Callable[..., Any], Any] = {}
+        self.foreign: dict[tuple[Callable[..., Any], type, bool], Any] = {}
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
     def __len__(self) -> int:

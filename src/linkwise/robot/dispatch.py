@@ -96,6 +96,10 @@ def compiled(
             return quick(*args)
 
         def checked(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
+            if target is None and not named and args:
+                again = self._code.foreign.get((method, type(args[0]), getattr(args[0], "is_cuda", False)))
+                if again is not None and len(args) == len(again.names) and {*map(type, args)} == {type(args[0])}:
+                    return again(args)
             if array_kinds.among(args) or array_kinds.among(named.values()):
                 given = dict(zip(positional, args)) | named
                 if len(given) == len(args) + len(named) and given.keys() <= known:
@@ -134,10 +138,10 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
     if not found.keys() >= frozenset(facts.needed) or not array_kinds.among(found.values()):
         return _NOT_YET
     library = array_kinds.common(found)
-    if library == "cupy" or (
-        library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi"))
-    ):
+    if library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi")):
         return _NOT_YET
+    if library == "cupy" and target is not None and _chosen(target) == "numpy":
+        return _NOT_YET  # NumPy's functions by those of CuPy
     if library == "torch" and target is not None and _chosen(target) == "numpy":
         raise foreign_calls.refuse(library, call.__name__, 'target="numpy" runs on NumPy\'s alone')
     fixed = {name: kept(x, name) for name, x in given.items() if name not in facts.arrays}
@@ -145,17 +149,23 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
         if library == "torch":
             raise foreign_calls.refuse(library, call.__name__, f"method={fixed['method']!r} is not compiled")
         return _NOT_YET
-    key = ("foreign", call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
+    on_device = array_kinds.on_device(found.values())
+    key = ("foreign", on_device, call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
     function = robot._code.get(key, _NOT_YET)
     if function is _NOT_YET:
-        kernel = _compiled(robot, call, tuple(found), fixed)
+        options = {"patient": True, "rolled": False} if on_device else {}  # loops over bodies are for the CPU
+        kernel = _compiled(robot, call, tuple(found), fixed, **options)
         function = None if kernel is None else foreign_calls.function_of(robot, call, kernel, tuple(found), fixed)
         robot._code.keep(key, function)
     if function is None:
         if library == "torch":
             raise foreign_calls.refuse(library, call.__name__, "it is left to NumPy here")
         return _NOT_YET
-    return foreign_calls.answer(robot, function, found, facts)
+    answer = foreign_calls.Answer(robot, function, library, tuple(found), facts)
+    kinds = {(type(x), getattr(x, "is_cuda", False)) for x in found.values()}
+    if not fixed and target is None and tuple(found) == facts.needed and len(kinds) == 1 and library != "jax":
+        robot._code.foreign[call.plain, *kinds.pop()] = answer
+    return answer(tuple(found.values()))
 
 
 def _runs_on_arrays(named: Mapping[str, Any], on_arrays: tuple[str, ...], target: str | None) -> bool:
@@ -293,10 +303,10 @@ class Doubt:
             )
 
 
-def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
+def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any], **options: Any) -> Any:
     from ..codegen.pipeline import compile_job, method_job
 
-    job = method_job(robot, call, arrays, fixed, patient=False)
+    job = method_job(robot, call, arrays, fixed, **{"patient": False, **options})
     try:
         kernel = compile_job(job)
         reason = (

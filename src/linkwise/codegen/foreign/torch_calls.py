@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from ...errors import InputError
 from .function import Function
@@ -30,7 +31,19 @@ def call(function: Function, arrays: Sequence[Any]) -> list[Any]:
     function.batch([tuple(x.shape) for x in tensors])
     if torch.compiler.is_compiling():
         return list(_operator(_registered(function), tensors))
+    if _is_plain(tensors):
+        return _run(function, tensors)
     return list(_Differentiable.apply(function, *tensors))
+
+
+def _is_plain(tensors: Sequence[Any]) -> bool:
+    """Whether nobody asks for derivatives, in which case torch need not hear of the call."""
+    if forward_ad._current_level >= 0 or _TRANSFORMED():
+        return False
+    return not torch.is_grad_enabled() or not any(x.requires_grad for x in tensors)
+
+
+_TRANSFORMED: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
 def _alike(function: Function, arrays: Sequence[Any]) -> list[Any]:
@@ -63,8 +76,12 @@ _registered: Any = torch.compiler.assume_constant_result(_register)
 def _run(function: Function, tensors: Sequence[Any]) -> list[Any]:
     """The outputs, where no gradient is wanted."""
     where = tensors[0].device.type if tensors else "cpu"
+    if where == "cuda":
+        from .cuda_calls import run_torch
+
+        return run_torch(function, tensors)
     if where != "cpu":
-        raise InputError(f"tensors on {tensors[0].device} have no compiled code; those on cpu have")
+        raise InputError(f"tensors on {tensors[0].device} have no compiled code; those on cpu and cuda have")
     found = function.run([x.detach().numpy() for x in tensors])
     return [torch.from_numpy(np.ascontiguousarray(x)) for x in found]
 
