@@ -11,6 +11,8 @@ import numpy as np
 from .errors import InputError
 
 _LIBRARIES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "cupy": "cupy"}
+# What brings arrays of a library to NumPy; those of JAX run the algorithms as they stand, and need not.
+TO_NUMPY = {"torch": "x.numpy(force=True)", "cupy": "cupy.asnumpy(x)"}
 _OWN = frozenset({np.ndarray, float, int, list, tuple, bool, np.float64, np.float32, type(None)})
 
 
@@ -55,3 +57,11 @@ def on_device(arrays: Iterable[Any]) -> bool:
         if kind == "jax":
             return bool(sys.modules["jax"].default_backend() == "gpu")
     return False
+
+
+def refuse(x: Any, what: str) -> InputError:
+    """The error that a call which is not compiled takes no array of this library."""
+    kind = library(x) or ""
+    return InputError(
+        f"{what} is an array of {kind}, and this call runs on NumPy alone; {TO_NUMPY[kind]} brings it there"
+    )

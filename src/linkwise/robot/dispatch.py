@@ -140,13 +140,11 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
     library = array_kinds.common(found)
     if library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi")):
         return _NOT_YET
-    if library == "cupy" and target is not None and _chosen(target) == "numpy":
-        return _NOT_YET  # NumPy's functions by those of CuPy
-    if library == "torch" and target is not None and _chosen(target) == "numpy":
+    if library != "jax" and target is not None and _chosen(target) == "numpy":
         raise foreign_calls.refuse(library, call.__name__, 'target="numpy" runs on NumPy\'s alone')
     fixed = {name: kept(x, name) for name, x in given.items() if name not in facts.arrays}
     if facts.on_arrays and fixed.get("method") in facts.on_arrays:
-        if library == "torch":
+        if library != "jax":
             raise foreign_calls.refuse(library, call.__name__, f"method={fixed['method']!r} is not compiled")
         return _NOT_YET
     on_device = array_kinds.on_device(found.values())
@@ -158,7 +156,7 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
         function = None if kernel is None else foreign_calls.function_of(robot, call, kernel, tuple(found), fixed)
         robot._code.keep(key, function)
     if function is None:
-        if library == "torch":
+        if library != "jax":
             raise foreign_calls.refuse(library, call.__name__, "it is left to NumPy here")
         return _NOT_YET
     answer = foreign_calls.Answer(robot, function, library, tuple(found), facts)

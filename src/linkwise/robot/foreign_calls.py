@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import inputs
+from .. import array_kinds, inputs
 from ..codegen.facts import Facts
-from ..codegen.foreign.calls import run_on
+from ..codegen.foreign.calls import quick_rows, run_on
 from ..codegen.foreign.function import Function, leaves, rows
 from ..dynamics import coordinate_gradients
 from ..errors import InputError
@@ -26,9 +26,14 @@ class Answer:
         self._robot, self._function, self._library = robot, function, library
         self._shapes = [facts.arrays[name] for name in names]
         self._sizes = [inputs.sizes(robot, shape) for shape in self._shapes]
+        self._quick = quick_rows(library, function) if all(len(s) == 1 for s in self._sizes) else None
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """What the method gives for these arrays, of which at least one is of the library and none of another."""
+        if self._quick is not None:
+            found = self._quick(arrays)
+            if found is not None:
+                return found
         flat = [self._rows(k, x) for k, x in enumerate(arrays)]
         result = self._function.signature.result(run_on(self._library, self._function, flat))
         if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
@@ -112,5 +117,6 @@ def _compiled(
 
 def refuse(library: str, method: str, why: str) -> InputError:
     """The error that a method has no code for arrays of a library."""
-    to_numpy = {"torch": "x.numpy(force=True)", "cupy": "cupy.asnumpy(x)", "jax": "numpy.asarray(x)"}[library]
-    return InputError(f"{method} takes no arrays of {library}: {why}; bring them to NumPy with {to_numpy}")
+    return InputError(
+        f"{method} takes no arrays of {library}: {why}; {array_kinds.TO_NUMPY[library]} brings them to NumPy"
+    )

@@ -87,7 +87,7 @@ def _primary(device: int) -> int:
 def enter(device: int) -> None:
     """Make the context of a device this thread's, where it is not."""
     current = ctypes.c_void_p()
-    _call("cuCtxGetCurrent", ctypes.byref(current))
+    library().cuCtxGetCurrent(ctypes.byref(current))
     if current.value != _primary(device):
         _call("cuCtxSetCurrent", ctypes.c_void_p(_primary(device)))
 
@@ -131,7 +131,7 @@ class Loaded:
         n = len(arguments)
         words = (ctypes.c_uint64 * n)(*arguments)
         start = ctypes.addressof(words)
-        places = (ctypes.c_uint64 * n)(*range(start, start + 8 * n, 8))
+        places = (ctypes.c_uint64 * n)(*range(start, start + 8 * n, 8))  # where each of them is
         code = self._launch(
             self._function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, ctypes.addressof(places), None
         )

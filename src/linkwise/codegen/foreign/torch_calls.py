@@ -36,6 +36,34 @@ def call(function: Function, arrays: Sequence[Any]) -> list[Any]:
     return list(_Differentiable.apply(function, *tensors))
 
 
+def quick_rows(function: Function) -> Callable[[Sequence[Any]], Any]:
+    """The function on contiguous tensors (states, n) of one card of which nobody wants derivatives; else None."""
+    sizes, (shape,) = function.sizes, function.signature.shapes
+    empty, stream, is_enabled = torch.empty, getattr(torch._C, "_cuda_getCurrentRawStream", None), torch.is_grad_enabled
+    names = {torch.float32: "float32", torch.float64: "float64"}
+
+    def run(tensors: Sequence[Any]) -> Any:
+        first = tensors[0]
+        if not first.is_cuda or stream is None or forward_ad._current_level >= 0 or _TRANSFORMED() or first.ndim != 2:
+            return None
+        count, dtype, device, graded, addresses = first.shape[0], first.dtype, first.get_device(), is_enabled(), []
+        for x, n in zip(tensors, sizes):
+            if x.shape != (count, n) or x.dtype != dtype or not x.is_contiguous() or x.get_device() != device:
+                return None
+            if graded and x.requires_grad:
+                return None
+            addresses.append(x.data_ptr())
+        name = names.get(dtype)
+        if name is None:
+            return None
+        out = empty((count, *shape), dtype=dtype, device=first.device)
+        addresses.append(out.data_ptr())
+        function.on_device.run_rows(addresses, count, name, device, stream(device))
+        return out
+
+    return run
+
+
 def _is_plain(tensors: Sequence[Any]) -> bool:
     """Whether nobody asks for derivatives, in which case torch need not hear of the call."""
     if forward_ad._current_level >= 0 or _TRANSFORMED():
