@@ -35,6 +35,7 @@ class Closure:
     E: Array  # (..., 3, 3), b's axes in a's
     d: Array  # (..., 3), b's origin seen from a
     W: Array  # (..., 6, m)
+    on_b: Transform  # frame b on its body
 
     @property
     def error(self) -> Array:
@@ -146,6 +147,22 @@ class Closure:
         return out
 
 
+def in_body_axes(x: Closure) -> Closure:
+    """A weld of a body to the world, with the world's frame moved to where the body's is now, as a; else the loop.
+
+    It stops all motions, whatever the axes and the point: other rows, and λ, but the same motions. In the body's axes
+    the rows are constant, and nothing needs to know where the body is. As the world's frame stays there while the body
+    moves on, derivatives are those of the loop too.
+    """
+    (a, b), between = x.bodies, Transform(x.E, x.d)
+    if x.loop.kind != "weld" or min(a, b) >= 0 or max(a, b) < 0:
+        return x
+    body, own = (b, x.on_b) if a < 0 else (a, x.reach[0])
+    there = x.reach[0].compose(between) if a < 0 else x.on_b.compose(between.inverse())
+    turn, d = arrays.eye(3, like=x.d), arrays.zeros((3,), like=x.d)
+    return Closure(x.loop, (-1, body), (there, own), turn, d, transmitted(x.loop, turn, d), own)
+
+
 def closures(
     model: Model, links: Links, loops: Sequence[Loop], poses: Mapping[int, Transform] | None = None
 ) -> list[Closure]:
@@ -163,7 +180,7 @@ def _closure(model: Model, links: Links, loop: Loop, poses: Mapping[int, Transfo
     between = X_a.inverse().compose(X_b)
     reach_b = X_a if b < 0 else poses[b].inverse().compose(X_a)
     E, d = between.R, between.l
-    return Closure(loop, (a, b), (on_a, reach_b), E, d, transmitted(loop, E, d))
+    return Closure(loop, (a, b), (on_a, reach_b), E, d, transmitted(loop, E, d), on_b)
 
 
 def transmitted(loop: Loop, E: Array, d: Array) -> Array:
