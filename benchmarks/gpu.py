@@ -66,8 +66,8 @@ def line(cupy: Any, name: str, method: str, dtype: str, order: str, states: int,
         assert np.abs(cupy.asnumpy(a[:251]) - b).max() <= TOLERANCE[dtype] * np.abs(b).max(), (name, method, dtype)
     spent = seconds(cupy, lambda: getattr(robot, method)(*given))
     moved = sum(x.nbytes for x in (*given, *found)) / spent
-    layout = "rows" if order == "C" else "by number"
-    return f"{name:<9} {method:<21} {dtype:<8} {layout:<9} {states / spent:>9.2e} {moved / 1e12:>6.2f} {moved / copy:>6.0%}"
+    where = f"{name:<9} {method:<21} {dtype:<8} {'rows' if order == 'C' else 'by number':<9}"
+    return f"{where} {states / spent:>9.2e} {moved / 1e12:>6.2f} {moved / copy:>6.0%}"
 
 
 def _leaves(x: Any) -> list[Any]:
