@@ -46,9 +46,19 @@ MOST_CLASSES = 8
 # growing with the square: the bound is met by some 3,000 and 1,600 links.
 MOST_SCRATCH = 1 << 29
 
-# States for which a thread is started. The arm's forward dynamics by one thread and by two: 4,096 states 191, 269 µs,
-# 16,384 states 729, 426 µs.
+# Nanoseconds of work, as measured, for which a thread is asked to help. The arm's forward dynamics by one thread and by
+# two: 4,096 states 191, 117 µs; a humanoid's mass matrix: 256 states 128, 82 µs, 1,024 states 470, 268 µs.
+THREAD_NANOSECONDS = 100_000
+
+# States up to which a call asks no thread and measures nothing; from there on its pace decides.
+FIRST_STATES = 256
+
+# States for which a thread is started in a simulation, whose steps have no measure of their own. The arm's forward
+# dynamics by one thread and by two: 4,096 states 191, 269 µs, 16,384 states 729, 426 µs.
 STATES_PER_THREAD = 4096
+
+# Bytes from which results come from memory that is kept. Below, NumPy's own has no new pages to touch.
+POOLED_BYTES = 1 << 15
 
 # Steps of a simulation that count as one state in that. The arm, 16 states, by one thread and by two: 64 steps 328 and
 # 403 µs, 256 steps 818 and 630 µs, 1,024 steps 2919 and 1764 µs.

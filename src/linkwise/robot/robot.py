@@ -25,7 +25,6 @@ from ..dynamics import (
     coriolis,
     hybrid,
     inverse,
-    kinematics,
     mass,
     mass_inverse,
     operational,
@@ -50,6 +49,7 @@ from .linearized import Linearized
 from .momenta import Momenta
 from .statics import Statics
 from .underactuated import Underactuated
+from .wrenches import wrenches
 
 if TYPE_CHECKING:
     from ..algebra.filtering import Filter
@@ -137,20 +137,9 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
         return self._with_forces(inverse.external_force, 1, external, q)
 
-    @on_numpy
-    def wrenches(self, q: ArrayLike, forces: Mapping[Any, Any]) -> SameKind:
+    def wrenches(self, q: ArrayLike, forces: Mapping[Any, Any], *, target: str | None = None) -> SameKind:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
-        q = inputs.configuration(self, q)
-        batch, values = inputs.together(self, q=q, **inputs.frame_forces(self, forces))
-        from ..dynamics.links import evaluate
-
-        links = evaluate(self, values[0])
-        per_body: list[Any] = [arrays.zeros((*batch, 6), like=q) for _ in self.bodies]
-        for frame, f in zip(forces, values[1:]):
-            body, tip = kinematics.tip_transform(self, links, frame)
-            if body >= 0:
-                per_body[body] = per_body[body] + (tip @ f[..., None])[..., 0]
-        return arrays.stack(per_body, axis=-2) if per_body else arrays.zeros((*batch, 0, 6), like=q)
+        return wrenches(self, q, forces, target)
 
     # --- mass matrix ---------------------------------------------------------------------------------
 
