@@ -22,6 +22,7 @@ ROOMS = (
     "whole_files",
     "values",
     "tolerances",
+    "array_kinds",
     "arrays",
     "spatial",
     "sweeps",

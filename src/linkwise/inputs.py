@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays
+from . import array_kinds, arrays
 from .arguments import mapping, unmasked
 from .arrays import Array, SameKind
 from .errors import InputError
@@ -19,6 +19,10 @@ def as_array(x: Any, what: str) -> SameKind:
     if not arrays.is_numpy(x):
         other: Array = x
         return other
+    if type(x) is not np.ndarray and array_kinds.library(x) == "torch":
+        raise InputError(
+            f"{what} is a tensor of torch, and this call runs on NumPy alone; bring it there with x.numpy(force=True)"
+        )
     unmasked(x, what)
     try:
         out = np.asarray(x)

@@ -4,23 +4,26 @@ A term c A₁A₂… x is a number, factors and what they are applied to. Terms 
 ABx + ACy = A (Bx + Cy), and a sum in front of others is opened first, (I + AB) y + ACx = y + A (By + Cx). A propagation
 and the shifts that follow it across the same edges cross them once: ψ (w + Kx + E_ψv) is the sweep
 y(p) = w(p) + Σ φ(p,k) [τ̄(k) (y(k) + v(k)) + G(k) x(k)]. So a formula that names a sweep several times, as the printed
-forward dynamics do, runs it once.
+forward dynamics do, runs it once. JPL 88-11's S beside its L, Δφ or Δψ is the shift K = SL, E_φ = SΔφ, E_ψ = SΔψ that
+crosses those edges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from .blocks import Edge, Projection, Unit, act, plus
 from .expression import Blocks, Expression, Product, Sum
-from .kinds import Propagation, Shift, StrictPropagation
+from .kinds import Leaf, Propagation, Shift, StrictPropagation
 
 Term = tuple[float, tuple[Expression, ...], Blocks]  # c, the factors, and what they are applied to
 
 
 def applied(factors: tuple[Expression, ...], x: Blocks) -> Blocks:
     """A₁A₂… x."""
+    factors = _with_shifts(factors)
     return x if not factors else _headed(factors[0], [(1.0, factors[1:], x)])
 
 
@@ -55,6 +58,7 @@ def _opened(terms: Sequence[Term]) -> list[Term]:
     todo = list(terms)
     while True:
         for c, factors, x in todo:
+            factors = _with_shifts(factors)
             head = factors[0] if factors else None
             if isinstance(head, Sum):
                 in_front.setdefault(head.key, (head, []))[1].append((c, factors[1:], x))
@@ -66,6 +70,21 @@ def _opened(terms: Sequence[Term]) -> list[Term]:
         head, inner = in_front.pop(max(in_front, key=lambda key: _depth(in_front[key][0])))
         y = _total(inner, len(head.cols.sizes))
         todo = [(d, t.factors if isinstance(t, Product) else (t,), y) for d, t in head.terms]
+
+
+_SHIFTED = {"L": "K", "Delta_phi": "E_phi", "Delta_psi": "E_psi"}
+
+
+def _with_shifts(factors: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """SL, SΔφ and SΔψ, or their adjoints, as K, E_φ and E_ψ (JPL 88-11 A.1)."""
+    for i, (left, right) in enumerate(pairwise(factors)):
+        if not (isinstance(left, Leaf) and isinstance(right, Leaf) and left.flipped == right.flipped):
+            continue
+        shift, local = (right, left) if left.flipped else (left, right)
+        if shift.name == "S" and local.name in _SHIFTED and shift.owner.rigid_key == local.owner.rigid_key:
+            one: Expression = getattr(local.owner, _SHIFTED[local.name])
+            return _with_shifts((*factors[:i], one.T if left.flipped else one, *factors[i + 2 :]))
+    return factors
 
 
 def _depth(op: Expression) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .formula import formula
 from .identities import inverse_mass, white
 from .identities_motion import A_D, B_D, diagonal_coriolis, half_mass_sensitivity, m_dot, m_dot_nu
 from .proof import Proof
@@ -19,9 +20,9 @@ Side = Callable[[Any], Any]
 _PAPERS = (ONE_DOF, NO_ROTORS)
 
 
-def _d(formula: Side) -> Side:
+def _d(side: Side) -> Side:
     """d/dt of a formula, as it stands."""
-    return lambda o: formula(o).time_derivative(formal=True)
+    return lambda o: side(o).time_derivative(formal=True)
 
 
 def _changes(o: Any) -> tuple[Any, Any, Any]:
@@ -37,6 +38,24 @@ def _linearised(o: Any) -> Any:
 def _inertial_cross(o: Any) -> Any:
     """Ṽ at the inertial point."""
     return o.phi_I_inverse.T @ o.V_tilde @ o.phi_I.T
+
+
+def _turned(o: Any) -> Any:
+    """The same along δθ, (φ*H*δθ)~: what LD writes as S*[…] and H̃ of a vector, applied to the other one."""
+    return o.phi_I_inverse.T @ formula("Ṽ[x]")(o, x=o.any_vector("δθ")) @ o.phi_I.T
+
+
+def _held(product: Side) -> Side:
+    """δ of a product along δθ, as it stands; vectors that were given are held."""
+    return lambda o: product(o).variation(o.any_vector("δθ"), formal=True)
+
+
+def _x(o: Any) -> Any:
+    return o.any_vector("x")
+
+
+def _X(o: Any) -> Any:
+    return o.any_vector("X", "inertial")
 
 
 def _momentum(o: Any) -> Any:
@@ -117,6 +136,13 @@ STATEMENTS: dict[str, tuple[Side, Side, tuple[str, ...]]] = {
         (),
     ),
     "LD (2.13)": (_d(lambda o: o.H_I.T), lambda o: o.phi_I_inverse.T @ o.H_dot, (ONE_DOF,)),
+    "LD (A.6)": (_held(lambda o: o.H_I.T @ _x(o)), lambda o: _turned(o) @ o.H_I.T @ _x(o), (ONE_DOF,)),
+    "LD (A.7)": (_held(lambda o: o.H_I @ _X(o)), lambda o: o.H_I @ _turned(o).T @ _X(o), (ONE_DOF,)),
+    "LD (A.8)": (
+        _held(lambda o: o.M_I @ _X(o)),
+        lambda o: -1.0 * (_turned(o).T @ o.M_I + o.M_I @ _turned(o)) @ _X(o),
+        (),
+    ),
     "LD (A.9)": (
         lambda o: o.V.variation(*_changes(o)[:2], formal=True),
         lambda o: o.phi.T @ (o.H_dot @ _changes(o)[0] + o.H.T @ _changes(o)[1]),

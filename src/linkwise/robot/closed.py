@@ -244,7 +244,7 @@ class ClosedRobot(EmbeddedLoops):
             if chosen == "embedded":
                 return embedding.forward_dynamics(m, q, v, tau, f, self.loop_groups, closing_rate)
             own = equations.OWN_METHOD if chosen == "cut" else chosen
-            return equations.forward_dynamics(m, q, v, tau, f, self.rigid_loops, own, rate=closing_rate)[0]
+            return equations.accelerations(m, q, v, tau, f, self.rigid_loops, own, closing_rate)
 
         return self._with_forces(run, 1, external, q, v=v, tau=tau)
 

@@ -17,12 +17,13 @@ import functools
 import inspect
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
-from .. import inputs
+from .. import array_kinds, inputs
 from ..arguments import one_of, shown, unmasked
 from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
@@ -115,6 +116,12 @@ def compiled(
             """The call as the method checks it; what is quick from now on is kept under ``key``."""
             named = dict(named)
             target = named.pop("target", None)
+            if array_kinds.among(args) or array_kinds.among(named.values()):
+                given = dict(zip(positional, args)) | named
+                if len(given) == len(args) + len(named) and given.keys() <= known:
+                    result = _on_foreign(self, call, given, target)
+                    if result is not _NOT_YET:
+                        return result
             if _chosen(target) == "numpy" or (on_arrays and _runs_on_arrays(named, on_arrays, target)):
                 return by_plain_arrays(method, self, *args, **named)
             given = dict(zip(positional, args)) | named
@@ -141,6 +148,39 @@ def compiled(
         return marked
 
     return decorate
+
+
+def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None) -> Any:
+    """The answer to arrays of other libraries from compiled code; _NOT_YET where the method itself is to take them."""
+    from . import foreign_calls
+
+    facts: Facts = call.facts
+    found = {name: given[name] for name in facts.arrays if given.get(name) is not None}
+    if not found.keys() >= frozenset(facts.needed) or not array_kinds.among(found.values()):
+        return _NOT_YET
+    library = array_kinds.common(found)
+    if library == "cupy" or (
+        library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi"))
+    ):
+        return _NOT_YET
+    if library == "torch" and target is not None and _chosen(target) == "numpy":
+        raise foreign_calls.refuse(library, call.__name__, 'target="numpy" runs on NumPy\'s alone')
+    fixed = {name: kept(x, name) for name, x in given.items() if name not in facts.arrays}
+    if facts.on_arrays and fixed.get("method") in facts.on_arrays:
+        if library == "torch":
+            raise foreign_calls.refuse(library, call.__name__, f"method={fixed['method']!r} is not compiled")
+        return _NOT_YET
+    key = ("foreign", call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
+    function = robot._code.get(key, _NOT_YET)
+    if function is _NOT_YET:
+        kernel = _compiled(robot, call, tuple(found), fixed)
+        function = None if kernel is None else foreign_calls.function_of(robot, call, kernel, tuple(found), fixed)
+        robot._code.keep(key, function)
+    if function is None:
+        if library == "torch":
+            raise foreign_calls.refuse(library, call.__name__, "it is left to NumPy here")
+        return _NOT_YET
+    return foreign_calls.answer(robot, function, found, facts)
 
 
 def _runs_on_arrays(named: Mapping[str, Any], on_arrays: tuple[str, ...], target: str | None) -> bool:

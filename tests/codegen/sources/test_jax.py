@@ -56,6 +56,18 @@ def test_gradients_vmap_and_operators():
     assert np.allclose(gradient, robot.mass_times(np.asarray(q), np.asarray(v)), rtol=1e-12, atol=1e-12)
 
 
+def test_flexible_links():
+    """Joint maps that depend on all coordinates of a body."""
+    beam = lw.Flexible.beam(length=0.8, mass=1.0, stiffness=40.0, modes=1)
+    robot = lw.assemble("rod", [lw.Body("rod", lw.Revolute("z"), beam)])
+    rng = np.random.default_rng(2)
+    q, v, tau = (0.1 * rng.normal(size=(3, robot.nv)) for _ in range(3))
+    found = robot.compile("forward_dynamics", target="jax")(q, v, tau)
+    expected = robot.forward_dynamics(q, v, tau, target="numpy")
+    assert found.dtype == np.float64
+    assert np.abs(np.asarray(found) - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
 def test_single_precision_is_kept():
     robot = lw.load("double_pendulum")
     q = jax.numpy.zeros(2, jax.numpy.float32)

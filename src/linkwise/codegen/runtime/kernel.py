@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ... import array_kinds
 from ...arguments import unmasked
 from ...errors import InputError
 from ...symbols.operations import Operations
@@ -21,6 +22,7 @@ from ..program import derivative
 from ..program.listing import listing
 from ..program.schedule import traffic
 from ..program.trace import Program, Signature
+from . import disk_cache
 from .engine import CODE_PASSES, MachineCode, code_job
 from .python_functions import bound_function, entry_function
 from .remade import Remade, made
@@ -86,6 +88,11 @@ class Kernel(Remade):
     def source(self) -> str:
         """The scalar program, one readable line per value."""
         return listing(self.program)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Differs between kernels that compute different things."""
+        return self._request or disk_cache.key(str(self.signature), self.source)
 
     def explain(self) -> str:
         """What the kernel takes, gives and costs."""
@@ -193,12 +200,35 @@ class Kernel(Remade):
         ``out`` may be one of the inputs, but must not overlap one otherwise.
 
         ``threads`` splits large batches; the default is one thread per core for batches that deserve it.
+
+        Arrays of PyTorch, JAX and CuPy give arrays of the same library, on the same device, with gradients where the
+        library has them; those take no ``out`` and no ``threads``.
         """
+        if array_kinds.among(arrays):
+            return self._on_foreign(arrays, out, threads)
         return self.run(arrays, out, threads)[0]
 
     def takes(self, arrays: Sequence[Any]) -> bool:
         """Whether these are aligned float64 arrays (states, n), which need no further look."""
         return _plain(arrays, self._sizes)
+
+    def _on_foreign(self, arrays: Sequence[Any], out: Any, threads: int | None) -> Any:
+        """The result for arrays of another library."""
+        from ..foreign.calls import run_on
+
+        if out is not None or threads is not None:
+            raise InputError(
+                "out= and threads= are for arrays of NumPy; other libraries have streams and memory of their own"
+            )
+        named = dict(zip(self.signature.inputs, arrays)) | {f"({i})": x for i, x in enumerate(arrays)}
+        return self.signature.result(run_on(array_kinds.common(named), self.as_function, list(arrays)))
+
+    @cached_property
+    def as_function(self) -> Any:
+        """The function of other libraries' arrays, which knows its derivatives."""
+        from ..foreign.function import Function
+
+        return Function(self)
 
     def run(self, arrays: Sequence[Any], out: Any = None, threads: int | None = None) -> tuple[Any, bool]:
         """(the result, whether it is sound: False where a matrix that is inverted was singular in some state).

@@ -14,6 +14,7 @@ from ..llvm.sine_cosine import VectorType
 from ..passes import Journal
 from ..program.listing import rolled_listing
 from ..rolled.program import RolledProgram
+from . import disk_cache
 from .engine import MachineCode, host
 from .kernel import Kernel
 
@@ -49,6 +50,11 @@ class RolledKernel(Kernel):
     def source(self) -> str:
         """What each class of bodies does in each phase."""
         return rolled_listing(self._rolled)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        numbers, integers = (x.tobytes().hex() for x in (self._numbers, self._integers))
+        return disk_cache.key(str(self.signature), self.source, numbers, integers)
 
     def explain(self) -> str:
         """What the kernel takes, gives and costs."""

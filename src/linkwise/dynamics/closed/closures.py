@@ -35,6 +35,7 @@ class Closure:
     E: Array  # (..., 3, 3), b's axes in a's
     d: Array  # (..., 3), b's origin seen from a
     W: Array  # (..., 6, m)
+    on_b: Transform  # frame b on its body
 
     @property
     def error(self) -> Array:
@@ -146,6 +147,27 @@ class Closure:
         return out
 
 
+def in_body_axes(x: Closure) -> Closure:
+    """A weld of b to the world, with frame a moved to where b is now: other rows, and λ, but the same motions.
+
+    It stops all motions, whatever the axes and the point. In b's axes the rows are constant, and nothing needs to know
+    where b is. As frame a stays there while b moves on, derivatives are those of the loop too.
+    """
+    (a, b), like = x.bodies, x.d
+    if a >= 0 or b < 0 or x.loop.kind != "weld":
+        return x
+    there, d = arrays.eye(3, like=like), arrays.zeros((3,), like=like)
+    return Closure(
+        x.loop,
+        (a, b),
+        (x.reach[0].compose(Transform(x.E, x.d)), x.on_b),
+        there,
+        d,
+        transmitted(x.loop, there, d),
+        x.on_b,
+    )
+
+
 def closures(
     model: Model, links: Links, loops: Sequence[Loop], poses: Mapping[int, Transform] | None = None
 ) -> list[Closure]:
@@ -163,7 +185,7 @@ def _closure(model: Model, links: Links, loop: Loop, poses: Mapping[int, Transfo
     between = X_a.inverse().compose(X_b)
     reach_b = X_a if b < 0 else poses[b].inverse().compose(X_a)
     E, d = between.R, between.l
-    return Closure(loop, (a, b), (on_a, reach_b), E, d, transmitted(loop, E, d))
+    return Closure(loop, (a, b), (on_a, reach_b), E, d, transmitted(loop, E, d), on_b)
 
 
 def transmitted(loop: Loop, E: Array, d: Array) -> Array:

@@ -21,7 +21,7 @@ from ..forward.methods import FORWARD_METHODS
 from ..inverse import bias_force
 from ..links import evaluate
 from . import constraints
-from .closures import closures
+from .closures import closures, in_body_axes
 from .elimination import ACCELERATIONS, FORCES, Elimination, Precision, eliminate
 
 OWN_METHOD = "articulated_body"
@@ -37,6 +37,12 @@ def factored(
     """The closed robot's equations at a configuration."""
     links = evaluate(model, q)
     return eliminate(model, links, closures(model, links, loops), precision, frames)
+
+
+def factored_for_motions(model: Model, q: Array, loops: Sequence[Loop], frames: Sequence[Any] = ()) -> Elimination:
+    """The same where nobody asks for λ: its rows are in the axes that suit best."""
+    links = evaluate(model, q)
+    return eliminate(model, links, [in_body_axes(x) for x in closures(model, links, loops)], frames=frames)
 
 
 # --- forward dynamics ------------------------------------------------------------------------------------------------
@@ -60,6 +66,37 @@ def forward_dynamics(
     Gβ̇ + Ġβ + 2ωGβ + ω²g = 0 (Baumgarte; math notes 13.7).
     """
     opened = factored(model, q, loops, precision)
+    y, lam = _solved(model, opened, q, v, tau, external, method, (rate, loops))
+    return y, lam, opened
+
+
+def accelerations(
+    model: Model,
+    q: Array,
+    v: Array,
+    tau: Array,
+    external: Array | None,
+    loops: Sequence[Loop],
+    method: str = OWN_METHOD,
+    rate: float = 0.0,
+) -> Array:
+    """β̇ of :func:`forward_dynamics`; where no errors are to die away, with rows in any axes."""
+    opened = factored(model, q, loops) if rate else factored_for_motions(model, q, loops)
+    return _solved(model, opened, q, v, tau, external, method, (rate, loops))[0]
+
+
+def _solved(
+    model: Model,
+    opened: Elimination,
+    q: Array,
+    v: Array,
+    tau: Array,
+    external: Array | None,
+    method: str,
+    closing: tuple[float, Sequence[Loop]],
+) -> tuple[Array, Array]:
+    """(β̇, λ) in the rows of ``opened``; errors of the loops ``closing`` die away at its rate."""
+    rate, loops = closing
     if method == OWN_METHOD:
         free, T = v * 0.0, (tau - bias_force(model, q, v, external))[..., None]
     else:
@@ -69,7 +106,7 @@ def forward_dynamics(
         g, G_beta = constraints.error(model, q, loops), constraints.velocity(model, q, v, loops)
         b = b - (2.0 * rate * G_beta + rate * rate * g)[..., None]
     y, lam = opened.solve(T, b)
-    return (y[..., 0] if T is not None else free + y[..., 0]), lam[..., 0], opened
+    return (y[..., 0] if T is not None else free + y[..., 0]), lam[..., 0]
 
 
 def loop_forces(opened: Elimination, lam: Array) -> Array:
@@ -97,22 +134,24 @@ def velocity_change(model: Model, q: Array, wanted: Array, loops: Sequence[Loop]
 
 def projector(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
     """N = I − 𝓜⁻¹G*X⁺G, (..., nv, nv): the velocities that loops leave of any, the nearest in kinetic energy."""
-    opened = factored(model, q, loops)
+    opened = factored_for_motions(model, q, loops)
     G = constraints.jacobian_of(opened.links, opened.loops)
     return arrays.eye(model.nv, like=q) - opened.solve(None, G, model.nv)[0]
 
 
 def mass_inverse(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
     """P = 𝓜⁻¹ − 𝓜⁻¹G*X⁺G𝓜⁻¹, (..., nv, nv): how the closed robot answers to joint forces."""
-    return arrays.symmetric(factored(model, q, loops).solve(arrays.eye(model.nv, like=q), None, model.nv)[0])
+    return arrays.symmetric(
+        factored_for_motions(model, q, loops).solve(arrays.eye(model.nv, like=q), None, model.nv)[0]
+    )
 
 
 def mass_solve(model: Model, q: Array, tau: Array, loops: Sequence[Loop]) -> Array:
     """Pτ, (..., nv), in O(n): the accelerations from joint forces alone, at rest and without gravity."""
-    return factored(model, q, loops).solve(tau[..., None], None)[0][..., 0]
+    return factored_for_motions(model, q, loops).solve(tau[..., None], None)[0][..., 0]
 
 
 def compliance(model: Model, q: Array, frames: Sequence[Any], loops: Sequence[Loop]) -> Array:
     """Λ⁻¹ = J P J*, (..., 6e, 6e): how the tips of the closed robot yield, from one inward sweep."""
-    found: Array = factored(model, q, loops, frames=frames).compliance
+    found: Array = factored_for_motions(model, q, loops, frames).compliance
     return found

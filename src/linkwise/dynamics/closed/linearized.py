@@ -51,7 +51,7 @@ from .branches import (
     part_of_links,
     part_of_motion,
 )
-from .closures import Closure, closures
+from .closures import Closure, closures, in_body_axes
 from .constraints import stacked
 from .cut_matrices import CutMatrices, cut_by_factors, cut_by_inverse
 from .equations import factored, forward_dynamics
@@ -73,9 +73,10 @@ def linearize_forward(
     """∂β̇/∂T, ∂β̇/∂β, ∂β̇/∂q of the closed robot, each (..., nv, nv); ``soft`` are the loops that give."""
     rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
     found = closures(model, rates.links, [*loops, *soft])
+    held = [in_body_axes(x) for x in found[: len(loops)]]
     f = split_forces(with_springs(model, q, v, external, soft))
     run = _with_couplings if model.couplings else _with_branches
-    P, A_C, B_C = run(_State(model, rates, tau, f, found[: len(loops)], found[len(loops) :]))
+    P, A_C, B_C = run(_State(model, rates, tau, f, held, found[len(loops) :]))
     return P, -A_C, -B_C
 
 

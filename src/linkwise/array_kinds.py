@@ -1,0 +1,45 @@
+"""Which library an array is of. No library is imported for it: who has such an array has imported it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+
+_LIBRARIES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "cupy": "cupy"}
+_OWN = frozenset({np.ndarray, float, int, list, tuple, bool, np.float64, np.float32, type(None)})
+
+
+def library(x: Any) -> str | None:
+    """ "torch", "jax" or "cupy" for an array of theirs; None for NumPy's and for all else."""
+    if type(x) in _OWN:
+        return None
+    for cls in type(x).__mro__:  # torch.nn.Parameter and users' own subclasses are arrays of torch as well
+        found = _LIBRARIES.get(cls.__module__.partition(".")[0])
+        if found is not None:
+            return found if hasattr(x, "shape") and hasattr(x, "dtype") else None
+    return None
+
+
+def among(arrays: Iterable[Any]) -> bool:
+    """Whether one of these is an array of another library."""
+    return any(type(x) not in _OWN and library(x) is not None for x in arrays)
+
+
+def common(named: Mapping[str, Any]) -> str:
+    """The one library that all these arrays are of. Numbers and lists go with any; other arrays beside them do not."""
+    found = {name: library(x) for name, x in named.items()}
+    kinds = sorted({kind for kind in found.values() if kind is not None})
+    others = [name for name, x in named.items() if found[name] is None and isinstance(x, np.ndarray) and x.ndim > 0]
+    if len(kinds) > 1 or others:
+        said = ", ".join(
+            f"{name}: {found[name] or 'numpy' if hasattr(x, 'shape') else 'a list'}" for name, x in named.items()
+        )
+        raise InputError(
+            f"arrays of several libraries in one call ({said}); bring them to one, as torch.as_tensor(x),"
+            " jax.numpy.asarray(x), cupy.asarray(x) or numpy.asarray(x) do"
+        )
+    return kinds[0]

@@ -1,0 +1,106 @@
+"""A compiled function of one robot as other libraries see it: flat arrays in, flat arrays out, derivatives likewise.
+
+The derivatives are functions of the same sort, made when they are first asked for: of a derivative there are
+derivatives again, to any order. Those of forward and inverse dynamics are the linearised algorithms and their adjoints
+(LD Algorithms 1 and 5); all others are exact derivatives of the scalar program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...symbols.scalar import Scalar
+from ..program.trace import Signature
+from ..runtime.kernel import Kernel
+
+OnNumpy = Callable[[list[np.ndarray]], list[np.ndarray]]
+Makers = Callable[[], Kernel | None]
+
+
+class Function:
+    """A kernel and its derivatives. ``on_numpy`` runs it on NumPy arrays (..., n) where the kernel alone will not do.
+
+    ``make_vjp`` and ``make_jvp`` give kernels of the derivatives that are better than those of the program, or None.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        on_numpy: OnNumpy | None = None,
+        make_vjp: Makers | None = None,
+        make_jvp: Makers | None = None,
+        token: str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.signature: Signature = kernel.signature
+        self.sizes = tuple(kernel.signature.inputs.values())
+        self.run = on_numpy or self._plainly
+        self._make_vjp, self._make_jvp, self._token = make_vjp, make_jvp, token
+
+    def _plainly(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        found = self.kernel.run(arrays)[0]
+        return leaves(self.signature, found)
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether no result depends on any input."""
+        return not any(isinstance(x, Scalar) for x in self.kernel.program.roots)
+
+    @cached_property
+    def vjp(self) -> Function:
+        """(inputs, weights of the outputs) → the gradient in each input, in its numbers as they stand."""
+        made = None if self._make_vjp is None else self._make_vjp()
+        return Function(self._derivative("vjp") if made is None else made, token=f"{self.token}-vjp")
+
+    @cached_property
+    def jvp(self) -> Function:
+        """(inputs, a direction for each) → the outputs' derivatives along it."""
+        made = None if self._make_jvp is None else self._make_jvp()
+        return Function(self._derivative("jvp") if made is None else made, token=f"{self.token}-jvp")
+
+    def _derivative(self, which: str) -> Kernel:
+        try:
+            made: Kernel = getattr(self.kernel, which)()
+        except InputError as e:
+            raise InputError(f"{self.signature.name} has no gradient here: {e}") from None
+        return made
+
+    @cached_property
+    def token(self) -> str:
+        """A name that no other function has, in this process or in another: what it computes tells it."""
+        return self._token or f"{self.signature.name}-{self.kernel.fingerprint}"
+
+    def batch(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """The batch of arrays of these shapes (..., n); those that do not fit are an error that names them."""
+        names = list(self.signature.inputs)
+        if len(shapes) != len(names):
+            raise InputError(f"{self.signature.name} takes {len(names)} arrays ({', '.join(names)}), got {len(shapes)}")
+        for name, shape, n in zip(names, shapes, self.sizes):
+            if not shape or shape[-1] != n:
+                raise InputError(f"{name} must have shape (..., {n}), got {tuple(shape)}")
+        try:
+            return np.broadcast_shapes(*(tuple(s[:-1]) for s in shapes))
+        except ValueError:
+            named = ", ".join(f"{k} {tuple(s)}" for k, s in zip(names, shapes))
+            raise InputError(f"the batch dimensions do not fit together: {named}") from None
+
+
+def leaves(signature: Signature, result: Any) -> list[Any]:
+    """The arrays of a kernel's result."""
+    from ...symbols.results import flatten
+
+    return [result] if signature.single else flatten(result)[0]
+
+
+def rows(x: Any, tail: int) -> Any:
+    """An array of several axes for one state with its numbers in a row, (..., n); ``tail`` is how many axes."""
+    if tail == 1:
+        return x
+    shape = tuple(x.shape)
+    return x.reshape((*shape[:-tail], math.prod(shape[-tail:])))

@@ -1,0 +1,160 @@
+"""JAX arrays: compiled functions as primitives of JAX, under ``jit``, ``vmap``, ``grad``, ``jacfwd``, ``scan``.
+
+XLA calls the machine code through its foreign-function interface (:mod:`.jax_frame`) and hands it its own memory. Two
+primitives: a call, and its derivative along a direction, which is linear in the direction and so has a transpose; both
+are differentiated by kernels (:mod:`.function`), to any order. Results of states in which a matrix that is inverted is
+singular are NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...extras import require
+from .function import Function
+from .jax_frame import Memory, handler
+
+_TARGET = "linkwise_call"
+_FUNCTIONS: dict[str, Function] = {}  # by token: what programs of XLA name
+
+
+def call(function: Function, arrays: Sequence[Any]) -> list[Any]:
+    """The outputs of a function on arrays (..., n), traced or not; all in one precision."""
+    jax = require("jax", "jax", "arrays of JAX")
+    numpy = jax.numpy
+    for name, x in zip(function.signature.inputs, arrays):
+        if hasattr(x, "dtype") and (numpy.issubdtype(x.dtype, numpy.complexfloating) or x.dtype in _SHORT):
+            raise InputError(f"{name} holds numbers of {x.dtype}; compiled code is for float64 and float32")
+    dtype = numpy.result_type(*(x.dtype for x in arrays if hasattr(x, "dtype") and _is_jax(jax, x)))
+    dtype = np.float32 if dtype == np.float32 else numpy.result_type(float)
+    found = [numpy.asarray(x, dtype) for x in arrays]
+    function.batch([tuple(x.shape) for x in found])
+    return list(_primitives().call.bind(*found, function=_registered(function)))
+
+
+_SHORT = ("float16", "bfloat16")
+
+
+def _is_jax(jax: Any, x: Any) -> bool:
+    return isinstance(x, jax.Array)
+
+
+def _registered(function: Function) -> Function:
+    _FUNCTIONS.setdefault(function.token, function)
+    return function
+
+
+def _on_cpu(token: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
+    function = _FUNCTIONS[token]
+    results = [y.on_cpu() for y in outputs]
+    if all(math.prod(y.shape[: len(y.shape) - len(s)]) for y, s in zip(outputs, function.signature.shapes)):
+        out = results[0] if function.signature.single else results
+        function.kernel.run([x.on_cpu() for x in inputs], out=out)
+
+
+class _Primitives:
+    """The two primitives, with their rules."""
+
+    def __init__(self, jax: Any) -> None:
+        from jax.extend.core import Primitive
+        from jax.interpreters import ad, batching, mlir
+
+        self._jax: Any = jax
+        self._ad: Any = ad
+        self._handlers = {"cpu": handler(_on_cpu, False)}  # XLA keeps their addresses
+        for platform, function in self._handlers.items():
+            jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
+
+        self.call: Any = Primitive(_TARGET)
+        self.along: Any = Primitive("linkwise_along")
+        lowerings: dict[Any, Any] = {self.call: self._foreign, self.along: self._as_call}
+        for primitive, lowering in lowerings.items():
+            primitive.multiple_results = True
+            primitive.def_impl(self._eager(primitive))
+            primitive.def_abstract_eval(lambda *x, function: self._shapes(function, x))
+            mlir.register_lowering(primitive, mlir.lower_fun(lowering, multiple_results=True))
+            batching.primitive_batchers[primitive] = self._batched(primitive)
+        ad.primitive_jvps[self.call] = self._call_jvp
+        ad.primitive_jvps[self.along] = self._along_jvp
+        ad.primitive_transposes[self.along] = self._along_transpose
+
+    def _shapes(self, function: Function, avals: Sequence[Any]) -> list[Any]:
+        batch = np.broadcast_shapes(*(x.shape[:-1] for x in avals))
+        return [self._jax.core.ShapedArray((*batch, *s), avals[0].dtype) for s in function.signature.shapes]
+
+    def _eager(self, primitive: Any) -> Any:
+        return lambda *x, function: _jitted(primitive, function)(*x)
+
+    def _foreign(self, *arrays: Any, function: Function) -> Any:
+        shapes = [self._jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self._shapes(function, arrays)]
+        return self._jax.ffi.ffi_call(_TARGET, shapes)(*arrays, function=_registered(function).token)
+
+    def _as_call(self, *arrays: Any, function: Function) -> Any:
+        return self.call.bind(*arrays, function=_registered(function.jvp))
+
+    def _call_jvp(self, primals: Any, tangents: Any, *, function: Function) -> Any:
+        out = self.call.bind(*primals, function=function)
+        return out, self._derivative(function, primals, tangents, out)
+
+    def _along_jvp(self, primals: Any, tangents: Any, *, function: Function) -> Any:
+        out = self.along.bind(*primals, function=function)
+        return out, self._derivative(function.jvp, primals, tangents, out)
+
+    def _derivative(self, function: Function, primals: Any, tangents: Any, out: Any) -> Any:
+        if function.is_constant:
+            return [self._jax.numpy.zeros_like(y) for y in out]
+        full = [self._ad.instantiate_zeros(t) for t in tangents]
+        return self.along.bind(*primals, *full, function=function)
+
+    def _along_transpose(self, weights: Any, *arrays: Any, function: Function) -> Any:
+        n = len(arrays) // 2
+        primals, directions = arrays[:n], arrays[n:]
+        undefined = self._ad.is_undefined_primal
+        shapes = [d.aval.shape if undefined(d) else d.shape for d in directions]  # vmap may batch those alone
+        batch = np.broadcast_shapes(*(x.shape[:-1] for x in primals), *(s[:-1] for s in shapes))
+        flat = [
+            self._ad.instantiate_zeros(w).reshape((*batch, math.prod(s)))
+            for w, s in zip(weights, function.signature.shapes)
+        ]
+        found = self.call.bind(*primals, *flat, function=_registered(function.vjp))
+        sums = [_sum_to(g, s) if undefined(d) else None for g, s, d in zip(found, shapes, directions)]
+        return [None] * n + sums
+
+    def _batched(self, primitive: Any) -> Any:
+        def rule(arrays: Any, dims: Any, *, function: Function) -> Any:
+            axes = max(x.ndim - (d is not None) for x, d in zip(arrays, dims))
+            moved = []
+            for x, d in zip(arrays, dims):
+                if d is not None:
+                    x = self._jax.numpy.moveaxis(x, d, 0)
+                    x = x.reshape((x.shape[0], *(1,) * (axes + 1 - x.ndim), *x.shape[1:]))
+                moved.append(x)
+            found = primitive.bind(*moved, function=function)
+            return found, [0] * len(found)
+
+        return rule
+
+
+def _sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over the batch that an array of this shape was spread to."""
+    x = x.sum(axis=tuple(range(x.ndim - len(shape))))
+    wide = tuple(i for i, n in enumerate(shape) if n == 1 and x.shape[i] != 1)
+    return x.sum(axis=wide, keepdims=True)
+
+
+@lru_cache(maxsize=1)
+def _primitives() -> _Primitives:
+    return _Primitives(require("jax", "jax", "arrays of JAX"))
+
+
+@lru_cache(maxsize=4096)
+def _jitted(primitive: Any, function: Function) -> Any:
+    import jax
+
+    return jax.jit(lambda *x: primitive.bind(*x, function=function))

@@ -1,0 +1,180 @@
+"""PyTorch tensors: compiled functions as differentiable functions of torch.
+
+Tensors on the CPU are read and written where they lie. Gradients in reverse and in forward mode, of any order, are
+kernels too (:mod:`.function`); ``torch.func`` (``vmap``, ``grad``, ``jacrev``, …) takes them. Inside
+``torch.compile`` a call is one operator, ``linkwise::call``, that the compiler leaves as it is.
+
+Only who has a tensor comes here, and so torch is imported at once: what torch is told must be told before
+``torch.compile`` looks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...errors import InputError
+from .function import Function
+
+_FUNCTIONS: dict[str, Function] = {}  # by token: what graphs of torch.compile name
+_WHOLE = (torch.float64, torch.float32)
+
+
+def call(function: Function, arrays: Sequence[Any]) -> list[Any]:
+    """The outputs of a function on tensors (..., n), numbers and lists; all in one precision, on one device."""
+    tensors = _alike(function, arrays)
+    function.batch([tuple(x.shape) for x in tensors])
+    if torch.compiler.is_compiling():
+        return list(_operator(_registered(function), tensors))
+    return list(_Differentiable.apply(function, *tensors))
+
+
+def _alike(function: Function, arrays: Sequence[Any]) -> list[Any]:
+    """The arrays as tensors of one precision on one device; torch itself follows the changes of precision."""
+    given = [x for x in arrays if isinstance(x, torch.Tensor)]
+    device, single = given[0].device, True
+    for x in given:
+        single = single and x.dtype == torch.float32
+        if x.device != device:
+            named = zip(function.signature.inputs, arrays)
+            places = ", ".join(f"{n}: {t.device}" for n, t in named if isinstance(t, torch.Tensor))
+            raise InputError(f"tensors on several devices in one call ({places}); bring them to one with x.to(device)")
+        if x.dtype not in _WHOLE and (x.is_complex() or x.is_floating_point()):
+            raise InputError(f"a tensor holds numbers of {x.dtype}; compiled code is for torch.float64 and float32")
+    dtype = torch.float32 if single else torch.float64
+    return [
+        x.to(dtype) if isinstance(x, torch.Tensor) else torch.as_tensor(x, dtype=dtype, device=device) for x in arrays
+    ]
+
+
+def _register(function: Function) -> str:
+    """Under which name graphs find a function; torch.compile calls this at once and keeps the name."""
+    _FUNCTIONS[function.token] = function
+    return function.token
+
+
+_registered: Any = torch.compiler.assume_constant_result(_register)
+
+
+def _run(function: Function, tensors: Sequence[Any]) -> list[Any]:
+    """The outputs, where no gradient is wanted."""
+    where = tensors[0].device.type if tensors else "cpu"
+    if where != "cpu":
+        raise InputError(f"tensors on {tensors[0].device} have no compiled code; those on cpu have")
+    found = function.run([x.detach().numpy() for x in tensors])
+    return [torch.from_numpy(np.ascontiguousarray(x)) for x in found]
+
+
+# --- derivatives ---------------------------------------------------------------------------------------
+
+
+def _gradients(function: Function, tensors: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
+    """The gradient in each input, in the input's own shape: where it served several states, their sum."""
+    if function.is_constant:
+        return [torch.zeros_like(x) for x in tensors]
+    batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
+    flat = [w.reshape((*batch, math.prod(s))) for w, s in zip(weights, function.signature.shapes)]
+    found = call(function.vjp, [*tensors, *flat])
+    return [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
+
+
+def _derivatives(function: Function, tensors: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
+    """The outputs' derivatives along a direction for each input; None is none."""
+    if function.is_constant:
+        batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
+        return [tensors[0].new_zeros((*batch, *s)) for s in function.signature.shapes]
+    along = [torch.zeros_like(x) if d is None else d for x, d in zip(tensors, directions)]
+    return call(function.jvp, [*tensors, *along])
+
+
+def _aligned(arrays: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """Arrays of a vmap with its axis in front, before as many axes as the longest has."""
+    axes = max(x.ndim - (d is not None) for x, d in zip(arrays, dims))
+    out = []
+    for x, d in zip(arrays, dims):
+        if d is not None:
+            x = x.movedim(d, 0)
+            x = x.reshape((x.shape[0], *(1,) * (axes + 1 - x.ndim), *x.shape[1:]))
+        out.append(x)
+    return out
+
+
+# --- what torch is told: an autograd function -----------------------------------------------------------
+
+
+def _forward(function: Function, *tensors: Any) -> Any:
+    return tuple(_run(function, tensors))
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.function = inputs[0]
+    ctx.save_for_backward(*inputs[1:])
+    ctx.save_for_forward(*inputs[1:])
+
+
+def _backward(ctx: Any, *weights: Any) -> Any:
+    return None, *_gradients(ctx.function, ctx.saved_tensors, weights)
+
+
+def _jvp(ctx: Any, _: Any, *directions: Any) -> Any:
+    return tuple(_derivatives(ctx.function, ctx.saved_tensors, directions))
+
+
+def _vmap(info: Any, dims: Any, function: Function, *tensors: Any) -> Any:
+    found = _Differentiable.apply(function, *_aligned(tensors, dims[1:]))
+    return found, (0,) * len(found)
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "forward": _forward,
+    "setup_context": _keep,
+    "backward": _backward,
+    "jvp": _jvp,
+    "vmap": _vmap,
+}
+_Differentiable: Any = type(
+    "Differentiable", (torch.autograd.Function,), {name: staticmethod(rule) for name, rule in _RULES.items()}
+)
+
+
+# --- what torch is told: an operator, for torch.compile --------------------------------------------------
+
+
+def _called(function: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    return _run(_FUNCTIONS[function], tensors)
+
+
+def _shapes(function: str, tensors: Any) -> Any:
+    batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
+    return [tensors[0].new_empty((*batch, *s)) for s in _FUNCTIONS[function].signature.shapes]
+
+
+def _keep_for_operator(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.function = inputs[0]
+    ctx.save_for_backward(*inputs[1])
+
+
+def _operator_backward(ctx: Any, weights: Any) -> Any:
+    function, tensors = _FUNCTIONS[ctx.function], ctx.saved_tensors
+    if function.is_constant:
+        return None, [torch.zeros_like(x) for x in tensors]
+    batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
+    flat = [w.reshape((*batch, math.prod(s))) for w, s in zip(weights, function.signature.shapes)]
+    found = _operator(_registered(function.vjp), [*tensors, *flat])
+    return None, [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
+
+
+def _operator_vmap(info: Any, dims: Any, function: str, tensors: Any) -> Any:
+    found = _operator(function, _aligned(tensors, dims[1]))
+    return found, [0] * len(found)
+
+
+_called.__annotations__ = {"function": str, "tensors": list[torch.Tensor], "return": list[torch.Tensor]}
+_operator: Any = torch.library.custom_op("linkwise::call", _called, mutates_args=())
+_operator.register_fake(_shapes)
+_operator.register_autograd(_operator_backward, setup_context=_keep_for_operator)
+_operator.register_vmap(_operator_vmap)

@@ -1,0 +1,110 @@
+"""Catalogue methods on arrays of PyTorch, JAX and CuPy: the compiled code, and its derivatives, on those arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import array_kinds, inputs
+from ..codegen.facts import Facts
+from ..codegen.foreign.calls import run_on
+from ..codegen.foreign.function import Function, leaves, rows
+from ..dynamics import coordinate_gradients
+from ..errors import InputError
+
+# What differentiates a method: its adjoint and its derivative along a direction, in the tangent space of q.
+ANALYTIC = frozenset({"forward_dynamics", "inverse_dynamics"})
+
+
+def answer(robot: Any, function: Function, found: Mapping[str, Any], facts: Facts) -> Any:
+    """What the method gives for these arrays, of which at least one is of another library."""
+    library = array_kinds.common(found)
+    arrays = [_rows(robot, x, facts.arrays[name], name) for name, x in found.items()]
+    outputs = run_on(library, function, arrays)
+    result = function.signature.result(outputs)
+    if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
+        result.set_origin(robot, found["v"])
+    return result
+
+
+def _rows(robot: Any, x: Any, shape: tuple[str | int, ...], name: str) -> Any:
+    """An argument with its numbers in a row, (..., n), or the error that NumPy's would have."""
+    if not hasattr(x, "shape"):
+        x = np.asarray(x, dtype=float)
+    sizes = inputs.sizes(robot, shape)
+    if tuple(x.shape[-len(sizes) :]) != sizes:
+        inputs.shaped(robot, np.ones(tuple(x.shape)), shape, name)  # says what is wrong
+    return rows(x, len(sizes))
+
+
+def function_of(robot: Any, call: Any, kernel: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Function:
+    """The compiled method as a function of rows of numbers, with the best derivatives there are."""
+    facts: Facts = call.facts
+
+    def on_numpy(arrays: list[np.ndarray]) -> list[np.ndarray]:
+        given = {}
+        for name, x in zip(names, arrays):
+            shape = inputs.sizes(robot, facts.arrays[name])
+            given[name] = x if len(shape) == 1 else x.reshape((*x.shape[:-1], *shape))
+        checks = {name: inputs.shaped(robot, x, facts.arrays[name], name) for name, x in given.items()}
+        result, sound = kernel.run(inputs.together(robot, **checks)[1])
+        if not sound:
+            result = call.plain(robot, **given, **fixed)  # which says what is wrong, or has the answer
+        return [np.asarray(x) for x in leaves(kernel.signature, result)]
+
+    if call.__name__ not in ANALYTIC or names != facts.needed or not _has_adjoint(robot, call.__name__):
+        return Function(kernel, on_numpy)
+    return Function(kernel, on_numpy, lambda: _adjoint(robot, call.__name__), lambda: _direction(robot, call.__name__))
+
+
+def _has_adjoint(robot: Any, name: str) -> bool:
+    adjoint = getattr(type(robot), f"{name}_vjp", None)
+    return (
+        hasattr(adjoint, "facts")
+        and not getattr(adjoint, "refuses", False)
+        and not robot.loops
+        and coordinate_gradients.has_orthogonal_rates(robot)
+    )
+
+
+def _adjoint(robot: Any, name: str) -> Any:
+    """(state, weights) → the gradients, from the adjoint of the linearised algorithm."""
+
+    def gradients(robot: Any, q: Any, v: Any, third: Any, weights: Any) -> Any:
+        dq, dv, dthird = getattr(robot, f"{name}_vjp")(q, v, third, weights)
+        return coordinate_gradients.gradient_in_numbers(robot, q, dq), dv, dthird
+
+    return _compiled(robot, f"{name}_vjp", gradients, ("q", "v", "third", "weights"), ("nq", "nv", "nv", "nv"))
+
+
+def _direction(robot: Any, name: str) -> Any:
+    """(state, directions) → the derivative, from the linearised algorithm."""
+
+    def derivative(robot: Any, q: Any, v: Any, third: Any, dq: Any, dv: Any, dthird: Any) -> Any:
+        tangent = coordinate_gradients.direction_in_tangent(robot, q, dq)
+        return getattr(robot, f"{name}_jvp")(q, v, third, tangent, dv, dthird)
+
+    names = ("q", "v", "third", "dq", "dv", "dthird")
+    return _compiled(robot, f"{name}_jvp", derivative, names, ("nq", "nv", "nv") * 2)
+
+
+def _compiled(
+    robot: Any, method: str, whole: Callable[..., Any], names: tuple[str, ...], sizes: tuple[str, ...]
+) -> Any:
+    """The kernel of the method itself where its tangent space is q's numbers; else of the method between maps."""
+    from ..codegen.pipeline import Job, compile_job, method_job
+
+    if coordinate_gradients.is_plain(robot):
+        job = method_job(robot, getattr(type(robot), method), None, {}, patient=True, rolled=False)
+    else:
+        lengths = {name: getattr(robot, size) for name, size in zip(names, sizes)}
+        job = Job(robot, method, whole, names, sizes=lengths)
+    return compile_job(job)
+
+
+def refuse(library: str, method: str, why: str) -> InputError:
+    """The error that a method has no code for arrays of a library."""
+    to_numpy = {"torch": "x.numpy(force=True)", "cupy": "cupy.asnumpy(x)", "jax": "numpy.asarray(x)"}[library]
+    return InputError(f"{method} takes no arrays of {library}: {why}; bring them to NumPy with {to_numpy}")

@@ -1,0 +1,143 @@
+"""Compiled functions as primitives of JAX: called by XLA, differentiated by kernels."""
+
+import numpy as np
+import pytest
+from trees import robot as made
+
+import linkwise as lw
+
+jax = pytest.importorskip("jax")
+if not hasattr(jax, "ffi"):
+    pytest.skip("this JAX has no jax.ffi", allow_module_level=True)
+from jax.test_util import check_grads  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def compiled_by_default(monkeypatch):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+def arrays(robot, batches, seed=0):
+    rng = np.random.default_rng(seed)
+    q = robot.random_configuration(rng, batch=batches[0])
+    return [jax.numpy.asarray(x) for x in (q, *(rng.normal(size=(*b, robot.nv)) for b in batches[1:]))]
+
+
+def test_calls_are_our_kernels_also_inside_jit():
+    robot = lw.load("panda")
+    x = arrays(robot, [(4,), (1,), ()])
+    expected = robot.forward_dynamics(*map(np.asarray, x))
+    jitted = jax.jit(robot.forward_dynamics)
+    for found in (robot.forward_dynamics(*x), jitted(*x)):
+        assert isinstance(found, jax.Array) and np.array_equal(found, expected)
+    assert "linkwise_call" in str(jax.make_jaxpr(robot.forward_dynamics)(*x))
+    assert "linkwise_call" in jitted.lower(*x).as_text()
+
+
+def test_single_precision_is_kept():
+    robot = lw.load("panda")
+    x = [a.astype(np.float32) for a in arrays(robot, [(3,)] * 3)]
+    found = robot.forward_dynamics(*x)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, robot.forward_dynamics(*map(np.asarray, x)))
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "spherical"])
+def test_gradients_of_both_modes_and_second_order(name):
+    robot = lw.random_tree(1, seed=2, joints=["spherical"]) if name == "spherical" else lw.load(name)
+    check_grads(robot.forward_dynamics, tuple(arrays(robot, [(2,), (1,), ()])), order=2 if name != "spherical" else 1)
+
+
+def test_vmap_of_derivatives_is_linearised_dynamics():
+    robot = lw.load("panda")
+    q, v, tau = arrays(robot, [(3,)] * 3)
+    exact = robot.linearize_forward(*map(np.asarray, (q, v, tau)))
+    by_q = jax.vmap(jax.jacrev(robot.forward_dynamics))(q, v, tau)
+    by_tau = jax.jit(jax.vmap(jax.jacfwd(robot.forward_dynamics, argnums=2)))(q, v, tau)
+    assert np.allclose(by_q, exact.dq, rtol=1e-9, atol=1e-9)
+    assert np.allclose(by_tau, exact.Minv, rtol=1e-9, atol=1e-9)
+
+
+def test_vmap_over_some_arguments_and_other_axes():
+    robot = lw.load("double_pendulum")
+    q, v, tau = arrays(robot, [(3,), (5,), ()])
+    found = jax.vmap(jax.vmap(robot.forward_dynamics, (None, 0, None)), (0, None, None))(q, v, tau)
+    expected = robot.forward_dynamics(np.asarray(q)[:, None], np.asarray(v), np.asarray(tau))
+    assert np.allclose(found, expected, rtol=1e-12)
+    turned = jax.vmap(robot.forward_dynamics, (1, None, None))(q.T, v[0], tau)
+    assert np.allclose(turned, robot.forward_dynamics(*map(np.asarray, (q, v[0], tau))), rtol=1e-12)
+
+
+def test_gradients_through_a_scan():
+    robot = lw.load("double_pendulum")
+    q, v, tau = arrays(robot, [()] * 3)
+
+    def end(q, v, step=robot.forward_dynamics):
+        def one(state, _):
+            q, v = state
+            v = v + 0.01 * step(q, v, tau)
+            return (q + 0.01 * v, v), None
+
+        return (jax.lax.scan(one, (q, v), None, length=20)[0][0] ** 2).sum()
+
+    def traced(q, v):
+        return end(q, v, step=lambda *x: robot.forward_dynamics(*x, target="numpy"))
+
+    for a, b in zip(jax.grad(end, (0, 1))(q, v), jax.grad(traced, (0, 1))(q, v)):
+        assert np.allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+def test_functions_of_the_users():
+    robot = lw.load("double_pendulum")
+
+    def both(robot, q, v):
+        return {"power": robot.mass_times(q, v) @ v, "bias": robot.bias_force(q, v)}
+
+    kernel = lw.compile(both, robot)
+    q, v, _ = arrays(robot, [(2,)] * 3)
+    found, expected = jax.jit(kernel)(q, v), kernel(np.asarray(q), np.asarray(v))
+    assert found.keys() == expected.keys() and all(np.array_equal(found[k], expected[k]) for k in expected)
+    check_grads(lambda q, v: kernel(q, v)["bias"], (q, v), order=1)
+
+
+def test_what_is_refused_says_why():
+    robot = lw.load("double_pendulum")
+    q = jax.numpy.zeros(2)
+    with pytest.raises(lw.InputError, match="several libraries"):
+        robot.mass_times(q, np.zeros(2))
+    with pytest.raises(lw.InputError, match="q must have shape"):
+        robot.mass_matrix(jax.numpy.zeros(3))
+    with pytest.raises(lw.InputError, match="float16"):
+        robot.mass_matrix(q.astype(np.float16))
+
+
+def test_an_error_within_a_call_reaches_python(monkeypatch):
+    """What goes wrong below XLA comes out as an error, with its words."""
+    robot = lw.load("double_pendulum")
+    kernel = robot.compile("mass_matrix")
+
+    def fails(*args, **named):
+        raise RuntimeError("out of paper")
+
+    monkeypatch.setattr(kernel, "run", fails)
+    with pytest.raises(Exception, match="out of paper"):
+        kernel(jax.numpy.zeros(2)).block_until_ready()
+
+
+def test_states_that_are_singular_are_nan():
+    robot = lw.random_tree(1, seed=2, joints=["spherical"])
+    q = np.array([[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    found = np.asarray(robot.gravity_force(jax.numpy.asarray(q)))
+    assert np.isfinite(found[0]).all() and np.isnan(found[1]).all()
+
+
+def test_every_joint_kind_agrees_with_numpy():
+    for name in ("universal", "custom_four", "floating"):
+        robot = made(name)
+        q, v = arrays(robot, [(2,)] * 2)
+        expected = robot.bias_force(np.asarray(q), np.asarray(v))
+        assert np.allclose(robot.bias_force(q, v), expected, rtol=1e-12, atol=1e-12)
