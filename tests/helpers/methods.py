@@ -83,6 +83,9 @@ CALLS: dict[str, Call] = {
     "joint_velocities": _call("v", lambda r, x: r.joint_velocities(x.q, x.v)),  # of a tree it is v, whatever q
     "pose": _call("q", lambda r, x: r.pose(x.q, _tip(r))),
     "poses": _call("q", lambda r, x: r.poses(x.q)),
+    "frame_poses": _call("q", lambda r, x: r.frame_poses(x.q)),
+    "frame_velocities": _call("q v", lambda r, x: r.frame_velocities(x.q, x.v)),
+    "frame_accelerations": _call("q v a", lambda r, x: r.frame_accelerations(x.q, x.v, x.a)),
     "velocities": _call("q v", lambda r, x: r.velocities(x.q, x.v)),
     "accelerations": _call("q v a", lambda r, x: r.accelerations(x.q, x.v, x.a)),
     "velocity": _call("q v", lambda r, x: r.velocity(x.q, x.v, _tip(r))),

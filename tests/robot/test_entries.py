@@ -29,12 +29,12 @@ def checked(monkeypatch):
     return seen
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def robot():
     return lw.chain(2, seed=3)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def arm():
     return lw.chain(6, seed=3)
 

@@ -325,7 +325,7 @@ class _Run:
         def again(*arrays: Any) -> Any:
             if len(arrays) != len(names):  # an error, which says what arguments there were
                 return checked(robot, arrays, fixed)
-            return checked(robot, (), dict(zip(names, arrays)) | fixed)
+            return checked(robot, (), dict(zip(names, arrays)) | fixed | {"target": "cpu"})
 
         quick = self._entry(again)
         self.quick = None if quick is again else quick

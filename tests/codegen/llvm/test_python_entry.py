@@ -87,7 +87,8 @@ def test_results_of_every_sort(robot, rng):
         ("pose", (q,), {"frame": "link3"}),
         ("energy", (q, v), {}),
         ("log_det_mass", (q,), {}),
-        ("velocities", (q, v), {}),
+        ("frame_velocities", (q, v), {}),
+        ("frame_poses", (q,), {}),
         ("articulated_inertias", (q,), {}),
         ("operational_compliance_derivative", (q,), {"frame": "link3"}),
     ):

@@ -49,8 +49,11 @@ def one_ir(program: Program) -> str:
     bad = writer.require(program.guards)
     lines += writer.lines
     body = "\n".join(lines)
-    answer = f"  %answer = zext i1 {bad} to i64\n  ret i64 %answer"
-    return f"define i64 @lw_one(ptr %table, ptr %out) {{\n{body}\n{answer}\n}}\n"
+    return (
+        f"define internal i1 @lw_state(ptr %table, ptr %out) {{\n{body}\n  ret i1 {bad}\n}}\n"
+        "define i64 @lw_one(ptr %table, ptr %out) {\n  %bad = call i1 @lw_state(ptr %table, ptr %out)\n"
+        "  %answer = zext i1 %bad to i64\n  ret i64 %answer\n}\n"
+    )
 
 
 def _compute_and_store(program: Program, writer: ProgramWriter) -> None:

@@ -153,17 +153,18 @@ class Kernel(Remade):
         name: str | None = None,
         *,
         shapes: Mapping[str, tuple[int, ...]] | None = None,
-        finish: Callable[[tuple[np.ndarray, ...]], Any] | None = None,
     ) -> Any:
         """The quick function that hands every call it cannot do itself to ``fallback``, of which it is ``name``.
 
-        ``shapes`` are those of inputs that have two axes for one state, where it is not (n,) that is given. ``finish``
-        makes the result of a tuple of arrays, by default as the function itself returned it.
+        ``shapes`` are those of inputs that have two axes for one state, where it is not (n,) that is given.
         """
-        if finish is None and self.signature.kind not in (np.ndarray, tuple):
-            finish = rebuilder(self.signature.structure)
         code, called = self.code(np.float64), name or self.signature.name
-        return entry_function(code, self.signature, fallback, called, shapes or {}, finish) or fallback
+        return entry_function(code, self.signature, fallback, called, shapes or {}, self._finish) or fallback
+
+    @cached_property
+    def _finish(self) -> Callable[[tuple[np.ndarray, ...]], Any] | None:
+        """What makes the result of a tuple of arrays, where it is neither one of them nor the tuple."""
+        return None if self.signature.kind in (np.ndarray, tuple) else rebuilder(self.signature.structure)
 
     def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
         """A function without arguments that runs on these very arrays and writes into ``out``.
@@ -206,7 +207,17 @@ class Kernel(Remade):
         """
         if array_kinds.among(arrays):
             return self._on_foreign(arrays, out, threads)
-        return self.run(arrays, out, threads)[0]
+        return self._on_arrays(*arrays) if out is None and threads is None else self.run(arrays, out, threads)[0]
+
+    @cached_property
+    def _on_arrays(self) -> Callable[..., Any]:
+        """The call with arrays alone: the way in from Python, by the code for blocks of states for single ones too."""
+        code, name = self.code(np.float64), self.signature.name
+
+        def checked(*arrays: Any) -> Any:
+            return self.run(arrays)[0]
+
+        return entry_function(code, self.signature, checked, name, {}, self._finish, scalar=False) or checked
 
     def takes(self, arrays: Sequence[Any]) -> bool:
         """Whether these are aligned float64 arrays (states, n), which need no further look."""

@@ -77,11 +77,14 @@ def entry_function(
     name: str,
     shapes: Mapping[str, tuple[int, ...]],
     finish: Callable[[tuple[np.ndarray, ...]], Any] | None,
+    *,
+    scalar: bool = True,
 ) -> Any:
     """A built-in function of arrays that falls back to ``fallback``; None where there can be none.
 
     ``shapes`` are those of inputs that have two axes for one state; ``finish`` makes what is returned of a tuple of
-    results. Python pickles the function as the attribute ``name`` of ``fallback``.
+    results; ``scalar`` says whether single states run their own code. Python pickles the function as the attribute
+    ``name`` of ``fallback``.
     """
     known = context()
     words = None if known is None else _described(signature, shapes)
@@ -90,7 +93,7 @@ def entry_function(
     memory, dtype = code.entry_memory, np.dtype(np.float64 if code.vector.bits == 64 else np.float32)
     head = {
         "kernel": code.address,
-        "one": code.one,
+        "one": code.one if scalar else 0,
         "scratch": memory.scratch_address,
         "busy": memory.table_address,
         "most": code.pace.most,
