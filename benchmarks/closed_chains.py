@@ -56,7 +56,7 @@ def on_its_feet(name: str, kind: str) -> tuple[lw.Robot, np.ndarray]:
     loops = []
     for foot in feet:
         R, p = robot.pose(q, foot)
-        loops.append(lw.Loop(lw.Frame(f"ground_{foot}", None, at=p, rotation=R), foot, kind))
+        loops.append(lw.Loop(foot, lw.Frame(f"ground_{foot}", None, at=p, rotation=R), kind))
     return robot.close(*loops), q
 
 

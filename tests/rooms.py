@@ -19,6 +19,8 @@ ROOMS = (
     "errors",
     "arguments",
     "extras",
+    "progress",
+    "shown",
     "whole_files",
     "values",
     "tolerances",

@@ -49,6 +49,7 @@ from .robot.linearized import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
 from .robot.make import assemble, chain, load, random_tree, save_urdf
 from .robot.make import robot_names as robots
 from .robot.robot import Robot
+from .shown import drawn_by as _drawn_by
 
 if _typing.TYPE_CHECKING:
     from . import view
@@ -81,6 +82,9 @@ if _typing.TYPE_CHECKING:
     from .view import plots
 
 __version__ = "0.1.0"
+
+_drawn_by("Robot", "linkwise.view.notebook", "robot")
+_drawn_by("Trajectory", "linkwise.view.notebook", "trajectory")
 
 # Imported when first used, as loading a robot and asking it something does without: name → (module, its name there).
 _LATER = {

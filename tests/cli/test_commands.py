@@ -115,7 +115,7 @@ def test_linearize_a_pendulum(capsys, tmp_path):
         "rod", [lw.Body("rod", lw.Revolute("y"), lw.Inertia.cylinder(1.0, 0.01, (0, 0, 0), (0, 0, -1)))]
     )
     lw.save_urdf(robot, tmp_path / "rod.urdf")
-    found = data(capsys, "linearize", tmp_path / "rod.urdf")
+    found = data(capsys, "linearize", tmp_path / "rod.urdf", "--q", "neutral")
     (mode,) = found["modes"]
     assert 2 * np.pi * mode["frequency"] == pytest.approx(np.sqrt(1.5 * 9.81), rel=1e-3)
     assert abs(mode["damping_ratio"]) < 1e-6
@@ -380,6 +380,21 @@ COMPLETED = [
     (["demo", "--robot", "ur"], "ur5"),
     (["completion", "zs"], "zsh"),
     (["info", "ro"], "robot.urdf"),
+    (["simulate", "panda", "--method", "vari"], "variational"),
+    (["simulate", "panda", "--q", "mid"], "middle"),
+    (["simulate", "panda", "--duration", "2", "--tau", "ho"], "hold"),
+    (["plot", "panda", "mani"], "manipulability"),
+    (["plot", "panda", "--duration", "3", "joi"], "joints"),
+    (["plot", "panda", "manipulability", "--frame", "fla"], "flange"),
+    (["plot", "--frame", "fla", "panda", "phas"], "phase"),
+    (["plot", "panda", "joints", "--theme", "da"], "dark"),
+    (["export", "panda", "forward_dynamics_v"], "forward_dynamics_vjp"),
+    (["explain", "panda", "coriolis_m"], "coriolis_matrix"),
+    (["explain", "panda", "forward_dynamics", "--method", "vere"], "vereshchagin"),
+    (["view", "panda", "--show", "inert"], "inertias"),
+    (["bench", "--suite", "peer"], "peers"),
+    (["bench", "--function", "linearize_inv"], "linearize_inverse"),
+    (["simulate", "quadruped", "--push", "FL_fo"], "FL_foot"),
 ]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.progress import Progress
 from linkwise.simulation import storage
-from linkwise.simulation.progress import Progress
 
 
 def law(robot, t, q, v):

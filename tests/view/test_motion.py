@@ -69,10 +69,11 @@ def test_channels_hold_what_is_known():
     motion = swing(lw.load("ur5"))
     kinetic, potential = lw.load("ur5").energy(motion.q, motion.v)
     assert_allclose(motion.channels["energy [J]"]["total"], kinetic + potential)
-    assert_allclose(motion.channels["force τ"]["shoulder_lift_joint"], motion.tau[:, 1])
-    assert list(Motion(motion.robot, motion.time, motion.q).channels) == ["position q", "centre of mass [m]"]
+    assert_allclose(motion.channels["force τ [N m]"]["shoulder_lift_joint"], motion.tau[:, 1])
+    assert list(Motion(motion.robot, motion.time, motion.q).channels) == ["position q [rad]", "centre of mass [m]"]
     free = lw.load("quadruped")
-    names = list(as_motion(free.neutral(), free).channels["position q"])
+    groups = as_motion(free.neutral(), free).channels
+    names = [name for unit in ("m", "–", "rad") for name in groups[f"position q [{unit}]"]]
     assert len(names) == free.nq == len(set(names))
 
 

@@ -185,3 +185,40 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
 def test_sizes_and_rates_are_checked(tmp_path, wrong):
     with pytest.raises(InputError, match="rate must be positive"):
         lw.view.save(tmp_path / "a.gif", lw.load("ur5"), **wrong)
+
+
+def floor_of(name, **moved):
+    robot = lw.load(name)
+    return Studio(Scene(robot), swing(robot, **moved)).floor
+
+
+def test_the_floor_is_where_the_base_stands():
+    robot = lw.load("panda")
+    q = np.tile(robot.neutral(), (3, 1))
+    q[:, 1] = [0.0, 1.5, 2.6]  # the arm reaches below its own base
+    studio = Studio(Scene(robot), lw.view.Motion(robot, [0, 1, 2], q))
+    base = min(p.triangles.vertices[:, 2].min() for p in studio.scene.pieces if p.body < 0)
+    assert studio.extent[:, 2].min() < base - 0.1
+    assert studio.floor == base
+
+
+def test_what_hangs_is_above_the_floor_and_what_floats_in_space_has_none():
+    robot = lw.load("double_pendulum")
+    studio = Studio(Scene(robot), swing(robot))
+    assert studio.floor == studio.extent[:, 2].min() < -1.5
+    assert floor_of("satellite") is None
+    assert floor_of("quadruped") == pytest.approx(-0.46, abs=0.15)
+    pixels = next(Studio(Scene(lw.load("satellite")), swing(lw.load("satellite"))).pictures([0], 64, 48))
+    assert (pixels[0] == pixels[0, 0]).all() and (pixels[-1] == pixels[0, 0]).all()  # sky all around, no lines
+
+
+def test_a_wide_picture_is_filled():
+    robot = lw.load("cartpole")
+    motion = swing(robot)
+    widths = []
+    for aspect in (1.0, 2.0):
+        studio = Studio(Scene(robot), motion, aspect=aspect)
+        at, _ = studio.camera.project(studio.extent, round(200 * aspect), 200)
+        assert at.min() >= 0 and (at[:, 0] <= 200 * aspect).all() and (at[:, 1] <= 200).all()
+        widths.append(np.ptp(at[:, 0]) / (200 * aspect))
+    assert min(widths) > 0.65  # were it as for a square, the wide one would be filled by half of that

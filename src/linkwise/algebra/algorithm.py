@@ -107,6 +107,9 @@ class AlgorithmExplanation:
         counted = "  not counted" if self.operations is None else f"  {self.operations}"
         return "\n".join([*lines, "", "Operations for one state", counted])
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_latex_(self) -> str:
         return f"$${self.latex}$$"
 

@@ -119,6 +119,9 @@ class Explanation:
         lines.append(too_many if operations is None else f"  {operations}")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_latex_(self) -> str:
         """The formula and its recursions, for notebooks without HTML."""
         return typeset.displayed(latex(self.expression), self._typeset_blocks())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownNameError
 from ..model.model import Model
+from . import typeset
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
 from .kinds import Leaf, families_of
 from .leaves import Leaves
@@ -120,6 +121,19 @@ class Rule:
         """The two sides on a small robot, to be printed."""
         leaves = _sample_leaves()
         return self.expressions(leaves, leaves.own_blocks(1, "bodies", "X") if self.free else None)
+
+    def __repr__(self) -> str:
+        return f"<Rule {self.name}: {self}>"
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex}$"
+
+    def _repr_html_(self) -> str:
+        """The identity, its name and where it is printed, for notebooks."""
+        needs = f"; needs {', '.join(sorted(self.requires))}" if self.requires else ""
+        return typeset.page(
+            [typeset.formula(self.latex), typeset.words(f"{self.name}: {'; '.join(self.cites)}{needs}")]
+        )
 
     def __str__(self) -> str:
         needs = f" [{', '.join(sorted(self.requires))}]" if self.requires else ""

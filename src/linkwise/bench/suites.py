@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import shown, word
-from ..errors import FileError, InputError, UnknownNameError
+from ..errors import FileError, InputError, UnknownNameError, did_you_mean
 from .cases import ARGUMENTS, PLAIN, Case
 from .peers import PEERS
 
@@ -40,7 +40,8 @@ class Suite:
     def _known(self, what: str, choices: Any) -> None:
         unknown = [x for x in getattr(self, what) if x not in choices]
         if unknown:
-            raise InputError(f"suite {self.name!r}: {what} has {unknown[0]!r}; choose from {', '.join(choices)}")
+            meant = f"{did_you_mean(unknown[0], choices)} choose from {', '.join(choices)}".lstrip()
+            raise InputError(f"suite {self.name!r}: {what} has {unknown[0]!r}; {meant}")
 
     def cases(self) -> Iterator[Case]:
         """All combinations, robot by robot."""
@@ -78,5 +79,6 @@ def find_suite(name: str, path: Path = DECLARED) -> Suite:
     """A declared suite by name."""
     suites = read_suites(path)
     if name not in suites:
-        raise UnknownNameError(f"no suite is named {name!r}; {path.name} declares {', '.join(suites)}")
+        meant = f"{did_you_mean(name, suites)} {path.name} declares {', '.join(suites)}".lstrip()
+        raise UnknownNameError(f"no suite is named {name!r}; {meant}")
     return suites[name]

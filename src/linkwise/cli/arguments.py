@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,10 +16,13 @@ if TYPE_CHECKING:
     from ..robot.robot import Robot
 
 STATE_OPTIONS = ("--q", "--v", "--tau")  # their values may start with a minus
+CONFIGURATIONS = ("neutral", "middle", "random")
+WORDS: WeakKeyDictionary[argparse.Action, Sequence[str] | Callable[[], Iterable[str]]] = WeakKeyDictionary()
+FRAMES = ("FRAMES",)  # in place of words: the frames of the robot on the command line
 _CHAIN = re.compile(r"chain-(\d{1,5})")
 
 STATES = """a state is numbers ("0,-0.5,0.1" or "0 -0.5 0.1"), joints by name ("elbow=0.3,wrist=1", the others at zero),
-"neutral", "middle" (of every joint's range) or "random" ("random:7" for another)"""
+"neutral", "middle" (of every joint's range; 0.4 rad where it has none) or "random" ("random:7" for another)"""
 
 
 def add_robot(parser: argparse.ArgumentParser, what: str = "ROBOT", *, optional: bool = False) -> None:
@@ -29,6 +34,29 @@ def add_robot(parser: argparse.ArgumentParser, what: str = "ROBOT", *, optional:
         help="a built-in robot, a URDF, MJCF or SDF file, or chain-N",
     )
     parser.add_argument("--floating", action="store_true", help="the base moves freely")
+
+
+def add_configuration(parser: argparse.ArgumentParser, what: str) -> None:
+    """Where the robot is: the one default that all commands share."""
+    completes(parser.add_argument("--q", default="middle", metavar="STATE", help=f"{what} (middle)"), CONFIGURATIONS)
+
+
+def add_velocity(parser: argparse.ArgumentParser, what: str) -> None:
+    """How fast it is."""
+    completes(parser.add_argument("--v", default="zero", metavar="STATE", help=f"{what} (zero)"), ("zero", "random"))
+
+
+def completes(action: argparse.Action, words: Sequence[str] | Callable[[], Iterable[str]]) -> None:
+    """Say which words a shell may complete an argument by, where argparse is not to check them."""
+    WORDS[action] = words
+
+
+def functions() -> Iterable[str]:
+    """The calls of the catalogue."""
+    from ..codegen.facts import catalogue
+    from ..robot.robot import Robot
+
+    return catalogue(Robot)
 
 
 def load_robot(name: str, floating: bool = False) -> Robot:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError, ModelError
 from .arguments import add_robot, robot_of
 from .command import FAILED, OK, Command, Output
+from .terminal_text import painted
 
 if TYPE_CHECKING:
     from ..check.findings import Finding
@@ -25,6 +26,7 @@ and velocities are compared with each other, with finite differences, and with P
 installed. Exit code 1 where a check failed (with --strict, also where one warned).
 """
 _MARKS = {"passed": "✓", "failed": "✗", "warned": "!", "skipped": "-"}
+_COLOURS = {"passed": "green", "failed": "red", "warned": "yellow", "skipped": "dim"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +68,8 @@ def _told(finding: Finding, out: Output) -> Finding:
     if finding.difference is not None and finding.status == "passed":
         numbers = f" ({finding.difference:.1e})"
     detail = f": {finding.detail}" if finding.detail else ""
-    out.say(f"{_MARKS[finding.status]} {finding.name}{detail}{numbers}")
+    mark = painted(_MARKS[finding.status], _COLOURS[finding.status])
+    out.say(f"{mark} {finding.name}{detail}{numbers}")
     return finding
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .terminal_text import painted
+
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -26,10 +28,10 @@ class Output:
         if not self.json:
             print(text)
 
-    def table(self, rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    def table(self, rows: Sequence[Sequence[str]], right: Sequence[int] = (), heading: bool = True) -> None:
         """Rows in columns, the first being the heading; the columns in ``right`` end together."""
-        for line in aligned(rows, right):
-            self.say(line)
+        for i, line in enumerate(aligned(rows, right)):
+            self.say(painted(line, "bold") if i == 0 and heading else line)
 
     def give(self, **data: Any) -> None:
         """Data for programs."""

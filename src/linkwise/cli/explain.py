@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
-from .arguments import STATES, add_robot, configuration, robot_of
+from ..dynamics.forward.methods import FORWARD_METHODS
+from ..errors import InputError, did_you_mean
+from .arguments import FRAMES, STATES, add_configuration, add_robot, completes, configuration, functions, robot_of
 from .command import Command, Output
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ factors stand side by side or with @ between them; a star right behind a factor 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, optional=True)
     what = 'such as "H phi M phi* H*", quoted; or a call of the robot, such as forward_dynamics'
-    parser.add_argument("formula", nargs="?", metavar="FORMULA", help=what)
-    parser.add_argument("--q", default="random", metavar="STATE", help="where the numbers are compared (random)")
-    parser.add_argument("--frame", action="append", metavar="NAME", help="a tip that B picks; may be repeated")
-    parser.add_argument("--method", metavar="NAME", help="which algorithm, where a call is explained and has several")
+    completes(parser.add_argument("formula", nargs="?", metavar="FORMULA", help=what), functions)
+    add_configuration(parser, "where the numbers are compared")
+    frame = parser.add_argument("--frame", action="append", metavar="NAME", help="a tip that B picks; may be repeated")
+    completes(frame, FRAMES)
+    method = parser.add_argument("--method", metavar="NAME", help="which algorithm, where a call has several")
+    completes(method, lambda: FORWARD_METHODS)
     parser.add_argument("--latex", action="store_true", help="print LaTeX")
     parser.add_argument("--names", action="store_true", help="list the operators a formula may name")
 
@@ -56,6 +59,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     if arguments.formula in catalogue(type(robot)):
         _explain_call(robot, arguments, out)
         return
+    _refuse_misspelt_call(arguments.formula, type(robot))
     q = configuration(robot, arguments.q)
     moving = needs_motion(arguments.formula)
     v, a = np.random.default_rng(0).normal(size=(2, robot.nv)) if moving else (None, None)
@@ -79,6 +83,17 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
             out.say()
             agrees = "it agrees with its matrix to rounding" if difference < 1e-12 else f"it is off by {difference:.1e}"
             out.say(f"Applied by sweeps to a random vector, {agrees}")
+
+
+def _refuse_misspelt_call(formula: str, robot: type[Robot]) -> None:
+    """A word that is no operator, but nearly a call."""
+    from ..algebra.formula_letters import operator_names
+    from ..codegen.facts import catalogue
+
+    word = formula.strip()
+    near = did_you_mean(word, catalogue(robot)) if word.isidentifier() and "_" in word else ""
+    if near and word not in operator_names():
+        raise InputError(f"no call of a robot, and no operator, is named {word!r}; {near}")
 
 
 def _explain_call(robot: Robot, arguments: argparse.Namespace, out: Output) -> None:

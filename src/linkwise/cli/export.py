@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import InputError, NotAdmittedError
 from ..robot.make import save_urdf
 from ..whole_files import refuse_unwritable
-from .arguments import add_robot, robot_of
+from .arguments import add_robot, completes, functions, robot_of
 from .command import Command, Output
 
 if TYPE_CHECKING:
@@ -28,7 +30,10 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, optional=True)
-    parser.add_argument("function", nargs="?", metavar="FUNCTION", help="what to export; --list names all there is")
+    what = parser.add_argument(
+        "function", nargs="?", metavar="FUNCTION", help="what to export; --list names all there is"
+    )
+    completes(what, functions)
     parser.add_argument(
         "--target", choices=("c", "cuda", "urdf"), default="c", help="language (c), or the robot's file"
     )
@@ -45,15 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> None:
-    from ..codegen.facts import catalogue
-
     if arguments.list:
-        from ..robot.robot import Robot
-
-        own = Robot if arguments.robot is None else type(robot_of(arguments))
-        listed = {name: facts.arrays for name, facts in catalogue(own).items()}
-        out.table([("function", "takes"), *((name, ", ".join(takes)) for name, takes in listed.items())])
-        out.give(functions={name: list(takes) for name, takes in listed.items()})
+        _list(arguments, out)
         return
     robot = robot_of(arguments)
     if arguments.target == "urdf":
@@ -62,6 +60,41 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         raise InputError("name the function to export, such as forward_dynamics; --list names all there is")
     else:
         _export_function(robot, arguments, out)
+
+
+def _list(arguments: argparse.Namespace, out: Output) -> None:
+    """What can be exported, of this robot where one is named: the arrays it takes, and what --set must give."""
+    from ..codegen.facts import catalogue
+    from ..robot.robot import Robot
+
+    robot = None if arguments.robot is None else robot_of(arguments)
+    own = Robot if robot is None else type(robot)
+    known = catalogue(own)
+    if robot is not None and robot.loops and not _can_embed(robot):
+        known = {name: facts for name, facts in known.items() if not name.startswith("embedded_")}
+    rows = [("function", "takes", "--set")]
+    for name, facts in known.items():
+        rows.append((name, ", ".join(facts.arrays), ", ".join(_to_be_set(getattr(own, name), facts.arrays))))
+    out.table(rows)
+    out.give(functions={name: takes.split(", ") for name, takes, _ in rows[1:]})
+
+
+def _to_be_set(method: Any, arrays: Collection[str]) -> list[str]:
+    """The arguments without a default that are no arrays."""
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    return [p.name for p in parameters if p.default is p.empty and p.kind <= p.KEYWORD_ONLY and p.name not in arrays]
+
+
+def _can_embed(robot: Robot) -> bool:
+    """Whether a robot's loops say which joints follow the others, as calls in the rates of independent joints need."""
+    from ..robot.closed import ClosedRobot
+
+    assert isinstance(robot, ClosedRobot)
+    try:
+        robot.operators(robot.neutral(), embedded=True)
+    except NotAdmittedError:
+        return False
+    return True
 
 
 def _export_robot(robot: Robot, arguments: argparse.Namespace, out: Output) -> None:

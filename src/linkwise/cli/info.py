@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,11 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     if isinstance(robot, ClosedRobot):
         way, why = choice(robot, robot.loop_groups)
         out.say(f"Forward dynamics {way}: {why}")
+    hint = floating_hint(robot)
+    out.give(hint=hint)
+    if hint:
+        out.say()
+        out.say(hint)
     if robot.notes:
         out.say()
         out.say("Notes")
@@ -117,6 +123,31 @@ def joint_rows(robot: Robot) -> list[tuple[str, ...]]:
                 )
             )
     return rows
+
+
+_OF_LEGS = re.compile(r"leg|foot|feet|ankle|knee|thigh|calf|shank|hip|sole", re.IGNORECASE)
+
+
+def floating_hint(robot: Robot) -> str | None:
+    """What to try where a robot with legs stands with its base bolted to the world."""
+    roots = [i for i, p in enumerate(robot.parents) if p < 0]
+    if any(robot.joints[i].kind.nv == 6 for i in roots):
+        return None
+    legs = sum(any(_OF_LEGS.search(name) for name in _names_from(robot, i)) for i in roots)
+    if legs < 2:
+        return None
+    return f"{legs} of its branches look like legs, and its base is fixed: --floating lets it move"
+
+
+def _names_from(robot: Robot, root: int) -> list[str]:
+    """The names of a branch's bodies, joints and frames."""
+    found, waiting = [], [root]
+    while waiting:
+        i = waiting.pop()
+        found += [robot.bodies[i].name, robot.joints[i].name]
+        waiting += robot.children[i]
+    held = set(found)
+    return [*found, *(f.name for f in robot.extra_frames if f.body in held)]
 
 
 def left_over(robot: Robot) -> str:

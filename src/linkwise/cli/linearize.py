@@ -10,7 +10,17 @@ import numpy as np
 
 from ..errors import InputError
 from ..whole_files import refuse_unwritable, write_bytes, write_text
-from .arguments import STATES, add_robot, configuration, joint_forces, robot_of, velocity
+from .arguments import (
+    STATES,
+    add_configuration,
+    add_robot,
+    add_velocity,
+    completes,
+    configuration,
+    joint_forces,
+    robot_of,
+    velocity,
+)
 from .command import Command, Output, number, to_json
 
 if TYPE_CHECKING:
@@ -29,11 +39,12 @@ the state is [δq; δv], the input δτ: d[δq; δv]/dt = A [δq; δv] + B δτ,
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("--q", default="neutral", metavar="STATE", help="configuration (neutral)")
-    parser.add_argument("--v", default="zero", metavar="STATE", help='velocity (zero), numbers or "random"')
-    parser.add_argument(
+    add_configuration(parser, "configuration")
+    add_velocity(parser, "velocity")
+    tau = parser.add_argument(
         "--tau", default="hold", metavar="STATE", help='joint forces: "hold" (v stays), "zero" or numbers'
     )
+    completes(tau, ("hold", "zero", "random"))
     parser.add_argument("--step", type=float, metavar="SECONDS", help="a discrete model with zero-order hold")
     parser.add_argument("--output", "-o", metavar="FILE", help="write A, B, modes and the state as .npz or .json")
 
@@ -51,7 +62,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     data = {"A": A, "B": B, "eigenvalues": np.array([m["eigenvalue"] for m in modes])}
     state = {"q": q, "v": v, "tau": tau}
     out.give(robot=robot.name, step=arguments.step, **state, A=A, B=B, modes=modes)
-    _tell(robot, A, B, modes, arguments.step, out)
+    _tell(robot, q, A, B, modes, arguments.step, out)
     if arguments.output:
         _write(arguments.output, {**data, **state}, out.data)
         out.say(f"\nWritten: {arguments.output}")
@@ -87,15 +98,22 @@ def find_modes(robot: Robot, A: np.ndarray, step: float | None) -> list[dict[str
     return sorted(out, key=lambda m: (-m["rate"], m["frequency"]))
 
 
-def _tell(robot: Robot, A: np.ndarray, B: np.ndarray, modes: list[dict[str, Any]], step: Any, out: Output) -> None:
+def _tell(
+    robot: Robot, q: np.ndarray, A: np.ndarray, B: np.ndarray, modes: list[dict[str, Any]], step: Any, out: Output
+) -> None:
     kind = "continuous" if step is None else f"every {step:g} s"
     out.say(f"{robot.name}, {kind}: {len(A)} states [δq; δv], {B.shape[1]} inputs δτ")
+    out.say(f"at q = {' '.join(number(x) for x in q)}")
     for name, matrix in (("A", A), ("B", B)):
         out.say(f"\n{name} ({matrix.shape[0]} × {matrix.shape[1]})")
         if max(matrix.shape) > 2 * _MOST_SHOWN:
             out.say("  too large to print; --output FILE.npz or --json has it")
             continue
-        out.table([[f"  {number(row[0])}", *(number(x) for x in row[1:])] for row in matrix + 0.0], range(len(A)))
+        out.table(
+            [[f"  {number(row[0])}", *(number(x) for x in row[1:])] for row in matrix + 0.0],
+            range(len(A)),
+            heading=False,
+        )
     out.say("\nmodes")
     rows = [["  rate [1/s]", "frequency [Hz]", "damping ratio", "mostly in"]]
     rows += [[f"  {number(m['rate'])}", number(m["frequency"]), number(m["damping_ratio"]), m["joint"]] for m in modes]

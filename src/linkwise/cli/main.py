@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from .. import __version__
@@ -21,7 +22,7 @@ from ..errors import did_you_mean
 from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, view
 from .arguments import STATE_OPTIONS
 from .command import BAD_INPUT, INTERRUPTED, OK, Command, Output, to_json
-from .terminal_text import one_line, show_warning, spell_what_cannot_be_shown
+from .terminal_text import one_line, said, show_warning, spell_what_cannot_be_shown
 
 COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
@@ -37,7 +38,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "bench",
         "time linkwise beside other libraries on one core",
-        bench_command.add_arguments,
+        completion.bench_arguments,
         lambda arguments, _: bench_command.run(arguments),
         bench_command.EXAMPLES,
         own_json=True,
@@ -81,7 +82,7 @@ def _main(argv: Sequence[str] | None) -> int:
 def _report(e: Exception, out: Output, debug: bool) -> None:
     if debug:
         traceback.print_exception(e)
-    print(f"linkwise: error: {one_line(e)}", file=sys.stderr)
+    print(said("error", one_line(e)), file=sys.stderr)
     try:
         if out.json:
             print(to_json({"error": one_line(e)}))
@@ -104,7 +105,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         end = " see" if message.endswith("?") else "; see"
-        self.exit(BAD_INPUT, f"linkwise: error: {message}{end} {self.prog} --help\n")
+        self.exit(BAD_INPUT, said("error", f"{message}{end} {self.prog} --help") + "\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, rest = super().parse_known_args(args, namespace)
@@ -114,8 +115,17 @@ class _Parser(argparse.ArgumentParser):
             if missing and rest and not rest[0].startswith("-"):
                 setattr(found, action.dest, rest.pop(0))
         if rest:
-            self.error(f"unrecognized arguments: {' '.join(rest)}")
+            self.error(self._not_known(rest))
         return found, rest
+
+    def _not_known(self, rest: Sequence[str]) -> str:
+        """Which argument is one too many, and which option may have been meant."""
+        options = [word.partition("=")[0] for word in rest if word.startswith("--")]
+        known = [s for action in self._actions for s in action.option_strings if s.startswith("--")]
+        names = [s[2:] for s in known]
+        near = {word: get_close_matches(word[2:], names, n=1) for word in options}
+        meant = [f"there is no {word}; did you mean --{found[0]}?" for word, found in near.items() if found]
+        return meant[0] if meant else f"unrecognized arguments: {' '.join(rest)}"
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

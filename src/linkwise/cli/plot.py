@@ -13,7 +13,17 @@ import linkwise as lw
 from ..arguments import one_of
 from ..errors import InputError
 from ..whole_files import refuse_unwritable, write_figure
-from .arguments import STATES, add_robot, configuration, robot_of, velocity
+from .arguments import (
+    FRAMES,
+    STATES,
+    add_configuration,
+    add_robot,
+    add_velocity,
+    completes,
+    configuration,
+    robot_of,
+    velocity,
+)
 from .command import Command, Output
 
 if TYPE_CHECKING:
@@ -29,14 +39,17 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, optional=True)
-    parser.add_argument("picture", nargs="?", metavar="PICTURE", help="which picture; --list names them")
+    picture = parser.add_argument("picture", nargs="?", metavar="PICTURE", help="which picture; --list names them")
+    completes(picture, lambda: _pictures(lw.plots))
     parser.add_argument("--trajectory", metavar="FILE", help="what linkwise simulate wrote; otherwise simulated now")
-    parser.add_argument("--q", default="middle", metavar="STATE", help="where it is, or starts (middle)")
-    parser.add_argument("--v", default="zero", metavar="STATE", help="how fast it starts (zero)")
+    add_configuration(parser, "where it is, or starts")
+    add_velocity(parser, "how fast it starts")
     parser.add_argument("--duration", type=float, default=1.0, metavar="SECONDS", help="for how long (1)")
     parser.add_argument("--step", type=float, default=0.001, metavar="SECONDS", help="step of the integrator (0.001)")
     parser.add_argument("--output", "-o", default="linkwise-plot.png", metavar="FILE.png", help="where it goes")
-    parser.add_argument("--frame", metavar="NAME", help="the frame that a picture is about")
+    completes(parser.add_argument("--frame", metavar="NAME", help="the frame that a picture is about"), FRAMES)
+    parser.add_argument("--theme", choices=("light", "dark"), default="light", help="for pages of that kind (light)")
+    parser.add_argument("--transparent", action="store_true", help="without a background")
     parser.add_argument("--list", action="store_true", help="list the pictures")
 
 
@@ -75,6 +88,8 @@ def _drawn(picture: Callable[..., Any], robot: Robot, arguments: argparse.Namesp
         "trajectory": lambda: motion_of(robot, arguments),
         "robot": lambda: robot,
         "q": lambda: configuration(robot, arguments.q),
+        "theme": lambda: arguments.theme,
+        "transparent": lambda: arguments.transparent,
     }
     if arguments.frame:
         values["frame"] = lambda: arguments.frame

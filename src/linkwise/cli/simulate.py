@@ -11,9 +11,22 @@ import numpy as np
 
 import linkwise as lw
 
+from ..arguments import one_of
 from ..errors import InputError
+from ..simulation.methods import CALLED_ELSEWHERE
 from ..whole_files import refuse_unwritable
-from .arguments import STATES, add_robot, configuration, joint_forces, robot_of, velocity
+from .arguments import (
+    FRAMES,
+    STATES,
+    add_configuration,
+    add_robot,
+    add_velocity,
+    completes,
+    configuration,
+    joint_forces,
+    robot_of,
+    velocity,
+)
 from .command import Command, Output, number
 
 if TYPE_CHECKING:
@@ -26,17 +39,25 @@ EXAMPLES = """examples:
   linkwise simulate my_arm.urdf --q elbow=0.5 --v random --tau hold --json
   linkwise simulate humanoid --duration 600 --checkpoint run.checkpoint -o run.zarr
 """
-METHODS = "semi_implicit_euler, midpoint, runge_kutta_4, variational; with SciPy rk23, rk45, dop853, radau, bdf, lsoda"
+
+
+def methods() -> list[str]:
+    """The methods in joint coordinates, those that the command line has."""
+    from ..simulation.methods import METHODS, SOLVERS
+
+    return [*(name for name, method in METHODS.items() if "joint" in method.coordinates), *SOLVERS]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("--q", default="middle", metavar="STATE", help="where it starts (middle)")
-    parser.add_argument("--v", default="zero", metavar="STATE", help="how fast it starts (zero)")
-    parser.add_argument("--tau", metavar="FORCES", help='constant joint forces; "hold" is what holds it at the start')
-    parser.add_argument(
+    add_configuration(parser, "where it starts")
+    add_velocity(parser, "how fast it starts")
+    tau = parser.add_argument("--tau", metavar="FORCES", help='constant joint forces; "hold" holds it at the start')
+    completes(tau, ("hold", "zero", "random"))
+    push = parser.add_argument(
         "--push", action="append", default=[], metavar="FRAME=X,Y,Z", help="a constant force [N] on a frame, world axes"
     )
+    completes(push, FRAMES)
     parser.add_argument(
         "--damping", action="store_true", help="with damping that the file has as data too (that of URDF files)"
     )
@@ -45,7 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=float, default=1.0, metavar="SECONDS", help="for how long (1)")
     parser.add_argument("--step", type=float, default=0.001, metavar="SECONDS", help="step of the integrator (0.001)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="keep every N-th step (1)")
-    parser.add_argument("--method", default="runge_kutta_4", metavar="NAME", help=f"{METHODS} (runge_kutta_4)")
+    said = "semi_implicit_euler, midpoint, runge_kutta_4, variational; with SciPy rk23, rk45, dop853, radau, bdf, lsoda"
+    method = parser.add_argument("--method", default="runge_kutta_4", metavar="NAME", help=f"{said} (runge_kutta_4)")
+    completes(method, methods)
     parser.add_argument("--output", "-o", metavar="FILE", help="write the trajectory: .npz, or .nc, .zarr, .parquet")
     parser.add_argument("--checkpoint", metavar="FILE", help="keep the state here; started again, go on from it")
 
@@ -59,6 +82,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
 
         refuse_unknown_format(arguments.output)
         refuse_unwritable(arguments.output)
+    one_of(arguments.method, methods(), "method", also=CALLED_ELSEWHERE, error=InputError)
     robot = robot_of(arguments)
     _warn_of_nothing(robot, arguments)
     goes_on = arguments.checkpoint is not None and Path(arguments.checkpoint).exists()

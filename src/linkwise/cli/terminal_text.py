@@ -1,9 +1,12 @@
-"""Words on a terminal: errors and warnings on one line, Greek letters spelled where they cannot be shown."""
+"""Words on a terminal: errors and warnings, wrapped and coloured there, and Greek letters where they can be shown."""
 
 from __future__ import annotations
 
 import codecs
+import os
+import shutil
 import sys
+import textwrap
 import unicodedata
 from typing import Any
 
@@ -35,7 +38,43 @@ def _is_writing(e: OSError) -> bool:
 
 
 def show_warning(message: Warning | str, *rest: Any, **named: Any) -> None:
-    print(f"linkwise: warning: {_joined(str(message))}", file=sys.stderr)
+    print(said("warning", _joined(str(message))), file=sys.stderr)
+
+
+def said(kind: str, text: str) -> str:
+    """An error or a warning as standard error shows it: one line, which a terminal has wrapped between words."""
+    head = f"linkwise: {kind}:"
+    if not _is_terminal(sys.stderr):
+        return f"{head} {text}"
+    lines = textwrap.wrap(f"{head} {text}", _width(), subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(lines).replace(head, painted(head, "red" if kind == "error" else "yellow", sys.stderr), 1)
+
+
+def _width() -> int:
+    return max(40, shutil.get_terminal_size().columns)
+
+
+# --- colour ------------------------------------------------------------------------------------------
+
+_CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33"}
+
+
+def painted(text: str, colour: str, stream: Any = None) -> str:
+    """Text in a colour ("bold", "dim", "red", "green", "yellow"), where the stream (standard output) shows colours."""
+    return f"\033[{_CODES[colour]}m{text}\033[0m" if shows_colour(sys.stdout if stream is None else stream) else text
+
+
+def shows_colour(stream: Any) -> bool:
+    """Whether a stream is a terminal with colours; NO_COLOR (any value) says no, FORCE_COLOR says yes to anything."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return _is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def _is_terminal(stream: Any) -> bool:
+    return bool(getattr(stream, "isatty", lambda: False)())
 
 
 def _joined(text: str) -> str:

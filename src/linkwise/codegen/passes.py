@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..progress import waiting
 from .garbage import collection_paused
 
 
@@ -40,9 +41,9 @@ class Journal(list[Ran]):
         return "\n".join(f"{x.name:<{width}}  {1e3 * x.seconds:9.2f} ms  {x.note}" for x in self)
 
 
-def run_passes(passes: Sequence[Pass], job: Any, journal: Journal) -> None:
-    """Run the passes on a job until it is ``done``."""
-    with collection_paused():
+def run_passes(passes: Sequence[Pass], job: Any, journal: Journal, name: str) -> None:
+    """Run the passes on a job until it is ``done``; who watches is told that ``name`` is being compiled."""
+    with collection_paused(), waiting(f"compiling {name}"):
         for step in passes:
             if job.done:
                 return

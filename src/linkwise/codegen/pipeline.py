@@ -207,7 +207,7 @@ PASSES = (*PROGRAM_PASSES, *CODE_PASSES)  # all of them, in order
 
 def compile_job(job: Job) -> Any:
     """Run the passes; the kernel, or None where a mere call should not wait for one."""
-    run_passes(PROGRAM_PASSES, job, job.journal)
+    run_passes(PROGRAM_PASSES, job, job.journal, job.name)
     return job.kernel
 
 
@@ -284,7 +284,7 @@ def _caller(
 def _program(job: Job) -> Program:
     """The program of a job whose machine code was there before."""
     again = replace(job, done=False)
-    run_passes(TRACE_PASSES, again, job.journal)
+    run_passes(TRACE_PASSES, again, job.journal, job.name)
     assert again.program is not None
     return again.program
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import prod
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arguments import generator, shown, whole
 from ..arguments import numbers as real_numbers
-from ..errors import InputError, ModelError, UnknownNameError
+from ..errors import InputError, ModelError, UnknownNameError, did_you_mean
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
 from ..values import ByValue, digest, fixed, owned, value_of
@@ -254,7 +254,7 @@ class Model(ByValue):
         if not isinstance(frame, str):
             raise InputError(f"a frame is given by its name, got {shown(frame)}")
         if frame not in self._frame_table:
-            raise UnknownNameError(f"no frame is named {frame!r}; robot {self.name!r} has {some(self._frame_table)}")
+            raise UnknownNameError(f"no frame is named {frame!r}; {self._near(frame, self._frame_table)}")
         return self.frame(self._frame_table[frame])
 
     def body(self, name: str | int) -> int:
@@ -264,7 +264,7 @@ class Model(ByValue):
                 raise UnknownNameError(f"no body has number {name}; robot {self.name!r} has {len(self.bodies)} bodies")
             return int(name)
         if not isinstance(name, str) or name not in self.body_index:
-            raise UnknownNameError(f"no body is named {shown(name)}; robot {self.name!r} has {some(self.body_index)}")
+            raise UnknownNameError(f"no body is named {shown(name)}; {self._near(name, self.body_index)}")
         return self.body_index[name]
 
     @cached_property
@@ -274,9 +274,13 @@ class Model(ByValue):
     def joint(self, name: str) -> int:
         """The index of a joint (and of the body it moves) given by name."""
         if not isinstance(name, str) or name not in self.joint_index:
-            known = some(self.joint_index)
-            raise UnknownNameError(f"no joint is named {shown(name)}; robot {self.name!r} has {known}")
+            raise UnknownNameError(f"no joint is named {shown(name)}; {self._near(name, self.joint_index)}")
         return self.joint_index[name]
+
+    def _near(self, name: Any, known: Collection[str]) -> str:
+        """The name that was meant, where one is near, and those there are."""
+        meant = did_you_mean(name, known) if isinstance(name, str) else ""
+        return f"{meant} robot {self.name!r} has {some(known)}".lstrip()
 
     def _has(self, what: str) -> str:
         return f"robot {self.name!r} does not have; its {what} are {some(self.body_index)}"

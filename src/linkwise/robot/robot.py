@@ -17,7 +17,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .. import arrays, inputs
+from .. import arrays, inputs, shown
 from ..arguments import names
 from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
@@ -69,6 +69,10 @@ def _operator_code() -> ModuleType:
 @dataclass(frozen=True, eq=False, repr=False)
 class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, CoupledJoints, Statics, Edited):
     """A robot. Make one with :func:`linkwise.load`, ``chain``, ``random_tree`` or ``assemble``."""
+
+    def _repr_html_(self) -> str:
+        """Its joints in a table beside its picture, for notebooks."""
+        return shown.drawn("Robot", self)
 
     # --- configurations ----------------------------------------------------------------------------
 

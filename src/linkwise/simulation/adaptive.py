@@ -18,10 +18,10 @@ from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import SimulationError
 from ..extras import require
+from ..progress import Progress
 from ..robot.robot import Robot
 from .events import Crossing, Watch
 from .methods import SOLVERS
-from .progress import Progress
 from .steppers import Task, shortest
 
 
@@ -84,27 +84,50 @@ def solve(
     """(times, q (states, samples, nq), w, crossings with their state) of flat states, one after another."""
     task = equations.task
     parts, found = [], []
-    with Progress(len(q), "states", show) as bar:
+    length = float(times[-1] - times[0])
+    with Progress(round(1000 * length) * len(q), "ms of motion", show) as bar:
         for i in range(len(q)):
             own = equations.of(i) if task.is_per_state else equations
-            end, y, crossings = _solve_one(own, np.concatenate([q[i], w[i]]), times, tolerances, watches)
+            told = _Told(own, bar, times[0], i * round(1000 * length))
+            end, y, crossings = _solve_one(own, told, np.concatenate([q[i], w[i]]), times, tolerances, watches)
             parts.append(y)
             found += [(i, c) for c in crossings]
-            bar.advance(1)
+            bar.advance((i + 1) * round(1000 * length) - bar.done)
     nq = task.robot.nq
     y = np.stack(parts)
     return end, unit(task.robot, y[..., :nq]), y[..., nq:], found
 
 
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """The equations, telling a bar how far the solver, which asks at times before and behind, has come."""
+
+    equations: Equations
+    bar: Progress
+    start: float  # [s]
+    before: int  # what is done of other states [ms]
+
+    def __call__(self, t: float, y: np.ndarray) -> np.ndarray:
+        come = self.before + int(1000 * (t - self.start))
+        if come > self.bar.done:
+            self.bar.advance(come - self.bar.done)
+        return self.equations(t, y)
+
+
 def _solve_one(
-    equations: Equations, y0: np.ndarray, times: np.ndarray, tolerances: tuple[float, float], watches: Sequence[Watch]
+    equations: Equations,
+    told: _Told,
+    y0: np.ndarray,
+    times: np.ndarray,
+    tolerances: tuple[float, float],
+    watches: Sequence[Watch],
 ) -> tuple[np.ndarray, np.ndarray, list[Crossing]]:
     task = equations.task
     solve_ivp = require("scipy.integrate", "adaptive", f"method={task.method!r}").solve_ivp
     nq, nv = task.robot.nq, task.robot.nv
     wanted = [_for_scipy(watch, nq, nv) for watch in watches]
     done = solve_ivp(
-        equations,
+        told,
         (times[0], times[-1]),
         y0,
         SOLVERS[task.method],

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import shown
+
 
 @dataclass(frozen=True, eq=False)
 class EnergyAccount:
@@ -42,6 +44,24 @@ class EnergyAccount:
         left = self.total - come + gone
         drift: np.ndarray = left - left[..., :1]
         return drift
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Start, end and course of every entry, for notebooks; of a batch the mean."""
+        rows = []
+        for name in ("kinetic", "potential", "springs", "total", "work", "dissipated", "stops", "external", "drift"):
+            values = getattr(self, name)
+            if values is None:
+                continue
+            mean = np.asarray(values).reshape(-1, values.shape[-1]).mean(axis=0)
+            rows.append((name, shown.number(mean[0]), shown.number(mean[-1]), shown.curve(mean)))
+        words = f"[J]; drift at most {np.abs(self.drift).max():.3g} J"
+        if self.loops is not None:
+            words += f"; loops open by at most {self.loops.max():.3g} rad or m"
+        heading = ("", "start", "end", "")
+        return shown.titled("Energy account", words, shown.table(rows, heading, right=(1, 2)))
 
     def __str__(self) -> str:
         def span(x: np.ndarray) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import SimulationError
+from ..progress import Progress
 from .checkpoint import KeptRun
 from .events import Crossing, Event, Watch, located
-from .progress import Progress
 from .steppers import Stepper, Task
 from .trajectory import labels
 

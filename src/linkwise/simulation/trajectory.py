@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import shown
 from ..errors import InputError
 from ..robot.robot import Robot
 from .closing import LEFT, Closing
@@ -292,6 +293,10 @@ class Trajectory:
         from .simulate import resume
 
         return resume(self, duration, controller, tau, **options)
+
+    def _repr_html_(self) -> str:
+        """Where every joint went, with a picture of the start and of the end, for notebooks."""
+        return shown.drawn("Trajectory", self)
 
     def __repr__(self) -> str:
         name = "a robot" if self.robot is None else repr(self.robot.name)

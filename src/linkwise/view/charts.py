@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from .motion import Motion
-from .style import COLOURS, INK
+from .style import COLOURS, INK, shorter
 
 MOST_POINTS, MOST_CURVES = 600, 12
+MOST_LETTERS = 14  # of a name in the legend, two of which stand side by side in the panel
 
 
 class Chart:
@@ -59,8 +60,10 @@ class Chart:
     def _content(self) -> dict[str, Any]:
         curves = self._curves()
         series: list[dict[str, Any]] = [{"label": "t [s]"}]
-        for i, name in enumerate(curves):
-            series.append({"label": name, "stroke": COLOURS[i % len(COLOURS)], "width": 1.5})
+        group = list(self._motion.channels[self._group.value])
+        for name, label in zip(curves, fitting(list(curves))):
+            colour = COLOURS[group.index(name) % len(COLOURS)]  # the same alone and among all
+            series.append({"label": label, "stroke": colour, "width": 1.5})
         series.append({"label": "now", "stroke": INK, "width": 2, "points": {"show": False}})
         return {"data": self._data(curves), "series": tuple(series), "scales": self._scales(curves)}
 
@@ -76,6 +79,11 @@ class Chart:
     def _scales(self, curves: dict[str, np.ndarray]) -> dict[str, Any]:
         """Fixed, so that the mark's empty places do not count."""
         return {"x": {"time": False}, "y": {"auto": False, "range": _range(curves)}}
+
+
+def fitting(names: list[str]) -> list[str]:
+    """Names for a narrow legend: without what all begin with, and what is still long with its middle left out."""
+    return [n if len(n) <= MOST_LETTERS else f"{n[:6]}…{n[6 - MOST_LETTERS + 1 :]}" for n in shorter(names)]
 
 
 def _range(curves: dict[str, np.ndarray]) -> tuple[float, float]:

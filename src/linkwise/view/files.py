@@ -13,12 +13,16 @@ import numpy as np
 
 from ..errors import FileError, InputError
 from ..extras import require
+from ..progress import Progress
 from ..whole_files import refuse_unwritable, write_through
 from .motion import Motion
 from .pictures import Studio
 from .scene import Scene
 
 KINDS = (".png", ".gif", ".webp", ".mp4", ".html")
+RATES = {
+    ".gif": 25.0
+}  # pictures a second: browsers show a picture of a .gif for whole hundredths of a second, at least 2
 
 
 def save(
@@ -27,11 +31,12 @@ def save(
     scene: Scene,
     show: Sequence[str],
     size: tuple[int, int],
-    rate: float,
+    rate: float | None,
     time: float,
 ) -> Path:
     """Write the file whole or not at all; its ending says what it is."""
     target = checked(path)
+    rate = RATES.get(target.suffix.lower(), 30.0) if rate is None else rate
     if rate <= 0 or min(size) < 16:
         raise InputError(f"rate must be positive and size at least 16 × 16 pixels, got {rate:g} and {size}")
     kind = target.suffix.lower()
@@ -40,17 +45,25 @@ def save(
 
         text = page(scene, motion, show, rate)
         return write(target, lambda part: part.write_text(text, encoding="utf-8"))
-    studio = Studio(scene, motion, tuple(show))
+    studio = Studio(scene, motion, tuple(show), size[0] / size[1])
     if kind == ".png":
         require("PIL", "plot", "writing pictures")
         image = _with_key(next(studio.pictures([motion.index(time)], *size)), studio.key)
         return write(target, lambda part: _picture(image).save(part, format="PNG", optimize=True))
     steps = motion.every(rate)
-    frames = (_with_key(x, studio.key) for x in studio.pictures(steps, *size))
+    frames = _told((_with_key(x, studio.key) for x in studio.pictures(steps, *size)), len(steps))
     seconds = np.diff(motion.time[steps], append=motion.time[steps[-1]] + 1.0 / rate)
     if kind == ".mp4":
         return write(target, lambda part: _write_video(part, frames, size, rate))
     return write(target, lambda part: _write_animation(part, kind, frames, seconds))
+
+
+def _told(frames: Iterator[np.ndarray], count: int) -> Iterator[np.ndarray]:
+    """The pictures, with a bar for who waits for them."""
+    with Progress(count, "pictures") as bar:
+        for frame in frames:
+            yield frame
+            bar.advance(1)
 
 
 def checked(path: str | os.PathLike[str]) -> Path:
@@ -122,6 +135,8 @@ def _write_video(part: Path, frames: Iterator[np.ndarray], size: tuple[int, int]
     width, height = size
     command = ["ffmpeg", "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", f"{width}x{height}", "-r", f"{rate:g}", "-i", "-", "-pix_fmt", "yuv420p"]
+    # Nearly lossless, in what every browser plays, with the table of contents first, so that it starts at once.
+    command += ["-c:v", "libx264", "-crf", "18", "-preset", "slow", "-movflags", "+faststart"]
     command += ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", str(part)]
     made = subprocess.run(command, input=b"".join(f.tobytes() for f in frames), capture_output=True, check=False)
     if made.returncode:

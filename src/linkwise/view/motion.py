@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import inputs
 from ..errors import InputError
+from ..model.units import force_units, position_units, velocity_units
 from ..robot.closed import ClosedRobot
 from ..robot.grasp import Grasp
 from ..robot.robot import Robot
@@ -86,12 +87,19 @@ class Motion:
 
     @cached_property
     def channels(self) -> dict[str, dict[str, np.ndarray]]:
-        """What can be plotted against time: group → name → (n,) values."""
+        """What can be plotted against time, in one unit a group: group → name → (n,) values."""
         robot, out = self.robot, {}
-        out["position q"] = _named(_position_names(robot), self.q)
-        for group, values in (("velocity v", self.v), ("acceleration a", self.a), ("force τ", self.tau)):
+        rates = velocity_units(robot)
+        known: tuple[tuple[str, Any, Any, Any], ...] = (
+            ("position q", position_names(robot), self.q, position_units(robot)),
+            ("velocity v", velocity_names(robot), self.v, rates),
+            ("acceleration a", velocity_names(robot), self.a, [f"{unit}²" for unit in rates]),
+            ("force τ", velocity_names(robot), self.tau, force_units(robot)),
+        )
+        for group, names, values, units in known:
             if values is not None:
-                out[group] = _named(velocity_names(robot), values)
+                for unit in dict.fromkeys(units):
+                    out[f"{group} [{unit}]"] = {n: values[:, k] for k, n in enumerate(names) if units[k] == unit}
         if self.v is not None:
             kinetic, potential = self.energies
             out["energy [J]"] = {"kinetic": kinetic, "potential": potential, "total": kinetic + potential}
@@ -220,7 +228,8 @@ def velocity_names(robot: Robot) -> list[str]:
     return [n for j, _, _ in robot.coordinates for n in _numbered(j.name, j.kind.nv)]
 
 
-def _position_names(robot: Robot) -> list[str]:
+def position_names(robot: Robot) -> list[str]:
+    """A name for each entry of q."""
     return [n for j, _, _ in robot.coordinates for n in _numbered(j.name, j.kind.nq)]
 
 

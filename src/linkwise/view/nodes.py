@@ -116,7 +116,19 @@ class Nodes:
         scene = self._server.scene
         scene.set_up_direction("+z")
         middle = 0.5 * (low + high)
-        scene.add_grid(
+        if studio.floor is not None:
+            self._add_floor(cell, reach, (middle[0], middle[1], studio.floor))
+        camera = self._server.initial_camera
+        camera.position = tuple(float(x) for x in studio.camera.eye)
+        camera.look_at = tuple(float(x) for x in studio.camera.target)
+        camera.up = (0.0, 0.0, 1.0)
+        camera.fov = studio.camera.angle
+        camera.near = 1e-3 * reach
+        self._server.scene.configure_default_lights(enabled=True, cast_shadow=True)
+
+    def _add_floor(self, cell: float, reach: float, middle: tuple[float, float, float]) -> None:
+        """A grid of cells [m] on the floor, fading away at several times the reach of the motion [m]."""
+        self._server.scene.add_grid(
             "/floor",
             width=20 * cell,
             height=20 * cell,
@@ -125,16 +137,9 @@ class Nodes:
             cell_color=(232, 235, 238),
             section_color=(205, 210, 215),
             fade_distance=8 * reach,
-            position=(round(middle[0] / cell) * cell, round(middle[1] / cell) * cell, studio.floor),
+            position=(round(middle[0] / cell) * cell, round(middle[1] / cell) * cell, middle[2]),
             shadow_opacity=0.12,
         )
-        camera = self._server.initial_camera
-        camera.position = tuple(float(x) for x in studio.camera.eye)
-        camera.look_at = tuple(float(x) for x in studio.camera.target)
-        camera.up = (0.0, 0.0, 1.0)
-        camera.fov = studio.camera.angle
-        camera.near = 1e-3 * reach
-        self._server.scene.configure_default_lights(enabled=True, cast_shadow=True)
 
     def _add_crowds(self) -> list[Crowd]:
         """Simple solids of one kind are one node: moving them is one message, drawing them one call."""

@@ -9,7 +9,7 @@ from ..extras import require
 from .motion import Motion
 from .nodes import Nodes
 from .scene import Scene
-from .server import quiet_server, stop_quietly
+from .server import named, quiet_server, stop_quietly
 
 
 def page(scene: Scene, motion: Motion, show: Sequence[str], rate: float) -> str:
@@ -24,7 +24,6 @@ def page(scene: Scene, motion: Motion, show: Sequence[str], rate: float) -> str:
         for before, step in pairwise(steps):
             recording.insert_sleep(float(motion.time[step] - motion.time[before]))
             nodes.place(motion.q[step], int(step))
-        html: str = recording.as_html()
-        return html.replace("<title>Viser</title>", f"<title>{scene.robot.name} – linkwise</title>")
+        return named(recording.as_html(), f"{scene.robot.name} – linkwise")
     finally:
         stop_quietly(server)

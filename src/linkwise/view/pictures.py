@@ -60,24 +60,44 @@ def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Studio:
-    """A motion, what of it is shown, and a camera that has all of it in view."""
+    """A motion, what of it is shown, and a camera that has all of it in view in pictures of this ``aspect``."""
 
     scene: Scene
     motion: Motion
     show: tuple[str, ...] = ("visuals",)
+    aspect: float = 1.0
     camera: raster.Camera = field(init=False)
-    floor: float = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "show", checked_layers(self.show))
-        object.__setattr__(self, "camera", raster.around(self.extent))
-        object.__setattr__(self, "floor", float(self.extent[:, 2].min()))
+        object.__setattr__(self, "camera", raster.around(self.extent, aspect=self.aspect))
 
     @cached_property
     def extent(self) -> np.ndarray:
         """(n, 3): the corners of boxes around everything fixed on bodies, over the whole motion."""
         steps = np.unique(np.linspace(0, len(self.motion) - 1, 40).astype(int))
-        R, p = self.scene.poses(self.motion.q[steps])
+        return self._corners(self.motion.q[steps])
+
+    @cached_property
+    def floor(self) -> float | None:
+        """The height [m] of the floor: where a robot's base stands, or the lowest point of what hangs or moves freely.
+
+        None where nothing weighs anything. A base stands where its robot, at its neutral configuration, is above it.
+        """
+        robot = self.scene.robot
+        if not np.any(robot.gravity):
+            return None
+        lowest = float(self.extent[:, 2].min())
+        if any(p < 0 and j.kind.nv == 6 for p, j in zip(robot.parents, robot.joints)):
+            return lowest
+        of_base = [float(x.triangles.vertices[:, 2].min()) for x in self.scene.pieces if x.body < 0]
+        base = min(of_base, default=0.0)
+        neutral = float(self._corners(robot.neutral()[None])[:, 2].min())
+        return min(base, neutral) if neutral > base - 0.05 * self.scene.size else lowest
+
+    def _corners(self, q: np.ndarray) -> np.ndarray:
+        """(n, 3): the corners of boxes around everything fixed on bodies at configurations q (steps, nq)."""
+        R, p = self.scene.poses(q)
         found = []
         for piece in self.scene.pieces:
             if piece.layer not in self.show and piece.layer != VISUALS:
@@ -95,9 +115,9 @@ class Studio:
         shown = forces_shown(self.motion, self.show)
         return {name.replace("_", " "): ARROWS[name] for name in shown} if len(shown) > 1 else {}
 
-    def pictures(self, steps: Iterable[int], width: int, height: int) -> Iterator[np.ndarray]:
-        """(height, width, 3), uint8, for each of these steps of the motion."""
-        stage = raster.Stage(self.camera, width, height, self.floor)
+    def pictures(self, steps: Iterable[int], width: int, height: int, sharpness: int = 2) -> Iterator[np.ndarray]:
+        """(height, width, 3), uint8, for each of these steps of the motion; ``sharpness`` smooths edges."""
+        stage = raster.Stage(self.camera, width, height, self.floor, sharpness)
         for step in steps:
             yield stage.render(self._bodies(step), self._signs(step))
 

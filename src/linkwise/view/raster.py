@@ -41,14 +41,19 @@ class Camera:
         return np.stack([column, row], axis=-1), x[..., 2]
 
 
-def around(points: np.ndarray, azimuth: float = -0.95, elevation: float = 0.32, angle: float = 0.6) -> Camera:
-    """A camera as near as it can be with all points (n, 3) in view; azimuth and elevation [rad] say from where."""
+def around(
+    points: np.ndarray, azimuth: float = -0.95, elevation: float = 0.32, angle: float = 0.6, aspect: float = 1.0
+) -> Camera:
+    """A camera as near as it can be with all points (n, 3) in view; azimuth and elevation [rad] say from where.
+
+    ``aspect`` is the width of its pictures over their height.
+    """
     flat = np.cos(elevation)
     way = np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     right, up, forward = Camera(middle + way, middle).axes()
     x = points - middle
-    aside = np.maximum(np.abs(x @ right), np.abs(x @ up))
+    aside = np.maximum(np.abs(x @ right) / aspect, np.abs(x @ up))
     # A point is in view where it is no farther aside than its depth times the tangent; a tenth is left free.
     distance = float((aside / (0.9 * np.tan(0.5 * angle)) - x @ forward).max())
     return Camera(middle + max(distance, 1e-2) * way, middle, angle)
@@ -71,12 +76,12 @@ class Soup:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A camera, the size of its pictures in pixels, and the height of the floor [m]."""
+    """A camera, the size of its pictures in pixels, and the height of the floor [m]; None: there is none."""
 
     camera: Camera
     width: int
     height: int
-    floor: float
+    floor: float | None
     sharpness: int = 2  # this many pixels a side are averaged into one
 
     @cached_property
@@ -101,8 +106,10 @@ class Stage:
 # --- the ground --------------------------------------------------------------------------------------
 
 
-def _backdrop(camera: Camera, w: int, h: int, floor: float) -> np.ndarray:
+def _backdrop(camera: Camera, w: int, h: int, floor: float | None) -> np.ndarray:
     """A floor with lines, fading into the sky; (h, w, 3)."""
+    if floor is None:
+        return np.broadcast_to(SKY, (h, w, 3))
     hit, point, distance = _floor_points(camera, w, h, floor)
     reach = float(np.linalg.norm(camera.eye - camera.target))
     spacing = 10.0 ** np.floor(np.log10(0.45 * reach))
@@ -131,9 +138,9 @@ def _floor_points(camera: Camera, w: int, h: int, floor: float) -> tuple[np.ndar
     return hit, camera.eye + along[..., None] * ray, along * np.linalg.norm(ray, axis=-1)
 
 
-def _with_shadow(image: np.ndarray, soup: Soup, camera: Camera, floor: float) -> np.ndarray:
+def _with_shadow(image: np.ndarray, soup: Soup, camera: Camera, floor: float | None) -> np.ndarray:
     """Where the light does not reach the floor, it is darker."""
-    if camera.eye[2] <= floor or not len(soup.corners):
+    if floor is None or camera.eye[2] <= floor or not len(soup.corners):
         return image
     above = soup.corners[..., 2:] - floor
     fallen = soup.corners - np.maximum(above, 0.0) * LIGHT / LIGHT[2]

@@ -12,13 +12,15 @@ import numpy as np
 
 from ..arrays import as_numpy
 from ..model.parts import Joint
+from ..model.units import velocity_units
 from ..robot.robot import Robot
+from . import style
 from .motion import velocity_names
 
 
 @dataclass(frozen=True)
 class Slider:
-    """A slider: its name, its ends, and the joint it belongs to."""
+    """A slider: its name with its unit, its ends, and the joint it belongs to."""
 
     name: str
     low: float
@@ -29,7 +31,8 @@ class Slider:
 def sliders(robot: Robot, size: float) -> list[Slider]:
     """One per entry of v; limits of the joint where it has them, otherwise half a turn or ``size`` [m] each way."""
     out = []
-    names = velocity_names(robot)
+    units = {"rad/s": "rad", "m/s": "m"}  # where a slider leads in unit time
+    names = [f"{n} [{units.get(u, '–')}]" for n, u in zip(style.shorter(velocity_names(robot)), velocity_units(robot))]
     for joint, _, where in robot.coordinates:
         i = robot.joint(joint.name)
         lower, upper, _, _ = joint.limits.arrays(joint.kind.nv)

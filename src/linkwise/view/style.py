@@ -1,56 +1,109 @@
-"""How pictures of linkwise look: colours, axes without clutter, figures that need no screen."""
+"""How pictures of linkwise look: colours for light and dark pages, axes without clutter, figures that need no screen.
+
+All that is read, words and curves, has a contrast of at least 4.5 : 1 to the background of its theme.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import flag, one_of
+from ..errors import InputError
 from ..extras import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK, PALE, GRID = "#22303c", "#8a97a3", "#dde3e8"
-KINETIC, POTENTIAL, TOTAL, WORK = "#d1495b", "#2e6f95", "#22303c", "#4f9d69"
-COLOURS = ("#2e6f95", "#d1495b", "#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f")
-MOST_LABELLED = 12  # curves up to this many are named
+MOST_LABELLED = 12  # curves up to this many are named, each in a colour of its own
 
 
-def new_figure(width: float, height: float, title: str, subtitle: str = "") -> Figure:
-    """An empty figure [inches] with a title, drawn without a screen."""
+@dataclass(frozen=True)
+class Theme:
+    """Colours for one kind of background; ``transparent`` leaves the background out."""
+
+    background: str
+    ink: str  # titles, totals
+    pale: str  # labels, ticks
+    grid: str
+    faint: str  # curves in the background
+    colours: tuple[str, ...]  # curves
+    kinetic: str
+    potential: str
+    work: str
+    transparent: bool = False
+
+
+# fmt: off
+LIGHT = Theme(
+    "#ffffff", "#22303c", "#5d6975", "#dde3e8", "#b3bdc6",
+    ("#2e6f95", "#c23b4e", "#8a6100", "#2f7d4f", "#7d5ba6", "#0f7376",
+     "#a0531a", "#5a6879", "#a8327e", "#5f6b12", "#2b4a9e", "#6d4c41"),
+    kinetic="#c23b4e", potential="#2e6f95", work="#2f7d4f",
+)
+DARK = Theme(
+    "#14191f", "#e6ebf0", "#9daab6", "#2c353f", "#55616d",
+    ("#6fb3dc", "#f08a97", "#e0a030", "#6fc28d", "#b79be0", "#4fc3c3",
+     "#e39a5a", "#a9b8c9", "#ee86c5", "#b7c04a", "#8fa8f5", "#c9a294"),
+    kinetic="#f08a97", potential="#6fb3dc", work="#6fc28d",
+)
+# fmt: on
+THEMES = {"light": LIGHT, "dark": DARK}
+
+# Those of pages that are always white.
+INK, PALE, GRID, COLOURS = LIGHT.ink, LIGHT.pale, LIGHT.grid, LIGHT.colours
+KINETIC, POTENTIAL, TOTAL, WORK = LIGHT.kinetic, LIGHT.potential, LIGHT.ink, LIGHT.work
+
+
+def theme_of(name: str, transparent: bool = False) -> Theme:
+    """The theme of that name, "light" or "dark", with its background or without."""
+    found = THEMES[one_of(name, THEMES, "theme", error=InputError)]
+    return replace(found, transparent=flag(transparent, "transparent"))
+
+
+def new_figure(width: float, height: float, title: str, subtitle: str = "", *, theme: Theme = LIGHT) -> Figure:
+    """An empty figure [inches] with a title, drawn without a screen; notebooks show it."""
     require("matplotlib", "plot", "a plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    from .figure import ShownFigure
+
     layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
-    figure = Figure(figsize=(width, height), dpi=110, facecolor="white", layout=layout)
-    FigureCanvasAgg(figure)
-    figure.suptitle(title, x=0.012, ha="left", fontsize=13, weight="bold", color=INK)
+    figure = ShownFigure(figsize=(width, height), dpi=110, facecolor=_background(theme), layout=layout)
+    figure.suptitle(title, x=0.012, ha="left", fontsize=13, weight="bold", color=theme.ink)
     if subtitle:
-        figure.supxlabel(subtitle, x=0.012, ha="left", fontsize=9, color=PALE)
+        figure.supxlabel(subtitle, x=0.012, ha="left", fontsize=9, color=theme.pale)
     return figure
 
 
-def plain(ax: Any, title: str = "", ylabel: str = "", xlabel: str = "") -> None:
+def _background(theme: Theme) -> str:
+    return "none" if theme.transparent else theme.background
+
+
+def plain(ax: Any, title: str = "", ylabel: str = "", xlabel: str = "", *, theme: Theme = LIGHT) -> None:
     """Axes with a pale grid and two spines."""
+    ax.set_facecolor(_background(theme))
     if title:
-        ax.set_title(title, loc="left", fontsize=10.5, color=INK)
-    ax.set_ylabel(ylabel, color=PALE, fontsize=9.5)
-    ax.set_xlabel(xlabel, color=PALE, fontsize=9.5)
-    ax.grid(color=GRID, linewidth=0.8)
+        ax.set_title(title, loc="left", fontsize=10.5, color=theme.ink)
+    ax.set_ylabel(ylabel, color=theme.pale, fontsize=9.5)
+    ax.set_xlabel(xlabel, color=theme.pale, fontsize=9.5)
+    ax.grid(color=theme.grid, linewidth=0.8)
     ax.set_axisbelow(True)
-    ax.tick_params(colors=PALE, labelsize=8.5, which="both")
+    ax.tick_params(colors=theme.pale, labelsize=8.5, which="both")
+    ax.yaxis.get_offset_text().set_color(theme.pale)
     for side, spine in ax.spines.items():
         spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(PALE)
+        spine.set_color(theme.pale)
 
 
-def named(ax: Any, beside: bool = False) -> None:
-    """A legend without a frame, inside or to the right of the axes."""
-    place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {"loc": "best"}
+def named(ax: Any, beside: bool = False, *, below: bool = False, theme: Theme = LIGHT) -> None:
+    """A legend without a frame, inside, to the right of or below the axes."""
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {"loc": "best"}
+    if below:
+        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.1)}
     legend = ax.legend(frameon=False, fontsize=8.5, **place)
     for text in legend.get_texts():
-        text.set_color(INK)
+        text.set_color(theme.ink)
 
 
 def shorter(names: list[str]) -> list[str]:
@@ -59,3 +112,15 @@ def shorter(names: list[str]) -> list[str]:
     if len(names) > 1 and len(prefixes) == 1 and all(n.partition("_")[2] for n in names):
         return [n.partition("_")[2] for n in names]
     return names
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of the lightness of two colours "#rrggbb", as WCAG 2 has it: from 1 to 21."""
+    bright, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b

@@ -15,6 +15,7 @@ from ..errors import InputError
 from .charts import Chart
 from .motion import Motion
 from .nodes import Nodes
+from .notebook import live
 from .pictures import ARROWS, LAYERS, checked_layers
 from .scene import Scene
 from .server import quiet_server, stop_quietly
@@ -39,7 +40,7 @@ class Viewer:
     ) -> None:
         self.scene, self.motion, self.robot = scene, motion, scene.robot
         checked_layers(show)
-        self.server = quiet_server(host, port)
+        self.server = quiet_server(host, port, f"{self.robot.name} – linkwise")
         self._lock = threading.RLock()
         self._playing, self._stopped = threading.Event(), threading.Event()
         self._time, self._speed, self._loops = 0.0, 1.0, True
@@ -136,6 +137,10 @@ class Viewer:
         if not np.isfinite(value) or value <= 0:
             raise InputError(f"speed must be positive, got {value}")
         self._speed = float(value)
+
+    def _repr_html_(self) -> str:
+        """The viewer in a cell of a notebook; its browser must be on this machine, as that of ``embed`` need not be."""
+        return live(self.url)
 
     def open_browser(self) -> None:
         webbrowser.open(self.url)

@@ -211,3 +211,20 @@ def test_a_distance_that_no_joint_changes():
     np.testing.assert_allclose(robot.loop_error(q), open_by, rtol=1e-14)
     np.testing.assert_allclose(robot.loop_error(np.stack([q, q])), [open_by, open_by], rtol=1e-14)
     assert np.abs(robot.closing_step(q)).max() < 1e-6  # no motion closes it; roundings of G are what is left
+
+
+def test_a_weld_to_the_world_is_the_same_either_way_round():
+    """In a state where it is open too: it stops all motions, so its rows are the body's whichever frame comes first."""
+    tree = lw.chain(3, seed=4).floating()
+    rng = np.random.default_rng(5)
+    ground = lw.Frame("ground", None, at=(0.3, -0.2, 0.5), rpy=(0.3, -0.5, 0.8))
+    q, v, tau = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
+    found = []
+    for frames in ((ground, tree.tips[0]), (tree.tips[0], ground)):
+        robot = tree.close(lw.Loop(*frames, "weld"))
+        G, a = robot.loop_jacobian(q), robot.forward_dynamics(q, v, tau)
+        by_tau, by_v, _ = robot.linearize_forward(q, v, tau)
+        assert np.abs(G @ by_tau).max() < 1e-9 * np.abs(by_tau).max()
+        found.append((a, by_tau, by_v, robot.compile("forward_dynamics").operations.total))
+    for x, y in zip(*found):
+        assert np.allclose(x, y, rtol=1e-9, atol=1e-9)

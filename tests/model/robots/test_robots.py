@@ -324,3 +324,16 @@ def test_frames_given_as_objects_work_on_built_in_robots():
     below = frame_pose(model, q, Frame("below", "wrist_3_link", at=(0, 0, -0.1)))
     wrist = frame_pose(model, q, "wrist_3_link")
     same_pose(below, wrist.compose(Transform(np.eye(3), np.array([0, 0, -0.1]))), 1e-15)
+
+
+@pytest.mark.parametrize("name", ["humanoid", "quadruped", "cartpole", "double_pendulum", "satellite"])
+def test_robots_of_our_own_are_drawn_with_bodies(name):
+    """Every body that is more than a ball inside another has looks, near where its mass is."""
+    robot = robots.build(name, cls=Model)
+    seen = {visual.body for visual in robot.visuals}
+    assert seen >= {body.name for body in robot.bodies}
+    for body in robot.bodies:
+        own = [v for v in robot.visuals if v.body == body.name]
+        nearest = min(np.linalg.norm(np.asarray(v.pose.l) - body.inertia.com) for v in own)
+        assert nearest < 0.35, body.name
+    assert all(visual.colour is not None or name == "satellite" for visual in robot.visuals)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import linkwise as lw
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
-from linkwise.view import Motion
+from linkwise.view import Motion, style
 from linkwise.view.plots import Costs
 
 pytest.importorskip("matplotlib")
@@ -199,9 +199,10 @@ def test_of_many_joints_the_liveliest_are_named():
     figure = lw.plots.joints(t)
     assert "no joint forces" in figure._suptitle.get_text() and len(figure.axes) == 2  # no empty panel
     drawn = curves(figure.axes[0])
-    assert "22 that move less" in drawn and len(drawn) == 9
-    spans = np.ptp(t.q, axis=0)
-    assert {f"joint{i + 1}" for i in np.argsort(-spans)[:8]} == set(drawn) - {"22 that move less"}
+    assert "18 that move less" in drawn and len(drawn) == 13
+    shares = [np.ptp(x, axis=0) / np.ptp(x, axis=0).max() for x in (t.q, t.v)]
+    expected = {f"joint{i + 1}" for i in np.argsort(-np.max(shares, axis=0))[:12]}
+    assert expected == set(drawn) - {"18 that move less"}
     portraits = lw.plots.phase(t)
     assert "16 joints of 30" in portraits._suptitle.get_text()
 
@@ -209,6 +210,73 @@ def test_of_many_joints_the_liveliest_are_named():
 def test_crossovers_are_marked_in_both_panels():
     table = {"articulated_body": (10.0, 20.0, 40.0), "composite_cholesky": (4.0, 19.0, 64.0)}
     figure = lw.plots.costs(Costs((2, 4, 8), {k: tuple(map(int, x)) for k, x in table.items()}, table))
-    said = [[t.get_text() for t in ax.texts] for ax in figure.axes]
-    assert "cheaper than O(N³)" in said[0][0] and "faster than O(N³)" in said[1][0]
+    said = [" ".join(t.get_text() for t in ax.texts) for ax in figure.axes]
+    assert "cheaper than O(N³)" in said[0] and "faster than O(N³)" in said[1]
     assert Costs((2, 4), {}, {}).crossover({"a": (97.0, 90.0), "b": (100.0, 100.0)}, "a", "b", 0.05) > 2
+
+
+@pytest.mark.parametrize("name", ["panda", "cartpole", "quadruped"])
+def test_a_joint_has_one_name_and_colour_in_all_panels(name):
+    seen = {}
+    for ax in lw.plots.joints(swing(lw.load(name))).axes:
+        for label, line in curves(ax).items():
+            if "[" not in label and "move less" not in label:  # entries of q and of v of a free joint are not the same
+                assert seen.setdefault(label, line.get_color()) == line.get_color()
+    assert len(seen) > 1 and len(set(seen.values())) == len(seen)
+
+
+def test_a_panel_has_one_unit():
+    motion = swing(lw.load("cartpole"))
+    figure = lw.plots.joints(motion)
+    units = [ax.get_ylabel().partition("[")[2].rstrip("]") for ax in figure.axes]
+    assert units == ["m", "rad", "m/s", "rad/s", "N", "N m"]
+    drawn = [next(iter(curves(ax).values())).get_ydata() for ax in figure.axes]
+    for found, expected in zip(drawn, (*motion.q.T, *motion.v.T, *motion.tau.T)):
+        assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("name", style.THEMES)
+def test_what_is_read_stands_out(name):
+    theme = style.THEMES[name]
+    for colour in (theme.ink, theme.pale, theme.kinetic, theme.potential, theme.work, *theme.colours):
+        assert style.contrast(colour, theme.background) >= 4.5, colour
+    assert len(set(theme.colours)) == len(theme.colours) == style.MOST_LABELLED
+    assert_allclose(style.contrast("#ffffff", "#000000"), 21.0)
+
+
+def test_dark_and_transparent_pictures(falling, tmp_path):
+    import matplotlib.image
+
+    table = {"articulated_body": (10, 20, 40), "composite_cholesky": (4, 16, 64)}
+    makers = (
+        *(lambda how, f=f: f(falling, **how) for f in (lw.plots.joints, lw.plots.energy, lw.plots.phase)),
+        lambda how: lw.plots.manipulability(falling, **how),
+        lambda how: lw.plots.operators(lw.chain(3), **how),
+        lambda how: lw.plots.costs(Costs((2, 4, 8), table), **how),
+    )
+    for make in makers:
+        make({"theme": "dark"}).savefig(tmp_path / "dark.png")
+        corner = matplotlib.image.imread(tmp_path / "dark.png")[0, 0]
+        assert_allclose(255 * corner, [0x14, 0x19, 0x1F, 255], atol=1)
+        make({"transparent": True}).savefig(tmp_path / "clear.png")
+        assert matplotlib.image.imread(tmp_path / "clear.png")[0, 0, 3] == 0
+    with pytest.raises(InputError, match="dark"):
+        lw.plots.joints(falling, theme="drak")
+
+
+def test_powers_are_straight_lines_of_their_slope():
+    sizes = (4, 8, 16, 32)
+    table = {"articulated_body": (40, 80, 160, 320), "composite_cholesky": (4, 32, 256, 2048)}
+    (ax,) = lw.plots.costs(Costs(sizes, table)).axes
+    assert ax.get_xscale() == ax.get_yscale() == "log" and ax.get_aspect() == 1.0
+    dashed = [line for line in ax.get_lines() if line.get_label().startswith("_") and len(line.get_xdata()) == 2]
+    slopes = [np.ptp(np.log(x.get_ydata())) / np.ptp(np.log(x.get_xdata())) for x in dashed if np.ptp(x.get_xdata())]
+    assert_allclose(sorted(slopes), [1.0, 2.0, 3.0])
+    labels = [line.get_label() for line in ax.get_lines()]
+    assert any("N^{1.0}" in x for x in labels) and any("N^{3.0}" in x for x in labels)
+
+
+def test_figures_are_pictures_in_notebooks(falling):
+    png, size = lw.plots.joints(falling)._repr_png_()
+    width, height = np.frombuffer(png[16:24], ">u4")
+    assert png.startswith(b"\x89PNG") and (width, height) == (2 * size["width"], 2 * size["height"])

@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import InputError, LinkwiseError, UntraceableError
 from ...inputs import sizes as sizes_of
 from ...model.model import Model
+from ...progress import waiting
 from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.operations import Operations
@@ -127,6 +128,18 @@ def trace(
     the function that has nothing to do with symbols comes out as it is.
     """
     known = lengths(model, argument_names(function) if names is None else names, sizes or {})
+    with waiting(f"compiling {name or function.__name__}"):
+        return _traced(model, function, name, known, parameters, plain)
+
+
+def _traced(
+    model: Model,
+    function: Callable[..., Any],
+    name: str | None,
+    known: dict[str, int],
+    parameters: Sequence[str],
+    plain: bool,
+) -> Program:
     graph = Graph()
     symbols = {k: graph.inputs(k, n) for k, n in known.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}

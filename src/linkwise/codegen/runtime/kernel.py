@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ... import array_kinds
+from ... import array_kinds, shown
 from ...arguments import unmasked
 from ...errors import InputError
 from ...symbols.operations import Operations
@@ -109,6 +109,25 @@ class Kernel(Remade):
             lines.append("  does not depend on " + ", ".join(f"{k}[{i}]" for k, i in unused))
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._takes_and_gives()}>"
+
+    def _takes_and_gives(self) -> str:
+        takes = ", ".join(f"{name} ({n})" for name, n in self.signature.inputs.items())
+        gives = ", ".join("×".join(map(str, shape)) or "number" for shape in self.signature.shapes)
+        return f"{self.signature.name}: {takes} → {gives}"
+
+    def _repr_html_(self) -> str:
+        """What it takes, gives and costs, its program and how it was made, for notebooks."""
+        passes = [(shown.text(x.name), f"{1e3 * x.seconds:.2f}", shown.text(x.note)) for x in self.passes]
+        return shown.titled(
+            "Kernel",
+            self._takes_and_gives(),
+            f"<div>{shown.text(self.operations)} per state</div>",
+            shown.folded("The program", shown.listing(self.source)),
+            shown.folded("The passes", shown.table(passes, ("pass", "ms", "did"), right=(1,))),
+        )
+
     def jacobian(self, wrt: str) -> Kernel:
         """A kernel for the exact derivatives with respect to one input, each (..., *output, length of wrt)."""
         return made(Kernel(derivative.jacobian(self.program, wrt)), self.jacobian, wrt)
@@ -126,7 +145,7 @@ class Kernel(Remade):
         name = np.dtype(dtype).name
         if name not in self._codes:
             job = code_job(self, dtype, self._objects.get(name))
-            run_passes(CODE_PASSES, job, self.passes)
+            run_passes(CODE_PASSES, job, self.passes, self.__name__)
             assert job.code is not None
             if self._objects.get(name) != job.code.name:
                 self._objects[name] = job.code.name

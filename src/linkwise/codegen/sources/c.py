@@ -16,7 +16,7 @@ from ...symbols.outputs import reachable
 from .source import Expressions, Source, argument
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CSource(Source):
     """A function as C source: ``source`` and ``header`` are texts, :meth:`write` puts them into a folder."""
 

@@ -46,7 +46,7 @@ _NOT_FINITE = """#ifndef INFINITY
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CudaSource(Source):
     """A function as CUDA source: ``source`` and ``header`` are texts, :meth:`write` puts them into a folder.
 

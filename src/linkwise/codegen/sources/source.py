@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ... import shown
 from ...arguments import one_of
 from ...errors import FileError, InputError
 from ...symbols.operations import OPERATIONS, Operations
@@ -123,6 +124,21 @@ class Source(Remade):
 
     def __post_init__(self) -> None:
         one_of(self.dtype, ("float64", "float32"), "dtype of source text", error=InputError)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.prototype}, {self.dtype}>"
+
+    def _repr_html_(self) -> str:
+        """Prototype and cost, and both texts to open, for notebooks."""
+        return shown.titled(
+            f"{self.name}{self.ending}",
+            f"{self.operations} per state, {self.dtype}",
+            shown.listing(f"{self.prototype};"),
+            shown.folded(f"{self.name}.h", shown.listing(self.header)),
+            shown.folded(
+                f"{self.name}{self.ending}, {len(self.source.splitlines())} lines", shown.listing(self.source)
+            ),
+        )
 
     @property
     def name(self) -> str:

@@ -148,24 +148,19 @@ class Closure:
 
 
 def in_body_axes(x: Closure) -> Closure:
-    """A weld of b to the world, with frame a moved to where b is now: other rows, and λ, but the same motions.
+    """A weld of a body to the world, with the world's frame moved to where the body's is now, as a; else the loop.
 
-    It stops all motions, whatever the axes and the point. In b's axes the rows are constant, and nothing needs to know
-    where b is. As frame a stays there while b moves on, derivatives are those of the loop too.
+    It stops all motions, whatever the axes and the point: other rows, and λ, but the same motions. In the body's axes
+    the rows are constant, and nothing needs to know where the body is. As the world's frame stays there while the body
+    moves on, derivatives are those of the loop too.
     """
-    (a, b), like = x.bodies, x.d
-    if a >= 0 or b < 0 or x.loop.kind != "weld":
+    (a, b), between = x.bodies, Transform(x.E, x.d)
+    if x.loop.kind != "weld" or min(a, b) >= 0 or max(a, b) < 0:
         return x
-    there, d = arrays.eye(3, like=like), arrays.zeros((3,), like=like)
-    return Closure(
-        x.loop,
-        (a, b),
-        (x.reach[0].compose(Transform(x.E, x.d)), x.on_b),
-        there,
-        d,
-        transmitted(x.loop, there, d),
-        x.on_b,
-    )
+    body, own = (b, x.on_b) if a < 0 else (a, x.reach[0])
+    there = x.reach[0].compose(between) if a < 0 else x.on_b.compose(between.inverse())
+    turn, d = arrays.eye(3, like=x.d), arrays.zeros((3,), like=x.d)
+    return Closure(x.loop, (-1, body), (there, own), turn, d, transmitted(x.loop, turn, d), own)
 
 
 def closures(

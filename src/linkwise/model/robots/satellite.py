@@ -25,7 +25,8 @@ from ..joints.kinds import Free, Revolute
 from ..loops import Loop
 from ..model import Model
 from ..parts import Body, Frame, Joint, Limits, make_pose
-from ..visuals import Box, Rod, Visual
+from ..visuals import Ball, Box, Rod, Visual
+from . import solid_parts as parts
 
 M = TypeVar("M", bound=Model)
 
@@ -119,14 +120,36 @@ def _panel_places() -> list[tuple[float, float, float]]:
 
 
 def _looks() -> list[Visual]:
-    """The solids that the inertias are those of."""
+    """The solids that the inertias are those of; what marks panels, joints and hands weighs nothing."""
     panels = [Visual(Box(PANEL_SIZE), "bus", at=at, colour=PANEL_COLOUR) for at in _panel_places()]
-    arms = [
-        Visual(Rod(link.radius, link.length), f"{side}_link{i}", at=(0.5 * link.length, 0, 0), rpy=(0, pi / 2, 0))
-        for side in ("left", "right")
-        for i, link in enumerate(ARM, start=1)
+    reach = 0.5 * BUS_SIZE + PANEL_GAP
+    booms = [parts.rod_look(0.04, (0, s * 0.5 * BUS_SIZE, 0), (0, s * reach, 0), parts.SHELL) for s in (1, -1)]
+    cells = [
+        Visual(Box((0.04, 0.02, PANEL_SIZE[2])), at=(0, s * (reach + k * PANEL_SIZE[1] / 5), 0), colour=parts.SHELL)
+        for s in (1, -1)
+        for k in range(6)
     ]
-    return [Visual(Box((BUS_SIZE,) * 3), "bus", colour=BUS_COLOUR), *panels, *arms]
+    dish = parts.rod_look(0.32, (0, 0, 0.5 * BUS_SIZE), (0, 0, 0.5 * BUS_SIZE + 0.08), parts.SHELL)
+    return [
+        Visual(Box((BUS_SIZE,) * 3), "bus", colour=BUS_COLOUR),
+        *panels,
+        *parts.Part(_bus(), (*booms, *cells, dish)).on("bus"),
+        *(look for side in ("left", "right") for look in _arm_looks(side)),
+    ]
+
+
+def _arm_looks(side: str) -> list[Visual]:
+    """Cylinders, a dark motor across each pitch joint, and a hand."""
+    looks: list[Visual] = []
+    for i, link in enumerate(ARM, start=1):
+        body = f"{side}_link{i}"
+        looks.append(Visual(Rod(link.radius, link.length), body, at=(0.5 * link.length, 0, 0), rpy=(0, pi / 2, 0)))
+        if link.axis == "y":
+            half = 1.35 * link.radius
+            motor = Rod(1.15 * link.radius, 2 * half)
+            looks.append(Visual(motor, body, rpy=(pi / 2, 0, 0), colour=parts.MOTOR))
+    hand = Visual(Ball(1.2 * ARM[-1].radius), f"{side}_link{len(ARM)}", at=(ARM[-1].length, 0, 0), colour=parts.ACCENT)
+    return [*looks, hand]
 
 
 def _cylinder(link: Link) -> Inertia:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...errors import InputError
+from ...model.units import force_units, position_units, velocity_of_position, velocity_units
 from ...robot.robot import Robot
 from ...simulation.energy import EnergyAccount
 from .. import style
-from ..motion import Motion, as_motion, velocity_names
+from ..motion import Motion, as_motion, position_names, velocity_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,80 +20,94 @@ if TYPE_CHECKING:
 MOST_PORTRAITS = 16
 
 
-def joints(trajectory: Any, robot: Robot | None = None, joints: Sequence[str] | None = None) -> Figure:
+def joints(
+    trajectory: Any,
+    robot: Robot | None = None,
+    joints: Sequence[str] | None = None,
+    *,
+    theme: str = "light",
+    transparent: bool = False,
+) -> Figure:
     """Positions, velocities and forces of the joints against time, as far as they are known.
 
-    ``joints`` are the names of those shown, all by default. Position limits are drawn where a joint comes near them.
+    ``joints`` are the names of those shown, all by default. A joint has one colour in all panels, and a panel one unit.
+    Position limits are drawn where a joint comes near them. ``theme`` is "light" or "dark", for pages of that kind;
+    ``transparent`` leaves the background out.
     """
+    look = style.theme_of(theme, transparent)
     motion = as_motion(trajectory, robot)
     chosen = _chosen(motion.robot, joints)
-    rows = [(_position_rows, "position"), *((_velocity_rows(x), n) for n, x in _known(motion))]
+    panels = list(_panels(motion, chosen))
+    colours = _colours(panels, look)
     idle = motion.tau is not None and not motion.tau.any()
     title = f"{motion.robot.name}: joints along {motion.duration:g} s{', no joint forces' if idle else ''}"
-    figure = style.new_figure(9.0, 0.7 + 2.3 * len(rows), title)
-    axes = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
-    for ax, (take, what) in zip(axes, rows):
-        curves = take(motion, chosen)
-        labels = style.shorter([name for name, _ in curves])
-        liveliest = _liveliest([x for _, x in curves])
-        for k, (label, (_, values)) in enumerate(zip(labels, curves)):
-            if k in liveliest:
-                colour = style.COLOURS[liveliest.index(k) % len(style.COLOURS)]
-                ax.plot(motion.time, values, color=colour, linewidth=1.6, label=label)
-            else:
-                ax.plot(motion.time, values, color=style.GRID, linewidth=0.9, zorder=1)
-        if len(curves) > len(liveliest):
-            ax.plot([], [], color=style.GRID, label=f"{len(curves) - len(liveliest)} that move less")
-        style.plain(ax, ylabel=f"{what} {_units(motion.robot, chosen, what)}")
+    figure = style.new_figure(9.0, 0.7 + 2.3 * len(panels), title, theme=look)
+    axes = np.atleast_1d(figure.subplots(len(panels), 1, sharex=True))
+    named: set[int | None] = set()  # freedoms that a panel above has named already
+    for ax, panel in zip(axes, panels):
+        _draw_panel(ax, motion.time, panel, colours, look)
+        style.plain(ax, ylabel=f"{panel.what} [{panel.unit}]", theme=look)
         ax.set_xlim(motion.time[0], motion.time[-1] if len(motion) > 1 else motion.time[0] + 1)
-    several = len(_velocity_indices(motion.robot, chosen)) > style.MOST_LABELLED
-    if not several:
-        _draw_limits(axes[0], motion, chosen)
-    for ax in axes if several else axes[:1]:  # few have the same colours in all
-        if ax.get_legend_handles_labels()[1]:
-            style.named(ax, beside=True)
-    axes[-1].set_xlabel("time [s]", color=style.PALE, fontsize=9.5)
+        new = {c.freedom for c in panel.curves} - named
+        if new and ax.get_legend_handles_labels()[1]:
+            style.named(ax, beside=True, theme=look)
+        named |= new
+    _draw_limits(list(axes), panels, motion, colours)
+    axes[-1].set_xlabel("time [s]", color=look.pale, fontsize=9.5)
     return figure
 
 
-def energy(trajectory: Any, robot: Robot | None = None) -> Figure:
+def energy(trajectory: Any, robot: Robot | None = None, *, theme: str = "light", transparent: bool = False) -> Figure:
     """The energy account: kinetic, potential and total energy, what was put in and taken out, and what is left over.
 
     A trajectory of lw.simulate brings its own account, integrated with the state. Of others the work of τ is found by a
-    rule of fourth order, and what damping, friction or external forces did is part of what is left over.
+    rule of fourth order, and what damping, friction or external forces did is part of what is left over. ``theme`` and
+    ``transparent`` are those of :func:`joints`.
     """
+    look = style.theme_of(theme, transparent)
     motion = as_motion(trajectory, robot)
     kinetic, potential = motion.energies
     rise = potential - potential[0]
     total = kinetic + rise
     exchanged = _exchanged(trajectory, motion)
-    figure = style.new_figure(9.0, 5.4, f"{motion.robot.name}: energy account")
+    figure = style.new_figure(9.0, 5.4, f"{motion.robot.name}: energy account", theme=look)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     curves: list[tuple[str, np.ndarray, str, Any]] = [
-        ("kinetic", kinetic, style.KINETIC, "-"),
-        ("potential, from its start", rise, style.POTENTIAL, "-"),
+        ("kinetic", kinetic, look.kinetic, "-"),
+        ("potential, from its start", rise, look.potential, "-"),
     ]
-    curves += [("total", total, style.TOTAL, "-")]
-    shades = (style.WORK, *style.COLOURS[4:])
+    curves += [("total", total, look.ink, "-")]
+    shades = (look.work, *look.colours[4:])
     curves += [(label, x, c, (0, (2, 2))) for (label, x), c in zip(exchanged.items(), shades) if np.abs(x).max() > 0]
     for label, values, colour, dashes in curves:
         upper.plot(motion.time, values, color=colour, linewidth=1.9, label=label, linestyle=dashes)
-    for values, colour in ((kinetic, style.KINETIC), (rise, style.POTENTIAL)):
+    for values, colour in ((kinetic, look.kinetic), (rise, look.potential)):
         upper.fill_between(motion.time, 0, values, color=colour, alpha=0.07, linewidth=0)
-    style.plain(upper, ylabel="energy [J]")
-    style.named(upper, beside=True)
+    style.plain(upper, ylabel="energy [J]", theme=look)
+    style.named(upper, beside=True, theme=look)
     left_over = total - total[0] - sum(exchanged.values())
-    lower.plot(motion.time, left_over, color=style.INK, linewidth=1.3)
-    lower.axhline(0.0, color=style.PALE, linewidth=0.8)
+    lower.plot(motion.time, left_over, color=look.ink, linewidth=1.3)
+    lower.axhline(0.0, color=look.pale, linewidth=0.8)
     without = " without the dashed" if any(np.abs(x).max() > 0 for x in exchanged.values()) else ""
     title = f"left over of the total{without}: at most {np.abs(left_over).max():.1e} J"
-    style.plain(lower, title, "left over [J]", "time [s]")
+    style.plain(lower, title, "left over [J]", "time [s]", theme=look)
     lower.set_xlim(motion.time[0], motion.time[-1] if len(motion) > 1 else motion.time[0] + 1)
     return figure
 
 
-def phase(trajectory: Any, robot: Robot | None = None, joints: Sequence[str] | None = None) -> Figure:
-    """Velocity against position of every joint with one degree of freedom, coloured from start (pale) to end."""
+def phase(
+    trajectory: Any,
+    robot: Robot | None = None,
+    joints: Sequence[str] | None = None,
+    *,
+    theme: str = "light",
+    transparent: bool = False,
+) -> Figure:
+    """Velocity against position of every joint with one degree of freedom, coloured from start (pale) to end.
+
+    ``joints``, ``theme`` and ``transparent`` are those of :func:`joints`.
+    """
+    look = style.theme_of(theme, transparent)
     motion = as_motion(trajectory, robot)
     if motion.v is None:
         raise InputError("a phase portrait needs the velocities v of the trajectory")
@@ -108,46 +123,54 @@ def phase(trajectory: Any, robot: Robot | None = None, joints: Sequence[str] | N
     some = "" if len(chosen) == count else f" of the {len(chosen)} joints of {count} that move most"
     title = f"{motion.robot.name}: phase portraits{some}, {motion.duration:g} s"
     size = 3.4 if len(chosen) < 3 else 2.5
-    figure = style.new_figure(max(size * columns, 4.0), 0.7 + size * rows, title, "dot: start; light to dark: time")
+    figure = style.new_figure(max(size * columns, 4.0), 0.7 + size * rows, title, _TIMES[theme], theme=look)
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
     labels = style.shorter([motion.robot.joints[i].name for i in chosen])
     for ax, label, i in zip(axes, labels, chosen):
         slides = not np.linalg.norm(motion.robot.joints[i].kind.H_star[:3])
         x, y = motion.q[:, motion.robot.q_slices[i]][:, 0], motion.v[:, motion.robot.v_slices[i]][:, 0]
-        _shaded_path(ax, x, y)
+        _shaded_path(ax, x, y, look)
         unit = "m" if slides else "rad"
-        style.plain(ax, label, f"v [{unit}/s]", f"q [{unit}]")
+        style.plain(ax, label, f"v [{unit}/s]", f"q [{unit}]", theme=look)
     for ax in axes[len(chosen) :]:
         ax.set_axis_off()
     return figure
 
 
-def manipulability(trajectory: Any, robot: Robot | None = None, frame: Any = None) -> Figure:
+def manipulability(
+    trajectory: Any,
+    robot: Robot | None = None,
+    frame: Any = None,
+    *,
+    theme: str = "light",
+    transparent: bool = False,
+) -> Figure:
     """The singular values of the Jacobian of a frame along a trajectory, and the manipulability √det(J J*).
 
     Turning and moving have different units, so each half of J has its own singular values; the manipulability is that
     of all of J, or the product of its singular values where it has fewer columns than rows. ``frame`` defaults to the
-    robot's first tip.
+    robot's first tip; ``theme`` and ``transparent`` are those of :func:`joints`.
     """
+    look = style.theme_of(theme, transparent)
     motion = as_motion(trajectory, robot)
     chosen = motion.robot.tips[0] if frame is None else frame
     J = motion.robot.jacobian(motion.q, chosen, target="numpy")
     name = getattr(chosen, "name", chosen)
-    figure = style.new_figure(9.0, 6.4, f"{motion.robot.name}: how freely {name} can move")
+    figure = style.new_figure(9.0, 6.4, f"{motion.robot.name}: how freely {name} can move", theme=look)
     axes = figure.subplots(3, 1, sharex=True)
     for ax, part, what in ((axes[0], J[:, 3:], "moving [m/rad]"), (axes[1], J[:, :3], "turning [rad/rad]")):
         values = np.linalg.svd(part, compute_uv=False)
         for k in range(values.shape[1]):
-            ax.plot(motion.time, values[:, k], color=style.COLOURS[k], linewidth=1.7, label=f"σ{'₁₂₃'[k]}")
-        style.plain(ax, ylabel=f"σ, {what}")
+            ax.plot(motion.time, values[:, k], color=look.colours[k], linewidth=1.7, label=f"σ{'₁₂₃'[k]}")
+        style.plain(ax, ylabel=f"σ, {what}", theme=look)
         ax.set_ylim(bottom=0)
-        style.named(ax, beside=True)
+        style.named(ax, beside=True, theme=look)
     w = np.linalg.svd(J, compute_uv=False).prod(axis=-1)
-    axes[2].plot(motion.time, w, color=style.INK, linewidth=1.9)
+    axes[2].plot(motion.time, w, color=look.ink, linewidth=1.9)
     lowest = int(np.argmin(w))
-    axes[2].plot(motion.time[lowest], w[lowest], "o", color=style.KINETIC, markersize=5, clip_on=False, zorder=5)
+    axes[2].plot(motion.time[lowest], w[lowest], "o", color=look.kinetic, markersize=5, clip_on=False, zorder=5)
     where = f"lowest {w[lowest]:.2g} at {motion.time[lowest]:.3g} s"
-    style.plain(axes[2], f"manipulability √det(J J*): {where}", "w", "time [s]")
+    style.plain(axes[2], f"manipulability √det(J J*): {where}", "w", "time [s]", theme=look)
     axes[2].set_ylim(bottom=0)
     axes[2].set_xlim(motion.time[0], motion.time[-1] if len(motion) > 1 else motion.time[0] + 1)
     return figure
@@ -172,63 +195,91 @@ def _moved_by_itself(robot: Robot, name: str) -> int:
     return k
 
 
-def _known(motion: Motion) -> list[tuple[str, np.ndarray]]:
-    """Velocities and joint forces, where there are any."""
+class _Curve(NamedTuple):
+    """A number along the motion, and the freedom (entry of v) that it belongs to; None: of no single one."""
+
+    name: str
+    freedom: int | None
+    values: np.ndarray
+
+
+class _Panel(NamedTuple):
+    """Curves of one quantity in one unit."""
+
+    what: str
+    unit: str
+    curves: list[_Curve]
+
+
+def _panels(motion: Motion, chosen: Sequence[int]) -> Iterator[_Panel]:
+    """Positions, velocities and forces that are known, each unit apart."""
+    robot = motion.robot
+    freedoms = [k for i in chosen for k in range(robot.v_slices[i].start, robot.v_slices[i].stop)]
+    places = [k for i in chosen for k in range(robot.q_slices[i].start, robot.q_slices[i].stop)]
+    belongs = velocity_of_position(robot)
+    # Shortened together, so that a joint has one name in all panels.
+    together = style.shorter([*velocity_names(robot), *position_names(robot)])
+    names, positions = together[: robot.nv], together[robot.nv :]
+    yield from _by_unit(
+        "position", position_units(robot), [(k, _Curve(positions[k], belongs[k], motion.q[:, k])) for k in places]
+    )
     forces = motion.tau if motion.tau is not None and motion.tau.any() else None
-    return [(name, x) for name, x in (("velocity", motion.v), ("force", forces)) if x is not None]
+    known = (("velocity", motion.v, velocity_units(robot)), ("force", forces, force_units(robot)))
+    for what, values, units in known:
+        if values is not None:
+            yield from _by_unit(what, units, [(k, _Curve(names[k], k, values[:, k])) for k in freedoms])
 
 
-def _liveliest(curves: Sequence[np.ndarray]) -> list[int]:
-    """Which curves are named: all of a few; of many those that change most."""
-    if len(curves) <= style.MOST_LABELLED:
-        return list(range(len(curves)))
-    by_span = sorted(range(len(curves)), key=lambda k: -float(np.ptp(curves[k])))
-    return sorted(k for k in by_span[: len(style.COLOURS)] if np.ptp(curves[k]) > 0)
+def _by_unit(what: str, units: Sequence[str], curves: Sequence[tuple[int, _Curve]]) -> Iterator[_Panel]:
+    words = {"N m": "torque", "–": "quaternion, modes" if what == "position" else what}
+    for unit in dict.fromkeys(units[k] for k, _ in curves):
+        yield _Panel(words.get(unit, what), unit, [c for k, c in curves if units[k] == unit])
 
 
-def _velocity_indices(robot: Robot, chosen: Sequence[int]) -> list[int]:
-    return [k for i in chosen for k in range(robot.v_slices[i].start, robot.v_slices[i].stop)]
+def _colours(panels: Sequence[_Panel], look: style.Theme) -> dict[int | None, str]:
+    """Freedom → colour: one for each of a few; of many those that change most, as a share of their panels."""
+    change: dict[int, float] = {}
+    for panel in panels:
+        most = max((float(np.ptp(c.values)) for c in panel.curves), default=0.0) or 1.0
+        for c in panel.curves:
+            if c.freedom is not None:
+                change[c.freedom] = max(change.get(c.freedom, 0.0), float(np.ptp(c.values)) / most)
+    liveliest = sorted(change)
+    if len(liveliest) > style.MOST_LABELLED:
+        liveliest = sorted(sorted(change, key=lambda k: -change[k])[: style.MOST_LABELLED])
+    return dict(zip(liveliest, look.colours))
 
 
-def _position_rows(motion: Motion, chosen: Sequence[int]) -> list[tuple[str, np.ndarray]]:
-    """Every position of these joints by name; quaternions entry by entry."""
-    out = []
-    for i in chosen:
-        joint, where = motion.robot.joints[i], motion.robot.q_slices[i]
-        for k in range(joint.kind.nq):
-            out.append((joint.name if joint.kind.nq == 1 else f"{joint.name}[{k}]", motion.q[:, where.start + k]))
-    return out
+def _draw_panel(ax: Any, time: np.ndarray, panel: _Panel, colours: Mapping[int | None, str], look: style.Theme) -> None:
+    others = 0
+    for c in panel.curves:
+        if c.freedom in colours:
+            ax.plot(time, c.values, color=colours[c.freedom], linewidth=1.6, label=c.name)
+        elif c.freedom is None:  # the w of a quaternion
+            ax.plot(time, c.values, color=look.pale, linewidth=1.2, linestyle="--", label=c.name)
+        else:
+            ax.plot(time, c.values, color=look.faint, linewidth=0.9, zorder=1)
+            others += 1
+    if others:
+        ax.plot([], [], color=look.faint, label=f"{others} that move less")
 
 
-def _velocity_rows(values: np.ndarray) -> Any:
-    def take(motion: Motion, chosen: Sequence[int]) -> list[tuple[str, np.ndarray]]:
-        names = velocity_names(motion.robot)
-        return [(names[k], values[:, k]) for k in _velocity_indices(motion.robot, chosen)]
-
-    return take
-
-
-def _units(robot: Robot, chosen: Sequence[int], what: str) -> str:
-    turning, sliding = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "force": ("N m", "N")}[what]
-    maps = [robot.joints[i].kind.H_star for i in chosen]
-    turns = any(np.abs(H[:3]).any() for H in maps)
-    slides = any((np.abs(H[:3]).max(axis=0, initial=0) == 0).any() for H in maps if H.shape[1])
-    return f"[{', '.join(u for u, there in ((turning, turns), (sliding, slides)) if there) or '–'}]"
-
-
-def _draw_limits(ax: Any, motion: Motion, chosen: Sequence[int]) -> None:
+def _draw_limits(
+    axes: Sequence[Any], panels: Sequence[_Panel], motion: Motion, colours: Mapping[int | None, str]
+) -> None:
     """Limits that a joint comes within a tenth of its range of, or passes, as dotted lines in its colour."""
-    k = 0
-    for i in chosen:
-        kind = motion.robot.joints[i].kind
-        if kind.nq == 1:
-            lower, upper, _, _ = motion.robot.joints[i].limits.arrays(1)
-            x = motion.q[:, motion.robot.q_slices[i]][:, 0]
-            span = float(upper[0] - lower[0])
-            for bound, gap in ((lower[0], x.min() - lower[0]), (upper[0], upper[0] - x.max())):
-                if np.isfinite(bound) and gap < 0.1 * (span if np.isfinite(span) else 1.0):
-                    ax.axhline(bound, color=style.COLOURS[k % len(style.COLOURS)], linewidth=1.0, linestyle=":")
-        k += kind.nq
+    robot = motion.robot
+    for i, joint in enumerate(robot.joints):
+        freedom = robot.v_slices[i].start
+        where = [ax for ax, p in zip(axes, panels) if p.what == "position" and freedom in [c.freedom for c in p.curves]]
+        if joint.kind.nq != 1 or i in robot.dependents or freedom not in colours or not where:
+            continue
+        lower, upper, _, _ = joint.limits.arrays(1)
+        x = motion.q[:, robot.q_slices[i]][:, 0]
+        span = float(upper[0] - lower[0])
+        for bound, gap in ((lower[0], x.min() - lower[0]), (upper[0], upper[0] - x.max())):
+            if np.isfinite(bound) and gap < 0.1 * (span if np.isfinite(span) else 1.0):
+                where[0].axhline(bound, color=colours[freedom], linewidth=1.0, linestyle=":")
 
 
 def _exchanged(trajectory: Any, motion: Motion) -> dict[str, np.ndarray]:
@@ -262,12 +313,16 @@ def _work(motion: Motion) -> np.ndarray | None:
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
-def _shaded_path(ax: Any, x: np.ndarray, y: np.ndarray) -> None:
+_SHADES = {style.LIGHT.background: "viridis_r", style.DARK.background: "viridis"}  # ends far from the background
+_TIMES = {"light": "dot: start; light to dark: time", "dark": "dot: start; dark to light: time"}
+
+
+def _shaded_path(ax: Any, x: np.ndarray, y: np.ndarray, look: style.Theme) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
 
     points = np.stack([x, y], axis=1)
-    shades = colormaps["viridis_r"](np.linspace(0.1, 1.0, max(len(x) - 1, 1)))
+    shades = colormaps[_SHADES[look.background]](np.linspace(0.25, 1.0, max(len(x) - 1, 1)))
     ax.add_collection(LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades, linewidths=1.4))
-    ax.plot(x[0], y[0], "o", color=style.KINETIC, markersize=4.5)
+    ax.plot(x[0], y[0], "o", color=look.kinetic, markersize=4.5)
     ax.autoscale_view()

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...dynamics.forward.methods import FORWARD_METHODS
 from ...errors import InputError
+from ...progress import Progress
 from ...robot import make
 from ...robot.robot import Robot
 from .. import style
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 METHODS = {
-    "articulated_body": ("O(N): articulated bodies", style.COLOURS[0]),
-    "triangular": ("O(N²): triangular factors", style.COLOURS[2]),
-    "composite_cholesky": (r"O(N³): Cholesky of $\mathcal{M}$", style.COLOURS[1]),
-}
+    "articulated_body": ("O(N): articulated bodies", 0),
+    "triangular": ("O(N²): triangular factors", 2),
+    "composite_cholesky": (r"O(N³): Cholesky of $\mathcal{M}$", 1),
+}  # words, and the number of the colour
 SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
 BATCH = 512
 SCATTER = 0.05  # of times: what two runs of the same code may differ by
@@ -72,13 +73,15 @@ def measure_costs(
         )
     operations: dict[str, list[int]] = {m: [] for m in methods}
     nanoseconds: dict[str, list[float]] = {m: [] for m in methods}
-    for n in sizes:
-        built = robot(n)
-        for m in methods:
-            kernel = built.compile("forward_dynamics", method=m, rolled=False)
-            operations[m].append(int(kernel.operations.total))
-            if timed:
-                nanoseconds[m].append(_best_time(kernel, built))
+    with Progress(len(sizes) * len(methods), "kernels") as bar:
+        for n in sizes:
+            built = robot(n)
+            for m in methods:
+                kernel = built.compile("forward_dynamics", method=m, rolled=False)
+                operations[m].append(int(kernel.operations.total))
+                if timed:
+                    nanoseconds[m].append(_best_time(kernel, built))
+                bar.advance(1)
     timings = {m: tuple(x) for m, x in nanoseconds.items()} if timed else {}
     return Costs(tuple(sizes), {m: tuple(x) for m, x in operations.items()}, timings)
 
@@ -95,32 +98,53 @@ def _best_time(kernel: Any, robot: Robot, runs: int = 40) -> float:
     return 1e9 * best / BATCH
 
 
-def costs(measured: Costs | None = None) -> Figure:
+def costs(measured: Costs | None = None, *, theme: str = "light", transparent: bool = False) -> Figure:
     """Operations, and nanoseconds a state, against the number of joints, with the crossover marked.
 
-    ``measured`` is what :func:`measure_costs` gave; without it, it is measured now.
+    Both axes are logarithmic with decades of one length, so that a power of N is a straight line of that slope; pale
+    lines have the slopes 1, 2 and 3. ``measured`` is what :func:`measure_costs` gave; without it, it is measured now.
+    ``theme`` and ``transparent`` are those of :func:`joints`.
     """
+    look = style.theme_of(theme, transparent)
     found = measure_costs() if measured is None else measured
     panels: list[tuple[str, str, Mapping[str, Sequence[float]]]] = [
         ("operations of the compiled program", "operations", found.operations)
     ]
     if found.nanoseconds:
         panels.append((f"time, one core, batch of {BATCH}", "nanoseconds a state", found.nanoseconds))
-    figure = style.new_figure(5.4 * len(panels) + 0.2, 4.9, "Forward dynamics of a chain of N hinges")
+    figure = style.new_figure(5.4 * len(panels) + 0.2, 7.0, "Forward dynamics of a chain of N hinges", theme=look)
     for ax, (title, ylabel, table) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels):
-        style.plain(ax, title, ylabel, "joints N")
-        ax.set_xscale("log", base=2)
+        style.plain(ax, title, ylabel, "joints N", theme=look)
+        ax.set_xscale("log")
         ax.set_yscale("log")
         for k, (method, values) in enumerate(table.items()):
-            label, colour = METHODS.get(method, (method, style.COLOURS[(k + 3) % len(style.COLOURS)]))
+            label, colour = METHODS.get(method, (method, k + 3))
             slope = _slope(found.sizes, values)
             named = f"{label}, ends as $N^{{{slope:.1f}}}$"
-            ax.plot(found.sizes, values, "o-", color=colour, markersize=3.5, linewidth=1.8, label=named)
-        _mark_crossover(ax, found, table)
+            shade = look.colours[colour % len(look.colours)]
+            ax.plot(found.sizes, values, "o-", color=shade, markersize=3.5, linewidth=1.8, label=named)
+        _draw_slopes(ax, found.sizes, table, look)
+        _mark_crossover(ax, found, table, look)
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.minorticks_off()
         ax.set_xticks([n for n in (1, 2, 4, 8, 16, 32, 64, 128) if found.sizes[0] <= n <= found.sizes[-1]])
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
-        style.named(ax)
+        style.named(ax, theme=look, below=True)
     return figure
+
+
+def _draw_slopes(ax: Any, sizes: Sequence[int], table: Mapping[str, Sequence[float]], look: style.Theme) -> None:
+    """Pale lines N, N² and N³ from where the curves are in their middle."""
+    if len(sizes) < 2 or not table:
+        return
+    k = len(sizes) // 2
+    start = float(np.median([values[k] for values in table.values()]))
+    highest = 1.5 * max(max(values) for values in table.values())
+    for power, word in ((1, "N"), (2, "N²"), (3, "N³")):
+        end = min(sizes[-1], sizes[k] * (highest / start) ** (1 / power))
+        height = start * (end / sizes[k]) ** power
+        ax.plot([sizes[k], end], [start, height], color=look.faint, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
+        ax.annotate(word, (end, height), xytext=(3, 2), textcoords="offset points", color=look.pale, fontsize=9)
 
 
 def _slope(sizes: Sequence[int], values: Sequence[float]) -> float:
@@ -132,7 +156,7 @@ def _slope(sizes: Sequence[int], values: Sequence[float]) -> float:
     return float((y[-1] - np.interp(half, x, y)) / np.log(2.0))
 
 
-def _mark_crossover(ax: Any, found: Costs, table: Mapping[str, Sequence[float]]) -> None:
+def _mark_crossover(ax: Any, found: Costs, table: Mapping[str, Sequence[float]], look: style.Theme) -> None:
     """A line where the O(N) method becomes the cheaper one, beside the O(N³) method."""
     if not {"articulated_body", "composite_cholesky"} <= set(table):
         return
@@ -141,9 +165,9 @@ def _mark_crossover(ax: Any, found: Costs, table: Mapping[str, Sequence[float]])
     if at is None or at <= found.sizes[0]:
         return
     height = float(np.interp(at, found.sizes, table["articulated_body"]))
-    ax.axvline(at, color=style.PALE, linewidth=1.0, linestyle="--")
-    ax.plot(at, height, "o", markersize=10, markerfacecolor="none", markeredgecolor=style.INK, markeredgewidth=1.3)
-    note = {"textcoords": "offset points", "fontsize": 9, "color": style.INK}
+    ax.axvline(at, color=look.pale, linewidth=1.0, linestyle="--")
+    ax.plot(at, height, "o", markersize=10, markerfacecolor="none", markeredgecolor=look.ink, markeredgewidth=1.3)
+    note = {"textcoords": "offset points", "fontsize": 9, "color": look.ink}
     what = f"faster than O(N³)\nby more than {SCATTER:.0%}" if timed else "cheaper than O(N³)"
     ax.annotate(
         f"from N = {int(np.floor(at)) + 1} on\nO(N) is {what}", (at, height), (14, -46 if timed else -30), **note
