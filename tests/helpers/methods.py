@@ -115,6 +115,7 @@ CALLS: dict[str, Call] = {
         f"mass_matrix ({m})": _call("q", lambda r, x, m=m: r.mass_matrix(x.q, method=m))
         for m in ("composite", "symmetric", "direct")
     },
+    "mass_matrix (packed)": _call("q", lambda r, x: r.mass_matrix(x.q, packed=True)),
     "mass_matrix_inverse": _call("q", lambda r, x: r.mass_matrix_inverse(x.q)),
     "mass_times": _call("q v", lambda r, x: r.mass_times(x.q, x.v)),
     "mass_solve": _call("q tau", lambda r, x: r.mass_solve(x.q, x.tau)),

@@ -24,11 +24,12 @@ def _asked(target: str | None) -> dict[str, Any]:
     return {} if target is None else {"target": target}
 
 
-def _parts(x: SameKind, tail: int) -> list[SameKind]:
+def _parts(x: Any, tail: int) -> list[SameKind]:
     """The entries of the axis before the last ``tail``."""
     if x.ndim == tail + 1:
         return list(x)
-    return [x[(..., i, *[slice(None)] * tail)] for i in range(x.shape[-1 - tail])]
+    rest = (slice(None),) * tail
+    return [x[(..., i, *rest)] for i in range(x.shape[-1 - tail])]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays, inputs, shown
-from ..arguments import names
+from ..arguments import flag, names
 from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
 from ..dynamics import (
@@ -148,9 +148,16 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
     # --- mass matrix ---------------------------------------------------------------------------------
 
     @compiled(q="nq", joint_space=True, rolls=("composite",), per_pair=33)
-    def mass_matrix(self, q: ArrayLike, *, method: str = "composite") -> SameKind:
-        """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
-        return self._call(choose(mass.METHODS, method, "mass-matrix method"), 2, q)
+    def mass_matrix(self, q: ArrayLike, *, method: str = "composite", packed: bool = False) -> SameKind:
+        """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3).
+
+        With ``packed`` its lower triangle alone, row by row, (..., nv (nv + 1) / 2), at ``np.tril_indices(nv)``: half as
+        many numbers to write, which is what takes longest for a humanoid.
+        """
+        run = choose(mass.METHODS, method, "mass-matrix method")
+        if not flag(packed, "packed"):
+            return self._call(run, 2, q)
+        return self._call(lambda model, q: arrays.lower_triangle(run(model, q)), 1, q)
 
     @compiled(q="nq", joint_space=True, rolls=("rows",), per_pair=70, on_arrays=("scan",))
     def mass_matrix_inverse(self, q: ArrayLike, *, method: str | None = None) -> SameKind:
