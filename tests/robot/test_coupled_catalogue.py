@@ -188,6 +188,7 @@ ORACLES: dict[str, Oracle | None] = {
     "link_forces": _free(lambda r, d, x: r.link_forces(*d.moving(x.v, x.a), external=x.external)),
     "wrenches": _free(lambda r, d, x: r.wrenches(d.theta, {TIP: x.force})),
     **{f"mass_matrix ({m})": lambda d, x: d.mass for m in ("composite", "symmetric", "direct")},
+    "mass_matrix (packed)": lambda d, x: d.mass[(..., *np.tril_indices(d.mass.shape[-1]))],
     "mass_matrix_inverse": lambda d, x: np.linalg.inv(d.mass),
     "mass_times": lambda d, x: d.mass @ x.v,
     "mass_solve": lambda d, x: np.linalg.solve(d.mass, x.tau),

@@ -151,8 +151,8 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
     def mass_matrix(self, q: ArrayLike, *, method: str = "composite", packed: bool = False) -> SameKind:
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3).
 
-        With ``packed`` its lower triangle alone, row by row, (..., nv (nv + 1) / 2), at ``np.tril_indices(nv)``: half as
-        many numbers to write, which is what takes longest for a humanoid.
+        With ``packed`` its lower triangle alone, row by row, (..., nv (nv + 1) / 2), at ``np.tril_indices(nv)``: half
+        as many numbers to write, which is what takes longest for a humanoid.
         """
         run = choose(mass.METHODS, method, "mass-matrix method")
         if not flag(packed, "packed"):
