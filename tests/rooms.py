@@ -44,6 +44,7 @@ ROOMS = (
     "interop",
     "check",
     "view",
+    "study",
     "__init__",
     "bench",
     "demo",

@@ -79,6 +79,10 @@ if _typing.TYPE_CHECKING:
     from .simulation.sensitivity import trajectory_sensitivity
     from .simulation.simulate import rollout, simulate
     from .simulation.trajectory import Trajectory
+    from .study import scenarios
+    from .study.distributions import Choice, Grid, LogNormal, Normal, Uniform
+    from .study.results import open_study
+    from .study.study import Study
     from .view import plots
 
 __version__ = "0.1.0"
@@ -125,6 +129,14 @@ _LATER = {
     "simulate": ("simulation.simulate", "simulate"),
     "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
     "view": ("view", None),
+    "Choice": ("study.distributions", "Choice"),
+    "Grid": ("study.distributions", "Grid"),
+    "LogNormal": ("study.distributions", "LogNormal"),
+    "Normal": ("study.distributions", "Normal"),
+    "Uniform": ("study.distributions", "Uniform"),
+    "Study": ("study.study", "Study"),
+    "open_study": ("study.results", "open_study"),
+    "scenarios": ("study.scenarios", None),
 }
 
 
@@ -153,6 +165,7 @@ __all__ = [
     "Box",
     "Calibration",
     "Checkpoint",
+    "Choice",
     "ClosureError",
     "Contact",
     "Crossing",
@@ -171,6 +184,7 @@ __all__ = [
     "Friction",
     "Gear",
     "Grasp",
+    "Grid",
     "Guided",
     "Helical",
     "Identification",
@@ -180,6 +194,7 @@ __all__ = [
     "Joint",
     "Limits",
     "LinkwiseError",
+    "LogNormal",
     "Loop",
     "Mesh",
     "Mimic",
@@ -189,6 +204,7 @@ __all__ = [
     "Modes",
     "NoRecursionError",
     "Node",
+    "Normal",
     "NotAdmittedError",
     "Operator",
     "Planar",
@@ -208,8 +224,10 @@ __all__ = [
     "SpaceError",
     "Spherical",
     "Stops",
+    "Study",
     "Surface",
     "Trajectory",
+    "Uniform",
     "Universal",
     "UnknownNameError",
     "UnrollableError",
@@ -228,6 +246,7 @@ __all__ = [
     "identify",
     "identities",
     "load",
+    "open_study",
     "plots",
     "proofs",
     "prove",
@@ -235,6 +254,7 @@ __all__ = [
     "robots",
     "rollout",
     "save_urdf",
+    "scenarios",
     "simulate",
     "space",
     "stack",

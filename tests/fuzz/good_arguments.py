@@ -219,6 +219,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     limited = {"velocity": 2.0, "position": (-1.0, 1.0), "effort": 100.0, "samples": 12, "harmonics": 2, "starts": 1}
     motions["excitation"] = moving | limited | {"iterations": 2, "margin": 0.1, "noise": 1.0}
     motions["loops.simulate"] = motions["simulate"] | looped
+    motions |= studies()
     return {(call, p): x for call, good in motions.items() for p, x in good.items()} | {
         ("weld", "body"): "slide",
         ("weld", "frame"): "new",
@@ -258,6 +259,31 @@ def otherwise() -> dict[tuple[str, str], Any]:
     }
 
 
+def studies() -> dict[str, dict[str, Any]]:
+    """What studies and distributions take."""
+    drawn = {"payload": lw.Uniform(0, 1), "q0": lw.Normal(np.zeros(3), 0.1), "word": lw.Choice(["a", "b"])}
+    return {
+        "Uniform": {"lower": 0.0, "upper": [1.0, 2.0]},
+        "Normal": {"mean": [0.0, 1.0], "deviation": 0.1, "lower": -1.0, "upper": 2.0, "covariance": None},
+        "LogNormal": {"mean": 0.0, "deviation": [1.0, 2.0]},
+        "Choice": {"options": [1.0, 2.0, 3.0], "weights": [1.0, 2.0, 3.0]},
+        "Grid": {"values": [1.0, 2.0, 3.0]},
+        "Study": {
+            "robot": arm(), "scenario": lambda robot, p: p["payload"], "parameters": drawn, "samples": 4, "seed": 1,
+            "keep": ["result"], "sampling": "sobol", "timeout": 1.0, "finite": True, "chunk": 2,
+        },
+        "open_study": {"folder": study_folder()},
+    }  # fmt: skip
+
+
+@functools.cache
+def study_folder() -> str:
+    """A study that was run."""
+    path = f"{folder()}/study"
+    lw.Study(arm(), lambda robot, p: p["x"], {"x": lw.Uniform(0, 1)}, 3).run(path, engine="serial")
+    return path
+
+
 # Words that each call has its own of.
 METHODS = {
     "forward_dynamics": tuple(lw.FORWARD_METHODS), "forward_quantities": tuple(lw.FORWARD_METHODS),
@@ -272,7 +298,8 @@ METHODS = {
 NEEDED = {
     "Custom": ("H",), "check_identity": ("rhs", "trials"), "prove": ("rhs",),
     "rollout": ("tau", "step"), "simulate": ("duration", "step"),
-    "trajectory_sensitivity": ("tau",), "identify": ("tau",),
+    "trajectory_sensitivity": ("tau",), "identify": ("tau",), "Normal": ("deviation",),
+    "Study": ("parameters", "samples"),
     "excitation": ("position", "velocity", "harmonics", "samples", "starts", "iterations", "bodies"),
     "close": ("loops",), "derive": ("lines",),
 }  # fmt: skip

@@ -109,9 +109,9 @@ class PassiveForces:
         columns = []
         for i, place in enumerate(_positions(robot)):
             force = none
-            if place is not None and np.isfinite(self.lower[i]):
+            if place is not None and _stops_at(self.lower[i]):
                 force = force + self._push(i, q[..., place] - self.lower[i], v[..., i], none)
-            if place is not None and np.isfinite(self.upper[i]):
+            if place is not None and _stops_at(self.upper[i]):
                 force = force - self._push(i, self.upper[i] - q[..., place], -v[..., i], none)
             columns.append(force)
         return arrays.stack(columns)
@@ -133,6 +133,11 @@ class PassiveForces:
     def from_plain(found: Mapping[str, Any]) -> PassiveForces:
         known: dict[str, Any] = {k: np.asarray(x, dtype=float) for k, x in found.items()}
         return PassiveForces(**known | {"friction_speed": float(found["friction_speed"])})
+
+
+def _stops_at(limit: Any) -> bool:
+    """Whether there is a stop: at a symbol there is, at infinity there is none."""
+    return not isinstance(limit, (float, np.floating)) or bool(np.isfinite(limit))
 
 
 def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, limits: Any = False) -> PassiveForces:

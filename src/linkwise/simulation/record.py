@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +15,19 @@ from .external_forces import ExternalForces
 from .steppers import Task
 from .system import EXCHANGED
 from .trajectory import Settings, Trajectory
+
+_LISTENING: ContextVar[list[Trajectory] | None] = ContextVar("motions", default=None)
+
+
+@contextmanager
+def motions_made() -> Iterator[list[Trajectory]]:
+    """The list of motions that are simulated in this context, as they come."""
+    found: list[Trajectory] = []
+    token = _LISTENING.set(found)
+    try:
+        yield found
+    finally:
+        _LISTENING.reset(token)
 
 
 def recorded(
@@ -31,7 +46,7 @@ def recorded(
     V = np.ascontiguousarray(task.velocity(Q, W))
     exchanged = task.exchanged(W)
     where = [tuple(int(i) for i in np.unravel_index(k, batch)) if batch else () for k, _ in found]
-    return Trajectory(
+    made = Trajectory(
         task.robot,
         times,
         Q.reshape(*batch, rows, task.robot.nq),
@@ -43,6 +58,10 @@ def recorded(
         {k: x.reshape(*batch, x.shape[-1]) if x.ndim == 2 else x for k, x in task.parameters.items()},
         external_forces=_external(task, batch, times, Q, V),
     )
+    listening = _LISTENING.get()
+    if listening is not None:
+        listening.append(made)
+    return made
 
 
 def _forces(

@@ -1,0 +1,197 @@
+"""Results of a study as an xarray.Dataset along ``run``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import FileError
+from ..extras import require
+from .parts import PARAMETER, RESULT, read_series, series_of
+from .results import axes_of, refuse_unknown
+
+if TYPE_CHECKING:
+    from .results import OpenStudy
+
+
+def dataset(study: OpenStudy, wanted: Sequence[str] | None, limit: float) -> Any:
+    """The finished runs, in their order; a result with the name of a parameter is ``name_result``."""
+    tables, loose = study.tables(limit), study.loose()
+    runs = np.array([*(r for t in tables for r in t["run"].to_pylist()), *(r.run for r in loose)], dtype=np.int64)
+    columns = _columns(study, tables, loose)
+    arrays = _arrays(study, tables, loose, wanted, limit, columns)
+    known = [*columns, *arrays]
+    if wanted is not None:
+        refuse_unknown([x for x in wanted if runs.size], known)
+    order = np.argsort(runs, kind="stable")
+    found: dict[str, Any] = {}
+    lengths: dict[str, int] = {"run": len(runs)}
+    for name, x in {**columns, **arrays}.items():
+        if wanted is not None and name not in wanted:
+            continue
+        axes = axes_of(name, x.ndim - 1)
+        if any(lengths.get(axis, n) != n for axis, n in zip(axes, x.shape[1:])):
+            axes = tuple(f"{name}_{i}" for i in range(x.ndim - 1))
+        lengths.update(zip(axes, x.shape[1:]))
+        found[name] = (("run", *axes), x[order])
+    about = {"study": study.place.url, "samples": study.samples, "seed": str(study.manifest["seed"])}
+    made = _study_dataset()
+    return made(found, coords={"run": runs[order]}, attrs=about)
+
+
+def _columns(study: OpenStudy, tables: list[Any], loose: list[Any]) -> dict[str, np.ndarray]:
+    names = list(dict.fromkeys(c for t in tables for c in t.column_names))
+    parameters = list(study.manifest["parameters"])
+    found: dict[str, np.ndarray] = {}
+    drawn = _drawn(study, loose, parameters)
+    for name in parameters:
+        parts = [_values(t, PARAMETER + name) for t in tables]
+        found[name] = _joined(parts + ([np.stack([d[name] for d in drawn])] if loose else []))
+    results = [c.removeprefix(RESULT) for c in names if c.startswith(RESULT)]
+    results += [n for r in loose for n, x in r.values.items() if np.ndim(x) == 0]
+    for name in dict.fromkeys(results):
+        parts = [_values(t, RESULT + name) for t in tables]
+        rest = [_plain(r.values.get(name)) for r in loose]
+        found[_free(name, parameters)] = _joined([*parts, _from_list(rest)] if loose else parts)
+    found["status"] = _joined([_values(t, "status") for t in tables] + [np.array([r.status for r in loose], dtype=str)])
+    return found
+
+
+def _free(name: str, parameters: Sequence[str]) -> str:
+    return f"{name}_result" if name in parameters else name
+
+
+def _plain(x: Any) -> Any:
+    return None if x is None or np.ndim(x) else x if isinstance(x, str) else np.asarray(x).item()
+
+
+def _drawn(study: OpenStudy, loose: list[Any], parameters: Sequence[str]) -> list[dict[str, Any]]:
+    """Parameters of runs that are on record alone: drawn again, as they depend on the seed and the run only."""
+    from .distributions import from_plain
+    from .sampling import Sampling
+
+    if not loose:
+        return []
+    plain = {n: d for n, d in study.manifest["parameters"].items() if d.get("kind") != "function"}
+    about = study.manifest
+    sampling = Sampling({n: from_plain(d) for n, d in plain.items()}, study.samples, about["seed"], about["sampling"])
+    found = []
+    for r in loose:
+        own = sampling.run(r.run) if plain else {}
+        found.append({n: own.get(n, np.nan) for n in parameters})
+    return found
+
+
+def _values(table: Any, name: str) -> np.ndarray:
+    """A column as an array; missing numbers are NaN, missing words empty, missing columns all that."""
+    if name not in table.column_names:
+        return np.full(len(table), np.nan)
+    column = table[name].combine_chunks()
+    kind = str(column.type)
+    if kind.startswith("fixed_size_list"):
+        return np.array(column.to_pylist(), dtype=float)
+    if kind == "double":
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
+    return _from_list(column.to_pylist())
+
+
+def _from_list(values: list[Any]) -> np.ndarray:
+    there = [x for x in values if x is not None]
+    if there and all(isinstance(x, str) for x in there):
+        return np.array(["" if x is None else x for x in values], dtype=str)
+    if len(there) == len(values) and there:
+        return np.array(values)
+    return np.array([np.nan if x is None else float(x) for x in values], dtype=float)
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    parts = [p for p in parts if len(p)]
+    if not parts:
+        return np.empty(0)
+    if any(p.dtype.kind == "U" for p in parts):
+        parts = [p if p.dtype.kind == "U" else np.full(len(p), "", dtype=str) for p in parts]
+    return np.concatenate(parts)
+
+
+def _arrays(
+    study: OpenStudy,
+    tables: list[Any],
+    loose: list[Any],
+    wanted: Sequence[str] | None,
+    limit: float,
+    columns: dict[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """Arrays of all runs, short ones filled up with NaN."""
+    names = [n for n in wanted if n not in columns] if wanted is not None else None
+    if names == []:
+        return {}
+    parts: list[tuple[int, dict[str, Any]]] = []
+    size = 0.0
+    for table in tables:
+        series = series_of(table)
+        found = {} if series is None else read_series(study.place, series, limit, names)
+        size += sum(x.nbytes for x, _ in found.values())
+        if size > limit:
+            raise FileError(
+                f"the arrays of {study.place.url} have more than {limit / 2**30:.2g} GiB; ask for some names"
+                " (results([…])), or for a larger limit="
+            )
+        parts.append((len(table), {name: x for name, (x, _) in found.items()}))
+    for record in loose:
+        own = {n: np.asarray(x)[None] for n, x in record.values.items() if np.ndim(x)}
+        parts.append((1, {n: x for n, x in own.items() if names is None or n in names}))
+    known = list(dict.fromkeys(n for _, found in parts for n in found))
+    return {_free(n, list(study.manifest["parameters"])): _stacked([(k, f.get(n)) for k, f in parts], n) for n in known}
+
+
+def _stacked(parts: list[tuple[int, np.ndarray | None]], name: str) -> np.ndarray:
+    there = [x for _, x in parts if x is not None]
+    tails = {x.shape[2:] for x in there}
+    if len(tails) > 1:
+        raise FileError(f"the runs gave {name!r} in several shapes, {', '.join(map(str, sorted(tails)))}")
+    longest = max(x.shape[1] for x in there)
+    if len(there) == len(parts) and all(x.shape[1] == longest for x in there):
+        return np.concatenate(there)
+    out = np.full((sum(n for n, _ in parts), longest, *tails.pop()), np.nan, np.result_type(*there, np.float32))
+    start = 0
+    for n, x in parts:
+        if x is not None:
+            out[start : start + n, : x.shape[1]] = x
+        start += n
+    return out
+
+
+def _study_dataset() -> Any:
+    """The class of results, made once xarray is there."""
+    global _CLASS
+    if _CLASS is None:
+        xarray = require("xarray", "study", "results of a study")
+
+        class StudyDataset(xarray.Dataset):  # type: ignore[misc, name-defined]
+            """An xarray.Dataset of runs; :meth:`to_pandas` gives one row a run."""
+
+            __slots__ = ()
+
+            def to_pandas(self) -> Any:
+                return frame(self)
+
+        _CLASS = StudyDataset
+    return _CLASS
+
+
+_CLASS: Any = None
+
+
+def frame(found: Any) -> Any:
+    """A pandas.DataFrame, one row a run; vectors as columns ``name[i]``, larger arrays left out."""
+    pandas = require("pandas", "study", "a table of results")
+    columns: dict[str, Any] = {}
+    for name, x in found.data_vars.items():
+        values = x.values
+        if values.ndim == 1:
+            columns[name] = values
+        elif values.ndim == 2:
+            columns |= {f"{name}[{i}]": values[:, i] for i in range(values.shape[1])}
+    return pandas.DataFrame(columns, index=pandas.Index(found["run"].values, name="run"))

@@ -1,0 +1,138 @@
+"""What is finished of a chunk that is not: each run is on record as soon as it is made, one line each.
+
+A line is JSON with a checksum before it; no line is trusted whose checksum is another, as the last one of a process
+that was killed may be. On a folder of this machine lines are added to a file as they come; behind a URL, where nothing
+can be added to, they are written as small files, one a second at most.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import time
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..errors import FileError
+from ..whole_files import cannot_write
+from .parts import MOST_BYTES, STATUSES, Record
+from .places import Place
+
+_SECONDS = 1.0  # between files behind a URL
+
+
+class Journal:
+    """Finished runs of one chunk. Use it as a context; :meth:`clear` it once the chunk is written."""
+
+    def __init__(self, place: Place, chunk: int) -> None:
+        self.place, self.folder = place, f"journal/{chunk:09d}"
+        self._name = secrets.token_hex(6)
+        self._file: Any = None
+        self._waiting: list[bytes] = []
+        self._last = time.monotonic()
+
+    def records(self) -> dict[int, Record]:
+        """Runs that are on record, by number."""
+        found: dict[int, Record] = {}
+        for name in list(self.place.names(self.folder)):
+            for line in self.place.read(f"{self.folder}/{name}", MOST_BYTES).splitlines():
+                record = _read(line)
+                if record is not None:
+                    found.setdefault(record.run, record)
+        return found
+
+    def add(self, record: Record) -> None:
+        """Put a run on record."""
+        line = _written(record)
+        if not self.place.is_local:
+            self._waiting.append(line)
+            if time.monotonic() - self._last >= _SECONDS:
+                self.flush()
+            return
+        path = self.place.path(f"{self.folder}/{self._name}")
+        try:
+            if self._file is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            if os.write(self._file, line) != len(line):
+                raise OSError(28, "no space left on device")
+        except OSError as e:
+            raise FileError(cannot_write(path, e)) from e
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self.place.write(f"{self.folder}/{self._name}-{time.time_ns()}", b"".join(self._waiting))
+            self._waiting.clear()
+        self._last = time.monotonic()
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def clear(self) -> None:
+        """Forget the chunk, which is written."""
+        self.close()
+        self._waiting.clear()
+        clear(self.place, self.folder)
+
+
+def clear(place: Place, folder: str) -> None:
+    for name in list(place.names(folder)):
+        place.remove(f"{folder}/{name}")
+    if place.is_local:
+        path = place.path(folder)
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def count(place: Place, chunks: Iterable[int]) -> dict[int, Record]:
+    """Runs of chunks that are not written yet, by number."""
+    wanted = {f"{c:09d}" for c in chunks}
+    found: dict[int, Record] = {}
+    for folder in sorted({n.partition("/")[0] for n in place.names("journal")} & wanted):
+        found |= Journal(place, int(folder)).records()
+    return found
+
+
+def _written(record: Record) -> bytes:
+    values = {name: _packed(x) for name, x in record.values.items()}
+    said = [record.run, record.status, values, record.error, record.message, record.traceback]
+    text = json.dumps(said, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _read(line: bytes) -> Record | None:
+    try:
+        if int(line[:8], 16) != zlib.crc32(line[9:]) or line[8:9] != b" ":
+            return None
+        run, status, values, *rest = json.loads(line[9:])
+        unpacked = {str(name): _unpacked(x) for name, x in values.items()}
+        if not isinstance(run, int) or status not in STATUSES or len(rest) != 3:
+            return None
+        return Record(run, status, unpacked, *rest)
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return None
+
+
+def _packed(x: Any) -> Any:
+    if isinstance(x, str):
+        return x
+    x = np.ascontiguousarray(x) if np.ndim(x) else np.asarray(x)
+    return [x.dtype.str, list(x.shape), base64.b64encode(x.tobytes()).decode()]
+
+
+def _unpacked(x: Any) -> Any:
+    if isinstance(x, str):
+        return x
+    kind, shape, data = x
+    dtype = np.dtype(kind)
+    if dtype.kind not in "fiub":
+        raise ValueError("no numbers")
+    return np.frombuffer(base64.b64decode(data), dtype).reshape(shape).copy()

@@ -1,0 +1,46 @@
+"""What a folder says of the study that it holds (``study.json``), and its log; plain JSON, checked when read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from typing import Any
+
+from ..errors import FileError
+from .places import Place
+
+NAME = "study.json"
+LOG = "log.jsonl"
+FORMAT = "linkwise-study-1"
+_MOST = 2**26
+_KINDS: dict[str, type] = {
+    "robot": dict, "scenario": dict, "parameters": dict, "samples": int, "seed": int, "sampling": str, "chunk": int,
+    "finite": bool, "made_by": dict, "code": dict,
+}  # fmt: skip
+
+
+def read(place: Place) -> dict[str, Any]:
+    """The manifest, checked."""
+    try:
+        found = json.loads(place.read(NAME, _MOST))
+    except (ValueError, RecursionError) as e:
+        raise FileError(f"{place.url}/{NAME} is no manifest of a study: {e}") from e
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise FileError(f"{place.url}/{NAME} is no manifest of a study, or one of another version of linkwise")
+    for name, kind in _KINDS.items():
+        value: Any = found.get(name)
+        negative = kind is int and isinstance(value, int) and (isinstance(value, bool) or value < 0)
+        if not isinstance(value, kind) or negative:
+            raise FileError(f"{place.url}/{NAME}: {name} is missing or of another kind")
+    if found["chunk"] < 1 or found["samples"] < 1:
+        raise FileError(f"{place.url}/{NAME}: samples and chunk must be 1 or more")
+    return found
+
+
+def log(place: Place, event: dict[str, Any]) -> None:
+    """Add a line to the log of a folder of this machine; a log that cannot be written stops nobody."""
+    if place.is_local:
+        line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **event})
+        with contextlib.suppress(OSError), open(place.path(LOG), "a", encoding="utf-8") as f:
+            f.write(line + "\n")

@@ -1,0 +1,164 @@
+"""``lw.open_study``: what a folder of a study holds, also while it runs: nothing in it is executed or unpickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..arguments import names as as_names
+from ..arguments import number
+from ..errors import FileError, UnknownNameError
+from ..extras import require
+from . import journal, manifest
+from .parts import MOST_BYTES, PARAMETER, RESULT, Record, chunks_there, read_series, read_table, series_of
+from .places import Place
+
+LIMIT = 2**33  # bytes that results may have in memory, where nothing else is said
+# What the axes of arrays are, where a motion gave them.
+_AXES = {
+    "time": ("sample",), "q": ("sample", "position"), "v": ("sample", "freedom"), "a": ("sample", "freedom"),
+    "tau": ("sample", "freedom"), "energy": ("sample",), "q_end": ("position",), "v_end": ("freedom",),
+    "tau_end": ("freedom",), "momentum": ("sample", "component"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class OpenStudy:
+    """A study in a folder. Each call looks at the folder anew."""
+
+    place: Place
+    manifest: Mapping[str, Any]
+
+    @property
+    def samples(self) -> int:
+        """How many runs the study has when it is finished."""
+        return int(self.manifest["samples"])
+
+    def __repr__(self) -> str:
+        counts = self.counts()
+        said = ", ".join(f"{n} {status}" for status, n in counts.items()) or "nothing yet"
+        return f"<study in {self.place.url}: {said}, of {self.samples} runs>"
+
+    # --- how far it is ---------------------------------------------------------------------------------
+
+    def counts(self) -> dict[str, int]:
+        """How many runs there are by how they ended: done, failed, crashed, timeout."""
+        found: dict[str, int] = {}
+        for status in self._records()["status"]:
+            found[status] = found.get(status, 0) + 1
+        return found
+
+    @property
+    def finished(self) -> bool:
+        """Whether every run is there."""
+        chunks = -(-self.samples // int(self.manifest["chunk"]))
+        return len(chunks_there(self.place)) >= chunks
+
+    # --- what it found ---------------------------------------------------------------------------------
+
+    def results(self, names: Sequence[str] | None = None, *, limit: float = LIMIT) -> Any:
+        """An xarray.Dataset along ``run``: parameters, results and the ``status`` of every run that is finished.
+
+        ``names`` are those of the variables wanted (default: all). Numbers of runs that gave none are NaN. What is
+        larger than ``limit`` bytes is refused before it is read.
+        """
+        from .datasets import dataset
+
+        wanted = None if names is None else as_names(names, "names")
+        return dataset(self, wanted, number(limit, "limit", above=0.0))
+
+    def to_pandas(self, *, limit: float = LIMIT) -> Any:
+        """A pandas.DataFrame, one row a run: parameters and single numbers, vectors as columns ``name[i]``."""
+        return self.results(self._single_names(limit), limit=limit).to_pandas()
+
+    def failures(self) -> Any:
+        """A pandas.DataFrame of the runs that are not done: status, error, message, traceback, parameters."""
+        pandas = require("pandas", "study", "a table of failures")
+        records = self._records(about=True)
+        rows = [i for i, status in enumerate(records["status"]) if status != "done"]
+        table = {name: [records[name][i] for i in rows] for name in records}
+        return pandas.DataFrame(table).set_index("run")
+
+    # --- tables ----------------------------------------------------------------------------------------
+
+    def tables(self, limit: float = LIMIT) -> list[Any]:
+        """The tables of all chunks that are there, in order."""
+        found, size = [], 0.0
+        for _, name in sorted(chunks_there(self.place).items()):
+            table = read_table(self.place, name, min(limit, MOST_BYTES))
+            size += table.nbytes
+            if size > limit:
+                raise FileError(
+                    f"the tables of {self.place.url} have more than {limit / 2**30:.2g} GiB; ask for some names, or for"
+                    " a larger limit="
+                )
+            found.append(table)
+        return found
+
+    def _single_names(self, limit: float) -> list[str]:
+        found: dict[str, None] = {}
+        for table in self.tables(limit):
+            for name in table.column_names:
+                for before in (PARAMETER, RESULT):
+                    if name.startswith(before):
+                        found[name.removeprefix(before)] = None
+        loose = self.loose()
+        found |= dict.fromkeys(n for r in loose for n, x in r.values.items() if np.ndim(x) == 0)
+        return [*found, "status"]
+
+    def loose(self) -> list[Record]:
+        """Runs on record whose chunk is not written yet."""
+        total = -(-self.samples // int(self.manifest["chunk"]))
+        there = chunks_there(self.place)
+        waiting = {int(n.partition("/")[0]) for n in self.place.names("journal") if n[:9].isdigit()}
+        found = journal.count(self.place, [c for c in waiting if c not in there and c < total])
+        return [found[k] for k in sorted(found) if k < self.samples]
+
+    def _records(self, about: bool = False) -> dict[str, list[Any]]:
+        """Run and status of all that is there; ``about`` failures: how they failed, and their parameters."""
+        wanted = ["run", "status", *(["error", "message", "traceback"] if about else [])]
+        found: dict[str, list[Any]] = {name: [] for name in wanted}
+        for table in self.tables():
+            columns = [c for c in table.column_names if about and c.startswith(PARAMETER)]
+            for name in [*wanted, *columns]:
+                found.setdefault(name.removeprefix(PARAMETER), []).extend(table[name].to_pylist())
+        for record in self.loose():
+            for name in found:
+                found[name].append(getattr(record, name, None))
+        return found
+
+    @cached_property
+    def arrays(self) -> list[str]:
+        """Names of results that are arrays."""
+        for _, name in sorted(chunks_there(self.place).items()):
+            series = series_of(read_table(self.place, name, MOST_BYTES))
+            if series is not None:
+                return list(read_series(self.place, series, MOST_BYTES, None))
+        return []
+
+
+def open_study(folder: Any) -> OpenStudy:
+    """What a folder (or URL) of a study holds: ``lw.open_study("folder").results()``, also while it runs.
+
+    Files are read as tables and numbers; nothing in them is executed.
+    """
+    place = Place.of(folder)
+    if not place.exists(manifest.NAME):
+        raise FileError(f"{place.url} holds no study: there is no {manifest.NAME} in it")
+    return OpenStudy(place, manifest.read(place))
+
+
+def axes_of(name: str, dimensions: int) -> tuple[str, ...]:
+    """Names of the axes of an array after ``run``."""
+    known = _AXES.get(name, ())
+    return known if len(known) == dimensions else tuple(f"{name}_{i}" for i in range(dimensions))
+
+
+def refuse_unknown(wanted: Sequence[str], known: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in known:
+            raise UnknownNameError(f"the study has no {name!r}; it has {', '.join(known)}")

@@ -1,0 +1,521 @@
+"""What a run of a study is: a function of (robot, parameters), or one of those that linkwise knows.
+
+Each says of itself whether many runs can be one call of machine code, and runs one alone, as a replay does. Those of
+linkwise are ``lw.scenarios.simulate``, ``closed_loop``, ``poles`` and ``identify``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..arguments import flag, number, numbers, one_of, shown
+from ..errors import InputError, SimulationError, UntraceableError
+from ..robot.robot import Robot
+from ..simulation import arguments
+from ..simulation import closing as loops
+from ..simulation.joint_forces import passive_forces
+from ..simulation.methods import METHODS, SOLVERS, refuse_unfit
+from ..simulation.record import motions_made
+from ..simulation.simulate import simulate as simulate_motion
+from ..simulation.trajectory import Trajectory
+from .batches import Batches, start_of
+from .keeping import DEFAULT, Keeping
+from .names import refuse_name
+from .targets import Targets
+
+Outcome = dict[str, Any]
+
+
+class Scenario:
+    """What all scenarios share."""
+
+    kind = "function"
+
+    def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
+        """This scenario for a robot, parameters of these shapes, and what is to be kept."""
+        raise NotImplementedError
+
+    def to_plain(self) -> dict[str, Any]:
+        """What it is, in words and numbers, for the manifest."""
+        return {"kind": self.kind}
+
+
+class Prepared:
+    """A scenario with its robot and parameters. ``batched`` runs many at once where ``in_processes`` is None."""
+
+    in_processes: str | None = "it is a function in Python"  # why runs are made one at a time
+
+    def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
+        """What one run gives."""
+        raise NotImplementedError
+
+    def batch(self, values: Mapping[str, np.ndarray]) -> tuple[Outcome, np.ndarray]:
+        """What many runs give, each (runs, …), and which of them are sound (runs,)."""
+        raise NotImplementedError
+
+    def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
+        """One run as a motion."""
+        raise NotImplementedError
+
+    @property
+    def numbers_per_run(self) -> int | None:
+        """How many numbers one run of a batch has in memory."""
+        return None
+
+    @property
+    def operations_per_run(self) -> float | None:
+        """How many operations one run of a batch takes."""
+        return None
+
+
+# --- functions ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Scenario):
+    """A user's function of (robot, parameters)."""
+
+    function: Callable[..., Any]
+
+    def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
+        return _OfFunction(robot, self.function, keep)
+
+    def to_plain(self) -> dict[str, Any]:
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return {"kind": self.kind, "function": f"{getattr(self.function, '__module__', '?')}.{name}"}
+
+
+@dataclass(frozen=True, eq=False)
+class _OfFunction(Prepared):
+    robot: Robot
+    function: Callable[..., Any]
+    keep: list[Any] | None
+
+    def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
+        return kept_of(self.function(self.robot, dict(values)), self.keep)
+
+    def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
+        with motions_made() as made:
+            given = self.function(self.robot, dict(values))
+        found = [x for x in _parts(given) if isinstance(x, Trajectory)] or made
+        if not found:
+            name = getattr(self.function, "__name__", "the scenario")
+            raise InputError(f"{name} gave no trajectory and called no lw.simulate, so that there is none to show;"
+                             " study.result(k) runs it again and gives what it gives")  # fmt: skip
+        return found[-1]
+
+
+def _parts(given: Any) -> list[Any]:
+    if isinstance(given, Mapping):
+        return list(given.values())
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def kept_of(given: Any, keep: list[Any] | None) -> Outcome:
+    """What is kept of what a function gave: a motion, named values, or one value."""
+    if isinstance(given, Trajectory):
+        if given.batch:
+            raise InputError(f"a run is one motion, and the scenario gave a batch of {given.batch}")
+        keeping = Keeping(DEFAULT if keep is None else keep)
+        keeping.check(given.robot)
+        return keeping.of(given)
+    named = dict(given) if isinstance(given, Mapping) else {} if given is None else {"result": given}
+    if keep is None:
+        wanted = {str(k): x for k, x in named.items() if not isinstance(x, Trajectory)}
+    else:
+        motion = next((x for x in named.values() if isinstance(x, Trajectory)), None)
+        wanted = {}
+        for item in keep:
+            if not isinstance(item, str):
+                wanted[Keeping([item]).names[0]] = item(given)
+            elif item in named and not isinstance(named[item], Trajectory):
+                wanted[item] = named[item]
+            elif motion is not None:
+                keeping = Keeping([item])
+                keeping.check(motion.robot)
+                wanted |= keeping.of(motion)
+            else:
+                raise InputError(f"the scenario gave {', '.join(map(repr, named)) or 'nothing'}, and no {item!r} that"
+                                 " was to be kept")  # fmt: skip
+    for name in wanted:
+        refuse_name(name, "a result")
+    return {name: _storable(name, x) for name, x in wanted.items()}
+
+
+def _storable(name: str, x: Any) -> Any:
+    if isinstance(x, str):
+        return x
+    out = np.asarray(x)
+    if out.dtype.kind == "c":
+        raise InputError(f"{name!r} is complex; keep its real and imaginary parts")
+    if out.dtype.kind not in "fiub":
+        raise InputError(f"{name!r} must be a number, a word or an array of numbers to be kept, got {shown(x)}")
+    return out
+
+
+# --- motions ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Simulate(Scenario):
+    """A motion from q0, v0 under ``controller(robot, t, q, v, parameters)``, as :func:`linkwise.simulate` makes it."""
+
+    duration: float = 1.0
+    step: float = 1e-3
+    method: str = "runge_kutta_4"
+    q0: Any = None
+    v0: Any = None
+    controller: Callable[..., Any] | None = None
+    hold: bool = False
+    every: int = 1
+    damping: Any = None
+    friction: Any = False
+    limits: Any = False
+    payload_at: str | None = None
+    closing: str | None = None
+
+    kind = "simulate"
+
+    def __post_init__(self) -> None:
+        one_of(self.method, [*METHODS, *SOLVERS], "method")
+        object.__setattr__(self, "step", arguments.positive(self.step, "step"))
+        for name in ("damping", "friction", "limits"):
+            if getattr(self, name) is not None:
+                flag(getattr(self, name), name)
+        flag(self.hold, "hold")
+        arguments.whole(self.every, "every")
+        if self.controller is not None and not callable(self.controller):
+            raise InputError("a controller of a study is a function of (robot, t, q, v, parameters), got"
+                             f" {shown(self.controller)}")  # fmt: skip
+        _ = self.steps
+
+    @cached_property
+    def steps(self) -> int:
+        return arguments.step_count(self.duration, None, self.step, self.every, None)
+
+    def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
+        refuse_unfit(robot, self.method, "joint")
+        keeping = Keeping(DEFAULT if keep is None else keep)
+        keeping.check(robot)
+        targets = Targets(robot, shapes, self.payload_at, self.controller is not None)
+        self._states(robot)
+        return _Motion(self, targets, keeping)
+
+    def to_plain(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"kind": self.kind}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if callable(value):
+                value = Function(value).to_plain()["function"]
+            if value is not None:
+                found[f.name] = np.asarray(value).tolist() if isinstance(value, np.ndarray) else value
+        return found
+
+    # --- what several ways of running it ask -----------------------------------------------------------
+
+    def _states(self, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+        q = robot.neutral() if self.q0 is None else numbers(self.q0, "q0 of the scenario")
+        v = np.zeros(robot.nv) if self.v0 is None else numbers(self.v0, "v0 of the scenario")
+        if q.shape != (robot.nq,) or v.shape != (robot.nv,):
+            raise InputError(f"q0 and v0 of the scenario must have {robot.nq} and {robot.nv} numbers, got shapes"
+                             f" {q.shape} and {v.shape}")  # fmt: skip
+        return q, v
+
+    def start(self, targets: Targets, values: Mapping[str, np.ndarray], robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+        """States at the start, (runs, nq) and (runs, nv)."""
+        return start_of(robot, targets, values, *self._states(targets.robot))
+
+    def chosen_closing(self, robot: Robot) -> loops.Closing:
+        return loops.chosen(robot, self.closing, None, self.method, "joint", self.step, self.method in SOLVERS)
+
+    def forces(self, robot: Robot, t: Any, q: Any, v: Any, drawn: Mapping[str, Any]) -> Any:
+        """What the controller gives, (..., nv)."""
+        assert self.controller is not None
+        tau = self.controller(robot, t, q, v, dict(drawn))
+        if np.shape(tau) not in (np.shape(v), ()):
+            raise InputError(f"the controller must give joint forces of shape {np.shape(v)}, got {np.shape(tau)}")
+        return tau + 0.0 * v
+
+    def own_passive(self, targets: Targets) -> dict[str, np.ndarray]:
+        """Damping and friction of joints whose numbers are not drawn, where those of others are."""
+        own = passive_forces(targets.robot, self.damping, self.friction, False)
+        none = np.zeros(targets.robot.nv)
+        return {k: none if getattr(own, k) is None else getattr(own, k) for k in ("damping", "friction")}
+
+
+class ClosedLoop(Simulate):
+    """A motion under a controller, whose gains may be drawn."""
+
+    kind = "closed_loop"
+
+    def __post_init__(self) -> None:
+        if self.controller is None:
+            raise InputError("a closed loop needs a controller: a function of (robot, t, q, v, parameters)")
+        super().__post_init__()
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion(Prepared):
+    scenario: Simulate
+    targets: Targets
+    keeping: Keeping
+
+    @cached_property
+    def batches(self) -> Batches:
+        return Batches(self.scenario, self.targets)
+
+    @cached_property
+    def in_processes(self) -> str | None:  # type: ignore[override]
+        if self.scenario.method in SOLVERS:
+            return f"{self.scenario.method} chooses its own steps"
+        if self.targets.edits:
+            return f"{self.targets.edits[0]} makes another robot of each run"
+        try:
+            return self.batches.too_long
+        except UntraceableError as e:
+            return f"the controller cannot be compiled: {e}"
+
+    @property
+    def every(self) -> int:
+        return self.scenario.every if self.keeping.needs_samples else self.scenario.steps
+
+    @property
+    def numbers_per_run(self) -> int | None:
+        rows = self.scenario.steps // self.every + 1
+        return rows * (self.targets.robot.nq + 3 * self.targets.robot.nv + 8)
+
+    @property
+    def operations_per_run(self) -> float | None:
+        return float(self.batches.loop.operations.total) * self.scenario.steps
+
+    def batch(self, values: Mapping[str, np.ndarray]) -> tuple[Outcome, np.ndarray]:
+        motion = self.batches.run(values, self.every, self.keeping.needs_forces)
+        sound = np.isfinite(motion.q[:, -1]).all(axis=-1) & np.isfinite(motion.v[:, -1]).all(axis=-1)
+        return self.keeping.of(motion), sound
+
+    def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
+        if self.in_processes is None:
+            whole = {name: np.asarray(x)[None] for name, x in values.items()}
+            return self.batches.run(whole, self.scenario.every, True).state(0)
+        return self._called(values)
+
+    def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
+        if self.in_processes is None:
+            found, sound = self.batch({name: np.asarray(x)[None] for name, x in values.items()})
+            if not sound[0]:
+                raise SimulationError(LOST)
+            return {name: x[0] for name, x in found.items()}
+        return self.keeping.of(self._called(values))
+
+    def _called(self, values: Mapping[str, Any]) -> Trajectory:
+        """The motion by :func:`linkwise.simulate`, of a robot made for this run."""
+        s, targets = self.scenario, self.targets
+        changed = bool(targets.of("payload", "mass", "com", "inertial", *_EDITS))
+        robot = targets.edited(values) if changed else targets.robot
+        whole = {name: np.asarray(x)[None] for name, x in values.items()}
+        q, v = s.start(targets, whole, robot)
+        options: dict[str, Any] = {"damping": s.damping, "friction": s.friction, "limits": s.limits}
+        own = s.own_passive(targets)
+        for kind in ("damping", "friction"):
+            if targets.of(kind):
+                options[kind] = targets.at_joints(kind, whole, own[kind])[0]
+        if targets.of("lower", "upper"):
+            limits = ("lower", targets.robot.lower_limits), ("upper", targets.robot.upper_limits)
+            options["limits"] = tuple(targets.at_joints(kind, whole, x)[0] for kind, x in limits)
+        if targets.of("force"):
+            options["external"] = targets.forces({k: np.asarray(x) for k, x in values.items()})
+        law: Any = None
+        if s.controller is not None or targets.of("tau"):
+            tau = targets.at_joints("tau", whole, np.zeros(robot.nv))[0]
+
+            def law(t: Any, q: Any, v: Any) -> Any:
+                given = 0.0 * v if s.controller is None else s.forces(robot, t, q, v, values)
+                return given + tau
+
+        more: dict[str, Any] = {} if s.method in SOLVERS or s.closing is None else {"closing": s.closing}
+        target = "numpy" if changed else None
+        return simulate_motion(
+            robot, q[0], v[0], law, duration=s.duration, step=s.step, method=s.method, hold=s.hold,
+            every=s.every, callback=True, progress=False, target=target, **options, **more,
+        )  # fmt: skip
+
+
+_EDITS = ("gravity", "loop")
+LOST = "the motion is no longer finite: a step too long, a force too large, or a body without inertia"
+
+
+# --- poles --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Poles(Scenario):
+    """The poles of the motion linearised about q0, v0 (default: at rest) where joint forces balance."""
+
+    q0: Any = None
+    v0: Any = None
+    payload_at: str | None = None
+
+    kind = "poles"
+
+    def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
+        targets = Targets(robot, shapes, self.payload_at)
+        unfit = [x for x in targets.names if targets.kind(x) not in ("q0", "v0", *_INERTIAL, *_EDITS)]
+        if unfit:
+            raise InputError(f"poles follow from the robot's inertias and its state; {unfit[0]!r} does not change them")
+        known = ("poles_real", "poles_imaginary", "slowest", "quickest")
+        wanted = list(known) if keep is None else keep
+        for name in wanted:
+            one_of(name, known, "result of poles")
+        return _AtState(self, targets, wanted)
+
+    def to_plain(self) -> dict[str, Any]:
+        return _plain_fields(self)
+
+
+@dataclass(frozen=True, eq=False)
+class _AtState(Prepared):
+    scenario: Poles
+    targets: Targets
+    keep: list[str]
+
+    in_processes = "poles are found one robot at a time"
+
+    def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
+        robot = self.targets.edited(values)
+        base = Simulate(q0=self.scenario.q0, v0=self.scenario.v0)
+        q, v = base.start(self.targets, {name: np.asarray(x)[None] for name, x in values.items()}, robot)
+        tau = robot.inverse_dynamics(q[0], v[0], np.zeros(robot.nv), target="numpy")
+        poles = np.linalg.eigvals(robot.linearize_forward(q[0], v[0], tau, target="numpy").state_space().A)
+        poles = poles[np.lexsort((poles.imag, poles.real))]
+        found = {
+            "poles_real": poles.real.copy(),
+            "poles_imaginary": poles.imag.copy(),
+            "slowest": poles.real.max(),
+            "quickest": np.abs(poles).max(),
+        }
+        return {name: found[name] for name in self.keep}
+
+    def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
+        raise InputError("poles are no motion; study.result(k) gives them again")
+
+
+_INERTIAL = ("payload", "mass", "com", "inertial")
+
+
+# --- identification ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Identify(Scenario):
+    """How well a measured motion tells a robot's inertias: joint forces with ``noise`` [N m, N] along q, v, a.
+
+    Parameters change the robot that is measured; what is identified starts from the robot of the study.
+    """
+
+    q: Any
+    v: Any
+    a: Any
+    noise: float = 0.0
+    bodies: Any = None
+    payload_at: str | None = None
+
+    kind = "identify"
+
+    def __post_init__(self) -> None:
+        number(self.noise, "noise", least=0.0)
+
+    def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
+        targets = Targets(robot, {k: s for k, s in shapes.items() if k != "noise"}, self.payload_at)
+        unfit = [x for x in targets.names if targets.kind(x) not in (*_INERTIAL, "gravity")]
+        if unfit:
+            raise InputError(f"parameters of an identification are inertias and noise; {unfit[0]!r} is neither")
+        known = ("error", "largest_error", "deviation", "residual")
+        wanted = list(known) if keep is None else keep
+        for name in wanted:
+            one_of(name, known, "result of identify")
+        return _Measured(self, targets, wanted)
+
+    def to_plain(self) -> dict[str, Any]:
+        return _plain_fields(self)
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured(Prepared):
+    scenario: Identify
+    targets: Targets
+    keep: list[str]
+
+    in_processes = "identifications are made one at a time"
+
+    def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
+        from ..identification.identify import identify
+
+        s, true = self.scenario, self.targets.edited({k: x for k, x in values.items() if k != "noise"})
+        noise = float(values.get("noise", s.noise))
+        q, v, a = (np.asarray(x, dtype=float) for x in (s.q, s.v, s.a))
+        tau = true.inverse_dynamics(q, v, a, target="numpy") + noise * generator.normal(size=v.shape)
+        found = identify(self.targets.robot, q, v, a, tau, bodies=s.bodies)
+        again = found.robot.inverse_dynamics(q, v, a, target="numpy")
+        wanted = true.inverse_dynamics(q, v, a, target="numpy")
+        error = np.sqrt(((again - wanted) ** 2).mean(axis=tuple(range(wanted.ndim - 1))))
+        known = {
+            "error": error,
+            "largest_error": np.abs(again - wanted).max(),
+            "deviation": max(c.error for c in found.combinations),
+            "residual": np.sqrt(((again - tau) ** 2).mean()),
+        }
+        return {name: known[name] for name in self.keep}
+
+    def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
+        raise InputError("an identification is no motion; study.result(k) gives it again")
+
+
+def _plain_fields(scenario: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": scenario.kind}
+    for f in fields(scenario):
+        value = getattr(scenario, f.name)
+        if value is not None:
+            found[f.name] = value if isinstance(value, (str, int, float)) else np.asarray(value).tolist()
+    return found
+
+
+# --- by name --------------------------------------------------------------------------------------------
+
+BUILT_IN: dict[str, type[Scenario]] = {x.kind: x for x in (Simulate, ClosedLoop, Poles, Identify)}
+
+
+def as_scenario(x: Any) -> Scenario:
+    """A scenario as it was given: one of ours, its name, its options with ``kind``, or a function."""
+    if isinstance(x, Scenario):
+        return x
+    if isinstance(x, str):
+        one_of(x, BUILT_IN, "scenario")
+        return made(x, {})
+    if isinstance(x, Mapping):
+        given = dict(x)
+        return made(one_of(given.pop("kind", None), BUILT_IN, "scenario"), given)
+    if callable(x):
+        return Function(x)
+    raise InputError(
+        "a scenario is a function of (robot, parameters), or one of lw.scenarios (simulate, closed_loop, poles,"
+        f" identify), got {shown(x)}"
+    )
+
+
+def made(kind: str, options: Mapping[str, Any]) -> Scenario:
+    """A built-in scenario with these options."""
+    known = [f.name for f in fields(BUILT_IN[kind])]  # type: ignore[arg-type]
+    for name in options:
+        one_of(name, known, f"option of {kind}", error=InputError)
+    try:
+        return BUILT_IN[kind](**options)
+    except TypeError as e:
+        raise InputError(f"{kind}: {e}") from None
+
+
+simulate, closed_loop, poles, identify = Simulate, ClosedLoop, Poles, Identify

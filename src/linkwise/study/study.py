@@ -1,0 +1,337 @@
+"""``lw.Study``: a scenario, parameters that are drawn for each run, and how many runs; it runs, resumes and replays."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arguments import flag, mapping, number, one_of, shown, whole
+from ..errors import InputError, SimulationWarning, warn_of_slow_path
+from ..robot.calls import refuse_other_than_robot
+from ..robot.robot import Robot
+from ..simulation.fingerprints import differences, made_of
+from ..simulation.storage_checks import robot_parts
+from ..simulation.trajectory import Trajectory
+from . import manifest
+from .chunks import left_to_do
+from .distributions import Distribution, Drawn, Grid, as_distribution
+from .keeping import as_items, keep_name
+from .names import refuse_name
+from .places import Place, held
+from .sampling import Sampling, key
+from .scenarios import Function, Prepared, as_scenario
+
+ENGINES = ("local", "ray", "dask", "serial")
+_SECONDS = 2.0  # that a chunk of a batch takes, about
+_STEP_SECONDS = 1e-7  # of one step of one body in a batch, about
+_BYTES = 2**26  # of what a chunk of a batch has in memory
+_SHARES = 16  # chunks that there are at least, for several workers
+_MOST_TOGETHER = 256  # runs made one by one in a chunk
+
+
+class Study:
+    """A ``scenario`` run ``samples`` times, with ``parameters`` drawn for each run.
+
+    ``scenario`` is a function of (robot, parameters), or one of :mod:`linkwise.scenarios`: the motion of a robot
+    (``simulate``, ``closed_loop``), the ``poles`` of its linearised motion, what a motion tells of its inertias
+    (``identify``). ``parameters`` maps names to :class:`Uniform`, :class:`Normal`, :class:`LogNormal`, :class:`Choice`
+    or :class:`Grid`, to a function of a NumPy generator (and of the parameters before it), or to a value that stays the
+    same. A function gets them all as a dict; what their names mean to scenarios of linkwise is in docs/studies.md. The
+    parameters of run k depend on (``seed``, k) alone.
+
+    ``keep`` lists what is kept of each run: names of what a function gives, of what is known of a motion, or functions
+    of what the scenario gives; the default is all that a function gives. ``sampling`` is "random", "latin_hypercube",
+    "sobol", "saltelli" or "morris"; the last two are designs for sensitivities. ``samples`` may be left out where
+    parameters are grids: then every combination is run once. Runs that take longer than ``timeout`` [s] are stopped and
+    kept as such. Results that are not finite count as failed, unless ``finite`` is False. ``chunk`` is how many runs
+    are written together (default: chosen).
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        scenario: Any,
+        parameters: Mapping[str, Any] | None = None,
+        samples: int | None = None,
+        seed: int = 0,
+        keep: Any = None,
+        *,
+        sampling: str = "random",
+        timeout: float | None = None,
+        finite: bool = True,
+        chunk: int | None = None,
+    ) -> None:
+        refuse_other_than_robot(robot, "Study")
+        self.robot, self.scenario = robot, as_scenario(scenario)
+        self.parameters = _parameters(parameters)
+        self.sampling = Sampling(self.parameters, _samples(samples, self.parameters), seed, sampling)
+        self.keep = as_items(keep)
+        for item in self.keep or ():
+            refuse_name(keep_name(item), "what is kept")
+        self.timeout = None if timeout is None else number(timeout, "timeout [s]", above=0.0)
+        self.finite = flag(finite, "finite")
+        self._chunk = None if chunk is None else whole(chunk, "chunk", least=1)
+        _ = self.prepared  # refused at once where it does not fit
+
+    @property
+    def samples(self) -> int:
+        """How many runs there are."""
+        return self.sampling.samples
+
+    @property
+    def seed(self) -> int:
+        return self.sampling.seed
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The scenario with the robot and the parameters."""
+        return self.scenario.prepared(self.robot, self._shapes, self.keep)
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        drawn = [n for n, d in self.parameters.items() if isinstance(d, Drawn)]
+        asked = self.sampling.run(0) if drawn and not isinstance(self.scenario, Function) else {}
+        return {n: np.shape(asked[n]) if n in asked else d.shape for n, d in self.parameters.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What other processes are sent: machine code is made, or found on disk, by each of them."""
+        return {**{k: x for k, x in vars(self).items() if k != "prepared"}, "chunk": self.chunk}
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.parameters) or "no parameters"
+        return f"<Study of {self.robot.name!r}: {self.samples} runs of {self.scenario.kind} over {names}>"
+
+    # --- runs and chunks -------------------------------------------------------------------------------
+
+    def draw(self, run: int) -> dict[str, Any]:
+        """The parameters of one run."""
+        return self.sampling.run(self._run(run))
+
+    def generator(self, run: int) -> np.random.Generator:
+        """Random numbers of a run's own, for scenarios that need some."""
+        return np.random.Generator(np.random.Philox(key=key(self.seed, "\0scenario"), counter=[0, 0, run, 2]))
+
+    def replay(self, run: int) -> Trajectory:
+        """One run again, alone, in this process, as a :class:`Trajectory`; a run that failed fails as it did."""
+        k = self._run(run)
+        return self.prepared.trajectory(self.sampling.run(k), self.generator(k))
+
+    def result(self, run: int) -> dict[str, Any]:
+        """One run again, alone, in this process: what is kept of it."""
+        k = self._run(run)
+        return self.prepared.one(self.sampling.run(k), self.generator(k))
+
+    def _run(self, run: Any) -> int:
+        return whole(run, "run", least=0, most=self.samples - 1)
+
+    @cached_property
+    def chunk(self) -> int:
+        """How many runs are made and written together."""
+        if self._chunk is not None:
+            return min(self._chunk, self.samples)
+        if self.prepared.in_processes is not None:
+            return max(1, min(_MOST_TOGETHER, -(-self.samples // _MOST_TOGETHER)))
+        numbers = self.prepared.numbers_per_run or 1
+        steps = getattr(self.scenario, "steps", 1)
+        by_time = _SECONDS / (_STEP_SECONDS * steps * max(1, len(self.robot.bodies)))
+        chosen = min(by_time, _BYTES / (8 * numbers), -(-self.samples // _SHARES))
+        return int(min(self.samples, max(64, chosen // 64 * 64)))  # whole vectors of any machine
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return -(-self.samples // self.chunk)
+
+    def chunk_runs(self, chunk: int) -> tuple[int, int]:
+        """The first run of a chunk, and the one after its last."""
+        return chunk * self.chunk, min((chunk + 1) * self.chunk, self.samples)
+
+    # --- running ---------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        folder: Any,
+        *,
+        engine: str = "local",
+        workers: int | None = None,
+        address: str | None = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Make all runs that ``folder`` (a path, or a URL that fsspec knows) does not hold yet; gives the open study.
+
+        ``engine`` is "local" (``workers`` processes of this machine, default: one per core), "ray" or "dask" (a cluster
+        at ``address``; without one, on this machine), or "serial" (in this process, for looking into a scenario).
+        Whatever dies, is killed or fills the disk on the way, the same call goes on from there: no run that is finished
+        is made again, and results do not depend on engine, workers, order or interruptions. ``progress`` shows it
+        (default: on terminals).
+        """
+        from . import engines
+        from .progress import StudyProgress
+        from .results import open_study
+
+        one_of(engine, ENGINES, "engine")
+        if address is not None and engine not in ("ray", "dask"):
+            raise InputError(f"address is that of a cluster; engine={engine!r} has none")
+        count = None if workers is None else whole(workers, "workers", least=1)
+        if progress is not None:
+            flag(progress, "progress")
+        why = self.prepared.in_processes
+        if why is not None and not isinstance(self.scenario, Function) and self.scenario.kind in _COMPILED:
+            warn_of_slow_path(f"the runs of this study are made one at a time: {why}")
+        place = Place.of(folder)
+        with held(place):
+            self._begin(place)
+            todo = left_to_do(self, place, lambda name: _put_aside(place, name))
+            shown_as = StudyProgress(self, place, todo, progress)
+            manifest.log(place, {"event": "start", "engine": engine, "chunks left": len(todo)})
+            try:
+                engines.run(engine, self, place, todo, shown_as, count, address)
+            except BaseException as e:
+                shown_as.close(f"stopped ({type(e).__name__}); the same call goes on from here")
+                manifest.log(place, {"event": "stopped", "by": type(e).__name__})
+                raise
+            shown_as.close()
+            manifest.log(place, {"event": "done"})
+        return open_study(place)
+
+    def _begin(self, place: Place) -> None:
+        """Write what the study is, or make sure that the folder holds this very one."""
+        if not place.exists(manifest.NAME):
+            if any(True for _ in place.names("runs")):
+                raise InputError(f"{place.url} holds runs and no {manifest.NAME}; name another folder")
+            place.write(manifest.NAME, json.dumps(self._manifest(), indent=1).encode())
+            return
+        found = manifest.read(place)
+        if self._chunk is None:
+            self.__dict__["chunk"] = min(found["chunk"], self.samples)  # as it was chosen then
+        now = self._manifest()
+        other = [k for k in _IDENTITY if found.get(k) != json.loads(json.dumps(now[k]))]
+        named = [_named(k, found.get(k), now[k]) for k in other]
+        if named:
+            raise InputError(
+                f"{place.url} holds another study: {'; '.join(named)}; name another folder, or give the study as it was"
+            )
+        if now["unknown"]:
+            warnings.warn(
+                f"going on in {place.url}: {', '.join(now['unknown'])} cannot be compared with what the first runs were"
+                " made with",
+                SimulationWarning,
+                stacklevel=4,
+            )
+
+    def _manifest(self) -> dict[str, Any]:
+        parts, unknown = self._code()
+        return {
+            "format": manifest.FORMAT,
+            "robot": {"name": self.robot.name, **robot_parts(self.robot)},
+            "scenario": self.scenario.to_plain(),
+            "code": parts,
+            "unknown": unknown,
+            "parameters": {name: d.to_plain() for name, d in self.parameters.items()},
+            "samples": self.samples,
+            "seed": self.seed,
+            "sampling": self.sampling.how,
+            "keep": None if self.keep is None else [keep_name(x) for x in self.keep],
+            "timeout": self.timeout,
+            "finite": self.finite,
+            "chunk": self.chunk,
+            "made_by": _made_by(),
+            "how": self.prepared.in_processes or "batches of machine code",
+        }
+
+    def _code(self) -> tuple[dict[str, str], list[str]]:
+        """What the user's functions are made of."""
+        functions: dict[str, Callable[..., Any]] = {}
+        for name, x in vars(self.scenario).items():
+            if callable(x):
+                functions[name] = x
+        functions |= {f"parameter {n}": d.function for n, d in self.parameters.items() if isinstance(d, Drawn)}
+        functions |= {f"keep {keep_name(x)}": x for x in self.keep or () if not isinstance(x, str)}
+        parts: dict[str, str] = {}
+        unknown: list[str] = []
+        for name, function in functions.items():
+            made = made_of(function)
+            parts |= {f"{name}: {part}": x for part, x in made.parts.items()}
+            unknown += [f"{name}: {x}" for x in made.unknown]
+        return parts, unknown
+
+
+_COMPILED = ("simulate", "closed_loop")
+_IDENTITY = (
+    "format", "robot", "scenario", "code", "parameters", "samples", "seed", "sampling", "keep", "finite", "chunk",
+)  # fmt: skip
+
+
+def _named(what: str, before: Any, now: Any) -> str:
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        plain = [{str(k): x if isinstance(x, str) else json.dumps(x) for k, x in y.items()} for y in (before, now)]
+        return f"{what}: {', '.join(differences(*plain))}"
+    return f"{what} ({shown(before)} then, {shown(now)} now)"
+
+
+def _parameters(given: Any) -> dict[str, Distribution]:
+    found = {}
+    for name, x in ({} if given is None else mapping(given, "parameters")).items():
+        refuse_name(name, "a parameter")
+        found[name] = as_distribution(x, name)
+    return found
+
+
+def _samples(samples: Any, parameters: Mapping[str, Distribution]) -> int:
+    if samples is not None:
+        return whole(samples, "samples", least=1)
+    grids = [len(d) for d in parameters.values() if isinstance(d, Grid)]
+    if not grids:
+        raise InputError("how many runs? Give samples=; only grids say it themselves")
+    return int(np.prod(grids, dtype=object))
+
+
+def _put_aside(place: Place, name: str) -> None:
+    """Files that are not what was written are kept apart, for whoever wants to know, and their chunk is made again."""
+    aside = f"damaged/{time.time_ns()}-{name.rpartition('/')[2]}"
+    warnings.warn(f"{place.url}/{name} is damaged; it is kept as {aside}, and its runs are made again",
+                  SimulationWarning, stacklevel=4)  # fmt: skip
+    if place.is_local:
+        target = place.path(aside)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        place.path(name).rename(target)
+    else:
+        place.remove(name)
+
+
+def _made_by() -> dict[str, Any]:
+    """Versions and the state of the user's repository, for whoever reads the results later."""
+    import llvmlite
+
+    return {
+        "linkwise": sys.modules["linkwise"].__version__,
+        "numpy": np.__version__,
+        "llvmlite": llvmlite.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "git": _git_state(),
+    }
+
+
+def _git_state() -> str | None:
+    """The commit of the repository that the program was started in, with a + where files differ from it."""
+    started = Path(sys.argv[0]).parent if sys.argv and sys.argv[0] else Path()
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],
+            cwd=started if started.is_dir() else None, capture_output=True, text=True, timeout=5, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,166 @@
+"""One worker process and who looks after it: runs that hang are stopped, and whatever kills it, the rest is made.
+
+A run during which the worker died is tried again, as it may have been killed from outside. One that ends its worker by
+a fault of its own (a segmentation fault, an exit) has crashed when it does so twice; one during which the worker was
+killed again and again, twenty times. A run that takes too long is not tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import FileError, InputError, SimulationError
+from .chunks import Summary
+from .frames import receive, send
+from .parts import Record
+from .places import Place
+
+OWN_FAULTS, KILLED = 2, 20  # deaths after which a run is given up
+_FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSYS")}
+_GRACE = 0.2  # [s] between looks at whether it is time to stop
+
+
+class Stopped(Exception):
+    """Whoever asked for a chunk no longer wants it."""
+
+
+@dataclass(eq=False)
+class Supervisor:
+    """Makes chunks in a process of its own, one at a time; ``study`` is packed for it."""
+
+    payload: bytes
+    place: Place
+    timeout: float | None = None
+    stopping: threading.Event = field(default_factory=threading.Event)
+    deaths: int = 0  # of workers so far
+    _process: Any = None
+    _replies: Any = None
+
+    def make(self, chunk: int) -> Summary:
+        """Make one chunk, whatever becomes of the worker."""
+        condemned: dict[int, Record] = {}
+        own: dict[int, int] = {}
+        killed: dict[int | None, int] = {}
+        while True:
+            running: int | None = None
+            try:
+                self._start()
+                send(self._process.stdin, (chunk, condemned))
+                for what, *rest in self._messages():
+                    if what == "start":
+                        running = rest[0]
+                    elif what == "end":
+                        running = None
+                    elif what == "done":
+                        done: Summary = rest[0]
+                        return done
+                    elif what == "unwritable":
+                        raise FileError(rest[0])
+                    elif what == "late":
+                        assert running is not None
+                        said = f"it took longer than {self.timeout:g} s"
+                        condemned[running] = Record(running, "timeout", {}, "Timeout", said)
+                        break
+                    elif what == "broken":
+                        raise InputError(f"a worker cannot make the runs: {rest[0]}\n{rest[1]}")
+                else:
+                    self._condemn(running, own, killed, condemned, chunk)
+            except BrokenPipeError:
+                self._condemn(running, own, killed, condemned, chunk)
+            self.kill()
+
+    def _condemn(
+        self,
+        running: int | None,
+        own: dict[int, int],
+        killed: dict[int | None, int],
+        condemned: dict[int, Record],
+        chunk: int,
+    ) -> None:
+        """Count a death, and give a run up that has caused too many."""
+        self.deaths += 1
+        code = self._process.wait()
+        by_itself = code >= 0 or -code in _FAULTS
+        said = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+        if running is None:
+            killed[None] = killed.get(None, 0) + 1
+            if killed[None] >= (KILLED // 4 if by_itself else KILLED):
+                raise SimulationError(
+                    f"the worker for chunk {chunk} died {killed[None]} times before a run began ({said}); look at its"
+                    " memory, and at what it printed"
+                )
+            return
+        counts: Any = own if by_itself else killed
+        counts[running] = counts.get(running, 0) + 1
+        if counts[running] >= (OWN_FAULTS if by_itself else KILLED):
+            condemned[running] = Record(
+                running, "crashed", {}, said, f"the process that made it died, {counts[running]} times ({said})"
+            )
+
+    # --- the process -------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.kill()
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        paths = [os.path.abspath(p) for p in sys.path]
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "linkwise.study.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True,
+        )  # fmt: skip
+        self._replies = queue.Queue()
+        threading.Thread(target=_hear, args=(self._process.stdout, self._replies), daemon=True).start()
+        send(self._process.stdin, (self.payload, self.place.url, paths))
+
+    def _messages(self) -> Any:
+        """What the worker says until it is gone; ("late",) where a run takes too long."""
+        began: float | None = None
+        while True:
+            try:
+                message = self._replies.get(timeout=_GRACE)
+            except queue.Empty:
+                if self.stopping.is_set():
+                    raise Stopped from None
+                if began is not None and self.timeout is not None and time.monotonic() - began > self.timeout:
+                    yield ("late",)
+                    return
+                continue
+            if self.stopping.is_set():
+                raise Stopped
+            if message is None:
+                return
+            if message[0] == "start":
+                began = time.monotonic()
+            elif message[0] == "end":
+                began = None
+            yield message
+
+    def kill(self) -> None:
+        """End the worker at once; what it has finished is on record."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.kill()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        process.wait()
+
+
+def _hear(pipe: Any, replies: queue.Queue[Any]) -> None:
+    """Pass on what a worker says; None when it says no more."""
+    with contextlib.suppress(EOFError, OSError, ValueError), pipe:
+        while True:
+            replies.put(receive(pipe))
+    replies.put(None)

@@ -1,0 +1,69 @@
+"""A process that makes chunks of a study and may die doing it; ``python -m linkwise.study.worker``, by a supervisor.
+
+It is told what to do over its standard input, and tells what it does over its standard output, which is a pipe: what a
+user's code prints goes to standard error. It ends as soon as its supervisor is gone, whatever it is doing.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import sys
+import threading
+import traceback
+import warnings
+from typing import Any, BinaryIO
+
+from ..errors import FileError, SlowPathWarning
+from .chunks import make_chunk
+from .frames import receive, send
+from .places import Place
+
+ORPHANED = 73  # the exit code of a worker whose supervisor is gone
+
+
+def main() -> None:
+    """Make chunks until the supervisor says no more, or is no more."""
+    commands, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    asked: queue.Queue[Any] = queue.Queue()
+    threading.Thread(target=_listen, args=(commands, asked), daemon=True).start()
+    payload, url, paths = asked.get()
+    sys.path[:] = [*paths, *(p for p in sys.path if p not in paths)]
+    try:
+        warnings.simplefilter("ignore", SlowPathWarning)  # said where the study was started
+        study = pickle.loads(payload)
+        place = Place(url)
+        _ = study.prepared.in_processes
+    except Exception as e:  # of the user's code as well: whatever it is, the supervisor says it
+        send(replies, ("broken", f"{type(e).__name__}: {e}", traceback.format_exc()))
+        return
+    send(replies, ("ready", os.getpid()))
+    while (command := asked.get()) is not None:
+        _make(study, place, command, replies)
+
+
+def _make(study: Any, place: Place, command: Any, replies: BinaryIO) -> None:
+    chunk, condemned = command
+    try:
+        done = make_chunk(study, place, chunk, condemned, lambda what, run: send(replies, (what, run)))
+    except FileError as e:
+        send(replies, ("unwritable", str(e)))
+    except Exception as e:  # no run's own fault, which is kept with it
+        send(replies, ("broken", f"{type(e).__name__}: {e}", traceback.format_exc()))
+    else:
+        send(replies, ("done", done))
+
+
+def _listen(commands: BinaryIO, asked: queue.Queue[Any]) -> None:
+    try:
+        while True:
+            asked.put(receive(commands))
+    except (EOFError, OSError):
+        os._exit(ORPHANED)
+
+
+if __name__ == "__main__":
+    main()
