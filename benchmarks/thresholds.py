@@ -98,6 +98,21 @@ def steps() -> Iterable[Row]:
         yield n, round(first, 2), round(1e7 * best(run)), round(1e7 * called)
 
 
+def staged() -> Iterable[Row]:
+    yield "robot", "straight: first call [s]", "ns a step of a state", "stages in turn: first call [s]", "ns a step"
+    for name in ("panda", "humanoid"):
+        cells: list[Any] = []
+        for least in (10**9, 0):
+            with mock.patch("linkwise.simulation.staged.STAGED_FROM", least):
+                robot = lw.load(name)
+                q, v = np.tile(robot.neutral(), (64, 1)), np.zeros((64, robot.nv))
+                run = functools.partial(lw.simulate, robot, q, v, duration=0.05, step=1e-3, every=50, method="runge_kutta_4")
+                begun = time.process_time()
+                run()
+                cells += [round(time.process_time() - begun, 2), round(1e9 * best(run) / (50 * 64))]
+        yield name, *cells
+
+
 def in_pieces() -> Iterable[Row]:
     yield "values", "whole: LLVM [s]", "ns a state", *(x for n in PIECES for x in (f"pieces of {n} [s]", "ns a state"))
     robot = lw.load("humanoid")
@@ -298,6 +313,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LOOPS_ALWAYS": straight_or_loops,
     "MOST_BODIES": steps,
     "MOST_NODES": steps,
+    "STAGED_FROM": staged,
     "PIECES_FROM": in_pieces,
     "PIECE": in_pieces,
     "LONGEST_CODE": in_pieces,
