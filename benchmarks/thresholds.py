@@ -106,7 +106,8 @@ def staged() -> Iterable[Row]:
             with mock.patch("linkwise.simulation.staged.STAGED_FROM", least):
                 robot = lw.load(name)
                 q, v = np.tile(robot.neutral(), (64, 1)), np.zeros((64, robot.nv))
-                run = functools.partial(lw.simulate, robot, q, v, duration=0.05, step=1e-3, every=50, method="runge_kutta_4")
+                options = {"duration": 0.05, "step": 1e-3, "every": 50, "method": "runge_kutta_4"}
+                run = functools.partial(lw.simulate, robot, q, v, **options)
                 begun = time.process_time()
                 run()
                 cells += [round(time.process_time() - begun, 2), round(1e9 * best(run) / (50 * 64))]
