@@ -26,8 +26,9 @@ LONG_CHAIN = 20_000
 # linearised forward dynamics, 4,436 for two, 20,451 for four.)
 CHAIN_CLASSES = 2
 
-# Values of straight-line code, about, above which loops are tried: a first call of 3 s and more.
-LOOPS_FROM = 30_000
+# Values of straight-line code, about, above which loops are tried: a first call of 8 s, where the robot's geometry is
+# general. A humanoid's linearised inverse dynamics is thought to have 45,900 and has 19,115: 1620 ns against 2797 ns.
+LOOPS_FROM = 80_000
 
 # Values that a body adds to straight-line code of what is no matrix, about. General chains: forward dynamics 400,
 # inverse dynamics 185.
@@ -43,8 +44,8 @@ LOOPS_PER_PAIR = 8
 MOST_OPERATIONS = 1.4
 
 # Values of straight-line code, about, above which loops are taken though they have more operations: a first call of
-# 10 s and more.
-LOOPS_ALWAYS = 100_000
+# 16 s and more.
+LOOPS_ALWAYS = 160_000
 
 
 def loops_cost_less(length: int, operations: int, about: int) -> bool:
@@ -81,9 +82,23 @@ ENTRY_NODES = 20_000
 # growing with the square: the bound is met by some 3,000 and 1,600 links.
 MOST_SCRATCH = 1 << 29
 
-# States for which a thread is started. The arm's forward dynamics by one thread and by two: 4,096 states 191, 269 µs,
-# 16,384 states 729, 426 µs.
+# Nanoseconds of work, as measured, for which a thread is asked to help. The arm's forward dynamics by one thread and by
+# two, on a machine with other work: 1,024 states 55, 94 µs; 4,096 states 189, 147 µs; 16,384 states 734, 430 µs. A
+# humanoid's mass matrix: 256 states 78, 95 µs; 1,024 states 283, 189 µs; 4,096 states 1519, 898 µs.
+THREAD_NANOSECONDS = 100_000
+
+# States up to which a call asks no thread and measures nothing; from there on its pace decides. (The same: 256 states
+# of the humanoid's mass matrix are not worth a thread.)
+FIRST_STATES = 256
+
+# States for which a thread is started in a simulation, whose steps have no measure of their own. The arm's forward
+# dynamics by one thread and by two: 4,096 states 191, 269 µs, 16,384 states 729, 426 µs.
 STATES_PER_THREAD = 4096
+
+# Bytes from which results come from memory that is kept. Mass matrices with memory used again and with NumPy's own, one
+# call after another: 1.6 MB 102, 100 µs; 10 MB 290, 289 µs; 40 MB 1533, 6054 µs. (NumPy's own has new pages sooner
+# where results are held for a while.)
+POOLED_BYTES = 1 << 20
 
 # Steps of a simulation that count as one state in that. The arm, 16 states, by one thread and by two: 64 steps 328 and
 # 403 µs, 256 steps 818 and 630 µs, 1,024 steps 2919 and 1764 µs.
@@ -114,6 +129,22 @@ CUDA_THREADS = 128
 # Registers for values that the order of a CUDA program reckons with, two words or one each. The arm's forward dynamics
 # in float64: 60 of them 0.212 ns a state, 110 0.142 ns, 160 0.205 ns. (In float32 120 take 0.073 ns, 220 0.118 ns.)
 CUDA_REGISTERS = {"float64": 110, "float32": 120}
+
+# Bytes of shared memory in which a warp may have rows of its states. What is longer is read and written where it lies.
+# (48 KiB is what every card has for a block. A humanoid's forward dynamics in float64: all rows 51 KB, 3.1 ns a state.)
+CUDA_ROOM = 48_000
+
+# Steps of a CUDA program after which sines, cosines and inputs, which are in shared memory, are read again rather than
+# held. An H200, rows, a humanoid's forward dynamics: float32 never 0.79 ns a state, 800 steps 0.60 ns, 300 steps 0.79
+# ns; float64 never 3.9 ns, 800 and 300 steps 3.1 ns. The arm's in float64: never 0.174 ns, 300 steps 0.154 ns.
+CUDA_HELD = {"float64": 300, "float32": 800}
+
+# The part of the registers, of those a thread would like to have, that it gets where more blocks then fit on a
+# multiprocessor. The arm, rows, float32: forward dynamics all 150 registers 0.084 ns, 128 0.073 ns, 96 0.063 ns;
+# inverse dynamics 92 registers 0.049 ns, 64 0.044 ns; in float64 176 registers 0.112 ns, 128 0.084 ns. What spills
+# more than so many bytes is not worth it: forward dynamics in float64 255 registers 0.154 ns, 168 0.235 ns.
+CUDA_SQUEEZE = 0.68
+CUDA_SPILL = 96
 
 # Levels of LLVM's passes and of its code generator. The arm's forward dynamics, first call and a state: levels (0, 0)
 # 0.14 s, 90 ns; (0, 2) 0.26 s, 53 ns; (2, 2) 0.48 s, 52 ns; (3, 3) 0.47 s, 51 ns.
