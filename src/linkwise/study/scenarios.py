@@ -460,7 +460,7 @@ class _Measured(Prepared):
         q, v, a = (np.asarray(x, dtype=float) for x in (s.q, s.v, s.a))
         tau = true.inverse_dynamics(q, v, a, target="numpy") + noise * generator.normal(size=v.shape)
         found = identify(self.targets.robot, q, v, a, tau, bodies=s.bodies)
-        again = found.robot.inverse_dynamics(q, v, a, target="numpy")
+        again = found.predict(q, v, a)
         wanted = true.inverse_dynamics(q, v, a, target="numpy")
         error = np.sqrt(((again - wanted) ** 2).mean(axis=tuple(range(wanted.ndim - 1))))
         known = {
