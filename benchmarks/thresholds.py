@@ -23,8 +23,10 @@ import numpy as np
 import linkwise as lw
 from linkwise.codegen import thresholds
 from linkwise.codegen.facts import catalogue
+from linkwise.codegen.program.pieces import pieces
 from linkwise.codegen.program.schedule import traffic
 from linkwise.codegen.runtime import engine
+from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.dynamics.linearized.models import elimination_products
 
 Row = tuple[Any, ...]
@@ -59,33 +61,62 @@ def nanoseconds(found: Any, batch: int = 256, **options: Any) -> float:
     return 1e9 * best(lambda: found(*arrays, threads=1, **options)) / batch
 
 
-def most_bodies() -> Iterable[Row]:
-    yield "links", "straight: first call [s]", "ns a state", "loops: first call [s]", "ns a state"
-    for n in (16, 32, 64, 128):
-        cells: list[Any] = []
-        for rolled in (False, True):
-            found, first = made(lw.chain(n, seed=0), "forward_dynamics", rolled=rolled)
-            cells += [round(first, 2), round(nanoseconds(found))]
-        yield n, *cells
+def straight_or_loops() -> Iterable[Row]:
+    yield "robot", "function", "values", "straight: first call [s]", "ns a state", "loops: first call [s]", "ns a state"
+    for n in (8, 16, 25, 40):
+        for name in (
+            "forward_dynamics",
+            "inverse_dynamics",
+            *(k for k, facts in catalogue(lw.Robot).items() if facts.per_pair),
+        ):
+            yield n, name, *_both(lw.chain(n, seed=0), name)
+    for name in ("forward_dynamics", "mass_matrix", "linearize_inverse", "linearize_forward"):
+        yield "humanoid", name, *_both(lw.load("humanoid"), name)
 
 
-def most_nodes() -> Iterable[Row]:
-    yield "values", "first call [s]", "µs a value"
-    for n in (6, 10, 14):
-        found, first = made(lw.chain(n, seed=0), "linearize_forward", rolled=False)
-        count = len(found.program.nodes)
-        yield count, round(first, 2), round(1e6 * first / count)
+def _both(robot: Any, name: str) -> Iterable[Any]:
+    for rolled in (False, True):
+        found, first = made(robot, name, rolled=rolled)
+        if not rolled:
+            yield found.program.length
+        yield round(first, 2)
+        yield round(nanoseconds(found))
 
 
-def chunks() -> Iterable[Row]:
-    yield "values", "whole: first call [s]", "ns a state", "in chunks: first call [s]", "ns a state"
-    for n in (14, 20):
-        cells: list[Any] = []
-        for least in (10**9, 0):
-            with mock.patch("linkwise.codegen.llvm.module.CHUNKED_FROM", least):
-                found, first = made(lw.chain(n, seed=0), "linearize_forward", rolled=False)
-            cells += [round(first, 2), round(nanoseconds(found))]
-        yield len(found.program.nodes), *cells
+def steps() -> Iterable[Row]:
+    yield "links", "first call [s]", "ns a step of one state in machine code", "by calls"
+    for n in (16, 32, 64):
+        robot = lw.chain(n, seed=0)
+        begun = time.process_time()
+        run = lambda r=robot, n=n, target="cpu": lw.simulate(
+            r, np.zeros(n), np.zeros(n), duration=0.1, step=1e-3, every=100, method="semi_implicit_euler"
+        )
+        run()
+        first = time.process_time() - begun
+        with mock.patch("linkwise.simulation.steppers.MOST_BODIES", 0):
+            called = best(run)
+        yield n, round(first, 2), round(1e7 * best(run)), round(1e7 * called)
+
+
+def in_pieces() -> Iterable[Row]:
+    yield "values", "whole: LLVM [s]", "ns a state", *(x for n in PIECES for x in (f"pieces of {n} [s]", "ns a state"))
+    robot = lw.load("humanoid")
+    for name in ("forward_dynamics", "coriolis_matrix", "linearize_inverse", "forward_dynamics_hvp"):
+        program, cells = robot.compile(name, rolled=False).program, []
+        for length in (10**9, *PIECES):
+            with (
+                mock.patch.object(thresholds, "PIECES_FROM", 0 if length < 10**9 else length),
+                mock.patch.object(thresholds, "PIECE", length),
+                mock.patch("linkwise.codegen.llvm.python_entry.ENTRY_NODES", 0),
+            ):
+                pieces.cache_clear()
+                found, begun = Kernel(program), time.process_time()
+                found.code(float)
+                cells += [round(time.process_time() - begun, 2), round(nanoseconds(found))]
+        yield len(program.nodes), *cells
+
+
+PIECES = (150, 250, 400)
 
 
 def entry_nodes() -> Iterable[Row]:
@@ -100,28 +131,11 @@ def entry_nodes() -> Iterable[Row]:
         yield len(found.program.nodes), *(c[0] for c in cells), *(c[1] for c in cells)
 
 
-def long_chain() -> Iterable[Row]:
-    yield "function", "links", "operations, about", "straight [ns]", "loops [ns]"
-    for name, facts in catalogue(lw.Robot).items():
-        for n in (12, 16, 24) if facts.per_pair else ():
-            found = [made(lw.chain(n, seed=0), name, rolled=rolled)[0] for rolled in (False, True)]
-            yield name, n, facts.per_pair * n * (n - 1) // 2, *(round(nanoseconds(x)) for x in found)
-
-
 def most_kinds() -> Iterable[Row]:
     yield "kinds of joints", "values in loops", "first call [s]"
     kinds = [lw.Revolute("z"), lw.Prismatic("x"), lw.Spherical(), lw.Universal("x", "y"), lw.Planar("z"), lw.Free()]
     for count in (1, 2, 4, 6):
         found, first = made(_of(kinds[:count] * (12 // count)), "linearize_forward", rolled=True)
-        yield count, found.length, round(first, 2)
-
-
-def most_classes() -> Iterable[Row]:
-    yield "screws of different pitch", "values in loops", "first call [s]"
-    for count in (1, 4, 8, 16):
-        found, first = made(
-            _of([lw.Helical("z", 0.01 * (i + 1)) for i in range(count)] * 2), "mass_matrix", rolled=True
-        )
         yield count, found.length, round(first, 2)
 
 
@@ -259,15 +273,21 @@ def cuda() -> Iterable[Row]:
 
 
 MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
-    "MOST_BODIES": most_bodies,
-    "MOST_NODES": most_nodes,
-    "CHUNKED_FROM": chunks,
-    "CHUNK": chunks,
-    "LONGEST_CODE": chunks,
+    "CHAIN_LINKS": straight_or_loops,
+    "LONG_CHAIN": straight_or_loops,
+    "CHAIN_CLASSES": most_kinds,
+    "LOOPS_FROM": straight_or_loops,
+    "VALUES_PER_BODY": straight_or_loops,
+    "LOOPS_PER_PAIR": most_kinds,
+    "MOST_OPERATIONS": straight_or_loops,
+    "LOOPS_ALWAYS": straight_or_loops,
+    "MOST_BODIES": steps,
+    "MOST_NODES": steps,
+    "PIECES_FROM": in_pieces,
+    "PIECE": in_pieces,
+    "LONGEST_CODE": in_pieces,
+    "LONGEST_TRACE": in_pieces,
     "ENTRY_NODES": entry_nodes,
-    "LONG_CHAIN": long_chain,
-    "MOST_KINDS": most_kinds,
-    "MOST_CLASSES": most_classes,
     "MOST_SCRATCH": most_scratch,
     "STATES_PER_THREAD": states_per_thread,
     "STEPS_PER_STATE": steps_per_state,

@@ -13,6 +13,7 @@ by the function of that name in :data:`doc_tables.TABLES`.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -147,6 +148,17 @@ def with_tables(page: str) -> str:
     return TABLE.sub(fill, page)
 
 
+# Packages that a page may need and that are too large to ask for.
+LARGE = ("torch",)
+
+
+def left_out(path: Path) -> str | None:
+    """The package for want of which a page cannot be run."""
+    page = path.read_text(encoding="utf-8")
+    needed = [name for name in LARGE if re.search(rf"^import {name}$", page, re.MULTILINE)]
+    return next((name for name in needed if importlib.util.find_spec(name) is None), None)
+
+
 def main() -> int:
     wrong: list[str] = []
     named = {Path(x).name for x in sys.argv[1:]} - {"--write"}
@@ -155,6 +167,10 @@ def main() -> int:
         sys.exit(f"there is no page {', '.join(sorted(unknown))}")
     pages = [path for path in PAGES if path.name in named] or PAGES
     for path in pages:
+        missing = left_out(path)
+        if missing:
+            print(f"{path.name}: left out, as {missing} is not installed")
+            continue
         if "--write" in sys.argv[1:]:
             new = rewritten(path)
             if new != path.read_text(encoding="utf-8"):

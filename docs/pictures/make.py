@@ -7,8 +7,10 @@ machine this runs on.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -85,6 +87,85 @@ def from_example(name: str) -> None:
         shrink(name, Path(folder, name).read_bytes())
 
 
+def from_page(name: str, page: str) -> None:
+    """What the Python blocks of a page draw, run in a folder of their own."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        run_page(page)
+        shrink(name, Path(name).read_bytes())
+
+
+def run_page(page: str) -> dict[str, Any]:
+    """What the Python blocks of a page define, run in this folder."""
+    text = (HERE.parent / page).read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    space: dict[str, Any] = {"__name__": "__main__"}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec("\n".join(blocks), space)
+    return space
+
+
+def squatting() -> lw.view.Motion:
+    """The squat of docs/feet.md, five times as slow as it is."""
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (HERE.parent / "feet.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    space: dict[str, Any] = {"__name__": "__main__"}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        exec("\n".join(blocks), space)
+    run = space["run"]
+    return lw.view.Motion(run.robot, 5 * run.time[:-1], run.q[:-1], run.v[:-1], tau=run.tau[:-1])
+
+
+def social(name: str) -> None:
+    """What a link to the project shows: 1280 × 640, a robot, a formula and its recursion."""
+    from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+    from linkwise.view import style
+
+    look = style.DARK
+    figure = style.new_figure(12.8, 6.4, "", theme=look)
+    figure.set_layout_engine("none")
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set_axis_off()
+    robot = lw.load("humanoid")
+    with tempfile.TemporaryDirectory() as folder:
+        path = lw.view.save(Path(folder, "robot.png"), robot, size=(560, 640))
+        ax.add_artist(
+            AnnotationBbox(OffsetImage(np.asarray(Image.open(path)), zoom=1.0 / 1.1 * 0.72), (0.8, 0.5), frameon=False)
+        )
+    ax.text(0.05, 0.78, "linkwise", fontsize=58, weight="bold", color=look.ink)
+    ax.text(0.05, 0.68, "Rigid-body dynamics as an algebra you can type", fontsize=21, color=look.pale)
+    ax.text(
+        0.05, 0.47, r"$\mathcal{M}^{-1} = (I - H\psi K)^{*}\,D^{-1}\,(I - H\psi K)$", fontsize=32, color=look.colours[0]
+    )
+    ax.text(0.05, 0.30, "mass.inv() @ tau", fontsize=26, family="monospace", color=look.colours[3])
+    ax.text(0.05, 0.19, "two sweeps, O(n), SIMD machine code for your robot", fontsize=18, color=look.pale)
+    figure.savefig(HERE / name, dpi=100, facecolor=look.background)
+
+
+def speed(name: str) -> None:
+    """The table of README.md as bars: times of each library, as multiples of linkwise's."""
+    from linkwise.view import style
+
+    page = (HERE.parents[1] / "README.md").read_text("utf-8")
+    tables = re.findall(r"^\*\*(\w+)\*\*, batch.*?\n\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL)
+    figure = style.new_figure(
+        9.0, 3.6, "How many times as long others take", "forward dynamics, batch of 4096, one core, float64"
+    )
+    for ax, (robot, table) in zip(figure.subplots(1, len(tables)), tables):
+        rows = [[c.strip(" *") for c in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+        found = [(r[0], re.search(r"\(([\d.]+)×\)", r[1])) for r in rows]
+        names = ["linkwise", *(n for n, x in found if x)]
+        times = [1.0, *(float(x[1]) for _, x in found if x)]
+        colours = [style.COLOURS[1], *[style.COLOURS[0]] * (len(times) - 1)]
+        ax.barh(names[::-1], times[::-1], color=colours[::-1])
+        style.plain(ax, robot)
+        for i, x in enumerate(times[::-1]):
+            ax.text(x, i, f" {x:g}×", va="center", fontsize=9, color=style.INK)
+        ax.margins(x=0.16)
+    put(name, figure)
+
+
 def screenshot(motion: lw.view.Motion) -> None:
     """The viewer in a browser, with a motion held in its middle."""
     browser = os.environ.get("LINKWISE_BROWSER") or shutil.which("chromium")
@@ -116,8 +197,7 @@ def mechanism(name: str) -> None:
 
 def main() -> None:
     chosen = sys.argv[1:]
-    panda = lw.load("panda")
-    motion = fall(panda)
+    motion = fall(lw.load("panda"))
     made = {
         "joints.png": lambda name: put(name, lw.plots.joints(motion)),
         "energy.png": lambda name: put(name, lw.plots.energy(motion)),
@@ -132,6 +212,12 @@ def main() -> None:
         "fall.gif": lambda name: lw.view.save(
             HERE / name, motion, show=("visuals", "trace", "center_of_mass"), size=(320, 240), rate=12.0
         ),
+        "squat.png": lambda name: from_page(name, "feet.md"),
+        "squat.gif": lambda name: lw.view.save(
+            HERE / name, squatting(), show=("visuals", "loop_forces"), size=(480, 360), rate=20.0
+        ),
+        "social.png": social,
+        "speed.png": speed,
         **{f"{name}.png": mechanism for name in MECHANISMS},
         "viewer.png": lambda name: screenshot(motion),
         **dict.fromkeys(EXAMPLES, from_example),

@@ -1,65 +1,61 @@
-"""A hook of the site: what the pages link to outside docs/ (examples, benchmarks, the licence) becomes part of it.
+"""Links of pages to what lies outside docs/ (examples, benchmarks, the licence): their targets become part of the site.
 
-On GitHub a link such as ``../examples`` opens the folder. Here its target becomes a page under ``repository/``: folders
-as lists, programs as their text, Markdown as it is; pictures and data are copied. The links of every page follow.
+On a code host a link such as ``../examples`` opens the folder. Here its target becomes a page under ``repository/``:
+folders as lists, programs as their text, Markdown as it is; pictures and data are copied. All links follow.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files, InclusionLevel
-from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FENCE = re.compile(r"^```.*?^```[ ]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s#]+)([^)]*\))")
-LANGUAGES = {".py": "python", ".toml": "toml", "": "text"}  # what is shown as text; other files are copied
-
-origins: dict[str, str] = {}  # page of the site → the file in the repository that it shows
+LANGUAGES = {".py": "python", ".toml": "toml", ".ipynb": "json", "": "text"}  # what is shown as text; others are copied
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what is linked to from docs/, and what is linked to from there."""
-    origins.clear()
-    origins.update({f.src_uri: f"docs/{f.src_uri}" for f in files.documentation_pages()})
-    waiting = [t for f in files.documentation_pages() for t in targets(f.content_string, origins[f.src_uri])]
+def follow_links(stage: Path) -> None:
+    """Turn the links of all pages of a staged site, and add the pages that they lead to."""
+    origins = {p.relative_to(stage).as_posix(): f"docs/{p.relative_to(stage).as_posix()}" for p in stage.glob("*.md")}
+    waiting = list(origins)
     while waiting:
-        target = waiting.pop()
-        uri = uri_of(target)
-        if target.startswith("docs/") or files.get_file_from_path(uri) is not None:
-            continue
-        if uri.endswith(".md"):
-            text = text_of(ROOT / target)
-            origins[uri] = f"{target}/README.md" if (ROOT / target).is_dir() else target
-            added = File.generated(config, uri, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
-            waiting += targets(text, origins[uri])
-        else:
-            added = File.generated(config, uri, abs_src_path=str(ROOT / target))
-        files.append(added)
-    return files
+        here = waiting.pop()
+        page = stage / here
+        text = page.read_text(encoding="utf-8")
+        for target in sorted(set(targets(text, origins[here]))):
+            place = place_of(target)
+            if place in origins or (stage / place).exists():
+                continue
+            (stage / place).parent.mkdir(parents=True, exist_ok=True)
+            if place.endswith(".md"):
+                (stage / place).write_text(f"---\norphan: true\n---\n\n{text_of(ROOT / target)}", encoding="utf-8")
+                origins[place] = f"{target}/README.md" if (ROOT / target).is_dir() else target
+                waiting.append(place)
+            else:
+                shutil.copy(ROOT / target, stage / place)
+        page.write_text(turned(text, here, origins[here]), encoding="utf-8")
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links to files of the repository into links to their pages."""
-    here = page.file.src_uri
+def turned(markdown: str, here: str, origin: str) -> str:
+    """A page with its links to files of the repository as links to their pages."""
 
-    def turned(link: re.Match[str]) -> str:
-        target = target_of(link[2], origins[here])
+    def turn(link: re.Match[str]) -> str:
+        target = target_of(link[2], origin)
         if target is None:
             return link[0]
-        uri = target.removeprefix("docs/") if target.startswith("docs/") else uri_of(target)
-        return link[1] + posixpath.relpath(uri, posixpath.dirname(here) or ".") + link[3]
+        place = target.removeprefix("docs/") if target.startswith("docs/") else place_of(target)
+        place = re.sub(r"^(\w+)\.ipynb$", r"\1.md", place)  # notebooks are pages too
+        return link[1] + posixpath.relpath(place, posixpath.dirname(here) or ".") + link[3]
 
-    return outside_fences(markdown, lambda text: LINK.sub(turned, text))
+    return outside_fences(markdown, lambda text: LINK.sub(turn, text))
 
 
 def targets(markdown: str, origin: str) -> list[str]:
-    """The files of the repository, outside docs/ too, that a page links to."""
+    """The files of the repository outside docs/ that a page links to."""
     prose = FENCE.sub("", markdown)
     found = (target_of(link[2], origin) for link in LINK.finditer(prose))
     return [target for target in found if target is not None and not target.startswith("docs/")]
@@ -73,7 +69,7 @@ def target_of(link: str, origin: str) -> str | None:
     return target if (ROOT / target).exists() else None
 
 
-def uri_of(target: str) -> str:
+def place_of(target: str) -> str:
     """The place on the site of a file or folder of the repository."""
     path = ROOT / target
     if path.is_dir():

@@ -125,7 +125,7 @@ def test_a_kernel_tells_its_passes(monkeypatch, tmp_path):
     assert str(kernel.passes).count("\n") == len(ran) - 1
     again = lw.load("panda").compile("forward_dynamics")  # as another process would have it
     again.code(float)
-    assert [x.name for x in again.passes] == ["arguments", "loops or not", "look up", "object code", "load"]
+    assert [x.name for x in again.passes] == ["arguments", "look up", "object code", "load"]
     assert again.operations == kernel.operations
     assert [x.name for x in again.passes][-2:] == ["trace", "normal form"]
 

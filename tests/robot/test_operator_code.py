@@ -361,17 +361,29 @@ def test_formulas_of_equal_robots_go_together():
 # --- where there is no code --------------------------------------------------------------------------
 
 
-def test_great_robots_say_once_that_sweeps_run():
+def test_great_robots_have_code_too():
     r = lw.chain(70)
     o = r.operators(r.random_configuration(0))
-    with pytest.warns(lw.SlowPathWarning, match=r"H φ M φ\* H\* runs as sweeps.*70 bodies") as said:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         y = o.mass.apply(np.ones(70), target="cpu")
-        r.operators(r.neutral()).mass.apply(np.ones(70), target="cpu")
+    assert_close(y, o.mass.apply(np.ones(70), target="numpy"), 1e-10)
+
+
+def test_what_is_too_long_says_once_that_sweeps_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))  # where it is kept what was refused
+    monkeypatch.setattr(thresholds, "LONGEST_TRACE", 500)
+    r = lw.chain(6)
+    o = r.operators(r.random_configuration(0))
+    with pytest.warns(lw.SlowPathWarning, match=r"H φ M φ\* H\* runs as sweeps.*more than 500 values") as said:
+        y = o.mass.apply(np.ones(6), target="cpu")
+        r.operators(r.neutral()).mass.apply(np.ones(6), target="cpu")
     assert len(said) == 1
-    assert_close(y, o.mass.apply(np.ones(70), target="numpy"), 0.0)
+    assert_close(y, o.mass.apply(np.ones(6), target="numpy"), 0.0)
 
 
-def test_long_formulas_do_not_hang(monkeypatch):
+def test_long_formulas_do_not_hang(monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
     monkeypatch.setattr(thresholds, "LONGEST_CODE", 3000)
     r = lw.chain(5, seed=1)
     o = r.operators(r.random_configuration(0))

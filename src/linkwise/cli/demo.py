@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     out.give(robot=robot.name, nv=robot.nv, mass=robot.total_mass, duration=motion.duration, drift=drift)
     if output is not None:
         _draw(motion, output, out)
-    out.say("Next: linkwise demo --robot ur5 (linkwise robots lists them all), then README.md and docs/index.md")
+    out.say("Next: linkwise demo --robot ur5 (linkwise robots lists them all), then README.md and docs/start.md")
 
 
 def _draw(motion: Any, output: Path, out: Output) -> None:

@@ -14,21 +14,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import arguments, inputs
-from ..errors import InputError, UnknownNameError, did_you_mean
+from ..errors import InputError, NotAdmittedError, UnknownNameError, did_you_mean
 from ..extras import require
 from ..model.flexible.structure import grouped
 from ..model.model import Model
+from ..symbols.scalar import TooLongError
 from . import thresholds
 from .facts import Facts, catalogue
 from .passes import Journal, Pass, run_passes
 from .program.frames import normal_forms, shortest, stand_in
 from .program.function_memory import refusing_memory
 from .program.trace import Program, argument_names, lengths, trace
-from .rolled.program import different_kinds, roll
+from .rolled.program import RolledProgram, count_classes, roll
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
 from .runtime.remade import RunAsItIs, made
-from .runtime.requests import recall, request
+from .runtime.requests import LOOPS, recall, remember_refusal, request
 from .runtime.rolled_kernel import RolledKernel
 from .sources.c import CSource
 from .sources.cuda import CudaSource
@@ -59,6 +60,7 @@ class Job:
     lengths: dict[str, int] = field(default_factory=dict)
     key: str | None = None  # under which the disk knows the request
     loops: str = "no"  # whether sweeps are left as loops: "no", "yes", or "maybe", where they are worth a trial
+    spare: Any = None  # a kernel with loops that was not taken, for the case that straight-line code cannot be had
     traced: list[tuple[str, Program]] = field(default_factory=list)  # by frames
     program: Program | None = None
     kernel: Any = None
@@ -67,6 +69,12 @@ class Job:
 
     def finish(self, kernel: Any) -> None:
         self.kernel, self.done = kernel, True
+
+    def refuse(self, why: str) -> str:
+        """Leave a call to NumPy; that it was so decided is kept."""
+        self.finish(None)
+        remember_refusal(self.key, why)
+        return f"left to NumPy: {why}"
 
 
 # --- the passes ----------------------------------------------------------------------------------------
@@ -95,65 +103,75 @@ def read_arguments(job: Job) -> str:
     return ", ".join(f"{name} ({n})" for name, n in job.lengths.items()) or "none"
 
 
-def choose_shape(job: Job) -> str:
-    """Straight-line code, or loops over the bodies where a robot is large and the function can be rolled."""
+def look_up(job: Job) -> str | None:
+    """What an earlier process made for the same request, or decided about it, is taken from the disk."""
     if job.rolled:
         _refuse_rolling(job)
-    may = _can_be_rolled(job)
-    n, pairs = len(job.robot.bodies), _matrix_operations(job)
-    long_chain = job.robot.is_chain and pairs > thresholds.LONG_CHAIN
-    wanted = job.rolled or (job.rolled is None and may and (n > thresholds.MOST_BODIES or long_chain))
-    if wanted:
-        job.loops = "yes"
-        why = "as asked" if job.rolled else f"{n} bodies" if n > thresholds.MOST_BODIES else "a long chain"
-        return f"loops: {why}"
-    if job.rolled is None and not job.patient and may and pairs > thresholds.MOST_NODES:
-        job.loops = "maybe"
-        return "loops if straight-line code would be more than twice too long"
-    return "straight line: " + ("as asked" if job.rolled is False else f"{n} bodies")
-
-
-def look_up(job: Job) -> str | None:
-    """Straight-line code that an earlier process made for the same request is taken from the disk."""
     if job.target != "cpu" or job.facts is None:
         return None
-    job.key = request(job.robot, job.name, job.arrays, job.fixed, job.parameters)
-    if job.loops == "yes" or recall(job.key) is None:
+    job.key = request(job.robot, job.name, job.arrays, job.fixed, job.parameters, job.rolled)
+    answer = recall(job.key)
+    if answer is None or (answer.refused and job.patient):
         return None
-    job.finish(Kernel.remembered(job.key, lambda: _program(job), job.journal))
-    return "found"
+    if answer.refused:
+        job.finish(None)
+        return f"left to NumPy: {answer.refused}"
+    if answer.form == LOOPS:
+        job.finish(RolledKernel.recalled(answer, job.key, lambda: _rolled(job), job.robot, job.journal))
+    else:
+        job.finish(Kernel.remembered(job.key, lambda: _program(job), job.journal))
+    return f"found, {answer.form}"
+
+
+def choose_form(job: Job) -> str:
+    """Straight-line code, or loops over the bodies where a robot is large and the function can be rolled."""
+    if job.rolled is not None:
+        job.loops = "yes" if job.rolled else "no"
+        return f"{'loops' if job.rolled else 'straight line'}: as asked"
+    if not _can_be_rolled(job):
+        return "straight line: it cannot be rolled"
+    n, about = len(job.robot.bodies), _about(job)
+    if _is_long_chain(job, about):
+        job.loops = "yes"
+        return f"loops: a chain of {n}"
+    if about > thresholds.LOOPS_FROM and _about_in_loops(job) < about:
+        job.loops = "maybe"
+        return f"loops if they cost less than straight-line code of about {about} values"
+    return f"straight line: about {about} values"
 
 
 def record_loops(job: Job) -> str | None:
     """Each sweep's step is traced once for each class of bodies; what loops hand on to later ones is made least."""
     if job.loops == "no":
         return None
-    assert job.facts is not None
-    shapes = {name: job.facts.arrays[name] for name in job.arrays}
-    kernel = RolledKernel(roll(job.robot, job.call, job.name, shapes), job.robot, job.journal)
+    try:
+        kernel = RolledKernel(_rolled(job), job.robot, job.journal, job.key)
+    except (TooLongError, NotAdmittedError) as e:  # too many classes of bodies; an algorithm that does not know them
+        if job.rolled:
+            raise
+        return f"not taken: {e}"
     if job.patient and kernel.scratch_bytes > thresholds.MOST_SCRATCH:
         raise InputError(
             f"{job.name} of {job.robot.nv} degrees of freedom would work in {kernel.scratch_bytes / 1e9:.1f} GB per"
             ' thread; use target="numpy", or what needs no matrix: mass_times, mass_solve, the _jvp and _vjp functions'
         )
-    fits = job.patient or (kernel.length <= thresholds.MOST_NODES and kernel.scratch_bytes <= thresholds.MOST_SCRATCH)
-    if fits and (job.loops == "yes" or kernel.operations.total > 2 * thresholds.MOST_NODES):
+    note = f"{kernel.length} values in loops, {kernel.operations.total} operations"
+    if not job.patient and kernel.scratch_bytes > thresholds.MOST_SCRATCH:
+        job.refuse(f"its matrices would take {kernel.scratch_bytes / 1e9:.1f} GB per thread")
+    elif job.loops == "yes" or thresholds.loops_cost_less(kernel.length, kernel.operations.total, _about(job)):
         job.finish(kernel)
-    taken = "" if job.done else ": not taken"
-    return f"{kernel.length} values in loops, {kernel.operations.total} operations{taken}"
-
-
-def give_up_on_many_bodies(job: Job) -> str | None:
-    """A mere call does not wait for straight-line code of a huge robot: NumPy answers it."""
-    if not job.patient and len(job.robot.bodies) > thresholds.MOST_BODIES:
-        job.finish(None)
-        return f"left to NumPy: {len(job.robot.bodies)} bodies"
-    return None
+    else:
+        job.spare = kernel
+        note += ": not taken"
+    return note
 
 
 def trace_in_own_frames(job: Job) -> str:
     """The function runs once on symbols; what remains is its scalar program."""
-    job.traced = [("the robot's own frames", _traced(job, job.robot))]
+    try:
+        job.traced = [("the robot's own frames", _traced(job, job.robot))]
+    except TooLongError as e:
+        return _without_straight_line(job, str(e))
     return f"{job.traced[0][1].operations.total} operations"
 
 
@@ -171,9 +189,8 @@ def trace_in_normal_form(job: Job) -> str | None:
 def give_up_on_long_code(job: Job) -> str | None:
     """A mere call does not wait for a very long program either."""
     assert job.program is not None
-    if not job.patient and len(job.program.nodes) > thresholds.LONGEST_CODE:
-        job.finish(None)
-        return f"left to NumPy: {len(job.program.nodes)} values"
+    if not job.patient and job.program.length > thresholds.LONGEST_CODE:
+        return _without_straight_line(job, f"{job.program.length} values")
     return None
 
 
@@ -191,10 +208,9 @@ TRACE_PASSES = (Pass("trace", trace_in_own_frames), Pass("normal form", trace_in
 PROGRAM_PASSES = (
     Pass("as it is", leave_as_it_is),
     Pass("arguments", read_arguments),
-    Pass("loops or not", choose_shape),
     Pass("look up", look_up),
+    Pass("loops or not", choose_form),
     Pass("loops", record_loops),
-    Pass("many bodies", give_up_on_many_bodies),
     *TRACE_PASSES,
     Pass("long code", give_up_on_long_code),
     Pass("kernel", make_kernel),
@@ -292,7 +308,23 @@ def _program(job: Job) -> Program:
 def _traced(job: Job, robot: Any) -> Program:
     """The program in the frames of this robot."""
     plain = job.facts is not None  # the catalogue needs none of NumPy's functions on symbols
-    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters, plain)
+    most = None if job.patient else thresholds.LONGEST_TRACE
+    return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters, plain, most)
+
+
+def _rolled(job: Job) -> RolledProgram:
+    """The function as loops over bodies."""
+    assert job.facts is not None
+    most = None if job.patient or job.rolled else thresholds.LONGEST_TRACE
+    return roll(job.robot, job.call, job.name, {name: job.facts.arrays[name] for name in job.arrays}, most)
+
+
+def _without_straight_line(job: Job, why: str) -> str:
+    """Loops where they can be had, or NumPy."""
+    if job.spare is None or job.spare.length > thresholds.LONGEST_CODE:
+        return job.refuse(why)
+    job.finish(job.spare)
+    return f"loops after all: {why}"
 
 
 def _refuse_rolling(job: Job) -> None:
@@ -327,18 +359,29 @@ def _mixes_columns(job: Job) -> bool:
 def _can_be_rolled(job: Job) -> bool:
     if job.target != "cpu" or job.parameters or job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):
         return False
-    if job.robot.couplings or any(c.spin is not None for c in job.robot.constants()) or _mixes_columns(job):
-        return False
+    return bool(job.robot.bodies) and not job.robot.couplings and not _mixes_columns(job)
+
+
+def _is_long_chain(job: Job, about: int) -> bool:
+    """Whether a robot is a chain of joints that are all alike, but for its base, and long enough for loops."""
+    n = len(job.robot.bodies)
+    long = n >= thresholds.CHAIN_LINKS or about > thresholds.LONG_CHAIN
+    return long and job.robot.is_chain and count_classes(job.robot) <= thresholds.CHAIN_CLASSES
+
+
+def _about_in_loops(job: Job) -> int:
+    """About how many values its loops have: walks from each class of bodies have code for each class."""
+    assert job.facts is not None
+    classes = count_classes(job.robot)
+    per_pair = job.facts.per_pair
+    return thresholds.LOOPS_PER_PAIR * per_pair * classes**2 if per_pair else thresholds.VALUES_PER_BODY * classes
+
+
+def _about(job: Job) -> int:
+    """About how many values straight-line code of a function that can be rolled has."""
+    assert job.facts is not None
     if not job.facts.per_pair:
-        return True
-    kinds = {type(j.kind) for j in job.robot.joints}
-    return len(kinds) <= thresholds.MOST_KINDS and different_kinds(job.robot) <= thresholds.MOST_CLASSES
-
-
-def _matrix_operations(job: Job) -> int:
-    """About how many operations a matrix takes; 0 of what is no matrix."""
-    if job.facts is None or not job.facts.per_pair:
-        return 0
+        return thresholds.VALUES_PER_BODY * len(job.robot.bodies)
     inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
     pairs = 0
     for joint, p in zip(job.robot.joints, job.robot.parents):

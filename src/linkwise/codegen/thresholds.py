@@ -6,41 +6,76 @@ x86-64 machine with vectors of 64 bytes.
 
 from __future__ import annotations
 
-# Bodies above which a call that can be rolled is rolled. Forward dynamics of a chain, first call and a state, straight
-# against loops: 32 links 3.5 s, 538 ns against 0.2 s, 445 ns; 64 links 7.3 s, 1062 ns against 0.3 s, 886 ns; 128 links
-# 21 s, 2240 ns against 0.5 s, 1667 ns. Below, trees and robots of several kinds of joints are quicker without loops.
+# --- which form ----------------------------------------------------------------------------------------
+#
+# All forms take some 0.03 to 0.06 ns of a state for an operation, so that the one with the fewest operations is the
+# quickest, and all take some 60 to 130 µs of a first call for each value of their code. Straight-line code knows all
+# zeros and ones of a robot, loops have them in tables: they do more operations, with code that does not grow.
+
+# Links from which a chain of joints that are alike is rolled. General chains, straight against loops: forward dynamics
+# of 16 links 215 against 239 ns, 25 links 459 against 508 ns, 40 links 550 against 552 ns (first call 1.8 against
+# 0.2 s); inverse dynamics of 16 links 109 against 128 ns, 25 links 298 against 230 ns; mass matrices of 16 links 180
+# against 212 ns, 25 links 662 against 650 ns.
+CHAIN_LINKS = 20
+
+# Values of a shorter chain's matrix, about, above which it is rolled as well. Linearised forward dynamics, 16 links
+# (20,400): 1636 ns and 6.2 s against 1542 ns and 0.5 s; 8 links (4,760): 322 against 524 ns.
+LONG_CHAIN = 20_000
+
+# Classes of bodies that such a chain has at most: one, and its base. (Loops have 2,306 values for one class of
+# linearised forward dynamics, 4,436 for two, 20,451 for four.)
+CHAIN_CLASSES = 2
+
+# Values of straight-line code, about, above which loops are tried: a first call of 3 s and more.
+LOOPS_FROM = 30_000
+
+# Values that a body adds to straight-line code of what is no matrix, about. General chains: forward dynamics 400,
+# inverse dynamics 185.
+VALUES_PER_BODY = 400
+
+# The same of loops for each pair of classes, as a multiple of a matrix's operations per pair of degrees of freedom.
+# Linearised forward dynamics (170) of 1, 2, 4 and 6 classes: 2,306, 4,436, 20,451 and 45,913 values.
+LOOPS_PER_PAIR = 8
+
+# How many times the operations of straight-line code, about, loops may have where their code is much shorter. A
+# humanoid's linearised forward dynamics, straight against loops: 61,146 operations, 4323 ns and 6.6 s against 137,408
+# operations, 6514 ns and 1.2 s.
+MOST_OPERATIONS = 1.4
+
+# Values of straight-line code, about, above which loops are taken though they have more operations: a first call of
+# 10 s and more.
+LOOPS_ALWAYS = 100_000
+
+
+def loops_cost_less(length: int, operations: int, about: int) -> bool:
+    """Whether loops of so many values and operations are better than straight-line code of about so many values."""
+    return length < about / 4 and (operations <= MOST_OPERATIONS * about or about > LOOPS_ALWAYS)
+
+
+# Values from which code is cut into pieces, and about how many one piece has. A humanoid, first call without tracing
+# (processor time) and a state, whole against in pieces of 250: forward dynamics (6,086 values) 0.51 s, 224 ns against
+# 0.41 s, 265 ns; Coriolis matrix (10,485) 1.07 s, 806 ns against 0.58 s, 606 ns; linearised inverse dynamics (19,115)
+# 3.4 s, 1620 ns against 1.1 s, 1580 ns; second derivatives (31,568) 4.0 s, 1615 ns against 1.9 s, 1283 ns.
+PIECES_FROM = 8000
+PIECE = 250
+
+# Values in a straight-line program above which a mere call is left to NumPy: a first call of half a minute. Those of a
+# humanoid's sensitivities to its inertial parameters are 259,990.
+LONGEST_CODE = 400_000
+
+# Values at which tracing for a mere call ends, those that no result needs included. Linearised forward dynamics of a
+# tree of 30 bodies of all kinds makes 250,675 for the 135,289 that are needed, in 1.2 s.
+LONGEST_TRACE = 1_200_000
+
+# Bodies and values up to which a step of a simulation is one straight-line program. Beyond, compiled calls make the
+# step from Python. Steps of semi-implicit Euler for one state of a chain, in machine code against by calls: 16 links
+# 4.0 against 102 µs, 64 links 12 µs (first call 4.6 s) against 125 µs.
 MOST_BODIES = 64
-
-# Values up to which straight-line code comes before loops where a mere call may have either. Code takes 280 to 360 µs
-# of a first call for each value: 9.2 s for 32,559.
-MOST_NODES = 40_000
-
-# Values from which code is cut into chunks, and how many one chunk has. First call (processor time) and a state of
-# closed robots, whole against in chunks of 2,500: 49,322 values 8.1 s, 2100 ns against 5.5 s, 2560 ns; 96,911 values
-# 36 s, 6200 ns against 13 s, 6150 ns.
-CHUNKED_FROM = 60_000
-CHUNK = 2500
-
-# Values in a straight-line program above which a mere call is left to NumPy: a first call of 16 s.
-LONGEST_CODE = 120_000
+MOST_NODES = 120_000
 
 # Values in a program above which there is no entry for one state without NumPy. It is the code a second time: of 16,331
 # values the first call takes 6.6 s instead of 4.0 s, and one call 3.8 µs instead of 34 µs.
 ENTRY_NODES = 20_000
-
-# Operations of a chain's matrix function, about, above which loops are the quicker code. Linearised forward dynamics,
-# straight against loops: 12 links (11,220) 844 against 883 ns, 16 links (20,400) 1656 against 1370 ns; inverse,
-# 16 links (18,000) 843 against 800 ns, 24 links (41,400) 1738 against 1520 ns.
-LONG_CHAIN = 20_000
-
-# Kinds of joints in a robot whose matrices are rolled: walks from each size of joint have code for each kind.
-# Linearised forward dynamics has 2,306 values in loops for one kind, 4,436 for two, 20,451 for four (first call 9 s),
-# 45,913 for six (23 s).
-MOST_KINDS = 4
-
-# The same, joints that differ in more than the direction of an axis counted apart: 266 values for each pitch of a
-# screw.
-MOST_CLASSES = 8
 
 # Bytes that a thread may work in. Mass matrices of 400 links take 10 MB, their linearised forward dynamics 34 MB, both
 # growing with the square: the bound is met by some 3,000 and 1,600 links.

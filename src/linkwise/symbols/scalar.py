@@ -8,13 +8,14 @@ what no output needs is never counted. Constants are plain floats, so only what 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import UntraceableError
+from ..errors import LinkwiseError, UntraceableError
 from .operations import OPERATIONS
 
 Number = (int, float, np.floating, np.integer)
@@ -48,10 +49,15 @@ class Guard:
         return (factor, self.size) if isinstance(self.size, Scalar) else (factor * float(self.size), None)
 
 
-class Graph:
-    """Where the nodes of one program live, each stored once."""
+class TooLongError(LinkwiseError):
+    """A program with more values than it was said to have at most."""
 
-    def __init__(self) -> None:
+
+class Graph:
+    """Where the nodes of one program live, each stored once; no more than ``most`` of them."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = sys.maxsize if most is None else most
         self._of_values: dict[tuple[Any, ...], Scalar] = {}  # operation and serials → node of these values alone
         self._others: dict[tuple[Any, ...], Scalar] = {}  # of numbers too, which could be serials
         self.guards: list[Guard] = []  # what must hold for the results that depend on it to mean anything
@@ -76,8 +82,10 @@ class Graph:
             key = (op, *[("#", a.serial) if isinstance(a, Scalar) else a or _zero(a) for a in args])
         found = known.get(key)
         if found is None:
-            kind = Truth if op in _TRUTHS else Scalar
-            found = known[key] = kind(self, op, args, len(self._of_values) + len(self._others))
+            kind, serial = Truth if op in _TRUTHS else Scalar, len(self._of_values) + len(self._others)
+            if serial >= self.most:
+                raise TooLongError(f"more than {self.most} values")
+            found = known[key] = kind(self, op, args, serial)
         return found
 
 

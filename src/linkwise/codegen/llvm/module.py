@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 from ...symbols.scalar import Scalar
+from ..program.pieces import is_long, pieces
 from ..program.trace import Program, Signature
-from ..thresholds import CHUNKED_FROM, STREAMED_BYTES
-from .chunks import chunked_block_ir
+from ..thresholds import STREAMED_BYTES
+from .pieces import block_in_pieces
 from .python_entry import DATA, STRIDES, entry_ir, field, has_entry
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .straight_line import ProgramWriter
@@ -42,8 +43,14 @@ def block_parts(program: Program, t: VectorType, types: list[VectorType]) -> lis
 
 
 def scratch_size(program: Program, t: VectorType) -> int:
-    """How many bytes of scratch one run needs."""
-    return (sum(program.inputs.values()) + len(set(output_slots(program)))) * t.lanes * t.size
+    """How many bytes of scratch one run needs: inputs, outputs, and what pieces of long code hand on."""
+    frame = pieces(program).size if is_long(program) else 0
+    return (sum(program.inputs.values()) + _outputs(program) + frame) * t.lanes * t.size
+
+
+def _outputs(program: Program) -> int:
+    """How many vectors the outputs take."""
+    return len(set(output_slots(program)))
 
 
 def output_slots(program: Program) -> list[int]:
@@ -94,8 +101,8 @@ def _block_ir(program: Program, t: VectorType) -> str:
             places[id(root)] = slot
         else:
             writer.lines += _store(t, writer.value(root), slot)
-    if len(program.nodes) > CHUNKED_FROM:
-        return chunked_block_ir(program, t, load, places, writer.lines)
+    if is_long(program):
+        return block_in_pieces(program, t, load, places, writer.lines, _outputs(program))
     for node in program.nodes:
         writer.node(node)
         if id(node) in places:  # at once, so that no register holds it for long

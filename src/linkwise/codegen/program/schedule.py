@@ -2,8 +2,9 @@
 
 Any order with arguments first is right. Depth first from the outputs finishes one limb before it starts the next;
 the order of tracing follows the sweeps. Which keeps fewer values waiting depends on the function, so that both are
-tried, and the one taken that asks for less memory beside the registers. (The code generator reorders neighbours; over
-longer distances it keeps to what it is given.)
+tried, and the one taken that asks for less memory beside the registers; of long code, which is cut into pieces, for
+less that the pieces hand on. (The code generator reorders neighbours; over longer distances it keeps to what it is
+given.)
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
+from .. import thresholds
 from ..thresholds import REGISTERS
 
 
@@ -31,7 +35,7 @@ def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
         reachable([*angles, *reversed(guards), *reversed(roots)]),
         by_tracing,
     ]
-    return min(orders, key=traffic)
+    return min(orders, key=traffic if len(needed) <= thresholds.PIECES_FROM else handed_on)
 
 
 def schedule_for_threads(roots: Sequence[Any], registers: int) -> list[Scalar]:
@@ -82,3 +86,13 @@ def traffic(order: Sequence[Scalar], registers: int = REGISTERS) -> int:
                 stored.add(latest)
                 moves += 1
     return moves
+
+
+def handed_on(order: Sequence[Scalar]) -> int:
+    """How often a piece of code of the usual length reads a value that another one computed, about."""
+    place = {id(x): i for i, x in enumerate(order) if x.op != "input"}
+    read = [(place[id(a)], i) for i, x in enumerate(order) for a in x.args if id(a) in place]
+    made, used = np.array(read, dtype=np.int64).reshape(-1, 2).T
+    piece = used // thresholds.PIECE
+    elsewhere = made // thresholds.PIECE != piece
+    return len(np.unique(made[elsewhere] * len(order) + piece[elsewhere]))

@@ -67,6 +67,11 @@ class Program:
         return schedule(self.roots, [x for g in self.guards for x in g.nodes])
 
     @cached_property
+    def length(self) -> int:
+        """How many values it has."""
+        return len(reachable([*self.roots, *(x for g in self.guards for x in g.nodes)]))
+
+    @cached_property
     def guards(self) -> list[Guard]:
         """What must hold for the results to mean anything: that matrices which are inverted are not singular."""
         graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
@@ -111,6 +116,7 @@ def trace(
     names: Sequence[str] | None = None,
     parameters: Sequence[str] = (),
     plain: bool = False,
+    most: int | None = None,
 ) -> Program:
     """Run ``function(robot, q, …)`` on symbols.
 
@@ -120,11 +126,12 @@ def trace(
     ``robot.inertial_parameters``) and "offsets" (bodies × 3, the joints' positions in their parents).
 
     What cannot be traced is an :class:`UntraceableError` with the line of the function where it happened. A mistake in
-    the function that has nothing to do with symbols comes out as it is.
+    the function that has nothing to do with symbols comes out as it is. With more than ``most`` values, those that no
+    result needs included, tracing ends with a :class:`TooLongError`.
     """
     known = lengths(model, argument_names(function) if names is None else names, sizes or {})
     with waiting(f"compiling {name or function.__name__}"):
-        return _traced(model, function, name, known, parameters, plain)
+        return _traced(model, function, name, known, parameters, plain, Graph(most))
 
 
 def _traced(
@@ -134,8 +141,8 @@ def _traced(
     known: dict[str, int],
     parameters: Sequence[str],
     plain: bool,
+    graph: Graph,
 ) -> Program:
-    graph = Graph()
     symbols = {k: graph.inputs(k, n) for k, n in known.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
     if plain:

@@ -24,8 +24,8 @@ import numpy as np
 
 from ... import inputs
 from ...arrays import as_numpy
-from ...errors import InputError, UnrollableError
-from ...model.joints.kinds import Cylindrical, JointKind, Prismatic, Revolute
+from ...errors import UnrollableError
+from ...model.joints.kinds import JointKind, Revolute
 from ...model.joints.springs import Spring
 from ...model.model import BodyConstants, Model, with_numbers
 from ...model.normal_form import Hinge, normal_form
@@ -41,8 +41,6 @@ from .plan import PlannedLoop, Work, plan
 from .recorder import Sweep
 from .separation import refuse_mixing
 from .walk_recorder import RecordedMatrix, RecordedTree
-
-_TURNED_ALIKE = (Revolute, Prismatic, Cylindrical)  # kinds with nothing but an axis: z in the normal form
 
 
 @dataclass(eq=False)
@@ -132,13 +130,9 @@ def _counted(work: Work) -> np.ndarray:
 
 def classes_of(model: Model, graph: Graph) -> list[Class]:
     """Bodies by joint kind. Numbers on which all members agree are constants, the others symbols ``table:c``."""
-    forms = [_form(c) for c in model.constants()]
-    members: dict[Any, list[int]] = {}
-    for k, (key, _, _) in enumerate(forms):
-        alone = model.parents[k] < 0 and model.joints[k].kind.nv > 1  # a free base is treated by itself
-        members.setdefault((key, alone), []).append(k)
+    forms, members = _members(model)
     out = []
-    for c, bodies in enumerate(members.values()):
+    for c, bodies in enumerate(members):
         numbers = np.array([forms[k][1] for k in bodies])
         varies = np.flatnonzero((numbers != numbers[0]).any(axis=0))
         values: list[Any] = [float(x) for x in numbers[0]]
@@ -148,23 +142,33 @@ def classes_of(model: Model, graph: Graph) -> list[Class]:
     return out
 
 
+def _members(model: Model) -> tuple[list[Any], list[list[int]]]:
+    """(the form of each body, the bodies of each class)."""
+    forms = [_form(c) for c in model.constants()]
+    members: dict[Any, list[int]] = {}
+    for k, (key, _, _) in enumerate(forms):
+        alone = model.parents[k] < 0 and model.joints[k].kind.nv > 1  # a free base is treated by itself
+        members.setdefault((key, alone), []).append(k)
+    return forms, list(members.values())
+
+
 def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], BodyConstants]]:
     """(class key, the body's numbers, how to make constants from such numbers)."""
-    if c.spin is not None:
-        raise InputError("rolled code does not know gyroscopic rotors; leave rolled out")
     l, h, J = as_numpy(c.placement.l), as_numpy(c.M.h), as_numpy(c.M.J)
     inertia = [float(c.M.m), *h, *J[np.tril_indices(3)]]
     rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
+    spin = [] if c.spin is None else [float(x) for x in as_numpy(c.spin)]
     soft = _numbers_of_spring(c)
     if c.placement.turns is None:
         place = [*as_numpy(c.placement.R).ravel(), *l]
-        key: Any = (_kind_key(c.kind), len(rotor), tuple(soft), "matrix")
+        key: Any = (_kind_key(c.kind), len(rotor), len(spin), tuple(soft), "matrix")
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
             (a, b), (x, y) = place[4:6], (getattr(c.kind, "cosine", 1.0), getattr(c.kind, "sine", 0.0))
             place = [*place[:4], a * x - b * y, a * y + b * x, *place[6:]]
-        key = ("revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind), len(rotor), tuple(soft), "turns")
+        kind_key = "revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind)
+        key = (kind_key, len(rotor), len(spin), tuple(soft), "turns")
 
     def make(x: list[Any]) -> BodyConstants:
         kind = c.kind
@@ -184,14 +188,15 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
         J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
         M = RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J)
         reflected = load[2] * np.eye(c.kind.nv) if rotor else None
-        spring, start = {}, 2 + len(rotor)
+        turning = np.array(load[2 + len(rotor) :][: len(spin)], dtype=object) if spin else None
+        spring, start = {}, 2 + len(rotor) + len(spin)
         for name, numbers in soft.items():
             spring[name] = np.array(load[start : start + len(numbers)], dtype=object)
             start += len(numbers)
         held = Spring(**spring) if soft else None
-        return BodyConstants(Transform(R, l, turns), kind, M, reflected, spring=held, load=(load[0], load[1]))
+        return BodyConstants(Transform(R, l, turns), kind, M, reflected, turning, held, (load[0], load[1]))
 
-    return key, [*place, *inertia, *c.load, *rotor, *(x for numbers in soft.values() for x in numbers)], make
+    return key, [*place, *inertia, *c.load, *rotor, *spin, *(x for numbers in soft.values() for x in numbers)], make
 
 
 def _numbers_of_spring(c: BodyConstants) -> dict[str, list[float]]:
@@ -210,9 +215,9 @@ def _kind_key(kind: JointKind) -> Any:
         return id(kind)
 
 
-def different_kinds(model: Model) -> int:
-    """About how many classes the joints make: axes are turned alike, other kinds count with all their numbers."""
-    return len({type(j.kind) if isinstance(j.kind, _TURNED_ALIKE) else _kind_key(j.kind) for j in model.joints})
+def count_classes(model: Any) -> int:
+    """How many classes the bodies make."""
+    return len(_members(normal_form(model)[0])[1])
 
 
 def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
@@ -228,10 +233,12 @@ def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
 # --- the program -------------------------------------------------------------------------------------
 
 
-def roll(model: Any, function: Callable[..., Any], name: str, arrays: Mapping[str, Shape]) -> RolledProgram:
+def roll(
+    model: Any, function: Callable[..., Any], name: str, arrays: Mapping[str, Shape], most: int | None = None
+) -> RolledProgram:
     """Record ``function(model, *arrays)``, whose arguments are configurations ("nq") and joint-space vectors ("nv"),
-    and whose results are such vectors or matrices."""
-    graph = Graph()
+    and whose results are such vectors or matrices. More than ``most`` values are a :class:`TooLongError`."""
+    graph = Graph(most)
     form = normal_form(model)[0]
     classes = classes_of(form, graph)
     roots = [all(model.tree.on_world(k) for k in kind.members) for kind in classes]

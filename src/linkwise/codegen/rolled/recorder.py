@@ -83,16 +83,17 @@ class SweepRecorder(Tree):
         return out
 
     def inward(self, step: Step, zero: Any, *data: Sequence[Any]) -> list[Any]:
-        """A sum over children is a carry wherever some child adds to it."""
+        """A sum over children is a carry wherever some child adds to it; one that passes the integer 0 adds nothing."""
         first = [step(zero, *items)[0] for items in zip(*data)]
-        structure = flatten(first[0])[1]
-        shapes = [np.shape(x) for x in flatten(first[0])[0]]
-        empty = Pattern.of([np.zeros(s) for s in shapes])
+        leaves, structure = flatten(next((x for x in first if not _is_nothing(x)), first[0]))
+        nothing = [np.zeros(np.shape(x)) for x in leaves]
+        empty = Pattern.of(nothing)
 
         def trial(pattern: Pattern, index: int, phase: int) -> tuple[Any, list[Pattern]]:
             gathered = rebuild(structure, iter(pattern.arrays(lambda slot: self._carry(index, slot, phase))))
             results = [step(gathered, *items) for items in zip(*data)]
-            return [kept for _, kept in results], [Pattern.of(flatten(passed)[0]) for passed, _ in results]
+            passed = [nothing if _is_nothing(x) else flatten(x)[0] for x, _ in results]
+            return [kept for _, kept in results], [Pattern.of(x) for x in passed]
 
         kept: list[Any] = self._settle(False, empty, trial)[0]
         return kept
@@ -150,6 +151,11 @@ class SweepRecorder(Tree):
     @property
     def is_chain(self) -> bool:
         _refuse("whether the tree is a chain")
+
+
+def _is_nothing(x: Any) -> bool:
+    """Whether it is the integer 0, the sum of nothing."""
+    return isinstance(x, int) and x == 0
 
 
 def _refuse(what: str) -> NoReturn:

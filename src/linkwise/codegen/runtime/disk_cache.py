@@ -20,7 +20,7 @@ from pathlib import Path
 from ...errors import InputError
 
 _MAGIC = b"linkwise-object-2\n"
-ANSWER = "answer"
+ANSWER, TABLES = "answer", "tables"
 
 
 def folder() -> Path | None:
@@ -54,7 +54,7 @@ def key(*parts: str) -> str:
 
 
 def read(name: str, kind: str = "o") -> bytes | None:
-    """What is stored under a name, if it is there and whole: object code ("o") or the answer to a request."""
+    """What is stored under a name, if it is there and whole: object code ("o"), the answer to a request, its tables."""
     where = folder()
     if where is None:
         return None
@@ -75,7 +75,7 @@ def _checksum(name: str, kind: str, body: bytes) -> bytes:
 
 
 def write(name: str, body: bytes, kind: str = "o") -> None:
-    """Store object code or an answer; a folder that cannot be written to is no error."""
+    """Store object code, an answer or tables; a folder that cannot be written to is no error."""
     where = folder()
     if where is None:
         return
@@ -131,7 +131,7 @@ def _prune(where: Path, limit: float) -> None:
         kind = entry.name.rpartition(".")[2]
         with contextlib.suppress(OSError):
             stat = entry.stat()
-            if kind in ("o", ANSWER):
+            if kind in ("o", ANSWER, TABLES):
                 files.append((stat.st_mtime, stat.st_size, entry.path))
             elif kind == "part" and time.time() - stat.st_mtime > 3600:
                 os.unlink(entry.path)

@@ -148,9 +148,13 @@ class Kernel(Remade):
             assert job.code is not None
             if self._objects.get(name) != job.code.name:
                 self._objects[name] = job.code.name
-                remember(self._request, self.signature, self._objects)
+                self._remember()
             self._codes[name] = job.code
         return self._codes[name]
+
+    def _remember(self) -> None:
+        """Keep on disk what answers the request."""
+        remember(self._request, self.signature, self._objects)
 
     def ordered(self) -> str:
         """Bring the program's values into the order in which they are computed; says what that costs."""

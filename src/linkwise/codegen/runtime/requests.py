@@ -23,20 +23,29 @@ from ..program.trace import Signature
 from . import disk_cache as cache
 from .engine import code_level, host, llvm_version
 
+STRAIGHT, LOOPS = "straight line", "loops"
+
 
 @dataclass(frozen=True)
 class Answer:
-    """Which object code answers a request, and what it takes and gives."""
+    """Which object code answers a request, and what it takes and gives; or why none was made."""
 
     signature: Signature
     objects: dict[str, str]  # precision → name of the object code
+    form: str = STRAIGHT
+    refused: str = ""  # why NumPy answers it
 
 
 def request(
-    robot: Any, name: str, arrays: Sequence[str], fixed: Mapping[str, Any], parameters: Sequence[str] = ()
+    robot: Any,
+    name: str,
+    arrays: Sequence[str],
+    fixed: Mapping[str, Any],
+    parameters: Sequence[str] = (),
+    rolled: bool | None = None,
 ) -> str | None:
     """The key of a request, or None where it cannot have one (an argument of a user's own making)."""
-    asked = digest(value_of((name, tuple(arrays), tuple(parameters), sorted(fixed.items()))))
+    asked = digest(value_of((name, tuple(arrays), tuple(parameters), rolled, sorted(fixed.items()))))
     if asked is None or robot.fingerprint is None:
         return None
     return cache.key(robot.fingerprint, asked, library_fingerprint(), repr(host()), str(code_level()))
@@ -67,13 +76,43 @@ def recall(key: str | None) -> Answer | None:
     found = json.loads(data)
     shapes = tuple(tuple(s) for s in found["shapes"])
     structure = None if found["structure"] is None else recalled(found["structure"])
-    return Answer(Signature(found["name"], found["inputs"], shapes, found["single"], structure), found["objects"])
+    signature = Signature(found["name"], found["inputs"], shapes, found["single"], structure)
+    return Answer(signature, found["objects"], found["form"], found["refused"])
 
 
-def remember(key: str | None, signature: Signature, objects: Mapping[str, str]) -> None:
+def remember(key: str | None, signature: Signature, objects: Mapping[str, str], form: str = STRAIGHT) -> None:
     """Store an answer; results with classes of a user's own are traced again next time."""
     structure = None if signature.structure is None else described(signature.structure)
-    if key is None or (signature.structure is not None and structure is None):
+    if signature.structure is None or structure is not None:
+        _store(key, signature, structure, objects, form, "")
+
+
+def remember_refusal(key: str | None, why: str) -> None:
+    """Store that NumPy answers a request, and why."""
+    _store(key, Signature("", {}, (), single=True), None, {}, STRAIGHT, why)
+
+
+def remember_tables(key: str | None, integers: np.ndarray, numbers: np.ndarray) -> None:
+    """Store what differs from body to body in code with loops."""
+    if key is not None:
+        head = np.array(integers.shape, dtype=np.int64)
+        cache.write(key, head.tobytes() + integers.tobytes() + numbers.tobytes(), cache.TABLES)
+
+
+def recall_tables(key: str | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """(integers (bodies, columns), numbers) that were stored for a request."""
+    data = None if key is None else cache.read(key, cache.TABLES)
+    if data is None:
+        return None
+    rows, columns = np.frombuffer(data, dtype=np.int64, count=2).tolist()
+    integers = np.frombuffer(data, dtype=np.int64, count=rows * columns, offset=16).reshape(rows, columns)
+    return integers, np.frombuffer(data, dtype=np.float64, offset=16 + integers.nbytes)
+
+
+def _store(
+    key: str | None, signature: Signature, structure: Any, objects: Mapping[str, str], form: str, refused: str
+) -> None:
+    if key is None:
         return
     text = {
         "name": signature.name,
@@ -82,5 +121,7 @@ def remember(key: str | None, signature: Signature, objects: Mapping[str, str]) 
         "single": signature.single,
         "structure": structure,
         "objects": dict(objects),
+        "form": form,
+        "refused": refused,
     }
     cache.write(key, json.dumps(text).encode(), cache.ANSWER)

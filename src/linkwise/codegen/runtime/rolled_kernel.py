@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..rolled.program import RolledProgram
 from . import disk_cache
 from .engine import MachineCode, host
 from .kernel import Kernel
+from .requests import LOOPS, Answer, recall_tables, remember, remember_tables
 
 
 def _count(n: int, one: str, many: str) -> str:
@@ -26,11 +28,36 @@ def _count(n: int, one: str, many: str) -> str:
 class RolledKernel(Kernel):
     """A kernel whose code loops over the bodies, for long chains and big trees."""
 
-    def __init__(self, program: RolledProgram, model: Any, journal: Journal | None = None) -> None:
-        self._rolled = program
-        self._integers, self._numbers = tables(program, model)
+    def __init__(
+        self, program: RolledProgram, model: Any, journal: Journal | None = None, request: str | None = None
+    ) -> None:
+        self._roll: Callable[[], RolledProgram] = lambda: program
+        self._fill(*tables(program, model))
+        self._start(program.signature, request, journal)
+
+    @classmethod
+    def recalled(
+        cls,
+        answer: Answer,
+        request: str | None,
+        roll: Callable[[], RolledProgram],
+        model: Any,
+        journal: Journal | None = None,
+    ) -> Self:
+        """A kernel for a request that was answered before; its program is recorded only when needed."""
+        kernel = cls.__new__(cls)
+        kernel._roll = roll
+        kernel._fill(*(recall_tables(request) or tables(kernel._rolled, model)))
+        kernel._start(answer.signature, request, journal, answer.objects)
+        return kernel
+
+    def _fill(self, integers: np.ndarray, numbers: np.ndarray) -> None:
+        self._integers, self._numbers = integers, numbers
         self._kept: list[np.ndarray] = []
-        self._start(program.signature, None, journal)
+
+    @cached_property
+    def _rolled(self) -> RolledProgram:
+        return self._roll()
 
     @property
     def operations(self) -> Operations:
@@ -86,6 +113,10 @@ class RolledKernel(Kernel):
             code.set_pointer("lw_integers", self._integers.ctypes.data)
             code.set_pointer("lw_numbers", numbers.ctypes.data)
         return self._codes[name]
+
+    def _remember(self) -> None:
+        remember(self._request, self.signature, self._objects, LOOPS)
+        remember_tables(self._request, self._integers, self._numbers)
 
     def ordered(self) -> str:
         return f"{self.length} values, each class of bodies by itself"

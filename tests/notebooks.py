@@ -1,0 +1,63 @@
+"""Notebooks that run: their cells, and what they print.
+
+    python tests/notebooks.py            run docs/*.ipynb and compare what their cells print
+    python tests/notebooks.py --write    run them, and keep what their cells show
+
+A cell may show tables and pictures; what is compared is plain text: what it prints, and the text of what it ends with.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "docs").glob("*.ipynb"))
+LONGEST = 240  # seconds that a cell may take, on a machine that has other things to do
+
+
+def executed(path: Path) -> Any:
+    """The notebook with what its cells give now; an error in a cell is raised."""
+    notebook = nbformat.read(path, as_version=4)
+    os.environ.setdefault("IPYTHONDIR", tempfile.gettempdir())
+    with tempfile.TemporaryDirectory() as folder:
+        where = {"metadata": {"path": folder}}
+        NotebookClient(notebook, timeout=LONGEST, kernel_name="python3", resources=where).execute()
+    for cell in notebook.cells:
+        cell.metadata = {}  # times of execution
+    return notebook
+
+
+def texts(notebook: Any) -> list[str]:
+    """The plain text that each cell of code gives; addresses of things in memory do not count."""
+    out = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            parts = [x.get("text") or x.get("data", {}).get("text/plain", "") for x in cell.outputs]
+            out.append(re.sub(r" at 0x[0-9a-f]+", "", "\n".join(parts)).strip())
+    return out
+
+
+def main() -> int:
+    wrong = []
+    for path in NOTEBOOKS:
+        found = executed(path)
+        if "--write" in sys.argv[1:]:
+            nbformat.write(found, path)
+        before = texts(nbformat.read(path, as_version=4))
+        for i, (shown, given) in enumerate(zip(before, texts(found)), start=1):
+            if shown != given:
+                wrong.append(f"{path.name}, cell {i}: it gives\n{given}\nbut the notebook shows\n{shown}")
+    print("\n\n".join(wrong) or f"{len(NOTEBOOKS)} notebooks agree with their code")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

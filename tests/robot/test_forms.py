@@ -1,0 +1,125 @@
+"""No call of the catalogue is left to NumPy: every one of every robot has a form of machine code, and remembers it."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen import pipeline, thresholds
+from linkwise.codegen.facts import catalogue
+from linkwise.codegen.runtime.rolled_kernel import RolledKernel
+from linkwise.errors import NotAdmittedError, SingularError
+
+SMALL = [name for name in lw.robots() if len(lw.load(name).bodies) <= 6]
+# What makes the longest code: sensitivities, linearised models, C, and what no loop does for long robots.
+LONGEST = {
+    "humanoid": ("forward_dynamics_sensitivity", "coriolis_matrix"),
+    "satellite_pair": ("linearize_forward", "inverse_dynamics"),
+    "stewart": ("linearize_forward", "inverse_dynamics"),
+    "delta": ("linearize_forward", "inverse_dynamics"),
+}
+USUALLY = ("forward_dynamics_sensitivity", "linearize_forward")
+OTHERS = {
+    **{n: (lambda n=n: lw.load(n), LONGEST.get(n, USUALLY)) for n in lw.robots() if n not in SMALL},
+    "chain of 100": (lambda: lw.chain(100, seed=1), ("linearize_forward", "jacobian", "operational_inertia")),
+    "tree of 30": (lambda: lw.random_tree(30, seed=1), ("linearize_forward",)),
+    "floating tree with rotors": (
+        lambda: lw.random_tree(70, seed=2, joints="revolute", rotors=True, floating=True),
+        ("forward_dynamics", "jacobian_dot_v"),
+    ),
+}
+
+
+def job(robot, name, **options):
+    """The job of a mere call, with a frame and joints where it needs some."""
+    method = getattr(type(robot), name)
+    joints = [j.name for j, _, _ in robot.coordinates]
+    known = {"frame": robot.tips[-1], "frames": (robot.tips[-1],), "prescribed": tuple(joints[::2])}
+    known["passive"] = tuple(joints[1::2] or joints[:1])
+    asked = [
+        p.name
+        for p in list(inspect.signature(method.plain).parameters.values())[1:]
+        if p.name not in method.facts.arrays and p.default is p.empty and p.kind is not p.VAR_KEYWORD
+    ]
+    return pipeline.method_job(robot, method, None, {n: known[n] for n in asked}, patient=False, **options)
+
+
+@pytest.fixture
+def in_own_frames(monkeypatch):
+    """Programs in other frames are shorter; whether one is too long is seen from the first."""
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    monkeypatch.setattr(pipeline, "normal_forms", lambda robot: [])
+
+
+@pytest.mark.parametrize("robot", SMALL)
+def test_every_call_of_a_small_robot_has_code(robot, in_own_frames):
+    r, made = lw.load(robot), 0
+    for name in catalogue(type(r)):
+        asked = job(r, name)
+        try:
+            assert pipeline.compile_job(asked) is not None, (name, asked.journal[-1].note)
+        except (SingularError, NotAdmittedError):  # of what this robot does not have, NumPy says so too
+            continue
+        made += 1
+    assert made >= 65
+
+
+@pytest.mark.parametrize("robot", OTHERS)
+def test_the_longest_calls_of_other_robots_have_code(robot, in_own_frames):
+    make, names = OTHERS[robot]
+    r = make()
+    for name in names:
+        asked = job(r, name)
+        assert pipeline.compile_job(asked) is not None, (name, asked.journal[-1].note)
+
+
+def test_what_is_refused_is_not_tried_again(monkeypatch, tmp_path):
+    """In another process, as it would be: the refusal is on disk, and says why."""
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr(thresholds, "LONGEST_TRACE", 300)
+    r = lw.chain(7, seed=1)
+    first = job(r, "coriolis_matrix")
+    assert pipeline.compile_job(first) is None and "more than 300 values" in first.journal[-1].note
+    monkeypatch.setattr(pipeline, "trace", None)  # nothing may be traced
+    again = job(lw.chain(7, seed=1), "coriolis_matrix")
+    assert pipeline.compile_job(again) is None
+    assert [x.name for x in again.journal] == ["arguments", "look up"]
+    assert again.journal[-1].note == first.journal[-1].note
+    monkeypatch.undo()
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    assert r.compile("coriolis_matrix").operations.total > 300  # who asks for code gets it, however long it takes
+
+
+def test_a_refusal_names_call_robot_reason_and_remedy(monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    monkeypatch.setattr(thresholds, "LONGEST_CODE", 10)
+    r, (q, v) = lw.chain(5, seed=1), np.ones((2, 5))
+    for robot in (r, lw.chain(5, seed=1)):  # the second finds the refusal on disk
+        with pytest.warns(lw.SlowPathWarning) as said:
+            first = robot.coriolis_matrix(q, v)
+        text = str(said[0].message)
+        for part in ("coriolis_matrix(q, v)", "'chain5'", "values", "robot.compile('coriolis_matrix')"):
+            assert part in text
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert np.array_equal(robot.coriolis_matrix(q, v), first)  # said once
+
+
+def test_loops_come_where_straight_line_code_is_refused(monkeypatch, tmp_path):
+    """Though they were not the better choice: there is nothing between them that only NumPy does."""
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr(thresholds, "LOOPS_FROM", 100)
+    monkeypatch.setattr(thresholds, "loops_cost_less", lambda *_: False)
+    monkeypatch.setattr(thresholds, "LONGEST_CODE", 3000)
+    r = lw.load("quadruped")
+    asked = job(r, "linearize_inverse")
+    assert pipeline.compile_job(asked) is None  # in loops it would be too long as well
+    monkeypatch.setattr(thresholds, "LONGEST_CODE", 5000)
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    r = lw.random_tree(18, seed=3, joints="revolute")
+    asked = job(r, "linearize_inverse")
+    assert isinstance(pipeline.compile_job(asked), RolledKernel)
+    assert "loops after all" in asked.journal[-1].note
