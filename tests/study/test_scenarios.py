@@ -66,7 +66,11 @@ def test_a_joint_by_name_is_one_of_all():
 @pytest.mark.parametrize("hold", [False, True])
 def test_gains_are_drawn_and_compiled(hold):
     robot = pendulum()
-    parameters = {"stiffness": lw.Uniform(1, 9), "gains": lw.Uniform([1.0, 1.0], [3.0, 3.0]), "q0": lw.Normal([1, 1], 0.1)}
+    parameters = {
+        "stiffness": lw.Uniform(1, 9),
+        "gains": lw.Uniform([1.0, 1.0], [3.0, 3.0]),
+        "q0": lw.Normal([1, 1], 0.1),
+    }
     scenario = lw.scenarios.closed_loop(controller=spring, hold=hold, **STEPS)
     study = lw.Study(robot, scenario, parameters, 9, keep=["q", "tau", "tau_max"])
     assert study.prepared.in_processes is None
@@ -85,7 +89,9 @@ def decides(robot, t, q, v, p):
 
 
 def test_a_law_that_cannot_be_compiled_is_called_and_said(tmp_path):
-    study = lw.Study(pendulum(), lw.scenarios.closed_loop(controller=decides, **STEPS), {"q0": lw.Normal([1, 1], 0.1)}, 2)
+    study = lw.Study(
+        pendulum(), lw.scenarios.closed_loop(controller=decides, **STEPS), {"q0": lw.Normal([1, 1], 0.1)}, 2
+    )
     assert "cannot be compiled" in study.prepared.in_processes
     with pytest.warns(lw.SlowPathWarning, match="one at a time"):
         found = study.run(tmp_path / "s", engine="serial").results()
@@ -99,7 +105,8 @@ def test_loops_are_closed_at_the_start_and_can_be_shifted():
     q = robot.closed_configuration(robot.neutral())
     name = robot.loops[0].name
     moved = lw.Study(robot, lw.scenarios.simulate(q0=q, duration=0.02, step=0.005),
-                     {f"loop.{name}": lw.Normal([0, 0, 0], [1e-3, 1e-3, 0])}, 2, keep=["loops_open", "q_end"])  # fmt: skip
+                     {f"loop.{name}": lw.Normal(np.zeros(3), [1e-3, 1e-3, 0])}, 2,
+                     keep=["loops_open", "q_end"])  # fmt: skip
     a, b = moved.result(0), moved.result(1)
     assert a["loops_open"] < 1e-8 and not np.allclose(a["q_end"], b["q_end"])
     start = lw.Study(robot, lw.scenarios.simulate(q0=q, duration=0.02, step=0.005),
@@ -122,7 +129,9 @@ def test_poles_are_those_of_the_linearised_robot():
 def test_an_identification_finds_what_it_can():
     robot, rng = pendulum(), np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 60, 2))
-    study = lw.Study(robot, lw.scenarios.identify(q, v, a), {"mass.lower": lw.Uniform(0.5, 2), "noise": lw.Grid([0, 0.1])})
+    study = lw.Study(
+        robot, lw.scenarios.identify(q, v, a), {"mass.lower": lw.Uniform(0.5, 2), "noise": lw.Grid([0, 0.1])}
+    )
     exact, noisy = study.result(0), study.result(1)
     assert exact["largest_error"] < 1e-9 < 1e-3 < noisy["largest_error"] < 0.5
     assert np.isclose(noisy["residual"], 0.1, rtol=0.3)

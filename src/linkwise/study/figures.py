@@ -54,7 +54,7 @@ def correlations(inputs: Mapping[str, np.ndarray], results: Mapping[str, np.ndar
         for i in range(n):
             for j in range(n):
                 dark = abs(matrix[i, j]) > 0.6
-                text = {"ha": "center", "va": "center", "fontsize": 7}
+                text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
                 ax.text(j, i, f"{matrix[i, j]:.2f}", color="white" if dark else LIGHT.ink, **text)
     ax.axhline(len(inputs) - 0.5, color=LIGHT.ink, linewidth=0.8)
     ax.axvline(len(inputs) - 0.5, color=LIGHT.ink, linewidth=0.8)

@@ -32,12 +32,18 @@ _FRAMES = 50  # of a moving picture
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #22303c; max-width: 1000px; margin: 2.5em auto; padding: 0 1.2em; }
-h1 { font-size: 1.7em; margin-bottom: 0.1em; } h2 { margin-top: 2em; border-bottom: 1px solid #dde3e8; }
-table { border-collapse: collapse; font-size: 0.93em; } td, th { padding: 0.25em 0.9em 0.25em 0; text-align: left; vertical-align: top; }
-tr + tr { border-top: 1px solid #eef1f4; } th { color: #5d6975; font-weight: 600; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
+h1 { font-size: 1.7em; margin-bottom: 0.1em; }
+h2 { margin-top: 2em; border-bottom: 1px solid #dde3e8; }
+table { border-collapse: collapse; font-size: 0.93em; }
+td, th { padding: 0.25em 0.9em 0.25em 0; text-align: left; vertical-align: top; }
+th { color: #5d6975; font-weight: 600; }
+tr + tr { border-top: 1px solid #eef1f4; }
 code, pre { font: 0.92em ui-monospace, monospace; background: #f4f6f8; padding: 0.1em 0.3em; border-radius: 3px; }
-pre { padding: 0.7em; overflow-x: auto; white-space: pre-wrap; } img { max-width: 100%; } .pale { color: #5d6975; }
-.case { display: inline-block; margin: 0 1em 1em 0; vertical-align: top; width: 300px; } .bar { height: 10px; border-radius: 5px; background: #c23b4e; overflow: hidden; }
+pre { padding: 0.7em; overflow-x: auto; white-space: pre-wrap; }
+img { max-width: 100%; }
+.pale { color: #5d6975; }
+.case { display: inline-block; margin: 0 1em 1em 0; vertical-align: top; width: 300px; }
+.bar { height: 10px; border-radius: 5px; background: #c23b4e; overflow: hidden; }
 .bar div { height: 100%; background: #2f7d4f; }
 """
 
@@ -157,7 +163,7 @@ class Report:
             cells = [f"{a:.5g} <span class=pale>± {b:.2g}</span>" for a, b in sensitivity.moments(y).values()]
             rows.append([html.escape(name), *cells, f"{y.min():.5g}", f"{y.max():.5g}"])
         head = ["result", *sensitivity.moments(np.zeros(2)), "least", "largest"]
-        note = '<p class="pale">± one standard error</p>'
+        note = '<p class="pale">± one standard error, as of runs drawn independently</p>'
         return f"<h2>Results</h2>{_table(rows, head, raw=True)}{note}"
 
     def _distributions(self) -> str:
@@ -230,15 +236,13 @@ class Report:
         cases = []
         for run in self.worst:
             row = self.runs.loc[run]
-            rows = [(n, f"{row[n]:.5g}") for n in [name, *list(self.inputs)[:6]]if n in row.index]
+            rows = [(n, f"{row[n]:.5g}") for n in [name, *list(self.inputs)[:6]] if n in row.index]
             picture = self._moving(run) if self.source is not None else ""
             command = f"<p><code>{html.escape(self._replay(run))}</code></p>"
             cases.append(f'<div class="case"><h3>run {run}</h3>{picture}{_table(rows)}{command}</div>')
         return f"<h2>Worst cases: the largest {html.escape(name)}</h2>{''.join(cases)}"
 
     def _replay(self, run: int) -> str:
-        if self.study.place.exists("study.toml"):
-            return f"linkwise sweep {self.study.place.url} --replay {run}"
         return f"study.replay({run})"
 
     def _moving(self, run: int) -> str:
