@@ -152,7 +152,8 @@ def test_energy_is_kept_and_what_dampers_take_is_counted(method):
     robot = sprung(trees.robot("spherical"))
     q, v, _ = state(robot)
     drift = []
-    for step in (2e-3, 1e-3):
+    first = 1e-3 if method == "semi_implicit_euler" else 2e-3  # which damps what springs swing, by its order
+    for step in (first, 0.5 * first):
         motion = lw.simulate(robot, q, 0.3 * v, duration=0.1, step=step, method=method, target="cpu")
         assert motion.energy.dissipated[-1] > 0.01
         drift.append(np.abs(motion.energy.drift).max())

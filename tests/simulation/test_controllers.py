@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.simulation.called import ArrayStepper, CalledStepper
 from linkwise.simulation.joint_forces import PassiveForces
 from linkwise.simulation.simulate import chosen_stepper
-from linkwise.simulation.steppers import ArrayStepper, CalledStepper, CompiledStepper, Task
+from linkwise.simulation.staged import PartStepper
+from linkwise.simulation.steppers import CompiledStepper, Task
 from linkwise.simulation.user_functions import Controller, UserFunction
 
 METHODS = ("semi_implicit_euler", "runge_kutta_4", "variational")
@@ -62,7 +64,8 @@ def test_the_quickest_way_is_chosen():
         return type(chosen_stepper(Task(r, "runge_kutta_4", 1e-3, PassiveForces(), asked, **named), target))
 
     assert chosen() is CompiledStepper
-    assert chosen(pd) is CompiledStepper
+    assert chosen(pd, implicit=False) is CompiledStepper
+    assert chosen(pd) is PartStepper
     assert chosen(pd, callback=True) is ArrayStepper
     assert chosen(pd, target="numpy") is ArrayStepper
     assert chosen(python) is ArrayStepper

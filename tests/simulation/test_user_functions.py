@@ -221,9 +221,9 @@ def test_numbers_of_a_batch_are_called_back():
     gains = np.array([[1.0], [2.0], [3.0]])
     law = lambda robot, t, q, v: -gains * v
     with pytest.warns(lw.SlowPathWarning, match=r"numbers of its own for each state of the batch \(3,\)"):
-        found = lw.simulate(R, np.tile(START, (3, 1)), controller=law, steps=20)
+        found = lw.simulate(R, np.tile(START, (3, 1)), controller=law, steps=20, implicit=False)
     for i, gain in enumerate(gains):
-        one = lw.simulate(R, START, controller=lambda robot, t, q, v, gain=gain: -gain * v, steps=20)
+        one = lw.simulate(R, START, controller=lambda robot, t, q, v, gain=gain: -gain * v, steps=20, implicit=False)
         assert np.abs(found.q[i] - one.q).max() < 1e-13
 
 

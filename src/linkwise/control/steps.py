@@ -88,7 +88,7 @@ class Steps:
             raise InputError(f"u must have shape (..., steps, {self.inputs}), one row per step, got {given.shape}")
         tau = self.forces(given)
         options: dict[str, Any] = {"step": self.step, "method": self.method, "check": False, "progress": False}
-        return simulate(self.robot, q0, v0, tau=tau, closing=self._closing, **options)
+        return simulate(self.robot, q0, v0, tau=tau, closing=self._closing, implicit=False, **options)
 
     def error(self, q: np.ndarray, v: np.ndarray, q_nominal: np.ndarray, v_nominal: np.ndarray) -> np.ndarray:
         """δx = [q ⊖ q̄; v − v̄], (..., 2nv)."""

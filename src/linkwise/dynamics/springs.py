@@ -7,12 +7,16 @@ Linearised, they add K = ∂²U/∂θ² to B_D and d to A_D, each joint in its o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from .. import arrays
 from ..arrays import Array
 from ..model.joints import springs as joint_springs
-from ..model.model import Model
+from ..model.joints.springs import Spring
+from ..model.model import BodyConstants, Model, with_numbers
 from .links import Links, evaluate
 
 
@@ -65,12 +69,16 @@ def energy(model: Model, q: Array) -> Array:
     return arrays.total([0.0 * q[..., 0], *held]) if held else arrays.zeros(q.shape[:-1], like=q)
 
 
-def dissipation(model: Model, q: Array, v: Array) -> Array:
-    """What the dampers of all joints take, Σ d β², (...) [W]."""
-    beta = evaluate(model, q).split(v) if model.couplings else [v[..., s, None] for s in model.v_slices]
+def dissipation(model: Model, q: Array, v: Array, along: Array | None = None) -> Array:
+    """What the dampers of all joints take at velocities v, Σ d β², (...) [W]; or ``along`` others, Σ d β β'."""
+    links = evaluate(model, q) if model.couplings else None
+    beta, other = (
+        links.split(x) if links is not None else [x[..., s, None] for s in model.v_slices]
+        for x in (v, v if along is None else along)
+    )
     taken = [
-        (c.spring.damping * b[..., 0] * b[..., 0]).sum(axis=-1)
-        for c, b in zip(model.constants(q.dtype), beta)
+        (c.spring.damping * b[..., 0] * b_other[..., 0]).sum(axis=-1)
+        for c, b, b_other in zip(model.constants(q.dtype), beta, other)
         if c.spring is not None and c.spring.damping is not None
     ]
     return arrays.total([0.0 * v[..., 0], *taken])
@@ -104,3 +112,39 @@ def softened(links: Links, softness: list[Any], Minv: Array, A_C: Array, B_C: Ar
         return Minv, A_C, B_C
     K, d = joint_space_slopes(links, softness)
     return Minv, A_C + Minv @ d, B_C + Minv @ K
+
+
+# --- where a step ends ------------------------------------------------------------------------------------------------
+
+
+def taken_at_end(model: Any, h: Any, damping: Any, stiffness: Any) -> Any:
+    """The model whose forward dynamics take its springs and dampers at the end of a step of h, and forces beside, whose
+    slopes (..., nv) are given."""
+    constants = model.constants()
+    own = [_own_slopes(c, h) for c in constants]
+    extra = h * damping + h * h * stiffness
+    numbers = []
+    for k, (c, (gamma, spring)) in enumerate(zip(constants, own)):
+        where = model.v_slices[k]
+        if c.kind.nv and where.stop > where.start:
+            gamma = gamma + extra[..., where]
+        numbers.append(replace(c, reflected=_with_diagonal(c, gamma), spring=spring))
+    return with_numbers(model, numbers)
+
+
+def _own_slopes(c: BodyConstants, h: Any) -> tuple[Any, Spring | None]:
+    """(hd + h²k, the spring and damper d + hk) of a joint."""
+    if c.spring is None:
+        return 0.0, None
+    k = 0.0 if c.spring.stiffness is None else c.spring.stiffness
+    d = 0.0 if c.spring.damping is None else c.spring.damping
+    damping = c.spring.damping if c.spring.stiffness is None else d + h * k
+    return h * d + h * h * k, replace(c.spring, damping=damping)
+
+
+def _with_diagonal(c: BodyConstants, gamma: Any) -> Any:
+    """Γ with more on its diagonal."""
+    if isinstance(gamma, float):
+        return c.reflected
+    added = gamma[..., :, None] * np.eye(c.kind.nv)
+    return added if c.reflected is None else c.reflected + added

@@ -5,7 +5,7 @@ Every function returns a new model of the same type and leaves its argument as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -304,15 +304,19 @@ def small_pose(change: np.ndarray) -> Transform:
 
 
 def with_springs(
-    model: M, springs: Mapping[str, Mapping[str, Any]] | None = None, damping_acts: bool | None = None
+    model: M,
+    springs: Mapping[str, Mapping[str, Any]] | None = None,
+    damping_acts: bool | None = None,
+    but: Container[int] = (),
 ) -> M:
     """The robot with other springs and dampers in some joints: by joint, what :class:`.Joint` takes as ``stiffness``,
-    ``rest`` and ``damping``. Damping that is given acts; ``damping_acts`` says so, or not, of all joints."""
+    ``rest`` and ``damping``. Damping that is given acts; ``damping_acts`` says so, or not, of all joints ``but`` some
+    (by their bodies)."""
     given = {} if springs is None else mapping(springs, "springs")
     changed: dict[int, dict[str, Any]] = (
         {}
         if damping_acts is None
-        else {i: {"damping_acts": flag(damping_acts, "damping_acts")} for i in range(len(model.bodies))}
+        else {i: {"damping_acts": flag(damping_acts, "damping_acts")} for i in range(len(model.bodies)) if i not in but}
     )
     for name, numbers in given.items():
         own = dict(mapping(numbers, f"the spring of joint {name!r}"))

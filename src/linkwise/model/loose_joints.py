@@ -22,7 +22,7 @@ def carried(c: BodyConstants) -> Array:
     inertia, mass = c.load
     turns, slides = ((c.kind.H_star[part] ** 2).sum(axis=0) for part in (slice(0, 3), slice(3, 6)))
     out: Array = turns * inertia + slides * mass
-    return out if c.reflected is None else out + c.reflected.diagonal()
+    return out if c.reflected is None else out + c.reflected.diagonal(axis1=-2, axis2=-1)
 
 
 def loose_joints(model: Model) -> list[int]:

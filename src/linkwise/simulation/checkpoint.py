@@ -184,6 +184,7 @@ def _depends_on(
     return {
         "the robot": digest(task.robot.fingerprint or pickle.dumps(task.robot, protocol=5)),
         "method, coordinates, step or every": digest((task.method, task.coordinates, task.step, every, task.hold)),
+        "implicit": digest(task.implicit),
         "closing": digest(repr(task.closing)),
         "damping, friction or limits": digest(sorted(task.passive.to_plain().items())),
         "the states at the start": digest(start[0], start[1][:, : task.robot.nv]),

@@ -38,6 +38,26 @@ class MadeOf:
 
     parts: dict[str, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    libraries: set[str] = field(default_factory=set)  # the names of what installed packages and Python bring
+
+    @property
+    def identity(self) -> str | None:
+        """The same for functions that compute the same; None where parts are unknown, or read the world outside."""
+        if self.unknown or any(not _computes(name) for name in self.libraries):
+            return None
+        return digest(sorted(self.parts.items()))
+
+
+_COMPUTE = ("numpy.", "math.", "linkwise.", "functools.", "operator.", "itertools.", "dataclasses.", "builtins.")
+_READS = ("numpy.random", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.lib")
+_OUTSIDE = frozenset(
+    {"open", "input", "exec", "eval", "compile", "__import__", "globals", "locals", "vars", "id", "hash"}
+)
+
+
+def _computes(name: str) -> bool:
+    """Whether what a library brings gives the same for the same arguments."""
+    return name.startswith(_COMPUTE) and not name.startswith(_READS)
 
 
 def made_of(function: Callable[..., Any]) -> MadeOf:
@@ -117,8 +137,10 @@ class _Taking:
             self._part(path + name, value)
         if _is_installed(f):
             self._put(f"{path}code", _stands_for(f))
+            self.found.libraries.add(f"{_module(f)}.{f.__qualname__}")
             return
         self._put(f"{path}code", digest(*_code(f.__code__)))
+        self.found.libraries |= {f"outside.{x}" for code in _nested(f.__code__) for x in _OUTSIDE & {*code.co_names}}
         for name, value in _read_outside(f).items():
             self._part(path + name, value)
 
@@ -135,6 +157,8 @@ class _Taking:
     def _class(self, kind: type, path: str) -> None:
         """What stands in a class, in those it inherits from and in its metaclasses; of libraries their names."""
         self._put(f"{path}class", _stands_for(kind))
+        if _is_installed(kind):
+            self.found.libraries.add(f"{_module(kind)}.{kind.__qualname__}")
         metaclass: type = type(kind)
         for base in [x for x in (*kind.__mro__, *metaclass.__mro__) if not _is_installed(x)]:
             for name, member in vars(base).items():
@@ -160,6 +184,7 @@ class _Taking:
     def _named(self, x: Any, name: str) -> str:
         if isinstance(x, np.ufunc) and "(vectorized)" in x.__name__:  # of a Python function, which it does not show
             self.found.unknown.append(f"{name.rstrip('.')} ({x.__name__})")
+        self.found.libraries.add(_name(x).removeprefix("None."))
         return _name(x)
 
     # --- values --------------------------------------------------------------------------------------
@@ -189,9 +214,11 @@ class _Taking:
             inner = MadeOf()
             _Taking(inner, self.path, self.known).function(x, f"{name}#{len(self.known)}.")
             self.found.unknown += inner.unknown
+            self.found.libraries |= inner.libraries
             yield sorted(inner.parts.items())
         elif isinstance(x, types.ModuleType):
             yield x.__name__
+            self.found.libraries.add(f"module {x.__name__}")  # any of its functions may be called
             if not _is_installed(x):
                 yield from self.value(_members(x), name)
         elif isinstance(x, (set, frozenset)):  # whose order changes from process to process

@@ -18,10 +18,12 @@ from ..dynamics import springs
 from ..errors import InputError, NotAdmittedError
 from ..model.couplings import per_freedom
 from ..model.edit import with_springs
+from ..model.joints.modal import Modal
 from ..robot.robot import Robot
 from ..values import owned
 
 STOP_FREQUENCY = 100.0  # [rad/s] of a joint's own inertia on its stop, where no stiffness is given
+CREEP = 3.0  # times that speed, below which friction counts as creep
 FRICTION_SPEED = 1e-3  # [rad/s, m/s] below which dry friction goes over into creep
 
 
@@ -124,6 +126,52 @@ class PassiveForces:
         pushing = arrays.where(arrays.less(force, 0.0), none, force)
         return arrays.where(arrays.less(gap, 0.0), pushing, none)
 
+    # --- how they fall with the motion of their joints ------------------------------------------------
+
+    def resistance_slopes(self, v: Array) -> Any:
+        """d with the resistance −d v, (..., nv): of friction the secant F/√(v² + s²), which never pushes."""
+        d: Any = 0.0
+        if self.damping is not None:
+            d = d + arrays.constant(self.damping, v)
+        if self.friction is not None:
+            size = arrays.sqrt(v * v + arrays.constant(np.full(v.shape[-1], self.friction_speed**2), v))
+            d = d + arrays.constant(self.friction, v) / size
+        return d
+
+    def stop_slopes(self, robot: Robot, q: Array, v: Array) -> tuple[Any, Any]:
+        """(c, k) of the stops that push, (..., nv) each; zero elsewhere."""
+        if self.stiffness is None or self.stop_damping is None:
+            return 0.0, 0.0
+        pushes = self._pushes(robot, q, v)
+        return pushes * arrays.constant(self.stop_damping, v), pushes * arrays.constant(self.stiffness, v)
+
+    def _pushes(self, robot: Robot, q: Array, v: Array) -> Any:
+        """1 where a stop pushes, and 0 elsewhere, (..., nv)."""
+        none = 0.0 * v
+        return arrays.where(arrays.less(-abs(np.asarray(self.stops(robot, q, v))), 0.0), none + 1.0, none)
+
+    def breaks(self, robot: Robot, before: tuple[Array, Array], after: tuple[Array, Array]) -> Any:
+        """More than 0 where forces do not change smoothly from one state (q, v) to another, (..., 1); None: nowhere.
+
+        Where a stop begins or ends to push, and where friction goes over into creep, or out of it, in one leap.
+        """
+        found: list[Any] = []
+        if self.lower is not None:
+            found.append(abs(self._pushes(robot, *before) - self._pushes(robot, *after)))
+        if self.friction is not None:
+            v, w = np.asarray(before[1]), np.asarray(after[1])
+            speed, none = self.friction_speed, 0.0 * v
+            leaps = arrays.where(arrays.less(speed - abs(w - v), 0.0), none + 1.0, none)
+            near = sum(arrays.where(arrays.less(abs(x) - CREEP * speed, 0.0), none + 1.0, none) for x in (v, w))
+            opposite = arrays.where(arrays.less(v * w, 0.0), none + 1.0, none)
+            found.append(arrays.constant(1.0 * (self.friction > 0), v) * leaps * (near + opposite))
+        return sum(x.sum(axis=-1, keepdims=True) for x in found) if found else None
+
+    @property
+    def falls_as_it_is(self) -> bool:
+        """Whether its slopes are the same in every state."""
+        return self.friction is None and self.lower is None
+
     def to_plain(self) -> dict[str, Any]:
         """As lists and numbers, for files; what is switched off is left out."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -150,6 +198,11 @@ def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, li
     for given, what in ((damping, "damping_as_data"), (dry.force, "friction")):
         if given is True:
             _refuse_unreflected(robot, what)
+    if damping is not None and _is_one(damping):
+        structural = _structural(robot)
+        damping = _numbers(robot, damping, np.zeros(robot.nv), "damping", default=True)
+        for k in structural:
+            damping[robot.v_slices[k]] = 0.0
     chosen: dict[str, Any] = {
         "damping": _numbers(robot, damping, per_freedom(robot, "damping_as_data", 2), "damping"),
         "friction": _numbers(robot, dry.force, robot.friction, "friction"),
@@ -162,9 +215,27 @@ def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, li
 
 def with_other_damping(robot: Robot, damping: Any) -> Robot:
     """The robot that moves where ``damping`` is asked for: with its own dampers, or without where others take their
-    place, or none (False)."""
+    place, or none (False). One number is the joints', and leaves modes and the springs of gears what they have."""
     kept = damping is None or damping is True or not springs.any_dampers(robot)
-    return robot if kept else with_springs(robot, damping_acts=False)
+    return (
+        robot if kept else with_springs(robot, damping_acts=False, but=_structural(robot) if _is_one(damping) else ())
+    )
+
+
+def _is_one(damping: Any) -> bool:
+    """Whether damping is one number for all joints."""
+    return not isinstance(damping, (bool, np.bool_)) and np.ndim(damping) == 0
+
+
+def _structural(robot: Robot) -> list[int]:
+    """The joints that are no joints of the robot's: modes of flexible bodies, and springs that motors drive through."""
+    found = []
+    for k, joint in enumerate(robot.joints):
+        effort = joint.limits.arrays(joint.kind.nv)[3]
+        sprung = bool(np.any(np.asarray(joint.stiffness))) and len(effort) > 0 and bool((effort == 0).all())
+        if isinstance(joint.kind, Modal) or sprung:
+            found.append(k)
+    return found
 
 
 def _refuse_unreflected(robot: Robot, what: str) -> None:

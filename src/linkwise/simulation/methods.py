@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arguments import one_of
+from ..arguments import flag, one_of
 from ..arrays import Array, SameKind
 from ..errors import InputError, NotAdmittedError
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from .diagonal_steps import rotation_midpoint, two_sweep, velocities_to_remember
+from .implicit import PARTS
 from .steps import EXPLICIT
 from .system import COORDINATES
 from .variational import joint_without_group, variational
@@ -47,7 +48,7 @@ CALLED_ELSEWHERE = {
 SOLVERS = {"rk23": "RK23", "rk45": "RK45", "dop853": "DOP853", "radau": "Radau", "bdf": "BDF", "lsoda": "LSODA"}
 
 
-def refuse_unfit(robot: Robot, method: str, coordinates: str) -> None:
+def refuse_unfit(robot: Robot, method: str, coordinates: str, implicit: bool | None = None) -> None:
     """Refuse names that are none, and a method that has no meaning for a robot or for these coordinates."""
     refuse_other_than_robot(robot, "simulate")
     one_of(method, [*METHODS, *SOLVERS], "method", also=CALLED_ELSEWHERE)
@@ -56,6 +57,13 @@ def refuse_unfit(robot: Robot, method: str, coordinates: str) -> None:
     if coordinates not in admitted:
         choice = " or ".join(f"coordinates={name!r}" for name in admitted)
         raise InputError(f"the method {method!r} needs {choice}, got {coordinates!r}")
+    if implicit is not None:
+        flag(implicit, "implicit")
+    if implicit and (coordinates != "joint" or method not in PARTS):
+        raise InputError(
+            f"implicit=True takes springs, dampers and friction where steps end, by {', '.join(PARTS)} in"
+            f' coordinates="joint"; got {method} in {coordinates!r}'
+        )
     joint = joint_without_group(robot) if method == "variational" else None
     if joint is not None:
         raise NotAdmittedError(

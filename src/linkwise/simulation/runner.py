@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import SimulationError
 from ..progress import Progress
 from .checkpoint import KeptRun
+from .diagnosis import too_long
 from .events import Crossing, Event, Watch, located
 from .steppers import Stepper, Task
 from .trajectory import labels
@@ -167,7 +168,10 @@ class Run:
         row = int(np.argmax(bad.any(axis=0)))
         state = int(np.argmax(bad[:, row]))
         number, lost, before = self._first_bad(part, first, row, every, tau, state)
-        raise SimulationError(self._lost(number, state, len(part[0]), lost, before))
+        lost_at = f"step {number} (t = {self.task.time(number):g} s): "
+        which = f" of state {state} in the batch" if len(part[0]) > 1 else ""
+        fast = too_long(self.task.of(state), part[0][state, 0], part[1][state, 0], self.task.time(first), which)
+        raise SimulationError(lost_at + (fast or self._lost(state, len(part[0]), lost, before)))
 
     def _first_bad(
         self, part: list[np.ndarray], first: int, row: int, every: int, tau: np.ndarray | None, state: int
@@ -183,7 +187,7 @@ class Run:
             return at - every + k + 1, fine[1][state, k], (fine if k else part)[1][state, k - 1 if k else row - 1]
         return at, part[1][state, row], part[1][state, max(row - 1, 0)]
 
-    def _lost(self, number: int, state: int, states: int, w: np.ndarray, before: np.ndarray) -> str:
+    def _lost(self, state: int, states: int, w: np.ndarray, before: np.ndarray) -> str:
         """Of the joints that are lost, usually all at once, the one that was fastest before is named.
 
         Where speeds are finite still and their energy is not, it is the fastest of all.
@@ -194,7 +198,7 @@ class Run:
         joint = labels(self.task.robot)[1][int(np.argmax(speeds))]
         which = f" of state {state} in the batch" if states > 1 else ""
         return (
-            f"step {number} (t = {self.task.time(number):g} s): joint {joint!r}{which} is no longer finite; take a"
+            f"joint {joint!r}{which} is no longer finite; take a"
             f" smaller step, look at the forces on it,{self.task.closing.advice} or keep such states with check=False"
         )
 

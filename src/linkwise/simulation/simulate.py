@@ -14,6 +14,7 @@ from ..errors import InputError, warn_of_slow_path
 from ..robot.robot import Robot
 from . import adaptive, arguments
 from . import closing as loops
+from .called import ArrayStepper, CalledStepper, Pieces, compiled_stepper
 from .checkpoint import Checkpoint, kept_run
 from .events import Watch, as_events
 from .external_forces import external_forces
@@ -21,7 +22,8 @@ from .joint_forces import passive_forces, with_other_damping
 from .methods import METHODS, SOLVERS, refuse_unfit
 from .record import recorded
 from .runner import Run
-from .steppers import ArrayStepper, CalledStepper, CompiledStepper, Stepper, Task
+from .staged import StageStepper, has_stages
+from .steppers import Stepper, Task
 from .system import EXCHANGED
 from .trajectory import Settings, Trajectory
 from .user_functions import Controller, UserFunction
@@ -48,6 +50,7 @@ def simulate(
     damping: Any = None,
     friction: Any = False,
     limits: Any = False,
+    implicit: bool | None = None,
     closing: str | None = None,
     closing_rate: float | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -70,13 +73,21 @@ def simulate(
 
     **Forces.** ``controller(robot, t, q, v)``, or ``law(t, q, v)`` as those of linkwise.control, gives joint forces
     (..., nv); the names of its parameters say which. It is asked at every stage of a step, or with ``hold`` once at the
-    start of each. ``tau`` (steps, nv) or (..., steps, nv) is instead a table, one row per step. ``external`` are
-    forces from outside, [moment; force]: {frame: (..., 6)} at frames (names or :class:`Frame`), in world axes;
-    (..., bodies, 6), one for every body in its own axes; or a function like a controller that gives either.
+    start of each. Where ``parameters`` vary, its ``robot`` is the one that is known, without them; a controller whose
+    first parameter is named ``true_robot`` gets the one that moves. ``tau`` (steps, nv) or (..., steps, nv) is instead
+    a table, one row per step. ``external`` are forces from outside, [moment; force]: {frame: (..., 6)} at frames (names
+    or :class:`Frame`), in world axes; (..., bodies, 6), one for every body in its own axes; or a function like a
+    controller that gives either.
     Springs and dampers of the robot's joints act. ``damping``, ``friction`` and ``limits`` are True for the robot's own
-    numbers (of damping those beside that are data, :class:`Joint`), or numbers of your own (in place of its dampers;
-    False: none; limits: a pair lower, upper); :class:`Friction` and :class:`Stops` say more. ``parameters``
-    ({"inertial": (..., bodies, 10), "offsets": (..., bodies, 3)}) replace numbers of the robot.
+    numbers (of damping those beside that are data, :class:`Joint`), or numbers of your own (in place of its dampers,
+    one for all joints but not the modes of flexible bodies and the springs of gears, or nv; False: none; limits: a pair
+    lower, upper); :class:`Friction` and :class:`Stops` say more. ``parameters`` ({"inertial": (..., bodies, 10),
+    "offsets": (..., bodies, 3)}) replace numbers of the robot.
+
+    **Stiff forces.** "semi_implicit_euler", "midpoint" and "runge_kutta_4" in joint rates take springs, dampers,
+    friction and stops, and the terms −d v and −k q of a controller that is not held, where steps end: of the same
+    order, and stable for any of them. Steps are then of 1, 3 and 10 parts in place of 1, 2 and 4 stages;
+    ``implicit=False`` keeps them explicit, and True refuses methods that know no others.
 
     **Loops.** ``closing`` says what keeps a robot's loops closed: "projection" after each step (the default), which
     leaves them open by roundings, "embedded", steps in coordinates that the loops leave free (the default where loops
@@ -93,13 +104,12 @@ def simulate(
     had never stopped. ``progress`` shows a bar (default: on terminals, for long work); batches are split over
     ``threads``; ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
     """
-    refuse_unfit(robot, method, coordinates)
+    refuse_unfit(robot, method, coordinates, implicit)
     every = arguments.whole(every, "every")
     robot = with_other_damping(robot, damping)
     own = passive_forces(robot, damping, friction, limits)
-    settings = Settings(
-        method, arguments.positive(step, "step"), every, 0, flag(hold, "hold"), own, coordinates=coordinates
-    )  # fmt: skip
+    held, length = flag(hold, "hold"), arguments.positive(step, "step")
+    settings = Settings(method, length, every, 0, held, own, coordinates=coordinates, implicit=implicit)
     kept = loops.chosen(robot, closing, closing_rate, method, coordinates, settings.step, method in SOLVERS)
     settings = replace(settings, closing=kept)
     if method in SOLVERS:
@@ -259,6 +269,11 @@ def _task(robot: Robot, batch: tuple[int, ...], settings: Settings, dtype: Any, 
     controller = None
     if asked.controller is not None:
         controller = Controller(robot, UserFunction("the controller", asked.controller, called), batch)
+        if asked.parameters and controller.asked.wants_true_robot and controller.kernel is None:
+            raise InputError(
+                "a controller that is called back has no true_robot where parameters vary, as that is in machine code;"
+                " name its first parameter robot, for the robot as it is known"
+            )
     return Task(
         robot,
         settings.method,
@@ -272,6 +287,7 @@ def _task(robot: Robot, batch: tuple[int, ...], settings: Settings, dtype: Any, 
         external_forces(robot, asked.external, batch, dtype, called),
         settings.coordinates,
         settings.closing,
+        settings.implicit,
     )
 
 
@@ -285,14 +301,22 @@ def chosen_stepper(task: Task, target: str) -> Stepper:
         held = task.controller is not None and task.hold and not replace(task, controller=None).calls_back
         if held and CalledStepper(task).inner.worthwhile:
             return CalledStepper(task)
-        if task.parameters:
+        if task.parameters and (task.external is not None or task.robot.loops or not Pieces(task).worthwhile):
             raise InputError("parameters per state need functions that can be compiled, or a controller with hold=True")
         return ArrayStepper(task, "cpu")
-    compiled = CompiledStepper(task)
+    compiled = compiled_stepper(task)
     if compiled.worthwhile:
         return compiled
+    if has_stages(task) and StageStepper(task).worthwhile:  # each by itself is short enough
+        return StageStepper(task)
     if task.parameters:
         raise InputError(f"robot {task.robot.name!r} is too large for parameters per state")
+    if task.order and not task.passive.falls_as_it_is and not Pieces(task).worthwhile:
+        warn_of_slow_path(
+            f"the motion of {task.robot.name!r} is stepped on NumPy: {compiled.too_long}, and friction or stops"
+            " that are taken where steps end change its inertias in every state. Quicker is implicit=False"
+        )
+        return ArrayStepper(task, "numpy")
     warn_of_slow_path(
         f"the motion of {task.robot.name!r} is stepped from Python, by compiled calls: {compiled.too_long}."
         ' Shorter are the steps of method="midpoint" or "semi_implicit_euler", and those of a controller with hold=True'

@@ -1,6 +1,7 @@
-"""What makes the steps: one compiled loop over all of them, or the step function on arrays, called once a step.
+"""What is simulated, and the compiled loop over all steps.
 
-Both take flat batches: q (states, nq), and w (states, n) as :mod:`.system` describes it.
+Steppers take flat batches: q (states, nq), and w (states, n) as :mod:`.system` describes it. Those that are called from
+Python are in :mod:`.called`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,12 +23,11 @@ from ..errors import SimulationError
 from ..robot.robot import Robot
 from .closing import LEFT, Closing
 from .external_forces import INPUT, ExternalForces
+from .implicit import PARTS, extrapolated, part_of_step
 from .joint_forces import PassiveForces
 from .methods import METHODS
 from .system import EXCHANGED, System, has_dampers
 from .user_functions import Controller
-
-_CARRIED = {"q": 0, "w": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,24 @@ class Task:
     external: ExternalForces | None = None
     coordinates: str = "joint"
     closing: Closing = LEFT
+    implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
+
+    @cached_property
+    def order(self) -> int:
+        """The order of steps that take what resists where they end (:mod:`.implicit`); 0 where steps are explicit."""
+        if self.implicit is False or self.coordinates != "joint" or self.method not in PARTS:
+            return 0
+        resists = self.robot.has_springs or self.passive.active or self.slopes is not None
+        return PARTS[self.method] if resists else 0
+
+    @property
+    def slopes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """By which the controller's forces fall with the motion of their joints; held forces do not."""
+        return None if self.controller is None or self.hold else self.controller.slopes
+
+    def one_step(self, part: Any = part_of_step) -> Any:
+        """The step (system, t, q, w, h) → (q', w'); ``part`` makes the parts of implicit ones."""
+        return extrapolated(self.order, part) if self.order else METHODS[self.method].step
 
     @property
     def exchanges(self) -> bool:
@@ -86,12 +104,12 @@ class Task:
         """The robot and what acts on it, for a step."""
         remembers = self.method in METHODS and METHODS[self.method].remembered is not None
         acting = (force, self.passive, target, external)
-        return System(robot, dynamics, *acting, self.coordinates, remembers, self.closing)
+        return System(robot, dynamics, *acting, self.coordinates, remembers, self.closing, slopes=self.slopes)
 
     @cached_property
     def _quiet(self) -> System:
         """The system without its forces, which knows the rates of w."""
-        return self.system(self.robot, self.robot)
+        return replace(self, controller=None).system(self.robot, self.robot)
 
     def start(self, q: np.ndarray, v: np.ndarray, exchanged: np.ndarray | None = None) -> np.ndarray:
         """w (states, n) of velocities v (states, nv), and of energies (states, 4) exchanged so far."""
@@ -156,6 +174,12 @@ class CompiledStepper:
     """The whole loop in machine code; functions that run on symbols are part of it."""
 
     task: Task
+    stepped: ClassVar[tuple[str, ...]] = ("t", "tau")
+
+    @property
+    def carried(self) -> dict[str, int]:
+        """Inputs, by the outputs that take their place after each turn of the loop."""
+        return {"q": 0, "w": 1}
 
     @cached_property
     def names(self) -> list[str]:
@@ -166,24 +190,28 @@ class CompiledStepper:
 
     @cached_property
     def loop(self) -> Repeated:
-        """The machine code; kept with the robot, but for functions, which may have changed since they were traced."""
+        """The machine code; kept with the robot, unless it is not known what a function in it computes."""
         task = self.task
-        stepped = [n for n in ("t", "tau") if n in self.names]
-        if "t" in self.names:
-            return Repeated(self._program, _CARRIED, stepped)
+        stepped = [n for n in self.stepped if n in self.names]
         plain: dict[str, Any] = {
             "method": task.method,
             "coordinates": task.coordinates,
             "passive": repr(sorted(task.passive.to_plain().items())),
             "closing": repr(task.closing),
+            "order": task.order,
+            "hold": task.hold,
         }
+        functions = [x.asked for x in (task.controller, task.external) if x is not None and x.asked is not None]
+        if any(x.identity is None for x in functions):
+            return Repeated(self._program, self.carried, stepped)
+        plain["functions"] = repr([(x.what, x.identity) for x in functions])
         if task.external is not None:
             plain["frames"] = task.external.frames
         key = ("simulate.step", *plain.values(), *self.names, *task.parameters)
         found: Repeated | None = task.robot._code.get(key)
         if found is None:
             asked = request(task.robot, "simulate.step", self.names, plain, tuple(task.parameters))
-            found = Repeated(self._program, _CARRIED, stepped, asked)
+            found = Repeated(self._program, self.carried, stepped, asked)
             task.robot._code.keep(key, found)
         return found
 
@@ -205,18 +233,29 @@ class CompiledStepper:
         sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}
         dynamics = None if task.parameters or task.coordinates != "joint" else shortest(task.robot)
 
-        def one_step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def one_step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, ...]:
             given = dict(zip(self.names, values))
-            q, w, h, t = given["q"], given["w"], given["h"][0], given["t"][0] if "t" in given else 0.0
             force, push = self._acting(robot, given)
-            system = replace(task.system(robot, robot if dynamics is None else dynamics, force, push), start=q)
-            if task.controller is not None and task.hold:
-                held = force(t, q, system.velocity(q, w))
-                system = replace(system, force=lambda t, q, v: held)
-            return task.closing.after_step(robot, *METHODS[task.method].step(system, t, q, w, h), q)
+            system = task.system(robot, robot if dynamics is None else dynamics, force, push)
+            return self._step(replace(system, start=given["q"]), given)
 
+        sizes |= self._more_sizes
         known = {n: sizes[n] for n in self.names if n in sizes}
         return trace(task.robot, one_step, "step", known, self.names, tuple(task.parameters))
+
+    @property
+    def _more_sizes(self) -> dict[str, int]:
+        return {}
+
+    def _step(self, system: System, given: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+        """What a turn of the loop makes of the inputs."""
+        q, w, h, t, task = given["q"], given["w"], given["h"][0], _time(given), self.task
+        if task.controller is not None and task.hold:
+            assert system.force is not None
+            held = system.force(t, q, system.velocity(q, w))
+            system = replace(system, force=lambda t, q, v: held)
+        after: tuple[np.ndarray, np.ndarray] = task.one_step()(system, t, q, w, h)
+        return task.closing.after_step(system.robot, *after, q)
 
     def _acting(self, robot: Robot, given: Mapping[str, np.ndarray]) -> tuple[Any, Any]:
         """Joint forces and what external forces do to the joints, each a function of (t, q, v) or None."""
@@ -254,7 +293,7 @@ class CompiledStepper:
         return out[0][:, 0], out[1][:, 0]
 
     def of(self, i: int) -> CompiledStepper:
-        one = CompiledStepper(self.task.of(i))
+        one = type(self)(self.task.of(i))
         one.__dict__["loop"] = self.loop  # whose machine code has the numbers of a state as inputs
         return one
 
@@ -273,10 +312,17 @@ class CompiledStepper:
         if INPUT in self.names:
             assert self.task.external is not None
             given[INPUT] = self.task.external.numbers
-        inputs = {name: given[name] for name in self.loop.signature.inputs}
-        sound = self.loop.run(inputs, steps, every, self.task.threads, out)[1]
-        if not sound:
+        if not self._turned(given, steps, every, out):
             raise_singular(self.task, q, w)
+
+    def _turned(self, given: dict[str, Any], steps: int, every: int, out: Sequence[np.ndarray]) -> bool:
+        """Run the loop; whether all steps were sound."""
+        inputs = {name: given[name] for name in self.loop.signature.inputs}
+        return self.loop.run(inputs, steps, every, self.task.threads, out)[1]
+
+
+def _time(given: Mapping[str, np.ndarray]) -> Any:
+    return given["t"][0] if "t" in given else 0.0
 
 
 def shortest(robot: Robot) -> Robot:
@@ -304,106 +350,3 @@ def raise_singular(task: Task, q: np.ndarray, w: np.ndarray) -> None:
             ' follow the others; use closing="projection", or a smaller step'
         )
     raise SimulationError("the mass matrix became singular on the way; look at the robot's inertias")
-
-
-# --- on arrays ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayStepper:
-    """The step on arrays, the whole batch at once; functions are called back with states of the user's shape."""
-
-    task: Task
-    target: str | None = None  # of the robot's methods
-
-    def advance(
-        self,
-        q: np.ndarray,
-        w: np.ndarray,
-        first: int,
-        steps: int,
-        every: int,
-        tau: np.ndarray | None,
-        out: Sequence[np.ndarray],
-    ) -> None:
-        for i in range(steps):
-            row = None if tau is None else tau[..., i, :]
-            q, w = self._one(q, w, self.task.time(first + i), self.task.step, row)
-            if (i + 1) % every == 0:
-                out[0][:, i // every], out[1][:, i // every] = q, w
-
-    def fraction(
-        self, q: np.ndarray, w: np.ndarray, index: int, part: float, tau: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self._one(q, w, self.task.time(index), part * self.task.step, None if tau is None else tau[..., 0, :])
-
-    def of(self, i: int) -> ArrayStepper:
-        return replace(self, task=self.task.of(i))
-
-    def _one(
-        self, q: np.ndarray, w: np.ndarray, t: float, h: float, row: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        task, robot = self.task, self.task.robot
-        push = None if task.external is None else self._pushed
-        system = replace(task.system(robot, robot, self._force(row), push, self.target), start=q)
-        if task.controller is not None and task.hold:
-            held = self._asked(t, q, system.velocity(q, w))
-            system = replace(system, force=lambda t, q, v: held)
-        after = METHODS[task.method].step(system, t, q, w, w.dtype.type(h))
-        return task.closing.after_step(robot, *after, q, self.target)
-
-    def _force(self, row: np.ndarray | None) -> Any:
-        if self.task.controller is not None:
-            return self._asked
-        return None if row is None else lambda t, q, v: np.broadcast_to(row, v.shape)
-
-    def _asked(self, t: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """What the controller says at flat states."""
-        assert self.task.controller is not None
-        return self.task.controller.at_flat(float(t), q, v)
-
-    def _pushed(self, t: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """What external forces do to the joints at flat states."""
-        assert self.task.external is not None
-        on_bodies = self.task.external.at_flat(float(t), q, v)
-        return self.task.robot.external_force(q, on_bodies, target=self.target)
-
-
-@dataclass(frozen=True, eq=False)
-class CalledStepper:
-    """A controller in Python, called once a step for the whole batch, around a compiled step that holds its forces."""
-
-    task: Task
-    applied: list[np.ndarray] = field(default_factory=list)  # what the controller gave, one entry per step
-
-    @cached_property
-    def inner(self) -> CompiledStepper:
-        return CompiledStepper(replace(self.task, controller=None, table=True))
-
-    def advance(
-        self,
-        q: np.ndarray,
-        w: np.ndarray,
-        first: int,
-        steps: int,
-        every: int,
-        tau: np.ndarray | None,
-        out: Sequence[np.ndarray],
-    ) -> None:
-        assert self.task.controller is not None
-        rows = [np.empty((len(x), 1, x.shape[-1]), x.dtype) for x in (q, w)]
-        for i in range(steps):
-            held = self.task.controller.at_flat(self.task.time(first + i), q, self.task.velocity(q, w))
-            self.applied.append(held)
-            self.inner.advance(q, w, first + i, 1, 1, held[:, None], rows)
-            q, w = (x[:, 0].copy() for x in rows)
-            if (i + 1) % every == 0:
-                out[0][:, i // every], out[1][:, i // every] = q, w
-
-    def fraction(
-        self, q: np.ndarray, w: np.ndarray, index: int, part: float, tau: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.fraction(q, w, index, part, tau)
-
-    def of(self, i: int) -> CompiledStepper:
-        return self.inner.of(i)  # the forces of a step are known once it was made

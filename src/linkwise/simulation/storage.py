@@ -87,6 +87,7 @@ def contents(t: Trajectory) -> Contents:
         "coordinates": s.coordinates,
         "functions": dict(s.functions),
         "closing": [s.closing.how, s.closing.rate, s.closing.repeated],
+        "implicit": s.implicit,
         "events": [[e.event, e.time, e.state, e.q.tolist(), e.v.tolist()] for e in t.events],
     }
     return Contents(arrays, about | {"checksum": checksum(arrays, about)})
@@ -112,6 +113,7 @@ def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
         about["coordinates"],
         about["functions"],
         Closing(*about["closing"]) if "closing" in about else LEFT,
+        about.get("implicit", False),  # of files that do not say, steps were explicit
     )
     dtype = x["q"].dtype
     events = tuple(

@@ -50,6 +50,7 @@ class System:
     remembers: bool = False  # whether w ends with the velocities of the last step, those of the joints first
     closing: Closing = LEFT
     start: Array | None = None  # the configuration at the start of the step, closed, and a chart of embedded loops
+    slopes: tuple[np.ndarray, np.ndarray] | None = None  # (nv,) by which τ falls with v and q of its own joints
 
     # --- the parts of w ------------------------------------------------------------------------------
 
@@ -131,6 +132,10 @@ class System:
             options = self.closing.options
             return rates, self.dynamics.forward_dynamics(q, rates, total, target=self.target, **options)
         return self.dynamics.diagonal_dynamics(q, rates, total, normalized=self._normalized, target=self.target)
+
+    def taken_at_end(self, h: Any, damping: Array, stiffness: Array) -> Any:
+        """The robot whose accelerations have what resists as it is at the end of a step (:func:`.taken_at_end`)."""
+        return springs.taken_at_end(self.dynamics, h, damping, stiffness)
 
     def moved(self, q: Array, d: Array) -> SameKind:
         return self.robot.integrate(q, d)

@@ -36,6 +36,7 @@ class Settings:
     coordinates: str = "joint"
     functions: Mapping[str, str] = field(default_factory=dict)  # of the user's: "compiled" or "called back"
     closing: Closing = LEFT  # what keeps the robot's loops closed
+    implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
 
 
 class Sample(NamedTuple):
@@ -154,9 +155,7 @@ class Trajectory:
         if self.forces is None:
             return np.zeros_like(self.v)
         if isinstance(self.forces, Controller):
-            assert self.forces.kernel is not None
-            along: np.ndarray = self.forces.kernel(self.time.astype(self.q.dtype)[:, None], self.q, self.v)
-            return along
+            return self.forces.along(self.time, self.q, self.v, self.parameters)
         table: np.ndarray = self.forces
         return table
 

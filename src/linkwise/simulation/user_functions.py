@@ -1,6 +1,8 @@
 """Functions of the user's: controllers, events and external forces, called as (robot, t, q, v) or (t, q, v).
 
-Which of the two is decided by the names of their parameters. They get copies of the state and what they give is
+Which of the two is decided by the names of their parameters. Where numbers of the robot vary (``parameters=``),
+``robot`` of a controller is the robot as it is known; one whose first parameter is named ``true_robot`` gets the robot
+that moves. They get copies of the state and what they give is
 copied, so that they may write into what they are given and give the same buffer every time. Where a function runs on
 symbols it is compiled in; where it cannot be traced, and only there, it is called back from Python, which is said once.
 """
@@ -19,13 +21,16 @@ import numpy as np
 from .. import arrays
 from ..arguments import unmasked
 from ..codegen.program.function_memory import refusing_memory
-from ..codegen.program.trace import trace
+from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..robot.robot import Robot
+from ..symbols.additive import additive_factor
+from .fingerprints import made_of
 
-FORMS = (("robot", "t", "q", "v"), ("t", "q", "v"))
-_NAMES = {"robot", "t", "q", "v"}
+TRUE = "true_robot"  # the first parameter of a controller that is to have the robot that moves, whatever it is
+FORMS = (("robot", "t", "q", "v"), (TRUE, "t", "q", "v"), ("t", "q", "v"))
+_NAMES = {"robot", TRUE, "t", "q", "v"}
 _HOW = "(robot, t, q, v), or (t, q, v)"
 _SAID: dict[Any, Any] = {}  # what warnings were given, so that each is given once
 
@@ -50,15 +55,41 @@ class UserFunction:
     def _takes_robot(self) -> bool:
         return takes_robot(self.what, self.function)
 
+    @cached_property
+    def identity(self) -> str | None:
+        """The same for functions that compute the same, by all that they are made of; None where that is not known."""
+        return made_of(self.function).identity
+
+    @property
+    def wants_true_robot(self) -> bool:
+        """Whether its first parameter says that it is given the robot that moves."""
+        return next(iter(inspect.signature(self.function).parameters), None) == TRUE
+
     def kernel(
-        self, robot: Robot, traced: Callable[..., Any], name: str, sizes: Mapping[str, int], names: Sequence[str] = ()
+        self,
+        robot: Robot,
+        traced: Callable[..., Any],
+        name: str,
+        sizes: Mapping[str, int],
+        names: Sequence[str] = (),
+        parameters: Sequence[str] = (),
     ) -> Kernel | None:
-        """``traced``, which calls it with (robot, t, q, v, …), as machine code; None where it is called back."""
+        """``traced``, which calls it with (robot, t, q, v, …), as machine code; None where it is called back.
+
+        It is kept with the robot for functions that compute the same.
+        """
         if self.callback:
             return None
+        key = ("user", name, self.identity, *sizes.items(), *names, *parameters)
+        found: Kernel | None = None if self.identity is None else robot._code.get(key)
+        if found is not None:
+            return found
         try:
             with refusing_memory(self.function):
-                return Kernel(trace(robot, traced, name, sizes, names or None))
+                found = Kernel(trace(robot, traced, name, sizes, names or None, parameters))
+            if self.identity is not None:
+                robot._code.keep(key, found)
+            return found
         except UntraceableError as e:
             warn_that_it_is_called_back(self.what, self.function, e)
             return None
@@ -89,7 +120,7 @@ def takes_robot(what: str, function: Callable[..., Any]) -> bool:
         raise InputError(
             f"{what} is a function of {_HOW}, and {name}{signature} could be either; name its first parameters so"
         )
-    return fitting[0] is FORMS[0]
+    return len(fitting[0]) == len(FORMS[0])
 
 
 def _fits(signature: inspect.Signature, form: tuple[str, ...]) -> bool:
@@ -99,6 +130,8 @@ def _fits(signature: inspect.Signature, form: tuple[str, ...]) -> bool:
     except TypeError:
         return False
     plain = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if form[0] == TRUE and [p.name for p in plain[:1]] != [TRUE]:
+        return False
     for p, expected in zip(plain, form):
         if p.name in _NAMES and p.name != expected:
             return False
@@ -138,8 +171,8 @@ class Controller:
         return self._checked(self.asked(self.robot, t, q, v), v)
 
     def on(self, robot: Robot) -> Controller:
-        """The same for the robot of a trace, whose numbers may be symbols."""
-        return Controller(robot, self.asked, self.batch)
+        """The same where ``robot`` moves, whose numbers may be symbols: seen by those that ask for the true robot."""
+        return Controller(robot, self.asked, self.batch) if self.asked.wants_true_robot else self
 
     def at_flat(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """τ (states, nv) at flat states, asked in the user's batch shape where these are all of its states."""
@@ -149,11 +182,60 @@ class Controller:
     @cached_property
     def kernel(self) -> Kernel | None:
         """The controller as machine code of (t, q, v); None where it is called back."""
-        traced = lambda robot, t, q, v: self.on(robot)(t[0], q, v)
-        return self.asked.kernel(self.robot, traced, "controller", {"t": 1}, ("t", "q", "v"))
+        return self.asked.kernel(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"))
+
+    def along(self, time: np.ndarray, q: np.ndarray, v: np.ndarray, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """τ (..., samples, nv) at the samples of a motion, of a robot with these ``parameters`` (..., n)."""
+        t = time.astype(q.dtype)[:, None]
+        assert self.kernel is not None
+        if not (parameters and self.asked.wants_true_robot):
+            known: np.ndarray = self.kernel(t, q, v)
+            return known
+        own = [np.asarray(x, dtype=q.dtype)[..., None, :] for x in parameters.values()]
+        found = self.asked.kernel(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"), tuple(parameters))
+        assert found is not None
+        true: np.ndarray = found(t, q, v, *own)
+        return true
+
+    @cached_property
+    def _program(self) -> Program | None:
+        """What it computes; None where it cannot be traced."""
+        if self.kernel is not None:
+            return self.kernel.program
+        if not self.asked.callback:
+            return None
+        try:
+            with refusing_memory(self.asked.function):
+                return trace(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"))
+        except Exception:  # whatever it raises on symbols: it is to be called with numbers, and need not take them
+            return None
+
+    def _traced(self, robot: Robot, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.on(robot)(t[0], q, v)
+
+    @cached_property
+    def slopes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(nv,) numbers d and k, not negative: τ of a joint has the terms −d v and −k q of that joint.
+
+        Read from its program, whether it runs as that or is called back; None where it has none, or no such terms.
+        """
+        program = self._program
+        if program is None:
+            return None
+        given = {(x.args[0], x.args[1]): x for x in program.nodes if x.op == "input"}
+        found = np.zeros((2, self.robot.nv))
+        for _, of_q, of_v in self.robot.coordinates:
+            plain = of_q.stop - of_q.start == of_v.stop - of_v.start  # positions whose rates the velocities are
+            for i, j in zip(range(of_v.start, of_v.stop), range(of_q.start, of_q.stop)):
+                for row, name in enumerate((("v", i), ("q", j))):
+                    if name in given and (plain or row == 0):
+                        found[row, i] = max(0.0, -additive_factor(program.roots[i], given[name]))
+        return (found[0], found[1]) if found.any() else None
 
     def _checked(self, tau: Any, v: np.ndarray) -> np.ndarray:
         """What was given, as joint forces of its own memory."""
+        if type(tau) is np.ndarray and tau.shape == v.shape and tau.dtype == v.dtype and tau.dtype.kind == "f":
+            return tau.copy()
         unmasked(tau, "the joint forces of the controller")
         try:
             out = np.asarray(tau)

@@ -206,7 +206,7 @@ class Batches:
         with np.errstate(over="ignore", invalid="ignore"):
             self.loop.run(inputs, scenario.steps, every, 1, [x[:, 1:] for x in out])
         settings = Settings(
-            scenario.method, scenario.step, every, 0, scenario.hold, self._passive, closing=task.closing
+            scenario.method, scenario.step, every, 0, scenario.hold, self._passive, closing=task.closing, implicit=False
         )
         along = task.times(0, rows, every)
         task = task if own is None else replace(task, parameters={"inertial": own})
