@@ -7,6 +7,7 @@ from study_scenarios import pendulum
 import linkwise as lw
 
 STEPS = {"duration": 0.1, "step": 0.005}
+EXPLICIT = {**STEPS, "implicit": False}  # as the steps of studies are
 
 
 def spring(robot, t, q, v, p):
@@ -48,7 +49,7 @@ def test_a_drawn_number_is_that_of_the_robot(name):
     for k in (0, 4):
         drawn = study.draw(k)
         other, options = of(robot, drawn[name])
-        wanted = lw.simulate(other, drawn["q0"], drawn["v0"], **STEPS, **options, target="numpy")
+        wanted = lw.simulate(other, drawn["q0"], drawn["v0"], **EXPLICIT, **options, target="numpy")
         found = study.result(k)
         assert np.allclose(found["q"], wanted.q, atol=1e-11) and np.allclose(found["v"], wanted.v, atol=1e-10)
         assert np.isclose(found["energy_error"], abs(wanted.energy.drift[-1]), atol=1e-10)
@@ -59,7 +60,7 @@ def test_a_joint_by_name_is_one_of_all():
     names = [joint.name for joint in robot.joints]
     one = {f"damping.{names[1]}": lw.Uniform(1, 1), f"q0.{names[0]}": 0.2, f"v0.{names[1]}": 0.5}
     study = lw.Study(robot, lw.scenarios.simulate(**STEPS), one, 1, keep=["q"])
-    wanted = lw.simulate(robot, [0.2, 0.0], [0.0, 0.5], damping=[0.0, 1.0], **STEPS, target="numpy")
+    wanted = lw.simulate(robot, [0.2, 0.0], [0.0, 0.5], damping=[0.0, 1.0], **EXPLICIT, target="numpy")
     assert np.allclose(study.result(0)["q"], wanted.q, atol=1e-12)
 
 

@@ -338,6 +338,8 @@ class _Motion(Prepared):
                 return given + tau
 
         more: dict[str, Any] = {} if s.method in SOLVERS or s.closing is None else {"closing": s.closing}
+        if s.method not in SOLVERS:
+            more["implicit"] = False  # as in batches: how a run is made must not change what it gives
         target = "numpy" if changed else None
         return simulate_motion(
             robot, q[0], v[0], law, duration=s.duration, step=s.step, method=s.method, hold=s.hold,
