@@ -25,7 +25,7 @@ from linkwise.codegen import thresholds
 from linkwise.codegen.facts import catalogue
 from linkwise.codegen.program.pieces import pieces
 from linkwise.codegen.program.schedule import traffic
-from linkwise.codegen.runtime import engine
+from linkwise.codegen.runtime import engine, result_memory
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.dynamics.linearized.models import elimination_products
 
@@ -98,6 +98,22 @@ def steps() -> Iterable[Row]:
         yield n, round(first, 2), round(1e7 * best(run)), round(1e7 * called)
 
 
+def staged() -> Iterable[Row]:
+    yield "robot", "straight: first call [s]", "ns a step of a state", "stages in turn: first call [s]", "ns a step"
+    for name in ("panda", "humanoid"):
+        cells: list[Any] = []
+        for least in (10**9, 0):
+            with mock.patch("linkwise.simulation.staged.STAGED_FROM", least):
+                robot = lw.load(name)
+                q, v = np.tile(robot.neutral(), (64, 1)), np.zeros((64, robot.nv))
+                options = {"duration": 0.05, "step": 1e-3, "every": 50, "method": "runge_kutta_4"}
+                run = functools.partial(lw.simulate, robot, q, v, **options)
+                begun = time.process_time()
+                run()
+                cells += [round(time.process_time() - begun, 2), round(1e9 * best(run) / (50 * 64))]
+        yield name, *cells
+
+
 def in_pieces() -> Iterable[Row]:
     yield "values", "whole: LLVM [s]", "ns a state", *(x for n in PIECES for x in (f"pieces of {n} [s]", "ns a state"))
     robot = lw.load("humanoid")
@@ -107,7 +123,7 @@ def in_pieces() -> Iterable[Row]:
             with (
                 mock.patch.object(thresholds, "PIECES_FROM", 0 if length < 10**9 else length),
                 mock.patch.object(thresholds, "PIECE", length),
-                mock.patch("linkwise.codegen.llvm.python_entry.ENTRY_NODES", 0),
+                mock.patch("linkwise.codegen.llvm.one_state.ENTRY_NODES", 0),
             ):
                 pieces.cache_clear()
                 found, begun = Kernel(program), time.process_time()
@@ -124,7 +140,7 @@ def entry_nodes() -> Iterable[Row]:
     for n in (7, 20, 40):
         robot, cells = lw.chain(n, seed=0), []
         for most in (10**9, 0):
-            with mock.patch("linkwise.codegen.llvm.python_entry.ENTRY_NODES", most):
+            with mock.patch("linkwise.codegen.llvm.one_state.ENTRY_NODES", most):
                 found, first = made(robot, "forward_dynamics", rolled=False)
             one = [x[0] for x in states(found, 1)]
             cells.append((round(first, 2), round(1e6 * best(lambda: found.quick(*one)), 2)))  # noqa: B023
@@ -157,10 +173,25 @@ def most_scratch() -> Iterable[Row]:
 
 def states_per_thread() -> Iterable[Row]:
     yield "states", "one thread [µs]", "two threads [µs], elapsed"
-    found = made(lw.load("panda"), "forward_dynamics")[0]
-    for batch in (256, 512, 1024, 2048, 4096, 16384):
-        arrays = states(found, batch)
-        yield batch, *(round(1e6 * _elapsed(lambda n=n, a=arrays: found(*a, threads=n)), 1) for n in (1, 2))
+    for robot, name in (("panda", "forward_dynamics"), ("humanoid", "mass_matrix")):
+        found = made(lw.load(robot), name)[0]
+        for batch in (256, 1024, 4096, 16384):
+            arrays = states(found, batch)
+            calls = [functools.partial(found, *arrays, threads=n) for n in (1, 2)]
+            yield batch, *(round(1e6 * _elapsed(call), 1) for call in calls)
+
+
+def pooled_bytes() -> Iterable[Row]:
+    yield "robot", "bytes", "memory used again [µs]", "NumPy's own [µs], elapsed"
+    for robot, batches in (("panda", (128, 4096, 16384)), ("humanoid", (1024, 4096))):
+        found = made(lw.load(robot), "mass_matrix")[0]
+        n = found.signature.shapes[0][0]
+        for batch in batches:
+            arrays, shape = states(found, batch), (batch, n, n)
+            own = lambda a=arrays, s=shape: found(*a, out=np.empty(s), threads=1)  # noqa: B023
+            with mock.patch("linkwise.codegen.runtime.result_memory.POOLED_BYTES", 0):
+                kept = lambda a=arrays, s=shape: found(*a, out=result_memory.empty(s, float), threads=1)  # noqa: B023
+                yield robot, 8 * batch * n * n, *(round(1e6 * _elapsed(run), 1) for run in (kept, own))
 
 
 def _elapsed(run: Callable[[], Any]) -> float:
@@ -283,6 +314,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LOOPS_ALWAYS": straight_or_loops,
     "MOST_BODIES": steps,
     "MOST_NODES": steps,
+    "STAGED_FROM": staged,
     "PIECES_FROM": in_pieces,
     "PIECE": in_pieces,
     "LONGEST_CODE": in_pieces,
@@ -290,6 +322,9 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "ENTRY_NODES": entry_nodes,
     "MOST_SCRATCH": most_scratch,
     "STATES_PER_THREAD": states_per_thread,
+    "THREAD_NANOSECONDS": states_per_thread,
+    "FIRST_STATES": states_per_thread,
+    "POOLED_BYTES": pooled_bytes,
     "STEPS_PER_STATE": steps_per_state,
     "STREAMED_BYTES": streamed_bytes,
     "STREAMED_VECTORS": streamed_vectors,

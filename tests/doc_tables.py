@@ -228,7 +228,7 @@ GIVEN = {
     "Rule",
     "Trajectory",
 }  # never made by hand
-HIDDEN = {"remembered", "run", "code", "signature", "quick_before"}  # of kernels, for linkwise itself
+HIDDEN = {"remembered", "run", "code", "signature", "quick_before", "takes"}  # of kernels, for linkwise itself
 
 UNSAID = {  # what members without a docstring are
     "body_index": "the index of every body, by name",

@@ -123,6 +123,12 @@ FAULTS = [
     ),
     Fault("site: a link to no page", "site", "site", append("docs/index.md", "\n[nowhere](nowhere.md)\n")),
     Fault("site: an anchor that is not there", "site", "site", append("docs/index.md", "\n[here](cli.md#nowhere)\n")),
+    Fault(
+        "notebooks: a cell that fails",
+        "notebooks",
+        "notebooks",
+        replace("docs/tour.ipynb", "import numpy as np", "import numpi"),
+    ),
     Fault("site: a page without a place", "site", "site", append("docs/lost.md", "# Lost\n")),
     Fault(
         "tests",

@@ -3,7 +3,8 @@
     python tests/notebooks.py            run docs/*.ipynb and compare what their cells print
     python tests/notebooks.py --write    run them, and keep what their cells show
 
-A cell may show tables and pictures; what is compared is plain text: what it prints, and the text of what it ends with.
+What is compared is what readers see as plain text: what a cell prints, and what it ends with where that is no table,
+formula or picture.
 """
 
 from __future__ import annotations
@@ -40,9 +41,14 @@ def texts(notebook: Any) -> list[str]:
     out = []
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            parts = [x.get("text") or x.get("data", {}).get("text/plain", "") for x in cell.outputs]
+            parts = [x["text"] if "text" in x else _plain(x["data"]) for x in cell.outputs]
             out.append(re.sub(r" at 0x[0-9a-f]+", "", "\n".join(parts)).strip())
     return out
+
+
+def _plain(data: Any) -> str:
+    """The text of what a cell ends with, where it is shown as that."""
+    return "" if len(data) > 1 else str(data.get("text/plain", ""))
 
 
 def main() -> int:

@@ -69,10 +69,8 @@ def fall(robot: lw.Robot, duration: float = 3.0, step: float = 0.004, damping: f
 
 
 def put(name: str, figure: Any) -> None:
-    """A figure as a small PNG."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=90)
-    shrink(name, buffer.getvalue())
+    """A figure, in all its colours: with fewer, two joints may look the same."""
+    figure.savefig(HERE / name, format="png", dpi=90, pil_kwargs={"optimize": True})
 
 
 def shrink(name: str, png: bytes) -> None:

@@ -374,6 +374,11 @@ def symmetric(x: Array) -> Array:
     return out
 
 
+def lower_triangle(x: Array) -> Array:
+    """The entries of a matrix (..., n, n) on and below its diagonal, row by row, (..., n (n + 1) / 2)."""
+    return x[(..., *np.tril_indices(x.shape[-1]))]
+
+
 def is_extended(x: Array) -> bool:
     """Whether ``x`` holds NumPy's long doubles, which numpy.linalg does not take."""
     return is_numpy(x) and np.dtype(x.dtype).char in "gG"

@@ -92,11 +92,14 @@ def _rotation_of_numbers(axis: np.ndarray, c: np.ndarray, s: np.ndarray) -> np.n
     return turned
 
 
+_LEAST_SQUARE = 4.0 * np.finfo(np.float64).tiny  # of a quaternion whose length can be divided out
+
+
 def rotation_from_quaternion(q: Array) -> Array:
     """R (..., 3, 3) of a quaternion (..., 4), order (x, y, z, w). Its length divides out."""
     x, y, z, w = (q[..., i] for i in range(4))
     square = x * x + y * y + z * z + w * w
-    arrays.require_positive(square, always=True)
+    arrays.require_positive(square - _LEAST_SQUARE, always=True)
     s = 2.0 / square
     arrays.require_positive(s)  # zero where the square is too large for a number
     return matrix(

@@ -28,6 +28,20 @@ def test_symmetric_and_positive_definite(case):
     assert np.linalg.eigvalsh(M).min() > 0
 
 
+def test_packed_is_the_lower_triangle_row_by_row():
+    r = lw.random_tree(4, seed=1)
+    q = r.random_configuration(0, (3, 2))
+    rows, columns = np.tril_indices(r.nv)
+    for target in ("numpy", "cpu"):
+        full, packed = r.mass_matrix(q, target=target), r.mass_matrix(q, packed=True, target=target)
+        assert packed.shape == (3, 2, r.nv * (r.nv + 1) // 2)
+        assert np.array_equal(packed, full[..., rows, columns])
+    kernel = r.compile("mass_matrix", packed=True)
+    assert kernel.operations == r.compile("mass_matrix").operations
+    with pytest.raises(lw.InputError, match="packed"):
+        r.mass_matrix(q, packed=1)
+
+
 def test_kinetic_energy(case):
     r, s, M = case
     assert_close(r.kinetic_energy(s.q, s.v), 0.5 * np.einsum("bi,bij,bj->b", s.v, M, s.v), 1e-12)

@@ -6,7 +6,7 @@ import linkwise as lw
 from linkwise.codegen.facts import catalogue
 
 # These return more than arrays or take more than a state; tests/robot/test_default.py has them.
-APART = ("hybrid_dynamics", "disturbance_map", "jacobian_inner_inverse", "poses", "velocities", "accelerations")
+APART = ("hybrid_dynamics", "disturbance_map", "jacobian_inner_inverse")
 SIGNATURES = {k: facts.needed for k, facts in catalogue(lw.Robot).items()}
 SIGNATURES = {k: v for k, v in SIGNATURES.items() if "force" not in v and k not in APART}
 FRAMED = {k for k in SIGNATURES if "frame" in inspect.signature(getattr(lw.Robot, k)).parameters}

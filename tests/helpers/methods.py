@@ -83,6 +83,9 @@ CALLS: dict[str, Call] = {
     "joint_velocities": _call("v", lambda r, x: r.joint_velocities(x.q, x.v)),  # of a tree it is v, whatever q
     "pose": _call("q", lambda r, x: r.pose(x.q, _tip(r))),
     "poses": _call("q", lambda r, x: r.poses(x.q)),
+    "frame_poses": _call("q", lambda r, x: r.frame_poses(x.q)),
+    "frame_velocities": _call("q v", lambda r, x: r.frame_velocities(x.q, x.v)),
+    "frame_accelerations": _call("q v a", lambda r, x: r.frame_accelerations(x.q, x.v, x.a)),
     "velocities": _call("q v", lambda r, x: r.velocities(x.q, x.v)),
     "accelerations": _call("q v a", lambda r, x: r.accelerations(x.q, x.v, x.a)),
     "velocity": _call("q v", lambda r, x: r.velocity(x.q, x.v, _tip(r))),
@@ -112,6 +115,7 @@ CALLS: dict[str, Call] = {
         f"mass_matrix ({m})": _call("q", lambda r, x, m=m: r.mass_matrix(x.q, method=m))
         for m in ("composite", "symmetric", "direct")
     },
+    "mass_matrix (packed)": _call("q", lambda r, x: r.mass_matrix(x.q, packed=True)),
     "mass_matrix_inverse": _call("q", lambda r, x: r.mass_matrix_inverse(x.q)),
     "mass_times": _call("q v", lambda r, x: r.mass_times(x.q, x.v)),
     "mass_solve": _call("q tau", lambda r, x: r.mass_solve(x.q, x.tau)),

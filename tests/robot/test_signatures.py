@@ -110,7 +110,6 @@ def test_every_call_that_computes_takes_a_target():
         "curvature": lambda t: robot.curvature(q, target=t),
         "is_diagonalizable": lambda t: robot.is_diagonalizable(q, target=t),
         "base_parameters": lambda t: robot.base_parameters(target=t),
-        "wrenches": lambda t: robot.wrenches(q, {robot.tips[0]: np.ones(6)}, target=t),
         "forward_quantities": lambda t: robot.forward_quantities(q, q, q, target=t),
     }
     for name, call in calls.items():

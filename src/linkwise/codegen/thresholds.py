@@ -26,8 +26,9 @@ LONG_CHAIN = 20_000
 # linearised forward dynamics, 4,436 for two, 20,451 for four.)
 CHAIN_CLASSES = 2
 
-# Values of straight-line code, about, above which loops are tried: a first call of 3 s and more.
-LOOPS_FROM = 30_000
+# Values of straight-line code, about, above which loops are tried: a first call of 8 s, where the robot's geometry is
+# general. A humanoid's linearised inverse dynamics is thought to have 45,900 and has 19,115: 1620 ns against 2797 ns.
+LOOPS_FROM = 80_000
 
 # Values that a body adds to straight-line code of what is no matrix, about. General chains: forward dynamics 400,
 # inverse dynamics 185.
@@ -43,8 +44,8 @@ LOOPS_PER_PAIR = 8
 MOST_OPERATIONS = 1.4
 
 # Values of straight-line code, about, above which loops are taken though they have more operations: a first call of
-# 10 s and more.
-LOOPS_ALWAYS = 100_000
+# 16 s and more.
+LOOPS_ALWAYS = 160_000
 
 
 def loops_cost_less(length: int, operations: int, about: int) -> bool:
@@ -81,9 +82,23 @@ ENTRY_NODES = 20_000
 # growing with the square: the bound is met by some 3,000 and 1,600 links.
 MOST_SCRATCH = 1 << 29
 
-# States for which a thread is started. The arm's forward dynamics by one thread and by two: 4,096 states 191, 269 µs,
-# 16,384 states 729, 426 µs.
+# Nanoseconds of work, as measured, for which a thread is asked to help. The arm's forward dynamics by one thread and by
+# two, on a machine with other work: 1,024 states 55, 94 µs; 4,096 states 189, 147 µs; 16,384 states 734, 430 µs. A
+# humanoid's mass matrix: 256 states 78, 95 µs; 1,024 states 283, 189 µs; 4,096 states 1519, 898 µs.
+THREAD_NANOSECONDS = 100_000
+
+# States up to which a call asks no thread and measures nothing; from there on its pace decides. (The same: 256 states
+# of the humanoid's mass matrix are not worth a thread.)
+FIRST_STATES = 256
+
+# States for which a thread is started in a simulation, whose steps have no measure of their own. The arm's forward
+# dynamics by one thread and by two: 4,096 states 191, 269 µs, 16,384 states 729, 426 µs.
 STATES_PER_THREAD = 4096
+
+# Bytes from which results come from memory that is kept. Mass matrices with memory used again and with NumPy's own, one
+# call after another: 1.6 MB 102, 100 µs; 10 MB 290, 289 µs; 40 MB 1533, 6054 µs. (NumPy's own has new pages sooner
+# where results are held for a while.)
+POOLED_BYTES = 1 << 20
 
 # Steps of a simulation that count as one state in that. The arm, 16 states, by one thread and by two: 64 steps 328 and
 # 403 µs, 256 steps 818 and 630 µs, 1,024 steps 2919 and 1764 µs.

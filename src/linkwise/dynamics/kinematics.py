@@ -6,11 +6,11 @@ Public results are in world axes at the frame's origin, angular part first, unle
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import arrays
 from ..arguments import one_of
-from ..arrays import Array
+from ..arrays import Array, SameKind
 from ..errors import InputError, SingularError
 from ..model.model import Model
 from ..spatial import Transform, adjoint_congruence, congruence, cross
@@ -102,20 +102,27 @@ def classical(A: Array, V: Array) -> Array:
     return arrays.concatenate([A[..., :3, :], A[..., 3:, :] + cross(V[..., :3, :], V[..., 3:, :])], axis=-2)
 
 
-def frame_poses(model: Model, q: Array) -> dict[str, Transform]:
-    """The pose of every frame, from one sweep."""
+class FramePoses(NamedTuple):
+    """Where frames are in the world: R (..., frames, 3, 3) takes frame axes to world axes, p (..., frames, 3) [m]."""
+
+    R: SameKind
+    p: SameKind
+
+
+def frame_poses(model: Model, q: Array) -> FramePoses:
+    """The pose of every frame, in the order of ``model.frames``, from one sweep."""
     links = evaluate(model, q)
     bodies = body_poses(links)
-    out = {}
+    found = []
     for f in model.frames:
         body, on_body = model.frame(f)
         placed = arrays.constant(on_body, like=q)
-        out[f.name] = (identity(q) if body < 0 else bodies[body]).compose(placed)
-    return out
+        found.append((identity(q) if body < 0 else bodies[body]).compose(placed))
+    return FramePoses(arrays.stack([X.R for X in found], axis=-3), arrays.stack([X.l for X in found], axis=-2))
 
 
-def frame_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> dict[str, Array]:
-    """[ω; v] of every frame or, given accelerations ``a``, its classical acceleration; world axes, (..., 6)."""
+def frame_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> Array:
+    """[ω; v] of every frame or, given accelerations ``a``, its classical acceleration; world axes, (..., frames, 6)."""
     links = evaluate(model, q)
     beta = links.split(v)
     V = velocities(links, beta)
@@ -124,16 +131,16 @@ def frame_motions(model: Model, q: Array, v: Array, a: Array | None = None) -> d
         bias = coriolis_accelerations(model, links, V, beta)
         A = accelerations(links, links.accelerated(beta, a), bias, arrays.zeros((6, 1), like=q))
     rotations = [X.R for X in body_poses(links)]
-    out = {}
+    found = []
     for f in model.frames:
         body, on_body = model.frame(f)
         if body < 0:
-            out[f.name] = arrays.zeros((6,), like=q)
+            found.append(arrays.zeros((6,), like=q))
             continue
         tip = Transform(arrays.transpose(rotations[body]), arrays.constant(on_body.l, like=q))
         V_tip = tip.T @ V[body]
-        out[f.name] = (V_tip if A is None else classical(tip.T @ A[body], V_tip))[..., 0]
-    return out
+        found.append((V_tip if A is None else classical(tip.T @ A[body], V_tip))[..., 0])
+    return arrays.stack(found, axis=-2)
 
 
 # --- Jacobian ----------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ REFUSED = {
 OF_THE_TREE = frozenset(
     {
         *("joint_positions", "joint_velocities", "coupling_jacobian", "placement_jacobian"),
+        *("frame_poses", "frame_velocities", "frame_accelerations"),
         *("integrate", "difference", "pose", "poses", "velocities", "accelerations", "velocity", "acceleration"),
         *(
             "jacobian",

@@ -9,20 +9,31 @@ from typing import Any, Self
 from ..codegen import thresholds
 
 
+class Way:
+    """The quick function of a call, the code that it is of, and whether it was used lately."""
+
+    __slots__ = ("code", "quick", "used")
+
+    def __init__(self, quick: Any, code: Hashable) -> None:
+        self.quick, self.code, self.used = quick, code, False
+
+
 class CodeStore:
     """The machine code of one robot, made when it is first asked for.
 
     A robot is frozen, and its code follows from it: the store is no part of its value. Every robot, however it is made
     (built, copied, unpickled), starts with an empty one. ``quick`` holds, for methods called with arrays alone, the C
-    functions that take one state; there are no more of them than methods. All other code is kept under what it was
-    asked for with, and there is a bound to it, since fixed arguments (frames) may be as many as the user likes.
+    functions that take them; there are no more of them than methods. All other code is kept under what it was
+    asked for with, and there is a bound to it, since fixed arguments (frames) may be as many as the user likes. Ways
+    lead from calls as they are written to the C functions of that code, and go with it.
     """
 
-    __slots__ = ("_kept", "quick")
+    __slots__ = ("_kept", "_ways", "quick")
 
     def __init__(self) -> None:
         self.quick: dict[Callable[..., Any], Any] = {}
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._ways: dict[Hashable, Way] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -39,8 +50,40 @@ class CodeStore:
     def keep(self, key: Hashable, code: Any) -> None:
         """Keep code under a key. (Where two threads have made it, one remains.)"""
         self._kept[key] = code
-        while len(self._kept) > thresholds.MOST_KERNELS:  # what was used longest ago goes first
+        if len(self._kept) > thresholds.MOST_KERNELS:
+            self._let_go()
+
+    def way(self, key: Hashable) -> Any:
+        """The quick function of a call; it counts as used now. None where there is none yet."""
+        found = self._ways.get(key)
+        if found is None:
+            return None
+        found.used = True
+        return found.quick
+
+    def keep_way(self, key: Hashable, code: Hashable, quick: Any) -> None:
+        """Keep the quick function of a call under it, or under its method alone; ``code`` is what it belongs to."""
+        if callable(key):
+            self.quick[key] = quick
+            return
+        if len(self._ways) >= _WAYS * thresholds.MOST_KERNELS:
+            self._ways = {k: way for k, way in self._ways.items() if way.used}
+        self._ways[key] = Way(quick, code)
+
+    def _let_go(self) -> None:
+        """Drop what was used longest ago, by a way since the last time or otherwise."""
+        newest = next(reversed(self._kept))
+        for way in list(self._ways.values()):
+            if way.used and way.code in self._kept:
+                self._kept.move_to_end(way.code)
+            way.used = False
+        self._kept.move_to_end(newest)
+        while len(self._kept) > thresholds.MOST_KERNELS:
             self._kept.popitem(last=False)
+        self._ways = {k: way for k, way in self._ways.items() if way.code in self._kept}
+
+
+_WAYS = 4  # in which the same call is written, at most on average
 
 
 class HasCode:

@@ -6,17 +6,19 @@ symbols, complex steps). ``LINKWISE_TARGET=numpy`` makes that the default. Input
 checks them; a result that is not sound (a singular mass matrix) is computed again on NumPy, which says why.
 
 The methods are ordinary Python functions before and after their first call. Their code is in the robot's
-:class:`CodeStore`, where a call with arrays alone finds the C function that takes one state: some 0.1 µs of Python
-before it. (A C function put on the robot itself would save that, and hide the method's signature, help and pickle.)
+:class:`CodeStore`, where a call with arrays alone finds the C function that takes them: some 0.1 µs of Python
+before it, and about 1 µs where there are frames, options or optional arrays, by which the function is looked up. (A C
+function put on the robot itself would save that, and hide the method's signature, help and pickle.)
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
@@ -83,19 +85,37 @@ def compiled(
         optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
         facts = Facts(shapes, optional, joint_space, variants, per_pair, mixes_columns, on_arrays)
         needed = frozenset(facts.needed)
-        as_it_is: Any = method  # with all arguments by name, which its declared type does not say
+        arrays_alone = positional == facts.needed
+        ways: dict[tuple[Any, ...], _Way | None] = {}
 
         @functools.wraps(method)
         def call(self: Any, *args: Any, **named: Any) -> Any:
-            if named:
-                return checked(self, *args, **named)
+            if arrays_alone and not named:
+                quick = self._code.quick.get(method)
+                return checked(self, args, named, method) if quick is None else quick(*args)
+            form = (method, len(args), *named)
             try:
-                quick = self._code.quick[method]
-            except KeyError:  # not compiled yet
-                return checked(self, *args)
-            return quick(*args)
+                way = ways[form]
+            except KeyError:
+                way = ways[form] = _way(positional, facts, len(args), tuple(named))
+            if way is None:
+                return checked(self, args, named)
+            arrays, fixed = way.split((*args, *named.values()))
+            if way.has_optional and any(x is None for x in arrays):
+                return checked(self, args, named)
+            key = (form, *fixed) if _TEXT.issuperset(map(type, fixed)) else (form, *map(_key, fixed))
+            try:
+                quick = self._code.way(key)
+            except TypeError:  # an argument that nothing can be kept under
+                quick = None
+            if quick is not None:
+                return quick(*arrays)
+            return checked(self, (), dict(zip(way.arrays, arrays)) | dict(zip(way.fixed, fixed)), key)
 
-        def checked(self: Any, *args: Any, target: str | None = None, **named: Any) -> Any:
+        def checked(self: Any, args: Sequence[Any], named: Mapping[str, Any], key: Any = None) -> Any:
+            """The call as the method checks it; what is quick from now on is kept under ``key``."""
+            named = dict(named)
+            target = named.pop("target", None)
             if array_kinds.among(args) or array_kinds.among(named.values()):
                 given = dict(zip(positional, args)) | named
                 if len(given) == len(args) + len(named) and given.keys() <= known:
@@ -110,15 +130,20 @@ def compiled(
             if found is None or not found.keys() >= needed:
                 return by_plain_arrays(method, self, *args, **named)
             fixed = {name: kept(x, name) for name, x in given.items() if name not in shapes}
-            key = (method, *found, *((name, _key(x)) for name, x in fixed.items()))
+            code = (method, *found, *((name, _key(x)) for name, x in fixed.items()))
             try:
-                run = self._code.get(key, _NOT_YET)
-            except TypeError:  # an argument that nothing can be kept under
+                run = self._code.get(code, _NOT_YET)
+            except TypeError:
                 return _not_kept(self, method, found, fixed)
             if run is _NOT_YET:
-                run = _runner(self, key, found, fixed, call, checked)
-            return as_it_is(self, **found, **fixed) if run is None else run(*found.values())
+                run = _runner(self, code, found, fixed, call, checked)
+            if run is None:
+                return as_it_is(self, **found, **fixed)
+            if key is not None and run.quick is not None:
+                self._code.keep_way(key, code, run.quick)
+            return run.run(*found.values())
 
+        as_it_is: Any = method  # with all arguments by name, which its declared type does not say
         marked: Method[P, R_co] = _marked(call, _with_target(signature), facts=facts, plain=method)
         return marked
 
@@ -237,42 +262,108 @@ def _checked(robot: Any, found: dict[str, np.ndarray], facts: Facts) -> list[np.
     return inputs.together(robot, **checks)[1]
 
 
+class _Way:
+    """How the arguments of a call are given: which are arrays, in the order of the kernel's, and which are fixed."""
+
+    def __init__(self, arrays: dict[str, int], fixed: dict[str, int], has_optional: bool) -> None:
+        self.arrays, self.fixed, self.has_optional = tuple(arrays), tuple(fixed), has_optional
+        self._arrays, self._fixed = _picker(tuple(arrays.values())), _picker(tuple(fixed.values()))
+
+    def split(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """(the arrays, the fixed arguments as they stay) of the values of a call, in the order they are given."""
+        fixed = self._fixed(values)
+        if not _TEXT.issuperset(map(type, fixed)):
+            fixed = tuple(kept(x, name) for name, x in zip(self.fixed, fixed))
+        return self._arrays(values), fixed
+
+
+def _picker(places: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """What takes these out of a tuple, as a tuple."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return (lambda values: (values[places[0]],)) if places else (lambda values: ())
+
+
+def _way(positional: tuple[str, ...], facts: Facts, count: int, named: tuple[str, ...]) -> _Way | None:
+    """How a call with so many positional arguments and these names gives them; None where it is no proper one."""
+    given = [*positional[:count], *named]
+    places = {name: i for i, name in enumerate(given)}
+    if count > len(positional) or len(places) < len(given) or not places.keys() >= set(facts.needed):
+        return None
+    arrays = {name: places[name] for name in facts.arrays if name in places}
+    fixed = {name: i for name, i in places.items() if name not in facts.arrays}
+    return _Way(arrays, fixed, not facts.optional.isdisjoint(arrays))
+
+
 def _runner(
     robot: Any,
-    key: tuple[Any, ...],
+    code: tuple[Any, ...],
     found: dict[str, Any],
     fixed: dict[str, Any],
     call: Any,
     checked: Callable[..., Any],
-) -> Any:
+) -> _Run | None:
     """What runs this method with these fixed arguments, and is kept for the next time; None where NumPy must do."""
-    facts: Facts = call.facts
     kernel = _compiled(robot, call, tuple(found), fixed)
-    run = None if kernel is None else _checking(robot, kernel, call, tuple(found), fixed)
-    robot._code.keep(key, run)
-    if kernel is not None and not fixed and tuple(found) == facts.needed and kernel.signature.single:
-        # What the quick entry cannot do itself it hands on to be checked.
-        robot._code.quick[call.plain] = kernel.quick_before(functools.partial(checked, robot))
+    run = None if kernel is None else _Run(robot, kernel, call, tuple(found), fixed, checked)
+    robot._code.keep(code, run)
     return run
 
 
-def _checking(robot: Any, kernel: Any, call: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Any:
-    """The kernel behind the checks that the method makes, and the method where the kernel's result is not sound."""
-    doubt = Doubt(f"{call.__name__}({', '.join(names)}{_asked(fixed)}) of {robot.name!r}")
+class _Run:
+    """A kernel behind the checks that its method makes, and the method where the kernel's result is not sound.
 
-    def run(*arrays: np.ndarray) -> Any:
-        given = dict(zip(names, arrays))
-        checked = _checked(robot, given, call.facts)
-        result, sound = kernel.run(checked)
+    ``quick`` is the same for plain arrays: a C function, which hands on to be checked what it cannot do itself.
+    """
+
+    def __init__(
+        self, robot: Any, kernel: Any, call: Any, names: tuple[str, ...], fixed: dict[str, Any], checked: Any
+    ) -> None:
+        self._robot, self._kernel, self._call, self._names, self._fixed = robot, kernel, call, names, fixed
+        self._doubt = Doubt(f"{call.__name__}({', '.join(names)}{_asked(fixed)}) of {robot.name!r}")
+
+        def again(*arrays: Any) -> Any:
+            if len(arrays) != len(names):  # an error, which says what arguments there were
+                return checked(robot, arrays, fixed)
+            return checked(robot, (), dict(zip(names, arrays)) | fixed | {"target": "cpu"})
+
+        quick = self._entry(again)
+        self.quick = None if quick is again else quick
+        self.run = self._entry(self._checked)  # the same code, so that a first call gives what later ones give
+
+    def _entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel's way in from Python; what it cannot do itself it hands to ``fallback``."""
+        axes = {name: inputs.sizes(self._robot, self._call.facts.arrays[name]) for name in self._names}
+        shapes = {name: shape for name, shape in axes.items() if len(shape) > 1}
+        quick: Callable[..., Any] = self._kernel.quick_before(fallback, shapes=shapes)
+        if quick is fallback or not hasattr(self._kernel.signature.kind, "set_origin"):
+            return quick
+        return _with_origin(quick, self._robot, self._names.index("v"))
+
+    def _checked(self, *arrays: np.ndarray) -> Any:
+        checked: Sequence[np.ndarray] = arrays
+        if not self._kernel.takes(arrays):
+            checked = _checked(self._robot, dict(zip(self._names, arrays)), self._call.facts)
+        result, sound = self._kernel.run(checked)
         if not sound:
-            result = call.plain(robot, **given, **fixed)
-            doubt.say(checked[0].dtype)  # NumPy had an answer: nothing was wrong with the state
+            result = self._call.plain(self._robot, **dict(zip(self._names, arrays)), **self._fixed)
+            self._doubt.say(checked[0].dtype)  # NumPy had an answer: nothing was wrong with the state
             return result
         if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
-            result.set_origin(robot, checked[names.index("v")])
+            result.set_origin(self._robot, checked[self._names.index("v")])
         return result
 
-    return kernel.quick_before(run) if kernel.signature.single else run
+
+def _with_origin(quick: Callable[..., Any], robot: Any, v: int) -> Callable[..., Any]:
+    """The same for results that know their robot and velocity."""
+
+    def call(*arrays: Any) -> Any:
+        result = quick(*arrays)
+        if getattr(result, "origin", v) is None:
+            result.set_origin(robot, arrays[v])
+        return result
+
+    return call
 
 
 class Doubt:
@@ -333,6 +424,7 @@ def _not_kept(robot: Any, method: Any, found: dict[str, Any], fixed: dict[str, A
 # --- fixed arguments ----------------------------------------------------------------------------------
 
 
+_TEXT = frozenset({str})
 _PLAIN = frozenset({str, bool, int, float, type(None)})  # what most are, or are lists of
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays, inputs
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from .inverse_kinematics import Reach
 
 
+def _asked(target: str | None) -> dict[str, Any]:
+    return {} if target is None else {"target": target}
+
+
+def _parts(x: Any, tail: int) -> list[SameKind]:
+    """The entries of the axis before the last ``tail``."""
+    if x.ndim == tail + 1:
+        return list(x)
+    rest = (slice(None),) * tail
+    return [x[(..., i, *rest)] for i in range(x.shape[-1 - tail])]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Kinematics(Calls):
     """Poses, velocities and accelerations of frames, and their Jacobians."""
@@ -31,26 +44,43 @@ class Kinematics(Calls):
         return inputs.fit(X.R, q.shape[:-1], 2), inputs.fit(X.l, q.shape[:-1], 1)
 
     @compiled(q="nq")
-    def poses(self, q: ArrayLike) -> dict[str, tuple[SameKind, SameKind]]:
-        """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]."""
+    def frame_poses(self, q: ArrayLike) -> kinematics.FramePoses:
+        """``.R`` (..., frames, 3, 3) and ``.p`` (..., frames, 3) [m] of all frames, in the order of ``robot.frames``.
+
+        R takes frame axes to world axes. Two arrays, however many frames there are: the quickest way to all poses.
+        """
         q = inputs.configuration(self, q)
-        batch = q.shape[:-1]
-        found = kinematics.frame_poses(self, q)
-        return {name: (inputs.fit(X.R, batch, 2), inputs.fit(X.l, batch, 1)) for name, X in found.items()}
+        R, p = kinematics.frame_poses(self, q)
+        return kinematics.FramePoses(inputs.fit(R, q.shape[:-1], 3), inputs.fit(p, q.shape[:-1], 2))
 
     @compiled(q="nq", v="nv")
-    def velocities(self, q: ArrayLike, v: ArrayLike) -> dict[str, SameKind]:
-        """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
-        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
-        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, q, v).items()}
+    def frame_velocities(self, q: ArrayLike, v: ArrayLike) -> SameKind:
+        """[ω; v] of all frames, in the order of ``robot.frames``, (..., frames, 6) [rad/s, m/s], world axes."""
+        return self._call(kinematics.frame_motions, 2, q, v=v)
 
     @compiled(q="nq", v="nv", a="nv")
-    def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> dict[str, SameKind]:
+    def frame_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> SameKind:
+        """The classical acceleration [ω̇; v̇] of all frames, (..., frames, 6) [rad/s², m/s²], world axes."""
+        return self._call(kinematics.frame_motions, 2, q, v=v, a=a)
+
+    def poses(self, q: ArrayLike, *, target: str | None = None) -> dict[str, tuple[SameKind, SameKind]]:
+        """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]: parts of :meth:`frame_poses`."""
+        R, p = self.frame_poses(q, **_asked(target))
+        return dict(zip(self._frame_names, zip(_parts(R, 2), _parts(p, 1))))
+
+    def velocities(self, q: ArrayLike, v: ArrayLike, *, target: str | None = None) -> dict[str, SameKind]:
+        """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
+        return dict(zip(self._frame_names, _parts(self.frame_velocities(q, v, **_asked(target)), 1)))
+
+    def accelerations(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, target: str | None = None
+    ) -> dict[str, SameKind]:
         """The classical acceleration [ω̇; v̇] of every named frame, each (..., 6) [rad/s², m/s²], world axes."""
-        checked = {"q": inputs.configuration(self, q)}
-        checked |= {k: inputs.vector(x, self.nv, k, self) for k, x in (("v", v), ("a", a))}
-        batch, values = inputs.together(self, **checked)
-        return {k: inputs.fit(x, batch, 1) for k, x in kinematics.frame_motions(self, *values).items()}
+        return dict(zip(self._frame_names, _parts(self.frame_accelerations(q, v, a, **_asked(target)), 1)))
+
+    @cached_property
+    def _frame_names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.frames)
 
     @compiled(q="nq", v="nv")
     def velocity(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:

@@ -18,14 +18,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays, inputs, shown
-from ..arguments import names
+from ..arguments import flag, names
 from ..arrays import Array, ArrayLike, SameKind
 from ..codegen import thresholds
 from ..dynamics import (
     coriolis,
     hybrid,
     inverse,
-    kinematics,
     mass,
     mass_inverse,
     operational,
@@ -50,6 +49,7 @@ from .linearized import Linearized
 from .momenta import Momenta
 from .statics import Statics
 from .underactuated import Underactuated
+from .wrenches import wrenches
 
 if TYPE_CHECKING:
     from ..algebra.filtering import Filter
@@ -141,27 +141,23 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
         return self._with_forces(inverse.external_force, 1, external, q)
 
-    @on_numpy
-    def wrenches(self, q: ArrayLike, forces: Mapping[Any, Any]) -> SameKind:
+    def wrenches(self, q: ArrayLike, forces: Mapping[Any, Any], *, target: str | None = None) -> SameKind:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
-        q = inputs.configuration(self, q)
-        batch, values = inputs.together(self, q=q, **inputs.frame_forces(self, forces))
-        from ..dynamics.links import evaluate
-
-        links = evaluate(self, values[0])
-        per_body: list[Any] = [arrays.zeros((*batch, 6), like=q) for _ in self.bodies]
-        for frame, f in zip(forces, values[1:]):
-            body, tip = kinematics.tip_transform(self, links, frame)
-            if body >= 0:
-                per_body[body] = per_body[body] + (tip @ f[..., None])[..., 0]
-        return arrays.stack(per_body, axis=-2) if per_body else arrays.zeros((*batch, 0, 6), like=q)
+        return wrenches(self, q, forces, target)
 
     # --- mass matrix ---------------------------------------------------------------------------------
 
     @compiled(q="nq", joint_space=True, rolls=("composite",), per_pair=33)
-    def mass_matrix(self, q: ArrayLike, *, method: str = "composite") -> SameKind:
-        """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3)."""
-        return self._call(choose(mass.METHODS, method, "mass-matrix method"), 2, q)
+    def mass_matrix(self, q: ArrayLike, *, method: str = "composite", packed: bool = False) -> SameKind:
+        """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3).
+
+        With ``packed`` its lower triangle alone, row by row, (..., nv (nv + 1) / 2), at ``np.tril_indices(nv)``: half
+        as many numbers to write, which is what takes longest for a humanoid.
+        """
+        run = choose(mass.METHODS, method, "mass-matrix method")
+        if not flag(packed, "packed"):
+            return self._call(run, 2, q)
+        return self._call(lambda model, q: arrays.lower_triangle(run(model, q)), 1, q)
 
     @compiled(q="nq", joint_space=True, rolls=("rows",), per_pair=70, on_arrays=("scan",))
     def mass_matrix_inverse(self, q: ArrayLike, *, method: str | None = None) -> SameKind:

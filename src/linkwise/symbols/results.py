@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -55,6 +56,17 @@ def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     make, structures = structure
     return make([rebuild(s, leaves) for s in structures])
+
+
+def rebuilder(structure: Any) -> Callable[[tuple[Any, ...]], Any]:
+    """:func:`rebuild` as a function of a tuple of arrays, quick where the structure is a named tuple or a dict."""
+    if structure is not LEAF and all(s is LEAF for s in structure[1]):
+        make = structure[0]
+        if issubclass(make.cls, tuple) and make.names is not None:
+            return functools.partial(tuple.__new__, make.cls)
+        if make.cls is dict:
+            return lambda arrays: dict(zip(make.names, arrays))
+    return lambda arrays: rebuild(structure, iter(arrays))
 
 
 _PLAIN = {cls.__name__: cls for cls in (tuple, list, dict)}

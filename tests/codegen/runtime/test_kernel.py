@@ -8,9 +8,10 @@ import pytest
 from kernel_calls import FRAMED, SIGNATURES, arguments, as_tuple
 
 import linkwise as lw
+from linkwise.codegen import thresholds
 from linkwise.codegen.program.trace import trace
-from linkwise.codegen.runtime import engine
-from linkwise.codegen.runtime import kernel as kernel_module
+from linkwise.codegen.runtime import engine, threads
+from linkwise.codegen.runtime.engine import Pace
 
 
 @pytest.fixture(autouse=True)
@@ -212,10 +213,43 @@ def test_bad_calls_are_explained():
 
 
 def test_threads_keep_to_the_cores_of_the_process(monkeypatch):
-    asked = []
-    monkeypatch.setattr(kernel_module, "usable_cores", lambda: asked.append(1) or 3)
-    assert kernel_module.workers_for(4096, None) == 1 and not asked  # too few states to ask
-    assert kernel_module.workers_for(10 * 4096, None) == 3 and asked
-    monkeypatch.undo()
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5}, raising=False)
-    assert kernel_module.usable_cores() == 2
+    assert threads.usable_cores() == 2
+
+
+def test_threads_are_asked_by_measured_work():
+    """Not before a pace is known, and then where each has enough to do."""
+    pace = Pace()
+    told = []
+    pace.followers.append(told.append)
+    assert pace.most == thresholds.FIRST_STATES and pace.workers(10**6, 8) == 1
+    pace.measured(thresholds.FIRST_STATES - 1, 10**9)
+    assert not told  # too few states to believe
+    pace.measured(1000, 10**6)
+    assert told == [pace.most] and pace.workers(1000, 8) == 8 and pace.workers(1000, 2) == 2
+    pace.measured(1000, 10**5)  # quicker
+    assert pace.workers(1000, 8) == 1 and pace.workers(2000, 8) == 2 and pace.most == 2000
+    pace.measured(1000, 10**7)  # something else was in the way
+    assert pace.most == 2000 and told == [256, 2000]
+
+
+def test_parts_of_a_batch_are_the_batch():
+    """To the last bit, however many threads share it."""
+    kernel = lw.load("double_pendulum").compile("forward_dynamics")
+    q, v, tau = np.random.default_rng(3).normal(size=(3, 1003, 2))
+    whole = kernel(q, v, tau, threads=1)
+    for n in (2, 3, 7):
+        assert np.array_equal(kernel(q, v, tau, threads=n), whole)
+    with pytest.raises(lw.InputError, match="threads"):
+        kernel(q, v, tau, threads=0)
+
+
+def test_what_fails_in_a_thread_is_raised():
+    def fails(part):
+        if part:
+            raise ZeroDivisionError(part)
+        return part
+
+    with pytest.raises(ZeroDivisionError, match="2"):
+        threads.Crew().map(fails, [0, 2])
+    assert threads.Crew().map(lambda x: x + 1, [0, 1, 2]) == [1, 2, 3]

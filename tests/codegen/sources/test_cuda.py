@@ -152,7 +152,7 @@ def test_nvcc_takes_it_without_a_warning(tmp_path, dtype):
 DOUBLE = re.compile(r"\b\d+\.\d+(?:e[-+]?\d+)?(?![\de.f])|\b\d+e[-+]?\d+(?![\df])")
 
 
-@pytest.mark.parametrize("function", ["forward_dynamics", "poses", "energy"])
+@pytest.mark.parametrize("function", ["forward_dynamics", "frame_poses", "energy"])
 def test_float32_has_no_double_in_it(function):
     robot = lw.load("panda")
     source = robot.compile(function, target="cuda", dtype="float32")

@@ -16,8 +16,9 @@ from ...symbols.scalar import Scalar
 from ..program.pieces import is_long, pieces
 from ..program.trace import Program, Signature
 from ..thresholds import STREAMED_BYTES
+from .one_state import has_scalar_code, one_ir
 from .pieces import block_in_pieces
-from .python_entry import DATA, STRIDES, entry_ir, field, has_entry
+from .python_entry import DATA, STRIDES, field
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .straight_line import ProgramWriter
 from .streaming_stores import NONTEMPORAL, is_streamed, stream_ir
@@ -25,12 +26,12 @@ from .tiles import tile_of_places, transposed
 
 
 def kernel_ir(program: Program, t: VectorType) -> str:
-    """The module's text: the batch kernel and, in double precision, the quick entry for one state."""
-    entry = t.bits == 64 and has_entry(program)
-    types = [t, VectorType("double", 1)] if entry else [t]
+    """The module's text: the batch kernel and, in double precision, code for one state."""
+    scalar = t.bits == 64 and has_scalar_code(program)
+    types = [t, VectorType("double", 1)] if scalar else [t]
     parts = [*block_parts(program, t, types), driver_ir(program.signature, t), objects_ir(program.signature, t)]
-    if entry:
-        parts.append(entry_ir(program))
+    if scalar:
+        parts.append(one_ir(program))
     return "\n".join(parts)
 
 

@@ -1,107 +1,68 @@
-"""Quick ways in for one state: CPython functions emitted beside the kernel.
+"""The way in from Python: one C function for the calls of all kernels.
 
-``lw_call(self, args, nargs, kwnames)`` speaks CPython's fast call. Where every argument is a plain, aligned
-float64 NumPy vector of the right length it runs the scalar program on their memory, whatever their strides,
-and returns a new array; in every other case it hands the call to ``self``, the Python function that checks
-and explains. It does so too where a guard of the program is not positive. The fields of NumPy's array object
-are read directly: their order is part of NumPy's public C interface;
+``lw_call(self, args, nargs, kwnames)`` speaks CPython's fast call. ``self`` is an int64 array of words that describe a
+kernel: :data:`HEAD` of them, then four for each input and six for each output. Where every argument is a plain, aligned
+NumPy array of the kernel's precision, one state or a batch with one axis, it makes the results, runs the kernel on
+their memory and returns them, as an array, a tuple, or what the function ``finish`` makes of the tuple. An input
+without a batch is read again for each state. In every other case it hands the call to ``fallback``, the Python function
+that checks and explains; it does so too where a guard of the program is not positive, where there are more than
+``most`` states (which threads share) and while another thread works in the kernel's memory. Batches run without the
+interpreter's lock.
+
+The fields of NumPy's array object are read directly: their order is part of NumPy's public C interface;
 :mod:`..runtime.python_functions` checks it against a live array before this code is used.
 
 ``lw_bound(self, nothing)`` takes no arguments: ``self`` is an int64 array with the addresses of arrays bound to
-it beforehand, {states (−1: a single one), scratch, output, the kernel's table}. It returns whether the result is sound.
-
-``lw_context`` is filled in when the code is loaded: addresses of the ndarray type, the float64 descriptor,
-``PyArray_New``, ``PyObject_Vectorcall``, ``Py_DecRef``, ``PyBool_FromLong``.
+it beforehand, {states (−1: a single one), kernel, code for one state, scratch, output, context, the kernel's table}. It
+returns whether the result is sound.
 """
 
 from __future__ import annotations
 
-from ...symbols.scalar import Scalar
-from ..program.trace import Program
-from ..thresholds import ENTRY_NODES
-from .sine_cosine import VectorType
-from .straight_line import ProgramWriter
-
 # Offsets in PyObject and PyArrayObject_fields on 64-bit platforms.
 TYPE, DATA, NDIM, SHAPE, STRIDES, DESCR, FLAGS = 8, 16, 24, 32, 40, 56, 64
 ALIGNED = 0x0100
-NPY_DOUBLE = 12
+NPY_DOUBLE, NPY_FLOAT = 12, 11
 
+# Words that describe a kernel.
+WORDS = (
+    "kernel",  # address of lw_kernel
+    "one",  # address of lw_one, or 0
+    "scratch",  # address of the memory it works in
+    "busy",  # address of a word that is not 0 while a thread works there
+    "inputs",  # how many arrays
+    "outputs",
+    "most",  # the most states that one call may have
+    "fallback",  # Python objects, which whoever made the words keeps alive
+    "finish",  # or 0
+    "tuple",  # whether results are a tuple even where there is one
+    "context",  # address of the table below
+    "descr",  # the dtype object of its precision
+    "typenum",
+    "size",  # bytes of a number
+)
+W = {name: i for i, name in enumerate(WORDS)}
+HEAD = len(WORDS)
+INPUT_WORDS = 4  # axes of one state (1 or 2), how many numbers, the lengths of two axes
+OUTPUT_WORDS = 6  # axes of one state, how many numbers, the lengths of the axes
+MOST_AXES = 4
 
-def has_entry(program: Program) -> bool:
-    """Whether the program gets a quick entry: one output with at least one axis, and not too long."""
-    return program.single and len(program.shapes[0]) > 0 and len(program.nodes) <= ENTRY_NODES
-
-
-def entry_ir(program: Program) -> str:
-    """The text of ``@lw_call`` and what it needs."""
-    lines, slow = [], "label %python"
-    names = list(program.inputs)
-    lines += [
-        f"  %enough = icmp eq i64 %nargs, {len(names)}",
-        "  %no_names = icmp eq ptr %kwnames, null",
-        "  %simple = and i1 %enough, %no_names",
-        f"  br i1 %simple, label %types, {slow}",
-        "types:",
-        "  %context = load ptr, ptr @lw_context",
-        "  %ndarray = load ptr, ptr %context",
-        "  %descrp = getelementptr i8, ptr %context, i64 8",
-        "  %float64 = load ptr, ptr %descrp",
-    ]
-    ok = "true"
-    for k in range(len(names)):
-        lines += [
-            f"  %argp{k} = getelementptr ptr, ptr %args, i64 {k}",
-            f"  %arg{k} = load ptr, ptr %argp{k}",
-            *field(f"%type{k}", f"%arg{k}", TYPE, "ptr"),
-            f"  %is{k} = icmp eq ptr %type{k}, %ndarray",
-            f"  %types{k} = and i1 {ok}, %is{k}",
-        ]
-        ok = f"%types{k}"
-    lines += [f"  br i1 {ok}, label %shapes, {slow}", "shapes:"]
-    ok = "true"
-    for k in range(len(names)):
-        lines += [
-            *field(f"%nd{k}", f"%arg{k}", NDIM, "i32"),
-            f"  %one{k} = icmp eq i32 %nd{k}, 1",
-            *field(f"%dtype{k}", f"%arg{k}", DESCR, "ptr"),
-            f"  %f64{k} = icmp eq ptr %dtype{k}, %float64",
-            *field(f"%flags{k}", f"%arg{k}", FLAGS, "i32"),
-            f"  %bits{k} = and i32 %flags{k}, {ALIGNED}",
-            f"  %aligned{k} = icmp ne i32 %bits{k}, 0",
-            f"  %ok{k}a = and i1 {ok}, %one{k}",
-            f"  %ok{k}b = and i1 %ok{k}a, %f64{k}",
-            f"  %ok{k}c = and i1 %ok{k}b, %aligned{k}",
-        ]
-        ok = f"%ok{k}c"
-    lines += [f"  br i1 {ok}, label %lengths, {slow}", "lengths:"]
-    ok = "true"
-    for k, name in enumerate(names):
-        lines += [
-            *field(f"%dims{k}", f"%arg{k}", SHAPE, "ptr"),
-            f"  %len{k} = load i64, ptr %dims{k}",
-            f"  %fits{k} = icmp eq i64 %len{k}, {program.inputs[name]}",
-            f"  %good{k} = and i1 {ok}, %fits{k}",
-        ]
-        ok = f"%good{k}"
-    lines += [f"  br i1 {ok}, label %run, {slow}", "run:"]
-    lines += _run(program)
-    lines += [
-        "python:",
-        "  %context2 = load ptr, ptr @lw_context",
-        "  %callp = getelementptr i8, ptr %context2, i64 24",
-        "  %call = load ptr, ptr %callp",
-        "  %answer = call ptr %call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)",
-        "  ret ptr %answer",
-    ]
-    shape = program.shapes[0]
-    dims = ", ".join(f"i64 {n}" for n in shape)
-    body = "\n".join(lines)
-    return (
-        f"@lw_context = global ptr null\n@lw_dims = internal constant [{len(shape)} x i64] [{dims}]\n"
-        f"{_one_ir(program)}{_bound_ir()}"
-        f"define ptr @lw_call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {{\nentry:\n{body}\n}}\n"
-    )
+# Addresses of what is used of Python and NumPy.
+CONTEXT = (
+    "ndarray",
+    "PyArray_New",
+    "PyObject_Vectorcall",
+    "Py_DecRef",
+    "PyBool_FromLong",
+    "PyTuple_New",
+    "PyTuple_SetItem",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+    "PyDataMem_SetHandler",  # or 0 where results come from NumPy's own memory
+    "handler",
+    "pooled",  # bytes from which they do not
+)
+C = {name: i for i, name in enumerate(CONTEXT)}
 
 
 def field(name: str, base: str, offset: int, kind: str) -> list[str]:
@@ -109,127 +70,354 @@ def field(name: str, base: str, offset: int, kind: str) -> list[str]:
     return [f"  {name}_p = getelementptr i8, ptr {base}, i64 {offset}", f"  {name} = load {kind}, ptr {name}_p"]
 
 
-def _run(program: Program) -> list[str]:
-    """Make the output array, run the program, return."""
-    shape = program.shapes[0]
-    lines = [
-        "  %newp = getelementptr i8, ptr %context, i64 16",
-        "  %new = load ptr, ptr %newp",
-        f"  %array = call ptr %new(ptr %ndarray, i32 {len(shape)}, ptr @lw_dims, i32 {NPY_DOUBLE}, ptr null, ptr null,"
-        " i32 0, i32 0, ptr null)",
-        "  %failed = icmp eq ptr %array, null",
-        "  br i1 %failed, label %error, label %compute",
-        "error:",
-        "  ret ptr null",
-        "compute:",
-        *field("%out", "%array", DATA, "ptr"),
-        f"  %table = alloca [{3 * len(program.inputs)} x i64]",
-    ]
-    for k in range(len(program.inputs)):
-        lines += field(f"%data{k}", f"%arg{k}", DATA, "i64")
-        lines += field(f"%strides{k}", f"%arg{k}", STRIDES, "ptr")
-        lines.append(f"  %step{k} = load i64, ptr %strides{k}")
-        for word, value in ((0, f"%data{k}"), (2, f"%step{k}")):
-            lines.append(f"  %to{k}_{word} = getelementptr i64, ptr %table, i64 {3 * k + word}")
-            lines.append(f"  store i64 {value}, ptr %to{k}_{word}")
-    return [
-        *lines,
-        "  %bad = call i1 @lw_one(ptr %table, ptr %out)",
-        "  br i1 %bad, label %unsound, label %sound",
-        "unsound:",
-        "  %dropp = getelementptr i8, ptr %context, i64 32",
-        "  %drop = load ptr, ptr %dropp",
-        "  call void %drop(ptr %array)",
-        "  br label %python",
-        "sound:",
-        "  ret ptr %array",
-    ]
+def _at(name: str, base: str, index: str, kind: str = "i64") -> str:
+    """Read a word of a table."""
+    return f"  {name}_p = getelementptr i64, ptr {base}, i64 {index}\n  {name} = load {kind}, ptr {name}_p"
 
 
-def _one_ir(program: Program) -> str:
-    """``@lw_one(table, out)``: one state; the table is the kernel's, of which it reads addresses and last strides."""
-    order = {name: k for k, name in enumerate(program.inputs)}
-    lines = []
-    for k in order.values():
-        lines += field(f"%data{k}", "%table", 24 * k, "ptr")
-        lines += field(f"%step{k}", "%table", 24 * k + 16, "i64")
-
-    def load(name: str, index: int, to: str) -> list[str]:
-        k = order[name]
-        return [
-            f"  {to}m = mul i64 %step{k}, {index}",
-            f"  {to}p = getelementptr i8, ptr %data{k}, i64 {to}m",
-            f"  {to} = load double, ptr {to}p, align 8",
-        ]
-
-    writer = ProgramWriter(VectorType("double", 1), load)
-    if len(program.shapes[0]) > 1:
-        _compute_and_store(program, writer)
-    else:
-        for node in program.nodes:
-            writer.node(node)
-        for j, root in enumerate(program.roots):
-            writer.lines += _store(j, writer.value(root))
-    bad = writer.require(program.guards)
-    lines += writer.lines
-    body = "\n".join(lines)
-    return f"define internal i1 @lw_one(ptr %table, ptr %out) {{\n{body}\n  ret i1 {bad}\n}}\n"
+def _word(name: str, kind: str = "i64") -> str:
+    return _at(f"%w_{name}", "%words", str(W[name]), kind)
 
 
-def _compute_and_store(program: Program, writer: ProgramWriter) -> None:
-    """The program with each entry of its matrix stored as soon as it is known.
-
-    "volatile" keeps LLVM from comparing every store with every other, to merge them: a humanoid's mass matrix compiles
-    in 0.8 s instead of 1.9 s, and one state takes 0.68 µs instead of 0.84 µs. Zeros and other constants are worth
-    merging. As a result may be written over an input, all inputs are read first.
-    """
-    places: dict[int, list[int]] = {}
-    for j, root in enumerate(program.roots):
-        places.setdefault(id(root), []).append(j)
-    for node in program.nodes:
-        if node.op == "input":
-            writer.node(node)
-    for node in program.nodes:
-        if node.op != "input":
-            writer.node(node)
-        for j in places.get(id(node), ()):
-            writer.lines += _store(j, writer.value(node), "volatile ")
-    for j, root in enumerate(program.roots):
-        if not isinstance(root, Scalar):
-            writer.lines += _store(j, writer.value(root))
+def _known(name: str, kind: str = "ptr") -> str:
+    return _at(f"%c_{name}", "%context", str(C[name]), kind)
 
 
-def _store(j: int, value: str, how: str = "") -> list[str]:
-    return [f"  %o{j} = getelementptr double, ptr %out, i64 {j}", f"  store {how}double {value}, ptr %o{j}, align 8"]
+def _field(name: str, offset: int, kind: str) -> str:
+    return "\n".join(field(name, "%arg", offset, kind))
 
 
-def _bound_ir() -> str:
-    return f"""define ptr @lw_bound(ptr %self, ptr %nothing) {{
+def _store(value: str, table: str, index: str, tag: str) -> str:
+    return f"  %{tag}_to = getelementptr i64, ptr {table}, i64 {index}\n  store i64 {value}, ptr %{tag}_to"
+
+
+def entry_ir() -> str:
+    """The module's text."""
+    return f"{_CALL}\n{_BOUND}"
+
+
+_CHECKS = f"""
 entry:
   %words_p = getelementptr i8, ptr %self, i64 {DATA}
   %words = load ptr, ptr %words_p
-  %count = load i64, ptr %words
-  %scratch_p = getelementptr i64, ptr %words, i64 1
-  %scratch = load ptr, ptr %scratch_p
-  %out_p = getelementptr i64, ptr %words, i64 2
-  %out = load ptr, ptr %out_p
-  %table = getelementptr i64, ptr %words, i64 3
+  %room = alloca [{1 + MOST_AXES} x i64]
+{_word("inputs")}
+{_word("outputs")}
+{_word("context", "ptr")}
+{_word("descr", "ptr")}
+{_word("size")}
+{_word("busy", "ptr")}
+  %context = getelementptr i8, ptr %w_context, i64 0
+{_known("PyObject_Vectorcall")}
+{_known("ndarray")}
+  %at_work = load i64, ptr %w_busy
+  %idle = icmp eq i64 %at_work, 0
+  %enough = icmp eq i64 %nargs, %w_inputs
+  %no_names = icmp eq ptr %kwnames, null
+  %simple = and i1 %enough, %no_names
+  %may = and i1 %simple, %idle
+  br i1 %may, label %start, label %python
+start:
+  %arrays = add i64 %w_inputs, %w_outputs
+  %table_words = mul i64 %arrays, 3
+  %table = alloca i64, i64 %table_words, align 16
+  %made = alloca ptr, i64 %w_outputs, align 16
+  br label %next_arg
+next_arg:
+  %k = phi i64 [0, %start], [%k_next, %arg_fits]
+  %count_before = phi i64 [-1, %start], [%count, %arg_fits]
+  %argp = getelementptr ptr, ptr %args, i64 %k
+  %arg = load ptr, ptr %argp
+{_field("%type", TYPE, "ptr")}
+  %is_array = icmp eq ptr %type, %c_ndarray
+  br i1 %is_array, label %arg_array, label %python
+arg_array:
+{_field("%dtype", DESCR, "ptr")}
+{_field("%flags", FLAGS, "i32")}
+{_field("%nd32", NDIM, "i32")}
+  %nd = sext i32 %nd32 to i64
+  %right = icmp eq ptr %dtype, %w_descr
+  %bits = and i32 %flags, {ALIGNED}
+  %aligned = icmp ne i32 %bits, 0
+  %k4 = mul i64 %k, {INPUT_WORDS}
+  %shape0 = add i64 %k4, {HEAD}
+  %shape1 = add i64 %k4, {HEAD + 1}
+{_at("%axes", "%words", "%shape0")}
+{_at("%numbers", "%words", "%shape1")}
+  %extra = sub i64 %nd, %axes
+  %one_or_many = icmp ult i64 %extra, 2
+  %ok1 = and i1 %right, %aligned
+  %ok2 = and i1 %ok1, %one_or_many
+  br i1 %ok2, label %arg_shape, label %python
+arg_shape:
+{_field("%dims", SHAPE, "ptr")}
+{_field("%strides", STRIDES, "ptr")}
+  %last = sub i64 %nd, 1
+{_at("%length", "%dims", "%last")}
+{_at("%step", "%strides", "%last")}
+  %flat = icmp eq i64 %axes, 1
+  br i1 %flat, label %arg_flat, label %arg_rows
+arg_flat:
+  %fits_flat = icmp eq i64 %length, %numbers
+  br label %arg_count
+arg_rows:
+  %shape2 = add i64 %k4, {HEAD + 2}
+  %shape3 = add i64 %k4, {HEAD + 3}
+{_at("%rows", "%words", "%shape2")}
+{_at("%columns", "%words", "%shape3")}
+  %before_last = sub i64 %nd, 2
+{_at("%height", "%dims", "%before_last")}
+{_at("%row_step", "%strides", "%before_last")}
+  %row_bytes = mul i64 %columns, %w_size
+  %fits_a = icmp eq i64 %length, %columns
+  %fits_b = icmp eq i64 %height, %rows
+  %fits_c = icmp eq i64 %step, %w_size
+  %fits_d = icmp eq i64 %row_step, %row_bytes
+  %one_row = icmp eq i64 %rows, 1
+  %packed = or i1 %fits_d, %one_row
+  %fits_ab = and i1 %fits_a, %fits_b
+  %fits_cd = and i1 %fits_c, %packed
+  %fits_rows = and i1 %fits_ab, %fits_cd
+  br label %arg_count
+arg_count:
+  %fits_shape = phi i1 [%fits_flat, %arg_flat], [%fits_rows, %arg_rows]
+  %batched = icmp eq i64 %extra, 1
+  %first_length = load i64, ptr %dims
+  %first_step = load i64, ptr %strides
+  %between = select i1 %batched, i64 %first_step, i64 0
+  %mine = select i1 %batched, i64 %first_length, i64 -1
+  %unset = icmp eq i64 %count_before, -1
+  %count = select i1 %unset, i64 %mine, i64 %count_before
+  %same = icmp eq i64 %mine, %count
+  %lone = icmp eq i64 %mine, -1
+  %agrees = or i1 %same, %lone
+  %fits = and i1 %fits_shape, %agrees
+  br i1 %fits, label %arg_fits, label %python
+arg_fits:
+{_field("%data", DATA, "i64")}
+  %k3 = mul i64 %k, 3
+  %k3b = add i64 %k3, 1
+  %k3c = add i64 %k3, 2
+{_store("%data", "%table", "%k3", "t0")}
+{_store("%between", "%table", "%k3b", "t1")}
+{_store("%step", "%table", "%k3c", "t2")}
+  %k_next = add i64 %k, 1
+  %more_args = icmp ult i64 %k_next, %w_inputs
+  br i1 %more_args, label %next_arg, label %counted
+counted:
+{_word("most")}
   %single = icmp eq i64 %count, -1
-  br i1 %single, label %one, label %many
-one:
-  %bad = call i1 @lw_one(ptr %table, ptr %out)
-  %bad_one = zext i1 %bad to i64
+  %few = icmp sle i64 %count, %w_most
+  %some = icmp ne i64 %count, 0
+  %manageable = and i1 %few, %some
+  br i1 %manageable, label %make, label %python
+"""
+
+_NEW = "ptr %c_ndarray, i32 %axes_out, ptr %dims_out, i32 %typenum, ptr null, ptr null, i32 0, i32 0, ptr null"
+
+_RESULTS = f"""
+make:
+{_word("typenum")}
+{_known("PyArray_New")}
+{_known("Py_DecRef")}
+{_known("PyDataMem_SetHandler")}
+{_known("handler")}
+{_known("pooled", "i64")}
+  %typenum = trunc i64 %w_typenum to i32
+  %states = select i1 %single, i64 1, i64 %count
+  %batch_axes = select i1 %single, i64 0, i64 1
+  store i64 %states, ptr %room
+  %inputs4 = mul i64 %w_inputs, {INPUT_WORDS}
+  %shapes = add i64 %inputs4, {HEAD}
+  br label %make_one
+make_one:
+  %j = phi i64 [0, %make], [%j_next, %made_one]
+  %j6 = mul i64 %j, {OUTPUT_WORDS}
+  %o0 = add i64 %shapes, %j6
+  %o1 = add i64 %o0, 1
+  %o2 = add i64 %o0, 2
+{_at("%out_axes", "%words", "%o0")}
+{_at("%out_numbers", "%words", "%o1")}
+  %tail = getelementptr i64, ptr %words, i64 %o2
+  %room_tail = getelementptr i64, ptr %room, i64 1
+  call void @llvm.memcpy.p0.p0.i64(ptr %room_tail, ptr %tail, i64 {8 * MOST_AXES}, i1 false)
+  %dims_out = select i1 %single, ptr %tail, ptr %room
+  %axes64 = add i64 %out_axes, %batch_axes
+  %axes_out = trunc i64 %axes64 to i32
+  %row = mul i64 %out_numbers, %w_size
+  %bytes = mul i64 %row, %states
+  %large = icmp uge i64 %bytes, %c_pooled
+  %has_pool = icmp ne ptr %c_PyDataMem_SetHandler, null
+  %from_pool = and i1 %large, %has_pool
+  br i1 %from_pool, label %pool, label %usual
+pool:
+  %usual_handler = call ptr %c_PyDataMem_SetHandler(ptr %c_handler)
+  %set = icmp ne ptr %usual_handler, null
+  br i1 %set, label %pool_set, label %failed
+pool_set:
+  %pooled = call ptr %c_PyArray_New({_NEW})
+  %back = call ptr %c_PyDataMem_SetHandler(ptr %usual_handler)
+  call void %c_Py_DecRef(ptr %usual_handler)
+  call void %c_Py_DecRef(ptr %back)
+  br label %got
+usual:
+  %plain = call ptr %c_PyArray_New({_NEW})
+  br label %got
+got:
+  %array = phi ptr [%pooled, %pool_set], [%plain, %usual]
+  %none = icmp eq ptr %array, null
+  br i1 %none, label %failed, label %made_one
+made_one:
+  %madep = getelementptr ptr, ptr %made, i64 %j
+  store ptr %array, ptr %madep
+{chr(10).join(field("%out_data", "%array", DATA, "i64"))}
+  %n = add i64 %w_inputs, %j
+  %n3 = mul i64 %n, 3
+  %n3b = add i64 %n3, 1
+  %n3c = add i64 %n3, 2
+{_store("%out_data", "%table", "%n3", "u0")}
+{_store("%row", "%table", "%n3b", "u1")}
+{_store("%w_size", "%table", "%n3c", "u2")}
+  %j_next = add i64 %j, 1
+  %more_out = icmp ult i64 %j_next, %w_outputs
+  br i1 %more_out, label %make_one, label %run
+failed:
+  br label %fail_drop
+fail_drop:
+  %f = phi i64 [0, %failed], [%f_next, %fail_one]
+  %fail_more = icmp ult i64 %f, %j
+  br i1 %fail_more, label %fail_one, label %fail_end
+fail_one:
+  %failp = getelementptr ptr, ptr %made, i64 %f
+  %fail = load ptr, ptr %failp
+  call void %c_Py_DecRef(ptr %fail)
+  %f_next = add i64 %f, 1
+  br label %fail_drop
+fail_end:
+  ret ptr null
+"""
+
+_RUN = f"""
+run:
+{_word("one", "ptr")}
+{_word("kernel", "ptr")}
+{_word("scratch", "ptr")}
+{_known("PyEval_SaveThread")}
+{_known("PyEval_RestoreThread")}
+  %first = load ptr, ptr %made
+  %has_one = icmp ne ptr %w_one, null
+  %scalar = and i1 %single, %has_one
+  br i1 %scalar, label %run_one, label %run_kernel
+run_one:
+{chr(10).join(field("%first_data", "%first", DATA, "ptr"))}
+  %bad_one = call i64 %w_one(ptr %table, ptr %first_data)
+  br label %judge
+run_kernel:
+  br i1 %single, label %run_block, label %run_batch
+run_block:
+  %bad_block = call i64 %w_kernel(i64 1, ptr %table, ptr %w_scratch)
+  br label %judge
+run_batch:
+  store i64 1, ptr %w_busy
+  %thread = call ptr %c_PyEval_SaveThread()
+  %bad_batch = call i64 %w_kernel(i64 %count, ptr %table, ptr %w_scratch)
+  call void %c_PyEval_RestoreThread(ptr %thread)
+  store i64 0, ptr %w_busy
+  br label %judge
+judge:
+  %bad = phi i64 [%bad_one, %run_one], [%bad_block, %run_block], [%bad_batch, %run_batch]
+  %sound = icmp eq i64 %bad, 0
+  br i1 %sound, label %give, label %drop
+drop:
+  %d = phi i64 [0, %judge], [%d_next, %drop]
+  %dropp = getelementptr ptr, ptr %made, i64 %d
+  %dropped = load ptr, ptr %dropp
+  call void %c_Py_DecRef(ptr %dropped)
+  %d_next = add i64 %d, 1
+  %more_drop = icmp ult i64 %d_next, %w_outputs
+  br i1 %more_drop, label %drop, label %python
+give:
+{_word("tuple")}
+{_word("finish", "ptr")}
+  %is_array_alone = icmp eq i64 %w_tuple, 0
+  br i1 %is_array_alone, label %give_array, label %give_tuple
+give_array:
+  ret ptr %first
+give_tuple:
+{_known("PyTuple_New")}
+{_known("PyTuple_SetItem")}
+  %tuple = call ptr %c_PyTuple_New(i64 %w_outputs)
+  %no_tuple = icmp eq ptr %tuple, null
+  br i1 %no_tuple, label %failed_whole, label %fill
+failed_whole:
+  br label %drop_whole
+drop_whole:
+  %x = phi i64 [0, %failed_whole], [%x_next, %drop_whole]
+  %xp = getelementptr ptr, ptr %made, i64 %x
+  %x_made = load ptr, ptr %xp
+  call void %c_Py_DecRef(ptr %x_made)
+  %x_next = add i64 %x, 1
+  %more_x = icmp ult i64 %x_next, %w_outputs
+  br i1 %more_x, label %drop_whole, label %no_result
+no_result:
+  ret ptr null
+fill:
+  %i = phi i64 [0, %give_tuple], [%i_next, %fill]
+  %itemp = getelementptr ptr, ptr %made, i64 %i
+  %item = load ptr, ptr %itemp
+  %filled = call i32 %c_PyTuple_SetItem(ptr %tuple, i64 %i, ptr %item)
+  %i_next = add i64 %i, 1
+  %more_items = icmp ult i64 %i_next, %w_outputs
+  br i1 %more_items, label %fill, label %full
+full:
+  %plain_tuple = icmp eq ptr %w_finish, null
+  br i1 %plain_tuple, label %give_plain, label %give_finished
+give_plain:
+  ret ptr %tuple
+give_finished:
+  %argument = alloca ptr
+  store ptr %tuple, ptr %argument
+  %finished = call ptr %c_PyObject_Vectorcall(ptr %w_finish, ptr %argument, i64 1, ptr null)
+  call void %c_Py_DecRef(ptr %tuple)
+  ret ptr %finished
+python:
+{_word("fallback", "ptr")}
+  %answer = call ptr %c_PyObject_Vectorcall(ptr %w_fallback, ptr %args, i64 %nargs, ptr %kwnames)
+  ret ptr %answer
+"""
+
+_CALL = f"""declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define ptr @lw_call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {{
+{_CHECKS}{_RESULTS}{_RUN}}}
+"""
+
+_BOUND = f"""define ptr @lw_bound(ptr %self, ptr %nothing) {{
+entry:
+  %words_p = getelementptr i8, ptr %self, i64 {DATA}
+  %words = load ptr, ptr %words_p
+{_at("%count", "%words", "0")}
+{_at("%kernel", "%words", "1", "ptr")}
+{_at("%one", "%words", "2", "ptr")}
+{_at("%scratch", "%words", "3", "ptr")}
+{_at("%out", "%words", "4", "ptr")}
+{_at("%context", "%words", "5", "ptr")}
+  %table = getelementptr i64, ptr %words, i64 6
+  %single = icmp eq i64 %count, -1
+  %has_one = icmp ne ptr %one, null
+  %scalar = and i1 %single, %has_one
+  br i1 %scalar, label %one_state, label %many
+one_state:
+  %bad_one = call i64 %one(ptr %table, ptr %out)
   br label %done
 many:
-  %bad_many = call i64 @lw_kernel(i64 %count, ptr %table, ptr %scratch)
+  %states = select i1 %single, i64 1, i64 %count
+  %bad_many = call i64 %kernel(i64 %states, ptr %table, ptr %scratch)
   br label %done
 done:
-  %any = phi i64 [%bad_one, %one], [%bad_many, %many]
+  %any = phi i64 [%bad_one, %one_state], [%bad_many, %many]
   %sound = xor i64 %any, 1
-  %context = load ptr, ptr @lw_context
-  %truthp = getelementptr i8, ptr %context, i64 40
-  %truth = load ptr, ptr %truthp
-  %answer = call ptr %truth(i64 %sound)
+{_known("PyBool_FromLong")}
+  %answer = call ptr %c_PyBool_FromLong(i64 %sound)
   ret ptr %answer
 }}
 """

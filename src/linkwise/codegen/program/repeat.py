@@ -13,8 +13,9 @@ from ...symbols.operations import Operations
 from ..llvm.repeat import repeat_ir, table_words
 from ..llvm.sine_cosine import VectorType
 from ..runtime.engine import MachineCode
-from ..runtime.kernel import Kernel, thread_pool, workers_for
-from ..thresholds import STEPS_PER_STATE
+from ..runtime.kernel import Kernel
+from ..runtime.threads import crew, refuse_other_threads, usable_cores
+from ..thresholds import STATES_PER_THREAD, STEPS_PER_STATE
 from .trace import Program
 
 
@@ -68,11 +69,11 @@ class Repeated:
         wide = [self._wide(name, x, count, steps, dtype) for name, x in zip(self.signature.inputs, arrays)]
         outputs = self._outputs(out, (count, steps // every), dtype)
         code = self._code.code(dtype)
-        workers = workers_for(count * max(1, steps // STEPS_PER_STATE), threads) if count > code.vector.lanes else 1
+        workers = _workers(count, steps, threads) if count > code.vector.lanes else 1
         share = -(-count // (workers * code.vector.lanes)) * code.vector.lanes
         parts = [[x[s : s + share] for x in (*wide, *outputs)] for s in range(0, count, max(share, 1))]
         call = partial(_call, code, steps=steps, every=every)
-        failed = list(map(call, parts) if len(parts) < 2 else thread_pool().map(call, parts))
+        failed = list(map(call, parts)) if len(parts) < 2 else crew().map(call, parts)
         return outputs, not any(failed)
 
     def _outputs(self, out: Sequence[np.ndarray] | None, rows: tuple[int, int], dtype: Any) -> list[np.ndarray]:
@@ -113,6 +114,15 @@ class _LoopingKernel(Kernel):
 
     def ir(self, vector: VectorType) -> str:
         return repeat_ir(self.program, vector, self._carried, self._stepped)
+
+
+def _workers(count: int, steps: int, threads: int | None) -> int:
+    """How many threads share this many states and steps."""
+    if threads is not None:
+        refuse_other_threads(threads)
+        return min(int(threads), count)
+    deserved = count * max(1, steps // STEPS_PER_STATE) // STATES_PER_THREAD
+    return 1 if deserved < 2 else min(usable_cores(), deserved)  # (to ask for the cores takes longer than a state)
 
 
 def _call(code: MachineCode, arrays: list[np.ndarray], steps: int, every: int) -> bool:

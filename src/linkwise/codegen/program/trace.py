@@ -39,6 +39,11 @@ class Signature:
     single: bool  # whether the function returned one array
     structure: Any = None  # what else it returned: how its arrays stand in tuples, dicts, …; None is a plain tuple
 
+    @property
+    def kind(self) -> type:
+        """What holds the outputs: an array, a tuple, …"""
+        return np.ndarray if self.single else tuple if self.structure is None else self.structure[0].cls
+
     def result(self, arrays: list[Any]) -> Any:
         """The outputs as the function returned them."""
         if self.single:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,9 @@ import numpy as np
 from ... import errors
 from ..llvm.sine_cosine import VectorType
 from ..passes import Pass
-from ..thresholds import LLVM_CODE_GENERATOR, LLVM_PASSES
+from ..thresholds import FIRST_STATES, LLVM_CODE_GENERATOR, LLVM_PASSES, THREAD_NANOSECONDS
 from . import disk_cache as cache
-from .python_functions import context
+from .array_layout import arrays_are_as_known
 
 _NUMBERS = {"float64": "double", "float32": "float"}
 
@@ -77,6 +80,28 @@ def _target_machine() -> Any:
     return target.create_target_machine(cpu=host().cpu, features=host().features, opt=code_level())
 
 
+class Pace:
+    """How long a state takes at best, as measured so far; and the most states for which no thread is asked to help."""
+
+    def __init__(self) -> None:
+        self.nanoseconds = 0.0
+        self.followers: list[Callable[[int], None]] = []  # told the most states when they change
+        self.most = FIRST_STATES
+
+    def measured(self, states: int, nanoseconds: int) -> None:
+        """A run by one thread took so long. (Others only make it longer: the shortest is believed.)"""
+        pace = max(nanoseconds, 1) / states
+        if states >= FIRST_STATES and not 0.0 < self.nanoseconds <= pace:
+            self.nanoseconds = pace
+            self.most = max(FIRST_STATES, int(2 * THREAD_NANOSECONDS / pace))
+            for tell in self.followers:
+                tell(self.most)
+
+    def workers(self, states: int, cores: int) -> int:
+        """How many threads this many states deserve."""
+        return max(1, min(cores, int(states * self.nanoseconds / THREAD_NANOSECONDS)))
+
+
 @dataclass(frozen=True, eq=False)
 class MachineCode:
     """A kernel in memory: call it with the number of states, the array table and scratch memory."""
@@ -87,14 +112,20 @@ class MachineCode:
     vector: VectorType
     scratch_bytes: int
     from_cache: bool
-    entry: int | None  # address of the quick entry for one state
-    bound: int | None  # address of the entry for bound arrays
+    address: int  # of the function
+    one: int  # address of the code for one state; 0 where there is none
     spare: list[Workspace] = field(default_factory=list)  # workspaces not in use
+    pace: Pace = field(default_factory=Pace)
     _engine: Any = None  # owns the code; the function dies with it
 
     def set_pointer(self, name: str, address: int) -> None:
         """Tell the code where a table is."""
         ctypes.c_void_p.from_address(self._engine.get_global_value_address(name)).value = address
+
+    @cached_property
+    def entry_memory(self) -> EntryMemory:
+        """What the ways in from Python work in, one call at a time."""
+        return EntryMemory(self.scratch_bytes, self.vector.alignment)
 
     def workspace(self, words: int) -> Workspace:
         """Memory for one call; give it back to ``spare``."""
@@ -110,9 +141,33 @@ class Workspace:
     def __init__(self, words: int, scratch_bytes: int, alignment: int) -> None:
         self.table = (ctypes.c_int64 * words)()
         self.table_address = ctypes.addressof(self.table)
-        self._memory = ctypes.create_string_buffer(scratch_bytes + alignment)
-        start = ctypes.addressof(self._memory)
+        self._memory = np.empty(scratch_bytes + alignment, np.uint8)  # touched only where it is used
+        start = self._memory.ctypes.data
         self.scratch_address = start + -start % alignment
+
+
+class EntryMemory(Workspace):
+    """The same for :mod:`..llvm.python_entry`, with a word that says whether a thread is at work in it."""
+
+    def __init__(self, scratch_bytes: int, alignment: int) -> None:
+        super().__init__(1, scratch_bytes, alignment)
+        _entry_memories.add(self)
+
+    def set_idle(self) -> None:
+        self.table[0] = 0
+
+
+_entry_memories: weakref.WeakSet[EntryMemory] = weakref.WeakSet()
+
+
+def _nobody_works() -> None:
+    """In a forked child, which has none of the other threads."""
+    for memory in _entry_memories:
+        memory.set_idle()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_nobody_works)
 
 
 # --- passes: from a kernel's program to machine code ------------------------------------------------------
@@ -193,28 +248,40 @@ def _loaded(name: str, code: bytes, vector: VectorType, from_cache: bool) -> Mac
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-    function = prototype(engine.get_function_address("lw_kernel"))
+    address = engine.get_function_address("lw_kernel")
     objects = engine.get_function_address("lw_objects")
-    on_objects = prototype(objects) if objects and context() is not None else None
+    on_objects = prototype(objects) if objects and arrays_are_as_known() else None
     scratch = ctypes.c_int64.from_address(engine.get_global_value_address("lw_scratch_bytes")).value
-    return MachineCode(name, function, on_objects, vector, scratch, from_cache, *_entries(engine), _engine=engine)
+    one = engine.get_function_address("lw_one")
+    return MachineCode(name, prototype(address), on_objects, vector, scratch, from_cache, address, one, _engine=engine)
 
 
-def _entries(engine: Any) -> tuple[int | None, int | None]:
-    """Where the quick entries are, once they have been told where NumPy and Python are."""
-    known, slot = context(), engine.get_global_value_address("lw_context")
-    if known is None or not slot:
-        return None, None
-    ctypes.c_void_p.from_address(slot).value = ctypes.addressof(known)
-    return engine.get_function_address("lw_call"), engine.get_function_address("lw_bound")
+def process_code(name: str, ir: str) -> dict[str, int]:
+    """The addresses of the functions of a module that every kernel uses; it is loaded once and stays."""
+    if name not in _of_the_process:
+        llvm, key = _llvm(), cache.key(ir, host().cpu, host().features, llvm_version(), "process")
+        code = cache.read(key)
+        if code is None:
+            code = _object_code(ir, passes=2)
+            cache.write(key, code)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        functions = re.findall(r"^define (?!internal)\w+ @(\w+)", ir, re.MULTILINE)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # Python may call it to its very end
+        _of_the_process[name] = {f: engine.get_function_address(f) for f in functions}
+    return _of_the_process[name]
 
 
-def _object_code(ir: str) -> bytes:
+_of_the_process: dict[str, dict[str, int]] = {}
+
+
+def _object_code(ir: str, passes: int = LLVM_PASSES) -> bytes:
     llvm = _llvm()
     module = llvm.parse_assembly(ir)
     module.verify()
     machine = _target_machine()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=LLVM_PASSES))
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=passes))
     builder.getModulePassManager().run(module, builder)
     code: bytes = machine.emit_object(module)
     return code

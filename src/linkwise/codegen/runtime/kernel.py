@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from time import perf_counter_ns
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from ... import array_kinds, shown
 from ...arguments import unmasked
 from ...errors import InputError
 from ...symbols.operations import Operations
+from ...symbols.results import rebuilder
 from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal, run_passes
@@ -22,12 +22,13 @@ from ..program import derivative
 from ..program.listing import listing
 from ..program.schedule import traffic
 from ..program.trace import Program, Signature
-from ..thresholds import STATES_PER_THREAD
 from . import disk_cache
 from .engine import CODE_PASSES, MachineCode, code_job
-from .python_functions import bound_function, quick_function
+from .python_functions import bound_function, entry_function
 from .remade import Remade, made
 from .requests import recall, remember
+from .result_memory import empty
+from .threads import crew, refuse_other_threads, usable_cores
 
 
 class Kernel(Remade):
@@ -166,15 +167,27 @@ class Kernel(Remade):
 
     @cached_property
     def quick(self) -> Any:
-        """The same function with the least overhead for one float64 state; other calls go the checked way."""
+        """The same function with the least overhead for float64 arrays; other calls go the checked way."""
         return self.quick_before(self, "quick")
 
-    def quick_before(self, fallback: Callable[..., Any], name: str | None = None) -> Any:
-        """The quick function that hands every call it cannot do itself to ``fallback``, of which it is ``name``."""
-        code = self.code(np.float64)
-        if code.entry is None:
-            return fallback
-        return quick_function(code.entry, name or self.signature.name, tuple(self.signature.inputs), fallback, code)
+    def quick_before(
+        self,
+        fallback: Callable[..., Any],
+        name: str | None = None,
+        *,
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> Any:
+        """The quick function that hands every call it cannot do itself to ``fallback``, of which it is ``name``.
+
+        ``shapes`` are those of inputs that have two axes for one state, where it is not (n,) that is given.
+        """
+        code, called = self.code(np.float64), name or self.signature.name
+        return entry_function(code, self.signature, fallback, called, shapes or {}, self._finish) or fallback
+
+    @cached_property
+    def _finish(self) -> Callable[[tuple[np.ndarray, ...]], Any] | None:
+        """What makes the result of a tuple of arrays, where it is neither one of them nor the tuple."""
+        return None if self.signature.kind in (np.ndarray, tuple) else rebuilder(self.signature.structure)
 
     def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
         """A function without arguments that runs on these very arrays and writes into ``out``.
@@ -190,14 +203,13 @@ class Kernel(Remade):
             raise InputError(f"bound arrays are all (n,) or all (states, n), got {[x.shape for x in inputs]}")
         self._outputs(out, batch, np.float64)
         code = self.code(np.float64)
-        if code.bound is None:
-            return lambda: self.run(inputs, out, threads=1)[1]
         work = code.workspace(3 * len(inputs) + 3)
-        words = [batch[0] if batch else -1, work.scratch_address, out.ctypes.data]
+        table = []
         for x in [*inputs, out]:
-            words += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
-        run: Callable[[], bool] = bound_function(code.bound, self.signature.name, words, (code, work, inputs, out))
-        return run
+            table += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
+        states = batch[0] if batch else -1
+        run: Callable[[], bool] | None = bound_function(code, self.signature.name, states, work, table, (*inputs, out))
+        return run or (lambda: self.run(inputs, out, threads=1)[1])
 
     def _bindable(self, x: Any, name: str) -> np.ndarray:
         n = self.signature.inputs[name]
@@ -218,7 +230,21 @@ class Kernel(Remade):
         """
         if array_kinds.among(arrays):
             return self._on_foreign(arrays, out, threads)
-        return self.run(arrays, out, threads)[0]
+        return self._on_arrays(*arrays) if out is None and threads is None else self.run(arrays, out, threads)[0]
+
+    @cached_property
+    def _on_arrays(self) -> Callable[..., Any]:
+        """The call with arrays alone: the way in from Python, by the code for blocks of states for single ones too."""
+        code, name = self.code(np.float64), self.signature.name
+
+        def checked(*arrays: Any) -> Any:
+            return self.run(arrays)[0]
+
+        return entry_function(code, self.signature, checked, name, {}, self._finish, scalar=False) or checked
+
+    def takes(self, arrays: Sequence[Any]) -> bool:
+        """Whether these are aligned float64 arrays (states, n), which need no further look."""
+        return _plain(arrays, self._sizes)
 
     def _on_foreign(self, arrays: Sequence[Any], out: Any, threads: int | None) -> Any:
         """The result for arrays of another library."""
@@ -287,7 +313,7 @@ class Kernel(Remade):
 
     def _outputs(self, out: Any, batch: tuple[int, ...], dtype: Any) -> list[np.ndarray]:
         if out is None:
-            return [np.empty(batch + s, dtype) for s in self.signature.shapes]
+            return [empty(batch + s, dtype) for s in self.signature.shapes]
         given = [out] if self.signature.single else list(out)
         if len(given) != len(self.signature.shapes):
             raise InputError(f"out must hold {len(self.signature.shapes)} arrays, got {len(given)}")
@@ -300,13 +326,16 @@ class Kernel(Remade):
 
     def _run(self, code: MachineCode, count: int, arrays: list[np.ndarray], threads: int | None) -> bool:
         """Whether a guard failed."""
-        workers = workers_for(count, threads)
+        workers = _workers(code, count, threads)
         if workers == 1:
-            return _call(code, count, arrays)
+            begun = perf_counter_ns()
+            failed = _call(code, count, arrays)
+            code.pace.measured(count, perf_counter_ns() - begun)
+            return failed
         lanes = code.vector.lanes
         share = -(-count // (workers * lanes)) * lanes
         parts = [[x[s : s + share] for x in arrays] for s in range(0, count, share)]
-        return any(list(thread_pool().map(lambda part: _call(code, len(part[-1]), part), parts)))
+        return any(crew().map(lambda part: _call(code, len(part[-1]), part), parts))
 
 
 _FLOAT64 = np.dtype(np.float64)
@@ -335,30 +364,12 @@ def refuse_other_numbers(x: np.ndarray, name: str) -> None:
         )
 
 
-def workers_for(count: int, threads: int | None) -> int:
+def _workers(code: MachineCode, count: int, threads: int | None) -> int:
+    """How many threads share a call."""
     if threads is not None:
-        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-            raise InputError(f"threads must be a whole number of at least 1, got {threads!r}")
+        refuse_other_threads(threads)
         return min(int(threads), count)
-    deserved = count // STATES_PER_THREAD
-    return 1 if deserved < 2 else min(usable_cores(), deserved)  # (to ask for the cores takes longer than a state)
-
-
-def usable_cores() -> int:
-    """How many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@lru_cache(maxsize=1)
-def thread_pool() -> ThreadPoolExecutor:
-    """Threads that wait for work; made when a large batch first comes."""
-    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="linkwise")
-
-
-if hasattr(os, "register_at_fork"):  # a forked child has the pool but none of its threads
-    os.register_at_fork(after_in_child=thread_pool.cache_clear)
+    return 1 if count <= code.pace.most else code.pace.workers(count, usable_cores())
 
 
 def _flattened(x: np.ndarray, batch: tuple[int, ...], n: int) -> np.ndarray:

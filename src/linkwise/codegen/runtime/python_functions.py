@@ -1,20 +1,24 @@
-"""Wrap the quick entry of a kernel as a Python function (see :mod:`..llvm.python_entry`)."""
+"""Kernels as Python functions with the least overhead (see :mod:`..llvm.python_entry`)."""
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import pickle
-import sys
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..llvm import python_entry as layout
-
-_PYARRAY_NEW = 93  # its place in NumPy's table of C functions, fixed by NumPy's ABI
+from ..llvm.python_entry import W
+from ..program.trace import Signature
+from ..thresholds import POOLED_BYTES
+from .array_layout import array_new
+from .engine import MachineCode, process_code
+from .result_memory import result_memory
+from .threads import usable_cores
 
 
 class _MethodDef(ctypes.Structure):
@@ -27,83 +31,139 @@ class _MethodDef(ctypes.Structure):
 
 
 _FASTCALL_KEYWORDS, _NO_ARGUMENTS = 0x0080 | 0x0002, 0x0004
+_TYPENUMS = {"float64": layout.NPY_DOUBLE, "float32": layout.NPY_FLOAT}
 
 
 @lru_cache(maxsize=1)
 def context() -> Any:
-    """The addresses that ``lw_context`` points to, or None where the quick entry cannot be trusted."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
+    """The table of addresses that the entries use, or None where they cannot be trusted."""
+    new = array_new()
+    if new is None:
         return None
-    try:
-        umath = importlib.import_module("numpy._core._multiarray_umath")
-        get = ctypes.pythonapi.PyCapsule_GetPointer
-        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        table = get(umath._ARRAY_API, None)
-        array_new = ctypes.c_void_p.from_address(table + 8 * _PYARRAY_NEW).value
-        vectorcall = ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value
-        drop = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value
-        truth = ctypes.cast(ctypes.pythonapi.PyBool_FromLong, ctypes.c_void_p).value
-    except (ImportError, AttributeError, ValueError):
-        return None
-    if array_new is None or vectorcall is None or not (_layout_holds() and _new_works(array_new)):
-        return None
-    return (ctypes.c_void_p * 6)(id(np.ndarray), id(np.dtype(np.float64)), array_new, vectorcall, drop, truth)
+    memory = result_memory()
+    table = (ctypes.c_void_p * len(layout.CONTEXT))()
+    for i, name in enumerate(layout.CONTEXT):
+        if name.startswith("Py") and name not in ("PyArray_New", "PyDataMem_SetHandler"):
+            table[i] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
+    known = {"ndarray": id(np.ndarray), "PyArray_New": new, "pooled": POOLED_BYTES}
+    if memory is not None:
+        known |= {"PyDataMem_SetHandler": memory.set_address, "handler": id(memory.capsule)}
+    for name, address in known.items():
+        table[layout.C[name]] = address
+    return table
 
 
-def _layout_holds() -> bool:
-    """Whether the fields of a live array are where the emitted code will look for them."""
-    x = np.arange(12.0)[1:11:3]
+class _Words(np.ndarray):
+    """Addresses in the memory of this process, and so of no use in another."""
 
-    def read(offset: int, kind: Any) -> Any:
-        return kind.from_address(id(x) + offset).value
-
-    shape, strides = read(layout.SHAPE, ctypes.c_void_p), read(layout.STRIDES, ctypes.c_void_p)
-    return (
-        read(layout.TYPE, ctypes.c_void_p) == id(np.ndarray)
-        and read(layout.DATA, ctypes.c_void_p) == x.ctypes.data
-        and read(layout.NDIM, ctypes.c_int) == 1
-        and read(layout.DESCR, ctypes.c_void_p) == id(np.dtype(np.float64))
-        and bool(read(layout.FLAGS, ctypes.c_int) & layout.ALIGNED)
-        and ctypes.c_int64.from_address(shape).value == 4
-        and ctypes.c_int64.from_address(strides).value == 24
-    )
-
-
-def _new_works(address: int) -> bool:
-    """Whether the function at this place of NumPy's table makes arrays as it should."""
-    pointer, integer = ctypes.c_void_p, ctypes.c_int
-    kinds = (pointer, integer, pointer, integer, pointer, pointer, integer, integer, pointer)
-    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(address)
-    dims = (ctypes.c_int64 * 2)(3, 4)
-    made = make(id(np.ndarray), 2, ctypes.addressof(dims), layout.NPY_DOUBLE, None, None, 0, 0, None)
-    return isinstance(made, np.ndarray) and made.shape == (3, 4) and made.dtype == np.float64
-
-
-def quick_function(address: int, name: str, arguments: Sequence[str], fallback: Callable[..., Any], keep: Any) -> Any:
-    """A built-in function that falls back to ``fallback``; ``keep`` lives as long as it.
-
-    Python pickles it as the attribute ``name`` of ``fallback``.
-    """
-    # The first line tells inspect.signature and help what it takes.
-    doc = f"{name}({', '.join((*arguments, '/'))})\n--\n\nOne state; all but plain float64 vectors go the checked way."
-    return _built_in(address, name, fallback, keep, _FASTCALL_KEYWORDS, doc)
-
-
-def bound_function(address: int, name: str, words: list[int], keep: Any) -> Any:
-    """A built-in function without arguments that runs on the memory these words name."""
-    doc = "Run on the bound arrays; returns whether the result is sound (no matrix to invert was singular)."
-    return _built_in(address, name, np.array(words, dtype=np.int64).view(_Addresses), keep, _NO_ARGUMENTS, doc)
-
-
-class _Addresses(np.ndarray):
-    """Where bound arrays are in the memory of this process, and so of no use in another."""
+    what: Any = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise pickle.PicklingError("a function bound to arrays knows their memory in this process: pickle the kernel")
+        if self.what is None:
+            raise pickle.PicklingError(
+                "a function bound to arrays knows their memory in this process: pickle the kernel"
+            )
+        return _itself, (self.what,)
 
 
-def _built_in(address: int, name: str, self: Any, keep: Any, flags: int, doc: str | None) -> Any:
-    definition = _MethodDef(name.encode(), address, flags, doc.encode() if doc else None)
+def _itself(x: Any) -> Any:
+    return x
+
+
+def entry_function(
+    code: MachineCode,
+    signature: Signature,
+    fallback: Callable[..., Any],
+    name: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    finish: Callable[[tuple[np.ndarray, ...]], Any] | None,
+    *,
+    scalar: bool = True,
+) -> Any:
+    """A built-in function of arrays that falls back to ``fallback``; None where there can be none.
+
+    ``shapes`` are those of inputs that have two axes for one state; ``finish`` makes what is returned of a tuple of
+    results; ``scalar`` says whether single states run their own code. Python pickles the function as the attribute
+    ``name`` of ``fallback``.
+    """
+    known = context()
+    words = None if known is None else _described(signature, shapes)
+    if words is None:
+        return None
+    memory, dtype = code.entry_memory, np.dtype(np.float64 if code.vector.bits == 64 else np.float32)
+    head = {
+        "kernel": code.address,
+        "one": code.one if scalar else 0,
+        "scratch": memory.scratch_address,
+        "busy": memory.table_address,
+        "most": code.pace.most,
+        "fallback": id(fallback),
+        "finish": 0 if finish is None else id(finish),
+        "tuple": int(not signature.single),
+        "context": ctypes.addressof(known),
+        "descr": id(dtype),
+        "typenum": _TYPENUMS[dtype.name],
+        "size": dtype.itemsize,
+    }
+    for word, value in head.items():
+        words[W[word]] = value
+    words.what = fallback
+    code.pace.followers.append(_Most(weakref.ref(words)))
+    if usable_cores() == 1:
+        words[W["most"]] = np.iinfo(np.int64).max
+    # The first line tells inspect.signature and help what it takes.
+    about = "Plain float64 arrays, one state or many; all else goes the checked way."
+    doc = f"{name}({', '.join((*signature.inputs, '/'))})\n--\n\n{about}"
+    return _built_in(_code()["lw_call"], name, words, (code, fallback, finish), _FASTCALL_KEYWORDS, doc)
+
+
+def _described(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> _Words | None:
+    """Words with the numbers of inputs and outputs in place; None for what the entry cannot do."""
+    outputs = signature.shapes
+    if not signature.inputs or not outputs or any(len(s) > layout.MOST_AXES for s in outputs):
+        return None
+    found = [0] * layout.HEAD
+    found[W["inputs"]], found[W["outputs"]] = len(signature.inputs), len(outputs)
+    for name, n in signature.inputs.items():
+        shape = shapes.get(name, (n,))
+        if len(shape) > 2:
+            return None
+        found += [len(shape), n, *shape, *[0] * (2 - len(shape))]
+    for out in outputs:
+        found += [len(out), int(np.prod(out)), *out, *[0] * (layout.MOST_AXES - len(out))]
+    return np.array(found, dtype=np.int64).view(_Words)
+
+
+class _Most:
+    """Tells an entry the most states that it may do alone, as long as it is there."""
+
+    def __init__(self, words: weakref.ref[_Words]) -> None:
+        self._words = words
+
+    def __call__(self, most: int) -> None:
+        words = self._words()
+        if words is not None:
+            words[W["most"]] = np.iinfo(np.int64).max if usable_cores() == 1 else most
+
+
+def bound_function(code: MachineCode, name: str, count: int, work: Any, table: list[int], keep: Any) -> Any:
+    """A built-in function without arguments that runs on the memory of this table; None where there can be none."""
+    known = context()
+    if known is None:
+        return None
+    out = table[-3]
+    head = [count, code.address, code.one, work.scratch_address, out, ctypes.addressof(known)]
+    doc = "Run on the bound arrays; returns whether the result is sound (no matrix to invert was singular)."
+    words = np.array([*head, *table], dtype=np.int64).view(_Words)
+    return _built_in(_code()["lw_bound"], name, words, (code, work, keep), _NO_ARGUMENTS, doc)
+
+
+def _code() -> dict[str, int]:
+    return process_code("entry", layout.entry_ir())
+
+
+def _built_in(address: int, name: str, self: Any, keep: Any, flags: int, doc: str) -> Any:
+    definition = _MethodDef(name.encode(), address, flags, doc.encode())
     _DEFINITIONS.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]

@@ -1,0 +1,131 @@
+"""Memory for large results that is kept for the next ones (see :mod:`..llvm.result_memory`).
+
+``LINKWISE_POOL_MB`` bounds how many megabytes are kept while no array has them (default 256); 0 turns it off, and all
+results come from NumPy's own memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import sys
+import sysconfig
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ..llvm.result_memory import POOL_WORDS, P, memory_ir
+from ..thresholds import POOLED_BYTES
+from .array_layout import numpy_function
+from .engine import process_code
+
+_SET_HANDLER = 304  # its place in NumPy's table of C functions, fixed by NumPy's ABI
+
+
+class _Handler(ctypes.Structure):
+    """NumPy's PyDataMem_Handler."""
+
+    _fields_ = (
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("ctx", ctypes.c_void_p),
+        ("malloc", ctypes.c_void_p),
+        ("calloc", ctypes.c_void_p),
+        ("realloc", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    )
+
+
+class ResultMemory:
+    """The one pool of this process."""
+
+    def __init__(self, limit: int, set_handler: int, libc: Any) -> None:
+        self.words = (ctypes.c_int64 * POOL_WORDS)()
+        self.words[P["limit"]] = limit
+        for name in ("posix_memalign", "free", "madvise"):
+            found = getattr(libc, name, None) if name != "madvise" or sys.platform == "linux" else None
+            self.words[P[name]] = 0 if found is None else ctypes.cast(found, ctypes.c_void_p).value or 0
+        code = process_code("result memory", memory_ir())
+        self._flush = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["lw_flush"])
+        functions = (code[f"lw_{name}"] for name in ("malloc", "calloc", "realloc", "free"))
+        self.handler = _Handler(b"linkwise", 1, ctypes.addressof(self.words), *functions)
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        self.capsule = make(ctypes.addressof(self.handler), b"mem_handler", None)
+        self.set_address = set_handler
+        self._set = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(set_handler)
+
+    @property
+    def kept(self) -> int:
+        """How many bytes wait for an array."""
+        return self.words[P["kept"]]
+
+    @property
+    def limit(self) -> int:
+        """How many may."""
+        return self.words[P["limit"]]
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """An array of this memory."""
+        usual = self._set(self.capsule)
+        try:
+            return np.empty(shape, dtype)
+        finally:
+            self._set(usual)
+
+    def flush(self) -> None:
+        """Give back to the system what no array has."""
+        self._flush(ctypes.addressof(self.words))
+
+
+@lru_cache(maxsize=1)
+def result_memory() -> ResultMemory | None:
+    """The pool, or None where there is none: turned off, or on a system that it does not know.
+
+    It is made once and stays to the end of the process, since arrays may.
+    """
+    limit = _limit()
+    if not limit or sys.platform == "win32" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return None
+    set_handler = numpy_function(_SET_HANDLER)
+    try:
+        libc = ctypes.CDLL(None)
+        handler_of = importlib.import_module("numpy._core._multiarray_umath").get_handler_name
+    except (ImportError, AttributeError, OSError):
+        return None
+    if set_handler is None or not hasattr(libc, "posix_memalign"):
+        return None
+    memory = ResultMemory(limit, set_handler, libc)
+    _forever.append(memory)
+    usual = handler_of(np.empty(1))
+    if handler_of(memory.empty((3,), float)) != "linkwise" or handler_of(np.empty(1)) != usual:
+        return None
+    return memory
+
+
+_forever: list[ResultMemory] = []
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array for results: from the pool where it is large."""
+    numbers = 1
+    for n in shape:
+        numbers *= n
+    if numbers * np.dtype(dtype).itemsize < POOLED_BYTES:
+        return np.empty(shape, dtype)
+    memory = result_memory()
+    return np.empty(shape, dtype) if memory is None else memory.empty(shape, dtype)
+
+
+def _limit() -> int:
+    text = os.environ.get("LINKWISE_POOL_MB", "256")
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = -1.0
+    if not 0.0 <= limit < 1e9:
+        raise InputError(f"LINKWISE_POOL_MB must be a number of megabytes, 0 for none, got {text!r}")
+    return int(limit * 1e6)
