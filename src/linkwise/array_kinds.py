@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from .errors import InputError
 
 _LIBRARIES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "cupy": "cupy"}
+# What brings arrays of a library to NumPy; those of JAX run the algorithms as they stand, and need not.
+TO_NUMPY = {"torch": "x.numpy(force=True)", "cupy": "cupy.asnumpy(x)"}
 _OWN = frozenset({np.ndarray, float, int, list, tuple, bool, np.float64, np.float32, type(None)})
 
 
@@ -43,3 +46,22 @@ def common(named: Mapping[str, Any]) -> str:
             " jax.numpy.asarray(x), cupy.asarray(x) or numpy.asarray(x) do"
         )
     return kinds[0]
+
+
+def on_device(arrays: Iterable[Any]) -> bool:
+    """Whether one of these is in the memory of a graphics card, or may come to be (JAX decides when it compiles)."""
+    for x in arrays:
+        kind = library(x)
+        if kind == "cupy" or (kind == "torch" and x.device.type == "cuda"):
+            return True
+        if kind == "jax":
+            return bool(sys.modules["jax"].default_backend() == "gpu")
+    return False
+
+
+def refuse(x: Any, what: str) -> InputError:
+    """The error that a call which is not compiled takes no array of this library."""
+    kind = library(x) or ""
+    return InputError(
+        f"{what} is an array of {kind}, and this call runs on NumPy alone; {TO_NUMPY[kind]} brings it there"
+    )

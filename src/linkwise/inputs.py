@@ -15,14 +15,12 @@ from .model.model import Model
 
 
 def as_array(x: Any, what: str) -> SameKind:
-    """``x`` as an array of floats (float32 stays), complex numbers or symbols; JAX and CuPy pass through."""
+    """``x`` as an array of floats (float32 stays), complex numbers or symbols; JAX passes through."""
+    if type(x) is not np.ndarray and array_kinds.library(x) in array_kinds.TO_NUMPY:
+        raise array_kinds.refuse(x, what)
     if not arrays.is_numpy(x):
         other: Array = x
         return other
-    if type(x) is not np.ndarray and array_kinds.library(x) == "torch":
-        raise InputError(
-            f"{what} is a tensor of torch, and this call runs on NumPy alone; bring it there with x.numpy(force=True)"
-        )
     unmasked(x, what)
     try:
         out = np.asarray(x)

@@ -23,15 +23,17 @@ class CodeStore:
 
     A robot is frozen, and its code follows from it: the store is no part of its value. Every robot, however it is made
     (built, copied, unpickled), starts with an empty one. ``quick`` holds, for methods called with arrays alone, the C
-    functions that take them; there are no more of them than methods. All other code is kept under what it was
-    asked for with, and there is a bound to it, since fixed arguments (frames) may be as many as the user likes. Ways
-    lead from calls as they are written to the C functions of that code, and go with it.
+    functions that take them, and ``foreign`` what takes arrays of other libraries; there are no more of them than
+    methods. All other code is kept under what it was asked for with, and there is a bound to it, since fixed arguments
+    (frames) may be as many as the user likes. Ways lead from calls as they are written to the C functions of that code,
+    and go with it.
     """
 
-    __slots__ = ("_kept", "_ways", "quick")
+    __slots__ = ("_kept", "_ways", "foreign", "quick")
 
     def __init__(self) -> None:
         self.quick: dict[Callable[..., Any], Any] = {}
+        self.foreign: dict[tuple[Callable[..., Any], type, bool], Any] = {}
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._ways: dict[Hashable, Way] = {}
 

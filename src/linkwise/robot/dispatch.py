@@ -114,6 +114,10 @@ def compiled(
 
         def checked(self: Any, args: Sequence[Any], named: Mapping[str, Any], key: Any = None) -> Any:
             """The call as the method checks it; what is quick from now on is kept under ``key``."""
+            if args and not named:
+                again = self._code.foreign.get((method, type(args[0]), getattr(args[0], "is_cuda", False)))
+                if again is not None and len(args) == len(again.names) and {*map(type, args)} == {type(args[0])}:
+                    return again(args)
             named = dict(named)
             target = named.pop("target", None)
             if array_kinds.among(args) or array_kinds.among(named.values()):
@@ -159,28 +163,32 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
     if not found.keys() >= frozenset(facts.needed) or not array_kinds.among(found.values()):
         return _NOT_YET
     library = array_kinds.common(found)
-    if library == "cupy" or (
-        library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi"))
-    ):
+    if library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi")):
         return _NOT_YET
-    if library == "torch" and target is not None and _chosen(target) == "numpy":
+    if library != "jax" and target is not None and _chosen(target) == "numpy":
         raise foreign_calls.refuse(library, call.__name__, 'target="numpy" runs on NumPy\'s alone')
     fixed = {name: kept(x, name) for name, x in given.items() if name not in facts.arrays}
     if facts.on_arrays and fixed.get("method") in facts.on_arrays:
-        if library == "torch":
+        if library != "jax":
             raise foreign_calls.refuse(library, call.__name__, f"method={fixed['method']!r} is not compiled")
         return _NOT_YET
-    key = ("foreign", call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
+    on_device = array_kinds.on_device(found.values())
+    key = ("foreign", on_device, call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
     function = robot._code.get(key, _NOT_YET)
     if function is _NOT_YET:
-        kernel = _compiled(robot, call, tuple(found), fixed)
+        options = {"patient": True, "rolled": False} if on_device else {}  # loops over bodies are for the CPU
+        kernel = _compiled(robot, call, tuple(found), fixed, **options)
         function = None if kernel is None else foreign_calls.function_of(robot, call, kernel, tuple(found), fixed)
         robot._code.keep(key, function)
     if function is None:
-        if library == "torch":
+        if library != "jax":
             raise foreign_calls.refuse(library, call.__name__, "it is left to NumPy here")
         return _NOT_YET
-    return foreign_calls.answer(robot, function, found, facts)
+    answer = foreign_calls.Answer(robot, function, library, tuple(found), facts)
+    kinds = {(type(x), getattr(x, "is_cuda", False)) for x in found.values()}
+    if not fixed and target is None and tuple(found) == facts.needed and len(kinds) == 1 and library != "jax":
+        robot._code.foreign[call.plain, *kinds.pop()] = answer
+    return answer(tuple(found.values()))
 
 
 def _runs_on_arrays(named: Mapping[str, Any], on_arrays: tuple[str, ...], target: str | None) -> bool:
@@ -384,10 +392,10 @@ class Doubt:
             )
 
 
-def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any]) -> Any:
+def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any], **options: Any) -> Any:
     from ..codegen.pipeline import compile_job, method_job
 
-    job = method_job(robot, call, arrays, fixed, patient=False)
+    job = method_job(robot, call, arrays, fixed, **{"patient": False, **options})
     try:
         kernel = compile_job(job)
         reason = (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import array_kinds, inputs
 from ..codegen.facts import Facts
-from ..codegen.foreign.calls import run_on
+from ..codegen.foreign.calls import quick_rows, run_on
 from ..codegen.foreign.function import Function, leaves, rows
 from ..dynamics import coordinate_gradients
 from ..errors import InputError
@@ -18,25 +18,36 @@ from ..errors import InputError
 ANALYTIC = frozenset({"forward_dynamics", "inverse_dynamics"})
 
 
-def answer(robot: Any, function: Function, found: Mapping[str, Any], facts: Facts) -> Any:
-    """What the method gives for these arrays, of which at least one is of another library."""
-    library = array_kinds.common(found)
-    arrays = [_rows(robot, x, facts.arrays[name], name) for name, x in found.items()]
-    outputs = run_on(library, function, arrays)
-    result = function.signature.result(outputs)
-    if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
-        result.set_origin(robot, found["v"])
-    return result
+class Answer:
+    """A method on arrays of one library."""
 
+    def __init__(self, robot: Any, function: Function, library: str, names: tuple[str, ...], facts: Facts) -> None:
+        self.names = names
+        self._robot, self._function, self._library = robot, function, library
+        self._shapes = [facts.arrays[name] for name in names]
+        self._sizes = [inputs.sizes(robot, shape) for shape in self._shapes]
+        self._quick = quick_rows(library, function) if all(len(s) == 1 for s in self._sizes) else None
 
-def _rows(robot: Any, x: Any, shape: tuple[str | int, ...], name: str) -> Any:
-    """An argument with its numbers in a row, (..., n), or the error that NumPy's would have."""
-    if not hasattr(x, "shape"):
-        x = np.asarray(x, dtype=float)
-    sizes = inputs.sizes(robot, shape)
-    if tuple(x.shape[-len(sizes) :]) != sizes:
-        inputs.shaped(robot, np.ones(tuple(x.shape)), shape, name)  # says what is wrong
-    return rows(x, len(sizes))
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        """What the method gives for these arrays, of which at least one is of the library and none of another."""
+        if self._quick is not None:
+            found = self._quick(arrays)
+            if found is not None:
+                return found
+        flat = [self._rows(k, x) for k, x in enumerate(arrays)]
+        result = self._function.signature.result(run_on(self._library, self._function, flat))
+        if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
+            result.set_origin(self._robot, arrays[self.names.index("v")])
+        return result
+
+    def _rows(self, k: int, x: Any) -> Any:
+        """An argument with its numbers in a row, (..., n), or the error that NumPy's would have."""
+        if not hasattr(x, "shape"):
+            x = np.asarray(x, dtype=float)
+        sizes = self._sizes[k]
+        if tuple(x.shape[-len(sizes) :]) != sizes:
+            inputs.shaped(self._robot, np.ones(tuple(x.shape)), self._shapes[k], self.names[k])  # says what is wrong
+        return rows(x, len(sizes))
 
 
 def function_of(robot: Any, call: Any, kernel: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Function:
@@ -106,5 +117,6 @@ def _compiled(
 
 def refuse(library: str, method: str, why: str) -> InputError:
     """The error that a method has no code for arrays of a library."""
-    to_numpy = {"torch": "x.numpy(force=True)", "cupy": "cupy.asnumpy(x)", "jax": "numpy.asarray(x)"}[library]
-    return InputError(f"{method} takes no arrays of {library}: {why}; bring them to NumPy with {to_numpy}")
+    return InputError(
+        f"{method} takes no arrays of {library}: {why}; {array_kinds.TO_NUMPY[library]} brings them to NumPy"
+    )

@@ -8,6 +8,7 @@
 
 #define __device__
 #define __global__
+#define __constant__ const
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 
@@ -27,6 +28,26 @@ static inline float __int_as_float(int bits)
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+static inline int __float_as_int(float x)
+{
+    int bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline long long __double_as_longlong(double x)
+{
+    long long bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
+{
+    const unsigned long long low = 0xffffffffull, mid = (a >> 32) * (b & low) + ((a & low) * (b & low) >> 32);
+    return (a >> 32) * (b >> 32) + (mid >> 32) + (((a & low) * (b >> 32) + (mid & low)) >> 32);
 }
 
 template <class... A, size_t... I>

@@ -1,5 +1,6 @@
 """Arrays of other libraries: PyTorch, JAX and CuPy arrays go into compiled functions and the same kind comes out.
 
-``function`` is a compiled function with its derivatives; ``calls`` takes arrays of any library; ``torch_calls``
-and ``jax_calls`` hand it to each of them, with gradients. Whose an array is, :mod:`linkwise.array_kinds` tells.
+``function`` is a compiled function with its derivatives; ``calls`` takes arrays of any library; ``torch_calls``,
+``jax_calls`` and ``cuda_calls`` hand it to each of them, with gradients where the library has them. Whose an array
+is, :mod:`linkwise.array_kinds` tells.
 """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...errors import InputError
 from .function import Function
 
 
@@ -18,4 +18,18 @@ def run_on(library: str, function: Function, arrays: list[Any]) -> list[Any]:
         from . import jax_calls
 
         return jax_calls.call(function, arrays)
-    raise InputError("kernels take no arrays of CuPy; bring them to NumPy with cupy.asnumpy(x)")
+    from . import cuda_calls
+
+    return cuda_calls.call_cupy(function, arrays)
+
+
+def quick_rows(library: str, function: Function) -> Callable[[Sequence[Any]], Any] | None:
+    """What runs a function with one result on plain arrays in a card's memory with the least to do before.
+
+    It gives None for whatever is not so simple. There is none for other libraries.
+    """
+    if library != "torch" or not function.signature.single:
+        return None
+    from . import torch_calls
+
+    return torch_calls.quick_rows(function)

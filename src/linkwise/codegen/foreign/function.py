@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...symbols.scalar import Scalar
+from ..cuda.launch import DeviceFunction
 from ..program.trace import Signature
 from ..runtime.kernel import Kernel
 
@@ -76,6 +77,11 @@ class Function:
         """A name that no other function has, in this process or in another: what it computes tells it."""
         return self._token or f"{self.signature.name}-{self.kernel.fingerprint}"
 
+    @cached_property
+    def on_device(self) -> DeviceFunction:
+        """Its code for graphics cards."""
+        return DeviceFunction(self.kernel)
+
     def batch(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """The batch of arrays of these shapes (..., n); those that do not fit are an error that names them."""
         names = list(self.signature.inputs)
@@ -84,6 +90,9 @@ class Function:
         for name, shape, n in zip(names, shapes, self.sizes):
             if not shape or shape[-1] != n:
                 raise InputError(f"{name} must have shape (..., {n}), got {tuple(shape)}")
+        first = tuple(shapes[0][:-1]) if shapes else ()
+        if all(tuple(s[:-1]) == first for s in shapes):
+            return first
         try:
             return np.broadcast_shapes(*(tuple(s[:-1]) for s in shapes))
         except ValueError:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...extras import require
+from ..cuda.launch import flat_strides
 from .function import Function
 from .jax_frame import Memory, handler
 
@@ -58,6 +59,12 @@ def _on_cpu(token: str, inputs: list[Memory], outputs: list[Memory], stream: int
         function.kernel.run([x.on_cpu() for x in inputs], out=out)
 
 
+def _on_cuda(token: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
+    from .cuda_calls import run_memory
+
+    run_memory(_FUNCTIONS[token], inputs, outputs, stream)
+
+
 class _Primitives:
     """The two primitives, with their rules."""
 
@@ -67,7 +74,7 @@ class _Primitives:
 
         self._jax: Any = jax
         self._ad: Any = ad
-        self._handlers = {"cpu": handler(_on_cpu, False)}  # XLA keeps their addresses
+        self._handlers = {"cpu": handler(_on_cpu, False), "CUDA": handler(_on_cuda, True)}  # XLA keeps their addresses
         for platform, function in self._handlers.items():
             jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
 
@@ -92,8 +99,17 @@ class _Primitives:
         return lambda *x, function: _jitted(primitive, function)(*x)
 
     def _foreign(self, *arrays: Any, function: Function) -> Any:
+        batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+        arrays = tuple(self._spread(x, batch) for x in arrays)
         shapes = [self._jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self._shapes(function, arrays)]
         return self._jax.ffi.ffi_call(_TARGET, shapes)(*arrays, function=_registered(function).token)
+
+    def _spread(self, x: Any, batch: tuple[int, ...]) -> Any:
+        """An array that no one stride takes through the batch, written out; others stay as they are."""
+        strides = [math.prod(x.shape[i + 1 :]) for i in range(len(x.shape))]
+        if flat_strides(x.shape, strides, batch) is not None:
+            return x
+        return self._jax.numpy.broadcast_to(x, (*batch, x.shape[-1]))
 
     def _as_call(self, *arrays: Any, function: Function) -> Any:
         return self.call.bind(*arrays, function=_registered(function.jvp))

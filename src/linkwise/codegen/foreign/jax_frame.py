@@ -6,6 +6,7 @@ The structures are those of xla/ffi/api/c_api.h, API version 0.x, which only eve
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -34,36 +35,22 @@ class _Extension(ctypes.Structure):
     _fields_ = (("size", _size), ("type", _int), ("next", _pointer), ("metadata", ctypes.POINTER(_Metadata)))
 
 
-class _Buffer(ctypes.Structure):
-    _fields_ = (
-        *_Head._fields_,
-        ("dtype", _int),
-        ("data", _pointer),
-        ("rank", ctypes.c_int64),
-        ("dims", ctypes.POINTER(ctypes.c_int64)),
-    )
-
-
 class _Buffers(ctypes.Structure):
     _fields_ = (
         *_Head._fields_,
         ("count", ctypes.c_int64),
         ("types", _pointer),
-        ("items", ctypes.POINTER(ctypes.POINTER(_Buffer))),
+        ("items", _pointer),
     )
-
-
-class _Span(ctypes.Structure):
-    _fields_ = (("text", _pointer), ("length", _size))
 
 
 class _Attributes(ctypes.Structure):
     _fields_ = (
         *_Head._fields_,
         ("count", ctypes.c_int64),
-        ("types", ctypes.POINTER(_int)),
-        ("names", ctypes.POINTER(ctypes.POINTER(_Span))),
-        ("items", ctypes.POINTER(_pointer)),
+        ("types", _pointer),
+        ("names", _pointer),
+        ("items", _pointer),
     )
 
 
@@ -138,17 +125,19 @@ def handler(run: Run, on_device: bool) -> Any:
 
 
 def _memories(buffers: Any) -> list[Memory]:
+    """(Structures are read as bytes: a field of ctypes takes as long as a whole structure so.)"""
     found = []
-    for i in range(buffers.count):
-        b = buffers.items[i].contents
-        found.append(Memory(b.data or 0, tuple(b.dims[k] for k in range(b.rank)), _DTYPES[b.dtype]))
+    for (place,) in struct.iter_unpack("q", ctypes.string_at(buffers.items, 8 * buffers.count)):
+        _, _, dtype, data, rank, dims = struct.unpack("QQi4xQqQ", ctypes.string_at(place, 48))
+        found.append(Memory(data, struct.unpack(f"{rank}q", ctypes.string_at(dims, 8 * rank)), _DTYPES[dtype]))
     return found
 
 
 def _text(attributes: Any) -> str:
     """The one attribute, a text."""
-    span = ctypes.cast(attributes.items[0], ctypes.POINTER(_Span)).contents
-    return ctypes.string_at(span.text, span.length).decode()
+    (place,) = struct.unpack("Q", ctypes.string_at(attributes.items, 8))
+    text, length = struct.unpack("QQ", ctypes.string_at(place, 16))
+    return ctypes.string_at(text, length).decode()
 
 
 def _stream(frame: Any) -> int:

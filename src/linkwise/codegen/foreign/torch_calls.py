@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from ...errors import InputError
 from .function import Function
@@ -30,7 +31,47 @@ def call(function: Function, arrays: Sequence[Any]) -> list[Any]:
     function.batch([tuple(x.shape) for x in tensors])
     if torch.compiler.is_compiling():
         return list(_operator(_registered(function), tensors))
+    if _is_plain(tensors):
+        return _run(function, tensors)
     return list(_Differentiable.apply(function, *tensors))
+
+
+def quick_rows(function: Function) -> Callable[[Sequence[Any]], Any]:
+    """The function on contiguous tensors (states, n) of one card of which nobody wants derivatives; else None."""
+    sizes, (shape,) = function.sizes, function.signature.shapes
+    empty, stream, is_enabled = torch.empty, getattr(torch._C, "_cuda_getCurrentRawStream", None), torch.is_grad_enabled
+    names = {torch.float32: "float32", torch.float64: "float64"}
+
+    def run(tensors: Sequence[Any]) -> Any:
+        first = tensors[0]
+        if not first.is_cuda or stream is None or forward_ad._current_level >= 0 or _TRANSFORMED() or first.ndim != 2:
+            return None
+        count, dtype, device, graded, addresses = first.shape[0], first.dtype, first.get_device(), is_enabled(), []
+        for x, n in zip(tensors, sizes):
+            if x.shape != (count, n) or x.dtype != dtype or not x.is_contiguous() or x.get_device() != device:
+                return None
+            if graded and x.requires_grad:
+                return None
+            addresses.append(x.data_ptr())
+        name = names.get(dtype)
+        if name is None:
+            return None
+        out = empty((count, *shape), dtype=dtype, device=first.device)
+        addresses.append(out.data_ptr())
+        function.on_device.run_rows(addresses, count, name, device, stream(device))
+        return out
+
+    return run
+
+
+def _is_plain(tensors: Sequence[Any]) -> bool:
+    """Whether nobody asks for derivatives, in which case torch need not hear of the call."""
+    if forward_ad._current_level >= 0 or _TRANSFORMED():
+        return False
+    return not torch.is_grad_enabled() or not any(x.requires_grad for x in tensors)
+
+
+_TRANSFORMED: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
 def _alike(function: Function, arrays: Sequence[Any]) -> list[Any]:
@@ -63,8 +104,12 @@ _registered: Any = torch.compiler.assume_constant_result(_register)
 def _run(function: Function, tensors: Sequence[Any]) -> list[Any]:
     """The outputs, where no gradient is wanted."""
     where = tensors[0].device.type if tensors else "cpu"
+    if where == "cuda":
+        from .cuda_calls import run_torch
+
+        return run_torch(function, tensors)
     if where != "cpu":
-        raise InputError(f"tensors on {tensors[0].device} have no compiled code; those on cpu have")
+        raise InputError(f"tensors on {tensors[0].device} have no compiled code; those on cpu and cuda have")
     found = function.run([x.detach().numpy() for x in tensors])
     return [torch.from_numpy(np.ascontiguousarray(x)) for x in found]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import re
 import weakref
@@ -49,6 +50,12 @@ def _llvm() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm
+
+
+@lru_cache(maxsize=1)
+def is_here() -> bool:
+    """Whether llvmlite is: without it there is code for graphics cards alone."""
+    return importlib.util.find_spec("llvmlite") is not None
 
 
 @lru_cache(maxsize=1)

@@ -21,7 +21,7 @@ from ...symbols.results import described, recalled
 from ...values import digest, value_of
 from ..program.trace import Signature
 from . import disk_cache as cache
-from .engine import code_level, host, llvm_version
+from .engine import code_level, host, is_here, llvm_version
 
 STRAIGHT, LOOPS = "straight line", "loops"
 
@@ -46,7 +46,7 @@ def request(
 ) -> str | None:
     """The key of a request, or None where it cannot have one (an argument of a user's own making)."""
     asked = digest(value_of((name, tuple(arrays), tuple(parameters), rolled, sorted(fixed.items()))))
-    if asked is None or robot.fingerprint is None:
+    if asked is None or robot.fingerprint is None or not is_here():
         return None
     return cache.key(robot.fingerprint, asked, library_fingerprint(), repr(host()), str(code_level()))
 

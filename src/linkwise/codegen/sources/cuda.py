@@ -12,27 +12,32 @@ state s lies at ``[i * batch + s]``, so that the threads of a warp read and writ
 C++. Nothing is allocated, copied or waited for, nothing but the CUDA runtime is needed. NVRTC leaves this one out and
 needs no file beside the source.
 
-Comparisons, choices and functions are those of the C target; a sine and a cosine of one angle are one ``sincos``.
+Comparisons, choices and functions are those of the C target, but for sines, cosines and reciprocals
+(:mod:`.cuda_functions`).
 Inputs and outputs must not overlap. Where a matrix that is inverted is singular (:mod:`...singularity`), all results
 of that state are NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ...symbols.scalar import Scalar
 from ..program.schedule import schedule_for_threads
 from ..thresholds import CUDA_REGISTERS
 from ..thresholds import CUDA_THREADS as THREADS
+from .cuda_functions import RECIPROCAL, sine_and_cosine
 from .source import Expressions, Source, argument
 
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
 
 _OWN_NAMES = frozenset(
-    """stride batch state step blocks arguments stream size_t dim3 threadIdx blockIdx blockDim gridDim warpSize
+    """room rows lane count first begin shared once
+    stride batch state step blocks arguments stream size_t dim3 threadIdx blockIdx blockDim gridDim warpSize
     cudaError_t cudaStream_t cudaSuccess cudaLaunchKernel""".split()  # noqa: SIM905
 )
 
@@ -104,11 +109,10 @@ class CudaSource(Source):
 
     @cached_property
     def source(self) -> str:
-        body = "\n".join(self._statements())
-        constants = _NOT_FINITE if "INFINITY" in body or "NAN" in body else ""
+        body = "\n".join(self._strided())
         return (
             f"/* {self.name}.h says what is here. */\n"
-            f'#ifndef __CUDACC_RTC__\n#include "{self.name}.h"\n#endif\n{constants}\n'
+            f'#ifndef __CUDACC_RTC__\n#include "{self.name}.h"\n#endif\n{self._functions(body)}\n'
             f"__device__ __forceinline__ void {self.state}(size_t stride, {self._parameters('__restrict__ ')})\n"
             f"{{\n{body}\n}}\n\n{self._kernel()}\n{self._launcher()}"
         )
@@ -152,50 +156,92 @@ extern "C" {self.prototype}
         outputs = [f"{self.number} *{qualifier}{name}" for name in self._outputs()]
         return ", ".join([*inputs, *outputs])
 
-    def _statements(self) -> list[str]:
-        """One state. A result is written as soon as it is known, which frees its register."""
+    def _functions(self, body: str) -> str:
+        """What the statements of one state call and name, where they do."""
+        found = _NOT_FINITE if "INFINITY" in body or "NAN" in body else ""
+        if "lw_sincos" in body:
+            found += sine_and_cosine(self.number)
+        return found + RECIPROCAL if "lw_inverse" in body else found
+
+    @cached_property
+    def _order(self) -> list[Scalar]:
+        """The program's values in the order in which they are computed."""
+        needed = [*self.program.roots, *(x for g in self.program.guards for x in g.nodes)]
+        return schedule_for_threads(needed, CUDA_REGISTERS[self.dtype])
+
+    def _strided(self) -> list[str]:
+        """One state whose element i of each array lies at ``[i * stride]``."""
+        lines = self._statements(lambda name, i: f"{name}[{_place(i)}]")
+        return lines if any("stride]" in line for line in lines) else ["    (void)stride;", *lines]
+
+    def _statements(self, place: Callable[[str, int], str]) -> list[str]:
+        """One state. A result is written as soon as it is known, which frees its register.
+
+        ``place`` says where element i of an array is.
+        """
         names = self._arguments()
         values = Expressions(self.dtype)
-        guards = self.program.guards
-        needed = [*self.program.roots, *(x for g in guards for x in g.nodes)]
-        nodes = schedule_for_threads(needed, CUDA_REGISTERS[self.dtype])
-        angles = _angles_with_both(nodes)
+        guards, nodes = self.program.guards, self._order
+        sines, cosines = ({id(n.args[0]): n for n in nodes if n.op == op} for op in ("sin", "cos"))
         places: dict[int, list[str]] = {}
         constants: list[str] = []
         for name, i, x in self._entries():
-            place = f"{name}[{_place(i)}]"
             if isinstance(x, Scalar):
-                places.setdefault(id(x), []).append(place)
+                places.setdefault(id(x), []).append(place(name, i))
             else:
-                constants.append(f"    {place} = {values[x]};")
+                constants.append(f"    {place(name, i)} = {values[x]};")
         used = {node.args[0] for node in nodes if node.op == "input"}
         lines = [f"    (void){names[name]};" for name in names if name not in used]
-        for node in nodes:
+        touched: dict[int, int] = {}  # when a value that can be read again was last at hand
+        for now, node in enumerate(nodes):
+            for x in node.args:
+                if id(x) in touched:
+                    if now - touched[id(x)] > self._held_for:
+                        lines.append(f"    const {self.number} {values.variable(x)} = {self._read_again(x)};")
+                    touched[id(x)] = now
             if node.op == "input":
                 name, i = node.args
-                lines.append(f"    const {self.number} {values.variable(node)} = {names[name]}[{_place(i)}];")
-            elif node.op in ("sin", "cos") and id(node.args[0]) in angles:
+                if id(node) in self._only_angles:
+                    continue
+                lines.append(f"    const {self.number} {values.variable(node)} = {place(names[name], i)};")
+            elif node.op in ("sin", "cos"):
                 if node not in values:
-                    lines += self._sine_and_cosine(values, *angles[id(node.args[0])])
+                    angle = id(node.args[0])
+                    lines += self._sine_and_cosine(values, node.args[0], sines.get(angle), cosines.get(angle))
             else:
                 right = values.right_side(node)
+                if node.op == "inv" and self.dtype == "float32":
+                    right = f"lw_inverse({values[node.args[0]]})"
                 lines.append(f"    const {self.number} {values.variable(node)} = {right};")
-            lines += [f"    {place} = {values[node]};" for place in places.get(id(node), ())]
+            if self._read_again(node) is not None:
+                touched[id(node)] = now
+            lines += [f"    {at} = {values[node]};" for at in places.get(id(node), ())]
         lines += constants
         if guards:
-            blank = [f"        {name}[{_place(i)}] = NAN;" for name, i, _ in self._entries()]
+            blank = [f"        {place(name, i)} = NAN;" for name, i, _ in self._entries()]
             lines += [f"    if ({values.singular(guards)}) {{", *blank, "    }"]
-        return lines if any("stride]" in line for line in lines) else ["    (void)stride;", *lines]
+        return lines
 
-    def _sine_and_cosine(self, values: Expressions, sine: Scalar, cosine: Scalar) -> list[str]:
-        angle, s, c = values[sine.args[0]], values.variable(sine), values.variable(cosine)
-        return [f"    {self.number} {s}, {c};", f"    sincos{values.suffix}({angle}, &{s}, &{c});"]
+    @property
+    def _held_for(self) -> float:
+        """Steps after which a value that can be read again is."""
+        return math.inf
 
+    @property
+    def _only_angles(self) -> frozenset[int]:
+        """Inputs (ids) of which sines and cosines alone are needed, and made elsewhere."""
+        return frozenset()
 
-def _angles_with_both(nodes: Iterable[Scalar]) -> dict[int, tuple[Scalar, Scalar]]:
-    """The angles of which both sine and cosine are needed: id → the two."""
-    sines, cosines = ({id(n.args[0]): n for n in nodes if n.op == op} for op in ("sin", "cos"))
-    return {angle: (sine, cosines[angle]) for angle, sine in sines.items() if angle in cosines}
+    def _read_again(self, x: Any) -> str | None:
+        """Where a value is kept besides its variable; None where it is not."""
+        return None
+
+    def _sine_and_cosine(
+        self, values: Expressions, angle: Any, sine: Scalar | None, cosine: Scalar | None
+    ) -> list[str]:
+        """Both at once, in two new variables; what is not needed the compiler leaves out."""
+        s, c = (values.spare() if x is None else values.variable(x) for x in (sine, cosine))
+        return [f"    {self.number} {s}, {c};", f"    lw_sincos{values.suffix}({values[angle]}, &{s}, &{c});"]
 
 
 def _place(i: int) -> str:

@@ -27,7 +27,8 @@ _KEYWORDS = frozenset(
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
     bool catch constexpr decltype delete explicit export friend mutable namespace new noexcept nullptr operator private
     protected public template this throw typeid typename using virtual wchar_t
-    sincos sincosf NAN INFINITY""".split()  # noqa: SIM905
+    sincos sincosf
+    lw_far lw_turned lw_sincos lw_sincosf lw_sincos_near lw_inverse lw_two_over_pi NAN INFINITY""".split()  # noqa: SIM905
 )
 
 
@@ -55,6 +56,8 @@ def argument(name: str, more: frozenset[str] = frozenset()) -> str:
     their numbers: θ is u3b8.
     """
     name = re.sub(r"[^\x00-\x7f]", lambda letter: f"u{ord(letter[0]):x}", name)
+    if name.startswith("lw_"):  # so the code's own names begin
+        name = f"x{name}"
     bare = name.rstrip("_")
     is_taken = bare in _KEYWORDS or bare in _NAMES_OF_FUNCTIONS or bare in more or _TAKEN.fullmatch(bare)
     return f"{name}_" if is_taken else name
@@ -82,9 +85,12 @@ class Expressions:
 
     def variable(self, node: Scalar) -> str:
         """A new variable for a value."""
-        name = self.call(node, f"t{self._variables}")
+        return self.call(node, self.spare())
+
+    def spare(self) -> str:
+        """A new variable for what is not needed."""
         self._variables += 1
-        return name
+        return f"t{self._variables - 1}"
 
     def right_side(self, node: Scalar) -> str:
         """What a value is computed by. Comparisons give 1 or 0."""

@@ -1,0 +1,135 @@
+"""Compiled functions on a graphics card: states a second, bandwidth beside that of a copy, registers, latency.
+
+    python benchmarks/gpu.py                 the table; needs CuPy and a card, PyTorch for the last lines
+    python benchmarks/gpu.py --states 20     2**20 states instead of 2**22
+
+Arrays are float32 and float64, row by row and number by number. Times are medians by CUDA events; results are compared
+with NumPy's sweeps on the way. The part of the copy's bandwidth is that of the bytes which must be moved, each once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+CASES = (
+    ("panda", "forward_dynamics"),
+    ("panda", "inverse_dynamics"),
+    ("panda", "linearize_forward"),
+    ("panda", "forward_dynamics_vjp"),
+    ("humanoid", "forward_dynamics"),
+    ("humanoid", "inverse_dynamics"),
+)
+TOLERANCE = {"float64": 1e-11, "float32": 2e-3}
+ROUNDS = 9
+
+
+def seconds(cupy: Any, run: Callable[[], Any]) -> float:
+    """The median of some rounds by CUDA events, after two to warm up."""
+    spent = []
+    for _ in range(ROUNDS + 2):
+        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        run()
+        stop.record()
+        stop.synchronize()
+        spent.append(1e-3 * cupy.cuda.get_elapsed_time(start, stop))
+    return statistics.median(spent[2:])
+
+
+def copy_bandwidth(cupy: Any) -> float:
+    """Bytes a second, read and written, of a copy of 1 GB."""
+    x = cupy.random.rand(1 << 28, dtype=cupy.float32)
+    y = cupy.empty_like(x)
+    return float(2 * x.nbytes / seconds(cupy, lambda: cupy.copyto(y, x)))
+
+
+def line(cupy: Any, name: str, method: str, dtype: str, order: str, states: int, copy: float) -> str:
+    """One case of the table; AssertionError where it differs from NumPy."""
+    robot = lw.load(name)
+    rng = np.random.default_rng(0)
+    names = getattr(type(robot), method).facts.needed
+    few = [robot.random_configuration(rng, batch=251) if k == "q" else rng.normal(size=(251, robot.nv)) for k in names]
+    few = [x.astype(dtype) for x in few]
+    expected = _leaves(getattr(robot, method)(*(x.astype(float) for x in few), target="numpy"))
+    places = cupy.arange(states) % 251
+    given = [cupy.asarray(cupy.asarray(x)[places], order=order) for x in few]
+    found = _leaves(getattr(robot, method)(*given))
+    for a, b in zip(found, expected, strict=True):
+        assert np.abs(cupy.asnumpy(a[:251]) - b).max() <= TOLERANCE[dtype] * np.abs(b).max(), (name, method, dtype)
+    spent = seconds(cupy, lambda: getattr(robot, method)(*given))
+    moved = sum(x.nbytes for x in (*given, *found)) / spent
+    where = f"{name:<9} {method:<21} {dtype:<8} {'rows' if order == 'C' else 'by number':<9}"
+    return f"{where} {states / spent:>9.2e} {moved / 1e12:>6.2f} {moved / copy:>6.0%}"
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [y for part in x for y in _leaves(part)] if isinstance(x, tuple) else [x]
+
+
+def latency(states: int = 4096) -> list[str]:
+    """How long a call from Python takes, and a backward pass beside its forward pass, with PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        return ["(no PyTorch here)"]
+    robot = lw.load("panda")
+    x = [torch.randn((states, 7), device="cuda") for _ in range(3)]
+
+    def best(run: Callable[[], Any], repeats: int) -> float:
+        run()
+        torch.cuda.synchronize()
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            for _ in range(repeats):
+                run()
+            torch.cuda.synchronize()
+            times.append((time.perf_counter() - start) / repeats)
+        return min(times)
+
+    many = [torch.randn((1 << 21, 7), device="cuda", requires_grad=True) for _ in range(3)]
+    weights = torch.randn((1 << 21, 7), device="cuda")
+
+    def both() -> None:
+        torch.autograd.grad(robot.forward_dynamics(*many), many, weights)
+
+    def forward() -> None:
+        with torch.no_grad():
+            robot.forward_dynamics(*many)
+
+    alone = best(forward, 20)
+    return [
+        f"PyTorch, one call on {states} states: {1e6 * best(lambda: robot.forward_dynamics(*x), 300):.0f} µs"
+        f" (torch.add of two of them: {1e6 * best(lambda: torch.add(x[0], x[1]), 300):.0f} µs)",
+        f"PyTorch, float32, backward beside forward: {(best(both, 20) - alone) / alone:.1f}×",
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--states", type=int, default=22, help="the exponent of two of the number of states")
+    exponent = parser.parse_args().states
+    import cupy
+
+    copy = copy_bandwidth(cupy)
+    print(f"{cupy.cuda.runtime.getDeviceProperties(0)['name'].decode()}, a copy moves {copy / 1e12:.2f} TB/s")
+    print(f"{'robot':<9} {'function':<21} {'dtype':<8} {'layout':<9} {'states/s':>9} {'TB/s':>6} {'copy':>6}")
+    for dtype in TOLERANCE:
+        for name, method in CASES:
+            small = name != "panda" or "linearize" in method
+            for order in "CF":
+                print(line(cupy, name, method, dtype, order, 1 << (exponent - 2 * small), copy), flush=True)
+    print("\n".join(latency()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

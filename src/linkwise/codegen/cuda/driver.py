@@ -1,0 +1,139 @@
+"""CUDA's driver, by ctypes: load machine code, launch it, ask a card what it is."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from ...errors import LinkwiseError
+
+_MULTIPROCESSORS, _MAJOR, _MINOR, _SHARED = 16, 75, 76, 97  # attributes of a device
+_LOCAL_BYTES, _REGISTERS, _DYNAMIC_SHARED = 3, 4, 8  # of a function
+_WITHOUT_ASKING = 48 * 1024  # bytes of shared memory that a block may have
+
+
+class DeviceError(LinkwiseError, RuntimeError):
+    """CUDA's driver or compiler refused; its own words are in the message."""
+
+
+@lru_cache(maxsize=1)
+def library() -> Any:
+    """The driver's library, initialised."""
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        found = ctypes.CDLL(name)
+    except OSError as e:
+        raise DeviceError(f"NVIDIA's driver is not here: {e}") from None
+    found.cuLaunchKernel.argtypes = [
+        ctypes.c_void_p,
+        *[ctypes.c_uint] * 7,
+        *[ctypes.c_void_p] * 3,
+    ]
+    _check(found, found.cuInit(0), "cuInit")
+    return found
+
+
+def _check(cuda: Any, code: int, what: str) -> None:
+    if code:
+        text = ctypes.c_char_p()
+        cuda.cuGetErrorString(code, ctypes.byref(text))
+        raise DeviceError(f"{what} failed: {(text.value or b'unknown error').decode()} (CUDA error {code})")
+
+
+def _call(name: str, *arguments: Any) -> None:
+    cuda = library()
+    _check(cuda, getattr(cuda, name)(*arguments), name)
+
+
+def _attribute(device: int, which: int) -> int:
+    value = ctypes.c_int()
+    _call("cuDeviceGetAttribute", ctypes.byref(value), which, device)
+    return value.value
+
+
+@lru_cache(maxsize=64)
+def architecture(device: int) -> str:
+    """What code for a device is called: "sm_90"."""
+    library()
+    return f"sm_{_attribute(device, _MAJOR)}{_attribute(device, _MINOR)}"
+
+
+@lru_cache(maxsize=64)
+def multiprocessors(device: int) -> int:
+    """How many multiprocessors a device has."""
+    library()
+    return _attribute(device, _MULTIPROCESSORS)
+
+
+@lru_cache(maxsize=64)
+def shared_bytes(device: int) -> int:
+    """The most shared memory that a block may ask for."""
+    library()
+    return _attribute(device, _SHARED)
+
+
+@lru_cache(maxsize=64)
+def _primary(device: int) -> int:
+    """The context that CuPy, PyTorch and JAX share on a device."""
+    context = ctypes.c_void_p()
+    _call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    return context.value or 0
+
+
+def enter(device: int) -> None:
+    """Make the context of a device this thread's, where it is not."""
+    current = ctypes.c_void_p()
+    library().cuCtxGetCurrent(ctypes.byref(current))
+    if current.value != _primary(device):
+        _call("cuCtxSetCurrent", ctypes.c_void_p(_primary(device)))
+
+
+def current_device() -> int:
+    """The device of this thread's context."""
+    device = ctypes.c_int()
+    _call("cuCtxGetDevice", ctypes.byref(device))
+    return device.value
+
+
+class Loaded:
+    """A kernel on one device. ``registers`` and ``local_bytes`` are those of a thread."""
+
+    def __init__(self, code: bytes, name: str, device: int, shared_bytes: int) -> None:
+        enter(device)
+        self.device = device
+        self._module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        _call("cuModuleLoadData", ctypes.byref(self._module), code)
+        _call("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
+        self._function = function
+        if shared_bytes > _WITHOUT_ASKING:
+            _call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared_bytes)
+        self._launch = library().cuLaunchKernel
+
+    def _attribute(self, which: int) -> int:
+        value = ctypes.c_int()
+        _call("cuFuncGetAttribute", ctypes.byref(value), which, self._function)
+        return value.value
+
+    @property
+    def registers(self) -> int:
+        return self._attribute(_REGISTERS)
+
+    @property
+    def local_bytes(self) -> int:
+        return self._attribute(_LOCAL_BYTES)
+
+    def launch(self, blocks: int, threads: int, shared_bytes: int, stream: int, arguments: Sequence[int]) -> None:
+        """Put the kernel on a stream; every argument is a word of 64 bits. Nothing is waited for."""
+        n = len(arguments)
+        words = (ctypes.c_uint64 * n)(*arguments)
+        start = ctypes.addressof(words)
+        places = (ctypes.c_uint64 * n)(*range(start, start + 8 * n, 8))  # where each of them is
+        code = self._launch(
+            self._function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, ctypes.addressof(places), None
+        )
+        if code:
+            _check(library(), code, "cuLaunchKernel")

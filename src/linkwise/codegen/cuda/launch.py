@@ -1,0 +1,128 @@
+"""A compiled function on arrays in a card's memory, whichever library they are of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..thresholds import CUDA_SPILL, CUDA_SQUEEZE
+from ..thresholds import CUDA_THREADS as THREADS
+from .compiler import machine_code
+from .driver import Loaded, architecture, enter, multiprocessors, shared_bytes
+from .text import KERNEL, ROWS, STRIDED, DeviceText
+
+_REGISTERS = 65536  # of a multiprocessor
+_WORD = 0xFFFFFFFFFFFFFFFF
+_MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An array of states in a card's memory; strides are in numbers, not bytes."""
+
+    address: int
+    between: int  # states
+    within: int  # a state
+
+    def layout(self, n: int) -> str:
+        """Whether states lie one after the other, their numbers side by side."""
+        return ROWS if self.within == 1 and self.between == n else STRIDED
+
+
+def flat_strides(shape: Sequence[int], strides: Sequence[int], batch: Sequence[int]) -> tuple[int, int] | None:
+    """(between states, within a state) of an array (..., n) that is spread over a batch; None where no two will do.
+
+    The strides of axes of length one do not count.
+    """
+    own = [0] * (len(batch) - len(shape) + 1) + [0 if n == 1 else s for n, s in zip(shape[:-1], strides[:-1])]
+    within = strides[-1] if shape[-1] != 1 else 1
+    between: int | None = None
+    inner = 1  # states in the axes that were looked at
+    for n, stride in zip(reversed(list(batch)), reversed(own)):
+        if n == 1:
+            continue
+        if between is None:
+            between = stride
+        elif stride != between * inner:
+            return None
+        inner *= n
+    return 0 if between is None else between, within
+
+
+class DeviceFunction:
+    """The machine code of one function, for the precisions, layouts and devices that were asked for so far."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+        self._sizes = [*kernel.signature.inputs.values(), *(math.prod(s) for s in kernel.signature.shapes)]
+        self._loaded: dict[tuple[str, str, int], tuple[Loaded, DeviceText]] = {}
+        self._rows: dict[tuple[str, int], tuple[Loaded, int, list[bool]]] = {}
+
+    def loaded(self, dtype: str, layouts: str, device: int) -> tuple[Loaded, DeviceText]:
+        """The kernel for arrays that lie so."""
+        key = dtype, layouts, device
+        if key not in self._loaded:
+            self._loaded[key] = self._made(dtype, layouts, device)
+        return self._loaded[key]
+
+    def _made(self, dtype: str, layouts: str, device: int) -> tuple[Loaded, DeviceText]:
+        """The kernel as it comes, or with fewer registers a thread, where more blocks then run at a time."""
+        text = DeviceText(self._kernel.program, "device", dtype, layouts).fitted()
+        plain = _loaded(text, device)
+        blocks = int(_REGISTERS / (CUDA_SQUEEZE * THREADS * plain.registers))
+        if blocks > _REGISTERS // (THREADS * plain.registers) and not plain.local_bytes:
+            squeezed = replace(text, blocks=blocks)
+            found = _loaded(squeezed, device)
+            if found.local_bytes <= CUDA_SPILL:
+                return found, squeezed
+        return plain, text
+
+    def run(self, arrays: Sequence[Placed], count: int, dtype: str, device: int, stream: int) -> None:
+        """Put the work on a stream: inputs, then outputs."""
+        if count == 0:
+            return
+        layouts = "".join(x.layout(n) for x, n in zip(arrays, self._sizes))
+        kernel, text = self.loaded(dtype, layouts, device)
+        words = [count]
+        for x, layout in zip(arrays, text.layouts):
+            words.append(x.address)
+            if layout == STRIDED:
+                words += [x.between & _WORD, x.within & _WORD]
+        _launch(kernel, text.warp_bytes, words, stream)
+
+    def run_rows(self, addresses: Sequence[int], count: int, dtype: str, device: int, stream: int) -> None:
+        """The same for arrays that all lie row by row, with the least to do before the launch."""
+        if count == 0:
+            return
+        try:
+            kernel, warp_bytes, strided = self._rows[dtype, device]
+        except KeyError:
+            kernel, text = self.loaded(dtype, ROWS * len(self._sizes), device)
+            warp_bytes, strided = text.warp_bytes, [layout == STRIDED for layout in text.layouts]
+            self._rows[dtype, device] = kernel, warp_bytes, strided
+        words = [count]
+        for address, is_strided, n in zip(addresses, strided, self._sizes):
+            words.append(address)
+            if is_strided:
+                words += [n, 1]
+        _launch(kernel, warp_bytes, words, stream)
+
+
+def _launch(kernel: Loaded, warp_bytes: int, words: list[int], stream: int) -> None:
+    """Few states are spread over all multiprocessors, a warp each."""
+    enter(kernel.device)
+    count = words[0]
+    threads = _most_threads(warp_bytes, kernel.device) if count >= 2 * THREADS * multiprocessors(kernel.device) else 32
+    kernel.launch(min(-(-count // threads), _MOST_BLOCKS), threads, warp_bytes * threads // 32, stream, words)
+
+
+def _most_threads(warp_bytes: int, device: int) -> int:
+    """The threads of a block, whose warps have so much shared memory each."""
+    return THREADS if warp_bytes * THREADS <= 32 * shared_bytes(device) else 32 * (shared_bytes(device) // warp_bytes)
+
+
+def _loaded(text: DeviceText, device: int) -> Loaded:
+    code = machine_code(text.source, architecture(device))
+    return Loaded(code, KERNEL, device, text.warp_bytes * _most_threads(text.warp_bytes, device) // 32)

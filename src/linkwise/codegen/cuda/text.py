@@ -1,0 +1,304 @@
+"""CUDA text of a function for arrays as users have them: states row by row, or in any other strides.
+
+An array that has a state's numbers side by side, one state after the other, is carried through shared memory: a warp's
+32 states are one piece of memory, which its threads read and write side by side, and each thread finds its state in a
+row of its own, of odd length, so that no two meet in one bank. All other arrays (one number of all states side by side,
+a row that serves every state, views) are read where they lie. Sines and cosines of inputs are computed first, in a
+loop, and kept in shared memory too: their code is there once, and so is that for huge angles. No warp waits for
+another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...symbols.scalar import Scalar
+from ..sources.cuda import CudaSource
+from ..sources.cuda_functions import LARGEST_QUICK
+from ..sources.source import Expressions
+from ..thresholds import CUDA_HELD, CUDA_ROOM
+from ..thresholds import CUDA_THREADS as THREADS
+
+KERNEL = "lw_kernel"
+ROWS, STRIDED = "r", "s"  # how an array lies
+
+_HELPERS = """#ifndef LW_EACH_LANE
+#define LW_EACH_LANE(lane) for (unsigned lane = threadIdx.x & 31u, once = 1; once; once = 0)
+#define LW_SHARED(kind, name) extern __shared__ __align__(16) kind name[]
+#define LW_PIECE float4
+#endif
+/* count <= 32 rows of n numbers, into rows of pad numbers and back; 16 bytes at a time where all lie so. */
+template <unsigned n, unsigned pad>
+__device__ __forceinline__ void lw_rows_in(NUMBER *room, const NUMBER *__restrict__ rows, unsigned lane, unsigned count)
+{
+    if (count == 32 && pad == n && ((size_t)rows & 15) == 0) {
+#pragma unroll UNROLLED
+        for (unsigned j = 0; j < (n + 3) / 4 * (sizeof(NUMBER) / 4); j++)
+            if (32 * j + lane < n * 2 * sizeof(NUMBER))
+                ((LW_PIECE *)room)[32 * j + lane] = ((const LW_PIECE *)rows)[32 * j + lane];
+    } else if (count == 32) {
+#pragma unroll UNROLLED
+        for (unsigned j = 0; j < n; j++) {
+            const unsigned k = 32 * j + lane;
+            room[pad == n ? k : k / n * pad + k % n] = rows[k];
+        }
+    } else {
+#pragma unroll 1
+        for (unsigned k = lane; k < count * n; k += 32)
+            room[k / n * pad + k % n] = rows[k];
+    }
+}
+template <unsigned n, unsigned pad>
+__device__ __forceinline__ void lw_rows_out(const NUMBER *room, NUMBER *__restrict__ rows, unsigned lane,
+                                            unsigned count)
+{
+    if (count == 32 && pad == n && ((size_t)rows & 15) == 0) {
+#pragma unroll UNROLLED
+        for (unsigned j = 0; j < (n + 3) / 4 * (sizeof(NUMBER) / 4); j++)
+            if (32 * j + lane < n * 2 * sizeof(NUMBER))
+                ((LW_PIECE *)rows)[32 * j + lane] = ((const LW_PIECE *)room)[32 * j + lane];
+    } else if (count == 32) {
+#pragma unroll UNROLLED
+        for (unsigned j = 0; j < n; j++) {
+            const unsigned k = 32 * j + lane;
+            rows[k] = room[pad == n ? k : k / n * pad + k % n];
+        }
+    } else {
+#pragma unroll 1
+        for (unsigned k = lane; k < count * n; k += 32)
+            rows[k] = room[k / n * pad + k % n];
+    }
+}
+"""
+
+
+def padded(n: int) -> int:
+    """The length of a thread's row in shared memory: odd."""
+    return n | 1
+
+
+def layouts_within(sizes: Mapping[str, int], wanted: str, itemsize: int, taken: int = 0) -> str:
+    """The layouts that are used where these are what arrays have: rows that are too long stay where they are.
+
+    ``taken`` bytes of a warp's shared memory are for other things.
+    """
+    left, chosen = CUDA_ROOM - taken, dict.fromkeys(sizes, STRIDED)
+    named = zip(sizes, wanted)
+    for name, _ in sorted((pair for pair in named if pair[1] == ROWS), key=lambda pair: sizes[pair[0]]):
+        needed = 32 * padded(sizes[name]) * itemsize
+        if sizes[name] and needed <= left:
+            left -= needed
+            chosen[name] = ROWS
+    return "".join(chosen.values())
+
+
+def _is_input(x: Any) -> bool:
+    return isinstance(x, Scalar) and x.op == "input"
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceText(CudaSource):
+    """The text for arrays in these layouts, a letter each, inputs before outputs."""
+
+    layouts: str = ""
+    blocks: int = 1  # that a multiprocessor shall have room for, by which threads have fewer registers
+
+    @property
+    def _held_for(self) -> float:
+        return CUDA_HELD[self.dtype]
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many numbers of a state each array has, by its name in the text."""
+        outputs = {name: math.prod(shape) for name, shape in self._outputs().items()}
+        return dict(zip(self._arguments().values(), self.program.inputs.values())) | outputs
+
+    @cached_property
+    def _rooms(self) -> dict[str, int]:
+        """Where in a warp's shared memory the rows of each array begin."""
+        found, at = {}, 0
+        for (name, n), layout in zip(self.sizes.items(), self.layouts):
+            if layout == ROWS:
+                found[name] = at
+                at += 32 * padded(n)
+        return found
+
+    @cached_property
+    def _angles(self) -> list[tuple[str, int]]:
+        """The inputs (name in the text, place) whose sines or cosines are needed, in order."""
+        names = self._arguments()
+        found = {x.args[0].args for x in self._order if x.op in ("sin", "cos") and _is_input(x.args[0])}
+        order = {name: k for k, name in enumerate(self.program.inputs)}
+        if 32 * padded(2 * len(found)) * np.dtype(self.dtype).itemsize > CUDA_ROOM // 2:
+            return []  # too many to keep: each is computed where it is needed
+        return [(names[name], i) for name, i in sorted(found, key=lambda at: (order[at[0]], at[1]))]
+
+    @cached_property
+    def _others(self) -> frozenset[int]:
+        """What anything but a sine or cosine needs (ids)."""
+        others = {id(a) for x in self._order if x.op not in ("sin", "cos") or not self._angles for a in x.args}
+        return frozenset(
+            others | {id(x) for x in (*self.program.roots, *(y for g in self.program.guards for y in g.nodes))}
+        )
+
+    @property
+    def _only_angles(self) -> frozenset[int]:
+        return self._lone_angles
+
+    @cached_property
+    def _lone_angles(self) -> frozenset[int]:
+        return frozenset(id(x) for x in self._order if x.op == "input" and id(x) not in self._others)
+
+    def _read_again(self, x: Any) -> str | None:
+        """Inputs in shared memory, sines and cosines."""
+        if x.op == "input" and id(x) not in self._only_angles:
+            name = self._arguments()[x.args[0]]
+            return f"((const volatile {self.number} *)lw_{name})[{x.args[1]}]" if name in self._rooms else None
+        if x.op in ("sin", "cos") and _is_input(x.args[0]) and self._angles:
+            name, i = x.args[0].args
+            k = 2 * self._angles.index((self._arguments()[name], i)) + (x.op == "cos")
+            return f"((const volatile {self.number} *)lw_turns)[{k}]"
+        return None
+
+    @property
+    def _turns(self) -> int:
+        """The length of a thread's row of sines and cosines."""
+        return padded(2 * len(self._angles)) if self._angles else 0
+
+    def fitted(self) -> DeviceText:
+        """The text for the layouts among these that fit into shared memory."""
+        size = np.dtype(self.dtype).itemsize
+        return replace(self, layouts=layouts_within(self.sizes, self.layouts, size, 32 * self._turns * size))
+
+    @property
+    def _arrays_room(self) -> int:
+        return sum(32 * padded(self.sizes[name]) for name in self._rooms)
+
+    @cached_property
+    def warp_bytes(self) -> int:
+        """Shared memory of a warp."""
+        return int((self._arrays_room + 32 * self._turns) * np.dtype(self.dtype).itemsize)
+
+    def _sine_and_cosine(
+        self, values: Expressions, angle: Any, sine: Scalar | None, cosine: Scalar | None
+    ) -> list[str]:
+        if not (_is_input(angle) and self._angles):
+            return super()._sine_and_cosine(values, angle, sine, cosine)
+        name, i = angle.args
+        k = 2 * self._angles.index((self._arguments()[name], i))
+        parts = [(x, k + j) for j, x in enumerate((sine, cosine)) if x is not None]
+        return [f"    const {self.number} {values.variable(x)} = lw_turns[{at}];" for x, at in parts]
+
+    @cached_property
+    def source(self) -> str:
+        body = [f"        {line}" for line in self._statements(self._at)]
+        turns = self._sines()
+        called = "\n".join((*body, *turns))
+        return f"{self._functions(called)}{self._helpers()}{self._head()}{self._around(turns + body)}"
+
+    def _sines(self) -> list[str]:
+        """The sines and cosines of inputs: in a loop that knows no huge angles, or in one that does."""
+        f, number = "" if self.dtype == "float64" else "f", self.number
+        if not self._angles:
+            return []
+        lines = [f"{number} *const lw_turns = room + {self._arrays_room} + lane * {self._turns};"]
+        lines.append(f"{number} lw_largest = 0;")
+        for name, i, n, _ in self._runs():
+            x = f"fabs{f}({self._at(name, i, 'j')})"
+            lines += [
+                "#pragma unroll 8",
+                f"for (int j = 0; j < {n}; j++)",
+                f"    lw_largest = fmax{f}(lw_largest, {x});",
+            ]
+        for head, call in (
+            (f"if (lw_largest <= {LARGEST_QUICK!r}{f}) {{", "lw_sincos_near"),
+            ("} else {", f"lw_sincos{f}"),
+        ):
+            lines.append(head)
+            for name, i, n, k in self._runs():
+                at = f"lw_turns + {2 * k} + 2 * j"
+                lines.append(f"#pragma unroll {8 if call == 'lw_sincos_near' else 1}")
+                lines += [f"for (int j = 0; j < {n}; j++)", f"    {call}({self._at(name, i, 'j')}, {at}, {at} + 1);"]
+        return [f"        {line}" if not line.startswith("#") else line for line in (*lines, "}")]
+
+    def _runs(self) -> list[tuple[str, int, int, int]]:
+        """The angles by runs of neighbours: (array, first place, how many, the first one's number)."""
+        runs: list[tuple[str, int, int, int]] = []
+        for k, (name, i) in enumerate(self._angles):
+            if runs and runs[-1][0] == name and runs[-1][1] + runs[-1][2] == i:
+                runs[-1] = (*runs[-1][:2], runs[-1][2] + 1, runs[-1][3])
+            else:
+                runs.append((name, i, 1, k))
+        return runs
+
+    def _helpers(self) -> str:
+        most = max((self.sizes[name] for name in self._rooms), default=1)
+        return _HELPERS.replace("NUMBER", self.number).replace("UNROLLED", str(min(max(most, 1), 16)))
+
+    def _at(self, name: str, i: int, more: str = "") -> str:
+        place = f"{i} + {more}" if more else f"{i}"
+        if name in self._rooms:
+            return f"lw_{name}[{place}]"
+        return f"lw_{name}[({place}) * lw_within_{name}]" if more or i else f"lw_{name}[0]"
+
+    def _head(self) -> str:
+        parameters = ["size_t batch"]
+        inputs = set(self._arguments().values())
+        for name in self.sizes:
+            constant = "const " if name in inputs else ""
+            parameters.append(f"{constant}{self.number} *__restrict__ {name}")
+            if name not in self._rooms:
+                parameters += [f"long long lw_between_{name}", f"long long lw_within_{name}"]
+        bounds = f"__launch_bounds__({THREADS}, {self.blocks})"
+        return f'extern "C" __global__ void {bounds}\n{KERNEL}({", ".join(parameters)})\n'
+
+    def _around(self, body: list[str]) -> str:
+        """The kernel: a warp's states into shared memory, each thread's state, and out again."""
+        outputs = set(self._outputs())
+        carry_in, rows, carry_out = [], [], []
+        for name, n in self.sizes.items():
+            shape = f"<{n}, {padded(n)}>"
+            constant = "" if name in outputs else "const "
+            if name in self._rooms:
+                at = f"room + {self._rooms[name]}"
+                rows.append(f"{constant}{self.number} *const lw_{name} = {at} + lane * {padded(n)};")
+                if name in outputs:
+                    carry_out.append(f"lw_rows_out{shape}({at}, {name} + first * {n}, lane, count);")
+                else:
+                    carry_in.append(f"lw_rows_in{shape}({at}, {name} + first * {n}, lane, count);")
+            else:
+                at = f"{name} + (long long)(first + lane) * lw_between_{name}"
+                rows.append(f"{constant}{self.number} *__restrict__ const lw_{name} = {at};")
+        unused = [f"(void)lw_within_{name};" for name in self.sizes if name not in self._rooms]
+        room = self.warp_bytes // np.dtype(self.dtype).itemsize
+        shared = [
+            f"LW_SHARED({self.number}, shared);",
+            f"{self.number} *const room = shared + (threadIdx.x >> 5) * {room};",
+        ]
+        lines = [
+            *(shared if self.warp_bytes else ()),
+            "const size_t step = (size_t)gridDim.x * blockDim.x, begin = (size_t)blockIdx.x * blockDim.x;",
+            "for (size_t first = begin + (threadIdx.x & ~31u); first < batch; first += step) {",
+            "    const unsigned count = batch - first < 32 ? (unsigned)(batch - first) : 32u;",
+            *self._phase(carry_in),
+            "    LW_EACH_LANE(lane) if (lane < count) {",
+            *(f"        {line}" for line in (*rows, *unused)),
+            *body,
+            "    }",
+            *(["    __syncwarp();"] if self._rooms else []),
+            *self._phase(carry_out),
+            "}",
+        ]
+        return "{\n" + "\n".join(f"    {line}" for line in lines) + "\n}\n"
+
+    @staticmethod
+    def _phase(lines: list[str]) -> list[str]:
+        if not lines:
+            return []
+        return ["    LW_EACH_LANE(lane) {", *(f"        {line}" for line in lines), "    }", "    __syncwarp();"]

@@ -1,0 +1,126 @@
+"""The text for graphics cards, built for the host and run there: every layout, warp by warp."""
+
+import ctypes
+import shutil
+import subprocess
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen.cuda.launch import flat_strides
+from linkwise.codegen.cuda.text import KERNEL, DeviceText, layouts_within, padded
+
+CXX = shutil.which("g++") or shutil.which("clang++")
+HERE = Path(__file__).parent
+needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler on this machine")
+
+# A warp's lanes one after the other, each phase of the kernel for all of them before the next.
+PRELUDE = f"""#include "{HERE.parent / "sources" / "cuda_on_host.h"}"
+#define LW_EACH_LANE(lane) for (unsigned lane = 0; lane < 32; lane++)
+#define LW_SHARED(kind, name) alignas(16) static kind name[1 << 16]
+#define LW_PIECE lw_piece
+struct lw_piece {{ double x, y; }};
+#define __syncwarp()
+extern "C" void use_warps(unsigned warps) {{ blockDim = dim3(32 * warps); }}
+"""
+
+
+def built(text, folder):
+    """The kernel as a function of the host: one block, whose first warp does all the work."""
+    code = folder / "kernel.cpp"
+    code.write_text(PRELUDE + text.source)
+    library = folder / "kernel.so"
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
+    subprocess.run([CXX, *flags, str(code), "-o", str(library)], check=True)
+    found = ctypes.CDLL(str(library))
+    found.use_warps(ctypes.c_uint(1))
+    return getattr(found, KERNEL)
+
+
+def words(x, layout):
+    """The arguments of an array (states, n)."""
+    strides = [s // x.itemsize for s in x.strides]
+    return [x.ctypes.data] + ([strides[0], strides[1]] if layout == "s" else [])
+
+
+def laid(x, layout):
+    """The array row by row, or number by number."""
+    return np.ascontiguousarray(x) if layout == "r" else np.ascontiguousarray(x.T).T
+
+
+@needs_compiler
+@pytest.mark.parametrize(("joints", "layouts"), [(2, "rrr"), (3, "rrr"), (2, "sss"), (3, "srs")])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_layout_and_batch(tmp_path, joints, layouts, dtype):
+    """Rows of even length are padded, those of odd length go in pieces; nothing is written behind the last state."""
+    robot = lw.chain(joints, seed=1)
+    program = robot.compile("mass_times").program
+    text = DeviceText(program, "device", dtype, layouts)
+    kernel = built(text, tmp_path)
+    rng = np.random.default_rng(0)
+    for batch in (1, 31, 32, 33, 100):
+        q, x = rng.normal(size=(2, batch, joints)).astype(dtype)
+        out = laid(np.full((batch + 1, joints), np.nan, dtype), layouts[2])
+        arrays = [laid(q, layouts[0]), laid(x, layouts[1]), out]
+        arguments = [w for a, layout in zip(arrays, layouts) for w in words(a, layout)]
+        kernel(ctypes.c_size_t(batch), *map(ctypes.c_longlong, arguments))
+        expected = robot.mass_times(q.astype(float), x.astype(float))
+        assert np.allclose(out[:batch], expected, rtol=0, atol=20 * np.finfo(dtype).eps * np.abs(expected).max())
+        assert np.isnan(out[batch]).all()
+
+
+@needs_compiler
+def test_a_row_that_serves_every_state_and_singular_ones(tmp_path):
+    robot = lw.random_tree(1, seed=2, joints=["spherical"])
+    program = robot.compile("gravity_force").program
+    kernel = built(DeviceText(program, "device", "float32", "ss"), tmp_path)
+    q = np.array([0.1, 0.2, 0.3, 1.0], np.float32)
+    out = np.empty((40, 3), np.float32)
+    kernel(ctypes.c_size_t(40), *map(ctypes.c_longlong, [q.ctypes.data, 0, 1, out.ctypes.data, 3, 1]))
+    assert np.allclose(out, robot.gravity_force(q.astype(float)), rtol=1e-5, atol=1e-6)
+    states = np.tile(q, (40, 1))
+    states[7] = 0.0
+    kernel(ctypes.c_size_t(40), *map(ctypes.c_longlong, [states.ctypes.data, 4, 1, out.ctypes.data, 3, 1]))
+    assert np.isnan(out[7]).all() and np.isfinite(np.delete(out, 7, axis=0)).all()
+
+
+def test_rows_that_are_too_long_stay_where_they_are(monkeypatch):
+    monkeypatch.setattr("linkwise.codegen.cuda.text.CUDA_ROOM", 32 * 8 * 40)
+    assert layouts_within({"q": 7, "v": 7, "out": 7}, "rrr", 8) == "rrr"
+    assert layouts_within({"q": 7, "v": 7, "out": 49}, "rrr", 8) == "rrs"
+    assert layouts_within({"q": 7, "v": 7, "out": 7}, "rsr", 8) == "rsr"
+    assert layouts_within({"q": 7, "v": 7, "out": 7}, "rrr", 8, taken=32 * 8 * 30) == "rss"
+    assert all(padded(n) % 2 and padded(n) - n in (0, 1) for n in range(1, 9))
+
+
+def test_flat_strides_are_those_of_the_spread_array():
+    """Against the addresses of NumPy's own broadcasting; None just where no two strides give them."""
+    base = np.arange(4000.0).reshape(4, 5, 10, 20)
+    views = {
+        "rows": base[0, 0],
+        "columns": base[0, 0].T,
+        "every second": base[0, 0, ::2],
+        "within": base[0, 0, :, ::3],
+        "back": base[0, 0, ::-1],
+        "one": base[0, 0, 0],
+        "two axes": base[0],
+        "cut": base[0, :, :7],
+        "inner": base[0, :1],
+        "outer": base[0, :, :1],
+        "three": base,
+    }
+    for x, more in product(views.values(), [(), (3,), (1,), (3, 1)]):
+        batch = np.broadcast_shapes(x.shape[:-1], (*more, *(1,) * (x.ndim - 1)))
+        wide = np.broadcast_to(x, (*batch, x.shape[-1]))
+        found = flat_strides(x.shape, [s // 8 for s in x.strides], batch)
+        numbers = np.ascontiguousarray(wide).reshape(-1, x.shape[-1])
+        start = x.ravel()[0]
+        k, i = np.indices(numbers.shape)
+        if found is not None:
+            assert np.array_equal(numbers, start + k * found[0] + i * found[1])
+        else:
+            steps = np.unique(np.diff(numbers[:, 0]))
+            assert len(steps) > 1
