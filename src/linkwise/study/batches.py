@@ -55,10 +55,20 @@ class Batches:
         drawn, s = self.targets, self.scenario
         damping: Any = np.ones(self.robot.nv) if drawn.of("damping") else s.damping
         friction: Any = np.ones(self.robot.nv) if drawn.of("friction") else s.friction
-        own = passive_forces(drawn.robot, damping, friction, s.limits or bool(drawn.of("lower", "upper")))
+        limits: Any = self._limits() if drawn.of("lower", "upper") else s.limits
+        own = passive_forces(drawn.robot, damping, friction, limits)
         base = self.scenario.own_passive(drawn)
         changed: dict[str, Any] = {k: base[k] for k in ("damping", "friction") if drawn.of(k)}
         return replace(own, **changed)
+
+    def _limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The robot's limits, with finite ones where they are drawn: their stops have stiffness and damping."""
+        lower, upper = self.targets.robot.lower_limits.copy(), self.targets.robot.upper_limits.copy()
+        for i in {int(c) for name in self.targets.of("lower") for c in self.targets.columns(name)}:
+            lower[i] = upper[i] - 1.0 if np.isfinite(upper[i]) else -1.0
+        for i in {int(c) for name in self.targets.of("upper") for c in self.targets.columns(name)}:
+            upper[i] = lower[i] + 1.0 if np.isfinite(lower[i]) else 1.0
+        return lower, upper
 
     @cached_property
     def _task(self) -> Task:
@@ -169,7 +179,7 @@ class Batches:
         """(nv,) of numbers and symbols."""
         out = np.array(base, dtype=object)
         for name in self.targets.of(kind):
-            out[self.targets._columns(name)] = np.asarray(drawn[name], dtype=object)
+            out[self.targets.columns(name)] = np.asarray(drawn[name], dtype=object)
         return out
 
     # --- runs ------------------------------------------------------------------------------------------
@@ -242,6 +252,6 @@ def start_of(
     q, v, _ = arguments.start_state(robot, q, v)
     if robot.loops:
         closed: Any = robot
-        q = np.stack([closed.closed_configuration(x, target="numpy") for x in q])
+        q = np.stack([closed.closed_configuration(x) for x in q])  # one by one: each takes the steps that it needs
         v = np.stack([closed.closed_velocity(x, y, target="numpy") for x, y in zip(q, v)])
     return q, v

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FileError, InputError, MissingExtraError
 from ..extras import require
 from .chunks import Summary
+from .engines import cores
 from .frames import packed
 from .places import Place
 from .supervisor import Supervisor
@@ -79,7 +80,9 @@ def with_dask(
 ) -> None:
     """Chunks as tasks of Dask's."""
     distributed = _distributed()
-    options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    # Without an address, threads of this process: each has a supervisor, whose worker is a process anyway.
+    options: dict[str, Any] = {"processes": False, "n_workers": 1, "threads_per_worker": workers or cores()}
+    options["dashboard_address"] = None
     with distributed.Client(address) if address else distributed.Client(**options) as client:
         payload = client.scatter(packed(study), broadcast=False, hash=False)
         left = iter(todo)
@@ -101,7 +104,7 @@ def with_dask(
 
 
 def _distributed() -> Any:
-    """Dask's package; the extra ``cluster`` brings Ray, which came out better (docs/studies.md)."""
+    """Dask's package, which no extra brings."""
     try:
         return importlib.import_module("distributed")
     except ImportError:

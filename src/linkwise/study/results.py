@@ -83,6 +83,16 @@ class OpenStudy:
         table = {name: [records[name][i] for i in rows] for name in records}
         return pandas.DataFrame(table).set_index("run")
 
+    def report(self, path: Any = None, *, worst_of: str | None = None, study: Any = None) -> Any:
+        """Write one HTML file that says what was run and what came of it; gives its path.
+
+        ``path`` is by default ``report.html`` in the folder; ``worst_of`` names the result whose largest values are the
+        worst cases; with the ``study`` itself, these are shown moving.
+        """
+        from .report import write_report
+
+        return write_report(self, path, worst_of, study)
+
     # --- tables ----------------------------------------------------------------------------------------
 
     def tables(self, limit: float = LIMIT) -> list[Any]:

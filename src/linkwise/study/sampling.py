@@ -90,7 +90,7 @@ class Sampling:
 
     def _block(self, b: int) -> dict[str, np.ndarray]:
         runs = np.arange(b * BLOCK, (b + 1) * BLOCK)
-        uniform = self._uniform(b)
+        uniform = self.uniform(b)
         found: dict[str, np.ndarray] = {}
         for name, d in self.parameters.items():
             if isinstance(d, Grid):
@@ -99,7 +99,10 @@ class Sampling:
                 found[name] = d.from_uniform(uniform.get(name, np.empty((len(runs), 0))))
         return found
 
-    def _uniform(self, b: int) -> dict[str, np.ndarray]:
+    block = BLOCK
+
+    def uniform(self, b: int) -> dict[str, np.ndarray]:
+        """Uniform numbers of the runs of block b, by parameter, (runs, width)."""
         first = b * BLOCK
         if self.how == "random":
             return {n: self._philox(n, self.parameters[n].width, first, BLOCK) for n in self.factors}

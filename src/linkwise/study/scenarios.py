@@ -338,6 +338,8 @@ class _Motion(Prepared):
                 return given + tau
 
         more: dict[str, Any] = {} if s.method in SOLVERS or s.closing is None else {"closing": s.closing}
+        if s.method not in SOLVERS:
+            more["implicit"] = False  # as in batches: how a run is made must not change what it gives
         target = "numpy" if changed else None
         return simulate_motion(
             robot, q[0], v[0], law, duration=s.duration, step=s.step, method=s.method, hold=s.hold,
@@ -460,7 +462,7 @@ class _Measured(Prepared):
         q, v, a = (np.asarray(x, dtype=float) for x in (s.q, s.v, s.a))
         tau = true.inverse_dynamics(q, v, a, target="numpy") + noise * generator.normal(size=v.shape)
         found = identify(self.targets.robot, q, v, a, tau, bodies=s.bodies)
-        again = found.robot.inverse_dynamics(q, v, a, target="numpy")
+        again = found.predict(q, v, a)
         wanted = true.inverse_dynamics(q, v, a, target="numpy")
         error = np.sqrt(((again - wanted) ** 2).mean(axis=tuple(range(wanted.ndim - 1))))
         known = {

@@ -88,7 +88,7 @@ class Targets:
             "inertial": [(10,)] if of else [(len(robot.bodies), 10), (10 * len(robot.bodies),)],
         }  # fmt: skip
         if kind in PER_JOINT:
-            numbers = self._columns(name).size
+            numbers = self.columns(name).size
             sizes[kind] = [(numbers,)] + ([()] if kind not in ("q0", "v0") or numbers == 1 else [])
         elif kind in ON_BODIES and of:
             robot.body(of)
@@ -100,7 +100,7 @@ class Targets:
             wanted = " or ".join(str(s) if s else "one number" for s in sizes[kind])
             raise InputError(f"parameter {name!r} must have {wanted}, got shape {shape}")
 
-    def _columns(self, name: str) -> np.ndarray:
+    def columns(self, name: str) -> np.ndarray:
         """The numbers of q, or of v, that a parameter of joints is about."""
         kind, _, joint = name.partition(".")
         count = self.robot.nq if kind == "q0" else self.robot.nv
@@ -131,7 +131,7 @@ class Targets:
         count = len(next(iter(values.values()))) if values else 1
         out = np.broadcast_to(base, (count, *base.shape)).copy()
         for name in self.of(kind):
-            columns, x = self._columns(name), values[name].astype(float)
+            columns, x = self.columns(name), values[name].astype(float)
             out[:, columns] = x.reshape(len(x), -1)
         return out
 

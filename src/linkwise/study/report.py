@@ -1,0 +1,297 @@
+"""The report of a study: one HTML file that needs no network, with pictures inside, for whoever has to decide by it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arguments import file_path
+from ..errors import InputError, LinkwiseError, UnknownNameError
+from ..whole_files import write_text
+from . import figures, sensitivity
+from .sampling import Sampling
+
+if TYPE_CHECKING:
+    from .results import OpenStudy
+    from .study import Study
+
+_RESULTS = 6  # that are shown
+_INPUTS = 16  # numbers of parameters that are shown
+_WORST = 3
+_FAILED = 10
+_FRAMES = 50  # of a moving picture
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #22303c; max-width: 1000px; margin: 2.5em auto; padding: 0 1.2em; }
+h1 { font-size: 1.7em; margin-bottom: 0.1em; }
+h2 { margin-top: 2em; border-bottom: 1px solid #dde3e8; }
+table { border-collapse: collapse; font-size: 0.93em; }
+td, th { padding: 0.25em 0.9em 0.25em 0; text-align: left; vertical-align: top; }
+th { color: #5d6975; font-weight: 600; }
+tr + tr { border-top: 1px solid #eef1f4; }
+code, pre { font: 0.92em ui-monospace, monospace; background: #f4f6f8; padding: 0.1em 0.3em; border-radius: 3px; }
+pre { padding: 0.7em; overflow-x: auto; white-space: pre-wrap; }
+img { max-width: 100%; }
+.pale { color: #5d6975; }
+.case { display: inline-block; margin: 0 1em 1em 0; vertical-align: top; width: 300px; }
+.bar { height: 10px; border-radius: 5px; background: #c23b4e; overflow: hidden; }
+.bar div { height: 100%; background: #2f7d4f; }
+"""
+
+
+def write_report(study: OpenStudy, path: Any, worst_of: str | None, source: Study | None) -> Path:
+    """Write the report; gives its path."""
+    if path is None and not study.place.is_local:
+        raise InputError("the study lies behind a URL; name a file for the report: report(path)")
+    target = study.place.path("report.html") if path is None else file_path(path, "the report")
+    write_text(target, Report(study, worst_of, source).text())
+    return target
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a report says of the runs that are finished."""
+
+    study: OpenStudy
+    worst_of: str | None = None
+    source: Study | None = None
+
+    # --- the numbers -----------------------------------------------------------------------------------
+
+    @cached_property
+    def runs(self) -> Any:
+        return self.study.to_pandas()
+
+    @cached_property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """Numbers of parameters that vary, all runs; the first so many."""
+        found = {}
+        for name in self.runs.columns:
+            if name.partition("[")[0] in self.study.manifest["parameters"] and self.runs[name].dtype.kind in "fi":
+                x = self.runs[name].to_numpy(dtype=float)
+                if len(x) and np.ptp(x) > 0:
+                    found[name] = x
+        return dict(list(found.items())[:_INPUTS])
+
+    @cached_property
+    def results(self) -> dict[str, np.ndarray]:
+        """Results that are single numbers, NaN where a run failed; of a study without, those of its vectors."""
+        own = [n for n in self.runs.columns if n.partition("[")[0] not in self.study.manifest["parameters"]]
+        found = {n: self._values(n) for n in own if self.runs[n].dtype.kind in "fib" and n != "status"}
+        found = {n: y for n, y in found.items() if np.isfinite(y).sum() > 1}
+        if not found and self.study.arrays:
+            whole = self.study.results([*self.study.arrays, "status"])
+            flat = {n: whole[n].values for n in self.study.arrays if whole[n].ndim == 2}
+            for name, x in flat.items():
+                found |= {f"{name}[{i}]": x[:, i].astype(float) for i in range(x.shape[1])}
+        chosen = list(found)[:_RESULTS]
+        if self.worst_of is not None:
+            if self.worst_of not in found:
+                raise UnknownNameError(f"no result is named {self.worst_of!r}; the study has {', '.join(found)}")
+            chosen = [self.worst_of, *(n for n in chosen if n != self.worst_of)][:_RESULTS]
+        return {n: found[n] for n in chosen}
+
+    def _values(self, name: str) -> np.ndarray:
+        y = self.runs[name].to_numpy(dtype=float)
+        return np.where(self.runs["status"].to_numpy() == "done", y, np.nan)
+
+    @cached_property
+    def finite(self) -> dict[str, np.ndarray]:
+        return {name: y[np.isfinite(y)] for name, y in self.results.items()}
+
+    @cached_property
+    def worst(self) -> list[int]:
+        """Runs with the largest values of the first result."""
+        if not self.results:
+            return []
+        y = next(iter(self.results.values()))
+        order = np.argsort(np.where(np.isfinite(y), y, -np.inf))[::-1][:_WORST]
+        return [int(self.runs.index[i]) for i in order if np.isfinite(y[i])]
+
+    # --- the page --------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """The page."""
+        about = self.study.manifest
+        title = f"Study of {about['robot'].get('name', 'a robot')}"
+        parts = [f"<h1>{html.escape(title)}</h1>", self._said(), self._what()]
+        if self.results:
+            parts += [self._numbers(), self._distributions()]
+            if self.inputs:
+                parts += [self._correlations(), self._sensitivities()]
+            parts += [self._convergence(), self._worst_cases()]
+        parts.append(self._failures())
+        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        return f"{head}<style>{_STYLE}</style><body>{''.join(parts)}</body></html>\n"
+
+    def _said(self) -> str:
+        counts = self.study.counts()
+        made, done = sum(counts.values()), counts.get("done", 0)
+        said = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "nothing yet"
+        share = 100.0 * done / made if made else 100.0
+        bar = f'<div class="bar"><div style="width:{share:.2f}%"></div></div>' if made else ""
+        return f'<p class="pale">{made:,} of {self.study.samples:,} runs: {said}</p>{bar}'
+
+    def _what(self) -> str:
+        about = self.study.manifest
+        scenario = ", ".join(f"{k} {v}" for k, v in about["scenario"].items() if k != "kind" and _is_short(v))
+        rows = [
+            ("scenario", f"{about['scenario'].get('kind')} {scenario}"),
+            ("sampling", f"{about['sampling']}, seed {about['seed']}"),
+            ("made by", ", ".join(f"{k} {v}" for k, v in about["made_by"].items() if v)),
+            ("robot", ", ".join(f"{k} {str(v)[:12]}" for k, v in about["robot"].items() if v)),
+            ("how", str(about.get("how", ""))),
+        ]
+        drawn = []
+        for name, d in about["parameters"].items():
+            said = ", ".join(f"{k} {_short(v)}" for k, v in d.items() if k != "kind")
+            drawn.append((name, f"{d.get('kind')} ({said})"))
+        return f"<h2>What was run</h2>{_table(rows)}<h3>Parameters</h3>{_table(drawn)}"
+
+    def _numbers(self) -> str:
+        rows = []
+        for name, y in self.finite.items():
+            cells = [f"{a:.5g} <span class=pale>± {b:.2g}</span>" for a, b in sensitivity.moments(y).values()]
+            rows.append([html.escape(name), *cells, f"{y.min():.5g}", f"{y.max():.5g}"])
+        head = ["result", *sensitivity.moments(np.zeros(2)), "least", "largest"]
+        note = '<p class="pale">± one standard error, as of runs drawn independently</p>'
+        return f"<h2>Results</h2>{_table(rows, head, raw=True)}{note}"
+
+    def _distributions(self) -> str:
+        first = next(iter(self.results))
+        marked = {first: [self.results[first][self._at(k)] for k in self.worst]}
+        return _picture(figures.distributions(self.finite, marked), "distributions of the results")
+
+    def _at(self, run: int) -> int:
+        return int(self.runs.index.get_loc(run))
+
+    def _together(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Parameters and results of runs in which all results are finite."""
+        good = np.all([np.isfinite(y) for y in self.results.values()], axis=0)
+        return ({n: x[good] for n, x in self.inputs.items()}, {n: y[good] for n, y in self.results.items()})
+
+    def _correlations(self) -> str:
+        inputs, results = self._together()
+        if len(next(iter(results.values()))) < 3:
+            return ""
+        return f"<h2>Correlations</h2>{_picture(figures.correlations(inputs, results), 'rank correlations')}"
+
+    def _sensitivities(self) -> str:
+        how, found, said = self.study.manifest["sampling"], {}, ""
+        if how in ("saltelli", "morris"):
+            sampling = self._sampling()
+            for name in self.results:
+                y = self._in_order(name)
+                if how == "saltelli":
+                    first, total, rows = sensitivity.sobol_indices(sampling.factors, y)
+                    found[name] = [first, total]
+                    said = f"Sobol indices from {rows} rows of a Saltelli design; bars: 95 % intervals"
+                else:
+                    size, spread, rows = sensitivity.morris_effects(sampling.factors, self._uniform(sampling, y), y)
+                    found[name] = [spread, size]
+                    said = f"Morris: mean size μ* and spread σ of the effects, {rows} paths; bars: 95 % intervals"
+                if rows < 2:
+                    return '<h2>Sensitivities</h2><p class="pale">too few rows of the design are finished</p>'
+        else:
+            inputs, results = self._together()
+            if len(next(iter(results.values()))) < 40:
+                return '<h2>Sensitivities</h2><p class="pale">they need 40 runs at least</p>'
+            found = {name: [sensitivity.first_order(inputs, y)] for name, y in results.items()}
+            said = "shares of the variance that each number has alone (first-order Sobol indices); bars: 95 % intervals"
+        return f"<h2>Sensitivities</h2>{_picture(figures.sensitivities(found, said), 'sensitivities')}"
+
+    def _sampling(self) -> Sampling:
+        from .distributions import from_plain
+
+        about = self.study.manifest
+        plain = {n: from_plain(d) for n, d in about["parameters"].items() if d.get("kind") != "function"}
+        return Sampling(plain, self.study.samples, about["seed"], about["sampling"])
+
+    def _in_order(self, name: str) -> np.ndarray:
+        """A result by run, NaN where there is none."""
+        y = np.full(self.study.samples, np.nan)
+        y[self.runs.index.to_numpy()] = self.results[name]
+        return y
+
+    def _uniform(self, sampling: Sampling, y: np.ndarray) -> dict[str, np.ndarray]:
+        blocks = [sampling.uniform(b) for b in range(-(-len(y) // sampling.block))]
+        return {n: np.concatenate([b[n] for b in blocks])[: len(y)] for n in sampling.factors}
+
+    def _convergence(self) -> str:
+        return f"<h2>Convergence</h2>{_picture(figures.convergence(self.finite), 'means as runs come in')}"
+
+    # --- cases -----------------------------------------------------------------------------------------
+
+    def _worst_cases(self) -> str:
+        name = next(iter(self.results))
+        cases = []
+        for run in self.worst:
+            row = self.runs.loc[run]
+            rows = [(n, f"{row[n]:.5g}") for n in [name, *list(self.inputs)[:6]] if n in row.index]
+            picture = self._moving(run) if self.source is not None else ""
+            command = f"<p><code>{html.escape(self._replay(run))}</code></p>"
+            cases.append(f'<div class="case"><h3>run {run}</h3>{picture}{_table(rows)}{command}</div>')
+        return f"<h2>Worst cases: the largest {html.escape(name)}</h2>{''.join(cases)}"
+
+    def _replay(self, run: int) -> str:
+        return f"study.replay({run})"
+
+    def _moving(self, run: int) -> str:
+        from .. import view
+
+        assert self.source is not None
+        try:
+            motion = self.source.replay(run)
+        except LinkwiseError as e:
+            return f'<p class="pale">no moving picture: {html.escape(str(e))}</p>'
+        rate = min(25.0, _FRAMES / max(motion.duration, 1e-9))
+        with tempfile.TemporaryDirectory() as folder:
+            path = view.save(Path(folder) / "case.gif", motion, size=(300, 225), rate=rate)
+            data = base64.b64encode(path.read_bytes()).decode()
+        return f'<img alt="run {run}, moving" src="data:image/gif;base64,{data}">'
+
+    def _failures(self) -> str:
+        failed = self.study.failures()
+        if not len(failed):
+            return "<h2>Failures</h2><p>none</p>"
+        parts = []
+        for run, row in failed.head(_FAILED).iterrows():
+            text = row["traceback"] or row["message"] or ""
+            parts.append(
+                f"<details><summary>run {run}: {html.escape(row['status'])}, {html.escape(str(row['error']))}:"
+                f" {html.escape(str(row['message'])[:200])}</summary><pre>{html.escape(str(text)[-3000:])}</pre>"
+                f"<code>{html.escape(self._replay(int(run)))}</code></details>"
+            )
+        more = f"<p>and {len(failed) - _FAILED} more</p>" if len(failed) > _FAILED else ""
+        return f"<h2>Failures</h2>{''.join(parts)}{more}"
+
+
+def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), raw: bool = False) -> str:
+    escaped = (lambda x: x) if raw else html.escape
+    top = "".join(f"<th>{html.escape(x)}</th>" for x in head)
+    body = "".join(f"<tr>{''.join(f'<td>{escaped(str(x))}</td>' for x in row)}</tr>" for row in rows)
+    return f"<table>{f'<tr>{top}</tr>' if top else ''}{body}</table>"
+
+
+def _picture(figure: Any, alt: str) -> str:
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110)
+    return f'<p><img alt="{alt}" src="data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"></p>'
+
+
+def _is_short(x: Any) -> bool:
+    return not isinstance(x, (list, Mapping)) and len(str(x)) < 80
+
+
+def _short(x: Any) -> str:
+    text = str(x)
+    return text if len(text) < 80 else f"{text[:77]}…"
