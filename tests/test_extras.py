@@ -70,8 +70,8 @@ def test_linkwise_itself_needs_numpy_and_llvmlite_alone(apart, tmp_path):
 
 def test_all_is_every_extra_for_users():
     listed = set(EXTRAS["all"][0].removeprefix("linkwise[").rstrip("]").split(","))
-    assert listed == EXTRAS.keys() - {"all", "bench", "dev", "docs"}
-    assert {"view", "jax", "cuda", "mjcf"} <= listed
+    assert listed == EXTRAS.keys() - {"all", "bench", "dev", "docs", "torch", "cuda"}  # the last two are gigabytes
+    assert {"view", "jax", "mjcf"} <= listed
     assert "Darwin" in EXTRAS["cuda"][0]
 
 

@@ -86,8 +86,9 @@ def to_euler(order: str, rotation: Any) -> Array:
     k = 3 - i - j if twice else k
     e = 1.0 if (j - i) % 3 == 1 else -1.0  # the sign of the permutation (i, j, k)
 
-    def entry(row: int, column: int) -> Any:
-        return R[..., row, column]
+    def entry(row: int, column: int) -> Array:
+        found: Array = R[..., row, column]
+        return found
 
     across = arrays.sqrt(entry(i, j) * entry(i, j) + entry(i, k if twice else i) * entry(i, k if twice else i))
     if twice:
