@@ -8,7 +8,6 @@ import importlib.util
 import re
 from functools import cache
 
-import numpy as np
 import pytest
 from coupled import coupled_robot
 from methods import CALLS, inputs
@@ -99,7 +98,7 @@ def call(name):
     return MORE[name] if name in MORE else CALLS[name].function
 
 
-def makers(column):
+def maker(column):
     """What makes an array of a library; the test is skipped where that is not here."""
     module = pytest.importorskip(COLUMNS[column])
     if column == "CuPy":
@@ -107,9 +106,7 @@ def makers(column):
             module.cuda.runtime.getDeviceCount()
         except module.cuda.runtime.CUDARuntimeError:
             pytest.skip("no CUDA device here")
-    return {"NumPy": np.asarray, "JAX": lambda x: module.numpy.asarray(x), "PyTorch": lambda x: module.as_tensor(x)}.get(
-        column, lambda x: module.asarray(x)
-    )
+    return (module.numpy if column == "JAX" else module).asarray
 
 
 def answer(name, column, make):
@@ -127,7 +124,7 @@ def answer(name, column, make):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::linkwise.SlowPathWarning")
 @pytest.mark.parametrize("column", COLUMNS)
 def test_the_page_says_which_calls_take_arrays_of(column):
-    make = makers(column)
+    make = maker(column)
     table = written()
     measured = {name: answer(name, column, make) for name in (*CALLS, *MORE)}
     said = {name: table.get(name, table.get(name.partition(" (")[0], {})).get(column) for name in measured}
