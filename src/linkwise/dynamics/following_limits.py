@@ -38,7 +38,8 @@ class FollowingLimit:
 
     def position(self, q: Array) -> Array:
         """g(q), (...)."""
-        return self.coupling.relation([q[..., i] for i in self.of_q])[0]
+        found: Array = self.coupling.relation([q[..., i] for i in self.of_q])[0]
+        return found
 
     def slopes(self, q: Array) -> list[Any]:
         """∂g/∂q along each of ``of_v``; constant ones are numbers."""

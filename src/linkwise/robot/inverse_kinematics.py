@@ -247,7 +247,10 @@ class _Search:
 
     def _keeps(self, q: np.ndarray) -> np.ndarray:
         """Whether joints that follow others are within their limits, (...)."""
-        return np.logical_and.reduce([np.ones(q.shape[:-1], bool), *(limit.kept(q) for limit in self.followers)])
+        kept: np.ndarray = np.ones(q.shape[:-1], bool)
+        for limit in self.followers:
+            kept &= limit.kept(q)
+        return kept
 
     def _try(self, q: np.ndarray, where: np.ndarray, each: int) -> None:
         """From these configurations towards the goals ``where``, ``each`` of which comes that often, in a row."""
