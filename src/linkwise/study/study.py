@@ -310,8 +310,8 @@ def _warn_of_failures(found: OpenStudy) -> None:
         commonest, count = next(iter(errors.items()))
         often = "all" if count == failed else f"{count} of them"
         warn_at_users_line(
-            f"{failed} of {found.samples} runs failed, {often} by {commonest}; .failures() of the open study lists them,"
-            f" study.replay({found.first_failed()}) makes the first one again",
+            f"{failed} of {found.samples} runs failed, {often} by {commonest}; .failures() of the open study lists"
+            f" them, study.replay({found.first_failed()}) makes the first one again",
             SimulationWarning,
         )
 
