@@ -118,7 +118,7 @@ class StudyFile:
 
     def _culprit(self, said: str) -> Keys:
         """The key that an error is about: the one that it names first."""
-        keys = [(t, k) for t in TABLES for k in self._table(t)]
+        keys: list[Keys] = [(t, k) for t in TABLES for k in self._table(t)]
         places = {key: re.search(rf"(?<![\w.]){re.escape(key[1])}(?![\w.]\w)", said) for key in keys}
         named = {key: m.start() for key, m in places.items() if m is not None}
         return min(named, key=lambda key: (named[key], -len(key[1]))) if named else ("study",)
@@ -198,7 +198,7 @@ class StudyFile:
         known = ["function"] if kind == "function" else [f.name for f in fields(KINDS[kind])]
         plain: dict[str, Any] = {}
         for key, x in given.items():
-            said = _SAME.get(key, key) if _SAME.get(key) in known else key
+            said = _SAME[key] if _SAME.get(key) in known else key
             if said in plain:
                 self._refuse((*where, key), f"{key!r} is {said!r}, which is given already")
             plain[said] = x
