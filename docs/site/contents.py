@@ -37,6 +37,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "studies",
         "view",
         "compile",
+        "gpu",
         "export",
     ),
     "papers": (

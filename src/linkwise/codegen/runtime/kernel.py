@@ -254,7 +254,9 @@ class Kernel(Remade):
             raise InputError(
                 "out= and threads= are for arrays of NumPy; other libraries have streams and memory of their own"
             )
-        named = dict(zip(self.signature.inputs, arrays)) | {f"({i})": x for i, x in enumerate(arrays)}
+        names = list(self.signature.inputs)
+        names += [f"({i})" for i in range(len(names), len(arrays))]  # too many: run_on says so
+        named = dict(zip(names, arrays))
         return self.signature.result(run_on(array_kinds.common(named), self.as_function, list(arrays)))
 
     @cached_property
