@@ -303,6 +303,10 @@ def cuda() -> Iterable[Row]:
     yield ("here, python benchmarks/cuda_check.py --run FOLDER there",)
 
 
+def on_a_card() -> Iterable[Row]:
+    yield ("on a GPU, with another number in src/linkwise/codegen/thresholds.py: python benchmarks/gpu.py",)
+
+
 MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CHAIN_LINKS": straight_or_loops,
     "LONG_CHAIN": straight_or_loops,
@@ -338,6 +342,10 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "MOST_COMPARED": most_explained,
     "CUDA_THREADS": cuda,
     "CUDA_REGISTERS": cuda,
+    "CUDA_ROOM": on_a_card,
+    "CUDA_HELD": on_a_card,
+    "CUDA_SQUEEZE": on_a_card,
+    "CUDA_SPILL": on_a_card,
 }
 
 

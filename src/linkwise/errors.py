@@ -100,7 +100,7 @@ class ModelWarning(UserWarning):
 
 
 class SimulationWarning(UserWarning):
-    """A simulation that is less sure than it might be: a checkpoint of which a part cannot be compared."""
+    """A simulation less sure than it might be: a checkpoint of which a part cannot be compared, runs that failed."""
 
 
 class SlowPathWarning(UserWarning):
@@ -108,8 +108,13 @@ class SlowPathWarning(UserWarning):
 
 
 def warn_of_slow_path(message: str) -> None:
-    """Say at the user's own line, the innermost outside linkwise, that something is slower than it might be."""
+    """Say at the user's own line that something is slower than it might be."""
+    warn_at_users_line(message, SlowPathWarning)
+
+
+def warn_at_users_line(message: str, category: type[Warning]) -> None:
+    """Warn at the user's own line, the innermost outside linkwise."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "linkwise":
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, SlowPathWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

@@ -392,6 +392,7 @@ COMPLETED = [
     (["explain", "panda", "coriolis_m"], "coriolis_matrix"),
     (["explain", "panda", "forward_dynamics", "--method", "vere"], "vereshchagin"),
     (["view", "panda", "--show", "inert"], "inertias"),
+    (["sweep", "study.toml", "--engine", "das"], "dask"),
     (["bench", "--suite", "peer"], "peers"),
     (["bench", "--function", "linearize_inv"], "linearize_inverse"),
     (["simulate", "quadruped", "--push", "FL_fo"], "FL_foot"),

@@ -19,11 +19,14 @@ from patience import PATIENCE
 
 from linkwise import cli
 from linkwise import whole_files as files
+from snippets import ROOT
 
 ONE_LINE = re.compile(r"linkwise: error: [^\n]+\n")
 BENCH = ["--robot", "double_pendulum", "--function", "mass_matrix", "--batch", "1", "--repeats", "1"]
 
-# One quick call of each command, without files.
+STUDY = ROOT / "examples" / "dispersion.toml"
+
+# One quick call of each command, without files of its own.
 CALLS = {
     "demo": ["demo", "--robot", "double_pendulum", "--no-picture"],
     "robots": ["robots"],
@@ -32,6 +35,7 @@ CALLS = {
     "explain": ["explain", "{robot}", "H phi"],
     "linearize": ["linearize", "{robot}"],
     "simulate": ["simulate", "{robot}", "--duration", "0.01"],
+    "sweep": ["sweep", "{study}", "--dry-run"],
     "plot": ["plot", "{robot}", "joints", "--duration", "0.01", "-o", "plot.png"],
     "view": ["view", "{robot}", "-o", "view.png"],
     "export": ["export", "{robot}", "mass_matrix", "-o", "-"],
@@ -87,7 +91,7 @@ def in_pipes_of_ascii(tmp_path_factory):
 
 
 def argv_of(name, robot):
-    return [x.format(robot=robot) for x in CALLS[name]]
+    return [x.format(robot=robot, study=STUDY) for x in CALLS[name]]
 
 
 def writing(name, folder):
@@ -200,6 +204,7 @@ MISSING = [
     (["view", "double_pendulum", "-o", "x.html"], "viser", "view"),
     (["view", "double_pendulum", "--no-browser"], "viser", "view"),
     (["bench", "--plot", "x.png"], "matplotlib", "plot"),
+    (["sweep", str(STUDY), "--folder", "runs"], "pyarrow", "study"),
 ]
 
 
@@ -228,7 +233,7 @@ EVERYTHING = [
 ]
 
 
-@pytest.mark.parametrize("name", [n for n in CALLS if n not in ("plot", "view")])
+@pytest.mark.parametrize("name", [n for n in CALLS if n not in ("plot", "view", "sweep")])
 def test_what_needs_no_extra(apart, tmp_path, name):
     done = apart(*argv_of(name, "double_pendulum"), blocked=EVERYTHING, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

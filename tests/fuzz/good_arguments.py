@@ -160,7 +160,7 @@ def good_values() -> dict[str, Any]:
         "controller": lambda t, q, v: -0.1 * v, "duration": 0.2, "steps": 4, "step": 0.05, "coordinates": "joint",
         "tolerances": (1e-6, 1e-8), "every": 2, "hold": True, "events": lambda t, q, v: q[..., 0], "check": True,
         "callback": False, "checkpoint": lw.Checkpoint(f"{folder()}/checkpoint", 0), "progress": False, "threads": 1,
-        "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3],
+        "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3], "implicit": False, "packed": True,
     }  # fmt: skip
 
 

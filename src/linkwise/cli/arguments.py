@@ -59,6 +59,11 @@ def functions() -> Iterable[str]:
     return catalogue(Robot)
 
 
+def is_chain(name: str) -> bool:
+    """Whether it is the name of a chain, chain-N."""
+    return _CHAIN.fullmatch(name) is not None
+
+
 def load_robot(name: str, floating: bool = False) -> Robot:
     """The robot an argument names."""
     from ..robot.make import chain, load

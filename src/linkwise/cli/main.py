@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from .. import __version__
 from ..bench import command as bench_command
 from ..errors import did_you_mean
-from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, view
+from . import check, completion, demo, explain, export, info, linearize, plot, robots, simulate, sweep, view
 from .arguments import STATE_OPTIONS
 from .command import BAD_INPUT, INTERRUPTED, OK, Command, Output, to_json
 from .terminal_text import one_line, said, show_warning, spell_what_cannot_be_shown
@@ -32,6 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     linearize.COMMAND,
     simulate.COMMAND,
+    sweep.COMMAND,
     plot.COMMAND,
     view.COMMAND,
     export.COMMAND,

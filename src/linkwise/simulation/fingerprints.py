@@ -63,7 +63,10 @@ def _computes(name: str) -> bool:
 def made_of(function: Callable[..., Any]) -> MadeOf:
     """The parts of a function or of an object that is called."""
     found = MadeOf()
-    _Taking(found).function(function, "")
+    try:
+        _Taking(found).function(function, "")
+    except RecursionError:  # nothing is known of what lies too deep to be followed
+        return MadeOf(unknown=["what it holds, which is nested too deeply,"])
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -83,6 +83,25 @@ class OpenStudy:
         table = {name: [records[name][i] for i in rows] for name in records}
         return pandas.DataFrame(table).set_index("run")
 
+    def errors(self) -> dict[str, int]:
+        """What runs failed by and how many, the commonest first; empty where none did."""
+        found: dict[str, int] = {}
+        for _, said in self._failed():
+            found[said] = found.get(said, 0) + 1
+        return dict(sorted(found.items(), key=lambda x: -x[1]))
+
+    def first_failed(self) -> int | None:
+        """The first run that is not done; None where all are."""
+        return min((run for run, _ in self._failed()), default=None)
+
+    def _failed(self) -> Iterator[tuple[int, str]]:
+        """Each run that is not done, and what it failed by in a line; tables are read one at a time."""
+        for _, name in sorted(chunks_there(self.place).items()):
+            table = read_table(self.place, name, MOST_BYTES)
+            columns = [table[x].to_pylist() for x in ("run", "status", "error", "message")]
+            yield from ((run, _in_a_line(*rest)) for run, status, *rest in zip(*columns) if status != "done")
+        yield from ((r.run, _in_a_line(r.error, r.message)) for r in self.loose() if r.status != "done")
+
     def report(self, path: Any = None, *, worst_of: str | None = None, study: Any = None) -> Any:
         """Write one HTML file that says what was run and what came of it; gives its path.
 
@@ -149,6 +168,11 @@ class OpenStudy:
             if series is not None:
                 return list(read_series(self.place, series, MOST_BYTES, None))
         return []
+
+
+def _in_a_line(error: str | None, message: str | None, most: int = 120) -> str:
+    said = " ".join(f"{error}: {message}".split()) if message else str(error)
+    return said if len(said) <= most else f"{said[:most]}…"
 
 
 def open_study(folder: Any) -> OpenStudy:

@@ -11,12 +11,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arguments import flag, mapping, number, one_of, shown, whole
-from ..errors import InputError, SimulationWarning, warn_of_slow_path
+from ..errors import InputError, SimulationWarning, warn_at_users_line, warn_of_slow_path
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from ..simulation.fingerprints import differences, made_of
@@ -30,6 +30,9 @@ from .names import refuse_name
 from .places import Place, held
 from .sampling import Sampling, key
 from .scenarios import Function, Prepared, as_scenario
+
+if TYPE_CHECKING:
+    from .results import OpenStudy
 
 ENGINES = ("local", "ray", "dask", "serial")
 _SECONDS = 2.0  # that a chunk of a batch takes, about
@@ -190,7 +193,7 @@ class Study:
             warn_of_slow_path(f"the runs of this study are made one at a time: {why}")
         place = Place.of(folder)
         with held(place):
-            self._begin(place)
+            self.begin(place)
             todo = left_to_do(self, place, lambda name: _put_aside(place, name))
             shown_as = StudyProgress(self, place, todo, progress)
             manifest.log(place, {"event": "start", "engine": engine, "chunks left": len(todo)})
@@ -202,9 +205,12 @@ class Study:
                 raise
             shown_as.close()
             manifest.log(place, {"event": "done"})
-        return open_study(place)
+        found = open_study(place)
+        if shown_as.failed or len(todo) < self.chunks:  # others than this call's may have failed before
+            _warn_of_failures(found)
+        return found
 
-    def _begin(self, place: Place) -> None:
+    def begin(self, place: Place) -> None:
         """Write what the study is, or make sure that the folder holds this very one."""
         if not place.exists(manifest.NAME):
             if any(True for _ in place.names("runs")):
@@ -294,6 +300,20 @@ def _samples(samples: Any, parameters: Mapping[str, Distribution]) -> int:
     if not grids:
         raise InputError("how many runs? Give samples=; only grids say it themselves")
     return int(np.prod(grids, dtype=object))
+
+
+def _warn_of_failures(found: OpenStudy) -> None:
+    """Say once that runs failed, and how to look at them."""
+    errors = found.errors()
+    failed = sum(errors.values())
+    if failed:
+        commonest, count = next(iter(errors.items()))
+        often = "all" if count == failed else f"{count} of them"
+        warn_at_users_line(
+            f"{failed} of {found.samples} runs failed, {often} by {commonest}; .failures() of the open study lists"
+            f" them, study.replay({found.first_failed()}) makes the first one again",
+            SimulationWarning,
+        )
 
 
 def _put_aside(place: Place, name: str) -> None:

@@ -166,7 +166,8 @@ def test_jax_differentiates_it():
     jax.config.update("jax_enable_x64", True)
     r = robot("chain6")
     s = state(r, ())
-    slope = jax.jit(jax.jacobian(lambda tau: r.forward_dynamics(jax.numpy.asarray(s.q), s.v, tau, method="scan")))
+    q, v = jax.numpy.asarray(s.q), jax.numpy.asarray(s.v)
+    slope = jax.jit(jax.jacobian(lambda tau: r.forward_dynamics(q, v, tau, method="scan")))
     assert_close(np.asarray(slope(s.tau)), r.mass_matrix_inverse(s.q, target="numpy"), 1e-9)
 
 

@@ -1,0 +1,80 @@
+"""What a study will take: a few runs are made in a folder that goes away, and time and disk follow from them.
+
+Two chunks of different sizes are made by one worker: what they differ by is what a run takes, the rest is what a chunk
+or the start takes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import engines
+from .chunks import Summary
+from .places import Place
+from .results import open_study
+
+if TYPE_CHECKING:
+    from .study import Study
+
+_TRIED = 4  # runs that are made one by one and timed
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds and bytes that a study will take with ``workers``, from ``tried`` runs, of which ``failures`` say why."""
+
+    tried: int
+    failures: dict[str, int]
+    workers: int
+    start_seconds: float
+    run_seconds: float
+    seconds: float
+    bytes: float
+
+
+def estimated(study: Study, workers: int | None) -> Estimate:
+    """Make a few runs, and say what all will take on this machine."""
+    from .study import Study
+
+    timed = _TRIED if study.prepared.in_processes is not None else study.chunk
+    trial = Study(
+        study.robot, study.scenario, study.parameters, timed + 1, study.seed, study.keep,
+        timeout=study.timeout, finite=study.finite, chunk=timed,
+    )  # fmt: skip
+    made: list[Summary] = []
+    sizes: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="linkwise-dry-run-") as name:
+        place = Place.of(name)
+        trial.begin(place)
+        before = _size(name)
+
+        def tell(done: Summary) -> None:
+            made.append(done)
+            sizes.append(_size(name) - before - sum(sizes))
+
+        begun = time.monotonic()
+        engines.run("local", trial, place, [1, 0], tell, 1, None)  # one worker: the single run goes before, as warm-up
+        spent = time.monotonic() - begun
+        failures = open_study(place).errors()
+    a_run = made[1].seconds / timed
+    start = max(0.0, spent - made[1].seconds)
+    run_bytes = max(0.0, sizes[1] - sizes[0]) / max(1, timed - 1)
+    chunk_bytes = max(0.0, sizes[0] - run_bytes)
+    count = min(workers or engines.cores(), study.chunks)
+    return Estimate(
+        timed + 1,
+        failures,
+        count,
+        start,
+        a_run,
+        start + a_run * study.samples / count,
+        before + study.chunks * chunk_bytes + study.samples * run_bytes,
+    )
+
+
+def _size(folder: str) -> float:
+    return float(sum(p.stat().st_size for p in Path(folder).rglob("*") if p.is_file()))
