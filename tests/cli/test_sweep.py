@@ -174,6 +174,12 @@ def test_nothing_is_executed_without_a_path(desk, capsys):
     assert not (desk / "imported").exists()
 
 
+def test_a_module_that_is_no_python_is_said_so(desk, capsys):
+    (desk / "own" / "mine.py").write_text("def left(:", encoding="utf-8")
+    code, _, err = run(capsys, "s.toml", "--path", "own")
+    assert code == 2 and "s.toml:3: mine cannot be imported: invalid syntax" in " ".join(err.split()), err
+
+
 def test_it_runs_once_and_goes_on_when_asked(desk, capsys, in_this_process):
     code, out, err = run(capsys, "s.toml", "--path", "own")
     assert (code, err) == (0, "") and "s: 6 done, of 6 runs" in out

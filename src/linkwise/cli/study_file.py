@@ -245,7 +245,7 @@ def _imported(module: str, name: str, folders: Sequence[Path]) -> Any:
         sys.path.insert(0, str(folder))
     try:
         found = importlib.import_module(module)
-    except ImportError as e:
+    except (ImportError, SyntaxError) as e:
         raise InputError(f"{module} cannot be imported: {e}") from None
     function = getattr(found, name, None)
     if not callable(function) or str(getattr(function, "__module__", "")).partition(".")[0] != top:
