@@ -245,7 +245,8 @@ def _free(robot: Any, q: Array, pull: Array) -> Array:
 def within(robot: Any, q: Array, before: Array) -> Array:
     """The nearest configuration within the limits; joints whose follower finds no way back stay as ``before``."""
     limits = following_limits(robot, bent=True)
-    return or_as_before(limits, _clipped(robot, brought_back(limits, _clipped(robot, q))), before)
+    q = _clipped(robot, q)
+    return or_as_before(limits, _clipped(robot, brought_back(limits, q)), before) if limits else q
 
 
 def _clipped(robot: Any, q: Array) -> Array:
