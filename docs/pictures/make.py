@@ -114,6 +114,13 @@ def squatting() -> lw.view.Motion:
     return lw.view.Motion(run.robot, 5 * run.time[:-1], run.q[:-1], run.v[:-1], tau=run.tau[:-1])
 
 
+def cam() -> lw.Robot:
+    """The cam of docs/conventions.md."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        robot: lw.Robot = run_page("conventions.md")["disc"]
+    return robot
+
+
 def social(name: str) -> None:
     """What a link to the project shows: 1280 × 640, a robot, a formula and its recursion."""
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
@@ -222,6 +229,7 @@ def main() -> None:
         "two_links.png": lambda name: put(name, sketches.two_links()),
         "sweeps.png": lambda name: put(name, sketches.sweeps()),
         "patterns.png": lambda name: put(name, sketches.patterns()),
+        "guided.png": lambda name: put(name, sketches.guided(cam())),
         "rooms.svg": lambda name: (HERE / name).write_text(house.picture(), encoding="utf-8"),
     }
     for name, make in made.items():

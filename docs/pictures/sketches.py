@@ -1,4 +1,5 @@
-"""The drawings of docs/algebra.md: a two-link arm and what is carried along it, sweeps, patterns of operators.
+"""The drawings of docs/algebra.md: a two-link arm and what is carried along it, sweeps, patterns of operators; and a
+guided joint, of docs/conventions.md.
 
 Positions, velocities and forces are those of the robot; only labels are placed by hand.
 """
@@ -199,3 +200,35 @@ def _pattern(ax: Any, name: str, matrix: np.ndarray, block: int) -> None:
     ax.set_xlabel(f"{n} × {n}", fontsize=9, color=PALE)
     for side in ax.spines.values():
         side.set_color(PALE)
+
+
+# --- a guided joint ------------------------------------------------------------------------------------------
+
+
+def guided(robot: lw.Robot) -> Figure:
+    """A body on a guided joint in the x-y plane: where it is and how it moves, and its mass matrix along the way."""
+    figure = Figure(figsize=(9.0, 3.6), facecolor="white")
+    path, mass = figure.subplots(1, 2, width_ratios=(1.0, 1.35))
+    turn = np.linspace(0.0, 2 * np.pi, 181)[:, None]
+    body = robot.bodies[0].name
+    path.plot(*robot.pose(turn, body)[1][:, :2].T, color=LINK, linewidth=2.0, zorder=1)
+    for q in turn[:-1:30]:
+        R, p = robot.pose(q, body)
+        for axis, colour in ((0, X_AXIS), (1, Z_AXIS)):
+            path.plot(*np.array([p, p + 0.016 * R[:, axis]])[:, :2].T, color=colour, linewidth=2.2, zorder=2)
+        v = robot.velocity(q, np.ones(1), body)[3:5]
+        _arrow(path, p[:2], p[:2] + 0.8 * v, OUTWARD)
+        path.scatter(*p[:2], s=34, color="white", edgecolor=INK, zorder=5)
+        away = (p[:2] - np.array([0.0, 0.12])) * 0.58
+        _say(path, p[:2] - away, f"{np.degrees(q[0]):.0f}°", PALE, ha="center")
+    path.set(aspect="equal", xlim=(-0.075, 0.085), ylim=(0.052, 0.188))
+    path.axis("off")
+    path.set_title("Its axes, and its velocity for q̇ = 1", fontsize=11, color=INK, loc="left", weight="bold")
+    mass.plot(np.degrees(turn[:, 0]), 1e3 * robot.mass_matrix(turn)[:, 0, 0], color=INWARD, linewidth=2.0)
+    mass.set(xlabel="q [°]", xlim=(0, 360), xticks=range(0, 361, 60))
+    mass.grid(color=GRID)
+    mass.set_axisbelow(True)
+    mass.spines[["top", "right"]].set_visible(False)
+    mass.set_title(r"$\mathcal{M}$(q) [10⁻³ kg m²]", fontsize=11, color=INK, loc="left", weight="bold")
+    figure.subplots_adjust(left=0.01, right=0.98, top=0.9, bottom=0.14, wspace=0.2)
+    return figure

@@ -115,6 +115,80 @@ def test_coupled_joints_and_loops_are_kept():
     assert np.abs(four_bar.pose(found.q, "coupler_end")[1] - four_bar.pose(q, "coupler_end")[1]).max() < 1e-6
 
 
+def bent_arm(lower=None, upper=None, both=False):
+    """Three links in a plane, the last turned by a relation of the one before, or of both, within limits."""
+    link = lw.Inertia.box(1.0, (0.5, 0.1, 0.1))
+    bodies = [lw.Body("a", lw.Joint(lw.Revolute("z"), "first", limits=lw.Limits(-2.0, 2.0)), link)]
+    second, third = lw.Limits(-1.5, 1.5), lw.Limits(lower, upper)
+    bodies.append(lw.Body("b", lw.Joint(lw.Revolute("z"), "second", at=(1, 0, 0), limits=second), link, "a"))
+    bodies.append(lw.Body("c", lw.Joint(lw.Revolute("z"), "follower", at=(1, 0, 0), limits=third), link, "b"))
+    tree = lw.assemble("bent arm", bodies, [lw.Frame("hand", "c", at=(0.5, 0, 0))])
+    if both:
+        return tree.couple("follower", ("first", "second"), relation=lambda a, b: 0.3 * a + np.sin(b))
+    return tree.couple("follower", "second", relation=lambda b: b + 0.4 * b**3)
+
+
+def followed_by(r, q):
+    """Where the follower is."""
+    return r.joint_positions(q)[..., r.joint("follower")]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_limits_of_joints_that_follow_by_a_relation_are_held(both):
+    r, loose = bent_arm(-0.6, 0.8, both), bent_arm(both=both)
+    q = loose.random_configuration(1, batch=300)
+    θ = followed_by(loose, q)
+    inside = (θ > -0.59) & (θ < 0.79)
+    p = loose.pose(q, "hand")[1]
+    found = find(r, "hand", p, part="position", attempts=10)
+    assert 0.2 < inside.mean() < 0.8 and found.reached[inside].all()
+    ends = followed_by(r, found.q)
+    assert (ends >= -0.6 - 1e-9).all() and (ends <= 0.8 + 1e-9).all()
+    assert (found.q >= r.lower_limits).all() and (found.q <= r.upper_limits).all()
+    at = (ends < -0.6 + 1e-9) | (ends > 0.8 - 1e-9)
+    assert np.array_equal(found.followers_at_limits["follower"], at)
+    lost = ~found.reached
+    assert (lost & at).any() and found.at_limits[at, 1].all() and "at limits of follower" in repr(found)
+    assert find(loose, "hand", p[lost], part="position").reached.mean() > 0.9  # it was this limit that was in the way
+    # from the very configuration that meets the goal, and is beyond the limit
+    beyond = find(r, "hand", p[lost], q[lost], part="position", attempts=1)
+    assert not beyond.reached.any() and (followed_by(r, beyond.q) <= 0.8 + 1e-9).all()
+
+
+def test_the_nearest_place_within_a_bent_limit_is_found():
+    """Against a search over all configurations within the limits."""
+    r = bent_arm(-0.6, 0.8)
+    goal = bent_arm().pose(np.array([0.2, 1.2]), "hand")[1]
+    a, b = np.meshgrid(np.linspace(-2, 2, 401), np.linspace(-1.5, 1.5, 601))
+    grid = np.stack([a.ravel(), b.ravel()], axis=-1)
+    θ = followed_by(r, grid)
+    grid = grid[(θ >= -0.6) & (θ <= 0.8)]
+    nearest = np.linalg.norm(r.pose(grid, "hand", target="cpu")[1] - goal, axis=-1).min()
+    found = [r.inverse_kinematics("hand", goal, part="position", attempts=5, target=t) for t in ("cpu", "numpy")]
+    assert nearest > 0.05
+    for x in found:
+        assert not x.reached and x.followers_at_limits["follower"] and x.position_error < nearest + 5e-3
+
+
+def test_a_rest_beyond_a_bent_limit_is_held_off():
+    r = bent_arm(-0.6, 0.8, both=True)
+    q = np.array([0.4, 0.3])
+    goal = r.pose(q, "hand")[0][:, 2]  # a plane arm points so anyhow: all is free
+    found = find(r, "hand", goal, q, part="direction", rest=[2.0, 1.4])
+    assert found.reached and found.followers_at_limits["follower"] and followed_by(r, found.q) <= 0.8 + 1e-9
+    assert find(bent_arm(both=True), "hand", goal, q, part="direction", rest=[2.0, 1.4]).q == pytest.approx(
+        [2.0, 1.4], abs=1e-3
+    )
+
+
+def test_linear_followers_are_named_too():
+    r = bent_arm(-0.6, 0.8).uncouple(["follower"]).couple("follower", "second", ratio=2.0)
+    far = find(r, "hand", bent_arm().pose(np.array([0.2, 1.2]), "hand")[1], part="position", attempts=2)
+    assert not far.reached and far.q[1] == pytest.approx(0.4)
+    assert far.followers_at_limits["follower"] and far.at_limits[1]
+    assert not find(lw.load("ur5"), "tool0", [0.3, 0.2, 0.3], part="position").followers_at_limits
+
+
 def test_what_is_left_free_goes_to_rest():
     r = lw.load("panda")
     rest = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.7])

@@ -310,3 +310,25 @@ def test_what_implicit_steps_do_not_admit():
         lw.simulate(r, [0.0, 0.0], method="variational", implicit=True)
     with pytest.raises(lw.InputError, match="implicit"):
         lw.simulate(r, [0.0, 0.0], implicit="yes")
+
+
+def bending():
+    """A joint that carries a beam, whose modes have dampers."""
+    beam = lw.Flexible.beam(length=1.0, mass=1.0, stiffness=50.0, modes=2, damping=0.02)
+    return lw.assemble("bending", [lw.Body("a", lw.Joint(lw.Revolute("z"), "hinge", damping=0.1), beam)])
+
+
+@pytest.mark.parametrize("make", [geared, bending])
+def test_one_number_of_damping_is_that_of_the_joints_alone(make):
+    """Modes and springs of gears keep their own dampers, as if these were given beside it."""
+    r = make()
+    inner = [j.name.endswith(("_spring", ".modes")) for j, _, _ in r.coordinates]
+    own = [np.broadcast_to(np.asarray(j.damping, float), (j.kind.nv,)) for j, _, _ in r.coordinates]
+    given = np.concatenate([d if kept else np.full(len(d), 0.7) for d, kept in zip(own, inner)])
+    assert any(inner) and not all(inner) and all(d.all() for d, kept in zip(own, inner) if kept)
+    q, v = start(r)
+    q[np.concatenate([np.full(j.kind.nq, kept) for (j, _, _), kept in zip(r.coordinates, inner)])] *= 0.01
+    how = {"duration": 0.05, "step": 1e-4, "every": 100, "implicit": False}
+    one, each, all_alike = (lw.simulate(r, q, v, damping=d, **how).q for d in (0.7, given, np.full(r.nv, 0.7)))
+    assert np.abs(one - each).max() < 1e-9
+    assert np.abs(one - all_alike).max() > 1e-5

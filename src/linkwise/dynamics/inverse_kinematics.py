@@ -5,8 +5,8 @@ With e the motion that the frames still lack, J their Jacobian and W what counts
     dq = (J*WJ + μI)⁻¹ J*We + N w,   N = I − (J*WJ + μI)⁻¹J*WJ,
 
 where w is what is wished of the null space, and μ falls with e*We (Sugihara's choice: a step is taken as it is, none is
-tried and taken back). Degrees of freedom
-at a limit that the step would cross stay out of it. Positions count in lengths of the robot, so that its size does not
+tried and taken back). Degrees of freedom at a limit that the step would cross stay out of it, and it goes no further
+than to the limits of joints that follow them. Positions count in lengths of the robot, so that its size does not
 matter. No choice depends on numbers: the same step runs on numbers and on symbols.
 
 J*WJ + μI = HφBWB*φ*H* + μI is the mass matrix of a robot that has inertia W at its tips alone and rotors of inertia μ
@@ -30,6 +30,7 @@ from ..riccati import cross_joint
 from ..spatial import Transform, congruence, cross, quaternion_from_rotation, quaternion_log
 from ..sweeps import unzip
 from .articulated import Articulated
+from .following_limits import blocked, brought_back, following_limits, or_as_before, without
 from .kinematics import tip_transforms
 from .links import Links, evaluate
 
@@ -112,7 +113,7 @@ def step(robot: Any, q: Array, tasks: Sequence[Task], goals: Sequence[Array], wi
         dq, opened = dense_step(robot, q, tasks, lacks, wished)
     turns = [_length(lack.turn) for lack in lacks if lack.turn is not None]
     moves = [_length(lack.move) for lack in lacks if lack.move is not None] + ([] if opened is None else [opened])
-    return _within(robot, robot.integrate(q, dq)), arrays.stack([_largest(turns, q), _largest(moves, q)])
+    return within(robot, robot.integrate(q, dq), q), arrays.stack([_largest(turns, q), _largest(moves, q)])
 
 
 def by_sweep(robot: Any) -> bool:
@@ -146,9 +147,18 @@ def dense_step(robot: Any, q: Array, tasks: Sequence[Task], lacks: Sequence[Lack
     free = _free(robot, q, J.T @ e)
     J = J * free[None, :]
     damping = 0.25 * (e @ e) + _LEAST_DAMPING
-    solve = arrays.solver_spd(J.T @ J + np.eye(len(free)) * damping)
-    rest = (wished * free)[:, None]
-    return solve((J.T @ e)[:, None] + damping * rest)[:, 0], opened  # N = μ (J*WJ + μI)⁻¹
+    dq = _damped(J, e, damping, wished * free)
+    limits = following_limits(robot, bent=True)
+    if limits:
+        held, fixed = blocked(limits, q, dq, free)
+        dq = fixed + _damped(without(J, held), e - J @ fixed, damping, without(wished * free, held))
+    return dq, opened
+
+
+def _damped(J: Array, e: Array, damping: Array, wished: Array) -> Array:
+    """(J*J + μI)⁻¹(J*e + μw): N = μ (J*WJ + μI)⁻¹."""
+    solve = arrays.solver_spd(J.T @ J + np.eye(J.shape[-1]) * damping)
+    return solve((J.T @ e)[:, None] + damping * wished[:, None])[:, 0]
 
 
 # --- along the tree --------------------------------------------------------------------------------------
@@ -232,13 +242,19 @@ def _free(robot: Any, q: Array, pull: Array) -> Array:
     return arrays.stack(out)
 
 
-def _within(robot: Any, q: Array) -> Array:
+def within(robot: Any, q: Array, before: Array) -> Array:
+    """The nearest configuration within the limits; joints whose follower finds no way back stay as ``before``."""
+    limits = following_limits(robot, bent=True)
+    return or_as_before(limits, _clipped(robot, brought_back(limits, _clipped(robot, q))), before)
+
+
+def _clipped(robot: Any, q: Array) -> Array:
     entries = [q[..., i] for i in range(robot.nq)]
     for i, _, low, high in limited(robot):
         x = entries[i]
         x = arrays.where(arrays.less(x, low), low, x) if np.isfinite(low) else x
         entries[i] = arrays.where(arrays.less(-x, -high), high, x) if np.isfinite(high) else x
-    return arrays.stack(entries)
+    return arrays.stack(entries, axis=-1)
 
 
 def yielding(robot: Any) -> list[tuple[slice, slice]]:

@@ -7,14 +7,15 @@ code over all goals that are not reached yet. What is not reached is told with h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..arguments import number, numbers, one_of, shown, whole
 from ..codegen.facts import Facts
-from ..dynamics.inverse_kinematics import PARTS, Task, limited, step, yielding
+from ..dynamics.following_limits import brought_back, following_limits
+from ..dynamics.inverse_kinematics import PARTS, Task, limited, step, within, yielding
 from ..errors import InputError, UntraceableError, warn_of_slow_path
 from .calls import as_frames
 from .dispatch import TARGETS, default_target
@@ -33,7 +34,9 @@ class Reach:
     off the frames are: ``rotation_error`` [rad] and ``position_error`` [m], (...), the largest of all frames.
 
     Where a goal is not reached, ``q`` is the nearest configuration found, and ``at_limits`` (..., nv) says which
-    degrees of freedom are at a limit there. ``attempts`` (...) counts the guesses it took.
+    degrees of freedom are at a limit there, their own or that of a joint that follows them; ``followers_at_limits`` has
+    the latter by their names, (...) each. ``attempts`` (...) counts the guesses it took. Where every guess ends beyond
+    the limits of a follower, the errors are infinite.
     """
 
     q: np.ndarray
@@ -42,6 +45,7 @@ class Reach:
     position_error: np.ndarray
     at_limits: np.ndarray
     attempts: np.ndarray
+    followers_at_limits: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def error(self) -> np.ndarray:
@@ -52,7 +56,9 @@ class Reach:
     def __repr__(self) -> str:
         count = int(np.sum(self.reached))
         far = "" if self.reached.all() else f", others within {float(self.error.max()):.2g}"
-        return f"<Reach: {count} of {self.reached.size} goals reached{far}>"
+        names = [name for name, at in self.followers_at_limits.items() if (at & ~self.reached).any()]
+        held = f", at limits of {', '.join(names)}" if names else ""
+        return f"<Reach: {count} of {self.reached.size} goals reached{far}{held}>"
 
 
 def inverse_kinematics(
@@ -211,7 +217,9 @@ class _Search:
         self.robot, self.steps, self.goals, self.tolerance, self.batch = robot, steps, goals, tolerance, batch
         self.rest = robot.neutral() if rest is None else rest
         count = goals[0].shape[0]
-        self.starts, self.q = starts, starts.copy()
+        self.followers = following_limits(robot, bent=True)
+        self.starts = self._held(starts)
+        self.q = self.starts.copy()
         self.errors = np.full((count, 2), np.inf)
         self.attempts = np.zeros(count, int)
 
@@ -226,10 +234,23 @@ class _Search:
         guesses, start = None, 1
         while start < attempts and (left := self.left).size:
             if guesses is None:
-                guesses = _guesses(self.robot, seed, attempts)
+                guesses = self._held(_guesses(self.robot, seed, attempts))
             some = guesses[start : start + (1 if start < _ONE_BY_ONE else start)]
             self._try(np.tile(some, (left.size, 1)), np.repeat(left, len(some)), len(some))
             start += len(some)
+
+    def _held(self, q: np.ndarray) -> np.ndarray:
+        """Configurations to start from, within the limits of joints that follow others as far as there is a way."""
+        if not self.followers:
+            return q
+        return np.asarray(within(self.robot, brought_back(self.followers, q, _MOST_STEPS), q))
+
+    def _keeps(self, q: np.ndarray) -> np.ndarray:
+        """Whether joints that follow others are within their limits, (...)."""
+        kept: np.ndarray = np.ones(q.shape[:-1], bool)
+        for limit in self.followers:
+            kept &= limit.kept(q)
+        return kept
 
     def _try(self, q: np.ndarray, where: np.ndarray, each: int) -> None:
         """From these configurations towards the goals ``where``, ``each`` of which comes that often, in a row."""
@@ -240,6 +261,7 @@ class _Search:
         if not found:
             return
         q, errors, steps = (np.concatenate(x).reshape((-1, each, *x[0].shape[1:])) for x in zip(*found))
+        errors[~self._keeps(q)] = np.inf
         goals = where[::each]
         reached = (errors <= self.tolerance).all(axis=-1)
         # The guess that leads there in the fewest steps or, where none does, nearest to it.
@@ -310,7 +332,7 @@ class _Search:
         for i in range(_STEPS_TO_REST):
             q, _ = self._stepped(q, goals, rest, pull if i < _STEPS_TO_REST - 5 else no_pull)  # the last come back
         _, errors = self._stepped(q, goals, rest, no_pull)
-        kept = (errors <= self.tolerance).all(axis=-1)
+        kept = (errors <= self.tolerance).all(axis=-1) & self._keeps(q)
         self.q[where[kept]], self.errors[where[kept]] = q[kept], errors[kept]
 
     def _rest_of(self, where: np.ndarray) -> np.ndarray:
@@ -330,6 +352,9 @@ class _Search:
         for i, j, low, high in limited(self.robot):
             at[:, j] = (self.q[:, i] <= low + 1e-9) | (self.q[:, i] >= high - 1e-9)
         shape = self.batch
+        followers = {x.coupling.dependent: x.reached(self.q) for x in following_limits(self.robot, bent=False)}
+        for limit in self.followers:
+            at[:, limit.of_v] |= followers[limit.coupling.dependent][:, None]
         reached = (self.errors <= self.tolerance).all(axis=-1)
         return Reach(
             self.q.reshape((*shape, self.robot.nq)),
@@ -338,6 +363,7 @@ class _Search:
             self.errors[:, 1].reshape(shape),
             at.reshape((*shape, self.robot.nv)),
             self.attempts.reshape(shape),
+            {name: x.reshape(shape) for name, x in followers.items()},
         )
 
 
