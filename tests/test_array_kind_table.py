@@ -27,7 +27,7 @@ MORE = {
     "coupling_jacobian": lambda r, x: r.coupling_jacobian(x.q),
     "equilibrium": lambda r, x: r.equilibrium(x.q).q,
     "modes": lambda r, x: r.modes(x.q).frequencies,
-    "inverse_kinematics": lambda r, x: r.inverse_kinematics(r.tips[-1], r.pose(x.q, r.tips[-1]), x.q).q,
+    "inverse_kinematics": lambda r, x: r.inverse_kinematics(r.tips[-1], r.pose(r.neutral(), r.tips[-1]), x.q).q,
     "robot.compile": lambda r, x: r.compile("gravity_force")(x.q),
     "lw.compile": lambda r, x: lw.compile(_formula, r)(x.q),
     "lw.simulate": lambda r, x: lw.simulate(r, x.q, x.v, duration=0.002).q,
