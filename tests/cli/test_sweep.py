@@ -258,9 +258,9 @@ def test_ctrl_c_leaves_a_folder_to_go_on_in(desk):
     (desk / "s.toml").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "linkwise", "sweep", "s.toml", "--path", "own", "--workers", "1"]
     path = os.pathsep.join([str(Path(lw.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
-    with subprocess.Popen(
-        command, cwd=desk, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
-    ) as p:
+    heeding = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a parent may have ignored
+    given = {"cwd": desk, "stderr": subprocess.PIPE, "text": True, "env": {**os.environ, "PYTHONPATH": path}}
+    with subprocess.Popen(command, preexec_fn=heeding, **given) as p:
         until = time.monotonic() + 60
         while not list(desk.glob("s/runs/**/*.parquet")) and p.poll() is None and time.monotonic() < until:
             time.sleep(0.05)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..arguments import flag, mapping, number, one_of, shown, whole
 from ..errors import InputError, SimulationWarning, warn_at_users_line, warn_of_slow_path
+from ..extras import require
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from ..simulation.fingerprints import differences, made_of
@@ -191,6 +192,7 @@ class Study:
         why = self.prepared.in_processes
         if why is not None and not isinstance(self.scenario, Function) and self.scenario.kind in _COMPILED:
             warn_of_slow_path(f"the runs of this study are made one at a time: {why}")
+        require("pyarrow", "study", "a study's table")  # before a folder is made
         place = Place.of(folder)
         with held(place):
             self.begin(place)
