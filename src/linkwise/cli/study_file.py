@@ -22,7 +22,7 @@ from ..arguments import shown
 from ..errors import FileError, InputError, LinkwiseError, did_you_mean
 from ..model import robots
 from ..study.distributions import KINDS, from_plain
-from ..study.scenarios import BUILT_IN, made
+from ..study.scenarios import BUILT_IN, made, option_names
 from .arguments import is_chain, load_robot
 
 MOST_BYTES = 2**20
@@ -173,8 +173,7 @@ class StudyFile:
             meant = did_you_mean(name, BUILT_IN) if isinstance(name, str) else ""
             self._refuse(where, f"no scenario is named {shown(name)}; {meant}{' ' * bool(meant)}choose from"
                                 f" {', '.join(BUILT_IN)}, or name a function: module:function")  # fmt: skip
-        known = [f.name for f in fields(BUILT_IN[name])]  # type: ignore[arg-type]
-        self._refuse_other(options, known, ("scenario",), f"option of {name}")
+        self._refuse_other(options, option_names(name), ("scenario",), f"option of {name}")
         if "controller" in options:
             options["controller"] = self._function(options["controller"], ("scenario", "controller"))
         try:

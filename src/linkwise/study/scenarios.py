@@ -370,10 +370,7 @@ class Poles(Scenario):
         if unfit:
             raise InputError(f"poles follow from the robot's inertias and its state; {unfit[0]!r} does not change them")
         known = ("poles_real", "poles_imaginary", "slowest", "quickest")
-        wanted = list(known) if keep is None else keep
-        for name in wanted:
-            one_of(name, known, "result of poles")
-        return _AtState(self, targets, wanted)
+        return _AtState(self, targets, _wanted(keep, known, self.kind))
 
     def to_plain(self) -> dict[str, Any]:
         return _plain_fields(self)
@@ -437,10 +434,7 @@ class Identify(Scenario):
         if unfit:
             raise InputError(f"parameters of an identification are inertias and noise; {unfit[0]!r} is neither")
         known = ("error", "largest_error", "deviation", "residual")
-        wanted = list(known) if keep is None else keep
-        for name in wanted:
-            one_of(name, known, "result of identify")
-        return _Measured(self, targets, wanted)
+        return _Measured(self, targets, _wanted(keep, known, self.kind))
 
     def to_plain(self) -> dict[str, Any]:
         return _plain_fields(self)
@@ -488,7 +482,15 @@ def _plain_fields(scenario: Any) -> dict[str, Any]:
 
 # --- by name --------------------------------------------------------------------------------------------
 
-BUILT_IN: dict[str, type[Scenario]] = {x.kind: x for x in (Simulate, ClosedLoop, Poles, Identify)}
+
+def _wanted(keep: list[Any] | None, known: tuple[str, ...], kind: str) -> list[str]:
+    """What is kept of a scenario's results: those named, or all."""
+    for name in keep or ():
+        one_of(name, known, f"result of {kind}")
+    return list(known) if keep is None else keep
+
+
+BUILT_IN: dict[str, Any] = {x.kind: x for x in (Simulate, ClosedLoop, Poles, Identify)}
 
 
 def as_scenario(x: Any) -> Scenario:
@@ -511,13 +513,18 @@ def as_scenario(x: Any) -> Scenario:
 
 def made(kind: str, options: Mapping[str, Any]) -> Scenario:
     """A built-in scenario with these options."""
-    known = [f.name for f in fields(BUILT_IN[kind])]  # type: ignore[arg-type]
     for name in options:
-        one_of(name, known, f"option of {kind}", error=InputError)
+        one_of(name, option_names(kind), f"option of {kind}", error=InputError)
     try:
-        return BUILT_IN[kind](**options)
+        found: Scenario = BUILT_IN[kind](**options)
     except TypeError as e:
         raise InputError(f"{kind}: {e}") from None
+    return found
+
+
+def option_names(kind: str) -> list[str]:
+    """What options a built-in scenario has."""
+    return [f.name for f in fields(BUILT_IN[kind])]
 
 
 simulate, closed_loop, poles, identify = Simulate, ClosedLoop, Poles, Identify
