@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import array_kinds
 from ..arguments import flag
 from ..errors import InputError, warn_of_slow_path
 from ..robot.robot import Robot
@@ -20,6 +21,7 @@ from .events import Watch, as_events
 from .external_forces import external_forces
 from .joint_forces import passive_forces, with_other_damping
 from .methods import METHODS, SOLVERS, refuse_unfit
+from .on_arrays import arrays_of, moved
 from .record import recorded
 from .runner import Run
 from .staged import StageStepper, has_stages
@@ -114,14 +116,19 @@ def simulate(
     settings = replace(settings, closing=kept)
     if method in SOLVERS:
         settings = replace(settings, tolerances=_tolerances(tolerances))
-    q, v, batch = arguments.start_state(robot, q0, v0)
-    if robot.loops:
-        loops.refuse_open(robot, q, v, arguments.robot_parameters(robot, parameters, batch, q.dtype))
-    rows = None if tau is None else arguments.table_of_forces(robot, tau).shape[-2]
+    asked = Asked(controller, tau, external, events, parameters, callback, check, checkpoint, progress, threads, target)
+    given = arrays_of(q0, v0, tau, external, parameters)
+    is_foreign = array_kinds.among(given.values())
+    rows = None if tau is None else tau.shape[-2] if is_foreign else arguments.table_of_forces(robot, tau).shape[-2]
     if duration is None and steps is None and rows is None:
         duration = 1.0
     count = arguments.step_count(duration, steps, settings.step, every, rows)
-    asked = Asked(controller, tau, external, events, parameters, callback, check, checkpoint, progress, threads, target)
+    if is_foreign:
+        found: Any = moved(robot, given, settings, count, asked)
+        return found  # (an ArrayMotion; who has such arrays has no types to speak of)
+    q, v, batch = arguments.start_state(robot, q0, v0)
+    if robot.loops:
+        loops.refuse_open(robot, q, v, arguments.robot_parameters(robot, parameters, batch, q.dtype))
     return _moved(robot, q, v, batch, settings, count, asked)
 
 
