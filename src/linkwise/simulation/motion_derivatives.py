@@ -182,9 +182,7 @@ class Motions:
         d_seed_q and d_seed_w."""
         return self._back(self._tangent_of_adjoint, self._tangent, given, self._roles.tangent().moving)
 
-    def _back(
-        self, loop: Repeated, ahead: Repeated, given: Mapping[str, np.ndarray], names: Sequence[str]
-    ) -> Arrays:
+    def _back(self, loop: Repeated, ahead: Repeated, given: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
         """What ``loop`` gives of these ``names`` from the last step to the first, on the way that ``ahead`` goes."""
         states, dtype, sizes = len(given["q"]), given["q"].dtype, loop.signature.inputs
         seeds = [x for x in sizes if x in loop.stepped and x in given and self._is_seed(x)]
@@ -194,7 +192,9 @@ class Motions:
         for first, start in self._checkpoints(ahead, given):
             steps = min(self._part(ahead, given), self.steps - first)
             turns = steps * self.stepper.turns
-            inputs = self._inputs(loop, given, slice(first, first + steps)) | self._way(ahead, given, start, first, steps)
+            inputs = self._inputs(loop, given, slice(first, first + steps)) | self._way(
+                ahead, given, start, first, steps
+            )
             inputs |= {x: self._seeds(given[x], first, steps) for x in seeds}
             inputs = {x: y[..., ::-1, :] if x in loop.stepped else y for x, y in inputs.items()} | back
             last = {x: np.empty_like(y) for x, y in back.items()}

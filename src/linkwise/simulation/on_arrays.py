@@ -6,11 +6,11 @@ The derivatives are those of the steps that are made, by the linearised algorith
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from ..errors import InputError, SlowPathWarning
 from ..robot.robot import Robot
 from .adaptive import unit
 from .arguments import chosen_target, thread_count
+from .array_trajectory import ArrayTrajectory, as_kind
 from .called import compiled_stepper
-from .external_forces import INPUT, ExternalForces, external_forces
+from .external_forces import ExternalForces, external_forces
 from .motion_derivatives import Motions
 from .motion_functions import MotionFunction, motion
 from .steppers import Task
@@ -34,17 +35,6 @@ from .trajectory import Settings
 from .user_functions import Controller, UserFunction
 
 _LIBRARIES = ("torch", "jax")
-
-
-class ArrayMotion(NamedTuple):
-    """A motion on arrays of PyTorch or JAX: ``time`` (samples,) [s], ``q`` (..., samples, nq), ``v`` (..., samples, nv).
-
-    What follows from the states, calls of the robot give for these arrays, in kind and with gradients too.
-    """
-
-    time: Any
-    q: Any
-    v: Any
 
 
 def arrays_of(q0: Any, v0: Any, tau: Any, external: Any, parameters: Any) -> dict[str, Any]:
@@ -59,9 +49,7 @@ def arrays_of(q0: Any, v0: Any, tau: Any, external: Any, parameters: Any) -> dic
     return {k: x for k, x in found.items() if x is not None}
 
 
-def moved(
-    robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Any
-) -> ArrayMotion:
+def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Any) -> ArrayTrajectory:
     """The motion of a robot from states that are arrays of another library; ``given`` are all its arrays, by name."""
     library = array_kinds.common(given)
     _refuse_unfit(robot, library, settings, asked)
@@ -92,8 +80,23 @@ def moved(
     for name, n in parameters.items():
         arrays.append(_numbers(robot, asked.parameters[name], name, n))
     found_q, found_v = run_on(library, function, arrays)
-    times = task.times(0, steps // settings.every + 1, settings.every)
-    return ArrayMotion(_like(library, times, found_q), found_q, found_v)
+    return ArrayTrajectory(
+        robot,
+        task.times(0, steps // settings.every + 1, settings.every),
+        found_q,
+        found_v,
+        replace(settings, functions={} if task.controller is None else {"controller": "compiled"}),
+        forces=task.controller if asked.tau is None else _at_samples(library, asked.tau, found_v, settings.every),
+        parameters=dict(zip(parameters, arrays[len(arrays) - len(parameters) :])),
+        external_forces=external,
+    )
+
+
+def _at_samples(library: str, tau: Any, v: Any, every: int) -> Any:
+    """Rows of a table at the samples, in their batch; the last row holds to the end."""
+    chosen = (tau if hasattr(tau, "shape") else as_kind(library, np.asarray(tau), v))[..., ::every, :]
+    rows = _joined(library, [chosen, chosen[..., -1:, :]], axis=-2)
+    return _module(library).broadcast_to(rows, tuple(v.shape))
 
 
 def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Any) -> None:
@@ -106,7 +109,7 @@ def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Any) ->
         raise InputError("lw.simulate on arrays of JAX needs jax.ffi, which this JAX does not have; update it")
     if settings.method not in EXPLICIT or settings.coordinates != "joint":
         raise InputError(
-            f"on arrays of {library} steps are those of {', '.join(EXPLICIT)} in coordinates=\"joint\", got"
+            f'on arrays of {library} steps are those of {", ".join(EXPLICIT)} in coordinates="joint", got'
             f" {settings.method!r} in {settings.coordinates!r}; arrays of NumPy have all methods"
         )
     refused = {
@@ -144,8 +147,13 @@ def _external(robot: Robot, library: str, given: Any) -> tuple[ExternalForces | 
     if isinstance(given, Mapping):
         for frame in given:
             robot.frame(frame)
+        like = next(x for x in given.values() if array_kinds.library(x)) if array_kinds.among(given.values()) else None
         parts = [_tail(x, (6,), f"the force on {k!r}") for k, x in given.items()]
-        numbers, frames = _joined(library, parts), tuple(given)
+        if like is None:
+            parts = [np.concatenate(np.broadcast_arrays(*parts), axis=-1)]
+        else:
+            parts = [x if array_kinds.library(x) else as_kind(library, x, like) for x in parts]
+        numbers, frames = parts[0] if len(parts) == 1 else _joined(library, parts), tuple(given)
     else:
         numbers, frames = _tail(given, (len(robot.bodies), 6), "external"), None
     return ExternalForces(robot, None, frames, np.zeros(numbers.shape[-1])), [numbers]
@@ -198,16 +206,13 @@ def _unit(robot: Robot, library: str, q: Any) -> Any:
 # --- what the libraries call differently -----------------------------------------------------------------
 
 
-def _joined(library: str, parts: Sequence[Any]) -> Any:
-    """Arrays (..., n) side by side, batches spread."""
-    batch = np.broadcast_shapes(*(tuple(x.shape[:-1]) for x in parts))
-    module = sys.modules["torch"] if library == "torch" else sys.modules["jax"].numpy
-    wide = [module.broadcast_to(module.asarray(x), (*batch, x.shape[-1])) for x in parts]
-    return module.concatenate(wide, -1)
+def _module(library: str) -> Any:
+    return sys.modules["torch"] if library == "torch" else sys.modules["jax"].numpy
 
 
-def _like(library: str, times: np.ndarray, array: Any) -> Any:
-    """Times as an array of the library, in the precision and on the device of another."""
-    if library == "torch":
-        return sys.modules["torch"].as_tensor(times, dtype=array.dtype, device=array.device)
-    return sys.modules["jax"].numpy.asarray(times, array.dtype)
+def _joined(library: str, parts: Sequence[Any], axis: int = -1) -> Any:
+    """Arrays one after the other along an axis, batches spread."""
+    module, axes = _module(library), -axis
+    batch = np.broadcast_shapes(*(tuple(x.shape[:-axes]) for x in parts))
+    wide = [module.broadcast_to(x, (*batch, *x.shape[-axes:])) for x in parts]
+    return module.concatenate(wide, axis)

@@ -20,8 +20,9 @@ from .system import System
 class RecordedSystem(System):
     """``calls`` receives forward dynamics with its adjoint and its derivative along directions, both in O(n).
 
-    ``inertial`` says that the inertial parameters are inputs of that name, which it depends on. Where it depends on the state by its constants too (friction, stops at the end of a step), or loops are closed, nothing is
-    noted: derivatives are then those of the program, value by value.
+    ``inertial`` says that the inertial parameters are inputs of that name, which it depends on. Where it depends on
+    the state by its constants too (friction, stops at the end of a step), or loops are closed, nothing is noted:
+    derivatives are then those of the program, value by value.
     """
 
     calls: list[Call] = field(default_factory=list)

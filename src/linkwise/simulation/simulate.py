@@ -21,7 +21,7 @@ from .events import Watch, as_events
 from .external_forces import external_forces
 from .joint_forces import passive_forces, with_other_damping
 from .methods import METHODS, SOLVERS, refuse_unfit
-from .on_arrays import arrays_of, moved
+from .on_arrays import arrays_of, moved, refuse_other_arrays
 from .record import recorded
 from .runner import Run
 from .staged import StageStepper, has_stages
@@ -108,6 +108,7 @@ def simulate(
     """
     refuse_unfit(robot, method, coordinates, implicit)
     every = arguments.whole(every, "every")
+    refuse_other_arrays(damping=damping, friction=friction, limits=limits)
     robot = with_other_damping(robot, damping)
     own = passive_forces(robot, damping, friction, limits)
     held, length = flag(hold, "hold"), arguments.positive(step, "step")
@@ -119,17 +120,23 @@ def simulate(
     asked = Asked(controller, tau, external, events, parameters, callback, check, checkpoint, progress, threads, target)
     given = arrays_of(q0, v0, tau, external, parameters)
     is_foreign = array_kinds.among(given.values())
-    rows = None if tau is None else tau.shape[-2] if is_foreign else arguments.table_of_forces(robot, tau).shape[-2]
+    rows = None if tau is None else _rows(robot, tau)
     if duration is None and steps is None and rows is None:
         duration = 1.0
     count = arguments.step_count(duration, steps, settings.step, every, rows)
     if is_foreign:
-        found: Any = moved(robot, given, settings, count, asked)
-        return found  # (an ArrayMotion; who has such arrays has no types to speak of)
+        return moved(robot, given, settings, count, asked)
     q, v, batch = arguments.start_state(robot, q0, v0)
     if robot.loops:
         loops.refuse_open(robot, q, v, arguments.robot_parameters(robot, parameters, batch, q.dtype))
     return _moved(robot, q, v, batch, settings, count, asked)
+
+
+def _rows(robot: Robot, tau: Any) -> int:
+    """How many steps a table of joint forces has."""
+    if array_kinds.library(tau) is not None and len(tau.shape) > 1:
+        return int(tau.shape[-2])
+    return int(arguments.table_of_forces(robot, tau).shape[-2])
 
 
 def rollout(robot: Robot, q0: Any, v0: Any = None, tau: Any = None, **options: Any) -> Trajectory:

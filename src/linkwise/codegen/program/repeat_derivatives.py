@@ -61,7 +61,7 @@ class Roles:
 
 
 def tangent(program: Program, roles: Roles, calls: Sequence[Call] = (), sort: str = "d") -> Program:
-    """A step and its derivative where the moving inputs change; parts of it whose derivatives are known are ``calls``."""
+    """A step and its derivative where the moving inputs change; ``calls`` are parts whose derivatives are known."""
     graph = graph_of(program)
     sizes = {change(name, sort): program.inputs[name] for name in roles.moving}
     directions = {name: graph.inputs(change(name, sort), program.inputs[name]) for name in roles.moving}
