@@ -35,8 +35,8 @@ class RecordedSystem(System):
             self.calls.append(forward_dynamics_call(model, q, v, total, a, self._parameters(q)))
         return a
 
-    def _parameters(self, q: Array) -> np.ndarray | None:
-        graph = next((x.graph for x in np.ravel(q) if isinstance(x, Scalar)), None)
+    def _parameters(self, q: Any) -> np.ndarray | None:
+        graph = next((x.graph for x in q if isinstance(x, Scalar)), None)
         found: np.ndarray | None = None
         if self.inertial and graph is not None:
             found = graph.inputs("inertial", 10 * len(self.robot.bodies))
@@ -44,13 +44,14 @@ class RecordedSystem(System):
 
 
 def forward_dynamics_call(
-    model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray, a: np.ndarray, inertial: np.ndarray | None = None
+    model: Any, q: Array, v: Array, tau: Array, a: Array, inertial: np.ndarray | None = None
 ) -> Call:
     """a = FD(q, v, τ; π) of one state of symbols, with LD Algorithm 5 and its adjoint as derivatives.
 
     By inertial parameters: 𝓜 δa = −Y(q, v, a) δπ.
     """
-    q, v, tau, a = (np.asarray(x, dtype=object).view(np.ndarray) for x in (q, v, tau, a))
+    state = [np.asarray(x, dtype=object).view(np.ndarray) for x in (q, v, tau, a)]
+    q, v, tau, a = state
     nq, nv = model.nq, model.nv
 
     def adjoint(weights: list[Any]) -> list[Any]:
@@ -69,7 +70,7 @@ def forward_dynamics_call(
         return list(np.asarray(model.forward_dynamics_jvp(q, v, tau, along, dv, dtau)))
 
     more = () if inertial is None else inertial
-    return Call((*q, *v, *tau, *more), tuple(a), adjoint, direction)
+    return Call((*state[0], *state[1], *state[2], *more), tuple(state[3]), adjoint, direction)
 
 
 def _symbols(numbers: list[Any]) -> np.ndarray:

@@ -105,8 +105,8 @@ class Task:
         """The robot and what acts on it, for a step."""
         remembers = self.method in METHODS and METHODS[self.method].remembered is not None
         acting = (force, self.passive, target, external)
-        more = {"slopes": self.slopes, "accounts": self.accounts}
-        return System(robot, dynamics, *acting, self.coordinates, remembers, self.closing, **more)
+        known = (self.coordinates, remembers, self.closing)
+        return System(robot, dynamics, *acting, *known, slopes=self.slopes, accounts=self.accounts)
 
     @cached_property
     def _quiet(self) -> System:
