@@ -49,15 +49,6 @@ def arrays_of(q0: Any, v0: Any, tau: Any, external: Any, parameters: Any) -> dic
     return {k: x for k, x in found.items() if x is not None}
 
 
-def refuse_other_arrays(**options: Any) -> None:
-    """Refuse arrays of other libraries where numbers of NumPy are meant: their gradients would be lost."""
-    for name, x in options.items():
-        for part in x if isinstance(x, (tuple, list)) else (x,):
-            kind = array_kinds.library(part)
-            if kind is not None:
-                raise InputError(f"{name} of a simulation are numbers of NumPy, got an array of {kind}")
-
-
 def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Any) -> ArrayTrajectory:
     """The motion of a robot from states that are arrays of another library; ``given`` are all its arrays, by name."""
     library = array_kinds.common(given)

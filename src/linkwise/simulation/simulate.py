@@ -21,7 +21,7 @@ from .events import Watch, as_events
 from .external_forces import external_forces
 from .joint_forces import passive_forces, with_other_damping
 from .methods import METHODS, SOLVERS, refuse_unfit
-from .on_arrays import arrays_of, moved, refuse_other_arrays
+from .on_arrays import arrays_of, moved
 from .record import recorded
 from .runner import Run
 from .staged import StageStepper, has_stages
@@ -105,10 +105,14 @@ def simulate(
     its way; where it is there already, from the same call made before, the motion goes on from it, bit for bit as if it
     had never stopped. ``progress`` shows a bar (default: on terminals, for long work); batches are split over
     ``threads``; ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
+
+    **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are q
+    and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
+    "runge_kutta_4" in joint rates; what else cannot be asked for there is refused by name, and ``check`` has no say.
     """
     refuse_unfit(robot, method, coordinates, implicit)
     every = arguments.whole(every, "every")
-    refuse_other_arrays(damping=damping, friction=friction, limits=limits)
+    array_kinds.refuse_all_but_numpy(damping=damping, friction=friction, limits=limits)
     robot = with_other_damping(robot, damping)
     own = passive_forces(robot, damping, friction, limits)
     held, length = flag(hold, "hold"), arguments.positive(step, "step")
