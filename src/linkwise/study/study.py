@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("local", "ray", "dask", "serial")
 _SECONDS = 2.0  # that a chunk of a batch takes, about
-_STEP_SECONDS = 1e-7  # of one step of one body in a batch, about
+_STEP_SECONDS = 3e-8  # of one step of one body in a batch, about
 _BYTES = 2**26  # of what a chunk of a batch has in memory
 _SHARES = 16  # chunks that there are at least, for several workers
 _MOST_TOGETHER = 256  # runs made one by one in a chunk
