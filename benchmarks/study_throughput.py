@@ -1,6 +1,6 @@
 """What a study's engines make of a machine: runs a second of each, beside those of the bare kernel.
 
-    python benchmarks/study_throughput.py [--runs 80000] [--rounds 2] [--workers N] [--engines local ray dask] [--json FILE]
+    python benchmarks/study_throughput.py [--runs 80000] [--rounds 2] [--workers N] [--engines local ray dask]
 
 A run is one second of the 7-joint arm, 1000 steps of RK4, from a drawn start and with a drawn payload. The bare kernel
 is one call of the machine code that the study runs, threads and all, with inputs that are there already and results
@@ -54,7 +54,8 @@ def bare_kernel(study: Study, threads: int) -> Any:
     batches: Any = study.prepared.batches  # type: ignore[attr-defined]
     values = study.sampling.values(0, study.samples)
     q, v = batches.scenario.start(batches.targets, values, batches.robot)
-    given = {"q": q, "w": batches._task.start(q, v), "h": np.array([STEP]), "inertial": batches.targets.inertial(values)}
+    own = batches.targets.inertial(values)
+    given = {"q": q, "w": batches._task.start(q, v), "h": np.array([STEP]), "inertial": own}
     inputs = {name: given[name] for name in batches.loop.signature.inputs if name != DRAWN}
     out = [np.empty((len(q), 1, x.shape[-1])) for x in (q, given["w"])]
 
