@@ -13,7 +13,7 @@ import numpy as np
 
 from .columns import Columns, Record, not_finite, of_batch, of_records
 from .journal import Journal
-from .parts import chunks_there, write_chunk
+from .parts import RESULT, chunks_there, table_of, whole_chunk, write_chunk
 from .places import Place
 from .scenarios import LOST
 
@@ -46,6 +46,9 @@ def make_chunk(
     ``condemned`` are runs that are not to be made again, with what is known of their end.
     """
     begun = time.monotonic()
+    known = table_of(place, chunk)
+    if known is not None and (table := whole_chunk(place, known)) is not None:
+        return summary_of_table(chunk, table)  # whoever made it died before it could say so
     first, stop = study.chunk_runs(chunk)
     values = study.sampling.values(first, stop)
     if study.prepared.in_processes is None:
@@ -130,24 +133,21 @@ def _plain(column: Sequence[Any]) -> np.ndarray:
     return np.array([np.nan if x is None or isinstance(x, str) else float(x) for x in column])
 
 
+def summary_of_table(chunk: int, table: Any) -> Summary:
+    """The same of a chunk that is written."""
+    names = [c for c in table.column_names if c.startswith(RESULT)]
+    none: list[None] = [None] * len(table)
+    numbers = {c.removeprefix(RESULT): table[c].to_pylist() for c in names}
+    return summary(
+        chunk, Columns(np.arange(len(table)), table["status"].to_pylist(), none, none, none, numbers, {}, {}), 0.0
+    )
+
+
 def left_to_do(study: Study, place: Place, damaged: Callable[[str], None]) -> list[int]:
     """Chunks that are not there, or whose files are not what was written; those are put aside by ``damaged``."""
-    from .parts import intact, series_of
-
     there = chunks_there(place)
     for chunk, name in list(there.items()):
-        if chunk >= study.chunks or intact(place, name) is None:
-            damaged(name)
-            del there[chunk]
-            continue
-        series = series_of(_table(place, name))
-        if series is not None and (not place.exists(series) or intact(place, series) is None):
+        if chunk >= study.chunks or whole_chunk(place, name) is None:
             damaged(name)
             del there[chunk]
     return [c for c in range(study.chunks) if c not in there]
-
-
-def _table(place: Place, name: str) -> Any:
-    from .parts import MOST_BYTES, read_table
-
-    return read_table(place, name, MOST_BYTES)

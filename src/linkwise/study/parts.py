@@ -52,6 +52,16 @@ def chunks_there(place: Place) -> dict[int, str]:
     return found
 
 
+def table_of(place: Place, chunk: int) -> str | None:
+    """The name of a chunk's table, None where it is not there."""
+    folder = f"runs/{chunk // 1000:06d}"
+    return next((f"{folder}/{x}" for x in place.names(folder) if x.startswith(f"{chunk:09d}-") and _is_table(x)), None)
+
+
+def _is_table(name: str) -> bool:
+    return _TABLE.fullmatch(f"000000/{name}") is not None
+
+
 def intact(place: Place, name: str, most: float = MOST_BYTES) -> bytes | None:
     """The bytes of a file whose digest is that of its name, None where it is another."""
     data = place.read(name, most)
@@ -162,6 +172,17 @@ def read_table(place: Place, name: str, most: float) -> Any:
         raise FileError(f"{place.url}/{name} is no table of a study ({type(e).__name__})") from e
     if not isinstance(about, dict) or any(n not in table.column_names for n in _ABOUT):
         raise FileError(f"{place.url}/{name} is no table of a study: columns are missing")
+    return table
+
+
+def whole_chunk(place: Place, name: str) -> Any:
+    """The table of a chunk whose files are all what was written, None where one is not."""
+    if intact(place, name) is None:
+        return None
+    table = read_table(place, name, MOST_BYTES)
+    series = series_of(table)
+    if series is not None and (not place.exists(series) or intact(place, series) is None):
+        return None
     return table
 
 
