@@ -110,8 +110,8 @@ class Nodes:
     """Two nodes, which are started by ``start`` and die with their processes."""
 
     address: str
-    start: Callable[[], subprocess.Popen[bytes]]
-    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    start: Callable[[], Any]
+    running: list[Any] = field(default_factory=list)
 
     def lose_one(self, choose: random.Random) -> None:
         """Kill one with all that it runs, and start another two seconds later."""
@@ -158,31 +158,23 @@ def dask_nodes() -> Iterator[Nodes]:
 @contextmanager
 def ray_nodes() -> Iterator[Nodes]:
     import ray
+    from ray.cluster_utils import Cluster
 
-    port = free_port()
-    address = f"127.0.0.1:{port}"
-    common = (
-        "-m",
-        "ray.scripts.scripts",
-        "start",
-        "--block",
-        "--disable-usage-stats",
-        "--object-store-memory=100000000",
-    )
-    head = started(*common, "--head", "--port", str(port), "--num-cpus", "0", "--include-dashboard", "false")
-    wait_for_port(port)
-    nodes = Nodes(address, lambda: started(*common, "--address", address, "--num-cpus", "1"))
-    nodes.running += [nodes.start(), nodes.start()]
+    memory = {"object_store_memory": 10**8}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **memory})
+
+    def start() -> Any:
+        return cluster.add_node(num_cpus=1, **memory).all_processes["raylet"][0].process
+
+    nodes = Nodes(cluster.address, start)
+    nodes.running += [start(), start()]
     try:
-        ray.init(address=address, log_to_driver=False)
-        deadline = time.monotonic() + WITHIN
-        while ray.cluster_resources().get("CPU", 0) < 2 and time.monotonic() < deadline:
-            time.sleep(0.2)
-        ray.shutdown()
         yield nodes
     finally:
-        for process in (*nodes.running, head):
+        ray.shutdown()
+        for process in nodes.running:
             kill_tree(process.pid)
+        cluster.shutdown()
 
 
 def free_port() -> int:
@@ -191,18 +183,6 @@ def free_port() -> int:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return int(s.getsockname()[1])
-
-
-def wait_for_port(port: int) -> None:
-    import socket
-
-    deadline = time.monotonic() + WITHIN
-    while time.monotonic() < deadline:
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.2)
-    raise SystemExit(f"nothing answers at port {port}")
 
 
 CLUSTERS: dict[str, Any] = {"ray": ray_nodes, "dask": dask_nodes}

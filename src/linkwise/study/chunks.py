@@ -136,7 +136,7 @@ def _plain(column: Sequence[Any]) -> np.ndarray:
 def summary_of_table(chunk: int, table: Any) -> Summary:
     """The same of a chunk that is written."""
     names = [c for c in table.column_names if c.startswith(RESULT)]
-    none: list[None] = [None] * len(table)
+    none: list[str | None] = [None] * len(table)
     numbers = {c.removeprefix(RESULT): table[c].to_pylist() for c in names}
     return summary(
         chunk, Columns(np.arange(len(table)), table["status"].to_pylist(), none, none, none, numbers, {}, {}), 0.0
