@@ -193,7 +193,8 @@ class CompiledStepper:
         external = self.task.external
         timed = self.task.controller is not None or (external is not None and external.asked is not None)
         chosen = {"t": timed, "tau": self.task.table, INPUT: external is not None and external.numbers is not None}
-        return ["q", "w", *(name for name, used in chosen.items() if used), "h"]
+        gains = () if self.task.controller is None else self.task.controller.gains
+        return ["q", "w", *(name for name, used in chosen.items() if used), *gains, "h"]
 
     @cached_property
     def loop(self) -> Repeated:
@@ -249,6 +250,7 @@ class CompiledStepper:
         """What a turn of the loop computes, by a system that may be ``observed``."""
         task = self.task
         sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}
+        sizes |= {} if task.controller is None else task.controller.gains
         dynamics = None if task.parameters or task.coordinates != "joint" else shortest(task.robot)
 
         def one_step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -281,7 +283,7 @@ class CompiledStepper:
         force: Any = None
         push: Any = None
         if task.controller is not None:
-            force = task.controller.on(robot)
+            force = task.controller.on(robot).with_gains(given)
         elif "tau" in given:
             force = lambda t, q, v: given["tau"]
         if task.external is not None:
