@@ -114,9 +114,9 @@ def linearized_step(
     """(..., 2nv, 2nv + m): how [δq'; δv'] after a step depends on [δq; δv] and on m other numbers.
 
     The m numbers change the joint forces by ``forces`` (nv, m), and the accelerations by what
-    ``accelerations(robot, q, v, tau)`` (..., nv, m) gives beside. States (..., n) along a trajectory go in at once. Of robots
-    with loops these are the derivatives with the projection that follows the step, exact but for what the step had
-    opened them by (h² by semi-implicit Euler).
+    ``accelerations(robot, q, v, tau)`` (..., nv, m) gives beside. States (..., n) along a trajectory go in at once.
+    Of robots with loops these are the derivatives with the projection that follows the step, exact but for what the
+    step had opened them by (h² by semi-implicit Euler).
     """
     n, m = robot.nv, forces.shape[-1]
     eye = np.eye(2 * n + m, dtype=q.dtype)
