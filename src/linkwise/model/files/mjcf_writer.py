@@ -105,7 +105,7 @@ class _Writer:
 
     @cached_property
     def _base_name(self) -> str | None:
-        """The name of the body that is the base: a frame at the world's origin, if there is one; None without inertia."""
+        """The name of the body that is the base, that of a frame at the world's origin if there is one; or None."""
         if not self.model.base.mass:
             return None
         at_origin = [f.name for f in self.model.extra_frames if f.body is None and _is_identity(f.pose)]
