@@ -91,8 +91,8 @@ def folder() -> str:
 
 # Methods that are called on one of these.
 CALLED_ON = {
-    "to_urdf": floating_arm, "to_mjcf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm, "flat_coordinates": gantry,
-    "couple": arm, "uncouple": coupled_arm,
+    "to_urdf": floating_arm, "to_mjcf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm,
+    "flat_coordinates": gantry, "couple": arm, "uncouple": coupled_arm,
 }  # fmt: skip
 
 
