@@ -95,7 +95,7 @@ class Batch:
         return K, after
 
     def _scale(self, *states: np.ndarray) -> np.ndarray:
-        return self.tolerances[1] + self.relative * np.maximum.reduce([np.abs(x) for x in states])
+        return np.asarray(self.tolerances[1] + self.relative * np.maximum.reduce([np.abs(x) for x in states]))
 
     def _error(self, K: np.ndarray, h: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """How large the error of a step is, 1 what is allowed."""
@@ -173,7 +173,7 @@ def _norm(x: np.ndarray) -> np.ndarray:
 
 def _by_alternating(F: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The polynomial of Dop853 with these terms: ((F₆x + F₅)(1 − x) + F₄)x …"""
-    y = np.zeros_like(F[0])
+    y: np.ndarray = np.zeros_like(F[0])
     for i, f in enumerate(F[::-1]):
         y = (y + f) * (x if i % 2 == 0 else 1.0 - x)
     return y

@@ -54,7 +54,7 @@ class MjcfLooks:
             return
         assets = SubElement(top, "asset")
         for name, said in self._assets.values():
-            SubElement(assets, "mesh", name=name, inertia="shell", **said)
+            SubElement(assets, "mesh", {"name": name, "inertia": "shell", **said})
 
     def write(self, element: Element, body: str | None, back: Transform | None = None) -> None:
         """The looks of a body, whose pose in the element's axes is ``back``."""

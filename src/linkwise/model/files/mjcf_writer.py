@@ -143,7 +143,7 @@ class _Writer:
         pose = Transform(np.asarray(seen[0].R), np.asarray(seen[0].l))
         for x in seen[1:]:
             pose = pose.compose(x)
-        element = SubElement(holder, "body", name=last.name, **_placed(pose))
+        element = SubElement(holder, "body", {"name": last.name, **_placed(pose)})
         if last.inertia.mass or last.inertia.tensor.any():
             _write_inertia(element, last.inertia)
         for i, member in enumerate(members):
@@ -155,14 +155,14 @@ class _Writer:
                 self._write_joint(element, single, back)
             self._write_frames(element, member.name, back)
             self.looks.write(element, member.name, back)
-        for carried in self._carried_by(last.name):
-            self._write_body(element, carried)
+        for child in self._carried_by(last.name):
+            self._write_body(element, child)
 
     def _write_frames(self, element: Element, body: str | None, back: Transform | None = None) -> None:
         own = [f for f in self.model.extra_frames if f.body == body and (body or f.name != self._base_name)]
         for frame in [*own, *(f for f in self._loop_sites if f.body == body)]:
             pose = frame.pose if back is None else back.compose(frame.pose)
-            SubElement(element, "site", name=frame.name, **_placed(pose))
+            SubElement(element, "site", {"name": frame.name, **_placed(pose)})
 
     # --- joints ------------------------------------------------------------------------------------------
 
