@@ -108,8 +108,8 @@ def simulate(
     had never stopped. ``progress`` shows a bar (default: on terminals, for long work); batches are split over
     ``threads``; ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
 
-    **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are q
-    and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
+    **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are
+    q and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
     "runge_kutta_4" in joint rates; what else cannot be asked for there is refused by name, and ``check`` has no say.
     """
     refuse_unfit(robot, method, coordinates, implicit)
