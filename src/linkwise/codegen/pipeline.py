@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import arguments, inputs
-from ..errors import InputError, NotAdmittedError, UnknownNameError, did_you_mean
+from ..errors import InputError, NotAdmittedError, UnknownNameError, UnrollableError, did_you_mean
 from ..extras import require
 from ..model.flexible.structure import grouped
 from ..model.model import Model
@@ -146,7 +146,7 @@ def record_loops(job: Job) -> str | None:
         return None
     try:
         kernel = RolledKernel(_rolled(job), job.robot, job.journal, job.key)
-    except (TooLongError, NotAdmittedError) as e:  # too many classes of bodies; an algorithm that does not know them
+    except (TooLongError, NotAdmittedError, UnrollableError) as e:  # too many classes of bodies; an algorithm that does not know them
         if job.rolled:
             raise
         return f"not taken: {e}"
@@ -177,7 +177,7 @@ def trace_in_own_frames(job: Job) -> str:
 
 def trace_in_normal_form(job: Job) -> str | None:
     """The same in frames that take fewer operations, where what is asked of the robot cannot show it."""
-    free = job.facts is not None and not job.facts.shows_frames(job.arrays)
+    free = not _shows_frames(job)
     if not job.parameters and (free or job.facts is None):
         for name, form in normal_forms(job.robot):
             job.traced.append((name, _traced(job, form if free else stand_in(job.robot, form))))
@@ -316,7 +316,13 @@ def _rolled(job: Job) -> RolledProgram:
     """The function as loops over bodies."""
     assert job.facts is not None
     most = None if job.patient or job.rolled else thresholds.LONGEST_TRACE
-    return roll(job.robot, job.call, job.name, {name: job.facts.arrays[name] for name in job.arrays}, most)
+    shapes = {name: job.facts.arrays[name] for name in job.arrays}
+    return roll(job.robot, job.call, job.name, shapes, most, in_own_frames=_shows_frames(job))
+
+
+def _shows_frames(job: Job) -> bool:
+    """Whether results depend on where the bodies' frames are."""
+    return job.facts is None or job.facts.shows_frames(job.arrays)
 
 
 def _without_straight_line(job: Job, why: str) -> str:
@@ -366,22 +372,22 @@ def _is_long_chain(job: Job, about: int) -> bool:
     """Whether a robot is a chain of joints that are all alike, but for its base, and long enough for loops."""
     n = len(job.robot.bodies)
     long = n >= thresholds.CHAIN_LINKS or about > thresholds.LONG_CHAIN
-    return long and job.robot.is_chain and count_classes(job.robot) <= thresholds.CHAIN_CLASSES
+    return long and job.robot.is_chain and count_classes(job.robot, _shows_frames(job)) <= thresholds.CHAIN_CLASSES
 
 
 def _about_in_loops(job: Job) -> int:
     """About how many values its loops have: walks from each class of bodies have code for each class."""
     assert job.facts is not None
-    classes = count_classes(job.robot)
+    classes = count_classes(job.robot, _shows_frames(job))
     per_pair = job.facts.per_pair
-    return thresholds.LOOPS_PER_PAIR * per_pair * classes**2 if per_pair else thresholds.VALUES_PER_BODY * classes
+    return thresholds.LOOPS_PER_PAIR * per_pair * classes**2 if per_pair else _per_body(job) * classes
 
 
 def _about(job: Job) -> int:
     """About how many values straight-line code of a function that can be rolled has."""
     assert job.facts is not None
     if not job.facts.per_pair:
-        return thresholds.VALUES_PER_BODY * len(job.robot.bodies)
+        return _per_body(job) * len(job.robot.bodies)
     inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
     pairs = 0
     for joint, p in zip(job.robot.joints, job.robot.parents):
@@ -389,3 +395,9 @@ def _about(job: Job) -> int:
         pairs += own * before + own * (own - 1) // 2
         inboard.append(before + own)
     return job.facts.per_pair * pairs
+
+
+def _per_body(job: Job) -> int:
+    """About how many values a body adds to what is no matrix."""
+    assert job.facts is not None
+    return job.facts.per_body or thresholds.VALUES_PER_BODY

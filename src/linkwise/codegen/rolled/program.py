@@ -29,7 +29,7 @@ from ...model.joints.kinds import JointKind, Revolute
 from ...model.joints.springs import Spring
 from ...model.model import BodyConstants, Model, with_numbers
 from ...model.normal_form import Hinge, normal_form
-from ...spatial import RigidInertia, Transform, Turn
+from ...spatial import RigidInertia, Transform, Turn, rotation_about
 from ...sweeps import BodyTree
 from ...symbols.operations import Operations
 from ...symbols.outputs import count, reachable
@@ -61,6 +61,7 @@ class RolledProgram:
     tree: BodyTree
     classes: list[Class]
     sweeps: list[Sweep]
+    one_sided: bool = False  # whether a matrix has blocks, of bodies inboard of each other, that nothing writes
     phases: list[list[Work]] = field(default_factory=list)
     loops: list[PlannedLoop] = field(default_factory=list)
 
@@ -159,9 +160,10 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
     spin = [] if c.spin is None else [float(x) for x in as_numpy(c.spin)]
     soft = _numbers_of_spring(c)
+    axis = _slanting_axis(c)
     if c.placement.turns is None:
-        place = [*as_numpy(c.placement.R).ravel(), *l]
-        key: Any = (_kind_key(c.kind), len(rotor), len(spin), tuple(soft), "matrix")
+        place = [*as_numpy(c.placement.R).ravel(), *axis, *l]
+        key: Any = ("slanting" if axis else _kind_key(c.kind), len(rotor), len(spin), tuple(soft), "matrix")
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
@@ -175,6 +177,8 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
         if c.placement.turns is None:
             R, rest = np.array(x[:9], dtype=object).reshape(3, 3), x[9:]
             turns: Any = None
+            if axis:
+                kind, rest = SlantingHinge.about(rest[:3]), rest[3:]
         else:
             turns, rest = (Turn(2, x[0], x[1]), Turn(0, x[2], x[3])), x[4:]
             if isinstance(c.kind, Revolute):
@@ -199,6 +203,27 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     return key, [*place, *inertia, *c.load, *rotor, *spin, *(x for numbers in soft.values() for x in numbers)], make
 
 
+@dataclass(frozen=True, eq=False)
+class SlantingHinge(Revolute):
+    """A revolute joint about an axis of symbols."""
+
+    @classmethod
+    def about(cls, axis: list[Any]) -> SlantingHinge:
+        hinge = cls()
+        object.__setattr__(hinge, "axis", np.array(axis, dtype=object))
+        hinge._set(1, np.array([*axis, 0.0, 0.0, 0.0], dtype=object)[:, None])
+        return hinge
+
+    def transform(self, q: Any) -> Transform:
+        return Transform(rotation_about(self.axis, q[..., 0]), np.zeros(3))
+
+
+def _slanting_axis(c: BodyConstants) -> list[float]:
+    """The axis of a hinge, where it is no coordinate axis of its body; those that are make classes of their own."""
+    is_hinge = type(c.kind) is Revolute and c.placement.turns is None
+    return [float(x) for x in c.kind.axis] if is_hinge and np.count_nonzero(c.kind.axis) > 1 else []
+
+
 def _numbers_of_spring(c: BodyConstants) -> dict[str, list[float]]:
     """The numbers of a joint's spring and damper, by what they are; only those there are."""
     if c.spring is None:
@@ -215,9 +240,9 @@ def _kind_key(kind: JointKind) -> Any:
         return id(kind)
 
 
-def count_classes(model: Any) -> int:
-    """How many classes the bodies make."""
-    return len(_members(normal_form(model)[0])[1])
+def count_classes(model: Any, in_own_frames: bool = False) -> int:
+    """How many classes the bodies make, in the frames in which :func:`roll` has them."""
+    return len(_members(model if in_own_frames else normal_form(model)[0])[1])
 
 
 def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
@@ -234,12 +259,19 @@ def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
 
 
 def roll(
-    model: Any, function: Callable[..., Any], name: str, arrays: Mapping[str, Shape], most: int | None = None
+    model: Any,
+    function: Callable[..., Any],
+    name: str,
+    arrays: Mapping[str, Shape],
+    most: int | None = None,
+    *,
+    in_own_frames: bool = False,
 ) -> RolledProgram:
     """Record ``function(model, *arrays)``, whose arguments are configurations ("nq") and joint-space vectors ("nv"),
-    and whose results are such vectors or matrices. More than ``most`` values are a :class:`TooLongError`."""
+    and whose results are such vectors or matrices. More than ``most`` values are a :class:`TooLongError`. Bodies keep
+    their frames where ``in_own_frames`` says that results show them, and have those of the normal form otherwise."""
     graph = Graph(most)
-    form = normal_form(model)[0]
+    form = model if in_own_frames else normal_form(model)[0]
     classes = classes_of(form, graph)
     roots = [all(model.tree.on_world(k) for k in kind.members) for kind in classes]
     sizes = [c.constants.kind.nv for c in classes]
@@ -252,13 +284,21 @@ def roll(
     outputs = [x if isinstance(x, RecordedMatrix) else np.asarray(x) for x in leaves]
     if not all(isinstance(x, RecordedMatrix) or x.shape == (stand_in.nv,) for x in outputs):
         raise UnrollableError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
-    shapes = tuple((model.nv,) * len(x.shape) for x in outputs)
+    shapes = tuple(_shape(x, model) for x in outputs)
     lengths = {a: inputs.sizes(model, shape)[0] for a, shape in arrays.items()}
     signature = Signature(name, lengths, shapes, structure is LEAF, structure)
-    program = RolledProgram(signature, model.tree, classes, recorder.sweeps)
-    program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, model.nv)
+    one_sided = any(isinstance(x, RecordedMatrix) and x.is_one_sided for x in outputs)
+    program = RolledProgram(signature, model.tree, classes, recorder.sweeps, one_sided)
+    program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, shapes)
     refuse_mixing(name, program, _own_inputs(classes, {a: len(x) for a, x in zip(arrays, symbols)}))
     return program
+
+
+def _shape(output: Any, model: Any) -> tuple[int, ...]:
+    """The shape of an output for the robot itself."""
+    if isinstance(output, RecordedMatrix) and output.width:
+        return model.nv, output.width * len(model.bodies)
+    return (model.nv,) * len(output.shape)
 
 
 def _own_inputs(classes: list[Class], lengths: Mapping[str, int]) -> list[dict[str, range]]:

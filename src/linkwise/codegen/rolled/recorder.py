@@ -37,6 +37,7 @@ class SweepRecorder(Tree):
 
     def __init__(self, graph: Graph, roots: Sequence[bool]) -> None:
         self.graph = graph
+        self.graph.has_carries = True
         self.roots = roots  # of each class, whether all its bodies hang on the world
         self.sweeps: list[Sweep] = []
         self.phase_of: dict[int, int] = {}  # id of a node → the first phase in which it is known
