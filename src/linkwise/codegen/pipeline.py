@@ -146,7 +146,11 @@ def record_loops(job: Job) -> str | None:
         return None
     try:
         kernel = RolledKernel(_rolled(job), job.robot, job.journal, job.key)
-    except (TooLongError, NotAdmittedError, UnrollableError) as e:  # too many classes of bodies; an algorithm that does not know them
+    except (
+        TooLongError,
+        NotAdmittedError,
+        UnrollableError,
+    ) as e:  # too many classes of bodies; an algorithm that does not know them
         if job.rolled:
             raise
         return f"not taken: {e}"

@@ -92,12 +92,12 @@ class Diagonalized(Calls):
         v, rate = run(self, *values, flag(normalized, "normalized"), f)
         return inputs.fit(v, batch, 1), inputs.fit(rate, batch, 1)
 
-    @compiled(q="nq", joint_space=True, rolls=True, per_pair=50)
+    @compiled(q="nq", joint_space=True, rolls=True, per_pair=35)
     def mass_factor(self, q: ArrayLike) -> SameKind:
         """m = (I + HφK)D^{1/2}, (..., nv, nv), with 𝓜 = m m*; D^{1/2} is the Cholesky factor (DD (5.1))."""
         return self._call(articulated_rates.mass_factor, 2, q)
 
-    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_pair=120)
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_pair=80)
     def mass_factor_rate(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """ṁ, (..., nv, nv), while the robot moves with v (DD Identity 6.1)."""
         return self._call(articulated_rates.mass_factor_rate, 2, q, v=v)

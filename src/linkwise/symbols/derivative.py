@@ -99,7 +99,9 @@ def along(outputs: Sequence[Any], variables: Sequence[Any], seeds: Sequence[Any]
     """
     moving: dict[int, Any] = {id(x): d for x, d in zip(variables, seeds) if isinstance(x, Scalar)}
     if any(isinstance(x, Scalar) and x.graph.has_carries for x in outputs):
-        raise UnrollableError("a derivative of what loops over bodies compute is not known to them: it cannot be rolled")
+        raise UnrollableError(
+            "a derivative of what loops over bodies compute is not known to them: it cannot be rolled"
+        )
     for node in reachable(outputs):
         if id(node) not in moving:
             moving[id(node)] = _moved(node, [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in node.args])

@@ -85,7 +85,9 @@ class RecordedMatrix:
     def __neg__(self) -> RecordedMatrix:
         flipped = None if self.flipped is None else self.flipped.mapped(_negative)
         diagonal = [None if x is None else -x for x in self.diagonal]
-        return RecordedMatrix(diagonal, [pairs.mapped(_negative) for pairs in self.kept], flipped, self.shape, self.width)
+        return RecordedMatrix(
+            diagonal, [pairs.mapped(_negative) for pairs in self.kept], flipped, self.shape, self.width
+        )
 
 
 def _negative(x: Any) -> Any:
