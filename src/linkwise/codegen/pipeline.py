@@ -38,6 +38,7 @@ from .sources.jax import JaxFunction
 SOURCES = {"c": CSource, "cuda": CudaSource}
 TARGETS = ("cpu", "numpy", "jax", *SOURCES)
 DTYPES = ("float64", "float32")
+OWN_FRAMES = "the robot's own frames"
 
 
 @dataclass(eq=False)
@@ -171,16 +172,20 @@ def record_loops(job: Job) -> str | None:
 
 
 def trace_in_own_frames(job: Job) -> str:
-    """The function runs once on symbols; what remains is its scalar program."""
+    """The function runs once on symbols; what remains is its scalar program. Long code has its frames chosen before."""
+    frames, robot = _promising_frames(job) if _will_be_long(job) else (OWN_FRAMES, job.robot)
     try:
-        job.traced = [("the robot's own frames", _traced(job, job.robot))]
+        job.traced = [(frames, _traced(job, robot))]
     except TooLongError as e:
         return _without_straight_line(job, str(e))
-    return f"{job.traced[0][1].operations.total} operations"
+    job.program = None if frames == OWN_FRAMES and not _will_be_long(job) else job.traced[0][1]
+    return f"{job.traced[0][1].operations.total} operations" + (f" in {frames}" if job.program else "")
 
 
 def trace_in_normal_form(job: Job) -> str | None:
     """The same in frames that take fewer operations, where what is asked of the robot cannot show it."""
+    if job.program is not None:
+        return None
     free = not _shows_frames(job)
     if not job.parameters and (free or job.facts is None):
         for name, form in normal_forms(job.robot):
@@ -309,6 +314,23 @@ def _program(job: Job) -> Program:
     return again.program
 
 
+def _will_be_long(job: Job) -> bool:
+    """Whether a function of joint space is thought to be so long that it is traced once, in one kind of frames."""
+    if job.facts is None or job.parameters or not job.facts.rolls or _shows_frames(job):
+        return False
+    return _about(job) > thresholds.FRAMES_TRIED
+
+
+def _promising_frames(job: Job) -> tuple[str, Any]:
+    """The frames in which forward dynamics has the fewest operations."""
+    found = []
+    for name, robot in [(OWN_FRAMES, job.robot), *normal_forms(job.robot)]:
+        trial = method_job(robot, type(robot).forward_dynamics, None, {}, patient=job.patient)
+        read_arguments(trial)
+        found.append((_traced(trial, robot).operations.total, name, robot))
+    return min(found, key=lambda x: x[0])[1:]
+
+
 def _traced(job: Job, robot: Any) -> Program:
     """The program in the frames of this robot."""
     plain = job.facts is not None  # the catalogue needs none of NumPy's functions on symbols
@@ -374,8 +396,9 @@ def _can_be_rolled(job: Job) -> bool:
 
 def _is_long_chain(job: Job, about: int) -> bool:
     """Whether a robot is a chain of joints that are all alike, but for its base, and long enough for loops."""
-    n = len(job.robot.bodies)
-    long = n >= thresholds.CHAIN_LINKS or about > thresholds.LONG_CHAIN
+    assert job.facts is not None
+    is_long_matrix = job.facts.per_pair > 0 and about > thresholds.LONG_CHAIN
+    long = len(job.robot.bodies) >= thresholds.CHAIN_LINKS or is_long_matrix
     return long and job.robot.is_chain and count_classes(job.robot, _shows_frames(job)) <= thresholds.CHAIN_CLASSES
 
 

@@ -43,6 +43,11 @@ LOOPS_PER_PAIR = 8
 # operations, 6514 ns and 1.2 s.
 MOST_OPERATIONS = 1.4
 
+# Values of straight-line code, about, above which a function is traced in one kind of frames alone: those in which
+# forward dynamics has the fewest operations. A humanoid's linearised forward dynamics in its own frames and in two
+# others 61,692, 62,934, 61,146 operations and 0.5 s each (forward dynamics 6,440, 6,231, 5,942 operations, 0.1 s).
+FRAMES_TRIED = 20_000
+
 # Values of straight-line code, about, above which loops are taken though they have more operations: a first call of
 # 16 s and more.
 LOOPS_ALWAYS = 160_000
@@ -150,6 +155,10 @@ CUDA_SPILL = 96
 # 0.14 s, 90 ns; (0, 2) 0.26 s, 53 ns; (2, 2) 0.48 s, 52 ns; (3, 3) 0.47 s, 51 ns.
 LLVM_PASSES = 0
 LLVM_CODE_GENERATOR = 2
+
+# Values of code above which its generator's level is 0. A humanoid's linearised forward dynamics (62,596), levels 2 and
+# 0: 2.5 s, 3416 ns against 0.9 s, 4252 ns.
+QUICKLY_FROM = 80_000
 
 # Links of a chain from which 𝓜⁻¹ takes fewer operations by rows than by paths: of 13 links 7,969 against 7,934, of 14
 # 8,976 against 9,163.

@@ -15,7 +15,8 @@ after all phases. Whatever in them depends on one body alone is computed in a ph
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,11 +26,11 @@ import numpy as np
 from ... import inputs
 from ...arrays import as_numpy
 from ...errors import UnrollableError
-from ...model.joints.kinds import JointKind, Revolute
+from ...model.joints.kinds import Cylindrical, Helical, JointKind, Planar, Prismatic, Revolute, Universal
 from ...model.joints.springs import Spring
 from ...model.model import BodyConstants, Model, with_numbers
 from ...model.normal_form import Hinge, normal_form
-from ...spatial import RigidInertia, Transform, Turn, rotation_about
+from ...spatial import RigidInertia, Transform, Turn
 from ...sweeps import BodyTree
 from ...symbols.operations import Operations
 from ...symbols.outputs import count, reachable
@@ -160,25 +161,23 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
     spin = [] if c.spin is None else [float(x) for x in as_numpy(c.spin)]
     soft = _numbers_of_spring(c)
-    axis = _slanting_axis(c)
+    own = [float(x) for numbers in _numbers_of_kind(c.kind).values() for x in numbers.flat]
+    kind_key = type(c.kind) if own else _kind_key(c.kind)
     if c.placement.turns is None:
-        place = [*as_numpy(c.placement.R).ravel(), *axis, *l]
-        key: Any = ("slanting" if axis else _kind_key(c.kind), len(rotor), len(spin), tuple(soft), "matrix")
+        place = [*as_numpy(c.placement.R).ravel(), *l]
+        key: Any = (kind_key, len(rotor), len(spin), tuple(soft), "matrix")
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
             (a, b), (x, y) = place[4:6], (getattr(c.kind, "cosine", 1.0), getattr(c.kind, "sine", 0.0))
             place = [*place[:4], a * x - b * y, a * y + b * x, *place[6:]]
-        kind_key = "revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind)
-        key = (kind_key, len(rotor), len(spin), tuple(soft), "turns")
+        key = ("revolute" if isinstance(c.kind, Revolute) else kind_key, len(rotor), len(spin), tuple(soft), "turns")
 
     def make(x: list[Any]) -> BodyConstants:
         kind = c.kind
         if c.placement.turns is None:
             R, rest = np.array(x[:9], dtype=object).reshape(3, 3), x[9:]
             turns: Any = None
-            if axis:
-                kind, rest = SlantingHinge.about(rest[:3]), rest[3:]
         else:
             turns, rest = (Turn(2, x[0], x[1]), Turn(0, x[2], x[3])), x[4:]
             if isinstance(c.kind, Revolute):
@@ -198,30 +197,43 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
             spring[name] = np.array(load[start : start + len(numbers)], dtype=object)
             start += len(numbers)
         held = Spring(**spring) if soft else None
+        kind = _with_numbers_of_kind(kind, load[start:]) if own else kind
         return BodyConstants(Transform(R, l, turns), kind, M, reflected, turning, held, (load[0], load[1]))
 
-    return key, [*place, *inertia, *c.load, *rotor, *spin, *(x for numbers in soft.values() for x in numbers)], make
+    rest = [*rotor, *spin, *(x for numbers in soft.values() for x in numbers), *own]
+    return key, [*place, *inertia, *c.load, *rest], make
 
 
-@dataclass(frozen=True, eq=False)
-class SlantingHinge(Revolute):
-    """A revolute joint about an axis of symbols."""
-
-    @classmethod
-    def about(cls, axis: list[Any]) -> SlantingHinge:
-        hinge = cls()
-        object.__setattr__(hinge, "axis", np.array(axis, dtype=object))
-        hinge._set(1, np.array([*axis, 0.0, 0.0, 0.0], dtype=object)[:, None])
-        return hinge
-
-    def transform(self, q: Any) -> Transform:
-        return Transform(rotation_about(self.axis, q[..., 0]), np.zeros(3))
+# What the kinds of joints are made of, beside their maps: bodies that differ in these alone share their code.
+_MADE_OF: dict[type[JointKind], tuple[str, ...]] = {
+    Revolute: ("axis",),
+    Prismatic: ("axis",),
+    Cylindrical: ("axis",),
+    Helical: ("axis", "pitch"),
+    Universal: ("first", "second"),
+    Planar: ("normal", "basis"),
+}
 
 
-def _slanting_axis(c: BodyConstants) -> list[float]:
-    """The axis of a hinge, where it is no coordinate axis of its body; those that are make classes of their own."""
-    is_hinge = type(c.kind) is Revolute and c.placement.turns is None
-    return [float(x) for x in c.kind.axis] if is_hinge and np.count_nonzero(c.kind.axis) > 1 else []
+def _numbers_of_kind(kind: JointKind) -> dict[str, np.ndarray]:
+    """What is different in joints of one kind, by its name. Joints of one degree of freedom along a coordinate axis,
+    which have zeros of their own, are a kind by themselves."""
+    names = _MADE_OF.get(type(kind), ())
+    if names == ("axis",) and np.count_nonzero(getattr(kind, "axis")) == 1:  # noqa: B009  (not of every kind)
+        return {}
+    return {name: np.asarray(getattr(kind, name), dtype=float) for name in (*names, "H_star")} if names else {}
+
+
+def _with_numbers_of_kind(kind: JointKind, values: Sequence[Any]) -> JointKind:
+    """A kind with these numbers and symbols in place of its own."""
+    out, start = copy(kind), 0
+    object.__setattr__(out, "stands_for", kind)
+    for name, own in _numbers_of_kind(kind).items():
+        x = np.array(values[start : start + own.size], dtype=object).reshape(own.shape)
+        start += own.size
+        if not all(isinstance(y, float) for y in x.flat):
+            object.__setattr__(out, name, x if own.ndim else x.item())
+    return out
 
 
 def _numbers_of_spring(c: BodyConstants) -> dict[str, list[float]]:

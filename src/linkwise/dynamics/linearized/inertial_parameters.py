@@ -24,7 +24,6 @@ from .inverse import like
 from .models import forward_motion, inverse_motion
 from .variations import Motion
 
-
 PARAMETERS = 10  # of a body
 
 
