@@ -358,6 +358,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LLVM_PASSES": llvm_levels,
     "LLVM_CODE_GENERATOR": llvm_levels,
     "QUICKLY_FROM": llvm_levels,
+    "LOOPS_QUICKLY_FROM": llvm_levels,
     "ROWS_FROM": rows_from,
     "ELIMINATION_PRODUCTS": elimination,
     "MOST_KERNELS": most_kernels,

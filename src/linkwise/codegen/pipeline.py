@@ -25,7 +25,7 @@ from .passes import Journal, Pass, run_passes
 from .program.frames import normal_forms, shortest, stand_in
 from .program.function_memory import refusing_memory
 from .program.trace import Program, argument_names, lengths, trace
-from .rolled.program import RolledProgram, count_classes, roll
+from .rolled.program import RolledProgram, class_sizes, roll
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
 from .runtime.remade import RunAsItIs, made
@@ -399,15 +399,15 @@ def _is_long_chain(job: Job, about: int) -> bool:
     assert job.facts is not None
     is_long_matrix = job.facts.per_pair > 0 and about > thresholds.LONG_CHAIN
     long = len(job.robot.bodies) >= thresholds.CHAIN_LINKS or is_long_matrix
-    return long and job.robot.is_chain and count_classes(job.robot, _shows_frames(job)) <= thresholds.CHAIN_CLASSES
+    return long and job.robot.is_chain and len(class_sizes(job.robot, _shows_frames(job))) <= thresholds.CHAIN_CLASSES
 
 
 def _about_in_loops(job: Job) -> int:
     """About how many values its loops have: walks from each class of bodies have code for each class."""
     assert job.facts is not None
-    classes = count_classes(job.robot, _shows_frames(job))
-    per_pair = job.facts.per_pair
-    return thresholds.LOOPS_PER_PAIR * per_pair * classes**2 if per_pair else _per_body(job) * classes
+    sizes = class_sizes(job.robot, _shows_frames(job))
+    pairs = sum(set(sizes)) * sum(sizes)
+    return thresholds.LOOPS_PER_PAIR * job.facts.per_pair * pairs + _per_body(job) * len(sizes)
 
 
 def _about(job: Job) -> int:

@@ -252,9 +252,10 @@ def _kind_key(kind: JointKind) -> Any:
         return id(kind)
 
 
-def count_classes(model: Any, in_own_frames: bool = False) -> int:
-    """How many classes the bodies make, in the frames in which :func:`roll` has them."""
-    return len(_members(model if in_own_frames else normal_form(model)[0])[1])
+def class_sizes(model: Any, in_own_frames: bool = False) -> list[int]:
+    """The degrees of freedom of each class of bodies, in the frames in which :func:`roll` has them."""
+    classes = _members(model if in_own_frames else normal_form(model)[0])[1]
+    return [model.joints[members[0]].kind.nv for members in classes]
 
 
 def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:

@@ -17,7 +17,7 @@ import numpy as np
 from ... import errors
 from ..llvm.sine_cosine import VectorType
 from ..passes import Pass
-from ..thresholds import FIRST_STATES, LLVM_CODE_GENERATOR, LLVM_PASSES, QUICKLY_FROM, THREAD_NANOSECONDS
+from ..thresholds import FIRST_STATES, LLVM_CODE_GENERATOR, LLVM_PASSES, THREAD_NANOSECONDS
 from . import disk_cache as cache
 from .array_layout import arrays_are_as_known
 
@@ -72,15 +72,15 @@ def llvm_version() -> str:
     return str(_llvm().llvm_version_info)
 
 
-def code_level(length: int = 0) -> int:
+def code_level(quickly: bool = False) -> int:
     """How long LLVM's code generator may think, 0 to 3: ``LINKWISE_LLVM_LEVEL``, or what was measured to be best for
-    code of so many values."""
+    code that is ``quickly`` made, being very long, and for other code."""
     text = os.environ.get("LINKWISE_LLVM_LEVEL", "")
     if text not in ("", "0", "1", "2", "3"):
         raise errors.InputError(f"LINKWISE_LLVM_LEVEL must be 0, 1, 2 or 3, got {text!r}")
     if text:
         return int(text)
-    return LLVM_CODE_GENERATOR if length <= QUICKLY_FROM else 0
+    return 0 if quickly else LLVM_CODE_GENERATOR
 
 
 def _target_machine(level: int | None = None) -> Any:
@@ -228,7 +228,7 @@ def assemble(job: CodeJob) -> str | None:
     """Object code for this computer from LLVM's code generator, or from the disk where the same text was before."""
     if job.object_code is not None:
         return None
-    level = code_level(job.kernel.length)
+    level = code_level(job.kernel.is_made_quickly)
     job.name = cache.key(job.ir, host().cpu, host().features, llvm_version(), str(level))
     job.object_code = cache.read(job.name)
     job.from_disk = job.object_code is not None

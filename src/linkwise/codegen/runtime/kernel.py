@@ -15,6 +15,7 @@ from ...arguments import unmasked
 from ...errors import InputError
 from ...symbols.operations import Operations
 from ...symbols.results import rebuilder
+from .. import thresholds
 from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal, run_passes
@@ -84,6 +85,11 @@ class Kernel(Remade):
     def length(self) -> int:
         """How many values its code has: how long compiling it will take."""
         return len(self.program.nodes)
+
+    @property
+    def is_made_quickly(self) -> bool:
+        """Whether it is so long that its code is made in less time, and runs a little longer for it."""
+        return self.length > thresholds.QUICKLY_FROM
 
     @property
     def operations(self) -> Operations:
