@@ -80,7 +80,8 @@ class JointKind(ByValue):
     @property
     def of_numbers(self) -> JointKind:
         """The kind itself, or one of those it stands for where its numbers are symbols."""
-        return self.__dict__.get("stands_for", self)
+        found: JointKind = self.__dict__.get("stands_for", self)
+        return found
 
     @property
     def kind(self) -> str:
