@@ -221,9 +221,9 @@ class Universal(JointKind):
         return first.compose(_turned(arrays.constant(self.second, like=q), q[..., 1], at))
 
     def map(self, q: Array) -> Array:
-        turned = rotation_about(arrays.constant(self.second, like=q), q[..., 1])
-        first = arrays.transpose(turned) @ arrays.constant(self.first, like=q)
-        columns = [[first[..., i], self.second[i]] for i in range(3)]
+        second = arrays.constant(self.second, like=q)
+        first = arrays.transpose(rotation_about(second, q[..., 1])) @ arrays.constant(self.first, like=q)
+        columns = [[first[..., i], second[i]] for i in range(3)]
         return arrays.matrix(columns + [[0.0, 0.0]] * 3)
 
     def map_derivative(self, q: Array, v: Array) -> Array:
