@@ -1,43 +1,15 @@
 """The text for graphics cards, built for the host and run there: every layout, warp by warp."""
 
 import ctypes
-import shutil
-import subprocess
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
+from device_text import built, needs_compiler
 
 import linkwise as lw
 from linkwise.codegen.cuda.launch import flat_strides
-from linkwise.codegen.cuda.text import KERNEL, DeviceText, layouts_within, padded
-
-CXX = shutil.which("g++") or shutil.which("clang++")
-HERE = Path(__file__).parent
-needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler on this machine")
-
-# A warp's lanes one after the other, each phase of the kernel for all of them before the next.
-PRELUDE = f"""#include "{HERE.parent / "sources" / "cuda_on_host.h"}"
-#define LW_EACH_LANE(lane) for (unsigned lane = 0; lane < 32; lane++)
-#define LW_SHARED(kind, name) alignas(16) static kind name[1 << 16]
-#define LW_PIECE lw_piece
-struct lw_piece {{ double x, y; }};
-#define __syncwarp()
-extern "C" void use_warps(unsigned warps) {{ blockDim = dim3(32 * warps); }}
-"""
-
-
-def built(text, folder):
-    """The kernel as a function of the host: one block, whose first warp does all the work."""
-    code = folder / "kernel.cpp"
-    code.write_text(PRELUDE + text.source)
-    library = folder / "kernel.so"
-    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
-    subprocess.run([CXX, *flags, str(code), "-o", str(library)], check=True)
-    found = ctypes.CDLL(str(library))
-    found.use_warps(ctypes.c_uint(1))
-    return getattr(found, KERNEL)
+from linkwise.codegen.cuda.text import DeviceText, layouts_within, padded
 
 
 def words(x, layout):

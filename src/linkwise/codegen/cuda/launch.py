@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..thresholds import CUDA_SPILL, CUDA_SQUEEZE
 from ..thresholds import CUDA_THREADS as THREADS
 from .compiler import machine_code
 from .driver import Loaded, architecture, enter, multiprocessors, shared_bytes
 from .text import KERNEL, ROWS, STRIDED, DeviceText
+from .turns_text import TurnsText
 
+Text = TypeVar("Text", DeviceText, TurnsText)
 _REGISTERS = 65536  # of a multiprocessor
 _WORD = 0xFFFFFFFFFFFFFFFF
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
@@ -68,16 +70,8 @@ class DeviceFunction:
         return self._loaded[key]
 
     def _made(self, dtype: str, layouts: str, device: int) -> tuple[Loaded, DeviceText]:
-        """The kernel as it comes, or with fewer registers a thread, where more blocks then run at a time."""
         text = DeviceText(self._kernel.program, "device", dtype, layouts).fitted()
-        plain = _loaded(text, device)
-        blocks = int(_REGISTERS / (CUDA_SQUEEZE * THREADS * plain.registers))
-        if blocks > _REGISTERS // (THREADS * plain.registers) and not plain.local_bytes:
-            squeezed = replace(text, blocks=blocks)
-            found = _loaded(squeezed, device)
-            if found.local_bytes <= CUDA_SPILL:
-                return found, squeezed
-        return plain, text
+        return squeezed(text, device)
 
     def run(self, arrays: Sequence[Placed], count: int, dtype: str, device: int, stream: int) -> None:
         """Put the work on a stream: inputs, then outputs."""
@@ -90,7 +84,7 @@ class DeviceFunction:
             words.append(x.address)
             if layout == STRIDED:
                 words += [x.between & _WORD, x.within & _WORD]
-        _launch(kernel, text.warp_bytes, words, stream)
+        launch(kernel, text.warp_bytes, words, stream)
 
     def run_rows(self, addresses: Sequence[int], count: int, dtype: str, device: int, stream: int) -> None:
         """The same for arrays that all lie row by row, with the least to do before the launch."""
@@ -107,10 +101,10 @@ class DeviceFunction:
             words.append(address)
             if is_strided:
                 words += [n, 1]
-        _launch(kernel, warp_bytes, words, stream)
+        launch(kernel, warp_bytes, words, stream)
 
 
-def _launch(kernel: Loaded, warp_bytes: int, words: list[int], stream: int) -> None:
+def launch(kernel: Loaded, warp_bytes: int, words: list[int], stream: int) -> None:
     """Few states are spread over all multiprocessors, a warp each."""
     enter(kernel.device)
     count = words[0]
@@ -123,6 +117,18 @@ def _most_threads(warp_bytes: int, device: int) -> int:
     return THREADS if warp_bytes * THREADS <= 32 * shared_bytes(device) else 32 * (shared_bytes(device) // warp_bytes)
 
 
-def _loaded(text: DeviceText, device: int) -> Loaded:
+def squeezed(text: Text, device: int) -> tuple[Loaded, Text]:
+    """The kernel as it comes, or with fewer registers a thread, where more blocks then run at a time."""
+    plain = _loaded(text, device)
+    blocks = int(_REGISTERS / (CUDA_SQUEEZE * THREADS * plain.registers))
+    if blocks > _REGISTERS // (THREADS * plain.registers) and not plain.local_bytes:
+        tighter = replace(text, blocks=blocks)
+        found = _loaded(tighter, device)
+        if found.local_bytes <= CUDA_SPILL:
+            return found, tighter
+    return plain, text
+
+
+def _loaded(text: DeviceText | TurnsText, device: int) -> Loaded:
     code = machine_code(text.source, architecture(device))
     return Loaded(code, KERNEL, device, text.warp_bytes * _most_threads(text.warp_bytes, device) // 32)

@@ -207,8 +207,7 @@ class DeviceText(CudaSource):
         f, number = "" if self.dtype == "float64" else "f", self.number
         if not self._angles:
             return []
-        lines = [f"{number} *const lw_turns = room + {self._arrays_room} + lane * {self._turns};"]
-        lines.append(f"{number} lw_largest = 0;")
+        lines = [f"{number} *const lw_turns = {self._turns_at};", f"{number} lw_largest = 0;"]
         for name, i, n, _ in self._runs():
             x = f"fabs{f}({self._at(name, i, 'j')})"
             lines += [
@@ -226,6 +225,11 @@ class DeviceText(CudaSource):
                 lines.append(f"#pragma unroll {8 if call == 'lw_sincos_near' else 1}")
                 lines += [f"for (int j = 0; j < {n}; j++)", f"    {call}({self._at(name, i, 'j')}, {at}, {at} + 1);"]
         return [f"        {line}" if not line.startswith("#") else line for line in (*lines, "}")]
+
+    @property
+    def _turns_at(self) -> str:
+        """Where a thread has its sines and cosines."""
+        return f"room + {self._arrays_room} + lane * {self._turns}"
 
     def _runs(self) -> list[tuple[str, int, int, int]]:
         """The angles by runs of neighbours: (array, first place, how many, the first one's number)."""

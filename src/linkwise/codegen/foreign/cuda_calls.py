@@ -162,3 +162,8 @@ def _first(y: Any) -> Any:
     """A view with the last axis in front."""
     axes = (y.ndim - 1, *range(y.ndim - 1))
     return y.permute(axes) if hasattr(y, "permute") else y.transpose(axes)
+
+
+def run_flat(function: Function, library: str, arrays: Sequence[Any]) -> list[Any]:
+    """On arrays of one library in one card's memory, without gradients."""
+    return run_torch(function, arrays) if library == "torch" else call_cupy(function, arrays)

@@ -21,7 +21,7 @@ of that state are NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -157,11 +157,7 @@ extern "C" {self.prototype}
         return ", ".join([*inputs, *outputs])
 
     def _functions(self, body: str) -> str:
-        """What the statements of one state call and name, where they do."""
-        found = _NOT_FINITE if "INFINITY" in body or "NAN" in body else ""
-        if "lw_sincos" in body:
-            found += sine_and_cosine(self.number)
-        return found + RECIPROCAL if "lw_inverse" in body else found
+        return functions_of(self.number, body)
 
     @cached_property
     def _order(self) -> list[Scalar]:
@@ -192,8 +188,14 @@ extern "C" {self.prototype}
                 constants.append(f"    {place(name, i)} = {values[x]};")
         used = {node.args[0] for node in nodes if node.op == "input"}
         lines = [f"    (void){names[name]};" for name in names if name not in used]
-        touched: dict[int, int] = {}  # when a value that can be read again was last at hand
+        touched: dict[int, float] = {}  # when a value that can be read again was last at hand
+        late = self._read_late(places)
         for now, node in enumerate(nodes):
+            if id(node) in self._only_angles:
+                continue
+            if id(node) in late:
+                touched[id(node)] = -math.inf
+                continue
             for x in node.args:
                 if id(x) in touched:
                     if now - touched[id(x)] > self._held_for:
@@ -201,8 +203,6 @@ extern "C" {self.prototype}
                     touched[id(x)] = now
             if node.op == "input":
                 name, i = node.args
-                if id(node) in self._only_angles:
-                    continue
                 lines.append(f"    const {self.number} {values.variable(node)} = {place(names[name], i)};")
             elif node.op in ("sin", "cos"):
                 if node not in values:
@@ -236,12 +236,28 @@ extern "C" {self.prototype}
         """Where a value is kept besides its variable; None where it is not."""
         return None
 
+    def _read_late(self, written: Container[int]) -> set[int]:
+        """Values (ids) that are read where they are first needed: all that can be, but results and what guards ask."""
+        if self._held_for == math.inf:
+            return set()
+        asked = {id(x) for g in self.program.guards for x in g.nodes}
+        kept = [x for x in self._order if x.op in ("input", "sin", "cos") and self._read_again(x) is not None]
+        return {id(x) for x in kept if id(x) not in written and id(x) not in asked}
+
     def _sine_and_cosine(
         self, values: Expressions, angle: Any, sine: Scalar | None, cosine: Scalar | None
     ) -> list[str]:
         """Both at once, in two new variables; what is not needed the compiler leaves out."""
         s, c = (values.spare() if x is None else values.variable(x) for x in (sine, cosine))
         return [f"    {self.number} {s}, {c};", f"    lw_sincos{values.suffix}({values[angle]}, &{s}, &{c});"]
+
+
+def functions_of(number: str, body: str) -> str:
+    """What statements call and name, where they do."""
+    found = _NOT_FINITE if "INFINITY" in body or "NAN" in body else ""
+    if "lw_sincos" in body:
+        found += sine_and_cosine(number)
+    return found + RECIPROCAL if "lw_inverse" in body else found
 
 
 def _place(i: int) -> str:
