@@ -78,7 +78,9 @@ def test_motions_are_those_of_the_cpu(case, floating):
     q, v = robot.random_configuration(rng, batch=BATCH), rng.normal(size=(BATCH, robot.nv))
     here, there = made(robot, case, cupy.asarray)
     same = {"steps": STEPS, "step": STEP, "every": EVERY}
-    expected = lw.simulate(robot, q, v, **same, **here)
+    if "parameters" in here:
+        pytest.importorskip("llvmlite", reason="parameters per state run on the CPU as machine code alone")
+    expected = lw.simulate(robot, q, v, target="cpu" if "parameters" in here else "numpy", **same, **here)
     found = lw.simulate(robot, cupy.asarray(q), cupy.asarray(v), **same, **there)
     assert all(isinstance(x, cupy.ndarray) for x in (found.q, found.v)) and found.q.shape == expected.q.shape
     scale = max(1.0, np.abs(expected.v).max())
@@ -88,7 +90,8 @@ def test_motions_are_those_of_the_cpu(case, floating):
         if b is not None:
             assert np.abs(cupy.asnumpy(a) - b).max() <= 1e-10 * scale * scale, name
     assert np.abs(cupy.asnumpy(found.tau) - expected.tau).max() <= 1e-10 * scale * 10
-    assert np.abs(cupy.asnumpy(found.a) - expected.a).max() <= 1e-9 * np.abs(expected.a).max()
+    if not found.settings.passive.active:
+        assert np.abs(cupy.asnumpy(found.a) - expected.a).max() <= 1e-9 * np.abs(expected.a).max()
     back = found.to_numpy()
     assert np.abs(back.energy.total - expected.energy.total).max() <= 1e-9 * max(
         1.0, np.abs(expected.energy.total).max()
@@ -101,8 +104,8 @@ def test_the_arm_in_float32_and_odd_batches():
     robot = lw.load("panda")
     rng = np.random.default_rng(0)
     q = robot.random_configuration(rng, batch=1009).astype("float32")
-    expected = lw.simulate(robot, q.astype(float), steps=50, step=1e-3, every=50)
-    driven = lw.simulate(robot, q, steps=50, step=1e-3, every=50)
+    expected = lw.simulate(robot, q.astype(float), steps=50, step=1e-3, every=50, target="numpy")
+    driven = lw.simulate(robot, q, steps=50, step=1e-3, every=50, target="numpy")
     for batch in (0, 1, 31, 33, 1009, 100_003):
         places = np.arange(batch) % 1009
         found = lw.rollout(robot, cupy.asarray(q[places]), steps=50, step=1e-3, every=50)
@@ -120,7 +123,7 @@ def test_tensors_stay_tensors():
     rng = np.random.default_rng(0)
     q, v = rng.normal(size=(2, 4, 5, 6))
     tau = rng.normal(size=(20, 6))
-    expected = lw.rollout(robot, q, v, tau, every=5, cost=effort, noise=lw.Noise(0.1))
+    expected = lw.rollout(robot, q, v, tau, every=5, cost=effort, noise=lw.Noise(0.1), target="numpy")
     x = [torch.tensor(y, device="cuda") for y in (q, v, tau)]
     found = lw.rollout(robot, *x, every=5, cost=effort, noise=lw.Noise(0.1))
     assert found.q.device.type == "cuda" and found.q.shape == (4, 5, 5, 6)
@@ -135,7 +138,7 @@ def test_loops_and_couplings_move_there():
 
     robot = coupled_robot()
     q = robot.random_configuration(np.random.default_rng(0), batch=9)
-    expected = lw.simulate(robot, q, steps=8)
+    expected = lw.simulate(robot, q, steps=8, target="numpy")
     assert np.abs(cupy.asnumpy(lw.simulate(robot, cupy.asarray(q), steps=8).q) - expected.q).max() < 1e-12
 
 

@@ -6,6 +6,8 @@ x86-64 machine with vectors of 64 bytes.
 
 from __future__ import annotations
 
+import math
+
 # --- which form ----------------------------------------------------------------------------------------
 #
 # All forms take some 0.03 to 0.06 ns of a state for an operation, so that the one with the fewest operations is the
@@ -134,17 +136,20 @@ CUDA_REGISTERS = {"float64": 110, "float32": 120}
 # (48 KiB is what every card has for a block. A humanoid's forward dynamics in float64: all rows 51 KB, 3.1 ns a state.)
 CUDA_ROOM = 48_000
 
-# Steps of a CUDA program after which sines, cosines and inputs, which are in shared memory, are read again rather than
-# held. An H200, rows, a humanoid's forward dynamics: float32 never 0.79 ns a state, 800 steps 0.60 ns, 300 steps 0.79
-# ns; float64 never 3.9 ns, 800 and 300 steps 3.1 ns. The arm's in float64: never 0.174 ns, 300 steps 0.154 ns.
-CUDA_HELD = {"float64": 300, "float32": 800}
+# Values that a thread has in registers by plan, beyond which they wait in shared memory; what the compiler spills goes
+# to local memory instead. An H200, rows, the arm's forward dynamics in float64: left to the compiler 0.163 ns a state,
+# 110 of them 0.141 ns, 80 of them 0.143 ns; number by number 0.145, 0.126 and 0.132 ns. In float32, where nothing
+# spills, 0.061 ns, 100 of them 0.066 ns. A humanoid's in float64, number by number: left to the compiler 3.15 ns, 110
+# of them 2.36 ns.
+CUDA_KEPT = {"float64": 110.0, "float32": math.inf}
 
 # The part of the registers, of those a thread would like to have, that it gets where more blocks then fit on a
-# multiprocessor. The arm, rows, float32: forward dynamics all 150 registers 0.084 ns, 128 0.073 ns, 96 0.063 ns;
-# inverse dynamics 92 registers 0.049 ns, 64 0.044 ns; in float64 176 registers 0.112 ns, 128 0.084 ns. What spills
-# more than so many bytes is not worth it: forward dynamics in float64 255 registers 0.154 ns, 168 0.235 ns.
+# multiprocessor. The arm, rows, float32: forward dynamics all 148 registers 0.086 ns, 128 0.070 ns, 96 0.061 ns;
+# inverse dynamics 93 registers 0.048 ns, 64 0.043 ns; its adjoint 247 registers 0.178 ns, 168 0.142 ns, with 200 bytes
+# spilled; inverse dynamics in float64 176 registers 0.111 ns, 128 0.082 ns. What spills more than so many bytes is not
+# worth it: forward dynamics in float64 255 registers 0.163 ns, 168 0.235 ns, with 728 bytes.
 CUDA_SQUEEZE = 0.68
-CUDA_SPILL = 96
+CUDA_SPILL = 256
 
 # Levels of LLVM's passes and of its code generator. The arm's forward dynamics, first call and a state: levels (0, 0)
 # 0.14 s, 90 ns; (0, 2) 0.26 s, 53 ns; (2, 2) 0.48 s, 52 ns; (3, 3) 0.47 s, 51 ns.

@@ -176,6 +176,7 @@ class Trajectory:
         robot, passive = self._robot("accelerations"), self.settings.passive
         total = self.tau
         if passive.active:
+            self._here("accelerations under damping, friction or stops")
             total = total + passive.resistance(self.v) + passive.stops(robot, self.q, self.v)
         if self.external is not None:
             total = total + self._evaluate("external_force", self.q, self.external)

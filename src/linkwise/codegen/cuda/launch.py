@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ..thresholds import CUDA_SPILL, CUDA_SQUEEZE
+from ..thresholds import CUDA_KEPT, CUDA_SPILL, CUDA_SQUEEZE
 from ..thresholds import CUDA_THREADS as THREADS
 from .compiler import machine_code
 from .driver import Loaded, architecture, enter, multiprocessors, shared_bytes
@@ -70,7 +70,7 @@ class DeviceFunction:
         return self._loaded[key]
 
     def _made(self, dtype: str, layouts: str, device: int) -> tuple[Loaded, DeviceText]:
-        text = DeviceText(self._kernel.program, "device", dtype, layouts).fitted()
+        text = DeviceText(self._kernel.program, "device", dtype, layouts, registers=CUDA_KEPT[dtype]).fitted()
         return squeezed(text, device)
 
     def run(self, arrays: Sequence[Placed], count: int, dtype: str, device: int, stream: int) -> None:

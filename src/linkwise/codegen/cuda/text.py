@@ -11,7 +11,7 @@ another.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from ...symbols.scalar import Scalar
+from ..program.registers import Kept, kept
 from ..sources.cuda import CudaSource
 from ..sources.cuda_functions import LARGEST_QUICK
 from ..sources.source import Expressions
-from ..thresholds import CUDA_HELD, CUDA_ROOM
+from ..thresholds import CUDA_ROOM
 from ..thresholds import CUDA_THREADS as THREADS
 
 KERNEL = "lw_kernel"
@@ -109,9 +110,23 @@ class DeviceText(CudaSource):
     layouts: str = ""
     blocks: int = 1  # that a multiprocessor shall have room for, by which threads have fewer registers
 
+    registers: float = math.inf  # for values; more of them wait in shared memory
+
+    @cached_property
+    def _planned(self) -> tuple[Kept, frozenset[int]]:
+        guarded = {id(x): x for g in self.program.guards for x in g.nodes}
+        written = {id(x) for x in self.program.roots if isinstance(x, Scalar)}
+        among = [x for x in self._order if x.op in ("input", "sin", "cos") and self._read_again(x) is not None]
+        readable = frozenset(id(x) for x in among if id(x) not in written and id(x) not in guarded)
+        return kept(self._order, self.registers, readable, list(guarded.values())), readable
+
+    def _plan(self, written: Container[int]) -> tuple[Kept, frozenset[int]]:
+        return self._planned
+
     @property
-    def _held_for(self) -> float:
-        return CUDA_HELD[self.dtype]
+    def _kept(self) -> int:
+        """The length of a thread's row of values that wait."""
+        return padded(self._planned[0].slots) if self._planned[0].slots else 0
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -174,7 +189,8 @@ class DeviceText(CudaSource):
     def fitted(self) -> DeviceText:
         """The text for the layouts among these that fit into shared memory."""
         size = np.dtype(self.dtype).itemsize
-        return replace(self, layouts=layouts_within(self.sizes, self.layouts, size, 32 * self._turns * size))
+        taken = 32 * (self._turns + self._kept) * size
+        return replace(self, layouts=layouts_within(self.sizes, self.layouts, size, taken))
 
     @property
     def _arrays_room(self) -> int:
@@ -183,7 +199,7 @@ class DeviceText(CudaSource):
     @cached_property
     def warp_bytes(self) -> int:
         """Shared memory of a warp."""
-        return int((self._arrays_room + 32 * self._turns) * np.dtype(self.dtype).itemsize)
+        return int((self._arrays_room + 32 * (self._turns + self._kept)) * np.dtype(self.dtype).itemsize)
 
     def _sine_and_cosine(
         self, values: Expressions, angle: Any, sine: Scalar | None, cosine: Scalar | None
@@ -198,7 +214,7 @@ class DeviceText(CudaSource):
     @cached_property
     def source(self) -> str:
         body = [f"        {line}" for line in self._statements(self._at)]
-        turns = self._sines()
+        turns = [*self._sines(), *self._waiting()]
         called = "\n".join((*body, *turns))
         return f"{self._functions(called)}{self._helpers()}{self._head()}{self._around(turns + body)}"
 
@@ -225,6 +241,14 @@ class DeviceText(CudaSource):
                 lines.append(f"#pragma unroll {8 if call == 'lw_sincos_near' else 1}")
                 lines += [f"for (int j = 0; j < {n}; j++)", f"    {call}({self._at(name, i, 'j')}, {at}, {at} + 1);"]
         return [f"        {line}" if not line.startswith("#") else line for line in (*lines, "}")]
+
+    def _waiting(self) -> list[str]:
+        """Where a thread has values that wait, declared."""
+        return [f"        {self.number} *const lw_kept = {self._kept_at};"] if self._kept else []
+
+    @property
+    def _kept_at(self) -> str:
+        return f"room + {self._arrays_room + 32 * self._turns} + lane * {self._kept}"
 
     @property
     def _turns_at(self) -> str:

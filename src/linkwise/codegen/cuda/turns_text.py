@@ -8,8 +8,9 @@ in any strides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,9 +34,15 @@ _SHARED = """#ifndef LW_EACH_LANE
 class _Call(DeviceText):
     """The program that is called: its arguments and its result are in the thread's row."""
 
+    before: int = 0  # what of the row comes before values that wait
+
     @property
     def _turns_at(self) -> str:
         return "lw_sines"
+
+    @property
+    def _kept_at(self) -> str:
+        return "lw_row + " + str(self.before)
 
     @property
     def sines(self) -> int:
@@ -44,7 +51,12 @@ class _Call(DeviceText):
 
     def statements(self) -> list[str]:
         body = [line for line in self._statements(self._at) if not line.lstrip().startswith("(void)")]
-        return [*self._sines(), *(f"        {line}" for line in body)]
+        return [*self._sines(), *self._waiting(), *(f"        {line}" for line in body)]
+
+    @property
+    def waiting(self) -> int:
+        """How many numbers of the row are for values that wait."""
+        return self._planned[0].slots
 
 
 class _Between(CudaSource):
@@ -67,6 +79,7 @@ class TurnsText:
     dtype: str
     table: bool = False
     noise: bool = False
+    registers: float = math.inf
     blocks: int = 1  # that a multiprocessor shall have room for, by which threads have fewer registers
 
     @property
@@ -81,20 +94,25 @@ class TurnsText:
         if t.inner is None:
             return None
         layouts = "".join(STRIDED if name in t.constants else ROWS for name in t.inner.inputs)
-        return _Call(t.inner, "device", self.dtype, layouts + ROWS * len(t.inner.shapes))
+        found = _Call(t.inner, "device", self.dtype, layouts + ROWS * len(t.inner.shapes), registers=self.registers)
+        return replace(found, before=sum(self._sizes(found).values()) - found.waiting)
 
     @cached_property
     def _row(self) -> dict[str, int]:
         """Where in a thread's row each thing begins."""
-        t, sizes = self.turns, {}
-        sizes |= {**t.carried, **t.stepped, LENGTH: 1, **t.arguments}
-        if self._call is not None:
-            sizes |= {"out": t.results * (max(t.slots) + 1), "sines": self._call.sines}
         found, at = {}, 0
-        for name, n in sizes.items():
+        for name, n in self._sizes(self._call).items():
             found[name] = at
             at += n
         return {**found, "": padded(at)}
+
+    def _sizes(self, call: _Call | None) -> dict[str, int]:
+        """What a row holds, in order, and how many numbers of each."""
+        t = self.turns
+        sizes = {**t.carried, **t.stepped, LENGTH: 1, **t.arguments}
+        if call is not None:
+            sizes |= {"out": t.results * (max(t.slots) + 1), "sines": call.sines, "waiting": call.waiting}
+        return sizes
 
     @property
     def _in_shared(self) -> bool:

@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import Any
 
 from ...symbols.scalar import Scalar
+from ..program.registers import Kept, kept
 from ..program.schedule import schedule_for_threads
 from ..thresholds import CUDA_REGISTERS
 from ..thresholds import CUDA_THREADS as THREADS
@@ -188,19 +189,14 @@ extern "C" {self.prototype}
                 constants.append(f"    {place(name, i)} = {values[x]};")
         used = {node.args[0] for node in nodes if node.op == "input"}
         lines = [f"    (void){names[name]};" for name in names if name not in used]
-        touched: dict[int, float] = {}  # when a value that can be read again was last at hand
-        late = self._read_late(places)
+        plan, readable = self._plan(places)
         for now, node in enumerate(nodes):
-            if id(node) in self._only_angles:
+            if id(node) in self._only_angles or id(node) in readable:
                 continue
-            if id(node) in late:
-                touched[id(node)] = -math.inf
-                continue
-            for x in node.args:
-                if id(x) in touched:
-                    if now - touched[id(x)] > self._held_for:
-                        lines.append(f"    const {self.number} {values.variable(x)} = {self._read_again(x)};")
-                    touched[id(x)] = now
+            lines += [
+                f"    const {self.number} {values.variable(x)} = {self._read(x, plan)};"
+                for x in plan.reads.get(now, ())
+            ]
             if node.op == "input":
                 name, i = node.args
                 lines.append(f"    const {self.number} {values.variable(node)} = {place(names[name], i)};")
@@ -213,19 +209,17 @@ extern "C" {self.prototype}
                 if node.op == "inv" and self.dtype == "float32":
                     right = f"lw_inverse({values[node.args[0]]})"
                 lines.append(f"    const {self.number} {values.variable(node)} = {right};")
-            if self._read_again(node) is not None:
-                touched[id(node)] = now
             lines += [f"    {at} = {values[node]};" for at in places.get(id(node), ())]
+            lines += [f"    lw_kept[{slot}] = {values[x]};" for x, slot in plan.writes.get(now, ())]
+        lines += [
+            f"    const {self.number} {values.variable(x)} = {self._read(x, plan)};"
+            for x in plan.reads.get(len(nodes), ())
+        ]
         lines += constants
         if guards:
             blank = [f"        {place(name, i)} = NAN;" for name, i, _ in self._entries()]
             lines += [f"    if ({values.singular(guards)}) {{", *blank, "    }"]
         return lines
-
-    @property
-    def _held_for(self) -> float:
-        """Steps after which a value that can be read again is."""
-        return math.inf
 
     @property
     def _only_angles(self) -> frozenset[int]:
@@ -236,13 +230,14 @@ extern "C" {self.prototype}
         """Where a value is kept besides its variable; None where it is not."""
         return None
 
-    def _read_late(self, written: Container[int]) -> set[int]:
-        """Values (ids) that are read where they are first needed: all that can be, but results and what guards ask."""
-        if self._held_for == math.inf:
-            return set()
-        asked = {id(x) for g in self.program.guards for x in g.nodes}
-        kept = [x for x in self._order if x.op in ("input", "sin", "cos") and self._read_again(x) is not None]
-        return {id(x) for x in kept if id(x) not in written and id(x) not in asked}
+    def _plan(self, written: Container[int]) -> tuple[Kept, frozenset[int]]:
+        """What leaves the registers, and the values (ids) that are read where they are first needed."""
+        return kept(self._order, math.inf, ()), frozenset()
+
+    def _read(self, x: Scalar, plan: Kept) -> str:
+        """A value that is not in a register."""
+        found = self._read_again(x)
+        return f"((const volatile {self.number} *)lw_kept)[{plan.slot_of[id(x)]}]" if found is None else found
 
     def _sine_and_cosine(
         self, values: Expressions, angle: Any, sine: Scalar | None, cosine: Scalar | None
