@@ -59,7 +59,10 @@ class Card:
             return self._kind.asarray(x, dtype=self.dtype)
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
-        return self.array(np.zeros(shape, self.dtype)) if 0 in shape else self.empty(shape) * 0
+        if self.library == "torch":
+            return self._kind.zeros(shape, dtype=getattr(self._kind, self.dtype), device=self.like.device)
+        with self.like.device:
+            return self._kind.zeros(shape, dtype=self.dtype)
 
     def empty(self, shape: tuple[int, ...]) -> Any:
         if self.library == "torch":

@@ -121,11 +121,24 @@ def _start(robot: Robot, card: Card, q0: Any, v0: Any) -> tuple[Any, Any, tuple[
 
 
 def _unit(robot: Robot) -> Function:
-    """q with quaternions of unit length, as a compiled function."""
-    found: Function | None = robot._code.get(("simulate.unit",))
+    """q with quaternions of unit length."""
+    return _function(robot, "unit", unit, ("q",))
+
+
+def _remembered(robot: Robot, method: str) -> Function:
+    """What a method remembers beside the rates, of q and these, at the start."""
+    remembered = METHODS[method].remembered
+    assert remembered is not None
+    return _function(robot, f"remembered by {method}", remembered, ("q", "v"))
+
+
+def _function(robot: Robot, name: str, function: Any, names: tuple[str, ...]) -> Function:
+    """A function of the robot and arrays (..., n), compiled, and kept with the robot."""
+    key = ("simulate.start", name)
+    found: Function | None = robot._code.get(key)
     if found is None:
-        found = Function(Kernel(trace(robot, lambda robot, q: unit(robot, q), "unit", names=("q",))))
-        robot._code.keep(("simulate.unit",), found)
+        found = Function(Kernel(trace(robot, lambda robot, *x: function(robot, *x), name, names=names)))
+        robot._code.keep(key, found)
     return found
 
 
@@ -186,7 +199,7 @@ class _Motion:
         if task.exchanges:
             parts.append(card.zeros((len(q), 4)))
         if remembered is not None:
-            parts.append(remembered(self.robot, q, rates))
+            parts.append(run_flat(_remembered(self.robot, task.method), card.library or "", [q, rates])[0])
         if task.cost is not None:
             parts.append(card.zeros((len(q), 1)))
         return card.joined(parts) if len(parts) > 1 else rates
@@ -257,7 +270,7 @@ class _Motion:
         exchanged, spent = task.exchanged(W), task.spent(W)
         functions = {"controller": task.controller, "external force": task.external, "cost": task.cost}
         named = {k: "compiled" for k, x in functions.items() if x is not None and x.asked is not None}
-        first = self.settings.first
+        first, constants = self.settings.first, self._constants(asked)
         return Trajectory(
             self.robot,
             task.times(first, rows, self.settings.every),
@@ -266,12 +279,14 @@ class _Motion:
             replace(self.settings, functions=named),
             forces=self._forces(asked),
             exchanged=None if exchanged is None else exchanged.reshape(*batch, rows, -1),
-            parameters={k: self.card.array(x) for k, x in (asked.parameters or {}).items()},
-            external_forces=None
-            if task.external is None
-            else _Pushes(self.card, task.external, self._constants(asked)),
+            parameters={k: self._over_batch(constants[k]) for k in asked.parameters or ()},
+            external_forces=None if task.external is None else _Pushes(task.external, constants.get(INPUT)),
             cost=None if spent is None else spent.reshape(*batch, rows),
         )
+
+    def _over_batch(self, x: Any) -> Any:
+        """Numbers (n,), or (states, n) in the shape of the batch."""
+        return x if x.ndim == 1 else x.reshape(*self.batch, x.shape[-1])
 
     def _forces(self, asked: Asked) -> Any:
         """Joint forces at the samples, or what gives them when asked."""
@@ -322,13 +337,12 @@ class _Pushes:
     """External forces along a motion on a card, worked out when they are asked for."""
 
     is_whole: ClassVar[bool] = True
-    card: Card
     external: Any
-    constants: Mapping[str, Any]
+    numbers: Any  # constant ones, (n,) or (states, n), or None
 
     def along(self, time: np.ndarray, q: Any, v: Any) -> Any:
         kernel = self.external.kernel
-        own = [] if INPUT not in self.constants else [self._over(self.constants[INPUT], q)]
+        own = [] if self.numbers is None else [self._over(self.numbers, q)]
         return kernel(as_its_kind(time[:, None], q), q, v, *own)
 
     @staticmethod

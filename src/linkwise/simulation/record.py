@@ -77,7 +77,8 @@ def _forces(
 ) -> Any:
     """Joint forces at the samples: rows of the table, what the controller gave, or it, to be asked later."""
     rows, nv = len(times), task.robot.nv
-    controller, given = task.controller, 0.0
+    controller = task.controller
+    given: Any = 0.0
     if table is not None:
         chosen = table[..., :: settings.every, :][..., :rows, :]
         missing = rows - chosen.shape[-2]

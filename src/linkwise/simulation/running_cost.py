@@ -52,7 +52,7 @@ class RunningCost:
     asked: CostFunction
     batch: tuple[int, ...] = ()
 
-    def rate(self, robot: Robot, t: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    def rate(self, robot: Robot, t: Any, q: np.ndarray, v: np.ndarray, tau: Any) -> np.ndarray:
         """(..., 1) at states (..., nq)."""
         if arrays.is_symbolic(q):
             found = np.asarray(self.asked(robot, t, q, v, tau), dtype=object)

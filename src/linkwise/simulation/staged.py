@@ -92,7 +92,8 @@ class StagedStepper(CompiledStepper):
             system = replace(system, force=lambda t, q, v: held[0])
         if self.task.cost is None:
             return (*self.turn(system, given, t), *held)
-        w, h, spent = given["w"], given["h"][0], given["w"][-1:]
+        w, h = given["w"], given["h"][0]
+        spent: Any = w[-1:]
         spent = arrays.where(self.begins(given[_TURN]), self.task.spent_after(system, t, given["q"], w, h), spent)
         q, w, *rest = self.turn(system, {**given, "w": w[:-1]}, t)
         return (q, np.concatenate([w, spent]), *rest, *held)

@@ -29,7 +29,7 @@ class _Noting(System):
 
     given: Mapping[str, np.ndarray] = field(default_factory=dict)
     asked: list[dict[str, Any]] = field(default_factory=list)
-    held: np.ndarray | None = None  # forces that stay through the step
+    held: Any = None  # forces that stay through the step
 
     def derivative(self, t: Any, q: Any, w: Any) -> tuple[Any, Any]:
         found = self._noted(at_t=t, at_q=q, at_w=w)
@@ -120,7 +120,8 @@ class TurningStepper(CompiledStepper):
 
     def _around(self, results: int) -> tuple[Program, int, dict[str, int]]:
         """(q', w', then the arguments of every call) as one program; how many calls; the arguments and their sizes."""
-        task, noted = self.task, []
+        task = self.task
+        noted: list[dict[str, Any]] = []
         arguments: dict[str, int] = {}
         names = [*self.names, *(result(k) for k in range(MOST_CALLS))]
         sizes = {"w": task.width, "t": 1, LENGTH: 1, **({} if task.external is None else task.external.sizes)}
@@ -136,7 +137,7 @@ class TurningStepper(CompiledStepper):
                 held = plain.force(t, given["q"], plain.velocity(given["q"], given["w"]))  # type: ignore[misc]
                 system = replace(system, held=held, force=lambda t, q, v: held)
             one = task.one_step(_Noting.part_of_step)
-            after = one(system, t, given["q"], given["w"], given[LENGTH][0])
+            after: tuple[Any, Any] = one(system, t, given["q"], given["w"], given[LENGTH][0])
             after = task.closing.after_step(robot, *after, given["q"])
             if "t" not in self.names:
                 for where in noted:

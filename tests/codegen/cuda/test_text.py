@@ -15,7 +15,7 @@ from linkwise.codegen.cuda.text import DeviceText, layouts_within, padded
 def words(x, layout):
     """The arguments of an array (states, n)."""
     strides = [s // x.itemsize for s in x.strides]
-    return [x.ctypes.data] + ([strides[0], strides[1]] if layout == "s" else [])
+    return [x.ctypes.data] + ([strides[0], strides[1]] if layout != "r" else [])
 
 
 def laid(x, layout):
@@ -24,14 +24,18 @@ def laid(x, layout):
 
 
 @needs_compiler
-@pytest.mark.parametrize(("joints", "layouts"), [(2, "rrr"), (3, "rrr"), (2, "sss"), (3, "srs")])
+@pytest.mark.parametrize(
+    ("joints", "layouts"), [(2, "rrr"), (3, "rrr"), (2, "sss"), (3, "srs"), (2, "ccs"), (3, "crr")]
+)
+@pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_every_layout_and_batch(tmp_path, joints, layouts, dtype):
+def test_every_layout_and_batch(tmp_path, joints, layouts, dtype, ahead):
     """Rows of even length are padded, those of odd length go in pieces; nothing is written behind the last state."""
     robot = lw.chain(joints, seed=1)
     program = robot.compile("mass_times").program
-    text = DeviceText(program, "device", dtype, layouts)
+    text = DeviceText(program, "device", dtype, layouts, registers=8, ahead=ahead)
     kernel = built(text, tmp_path)
+    assert "lw_kept[" in text.source
     rng = np.random.default_rng(0)
     for batch in (1, 31, 32, 33, 100):
         q, x = rng.normal(size=(2, batch, joints)).astype(dtype)
@@ -65,6 +69,7 @@ def test_rows_that_are_too_long_stay_where_they_are(monkeypatch):
     assert layouts_within({"q": 7, "v": 7, "out": 49}, "rrr", 8) == "rrs"
     assert layouts_within({"q": 7, "v": 7, "out": 7}, "rsr", 8) == "rsr"
     assert layouts_within({"q": 7, "v": 7, "out": 7}, "rrr", 8, taken=32 * 8 * 30) == "rss"
+    assert layouts_within({"q": 7, "v": 7, "out": 7}, "rss", 8, inputs=2) == "rcs"
     assert all(padded(n) % 2 and padded(n) - n in (0, 1) for n in range(1, 9))
 
 
