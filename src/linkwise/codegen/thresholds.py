@@ -145,7 +145,7 @@ CUDA_KEPT = {"float64": 110.0, "float32": math.inf}
 
 # The part of the registers, of those a thread would like to have, that it gets where more blocks then fit on a
 # multiprocessor. The arm, rows, forward dynamics in float32: all 148 registers 0.086 ns, 128 0.070 ns, 96 0.061 ns;
-# inverse dynamics in float64: 176 registers 0.111 ns, 166 0.069 ns. What spills more than so many bytes is not worth it:
+# inverse dynamics in float64: 176 registers 0.111 ns, 166 0.069 ns. Spills of more bytes than that are not worth it:
 # there 128 registers with 112 bytes spilled 0.083 ns, in float32 92 registers 0.038 ns, 64 with 72 bytes 0.047 ns; the
 # adjoint of forward dynamics 255 registers 0.117 ns, 168 with 208 bytes 0.137 ns.
 CUDA_SQUEEZE = 0.68
@@ -156,9 +156,9 @@ CUDA_SPILL = 16
 # dynamics in float64 (26 KB) 0.116 and 0.119 ns; a humanoid's inverse dynamics in float32 (39 KB) 0.31 and 0.24 ns.
 CUDA_AHEAD = 27_000
 
-# How many times the blocks that fit at a time a launch has, where inputs are fetched ahead: warps take one lot of states
-# after another. The arm in float32, 1, 2, 4 and 16 times: forward dynamics 0.059, 0.057, 0.055 and 0.057 ns a state,
-# inverse dynamics 0.038, 0.037, 0.035 and 0.038 ns.
+# How many times the blocks that fit at a time a launch has, where inputs are fetched ahead: warps take several lots of
+# states. The arm in float32, 1, 2, 4 and 16 times: forward dynamics 0.059, 0.057, 0.055 and 0.057 ns a state, inverse
+# dynamics 0.038, 0.037, 0.035 and 0.038 ns.
 CUDA_WAVES = 4
 
 # Levels of LLVM's passes and of its code generator. The arm's forward dynamics, first call and a state: levels (0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,19 @@ from .. import array_kinds
 from ..codegen.cuda.turns import Lying
 
 
-def on_card(arrays: Sequence[Any]) -> bool:
+def on_card(arrays: Iterable[Any]) -> bool:
     """Whether one of these is an array of CuPy or a tensor on a card."""
     kinds = [(array_kinds.library(x), x) for x in arrays]
     return any(kind == "cupy" or (kind == "torch" and x.device.type == "cuda") for kind, x in kinds)
+
+
+def wants_gradients(x: Any) -> bool:
+    """Whether torch is to follow what is made of a tensor."""
+    if array_kinds.library(x) != "torch" or not x.requires_grad:
+        return False
+    import torch
+
+    return torch.is_grad_enabled()
 
 
 def as_numpy(x: Any) -> Any:

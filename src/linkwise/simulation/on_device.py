@@ -9,7 +9,7 @@ for the end of the motion, to refuse states that are no longer finite; without i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,56 +17,50 @@ import numpy as np
 
 from .. import array_kinds
 from ..codegen.cuda.turns import DeviceTurns, Span
-from ..codegen.foreign.cuda_calls import run_flat
-from ..codegen.foreign.function import Function
+from ..codegen.foreign.calls import run_on
 from ..codegen.program.parameters import parameter_sizes
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..codegen.thresholds import MOST_NODES
 from ..errors import InputError, SimulationError
 from ..robot.robot import Robot
-from . import arguments
-from .adaptive import unit
 from .asked import Asked, task_of
-from .cards import Card, as_its_kind, as_numpy
+from .cards import Card, as_its_kind, as_numpy, wants_gradients
 from .closing import refuse_open
 from .external_forces import INPUT
 from .methods import METHODS, SOLVERS
 from .noise import Noise
+from .on_arrays import with_unit_quaternions
 from .steppers import Task
 from .trajectory import Settings, Trajectory, labels
 from .turns import TurningStepper
 from .user_functions import Controller
 
 
-def moved_on_device(
-    robot: Robot, q0: Any, v0: Any, settings: Settings, duration: Any, steps: Any, asked: Asked
-) -> Trajectory:
-    """The motion from states on a card, whose samples stay there."""
-    _refuse(settings, asked)
-    given = {"q0": q0, "v0": v0, "tau": asked.tau, **_named(asked)}
-    given = {k: x for k, x in given.items() if x is not None}
+def moved_on_device(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Asked) -> Trajectory:
+    """The motion from states on a card, whose samples stay there; ``given`` are all its arrays, by name."""
+    _refuse(settings, asked, given.values())
     array_kinds.common(given)
-    like = next(x for x in given.values() if array_kinds.library(x))
     of_library = [x for x in given.values() if array_kinds.library(x)]
     single = all(str(x.dtype).endswith("float32") for x in of_library)
-    card = Card(like, "float32" if single else "float64")
-    q, v, batch = _start(robot, card, q0, v0)
+    card = Card(of_library[0], "float32" if single else "float64")
+    q, v, batch = _start(robot, card, given["q0"], given.get("v0"))
     if robot.loops and asked.check:
         refuse_open(robot, as_numpy(q), as_numpy(v), {})
-    rows = None if asked.tau is None else np.shape(asked.tau)[-2] if np.ndim(asked.tau) > 1 else 0
-    if duration is None and steps is None and rows is None:
-        duration = 1.0
-    count = arguments.step_count(duration, steps, settings.step, settings.every, rows)
     task = task_of(robot, batch, settings, np.dtype(card.dtype), _with_places(robot, asked))
     if task.calls_back:
         raise InputError("motions on graphics cards take functions that run on symbols; this one must be called back")
-    made = _Motion(robot, card, batch, task, settings, count)
+    made = _Motion(robot, card, batch, task, settings, steps)
     return made.trajectory(made.run(q, v, asked), asked)
 
 
-def _refuse(settings: Settings, asked: Asked) -> None:
+def _refuse(settings: Settings, asked: Asked, arrays: Iterable[Any]) -> None:
     asked.refuse_unfit()
+    if any(wants_gradients(x) for x in arrays):
+        raise InputError(
+            "motions on graphics cards have no gradients; those of tensors on the CPU have (x.cpu()), and x.detach() or"
+            " torch.no_grad() say that none are wanted"
+        )
     if settings.method in SOLVERS:
         raise InputError(f'{settings.method} runs on the CPU alone; on a card take method="runge_kutta_4"')
     refused = {
@@ -79,16 +73,6 @@ def _refuse(settings: Settings, asked: Asked) -> None:
     }
     if named := [name for name, is_asked in refused.items() if is_asked]:
         raise InputError(f"motions on graphics cards take no {', '.join(named)}; bring the states to NumPy for that")
-
-
-def _named(asked: Asked) -> dict[str, Any]:
-    """Arrays among external forces and parameters, by name."""
-    found = dict(asked.parameters or {})
-    if isinstance(asked.external, Mapping):
-        found |= {f"external[{getattr(k, 'name', k)}]": x for k, x in asked.external.items()}
-    elif asked.external is not None and not callable(asked.external):
-        found["external"] = asked.external
-    return found
 
 
 def _with_places(robot: Robot, asked: Asked) -> Asked:
@@ -116,29 +100,19 @@ def _start(robot: Robot, card: Card, q0: Any, v0: Any) -> tuple[Any, Any, tuple[
         raise InputError(f"q0 {tuple(q.shape)} and v0 {tuple(v.shape)} do not fit together") from None
     flat = [card.spread(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v)]
     if robot.nq != robot.nv:
-        flat[0] = run_flat(_unit(robot), card.library or "", [flat[0]])[0]
+        flat[0] = with_unit_quaternions(robot, card.library or "", flat[0])
     return flat[0], flat[1], batch
 
 
-def _unit(robot: Robot) -> Function:
-    """q with quaternions of unit length."""
-    return _function(robot, "unit", unit, ("q",))
-
-
-def _remembered(robot: Robot, method: str) -> Function:
+def _remembered(robot: Robot, method: str, library: str, arrays: list[Any]) -> Any:
     """What a method remembers beside the rates, of q and these, at the start."""
-    remembered = METHODS[method].remembered
+    remembered, key = METHODS[method].remembered, ("simulate.remembered", method)
     assert remembered is not None
-    return _function(robot, f"remembered by {method}", remembered, ("q", "v"))
-
-
-def _function(robot: Robot, name: str, function: Any, names: tuple[str, ...]) -> Function:
-    """A function of the robot and arrays (..., n), compiled, and kept with the robot."""
-    key = ("simulate.start", name)
-    found: Function | None = robot._code.get(key)
-    if found is None:
-        found = Function(Kernel(trace(robot, lambda robot, *x: function(robot, *x), name, names=names)))
-        robot._code.keep(key, found)
+    kernel: Kernel | None = robot._code.get(key)
+    if kernel is None:
+        kernel = Kernel(trace(robot, lambda robot, q, v: remembered(robot, q, v), "remembered", names=("q", "v")))
+        robot._code.keep(key, kernel)
+    (found,) = run_on(library, kernel.as_function, arrays)
     return found
 
 
@@ -199,7 +173,7 @@ class _Motion:
         if task.exchanges:
             parts.append(card.zeros((len(q), 4)))
         if remembered is not None:
-            parts.append(run_flat(_remembered(self.robot, task.method), card.library or "", [q, rates])[0])
+            parts.append(_remembered(self.robot, task.method, card.library or "", [q, rates]))
         if task.cost is not None:
             parts.append(card.zeros((len(q), 1)))
         return card.joined(parts) if len(parts) > 1 else rates
@@ -357,7 +331,7 @@ def _code(task: Task) -> DeviceTurns:
     key = None if told is None else ("simulate.turns", *told.values(), *stepper.names, *task.parameters)
     found: DeviceTurns | None = None if key is None else task.robot._code.get(key)
     if found is None:
-        turns = stepper.turns()
+        turns = stepper.programs()
         if turns.length > MOST_NODES:
             raise InputError(
                 f"a step of robot {task.robot.name!r} has {turns.length} values, more than a kernel for cards may have"

@@ -58,7 +58,7 @@ class TurningStepper(CompiledStepper):
         task = self.task
         return not task.closing.is_embedded and (bool(task.order) or task.method in EXPLICIT)
 
-    def turns(self) -> Turns:
+    def programs(self) -> Turns:
         """The programs of a step."""
         task, names = self.task, self.names
         external = {} if task.external is None else task.external.sizes

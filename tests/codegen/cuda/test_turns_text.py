@@ -77,7 +77,7 @@ def run_text(robot, q, v, options, dtype, folder, monkeypatch):
         lw.simulate(robot, q, v, steps=STEPS, step=STEP, every=EVERY, **options)
     _, q, v, batch, settings, _, asked = seen[0][:7]
     task = task_of(robot, batch, settings, np.dtype(dtype), asked)
-    text = TurnsText(TurningStepper(task).turns(), dtype, asked.tau is not None, asked.noise is not None)
+    text = TurnsText(TurningStepper(task).programs(), dtype, asked.tau is not None, asked.noise is not None)
     kernel = built(text, folder, "-O0")
     q, w = (np.ascontiguousarray(x, dtype) for x in (q, task.start(q, v)))
     rows = STEPS // EVERY + 1
@@ -146,6 +146,6 @@ def test_float32_is_near_and_rows_that_are_too_long_are_in_local_memory(robots, 
     ):
         assert 0 < np.abs(found - exact).max() <= 3.0 * np.abs(others - exact).max()  # the driver's own roundings
     settings = Settings("runge_kutta_4", STEP)
-    turns = TurningStepper(task_of(robot, (), settings, np.dtype("float32"), Asked())).turns()
+    turns = TurningStepper(task_of(robot, (), settings, np.dtype("float32"), Asked())).programs()
     text = TurnsText(turns, "float32")
     assert text.warp_bytes == 0 and "lw_row[" in text.source and "*const room" not in text.source
