@@ -161,6 +161,7 @@ def good_values() -> dict[str, Any]:
         "tolerances": (1e-6, 1e-8), "every": 2, "hold": True, "events": lambda t, q, v: q[..., 0], "check": True,
         "callback": False, "checkpoint": lw.Checkpoint(f"{folder()}/checkpoint", 0), "progress": False, "threads": 1,
         "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3], "implicit": False, "packed": True,
+        "noise": lw.Noise(0.1, 3), "cost": lambda q, v: (q * q).sum(axis=-1) + (v * v).sum(axis=-1),
     }  # fmt: skip
 
 

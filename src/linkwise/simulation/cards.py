@@ -23,7 +23,7 @@ def wants_gradients(x: Any) -> bool:
         return False
     import torch
 
-    return torch.is_grad_enabled()
+    return bool(torch.is_grad_enabled())
 
 
 def as_numpy(x: Any) -> Any:

@@ -114,8 +114,8 @@ def simulate(
     **On graphics cards.** Where q0 is an array of CuPy or a tensor on a card, all steps run there as one kernel, and
     the trajectory holds arrays of the same sort (:mod:`.on_device` says what is refused there).
 
-    **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are q
-    and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
+    **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are
+    q and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
     "runge_kutta_4" in joint rates; what else cannot be asked for there is refused by name, and ``check`` has no say.
     """
     refuse_unfit(robot, method, coordinates, implicit)
