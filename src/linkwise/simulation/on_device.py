@@ -327,7 +327,7 @@ class _Pushes:
 def _code(task: Task) -> DeviceTurns:
     """The kernel's code; kept with the robot, unless it is not known what a function in it computes."""
     stepper = TurningStepper(task)
-    told = stepper.told
+    told = task.identity
     key = None if told is None else ("simulate.turns", *told.values(), *stepper.names, *task.parameters)
     found: DeviceTurns | None = None if key is None else task.robot._code.get(key)
     if found is None:
