@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import FileError
 from ..extras import require
-from .parts import PARAMETER, RESULT, read_series, series_of
+from .parts import PARAMETER, RESULT
+from .reading import read_series, series_of
 from .results import axes_of, refuse_unknown
 
 if TYPE_CHECKING:
@@ -131,14 +132,14 @@ def _arrays(
     size = 0.0
     for table in tables:
         series = series_of(table)
-        found = {} if series is None else read_series(study.place, series, limit, names)
-        size += sum(x.nbytes for x, _ in found.values())
+        found = {} if series is None else read_series(study.place, series, limit, names, len(table))
+        size += sum(x.nbytes for x in found.values())
         if size > limit:
             raise FileError(
                 f"the arrays of {study.place.url} have more than {limit / 2**30:.2g} GiB; ask for some names"
                 " (results([…])), or for a larger limit="
             )
-        parts.append((len(table), {name: x for name, (x, _) in found.items()}))
+        parts.append((len(table), found))
     for record in loose:
         own = {n: np.asarray(x)[None] for n, x in record.values.items() if np.ndim(x)}
         parts.append((1, {n: x for n, x in own.items() if names is None or n in names}))

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,6 +63,13 @@ class Place:
         """Where a file of a folder of this machine is."""
         return Path(self.url) / _checked(name)
 
+    def own_path(self, name: str) -> Path:
+        """The same for what is written there: no link on the way leads out of the folder."""
+        path = self.path(name)
+        if path.is_symlink() or not path.parent.resolve().is_relative_to(Path(self.url).resolve()):
+            raise FileError(f"{path} leads out of the folder of the study; remove it")
+        return path
+
     def _at(self, name: str) -> str:
         return f"{self._remote[1]}/{_checked(name)}"
 
@@ -71,7 +79,7 @@ class Place:
         """Write a file, whole or not at all."""
         try:
             if self.is_local:
-                _write_local(self.path(name), data)
+                _write_local(self.own_path(name), data)
             else:
                 self._remote[0].pipe_file(self._at(name), data)
         except OSError as e:
@@ -94,7 +102,10 @@ class Place:
                 path = self.path(name)
                 if path.is_symlink() or not path.resolve().is_relative_to(Path(self.url).resolve()):
                     raise FileError(f"{path} leads out of the folder of the study; remove it")
-                size = path.stat().st_size
+                about = path.stat()
+                if not stat.S_ISREG(about.st_mode):
+                    raise FileError(f"{path} is no file; remove it")
+                size = about.st_size
             else:
                 size = int(self._remote[0].size(self._at(name)) or 0)
             if size > most:
@@ -169,7 +180,7 @@ def held(place: Place) -> Iterator[None]:
     if not place.is_local:
         yield
         return
-    path = place.path("lock")
+    path = place.own_path("lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = open(path, "a+b")  # noqa: SIM115 (held for as long as the study runs)

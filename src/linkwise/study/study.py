@@ -328,7 +328,7 @@ def _put_aside(place: Place, name: str) -> None:
     warnings.warn(f"{place.url}/{name} is damaged; it is kept as {aside}, and its runs are made again",
                   SimulationWarning, stacklevel=4)  # fmt: skip
     if place.is_local:
-        target = place.path(aside)
+        target = place.own_path(aside)
         target.parent.mkdir(parents=True, exist_ok=True)
         place.path(name).rename(target)
     else:
