@@ -237,7 +237,7 @@ def _arrays(victim: Path, rng: Random, value: Callable[[Random], Any]) -> bytes:
     elif rng.random() < 0.3:
         packing, found[name] = zipfile.ZIP_DEFLATED, found[name] + bytes(10**8)
     elif rng.random() < 0.5:
-        found[rng.choice(("../out", "/etc/x/zarr.json", "a/b/zarr.json", "run/zarr.json", ""))] = found.pop(name)
+        found[rng.choice(("../out", "/etc/x/zarr.json", "a/b/zarr.json", "run/zarr.json"))] = found.pop(name)
     else:
         found[name] = found[name][:-1]
     out = io.BytesIO()

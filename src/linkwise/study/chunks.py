@@ -84,9 +84,9 @@ def _one_by_one(
             tell("end", run)
         made = of_records([known[run] for run in range(first, stop)])
         write_chunk(place, chunk, values, made)
+        journal.clear()
     finally:
         journal.close()
-    journal.clear()
     return made
 
 

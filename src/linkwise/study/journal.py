@@ -77,14 +77,15 @@ class Journal:
         self._last = time.monotonic()
 
     def close(self) -> None:
+        self.flush()
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def clear(self) -> None:
         """Forget the chunk, which is written."""
-        self.close()
         self._waiting.clear()
+        self.close()
         clear(self.place, self.folder)
 
 

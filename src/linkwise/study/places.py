@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,6 +85,8 @@ class Place:
                 self._remote[0].pipe_file(self._at(name), data)
         except OSError as e:
             raise FileError(cannot_write(f"{self.url}/{name}", e)) from e
+        except _foreign() as e:
+            raise FileError(f"cannot write {self.url}/{name}: {e}") from e
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -118,6 +121,8 @@ class Place:
             raise FileError(f"{self.url} has no {name}; it is no study, or not the whole of one") from None
         except OSError as e:
             raise FileError(f"cannot read {self.url}/{name}: {e.strerror or e}") from e
+        except _foreign() as e:
+            raise FileError(f"cannot read {self.url}/{name}: {e}") from e
         return found
 
     def exists(self, name: str) -> bool:
@@ -138,6 +143,12 @@ class Place:
             return
         for file in sorted(fs.find(at)):
             yield file.removeprefix(at).lstrip("/")
+
+
+def _foreign() -> tuple[type[Exception], ...]:
+    """What file systems behind URLs raise beside OSError."""
+    web = getattr(sys.modules.get("aiohttp"), "ClientError", NotImplementedError)
+    return NotImplementedError, web
 
 
 def sweep(place: Place) -> None:
