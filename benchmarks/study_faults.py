@@ -250,8 +250,8 @@ class Campaign:
                 continue
             if self.kind == "node":
                 assert self.nodes is not None
-                self.nodes.lose_one(self.choose)
                 self.kills += 1
+                self.nodes.lose_one(self.choose)
             else:
                 found = self.workers()
                 if found:
