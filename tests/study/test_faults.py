@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE
 from study_scenarios import contents, logged, pendulum
 
 import linkwise as lw
@@ -229,3 +230,26 @@ def test_a_cluster_that_is_not_there_is_said_so(tmp_path):
     soon = dask.config.set({"distributed.comm.timeouts.connect": "300ms"})
     with soon, pytest.raises(lw.SimulationError, match=r"the cluster at tcp://127\.0\.0\.1:9 does not answer"):
         small(tmp_path / "log").run(tmp_path / "s", engine="dask", address="tcp://127.0.0.1:9")
+
+
+def test_workers_of_a_cluster_end_when_nobody_wants_them(tmp_path, monkeypatch):
+    from linkwise.study import clusters
+    from linkwise.study.frames import packed
+
+    study, url = small(tmp_path / "log"), str(tmp_path / "s")
+    study.begin(Place(url))
+    payload = packed(study)
+    monkeypatch.setattr(clusters, "_IDLE", 0.2)
+    assert clusters.made_on_cluster(payload, url, None, 0).runs == 4
+    (supervisor,) = clusters._SUPERVISORS.values()
+    process = supervisor._process
+    process.wait(PATIENCE)  # whoever asked asks no more
+    assert not clusters._SUPERVISORS
+    monkeypatch.setattr(clusters, "_IDLE", 3600.0)
+    assert clusters.made_on_cluster(payload, url, None, 1).runs == 4
+    (supervisor,) = clusters._SUPERVISORS.values()
+    process = supervisor._process
+    clusters.stop_on_cluster(clusters.study_key(payload, url))
+    assert process.wait(PATIENCE) is not None and not clusters._SUPERVISORS
+    assert clusters.made_on_cluster(payload, url, None, 2).runs == 1  # the next call finds it as new
+    clusters.stop_on_cluster(clusters.study_key(payload, url))
