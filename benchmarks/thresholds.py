@@ -367,7 +367,9 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CUDA_THREADS": cuda,
     "CUDA_REGISTERS": cuda,
     "CUDA_ROOM": on_a_card,
-    "CUDA_HELD": on_a_card,
+    "CUDA_AHEAD": on_a_card,
+    "CUDA_KEPT": on_a_card,
+    "CUDA_WAVES": on_a_card,
     "CUDA_SQUEEZE": on_a_card,
     "CUDA_SPILL": on_a_card,
 }

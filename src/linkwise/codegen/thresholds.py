@@ -6,6 +6,8 @@ x86-64 machine with vectors of 64 bytes.
 
 from __future__ import annotations
 
+import math
+
 # --- which form ----------------------------------------------------------------------------------------
 #
 # All forms take some 0.03 to 0.06 ns of a state for an operation, so that the one with the fewest operations is the
@@ -143,17 +145,30 @@ CUDA_REGISTERS = {"float64": 110, "float32": 120}
 # (48 KiB is what every card has for a block. A humanoid's forward dynamics in float64: all rows 51 KB, 3.1 ns a state.)
 CUDA_ROOM = 48_000
 
-# Steps of a CUDA program after which sines, cosines and inputs, which are in shared memory, are read again rather than
-# held. An H200, rows, a humanoid's forward dynamics: float32 never 0.79 ns a state, 800 steps 0.60 ns, 300 steps 0.79
-# ns; float64 never 3.9 ns, 800 and 300 steps 3.1 ns. The arm's in float64: never 0.174 ns, 300 steps 0.154 ns.
-CUDA_HELD = {"float64": 300, "float32": 800}
+# Values that a thread has in registers by plan, beyond which they wait in shared memory; what the compiler spills goes
+# to local memory instead. An H200, rows, the arm's forward dynamics in float64: left to the compiler 0.132 ns a state,
+# 110 of them 0.120 ns, 90 of them 0.176 ns; number by number 0.121, 0.109 and 0.114 ns. In float32, where nothing
+# spills, 0.057 ns, 80 of them 0.067 ns. A humanoid's in float64, number by number: left to the compiler 3.15 ns, 110
+# of them 2.36 ns.
+CUDA_KEPT = {"float64": 110.0, "float32": math.inf}
 
 # The part of the registers, of those a thread would like to have, that it gets where more blocks then fit on a
-# multiprocessor. The arm, rows, float32: forward dynamics all 150 registers 0.084 ns, 128 0.073 ns, 96 0.063 ns;
-# inverse dynamics 92 registers 0.049 ns, 64 0.044 ns; in float64 176 registers 0.112 ns, 128 0.084 ns. What spills
-# more than so many bytes is not worth it: forward dynamics in float64 255 registers 0.154 ns, 168 0.235 ns.
+# multiprocessor. The arm, rows, forward dynamics in float32: all 148 registers 0.086 ns, 128 0.070 ns, 96 0.061 ns;
+# inverse dynamics in float64: 176 registers 0.111 ns, 166 0.069 ns. Spills of more bytes than that are not worth it:
+# there 128 registers with 112 bytes spilled 0.083 ns, in float32 92 registers 0.038 ns, 64 with 72 bytes 0.047 ns; the
+# adjoint of forward dynamics 255 registers 0.117 ns, 168 with 208 bytes 0.137 ns.
 CUDA_SQUEEZE = 0.68
-CUDA_SPILL = 96
+CUDA_SPILL = 16
+
+# Bytes of a warp's shared memory up to which inputs of its next states have a place in it as well, fetched ahead. An
+# H200, rows, ahead and not: the arm's inverse dynamics in float32 (7.9 KB) 0.035 and 0.042 ns a state, its forward
+# dynamics in float64 (26 KB) 0.116 and 0.119 ns; a humanoid's inverse dynamics in float32 (39 KB) 0.31 and 0.24 ns.
+CUDA_AHEAD = 27_000
+
+# How many times the blocks that fit at a time a launch has, where inputs are fetched ahead: warps take several lots of
+# states. The arm in float32, 1, 2, 4 and 16 times: forward dynamics 0.059, 0.057, 0.055 and 0.057 ns a state, inverse
+# dynamics 0.038, 0.037, 0.035 and 0.038 ns.
+CUDA_WAVES = 4
 
 # Levels of LLVM's passes and of its code generator. The arm's forward dynamics, first call and a state: levels (0, 0)
 # 0.14 s, 90 ns; (0, 2) 0.26 s, 53 ns; (2, 2) 0.48 s, 52 ns; (3, 3) 0.47 s, 51 ns.
