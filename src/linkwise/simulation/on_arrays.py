@@ -25,6 +25,7 @@ from ..robot.robot import Robot
 from .adaptive import unit
 from .arguments import chosen_target, thread_count
 from .array_trajectory import ArrayTrajectory, as_kind
+from .asked import Asked
 from .called import compiled_stepper
 from .external_forces import ExternalForces, external_forces
 from .gains import PREFIX, WHAT, names_of_gains, with_gains
@@ -50,9 +51,10 @@ def arrays_of(q0: Any, v0: Any, tau: Any, external: Any, parameters: Any) -> dic
     return {k: x for k, x in found.items() if x is not None}
 
 
-def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Any) -> ArrayTrajectory:
+def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Asked) -> ArrayTrajectory:
     """The motion of a robot from states that are arrays of another library; ``given`` are all its arrays, by name."""
     library = array_kinds.common(given)
+    asked.refuse_unfit()
     _refuse_unfit(robot, library, settings, asked)
     external, pushed = _external(robot, library, asked.external)
     controller = _controller(robot, asked.controller, asked.parameters or {})
@@ -74,7 +76,7 @@ def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int
         accounts=False,
     )
     function = _function(task, steps, settings.every)
-    q = _unit(robot, library, _tail(given["q0"], (robot.nq,), "q0"))
+    q = with_unit_quaternions(robot, library, _tail(given["q0"], (robot.nq,), "q0"))
     v = [0.0] * robot.nv if "v0" not in given else _tail(given["v0"], (robot.nv,), "v0")
     arrays = [q, v]
     if asked.tau is not None:
@@ -103,7 +105,7 @@ def _at_samples(library: str, tau: Any, v: Any, every: int) -> Any:
     return _module(library).broadcast_to(rows, tuple(v.shape))
 
 
-def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Any) -> None:
+def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Asked) -> None:
     """Refuse by name what has no gradient, or no meaning on arrays that may not be known yet."""
     if library not in _LIBRARIES:
         raise InputError(
@@ -121,6 +123,8 @@ def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Any) ->
         "checkpoint": asked.checkpoint is not None,
         "callback": bool(asked.callback),
         "progress": bool(asked.progress),
+        "noise": asked.noise is not None,
+        "cost": asked.cost is not None,
         'target="numpy"': chosen_target(asked.target) == "numpy",
     }
     for name, is_asked in refused.items():
@@ -207,7 +211,7 @@ def _function(task: Task, steps: int, every: int) -> MotionFunction:
     return found
 
 
-def _unit(robot: Robot, library: str, q: Any) -> Any:
+def with_unit_quaternions(robot: Robot, library: str, q: Any) -> Any:
     """q with quaternions of unit length."""
     if robot.nq == robot.nv:
         return q
