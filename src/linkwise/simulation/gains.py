@@ -64,7 +64,7 @@ class GainedController(Controller):
         return found
 
     @property
-    def slopes(self) -> None:  # type: ignore[override]
+    def slopes(self) -> None:
         """None: no terms of it are taken where steps end, as its gains are not known."""
         return None
 
