@@ -26,6 +26,7 @@ from .external_forces import INPUT, ExternalForces
 from .implicit import PARTS, extrapolated, part_of_step
 from .joint_forces import PassiveForces
 from .methods import METHODS
+from .rate_bounds import EXPLICIT_UP_TO, highest_rate
 from .system import EXCHANGED, System, has_dampers
 from .user_functions import Controller
 
@@ -46,7 +47,7 @@ class Task:
     external: ExternalForces | None = None
     coordinates: str = "joint"
     closing: Closing = LEFT
-    implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
+    implicit: bool | None = None  # whether what resists is taken where steps end; None: unless it is slow
 
     @cached_property
     def order(self) -> int:
@@ -54,7 +55,17 @@ class Task:
         if self.implicit is False or self.coordinates != "joint" or self.method not in PARTS:
             return 0
         resists = self.robot.has_springs or self.passive.active or self.slopes is not None
-        return PARTS[self.method] if resists else 0
+        return PARTS[self.method] if resists and (self.implicit or not self.is_slow) else 0
+
+    @cached_property
+    def is_slow(self) -> bool:
+        """Whether it is proved that what resists is too slow, anywhere, to upset explicit steps: smooth forces of the
+        robot as it is, at rates within :data:`EXPLICIT_UP_TO` (:func:`.highest_rate`)."""
+        if self.parameters or not self.passive.falls_as_it_is:
+            return False
+        law = (0.0, 0.0) if self.slopes is None else self.slopes
+        dampers = 0.0 if self.passive.damping is None else self.passive.damping
+        return self.step * highest_rate(self.robot, law[0] + dampers, law[1]) <= EXPLICIT_UP_TO
 
     @property
     def slopes(self) -> tuple[np.ndarray, np.ndarray] | None:
