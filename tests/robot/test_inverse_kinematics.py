@@ -248,8 +248,7 @@ def test_goals_out_of_reach_are_told_with_how_near():
 def test_as_near_to_goals_out_of_reach_as_least_squares_of_others():
     """At the end of the reach steps would lead too far, and are shortened; SciPy from several starts is not nearer."""
     r = lw.load("ur5")
-    directions = np.array([[0.6, -0.2, 0.7], [-0.3, 0.9, 0.2], [0.1, 0.4, -0.8]])
-    goals = 1.4 * directions / np.linalg.norm(directions, axis=-1, keepdims=True)
+    goals = np.array([[-0.1, 1.1, -0.3], [0.7, 0.7, -0.5], [-1.0, 0.1, -0.5]])
     found = r.inverse_kinematics("tool0", goals, part="position", target="cpu")
     assert not found.reached.any()
     for goal, error in zip(goals, found.position_error):
