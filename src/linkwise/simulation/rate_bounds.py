@@ -51,10 +51,10 @@ def _at_joints(model: Model, damping: Any, stiffness: Any) -> tuple[np.ndarray, 
     beside = [np.broadcast_to(np.asarray(x, dtype=float), (model.nv,)) for x in (damping, stiffness)]
     found = np.zeros((2, len(model.bodies)))
     for j, c in enumerate(model.constants()):
-        own = (None, None) if c.spring is None else (c.spring.damping, c.spring.stiffness)
-        for i in range(2):
+        own: tuple[Any, Any] = (None, None) if c.spring is None else (c.spring.damping, c.spring.stiffness)
+        for i, x in enumerate(own):
             given = beside[i][model.v_slices[j]].sum() if c.kind.nv else 0.0
-            found[i, j] = given + (0.0 if own[i] is None else float(np.sum(own[i])))
+            found[i, j] = given + (0.0 if x is None else float(np.sum(x)))
     return found[0], found[1]
 
 

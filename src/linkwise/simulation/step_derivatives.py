@@ -102,7 +102,7 @@ class VariedFlow:
         if commutes(self.robot):
             return Varied(value, q1.change - q0.change)
         Y, Z = step_maps(self.robot, value)
-        return Varied(value, np.linalg.solve(np.asarray(Z), q1.change - Y @ q0.change))
+        return Varied(value, np.linalg.solve(np.asarray(Z), np.asarray(q1.change - Y @ q0.change)))
 
     def breaks(self, before: Any, after: Any) -> None:
         """Springs and dampers never do."""

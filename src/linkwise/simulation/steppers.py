@@ -100,6 +100,27 @@ class Task:
         own = {name: x if x.ndim == 1 else x[i : i + 1] for name, x in self.parameters.items()}
         return replace(self, parameters=own, external=None if self.external is None else self.external.of(i))
 
+    @property
+    def identity(self) -> dict[str, Any] | None:
+        """What its machine code depends on beside the robot, in words; None where it is not known what a function
+        computes."""
+        functions = [x.asked for x in (self.controller, self.external) if x is not None and x.asked is not None]
+        if any(x.identity is None for x in functions):
+            return None
+        plain: dict[str, Any] = {
+            "method": self.method,
+            "coordinates": self.coordinates,
+            "passive": repr(sorted(self.passive.to_plain().items())),
+            "closing": repr(self.closing),
+            "order": self.order,
+            "hold": self.hold,
+            "accounts": self.accounts,
+            "functions": repr([(x.what, x.identity) for x in functions]),
+        }
+        if self.external is not None:
+            plain["frames"] = self.external.frames
+        return plain
+
     def time(self, index: int) -> float:
         """The time at the start of a step."""
         return index * self.step
@@ -217,21 +238,9 @@ class CompiledStepper:
         """A loop over what is made of these steps; kept with the robot, unless it is not known what a function in it
         computes."""
         task = self.task
-        plain: dict[str, Any] = {
-            "method": task.method,
-            "coordinates": task.coordinates,
-            "passive": repr(sorted(task.passive.to_plain().items())),
-            "closing": repr(task.closing),
-            "order": task.order,
-            "hold": task.hold,
-            "accounts": task.accounts,
-        }
-        functions = [x.asked for x in (task.controller, task.external) if x is not None and x.asked is not None]
-        if any(x.identity is None for x in functions):
+        plain = task.identity
+        if plain is None:
             return Repeated(make, carried, stepped)
-        plain["functions"] = repr([(x.what, x.identity) for x in functions])
-        if task.external is not None:
-            plain["frames"] = task.external.frames
         key = (what, *plain.values(), *self.names, *task.parameters)
         found: Repeated | None = task.robot._code.get(key)
         if found is None:
