@@ -76,6 +76,7 @@ if _typing.TYPE_CHECKING:
     from .simulation.energy import EnergyAccount
     from .simulation.events import Crossing, Event
     from .simulation.joint_forces import Friction, Stops
+    from .simulation.noise import Noise
     from .simulation.sensitivity import trajectory_sensitivity
     from .simulation.simulate import rollout, simulate
     from .simulation.trajectory import Trajectory
@@ -105,6 +106,7 @@ _LATER = {
     "EnergyAccount": ("simulation.energy", "EnergyAccount"),
     "Event": ("simulation.events", "Event"),
     "Friction": ("simulation.joint_forces", "Friction"),
+    "Noise": ("simulation.noise", "Noise"),
     "Stops": ("simulation.joint_forces", "Stops"),
     "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
@@ -206,6 +208,7 @@ __all__ = [
     "Modes",
     "NoRecursionError",
     "Node",
+    "Noise",
     "Normal",
     "NotAdmittedError",
     "Operator",

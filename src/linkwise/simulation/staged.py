@@ -90,7 +90,13 @@ class StagedStepper(CompiledStepper):
             asked = system.force(t, given["q"], system.velocity(given["q"], given["w"]))
             held = [arrays.where(self.begins(given[_TURN]), asked, given["held"])]
             system = replace(system, force=lambda t, q, v: held[0])
-        return (*self.turn(system, given, t), *held)
+        if self.task.cost is None:
+            return (*self.turn(system, given, t), *held)
+        w, h = given["w"], given["h"][0]
+        spent: Any = w[-1:]
+        spent = arrays.where(self.begins(given[_TURN]), self.task.spent_after(system, t, given["q"], w, h), spent)
+        q, w, *rest = self.turn(system, {**given, "w": w[:-1]}, t)
+        return (q, np.concatenate([w, spent]), *rest, *held)
 
     @property
     def turns(self) -> int:
@@ -134,7 +140,7 @@ class PartStepper(StagedStepper):
 
     @property
     def registers(self) -> dict[str, int]:
-        nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.width
+        nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.moved_width
         found = {"here_q": nq, "here_w": width, "sum_q": nv, "sum_w": width}
         return found if self.task.passive.falls_as_it_is else found | {"broken": 1}
 
@@ -178,7 +184,7 @@ class StageStepper(StagedStepper):
 
     @property
     def registers(self) -> dict[str, int]:
-        nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.width
+        nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.moved_width
         pairs = {f"{which}_{x}": n for which in ("first", "middle", "last") for x, n in (("v", nv), ("a", width))}
         return {"second_q": nq, **pairs}
 
