@@ -35,6 +35,12 @@ class Tape:
         self._rows: list[list[int]] = []
         self._table: Any = None
 
+    def __add__(self, other: Tape) -> Tape:
+        """All operations of this one, then those of the other."""
+        both = Tape(self._compiled)
+        both._plain, both._rows = self._plain + other._plain, self._rows + other._rows
+        return both
+
     def multiply(self, C: np.ndarray, A: np.ndarray, B: np.ndarray, alpha: float = 1.0, *, add: bool = False) -> None:
         """C ← αAB, or C + αAB. C overlaps neither A nor B."""
         if A.shape[-1]:
@@ -84,7 +90,7 @@ class Tape:
         words["inner"] = 0 if A is None else A.shape[-1]
         for name, x in (("A", A), ("B", B), ("C", C)):
             if x is not None:
-                words |= {name: x.ctypes.data, f"{name}_step": x.strides[0] if x.ndim == 3 else 0}
+                words |= {name: x.__array_interface__["data"][0], f"{name}_step": x.strides[0] if x.ndim == 3 else 0}
                 words[f"{name}_row"] = x.strides[-2]
         if A is not None:
             words["A_column"] = A.strides[-1]
@@ -118,7 +124,8 @@ def _add(C: np.ndarray, A: None, B: np.ndarray, alpha: float, add: bool) -> None
 def _eliminate(C: np.ndarray, S: np.ndarray, B: None, alpha: float, add: bool) -> bool:
     own = S[:, : len(S)].copy()
     try:
-        np.linalg.cholesky(own)
+        if not np.isfinite(np.linalg.cholesky(own)).all():
+            return False
     except np.linalg.LinAlgError:
         return False
     C[...] = np.linalg.solve(own, C)
