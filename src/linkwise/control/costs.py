@@ -82,7 +82,7 @@ class QuadraticCost:
         W[:-1], W[-1] = h * self.state, self.terminal
         slope = np.concatenate([e[:-1] @ (h * self.state), e[-1:] @ self.terminal])
         for of, (_, Z) in zip(turning(self.robot), turning_maps(self.robot, e[..., :n])):  # δ(q ⊖ q_d) = Z⁻¹δq
-            Z_inverse = np.linalg.inv(Z)
+            Z_inverse = np.linalg.inv(arrays.as_numpy(Z))
             W[:, of] = arrays.transpose(Z_inverse) @ W[:, of]
             W[:, :, of] = W[:, :, of] @ Z_inverse
             slope[:, of] = times(arrays.transpose(Z_inverse), slope[:, of])

@@ -81,7 +81,7 @@ class Rollouts:
         rest = {"alpha": alphas[:, None], **{name: given[name] for name in ("lower", "upper", "h")}}
         for i in range(U.shape[1]):
             here = {name: given[name][i] for name in _STEPPED}
-            u = self._inputs(self.steps.robot, {"q": Q[:, i], "v": V[:, i], **here, **rest})
+            u = arrays.as_numpy(self._inputs(self.steps.robot, {"q": Q[:, i], "v": V[:, i], **here, **rest}))
             U[:, i] = u
             Q[:, i + 1], V[:, i + 1] = self.steps(Q[:, i], V[:, i], u)
 
@@ -89,7 +89,7 @@ class Rollouts:
         """u = ū + αk + K(x − x̄) within the limits, (..., m)."""
         e = robot.difference(given["q_ref"], given["q"])
         x = arrays.concatenate([e, given["v"] - given["v_ref"]], axis=-1)
-        K = given["K"].reshape(self.steps.inputs, -1)
+        K = given["K"].reshape((self.steps.inputs, 2 * robot.nv))
         u = given["u_ref"] + given["alpha"] * given["k"] + (K @ x[..., None])[..., 0]
         lower, upper = given["lower"] + 0.0 * u, given["upper"] + 0.0 * u
         u = arrays.where(arrays.less(u - lower, 0.0), lower, u)

@@ -79,7 +79,7 @@ def _transport(joint: Any, beta: Array) -> Array | None:
     if C is None:
         return None
     C = arrays.constant(C, like=beta)
-    return -sum(beta[..., i : i + 1, None] * C[i] for i in range(joint.kind.nv))
+    return arrays.total([-(beta[..., i : i + 1, None] * C[i]) for i in range(joint.kind.nv)])
 
 
 def step_maps(model: Model, dv: Array) -> tuple[Array, Array]:

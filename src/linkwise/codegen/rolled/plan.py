@@ -11,6 +11,8 @@ import numpy as np
 from ...symbols.operations import TRUTHS
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Guard, Scalar
+from .. import thresholds
+from .products import Products, held, products, row_length
 from .recorder import Sweep
 from .vertex_cut import fewest
 from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
@@ -51,8 +53,8 @@ class PlannedLoop:
 
 def plan(
     recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], nv: int
-) -> tuple[list[list[Work]], list[PlannedLoop]]:
-    """(phases, loops of walks) of a recorded function; ``nv`` is that of the robot."""
+) -> tuple[list[list[Work]], list[PlannedLoop], dict[int, int]]:
+    """(phases, loops of walks, terms of the outputs that are products) of a recorded function; ``nv`` is the robot's."""
     classes = len(recorder.roots)
     count = 1 + max((s.phase for s in recorder.sweeps), default=0)
     phases = [
@@ -61,8 +63,15 @@ def plan(
     ]
     loops = [_loop(loop.origins, loop.walks, classes) for loop in recorder.loops.values()]
     start = 0
-    for out in outputs:
-        if isinstance(out, RecordedMatrix):
+    terms: dict[int, int] = {}
+    for i, out in enumerate(outputs):
+        large = isinstance(out, RecordedMatrix) and nv >= thresholds.PRODUCTS_FROM
+        found = products(recorder, out) if large else None
+        if found is not None:
+            _place_numbers(recorder, phases, found, start, nv)
+            terms[i] = found.terms
+            start += held(nv, found.terms)
+        elif isinstance(out, RecordedMatrix):
             _place_matrix(recorder, phases, loops, out, start, nv)
             start += nv * nv
         else:
@@ -80,7 +89,7 @@ def plan(
             reached = {id(x) for x in reachable(work.sinks, stop=work.loads)} - set(work.loads)
             found = [g for g in recorder.graph.guards if any(id(x) in reached for x in g.on)]
             work.guards = list({g.key: g for g in found}.values())
-    return phases, loops
+    return phases, loops, terms
 
 
 # --- walks -------------------------------------------------------------------------------------------
@@ -94,6 +103,15 @@ def _loop(origins: tuple[int, ...], walks: list[Walk], classes: int) -> PlannedL
             for c, slots in enumerate(walk.at_forks):
                 steps[walks.index(walk.forked_from)][c].forks[walk.index] = slots
     return PlannedLoop(origins, list(walks), begin, steps)
+
+
+def _place_numbers(
+    recorder: RecordedTree, phases: list[list[Work]], found: Products, start: int, nv: int
+) -> None:
+    """What entries of a matrix are products of, one vector after the other."""
+    for c in range(len(recorder.roots)):
+        for i, x in enumerate(found.numbers(c)):
+            phases[max(recorder.phase(x), 0)][c].outputs.append(("vector", start + i * row_length(nv), x))
 
 
 def _place_matrix(
