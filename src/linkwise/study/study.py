@@ -28,7 +28,7 @@ from .chunks import left_to_do
 from .distributions import Distribution, Drawn, Grid, as_distribution
 from .keeping import as_items, keep_name
 from .names import refuse_name
-from .places import Place, held
+from .places import Place, held, sweep
 from .sampling import Sampling, key
 from .scenarios import Function, Prepared, as_scenario
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("local", "ray", "dask", "serial")
 _SECONDS = 2.0  # that a chunk of a batch takes, about
-_STEP_SECONDS = 1e-7  # of one step of one body in a batch, about
+_STEP_SECONDS = 3e-8  # of one step of one body in a batch, about
 _BYTES = 2**26  # of what a chunk of a batch has in memory
 _SHARES = 16  # chunks that there are at least, for several workers
 _MOST_TOGETHER = 256  # runs made one by one in a chunk
@@ -187,6 +187,8 @@ class Study:
         if address is not None and engine not in ("ray", "dask"):
             raise InputError(f"address is that of a cluster; engine={engine!r} has none")
         count = None if workers is None else whole(workers, "workers", least=1)
+        if address is not None and count is not None:
+            raise InputError("workers counts processes of this machine; the cluster at address has its own")
         if progress is not None:
             flag(progress, "progress")
         why = self.prepared.in_processes
@@ -196,6 +198,7 @@ class Study:
         place = Place.of(folder)
         with held(place):
             self.begin(place)
+            sweep(place)
             todo = left_to_do(self, place, lambda name: _put_aside(place, name))
             shown_as = StudyProgress(self, place, todo, progress)
             manifest.log(place, {"event": "start", "engine": engine, "chunks left": len(todo)})
@@ -206,6 +209,7 @@ class Study:
                 manifest.log(place, {"event": "stopped", "by": type(e).__name__})
                 raise
             shown_as.close()
+            sweep(place)
             manifest.log(place, {"event": "done"})
         found = open_study(place)
         if shown_as.failed or len(todo) < self.chunks:  # others than this call's may have failed before
