@@ -77,7 +77,7 @@ _TOGETHER = 4  # rows that share what they read, where all rows begin alike
 
 
 def _rows(t: VectorType, n: int, k: int, terms: int, past: bool) -> str:
-    """``@lw_rows{k}(dst, own, spare)``: the matrix of one state from its numbers; ``past`` the caches or through them."""
+    """``@lw_rows{k}(dst, own, spare)``: the matrix of one state from its numbers; ``past`` caches or not."""
     name = f"{k}_past" if past else str(k)
     together = n - n % _TOGETHER if n % t.lanes == 0 else 0
     return f"""{_band(t, n, name, terms, past, _TOGETHER)}
@@ -171,7 +171,9 @@ entry:
   %address = ptrtoint ptr %row_0 to i64
   %ahead = sub i64 0, %address
   %short = and i64 %ahead, {t.alignment - 1}
-  %begin = udiv i64 %short, {t.size}
+  %ahead_of = udiv i64 %short, {t.size}
+  %beyond = icmp ugt i64 %ahead_of, {n}
+  %begin = select i1 %beyond, i64 {n}, i64 %ahead_of
   %odd = icmp ne i64 %begin, 0
   br i1 %odd, label %first, label %whole
 first:

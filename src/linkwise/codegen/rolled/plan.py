@@ -54,7 +54,7 @@ class PlannedLoop:
 def plan(
     recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], nv: int
 ) -> tuple[list[list[Work]], list[PlannedLoop], dict[int, int]]:
-    """(phases, loops of walks, terms of the outputs that are products) of a recorded function; ``nv`` is the robot's."""
+    """(phases, loops of walks, terms of outputs that are products) of a recorded function; ``nv`` is the robot's."""
     classes = len(recorder.roots)
     count = 1 + max((s.phase for s in recorder.sweeps), default=0)
     phases = [
@@ -105,9 +105,7 @@ def _loop(origins: tuple[int, ...], walks: list[Walk], classes: int) -> PlannedL
     return PlannedLoop(origins, list(walks), begin, steps)
 
 
-def _place_numbers(
-    recorder: RecordedTree, phases: list[list[Work]], found: Products, start: int, nv: int
-) -> None:
+def _place_numbers(recorder: RecordedTree, phases: list[list[Work]], found: Products, start: int, nv: int) -> None:
     """What entries of a matrix are products of, one vector after the other."""
     for c in range(len(recorder.roots)):
         for i, x in enumerate(found.numbers(c)):

@@ -59,7 +59,9 @@ def products(recorder: RecordedTree, matrix: RecordedMatrix) -> Products | None:
     h = [_factors(recorder, walk, _entry(pairs[c, 0])) for c in classes]
     if any(x is None for x in h):
         return None
-    return Products([x for x in h if x is not None], [walk.start[c] for c in classes], list(map(_entry, matrix.diagonal)))
+    return Products(
+        [x for x in h if x is not None], [walk.start[c] for c in classes], list(map(_entry, matrix.diagonal))
+    )
 
 
 def _entry(block: Any) -> Any:
