@@ -126,9 +126,9 @@ def _eliminate(C: np.ndarray, S: np.ndarray, B: None, alpha: float, add: bool) -
     try:
         if not np.isfinite(np.linalg.cholesky(own)).all():
             return False
-    except np.linalg.LinAlgError:
+        C[...] = np.linalg.solve(own, C)
+    except np.linalg.LinAlgError:  # it has no Cholesky factor, or is singular to rounding although it has one
         return False
-    C[...] = np.linalg.solve(own, C)
     return True
 
 

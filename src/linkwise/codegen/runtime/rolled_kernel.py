@@ -90,6 +90,8 @@ class RolledKernel(Kernel):
         bodies, walks = len(self._rolled.parents), [w for loop in self._rolled.loops for w in loop.walks]
         classes = _count(len(self._rolled.classes), "class", "classes")
         walked = f", then {_count(len(walks), 'walk', 'walks')} from body to body" if walks else ""
+        if self._rolled.terms:
+            walked += f", then every entry as a sum of {max(self._rolled.terms.values())} products"
         return (
             f"{self.signature.name}: {inputs} -> {outputs}\n"
             f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies of {classes}"
