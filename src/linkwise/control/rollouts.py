@@ -103,7 +103,8 @@ class Rollouts:
         if default_target() != "cpu":
             return None
         names = (*_CARRIED, *_STEPPED, *_REST)
-        fixed = {"method": steps.method, "driven": tuple(np.flatnonzero(steps.selection.any(axis=1)).tolist())}
+        driven = tuple(np.flatnonzero(steps.selection.any(axis=1)).tolist())
+        fixed = {"method": steps.method, "order": steps.order, "driven": driven}
         key = ("control.rollouts", *fixed.values())
         found: Repeated | None = robot._code.get(key, _NOT_YET)
         if found is _NOT_YET:

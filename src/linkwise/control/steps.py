@@ -15,13 +15,14 @@ import numpy as np
 
 from .. import arrays
 from ..arguments import number, numbers, one_of
+from ..dynamics.springs import taken_at_end
 from ..dynamics.tangent import commutes, step_maps, transport, turning, turning_maps
 from ..errors import InputError, NotAdmittedError
 from ..robot.dispatch import default_target
 from ..robot.robot import Robot
 from ..simulation.closing import chosen
 from ..simulation.simulate import simulate
-from ..simulation.step_derivatives import linearized_step
+from ..simulation.step_derivatives import at_end, held_step, linearized_step, order_at_end
 from ..simulation.steps import EXPLICIT
 from ..simulation.trajectory import Trajectory
 from .law import selection
@@ -32,8 +33,8 @@ from .tracking import times
 class Steps:
     """Steps of ``step`` [s], inputs held, for the ``actuated`` joints.
 
-    ``method`` is one of the explicit steps of :func:`linkwise.simulate`: "semi_implicit_euler", "midpoint" or
-    "runge_kutta_4".
+    ``method`` is "semi_implicit_euler", "midpoint" or "runge_kutta_4", as :func:`linkwise.simulate` makes them: springs
+    and dampers of the robot that are not slow are taken where steps end.
     """
 
     robot: Robot
@@ -77,7 +78,8 @@ class Steps:
         """(q', v') after a step of h; ``dynamics`` is the robot, in any frames, whose forward dynamics it is."""
         closing = chosen(self.robot, self._closing, None, self.method, "joint", self.step, adaptive=False)
         held = _Held(robot, dynamics, times(self.selection, u))
-        after: tuple[Any, Any] = closing.after_step(robot, *EXPLICIT[self.method](held, 0.0, q, v, h), q)
+        move = held_step(self.robot, self.method, self.step)
+        after: tuple[Any, Any] = closing.after_step(robot, *move(held, 0.0, q, v, h), q)
         return after
 
     def __call__(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +94,7 @@ class Steps:
             raise InputError(f"u must have shape (..., steps, {self.inputs}), one row per step, got {given.shape}")
         tau = self.forces(given)
         options: dict[str, Any] = {"step": self.step, "method": self.method, "check": False, "progress": False}
-        return simulate(self.robot, q0, v0, tau=tau, closing=self._closing, implicit=False, **options)
+        return simulate(self.robot, q0, v0, tau=tau, closing=self._closing, **options)
 
     def error(self, q: np.ndarray, v: np.ndarray, q_nominal: np.ndarray, v_nominal: np.ndarray) -> np.ndarray:
         """δx = [q ⊖ q̄; v − v̄], (..., 2nv)."""
@@ -111,10 +113,15 @@ class Steps:
         both = linearized_step(self.robot, self.method, q, v, self.forces(u), self.step, self.selection)
         return both[..., : 2 * n], both[..., 2 * n :]
 
-    @property
+    @cached_property
     def is_semi_implicit(self) -> bool:
         """Whether δq' = Yδq + hZδv' with Y and Z of hv' alone, so that changes of δv' tell all."""
-        return self.method == "semi_implicit_euler" and not self.robot.loops
+        return self.method == "semi_implicit_euler" and not self.robot.loops and not self.order
+
+    @cached_property
+    def order(self) -> int:
+        """That of steps which take springs and dampers where they end; 0 where they are explicit."""
+        return order_at_end(self.robot, self.method, self.step)
 
     @cached_property
     def turning(self) -> list[slice]:
@@ -146,18 +153,19 @@ class Steps:
                 f'second derivatives are those of "semi_implicit_euler"; {self.method!r} is for ILQR'
             )
         n, h, D = self.robot.nv, self.step, 2 * self.robot.nv + self.inputs
+        moves = at_end(self.robot, h) if self.order else self.robot
         w_q, w_v = weights[..., :n], weights[..., n:]
         group = not self._commutes
         tau, eye = self.forces(u), np.eye(D)
         if group:
             dv_after = np.concatenate(self.linearize(q, v, u), axis=-1)[..., n:, :]
-            hv = h * (v + h * self.robot.forward_dynamics(q, v, tau))
+            hv = h * (v + h * moves.forward_dynamics(q, v, tau))
             Y, Z = map(arrays.as_numpy, step_maps(self.robot, hv))
             on_a = h * (w_v + h * times(arrays.transpose(Z), w_q))
         else:
             on_a = h * (w_v + h * w_q)
         along = [eye[:, :n], eye[:, n : 2 * n], eye[:, 2 * n :] @ self.selection.T]
-        found = self.robot.forward_dynamics_hvp(*(x[..., None, :] for x in (q, v, tau, on_a)), *along)
+        found = moves.forward_dynamics_hvp(*(x[..., None, :] for x in (q, v, tau, on_a)), *along)
         H = np.concatenate([found.dq, found.dv, found.dtau @ self.selection], axis=-1)
         if group:
             H = H + self._composed(w_q, hv, Y, Z, h * dv_after)
@@ -198,11 +206,22 @@ class _Held:
     def derivative(self, t: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return v, self.dynamics.forward_dynamics(q, v, self.tau)
 
+    def accelerated_at_end(self, q: np.ndarray, v: np.ndarray, h: Any) -> np.ndarray:
+        none = np.zeros(self.robot.nv)
+        found: np.ndarray = taken_at_end(self.robot, h, none, none).forward_dynamics(q, v, self.tau)
+        return found
+
     def velocity(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return v
 
     def moved(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
         return self.robot.integrate(q, d)
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        return self.robot.difference(q0, q1)
+
+    def breaks(self, before: Any, after: Any) -> None:
+        """Springs and dampers never do."""
 
 
 def weighted_derivative(robot: Robot, d: np.ndarray, w: np.ndarray) -> np.ndarray:
