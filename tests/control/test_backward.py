@@ -132,3 +132,35 @@ def test_a_second_solve_traces_nothing(monkeypatch):
     monkeypatch.setattr("linkwise.codegen.pipeline.trace", refuse)
     again = ILQR(r, cost, 0.02, limits=(-3, 3), iterations=3).solve([0, 0], u0=u)
     assert len(r._code) == kept and again.iterations
+
+
+def test_rollouts_know_the_order_of_the_inputs(monkeypatch):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    r = robot("double_pendulum")
+    names = [j.name for j in r.joints]
+    u = np.array([[1.0, -2.0], [0.5, 3.0]])
+    bounds = np.full(2, -np.inf), np.full(2, np.inf)
+    found = []
+    for order in (names, names[::-1]):
+        steps = Steps(r, 0.05, actuated=order)
+        q, v = Rollouts(steps, bounds).plain(np.zeros(2), np.zeros(2), u)
+        assert_close(q, steps.rollout(np.zeros(2), np.zeros(2), u).q, 1e-12)
+        found.append(q)
+    assert np.abs(found[0] - found[1]).max() > 1e-4
+
+
+def test_springs_that_are_taken_where_steps_end(monkeypatch):
+    """Stiff ones: steps, their derivatives and rollouts are those of simulations."""
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    plain = lw.load("double_pendulum")
+    r = plain.with_springs({j.name: {"stiffness": 1e4, "damping": 50.0} for j in plain.joints})
+    steps = Steps(r, 0.05)
+    assert steps.order and not steps.is_semi_implicit
+    cost = QuadraticCost(r, [0.5, 0.2], state=0.1, control=0.1, terminal=10.0)
+    rng = np.random.default_rng(2)
+    u = rng.normal(size=(4, 2))
+    bounds = np.full(2, -np.inf), np.full(2, np.inf)
+    q, v = Rollouts(steps, bounds).plain(np.array([0.1, -0.2]), np.zeros(2), u)
+    assert_close(q, steps.rollout(np.array([0.1, -0.2]), np.zeros(2), u).q, 1e-10)
+    given = steps, cost, q, v, u
+    near(swept(True, *given, 0.1), dense(*given, 0.1), 1e-9)

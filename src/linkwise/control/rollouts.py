@@ -103,7 +103,7 @@ class Rollouts:
         if default_target() != "cpu":
             return None
         names = (*_CARRIED, *_STEPPED, *_REST)
-        driven = tuple(np.flatnonzero(steps.selection.any(axis=1)).tolist())
+        driven = tuple(steps.selection.argmax(axis=0).tolist())  # in the order of the inputs
         fixed = {"method": steps.method, "order": steps.order, "driven": driven}
         key = ("control.rollouts", *fixed.values())
         found: Repeated | None = robot._code.get(key, _NOT_YET)

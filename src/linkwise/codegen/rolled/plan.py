@@ -66,11 +66,11 @@ def plan(
     terms: dict[int, int] = {}
     for i, out in enumerate(outputs):
         large = isinstance(out, RecordedMatrix) and nv >= thresholds.PRODUCTS_FROM
-        found = products(recorder, out) if large else None
-        if found is not None:
-            _place_numbers(recorder, phases, found, start, nv)
-            terms[i] = found.terms
-            start += held(nv, found.terms)
+        sums = products(recorder, out) if large else None
+        if sums is not None:
+            _place_numbers(recorder, phases, sums, start, nv)
+            terms[i] = sums.terms
+            start += held(nv, sums.terms)
         elif isinstance(out, RecordedMatrix):
             _place_matrix(recorder, phases, loops, out, start, nv)
             start += nv * nv

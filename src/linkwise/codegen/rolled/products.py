@@ -85,7 +85,7 @@ def _factors(recorder: RecordedTree, walk: Walk, x: Any) -> list[Any] | None:
 
     def collect(x: Any, sign: float) -> bool:
         if not isinstance(x, Scalar):
-            return x == 0.0
+            return bool(x == 0.0)
         slot = _slot(walk, x)
         if slot is not None:
             return put(slot, sign)
