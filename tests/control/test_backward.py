@@ -143,7 +143,7 @@ def test_rollouts_know_the_order_of_the_inputs(monkeypatch):
     found = []
     for order in (names, names[::-1]):
         steps = Steps(r, 0.05, actuated=order)
-        q, v = Rollouts(steps, bounds).plain(np.zeros(2), np.zeros(2), u)
+        q, _ = Rollouts(steps, bounds).plain(np.zeros(2), np.zeros(2), u)
         assert_close(q, steps.rollout(np.zeros(2), np.zeros(2), u).q, 1e-12)
         found.append(q)
     assert np.abs(found[0] - found[1]).max() > 1e-4
