@@ -13,8 +13,9 @@ import numpy as np
 
 from .columns import Columns, Record, not_finite, of_batch, of_records
 from .journal import Journal
-from .parts import RESULT, chunks_there, table_of, whole_chunk, write_chunk
+from .parts import RESULT, chunks_there, table_of, write_chunk
 from .places import Place
+from .reading import whole_chunk
 from .scenarios import LOST
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def make_chunk(
     """
     begun = time.monotonic()
     known = table_of(place, chunk)
-    if known is not None and (table := whole_chunk(place, known)) is not None:
-        return summary_of_table(chunk, table)  # whoever made it died before it could say so
     first, stop = study.chunk_runs(chunk)
+    if known is not None and (table := whole_chunk(place, known, (first, stop))) is not None:
+        return summary_of_table(chunk, table)  # whoever made it died before it could say so
     values = study.sampling.values(first, stop)
     if study.prepared.in_processes is None:
         made = of_batch(first, *study.prepared.batch(values), study.finite, LOST)
@@ -83,9 +84,9 @@ def _one_by_one(
             tell("end", run)
         made = of_records([known[run] for run in range(first, stop)])
         write_chunk(place, chunk, values, made)
+        journal.clear()
     finally:
         journal.close()
-    journal.clear()
     return made
 
 
@@ -147,7 +148,7 @@ def left_to_do(study: Study, place: Place, damaged: Callable[[str], None]) -> li
     """Chunks that are not there, or whose files are not what was written; those are put aside by ``damaged``."""
     there = chunks_there(place)
     for chunk, name in list(there.items()):
-        if chunk >= study.chunks or whole_chunk(place, name) is None:
+        if chunk >= study.chunks or whole_chunk(place, name, study.chunk_runs(chunk)) is None:
             damaged(name)
             del there[chunk]
     return [c for c in range(study.chunks) if c not in there]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,20 @@ from .vertex_cut import fewest
 from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where results are written: "vector" is the body's own part of a vector; of a matrix, "diagonal" is its own block,
+    "here" that in its rows and "there" that in its columns, beside the walk's origin."""
+
+    where: str
+    columns: int = 0  # of the matrix
+    width: int = 0  # columns of each body; 0 are as many as it has rows
+
+    @property
+    def name(self) -> str:
+        return f"{self.where}{self.columns}_{self.width}" if self.columns else self.where
+
+
 @dataclass(eq=False)
 class Work:
     """What a class does in one phase, at the start of walks, or when a walk comes to it."""
@@ -25,9 +40,8 @@ class Work:
     hands: list[tuple[Sweep, list[Any]]] = field(default_factory=list)  # into the carries of the sweeps of this phase
     carries: dict[int, list[Any]] = field(default_factory=dict)  # walk → what it takes on from here
     forks: dict[int, list[Any]] = field(default_factory=dict)  # outward walk → what it has at this body inboard
-    # (where it is written, numbers from there, value): "vector" is the body's own part of a vector; of a matrix,
-    # "diagonal" is its own block, "here" that in its rows and "there" that in its columns, beside the walk's origin
-    outputs: list[tuple[str, int, Any]] = field(default_factory=list)
+    # (where it is written, numbers from there, value)
+    outputs: list[tuple[Place, int, Any]] = field(default_factory=list)
     saves: dict[int, Scalar] = field(default_factory=dict)  # place in the body's memory → value
     loads: dict[int, int] = field(default_factory=dict)  # id of a node → its place in the body's memory
     guards: list[Guard] = field(default_factory=list)
@@ -52,9 +66,10 @@ class PlannedLoop:
 
 
 def plan(
-    recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], nv: int
+    recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[list[list[Work]], list[PlannedLoop], dict[int, int]]:
-    """(phases, loops of walks, terms of outputs that are products) of a recorded function; ``nv`` is the robot's."""
+    """(phases, loops of walks, terms of outputs that are products) of a recorded function; ``shapes`` are those of its
+    outputs for the robot itself."""
     classes = len(recorder.roots)
     count = 1 + max((s.phase for s in recorder.sweeps), default=0)
     phases = [
@@ -64,21 +79,21 @@ def plan(
     loops = [_loop(loop.origins, loop.walks, classes) for loop in recorder.loops.values()]
     start = 0
     terms: dict[int, int] = {}
-    for i, out in enumerate(outputs):
-        large = isinstance(out, RecordedMatrix) and nv >= thresholds.PRODUCTS_FROM
+    for i, (out, shape) in enumerate(zip(outputs, shapes)):
+        large = isinstance(out, RecordedMatrix) and shape[0] >= thresholds.PRODUCTS_FROM
         sums = products(recorder, out) if large else None
         if sums is not None:
-            _place_numbers(recorder, phases, sums, start, nv)
+            _place_numbers(recorder, phases, sums, start, shape[0])
             terms[i] = sums.terms
-            start += held(nv, sums.terms)
-        elif isinstance(out, RecordedMatrix):
-            _place_matrix(recorder, phases, loops, out, start, nv)
-            start += nv * nv
+            start += held(shape[0], sums.terms)
+            continue
+        if isinstance(out, RecordedMatrix):
+            _place_matrix(recorder, phases, loops, out, start, shape[1])
         else:
             for c, where in enumerate(v_slices):
                 for j, x in enumerate(out[where]):
-                    phases[max(recorder.phase(x), 0)][c].outputs.append(("vector", start + j, x))
-            start += nv
+                    phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), start + j, x))
+        start += math.prod(shape)
     loops = [loop for loop in map(_without_idle_walks, loops) if loop.walks]
     for c in range(classes):
         walked = [w for loop in loops for works in loop.steps for w in works[c : c + 1]]
@@ -109,7 +124,7 @@ def _place_numbers(recorder: RecordedTree, phases: list[list[Work]], found: Prod
     """What entries of a matrix are products of, one vector after the other."""
     for c in range(len(recorder.roots)):
         for i, x in enumerate(found.numbers(c)):
-            phases[max(recorder.phase(x), 0)][c].outputs.append(("vector", start + i * row_length(nv), x))
+            phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), start + i * row_length(nv), x))
 
 
 def _place_matrix(
@@ -118,12 +133,13 @@ def _place_matrix(
     loops: list[PlannedLoop],
     matrix: RecordedMatrix,
     start: int,
-    nv: int,
+    columns: int,
 ) -> None:
     """Each block of a matrix to the work that computes it."""
+    diagonal, here, there = (Place(where, columns, matrix.width) for where in ("diagonal", "here", "there"))
     for c, block in enumerate(matrix.diagonal):
         for (i, j), x in _entries(block):
-            phases[max(recorder.phase(x), 0)][c].outputs.append(("diagonal", start + i * nv + j, x))
+            phases[max(recorder.phase(x), 0)][c].outputs.append((diagonal, start + i * columns + j, x))
     placed = [(pairs, False) for pairs in matrix.kept]
     if matrix.flipped is not None:
         placed.append((matrix.flipped, True))
@@ -135,9 +151,9 @@ def _place_matrix(
             for c, work in enumerate(works):
                 block = pairs[(origin, c) if walk.outward else (c, origin)]
                 for (i, j), x in _entries(block):
-                    work.outputs.append(("here" if in_own_rows else "there", start + i * nv + j, x))
+                    work.outputs.append((here if in_own_rows else there, start + i * columns + j, x))
                     if matrix.flipped is None:
-                        work.outputs.append(("there" if in_own_rows else "here", start + j * nv + i, x))
+                        work.outputs.append((there if in_own_rows else here, start + j * columns + i, x))
 
 
 def _entries(block: Any) -> list[tuple[tuple[int, int], Any]]:

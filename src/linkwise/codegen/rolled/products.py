@@ -46,7 +46,8 @@ def held(n: int, terms: int) -> int:
 
 def products(recorder: RecordedTree, matrix: RecordedMatrix) -> Products | None:
     """The matrix as sums of products, where it is one."""
-    if recorder.branching or matrix.flipped is not None or len(matrix.kept) != 1 or set(recorder.sizes) != {1}:
+    symmetric = matrix.flipped is None and not matrix.width and len(matrix.kept) == 1
+    if recorder.branching or not symmetric or set(recorder.sizes) != {1}:
         return None
     (pairs,) = matrix.kept
     walks = list({id(w): w for w in pairs.walks.values()}.values())
