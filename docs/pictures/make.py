@@ -42,6 +42,7 @@ EXAMPLES = {
     "satellites.png": "16_satellites.py",
     "random_pushes.png": "17_random_pushes.py",
     "sample_and_steer.png": "23_sample_and_steer.py",
+    "turn_by_swimming.png": "18_turn_by_swimming.py",
     "know_your_robot.png": "21_know_your_robot.py",
     "elastic_arm.png": "19_elastic_arm.py",
     "flexible_arm.png": "20_flexible_arm.py",
@@ -220,6 +221,7 @@ def main() -> None:
         ),
         "squat.png": lambda name: from_page(name, "feet.md"),
         "stiff.png": lambda name: from_page(name, "stiff.md"),
+        "where_it_reaches.png": lambda name: from_page(name, "inverse_kinematics.md"),
         "squat.gif": lambda name: lw.view.save(
             HERE / name, squatting(), show=("visuals", "loop_forces"), size=(480, 360), rate=20.0
         ),

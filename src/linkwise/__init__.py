@@ -52,7 +52,7 @@ from .robot.robot import Robot
 from .shown import drawn_by as _drawn_by
 
 if _typing.TYPE_CHECKING:
-    from . import rotations, view
+    from . import control, rotations, view
     from .algebra.algorithm import explain
     from .algebra.check import IdentityReport, check_identity
     from .algebra.derivation import derive
@@ -117,6 +117,7 @@ _LATER = {
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.pipeline", "compile_function"),
+    "control": ("control", None),
     "Trajectory": ("simulation.trajectory", "Trajectory"),
     "formula": ("algebra.formula", "formula"),
     "identities": ("algebra.rules", "identities"),
@@ -242,6 +243,7 @@ __all__ = [
     "chain",
     "check_identity",
     "compile",
+    "control",
     "derive",
     "excitation",
     "explain",

@@ -36,23 +36,32 @@ LOOPS_FROM = 80_000
 # inverse dynamics 185.
 VALUES_PER_BODY = 400
 
-# The same of loops for each pair of classes, as a multiple of a matrix's operations per pair of degrees of freedom.
-# Linearised forward dynamics (170) of 1, 2, 4 and 6 classes: 2,306, 4,436, 20,451 and 45,913 values.
-LOOPS_PER_PAIR = 8
+# The same of loops for each degree of freedom of a class, and each that a joint can have, as a multiple of a matrix's
+# operations per pair of degrees of freedom. A tree of 50 bodies of all kinds in 15 classes (29 degrees of freedom, of
+# joints that have 1, 2, 3 or 6: 348 products), linearised forward dynamics (170): 129,943 values; Coriolis matrix (90):
+# 39,129 values.
+LOOPS_PER_PAIR = 2
 
-# How many times the operations of straight-line code, about, loops may have where their code is much shorter. A
-# humanoid's linearised forward dynamics, straight against loops: 61,146 operations, 4323 ns and 6.6 s against 137,408
-# operations, 6514 ns and 1.2 s.
-MOST_OPERATIONS = 1.4
+# How many times the operations of straight-line code, about, loops may have where their code is much shorter: a step
+# of time by body that is not seen. A humanoid's linearised forward dynamics, straight against loops: 61,146 operations,
+# 4323 ns and 6.6 s against 137,408 operations, 6514 ns and 1.2 s.
+MOST_OPERATIONS = 1.3
+
+# Values of straight-line code, about, above which a function is traced in one kind of frames alone: those in which
+# forward dynamics has the fewest operations. A humanoid's linearised forward dynamics in its own frames and in two
+# others 61,692, 62,934, 61,146 operations and 0.5 s each (forward dynamics 6,440, 6,231, 5,942 operations, 0.1 s).
+FRAMES_TRIED = 20_000
 
 # Values of straight-line code, about, above which loops are taken though they have more operations: a first call of
-# 16 s and more.
+# 6 s and more, 10 µs a value for tracing it, 15 µs for its order and text, and 13 µs for LLVM at level 0.
 LOOPS_ALWAYS = 160_000
 
 
 def loops_cost_less(length: int, operations: int, about: int) -> bool:
     """Whether loops of so many values and operations are better than straight-line code of about so many values."""
-    return length < about / 4 and (operations <= MOST_OPERATIONS * about or about > LOOPS_ALWAYS)
+    if about > LOOPS_ALWAYS:
+        return length < about / 2
+    return length < about / 4 and operations <= MOST_OPERATIONS * about
 
 
 # Values from which code is cut into pieces, and about how many one piece has. A humanoid, first call without tracing
@@ -62,9 +71,9 @@ def loops_cost_less(length: int, operations: int, about: int) -> bool:
 PIECES_FROM = 8000
 PIECE = 250
 
-# Values in a straight-line program above which a mere call is left to NumPy: a first call of half a minute. Those of a
-# humanoid's sensitivities to its inertial parameters are 259,990.
-LONGEST_CODE = 400_000
+# Values in a straight-line program above which a mere call is left to NumPy: a first call of half a minute. The
+# derivative of the operational inertia of a chain of 100 links has 506,216.
+LONGEST_CODE = 800_000
 
 # Values at which tracing for a mere call ends, those that no result needs included. Linearised forward dynamics of a
 # tree of 30 bodies of all kinds makes 250,675 for the 135,289 that are needed, in 1.2 s.
@@ -165,6 +174,12 @@ CUDA_WAVES = 4
 # 0.14 s, 90 ns; (0, 2) 0.26 s, 53 ns; (2, 2) 0.48 s, 52 ns; (3, 3) 0.47 s, 51 ns.
 LLVM_PASSES = 0
 LLVM_CODE_GENERATOR = 2
+
+# Values of code above which its generator's level is 0, in pieces and in loops. A humanoid's linearised forward
+# dynamics (62,596 values), levels 2 and 0: 2.5 s, 3416 ns against 0.9 s, 4252 ns. Loops of 50 bodies of all kinds,
+# Coriolis matrix (39,129): 3.4 s, 8156 ns against 0.7 s, 11,168 ns.
+QUICKLY_FROM = 80_000
+LOOPS_QUICKLY_FROM = 45_000
 
 # Links of a chain from which 𝓜⁻¹ takes fewer operations by rows than by paths: of 13 links 7,969 against 7,934, of 14
 # 8,976 against 9,163.

@@ -92,7 +92,7 @@ def simulate(
 
     **Stiff forces.** "semi_implicit_euler", "midpoint" and "runge_kutta_4" in joint rates take springs, dampers,
     friction and stops, and the terms −d v and −k q of a controller that is not held, where steps end: of the same
-    order, and stable for any of them. Steps are then of 1, 3 and 10 parts in place of 1, 2 and 4 stages. Springs,
+    order, and stable for any of them. Steps are then of 1, 3 and 13 parts in place of 1, 2 and 4 stages. Springs,
     dampers and such terms that are slow stay explicit: where it is certain from the robot's bodies that they change no
     motion, in any configuration, at a rate |λ| with ``step`` · |λ| > 1 (and where no ``parameters`` vary these).
     ``implicit=False`` keeps all of them explicit; True none, and refuses methods that know no others.
