@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .checkpoint import Checkpoint, kept_run
 from .events import Watch, as_events
 from .external_forces import external_forces
 from .joint_forces import passive_forces, with_other_damping
+from .makers import Asked, Motion, maker
 from .methods import METHODS, SOLVERS, refuse_unfit
 from .record import recorded
 from .runner import Run
@@ -198,23 +199,6 @@ def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
 # --- the driver -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What acts, what is watched and how it runs, as it was given."""
-
-    controller: Any = None
-    tau: Any = None
-    external: Any = None
-    events: Any = ()
-    parameters: Any = None
-    callback: bool = False
-    check: bool = True
-    checkpoint: Any = None
-    progress: bool | None = None
-    threads: Any = None
-    target: Any = None
-
-
 def _moved(
     robot: Robot,
     q: np.ndarray,
@@ -226,6 +210,11 @@ def _moved(
     exchanged: np.ndarray | None = None,
 ) -> Trajectory:
     """A motion from flat states, whatever made them."""
+    elsewhere = maker()
+    if elsewhere is not None:
+        made = elsewhere(Motion(robot, q, v, batch, settings, steps, asked, exchanged))
+        if made is not None:
+            return made
     target = arguments.chosen_target(asked.target)
     for name, given in (("check", asked.check), ("callback", asked.callback)):
         flag(given, name)

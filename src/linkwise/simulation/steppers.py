@@ -26,6 +26,8 @@ from .external_forces import INPUT, ExternalForces
 from .implicit import PARTS, extrapolated, part_of_step
 from .joint_forces import PassiveForces
 from .methods import METHODS
+from .state_numbers import INPUT as OWN
+from .state_numbers import StateNumbers
 from .system import EXCHANGED, System, has_dampers
 from .user_functions import Controller
 
@@ -47,6 +49,7 @@ class Task:
     coordinates: str = "joint"
     closing: Closing = LEFT
     implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
+    own: StateNumbers | None = None  # numbers of what acts that each state has of its own
 
     @cached_property
     def order(self) -> int:
@@ -57,8 +60,10 @@ class Task:
         return PARTS[self.method] if resists else 0
 
     @property
-    def slopes(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def slopes(self) -> Any:
         """By which the controller's forces fall with the motion of their joints; held forces do not."""
+        if self.own is not None and self.own.law is not None:  # in whose place each state has its own
+            return (np.zeros(self.robot.nv), np.zeros(self.robot.nv)) if self.own.slopes else None
         return None if self.controller is None or self.hold else self.controller.slopes
 
     def one_step(self, part: Any = part_of_step) -> Any:
@@ -81,12 +86,14 @@ class Task:
     def is_per_state(self) -> bool:
         """Whether states of a batch have numbers of their own."""
         own = [*self.parameters.values(), *([] if self.external is None else [self.external.numbers])]
+        own += [] if self.own is None else [self.own.numbers]
         return any(x is not None and x.ndim > 1 for x in own)
 
     def of(self, i: int) -> Task:
         """The task for one state of a flat batch."""
         own = {name: x if x.ndim == 1 else x[i : i + 1] for name, x in self.parameters.items()}
-        return replace(self, parameters=own, external=None if self.external is None else self.external.of(i))
+        external = None if self.external is None else self.external.of(i)
+        return replace(self, parameters=own, external=external, own=None if self.own is None else self.own.of(i))
 
     def time(self, index: int) -> float:
         """The time at the start of a step."""
@@ -185,7 +192,8 @@ class CompiledStepper:
     def names(self) -> list[str]:
         external = self.task.external
         timed = self.task.controller is not None or (external is not None and external.asked is not None)
-        chosen = {"t": timed, "tau": self.task.table, INPUT: external is not None and external.numbers is not None}
+        chosen = {"t": timed, "tau": self.task.table, INPUT: external is not None and external.numbers is not None,
+                  OWN: self.task.own is not None}
         return ["q", "w", *(name for name, used in chosen.items() if used), "h"]
 
     @cached_property
@@ -201,7 +209,11 @@ class CompiledStepper:
             "order": task.order,
             "hold": task.hold,
         }
-        functions = [x.asked for x in (task.controller, task.external) if x is not None and x.asked is not None]
+        if task.own is not None:
+            plain["own"] = task.own.identity
+            plain["passive"] = repr(task.passive.kinds)
+        controller = None if task.own is not None and task.own.law is not None else task.controller
+        functions = [x.asked for x in (controller, task.external) if x is not None and x.asked is not None]
         if any(x.identity is None for x in functions):
             return Repeated(self._program, self.carried, stepped)
         plain["functions"] = repr([(x.what, x.identity) for x in functions])
@@ -231,13 +243,15 @@ class CompiledStepper:
     def _program(self) -> Program:
         task = self.task
         sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}
+        sizes |= {} if task.own is None else task.own.sizes
         dynamics = None if task.parameters or task.coordinates != "joint" else shortest(task.robot)
 
         def one_step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, ...]:
             given = dict(zip(self.names, values))
-            force, push = self._acting(robot, given)
-            system = task.system(robot, robot if dynamics is None else dynamics, force, push)
-            return self._step(replace(system, start=given["q"]), given)
+            stepper = self if task.own is None else type(self)(task.own.placed(task, given[OWN]))
+            force, push = stepper._acting(robot, given)
+            system = stepper.task.system(robot, robot if dynamics is None else dynamics, force, push)
+            return stepper._step(replace(system, start=given["q"]), given)
 
         sizes |= self._more_sizes
         known = {n: sizes[n] for n in self.names if n in sizes}
@@ -312,6 +326,8 @@ class CompiledStepper:
         if INPUT in self.names:
             assert self.task.external is not None
             given[INPUT] = self.task.external.numbers
+        if self.task.own is not None:
+            given[OWN] = self.task.own.numbers
         if not self._turned(given, steps, every, out):
             raise_singular(self.task, q, w)
 

@@ -25,7 +25,7 @@ from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..robot.robot import Robot
-from ..symbols.additive import additive_factor
+from ..symbols.additive import additive_factor, numbers_among
 from .fingerprints import made_of
 
 TRUE = "true_robot"  # the first parameter of a controller that is to have the robot that moves, whatever it is
@@ -219,17 +219,9 @@ class Controller:
 
         Read from its program, whether it runs as that or is called back; None where it has none, or no such terms.
         """
-        program = self._program
-        if program is None:
+        if self._program is None:
             return None
-        given = {(x.args[0], x.args[1]): x for x in program.nodes if x.op == "input"}
-        found = np.zeros((2, self.robot.nv))
-        for _, of_q, of_v in self.robot.coordinates:
-            plain = of_q.stop - of_q.start == of_v.stop - of_v.start  # positions whose rates the velocities are
-            for i, j in zip(range(of_v.start, of_v.stop), range(of_q.start, of_q.stop)):
-                for row, name in enumerate((("v", i), ("q", j))):
-                    if name in given and (plain or row == 0):
-                        found[row, i] = max(0.0, -additive_factor(program.roots[i], given[name]))
+        found = falls(self.robot, self._program)
         return (found[0], found[1]) if found.any() else None
 
     def _checked(self, tau: Any, v: np.ndarray) -> np.ndarray:
@@ -251,6 +243,24 @@ class Controller:
             if not arrays.is_symbolic(v):
                 return wide.astype(v.dtype)
         return np.array(wide)
+
+
+def falls(robot: Robot, program: Program, name: str = "", numbers: np.ndarray | None = None) -> np.ndarray:
+    """(2, ..., nv) the numbers d and k of :attr:`Controller.slopes`, 0 where a law has no such term.
+
+    Where the program has an input ``name`` of numbers of the law, with these (..., n).
+    """
+    given = {(x.args[0], x.args[1]): x for x in program.nodes if x.op == "input"}
+    known = {} if numbers is None else numbers_among(program.roots, name, numbers)
+    found = np.zeros((2, *(() if numbers is None else numbers.shape[:-1]), robot.nv))
+    for _, of_q, of_v in robot.coordinates:
+        plain = of_q.stop - of_q.start == of_v.stop - of_v.start  # positions whose rates the velocities are
+        for i, j in zip(range(of_v.start, of_v.stop), range(of_q.start, of_q.stop)):
+            for row, variable in enumerate((("v", i), ("q", j))):
+                if variable in given and (plain or row == 0):
+                    factor = additive_factor(program.roots[i], given[variable], known)
+                    found[row, ..., i] = np.maximum(0.0, -np.asarray(factor))
+    return found
 
 
 def batch_of(q: np.ndarray, batch: tuple[int, ...]) -> tuple[int, ...]:
