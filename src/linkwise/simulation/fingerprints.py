@@ -48,7 +48,9 @@ class MadeOf:
         return digest(sorted(self.parts.items()))
 
 
-_COMPUTE = ("numpy.", "math.", "linkwise.", "functools.", "operator.", "itertools.", "dataclasses.", "builtins.")
+_COMPUTE = (
+    "numpy.", "math.", "linkwise.", "functools.", "operator.", "itertools.", "dataclasses.", "builtins.", "copyreg.",
+)  # fmt: skip
 _READS = ("numpy.random", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.lib")
 _OUTSIDE = frozenset(
     {"open", "input", "exec", "eval", "compile", "__import__", "globals", "locals", "vars", "id", "hash"}
@@ -167,6 +169,8 @@ class _Taking:
             for name, member in vars(base).items():
                 for what, x in _unwrapped(member):
                     special = name.startswith("__") and name.endswith("__")
+                    if name == "__hash__" and "__dataclass_fields__" in vars(base):
+                        continue  # of the fields, which are parts themselves
                     if not special or (isinstance(x, types.FunctionType) and name not in _ANNOTATIONS):
                         self._part(f"{path}{base.__qualname__}.{name}{what}", x)
 

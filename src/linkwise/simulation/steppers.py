@@ -192,8 +192,12 @@ class CompiledStepper:
     def names(self) -> list[str]:
         external = self.task.external
         timed = self.task.controller is not None or (external is not None and external.asked is not None)
-        chosen = {"t": timed, "tau": self.task.table, INPUT: external is not None and external.numbers is not None,
-                  OWN: self.task.own is not None}
+        chosen = {
+            "t": timed,
+            "tau": self.task.table,
+            INPUT: external is not None and external.numbers is not None,
+            OWN: self.task.own is not None,
+        }
         return ["q", "w", *(name for name, used in chosen.items() if used), "h"]
 
     @cached_property

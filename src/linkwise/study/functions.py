@@ -1,4 +1,4 @@
-"""Scenarios that are functions of (robot, parameters): called in Python, their motions made together where they can be."""
+"""Scenarios that are functions of (robot, parameters), called in Python; their motions are made together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .keeping import DEFAULT, Keeping
 from .names import refuse_name
 from .rounds import Turn, in_turns
 from .scenario_base import Around, Ended, Outcome, Prepared, Scenario
-from .together import BATCHES, Together
+from .together import ASKED, BATCHES, Together
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class _OfFunction(Prepared):
     function: Callable[..., Any]
     keep: list[Any] | None
 
-    how = "motions of lw.simulate together, as batches of machine code, where they can be"
+    how = "whose motions are made together, as batches of machine code, where they can be"
 
     @cached_property
     def together(self) -> Together:
@@ -81,7 +81,7 @@ class _OfFunction(Prepared):
         made = None if isinstance(share, str) else ask(share)
         if isinstance(share, str) or made is None:
             why = share if isinstance(share, str) else "forces of its controller do not fall with its motion"
-            ways.append(f"alone: {why}")
+            ways.append(f"as asked: {why}" if share in ASKED else f"alone: {why}")
             return None
         ways.append(BATCHES)
         return share.group.trajectory(share, made)

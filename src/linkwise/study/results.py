@@ -52,6 +52,16 @@ class OpenStudy:
             found[status] = found.get(status, 0) + 1
         return found
 
+    def ways(self) -> dict[str, int]:
+        """How motions were made → in how many runs, as far as the folder's log says; why, where it was one by one."""
+        found: dict[str, int] = {}
+        for event in manifest.events(self.place):
+            ways = event.get("ways")
+            for way, n in ways.items() if isinstance(ways, dict) else ():
+                if isinstance(n, int):
+                    found[str(way)] = found.get(str(way), 0) + n
+        return found
+
     @property
     def finished(self) -> bool:
         """Whether every run is there."""

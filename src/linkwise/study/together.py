@@ -32,6 +32,7 @@ from ..simulation.trajectory import Trajectory
 from ..simulation.user_functions import Controller, UserFunction
 
 BATCHES = "batches of machine code"
+ASKED = ("its functions are called back", "its steps are made on arrays")  # why motions are alone, as was asked for
 _BYTES = 2**27  # of the samples of motions that are made at once
 _MOST_NUMBERS = 1024  # of one law
 
@@ -115,8 +116,8 @@ def _alone(motion: Motion) -> str | None:
         "it goes on from another": motion.exchanged is not None or settings.first != 0,
         "it has events": len(tuple(asked.events)) > 0 if isinstance(asked.events, (list, tuple)) else True,
         "it has a checkpoint": asked.checkpoint is not None,
-        "its functions are to be called back": bool(asked.callback),
-        f"target={asked.target!r}": asked.target not in (None, "cpu"),
+        ASKED[0]: bool(asked.callback),
+        ASKED[1]: asked.target not in (None, "cpu"),
         f"{settings.coordinates} coordinates": settings.coordinates != "joint",
         "its external forces are a function": callable(asked.external),
         "its numbers are of single precision": motion.q.dtype != np.float64,
