@@ -163,7 +163,9 @@ def _is_plain_object(x: Any) -> bool:
     """Whether an object is what its ``__dict__`` says, and copied as such."""
     kind = type(x)
     slots = any(getattr(base, "__slots__", ()) for base in kind.__mro__)
-    own_copy = hasattr(kind, "__copy__") or kind.__reduce_ex__ is not object.__reduce_ex__
+    own_copy = hasattr(kind, "__copy__") or "__reduce_ex__" in {
+        name for base in kind.__mro__[:-1] for name in vars(base)
+    }
     return hasattr(x, "__dict__") and not isinstance(x, (type, types.ModuleType)) and not slots and not own_copy
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .scenarios import Simulate
 
 _CARRIED = {"q": 0, "w": 1}
+_SHARED = ("t", "h")  # inputs that are those of all runs
 DRAWN = "drawn"  # the name of drawn numbers among the inputs of the kernel
 
 
@@ -203,8 +204,7 @@ class Batches:
         h = np.array([scenario.step])
         given: dict[str, Any] = {"q": q, "w": w, "t": times, DRAWN: flat, "h": h, "inertial": own}
         inputs = {name: given[name] for name in self.loop.signature.inputs}
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.loop.run(inputs, scenario.steps, every, 1, [x[:, 1:] for x in out])
+        self._stepped(inputs, every, out)
         settings = Settings(
             scenario.method, scenario.step, every, 0, scenario.hold, self._passive, closing=task.closing, implicit=False
         )
@@ -214,6 +214,18 @@ class Batches:
         if forces:
             self._add_forces(found, flat, own)
         return found
+
+    def _stepped(self, inputs: Mapping[str, Any], every: int, out: list[np.ndarray]) -> None:
+        """Fill the rows after the first; the ends of runs whose steps were not sound, as no body is like theirs, NaN."""
+        rows = [x[:, 1:] for x in out]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.loop.run(inputs, self.scenario.steps, every, 1, rows)[1]:
+                return
+            for i in range(len(rows[0])):  # which of them: each by itself gives the same bits
+                own = {n: x[i : i + 1] if n not in _SHARED and np.ndim(x) > 1 else x for n, x in inputs.items()}
+                if not self.loop.run(own, self.scenario.steps, every, 1, [x[i : i + 1] for x in rows])[1]:
+                    for x in rows:
+                        x[i, -1] = np.nan
 
     def _flat(self, values: Mapping[str, np.ndarray], count: int) -> np.ndarray | None:
         if not self.inputs:

@@ -218,7 +218,7 @@ class _Motion(Prepared):
 
 
 _EDITS = ("gravity", "loop")
-LOST = "the motion is no longer finite: a step too long, a force too large, or a body without inertia"
+LOST = "the motion is lost: a step too long, a force too large, or a body without inertia or with an impossible one"
 
 
 # --- poles --------------------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ class Group:
             if self.falls:
                 slopes = self.law.falls(own)
                 parts += [slopes[0], slopes[1]]
-                falls = slopes.any(axis=(0, 2))
+                falls = np.asarray(slopes.any(axis=(0, 2)))
         parts.append(np.stack([x.passive for x in shares]))
         return np.concatenate(parts, axis=1), falls
 
