@@ -216,7 +216,7 @@ class Batches:
         return found
 
     def _stepped(self, inputs: Mapping[str, Any], every: int, out: list[np.ndarray]) -> None:
-        """Fill the rows after the first; the ends of runs whose steps were not sound, as no body is like theirs, NaN."""
+        """Fill the rows after the first; runs whose steps were not sound, as no body is like theirs, end in NaN."""
         rows = [x[:, 1:] for x in out]
         with np.errstate(over="ignore", invalid="ignore"):
             if self.loop.run(inputs, self.scenario.steps, every, 1, rows)[1]:
