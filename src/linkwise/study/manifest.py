@@ -12,6 +12,7 @@ from .places import Place
 
 NAME = "study.json"
 LOG = "log.jsonl"
+FILE = "study.toml"  # the study file, where there was one
 FORMAT = "linkwise-study-1"
 _MOST = 2**26
 _KINDS: dict[str, type] = {
