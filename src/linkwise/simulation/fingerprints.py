@@ -12,6 +12,7 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
+import re
 import sys
 import types
 import weakref
@@ -51,7 +52,12 @@ class MadeOf:
 _COMPUTE = (
     "numpy.", "math.", "linkwise.", "functools.", "operator.", "itertools.", "dataclasses.", "builtins.", "copyreg.",
 )  # fmt: skip
-_READS = ("numpy.random", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.lib")
+_READS = ("numpy.random", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap")
+_LIBRARY = "numpy.lib."  # some of which reads files
+_LIBRARY_COMPUTES = re.compile(
+    r"_?(twodim_base|function_base|shape_base|index_tricks|nanfunctions|stride_tricks|type_check|ufunclike|arraysetops"
+    r"|polynomial|arraypad|histograms)(_impl)?\."
+)
 _OUTSIDE = frozenset(
     {"open", "input", "exec", "eval", "compile", "__import__", "globals", "locals", "vars", "id", "hash"}
 )
@@ -59,6 +65,8 @@ _OUTSIDE = frozenset(
 
 def _computes(name: str) -> bool:
     """Whether what a library brings gives the same for the same arguments."""
+    if name.startswith(_LIBRARY):
+        return _LIBRARY_COMPUTES.match(name.removeprefix(_LIBRARY)) is not None
     return name.startswith(_COMPUTE) and not name.startswith(_READS)
 
 
