@@ -20,7 +20,8 @@ def _panels(count: int, columns: int, width: float, height: float, title: str, s
     """A figure with so many axes, side by side in rows."""
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = new_figure(width * columns, height * rows + 0.7, title, subtitle)
+    wide = max(width * columns, 0.072 * len(subtitle))  # [inches]: what stands below must not press the axes together
+    figure = new_figure(wide, height * rows + 0.7, title, subtitle)
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
     for ax in axes[count:]:
         ax.set_visible(False)
@@ -30,7 +31,7 @@ def _panels(count: int, columns: int, width: float, height: float, title: str, s
 def distributions(results: Mapping[str, np.ndarray], worst: Mapping[str, Sequence[float]], intervals: bool) -> Any:
     """Histograms with median and the 1 and 99 % quantiles, bands for their intervals; worst cases are marked."""
     said = "line: median; dashed: 1 and 99 % quantiles; red: worst cases"
-    said += "; bands: 95 % intervals of the quantiles" if intervals else ""
+    said += "; grey: 95 % intervals" if intervals else ""
     figure, axes = _panels(len(results), 3, 3.7, 2.5, "Distributions", said)
     for ax, (name, y) in zip(axes, results.items()):
         bins = int(np.clip(2 * np.cbrt(len(y)), 8, 60))
@@ -42,7 +43,9 @@ def distributions(results: Mapping[str, np.ndarray], worst: Mapping[str, Sequenc
             if intervals:
                 low, high = max(found.low, left), min(found.high, right)
                 ax.axvspan(low, high, color=LIGHT.ink, alpha=0.12, linewidth=0)
-        ax.plot(worst.get(name, ()), np.zeros(len(worst.get(name, ()))), "^", color=_RED, markersize=6, clip_on=False)
+        marks = worst.get(name, ())
+        at: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": _RED, "markersize": 6}
+        ax.plot(marks, np.full(len(marks), 0.04), "v", linestyle="none", **at)
         ax.set_xlim(left, right)
         plain(ax, name, "runs")
     return figure
@@ -112,20 +115,22 @@ def sensitivities(found: Mapping[str, Sequence[Estimates]], subtitle: str) -> An
 
 def convergence(results: Mapping[str, np.ndarray]) -> Any:
     """Mean and 99 % quantile as runs come in, with 95 % intervals."""
-    said = "bands: 95 % intervals; a quantile's has no upper end before runs are enough"
+    said = "bands: 95 % intervals, open above where runs are too few for the quantile"
     figure, axes = _panels(len(results), 3, 3.7, 2.4, "Convergence of the estimates", said)
     for ax, (name, y) in zip(axes, results.items()):
         bounds: list[float] = []
+        bands: list[tuple[np.ndarray, list[Estimate], str]] = []
         for colour, (what, (n, found)) in zip((_BLUE, _RED), estimates.convergence(y).items()):
             low, high = (np.array([getattr(x, end) for x in found]) for end in ("low", "high"))
             late = n >= max(10, n[-1] // 50)
             known = [x for x in (*low[late], *high[late]) if np.isfinite(x)]
             bounds += [*known, *(x.value for x, is_late in zip(found, late) if is_late)]
             ax.plot(n, [x.value for x in found], color=colour, label=what)
-            _band(ax, n, found, colour)
-        if bounds:
-            room = 0.05 * (max(bounds) - min(bounds))
-            ax.set_ylim(min(bounds) - room, max(bounds) + room)
+            bands.append((n, found, colour))
+        room = 0.05 * (max(bounds) - min(bounds))
+        ax.set_ylim(min(bounds) - room, max(bounds) + room)
+        for band in bands:
+            _band(ax, *band)
         ax.set_xscale("log")
         plain(ax, name, "", "runs")
         if ax is axes[0]:
@@ -134,8 +139,7 @@ def convergence(results: Mapping[str, np.ndarray]) -> Any:
 
 
 def _band(ax: Any, n: np.ndarray, found: Sequence[Estimate], colour: str) -> None:
-    """Intervals, as far as they are closed."""
-    closed = np.array([np.isfinite(x.low) and np.isfinite(x.high) for x in found])
-    if closed.any():
-        low, high = (np.array([getattr(x, end) for x in found]) for end in ("low", "high"))
-        ax.fill_between(n[closed], low[closed], high[closed], color=colour, alpha=0.2, linewidth=0)
+    """Intervals; one that is open goes to the edge of the axes."""
+    bottom, top = ax.get_ylim()
+    low, high = (np.clip([getattr(x, end) for x in found], bottom, top) for end in ("low", "high"))
+    ax.fill_between(n, low, high, color=colour, alpha=0.2, linewidth=0)

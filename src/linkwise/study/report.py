@@ -30,7 +30,7 @@ _RESULTS = 6  # that are shown
 _INPUTS = 16  # numbers of parameters that are shown
 _WORST = 3
 _FAILED = 10
-_FRAMES = 50  # of a moving picture
+_FRAMES = 24  # of a moving picture
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #22303c; max-width: 1000px; margin: 2.5em auto; padding: 0 1.2em; }
@@ -159,9 +159,10 @@ class Report:
 
     def _what(self) -> str:
         about = self.study.manifest
+        kind = about["scenario"].get("kind")
         scenario = ", ".join(f"{k} {v}" for k, v in about["scenario"].items() if k != "kind" and _is_short(v))
         rows = [
-            ("scenario", f"{about['scenario'].get('kind')} {scenario}"),
+            ("scenario", f"{kind} {scenario}" if kind != "function" else scenario),
             ("sampling", f"{about['sampling']}, seed {about['seed']}"),
             ("made by", ", ".join(f"{k} {v}" for k, v in about["made_by"].items() if v)),
             ("robot", ", ".join(f"{k} {str(v)[:12]}" for k, v in about["robot"].items() if v)),
@@ -182,8 +183,9 @@ class Report:
             cells = [_cell(x, self.independent.any) for x in found.values()]
             every = self.results[name][np.isfinite(self.results[name])]
             rows.append([html.escape(name), *cells, f"{every.min():.5g}", f"{every.max():.5g}"])
-        said = [f"[95 % intervals] {self.independent.said}" if self.independent.any else self.independent.said]
-        said += ["of quantiles between order statistics; ‥: too few runs to bound it"] if self.independent.any else []
+        said = [f"[95 % intervals] {self.independent.said}".strip()] if self.independent.any else []
+        said += ["those of quantiles are between order statistics", "‥: too few runs to bound it"] if said else []
+        said = said or [self.independent.said]
         failed = sum(n for status, n in self.study.counts().items() if status != "done")
         said += [f"{failed:,} runs that are not done are in none of these numbers"] if failed else []
         note = f'<p class="pale">{html.escape("; ".join(said))}</p>'

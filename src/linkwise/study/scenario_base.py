@@ -42,7 +42,7 @@ class Scenario:
 class Prepared:
     """A scenario with its robot and parameters. ``batch`` runs many at once where ``in_processes`` is None."""
 
-    in_processes: str | None = "it is a function in Python"  # why runs are made one at a time
+    in_processes: str | None = "a function in Python"  # why runs are made one at a time
     how = ""  # what else is said of how runs are made
 
     def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
