@@ -62,6 +62,15 @@ def on_device(arrays: Iterable[Any]) -> bool:
 def refuse(x: Any, what: str) -> InputError:
     """The error that a call which is not compiled takes no array of this library."""
     kind = library(x) or ""
-    return InputError(
-        f"{what} is an array of {kind}, and this call runs on NumPy alone; {TO_NUMPY[kind]} brings it there"
-    )
+    brings = TO_NUMPY.get(kind, "numpy.asarray(x)")
+    return InputError(f"{what} is an array of {kind}, and this call runs on NumPy alone; {brings} brings it there")
+
+
+def refuse_all_but_numpy(**named: Any) -> None:
+    """Refuse arrays of other libraries, also within tuples and mappings: what a search finds would not be of their
+    kind, and have no gradient."""
+    for name, x in named.items():
+        parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, (tuple, list)) else (x,)
+        for part in parts:
+            if type(part) not in _OWN and library(part) is not None:
+                raise refuse(part, name)

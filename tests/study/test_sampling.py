@@ -36,6 +36,22 @@ def test_a_draw_does_not_depend_on_what_else_is_asked(how, first, count):
         assert np.array_equal(part[name], whole[name][first:stop])
 
 
+@pytest.mark.parametrize("how", SAMPLINGS)
+@settings(max_examples=10)
+@given(asked=st.lists(st.tuples(st.integers(0, 1259), st.integers(1, 300)), min_size=2, max_size=5))
+def test_a_draw_does_not_depend_on_what_was_asked_before(how, asked):
+    s = sampling(how)
+    for first, count in asked:
+        part = s.values(first, min(first + count, s.samples))
+        assert all(np.array_equal(x, WHOLE[how][name][first : first + len(x)]) for name, x in part.items())
+
+
+def test_there_are_no_more_sobol_points_than_there_are():
+    assert sampling("sobol", samples=2**32).values(0, 3)["m"].shape == (3,)
+    with pytest.raises(lw.InputError, match=r"2\*\*32 Sobol points, and samples is 4294967297; take sampling"):
+        sampling("sobol", samples=2**32 + 1)
+
+
 def test_seeds_and_names_are_apart():
     a, b = sampling().values(0, 500), sampling(seed=6).values(0, 500)
     assert not np.isin(a["m"], b["m"]).any()

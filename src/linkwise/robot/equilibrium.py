@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import number, one_of, whole
+from ..array_kinds import refuse_all_but_numpy
 from ..dynamics.closed import constraints
 from ..errors import InputError
 from .dispatch import TARGETS
@@ -65,6 +66,7 @@ def equilibrium(
     target: str | None = None,
 ) -> Equilibrium:
     """See :meth:`.statics.Statics.equilibrium`."""
+    refuse_all_but_numpy(q0=q0, tau=tau, external=external)
     number(tolerance, "tolerance", above=0.0)
     whole(steps, "steps", least=1)
     if target is not None:

@@ -65,12 +65,12 @@ def function_of(robot: Any, call: Any, kernel: Any, names: tuple[str, ...], fixe
             result = call.plain(robot, **given, **fixed)  # which says what is wrong, or has the answer
         return [np.asarray(x) for x in leaves(kernel.signature, result)]
 
-    if call.__name__ not in ANALYTIC or names != facts.needed or not _has_adjoint(robot, call.__name__):
+    if call.__name__ not in ANALYTIC or names != facts.needed or not has_adjoint(robot, call.__name__):
         return Function(kernel, on_numpy)
     return Function(kernel, on_numpy, lambda: _adjoint(robot, call.__name__), lambda: _direction(robot, call.__name__))
 
 
-def _has_adjoint(robot: Any, name: str) -> bool:
+def has_adjoint(robot: Any, name: str) -> bool:
     adjoint = getattr(type(robot), f"{name}_vjp", None)
     return (
         hasattr(adjoint, "facts")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import number, numbers, one_of, shown, whole
+from ..array_kinds import refuse_all_but_numpy
 from ..codegen.facts import Facts
 from ..dynamics.following_limits import brought_back, following_limits
 from ..dynamics.inverse_kinematics import PARTS, Task, limited, step, within, yielding
@@ -75,6 +76,7 @@ def inverse_kinematics(
     target: str | None = None,
 ) -> Reach:
     """See :meth:`.kinematics.Kinematics.inverse_kinematics`."""
+    refuse_all_but_numpy(goal=goal, q0=q0, rest=rest)
     tasks, goals, batch = _asked(robot, frame, goal, part)
     tolerance = number(tolerance, "tolerance", above=0.0)
     attempts = whole(attempts, "attempts", least=1)

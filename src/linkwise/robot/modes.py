@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from ..arguments import flag, number, one_of, whole
+from ..array_kinds import refuse_all_but_numpy
 from ..errors import InputError, SingularError
 from .dispatch import TARGETS
 from .stiffness import Held, asked, basis, held, refuse_infinite
@@ -115,6 +116,7 @@ def modes(
     robot: Any, q: Any, tau: Any = None, *, external: Any = None, damped: bool = False, target: str | None = None
 ) -> Modes:
     """See :meth:`.statics.Statics.modes`."""
+    refuse_all_but_numpy(q=q, tau=tau, external=external)
     flag(damped, "damped")
     if target is not None:
         one_of(target, TARGETS, "target", error=InputError)

@@ -90,7 +90,7 @@ def part_of_step(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[SameKin
     total = tau + resistance + stops - h * k * v
     if external is not None:
         total = total + external
-    a = s.taken_at_end(h, d + 0.0 * v, k + 0.0 * v).forward_dynamics(q, v, total, target=s.target, **s.closing.options)
+    a = s.acceleration(s.taken_at_end(h, d + 0.0 * v, k + 0.0 * v), q, v, total)
     change = h * a
     after, mean = v + change, v + 0.5 * change
     moved = s.moved(q, h * after)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import inputs
 from ..arguments import one_of, shown
+from ..array_kinds import refuse_all_but_numpy
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
 from ..robot.linearized import SENSITIVITIES
@@ -51,6 +52,7 @@ def trajectory_sensitivity(
     :meth:`Robot.with_placements` takes them; ``columns`` then picks of these. Robots with loops refuse it.
     """
     refuse_other_than_robot(robot, "trajectory_sensitivity")
+    refuse_all_but_numpy(q0=q0, v0=v0, tau=tau)
     one_of(method, EXPLICIT, "step with derivatives")
     one_of(of, SENSITIVITIES, "sort of parameters")
     picked = _picked(columns, (10 if of == "inertial" else 6) * len(robot.bodies), of)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import array_kinds
 from ..arguments import flag
 from ..errors import InputError, warn_of_slow_path
 from ..robot.robot import Robot
@@ -21,6 +22,7 @@ from .external_forces import external_forces
 from .joint_forces import passive_forces, with_other_damping
 from .makers import Asked, Motion, maker
 from .methods import METHODS, SOLVERS, refuse_unfit
+from .on_arrays import arrays_of, moved
 from .record import recorded
 from .runner import Run
 from .staged import StageStepper, has_stages
@@ -104,9 +106,14 @@ def simulate(
     its way; where it is there already, from the same call made before, the motion goes on from it, bit for bit as if it
     had never stopped. ``progress`` shows a bar (default: on terminals, for long work); batches are split over
     ``threads``; ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
+
+    **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are q
+    and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
+    "runge_kutta_4" in joint rates; what else cannot be asked for there is refused by name, and ``check`` has no say.
     """
     refuse_unfit(robot, method, coordinates, implicit)
     every = arguments.whole(every, "every")
+    array_kinds.refuse_all_but_numpy(damping=damping, friction=friction, limits=limits)
     robot = with_other_damping(robot, damping)
     own = passive_forces(robot, damping, friction, limits)
     held, length = flag(hold, "hold"), arguments.positive(step, "step")
@@ -115,15 +122,26 @@ def simulate(
     settings = replace(settings, closing=kept)
     if method in SOLVERS:
         settings = replace(settings, tolerances=_tolerances(tolerances))
-    q, v, batch = arguments.start_state(robot, q0, v0)
-    if robot.loops:
-        loops.refuse_open(robot, q, v, arguments.robot_parameters(robot, parameters, batch, q.dtype))
-    rows = None if tau is None else arguments.table_of_forces(robot, tau).shape[-2]
+    asked = Asked(controller, tau, external, events, parameters, callback, check, checkpoint, progress, threads, target)
+    given = arrays_of(q0, v0, tau, external, parameters)
+    is_foreign = array_kinds.among(given.values())
+    rows = None if tau is None else _rows(robot, tau)
     if duration is None and steps is None and rows is None:
         duration = 1.0
     count = arguments.step_count(duration, steps, settings.step, every, rows)
-    asked = Asked(controller, tau, external, events, parameters, callback, check, checkpoint, progress, threads, target)
+    if is_foreign:
+        return moved(robot, given, settings, count, asked)
+    q, v, batch = arguments.start_state(robot, q0, v0)
+    if robot.loops:
+        loops.refuse_open(robot, q, v, arguments.robot_parameters(robot, parameters, batch, q.dtype))
     return _moved(robot, q, v, batch, settings, count, asked)
+
+
+def _rows(robot: Robot, tau: Any) -> int:
+    """How many steps a table of joint forces has."""
+    if array_kinds.library(tau) is not None and len(tau.shape) > 1:
+        return int(tau.shape[-2])
+    return int(arguments.table_of_forces(robot, tau).shape[-2])
 
 
 def rollout(robot: Robot, q0: Any, v0: Any = None, tau: Any = None, **options: Any) -> Trajectory:

@@ -92,17 +92,24 @@ class StagedStepper(CompiledStepper):
             system = replace(system, force=lambda t, q, v: held[0])
         return (*self.turn(system, given, t), *held)
 
+    @property
+    def turns(self) -> int:
+        return len(self.table)
+
+    def by_turns(self, given: Mapping[str, Any], steps: int) -> dict[str, Any]:
+        found = {k: None if x is None else np.repeat(x, self.turns, axis=-2) for k, x in given.items()}
+        return found | {_TURN: np.tile(self.table, (steps, 1))}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return super().sizes | self.registers | self._held
+
     def _turned(self, given: dict[str, Any], steps: int, every: int, out: Sequence[np.ndarray]) -> bool:
-        table = self.table
-        turns = len(table)
-        given[_TURN] = np.tile(table, (steps, 1))
-        for name in ("t", "tau"):
-            if given.get(name) is not None:
-                given[name] = np.repeat(given[name], turns, axis=-2)
+        given |= self.by_turns({name: given.get(name) for name in ("t", "tau")}, steps)
         sizes = self.registers | self._held
         given |= {name: np.zeros(n) for name, n in sizes.items()}
         rest = [np.empty((*out[0].shape[:2], n), out[0].dtype) for n in sizes.values()]
-        return super()._turned(given, steps * turns, every * turns, [*out, *rest])
+        return super()._turned(given, steps * self.turns, every * self.turns, [*out, *rest])
 
 
 def _above(x: Any, bound: float) -> Any:

@@ -6,7 +6,7 @@ Python are in :mod:`.called`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -49,6 +49,7 @@ class Task:
     coordinates: str = "joint"
     closing: Closing = LEFT
     implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
+    accounts: bool = True  # whether the energies that forces exchange are kept
     own: StateNumbers | None = None  # numbers of what acts that each state has of its own
 
     @cached_property
@@ -72,9 +73,9 @@ class Task:
 
     @property
     def exchanges(self) -> bool:
-        """Whether any force works on the robot."""
+        """Whether any force works on the robot, and the energies are asked for."""
         given = self.controller is not None or self.table or self.external is not None
-        return given or self.passive.active or has_dampers(self.robot)
+        return self.accounts and (given or self.passive.active or has_dampers(self.robot))
 
     @property
     def calls_back(self) -> bool:
@@ -111,7 +112,8 @@ class Task:
         """The robot and what acts on it, for a step."""
         remembers = self.method in METHODS and METHODS[self.method].remembered is not None
         acting = (force, self.passive, target, external)
-        return System(robot, dynamics, *acting, self.coordinates, remembers, self.closing, slopes=self.slopes)
+        known = (self.coordinates, remembers, self.closing)
+        return System(robot, dynamics, *acting, *known, slopes=self.slopes, accounts=self.accounts)
 
     @cached_property
     def _quiet(self) -> System:
@@ -184,6 +186,11 @@ class CompiledStepper:
     stepped: ClassVar[tuple[str, ...]] = ("t", "tau")
 
     @property
+    def turns(self) -> int:
+        """How many turns of the loop a step takes."""
+        return 1
+
+    @property
     def carried(self) -> dict[str, int]:
         """Inputs, by the outputs that take their place after each turn of the loop."""
         return {"q": 0, "w": 1}
@@ -202,9 +209,15 @@ class CompiledStepper:
 
     @cached_property
     def loop(self) -> Repeated:
-        """The machine code; kept with the robot, unless it is not known what a function in it computes."""
+        """The machine code."""
+        return self.kept("simulate.step", self._program, self.carried, [n for n in self.stepped if n in self.names])
+
+    def kept(
+        self, what: str, make: Callable[[], Program], carried: Mapping[str, int], stepped: Sequence[str]
+    ) -> Repeated:
+        """A loop over what is made of these steps; kept with the robot, unless it is not known what a function in it
+        computes."""
         task = self.task
-        stepped = [n for n in self.stepped if n in self.names]
         plain: dict[str, Any] = {
             "method": task.method,
             "coordinates": task.coordinates,
@@ -212,6 +225,7 @@ class CompiledStepper:
             "closing": repr(task.closing),
             "order": task.order,
             "hold": task.hold,
+            "accounts": task.accounts,
         }
         if task.own is not None:
             plain["own"] = task.own.identity
@@ -219,15 +233,15 @@ class CompiledStepper:
         controller = None if task.own is not None and task.own.law is not None else task.controller
         functions = [x.asked for x in (controller, task.external) if x is not None and x.asked is not None]
         if any(x.identity is None for x in functions):
-            return Repeated(self._program, self.carried, stepped)
+            return Repeated(make, carried, stepped)
         plain["functions"] = repr([(x.what, x.identity) for x in functions])
         if task.external is not None:
             plain["frames"] = task.external.frames
-        key = ("simulate.step", *plain.values(), *self.names, *task.parameters)
+        key = (what, *plain.values(), *self.names, *task.parameters)
         found: Repeated | None = task.robot._code.get(key)
         if found is None:
-            asked = request(task.robot, "simulate.step", self.names, plain, tuple(task.parameters))
-            found = Repeated(self._program, self.carried, stepped, asked)
+            asked = request(task.robot, what, self.names, plain, tuple(task.parameters))
+            found = Repeated(make, carried, stepped, asked)
             task.robot._code.keep(key, found)
         return found
 
@@ -245,6 +259,10 @@ class CompiledStepper:
         return f"the code of one step would be longer than {MOST_NODES} values"
 
     def _program(self) -> Program:
+        return self.traced()
+
+    def traced(self, observed: Callable[[System], System] = lambda system: system) -> Program:
+        """What a turn of the loop computes, by a system that may be ``observed``."""
         task = self.task
         sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}
         sizes |= {} if task.own is None else task.own.sizes
@@ -255,7 +273,7 @@ class CompiledStepper:
             stepper = self if task.own is None else type(self)(task.own.placed(task, given[OWN]))
             force, push = stepper._acting(robot, given)
             system = stepper.task.system(robot, robot if dynamics is None else dynamics, force, push)
-            return stepper._step(replace(system, start=given["q"]), given)
+            return stepper._step(observed(replace(system, start=given["q"])), given)
 
         sizes |= self._more_sizes
         known = {n: sizes[n] for n in self.names if n in sizes}
@@ -334,6 +352,15 @@ class CompiledStepper:
             given[OWN] = self.task.own.numbers
         if not self._turned(given, steps, every, out):
             raise_singular(self.task, q, w)
+
+    def by_turns(self, given: Mapping[str, Any], steps: int) -> dict[str, Any]:
+        """What is new at every step, for every turn of the loop."""
+        return dict(given)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What the loop carries, with the lengths."""
+        return {"q": self.task.robot.nq, "w": self.task.width}
 
     def _turned(self, given: dict[str, Any], steps: int, every: int, out: Sequence[np.ndarray]) -> bool:
         """Run the loop; whether all steps were sound."""

@@ -51,13 +51,19 @@ class System:
     closing: Closing = LEFT
     start: Array | None = None  # the configuration at the start of the step, closed, and a chart of embedded loops
     slopes: tuple[np.ndarray, np.ndarray] | None = None  # (nv,) by which τ falls with v and q of its own joints
+    accounts: bool = True  # whether w holds the energies that forces exchange
 
     # --- the parts of w ------------------------------------------------------------------------------
 
     @property
-    def exchanges(self) -> bool:
-        """Whether any force works on the robot, so that the energies :data:`EXCHANGED` are part of w."""
+    def is_pushed(self) -> bool:
+        """Whether any force works on the robot."""
         return self.force is not None or self.external is not None or self.passive.active or has_dampers(self.robot)
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether the energies :data:`EXCHANGED` are part of w: where a force works on the robot."""
+        return self.accounts and self.is_pushed
 
     @property
     def known(self) -> int:
@@ -94,14 +100,15 @@ class System:
     def forces(self, applied: Applied, q: Array, v: Array) -> tuple[SameKind, SameKind | None]:
         """(all joint forces (..., nv), the powers of :data:`EXCHANGED` (..., 4), None where nothing is exchanged)."""
         tau, external = applied
-        if not self.exchanges:
+        if not self.is_pushed:
             return tau, None
         resistance, stops = self.passive.resistance(v), self.passive.stops(self.robot, q, v)
         total = tau + resistance + stops
-        if external is None:
-            pushed = 0.0 * v[..., 0]
-        else:
-            total, pushed = total + external, (external * v).sum(axis=-1)
+        if external is not None:
+            total = total + external
+        if not self.exchanges:
+            return total, None
+        pushed = 0.0 * v[..., 0] if external is None else (external * v).sum(axis=-1)
         dissipated = -(resistance * v).sum(axis=-1)
         if springs.any_dampers(self.robot):
             dissipated = dissipated + springs.dissipation(self.robot, q, v)
@@ -113,7 +120,7 @@ class System:
 
     def acting(self, t: Any, q: Array, w: Array) -> tuple[SameKind, SameKind | None]:
         """:meth:`forces` at a state; the joint rates are worked out only where a force asks for them."""
-        v = self.velocity(q, w) if self.exchanges else self.rates(w)
+        v = self.velocity(q, w) if self.is_pushed else self.rates(w)
         return self.forces(self.applied(t, q, v), q, v)
 
     # --- motion --------------------------------------------------------------------------------------
@@ -129,9 +136,13 @@ class System:
     def accelerated(self, q: Array, rates: Array, total: Array) -> tuple[SameKind, SameKind]:
         """(v, the rate of the rates), each (..., nv), under joint forces."""
         if self.coordinates == "joint":
-            options = self.closing.options
-            return rates, self.dynamics.forward_dynamics(q, rates, total, target=self.target, **options)
+            return rates, self.acceleration(self.dynamics, q, rates, total)
         return self.dynamics.diagonal_dynamics(q, rates, total, normalized=self._normalized, target=self.target)
+
+    def acceleration(self, model: Any, q: Array, v: Array, total: Array) -> SameKind:
+        """β̇ (..., nv) of a model, the dynamics as they are or as they are at the end of a step, under joint forces."""
+        found: SameKind = model.forward_dynamics(q, v, total, target=self.target, **self.closing.options)
+        return found
 
     def taken_at_end(self, h: Any, damping: Array, stiffness: Array) -> Any:
         """The robot whose accelerations have what resists as it is at the end of a step (:func:`.taken_at_end`)."""

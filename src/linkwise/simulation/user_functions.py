@@ -192,10 +192,14 @@ class Controller:
             known: np.ndarray = self.kernel(t, q, v)
             return known
         own = [np.asarray(x, dtype=q.dtype)[..., None, :] for x in parameters.values()]
-        found = self.asked.kernel(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"), tuple(parameters))
-        assert found is not None
-        true: np.ndarray = found(t, q, v, *own)
+        true: np.ndarray = self.kernel_with(tuple(parameters))(t, q, v, *own)
         return true
+
+    def kernel_with(self, parameters: tuple[str, ...]) -> Kernel:
+        """The controller, which is compiled, as machine code of (t, q, v) and of these parameters of the robot."""
+        found = self.asked.kernel(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"), parameters)
+        assert found is not None
+        return found
 
     @cached_property
     def _program(self) -> Program | None:

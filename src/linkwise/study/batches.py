@@ -217,15 +217,16 @@ class Batches:
 
     def _stepped(self, inputs: Mapping[str, Any], every: int, out: list[np.ndarray]) -> None:
         """Fill the rows after the first; runs whose steps were not sound, as no body is like theirs, end in NaN."""
-        rows = [x[:, 1:] for x in out]
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.loop.run(inputs, self.scenario.steps, every, 1, rows)[1]:
-                return
-            for i in range(len(rows[0])):  # which of them: each by itself gives the same bits
-                own = {n: x[i : i + 1] if n not in _SHARED and np.ndim(x) > 1 else x for n, x in inputs.items()}
-                if not self.loop.run(own, self.scenario.steps, every, 1, [x[i : i + 1] for x in rows])[1]:
-                    for x in rows:
-                        x[i, -1] = np.nan
+            sound = self.loop.run(inputs, self.scenario.steps, every, 1, [x[:, 1:] for x in out])[1]
+        count = len(out[0])
+        if sound or count == 1:
+            for x in out if not sound else ():
+                x[:, -1] = np.nan
+            return
+        for part in (slice(0, count // 2), slice(count // 2, count)):  # which of them: fewer give the same bits
+            own = {n: x[part] if n not in _SHARED and np.ndim(x) > 1 else x for n, x in inputs.items()}
+            self._stepped(own, every, [x[part] for x in out])
 
     def _flat(self, values: Mapping[str, np.ndarray], count: int) -> np.ndarray | None:
         if not self.inputs:

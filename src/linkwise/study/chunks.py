@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .columns import Columns, Record, not_finite, of_batch, of_records
 from .journal import Journal
-from .parts import Record, chunks_there, write_chunk
+from .parts import RESULT, chunks_there, table_of, whole_chunk, write_chunk
 from .places import Place
 from .sampling import plain_value
 from .scenario_base import Ended
@@ -48,27 +50,17 @@ def make_chunk(
     ``condemned`` are runs that are not to be made again, with what is known of their end.
     """
     begun = time.monotonic()
+    known = table_of(place, chunk)
+    if known is not None and (table := whole_chunk(place, known)) is not None:
+        return summary_of_table(chunk, table)  # whoever made it died before it could say so
     first, stop = study.chunk_runs(chunk)
     values = study.sampling.values(first, stop)
     if study.prepared.in_processes is None:
-        records, ways = _batch(study, first, values), {BATCHES: stop - first}
-        write_chunk(place, chunk, values, records)
+        made, ways = of_batch(first, *study.prepared.batch(values), study.finite, LOST), {BATCHES: stop - first}
+        write_chunk(place, chunk, values, made)
     else:
-        records, ways = _one_by_one(study, place, chunk, values, condemned or {}, tell)
-    return replace(summary(chunk, records, time.monotonic() - begun), ways=ways)
-
-
-def _batch(study: Study, first: int, values: Mapping[str, np.ndarray]) -> list[Record]:
-    found, sound = study.prepared.batch(values)
-    records = []
-    for i, good in enumerate(sound):
-        own = {name: x[i] for name, x in found.items()}
-        records.append(_checked(Record(first + i, "done", own), study) if good else _lost(first + i, own))
-    return records
-
-
-def _lost(run: int, own: dict[str, Any]) -> Record:
-    return Record(run, "failed", own, "SimulationError", LOST)
+        made, ways = _one_by_one(study, place, chunk, values, condemned or {}, tell)
+    return replace(summary(chunk, made, time.monotonic() - begun), ways=ways)
 
 
 def _one_by_one(
@@ -78,7 +70,7 @@ def _one_by_one(
     values: Mapping[str, np.ndarray],
     condemned: Mapping[int, Record],
     tell: Callable[[str, int], None],
-) -> tuple[list[Record], dict[str, int]]:
+) -> tuple[Columns, dict[str, int]]:
     first, stop = study.chunk_runs(chunk)
     journal = Journal(place, chunk)
     known = journal.records()
@@ -94,12 +86,12 @@ def _one_by_one(
             journal.add(known[ended.run])
             for way in ended.ways:
                 ways[way] = ways.get(way, 0) + 1
-        records = [known[run] for run in range(first, stop)]
-        write_chunk(place, chunk, values, records)
+        made = of_records([known[run] for run in range(first, stop)])
+        write_chunk(place, chunk, values, made)
     finally:
         journal.close()
     journal.clear()
-    return records, ways
+    return made, ways
 
 
 def _record(ended: Ended, study: Study) -> Record:
@@ -116,8 +108,7 @@ def _checked(record: Record, study: Study) -> Record:
     if study.finite:
         bad = [n for n, x in record.values.items() if not isinstance(x, str) and not np.isfinite(x).all()]
         if bad:
-            said = f"{', '.join(bad)} not finite"
-            return Record(record.run, "failed", record.values, "NotFinite", said)
+            return Record(record.run, "failed", record.values, "NotFinite", not_finite(bad))
     return record
 
 
@@ -125,37 +116,39 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}\n…\n{text[-_LONGEST // 2 :]}"
 
 
-def summary(chunk: int, records: list[Record], seconds: float) -> Summary:
+def summary(chunk: int, made: Columns, seconds: float) -> Summary:
     """What is said of a chunk while the study runs."""
-    out = Summary(chunk, len(records), seconds=seconds)
-    for r in records:
-        out.statuses[r.status] = out.statuses.get(r.status, 0) + 1
-    names = {n for r in records for n, x in r.values.items() if not isinstance(x, str) and np.ndim(x) == 0}
-    for name in sorted(names):
-        x = np.array([r.values[name] for r in records if r.status == "done" and name in r.values], dtype=float)
-        x = x[np.isfinite(x)]
-        out.sums[name] = (len(x), float(x.sum()), float((x * x).sum()))
+    out = Summary(chunk, len(made), dict(Counter(made.status)), seconds=seconds)
+    done = np.array([status == "done" for status in made.status])
+    for name, column in sorted(made.numbers.items()):
+        x = np.array(column) if isinstance(column, np.ndarray) else _plain(column)
+        if x.dtype.kind in "fiub":
+            x = x[done].astype(float)
+            x = x[np.isfinite(x)]
+            out.sums[name] = (len(x), float(x.sum()), float((x * x).sum()))
     return out
+
+
+def _plain(column: Sequence[Any]) -> np.ndarray:
+    """A column of records; what is missing or a word counts as NaN."""
+    return np.array([np.nan if x is None or isinstance(x, str) else float(x) for x in column])
+
+
+def summary_of_table(chunk: int, table: Any) -> Summary:
+    """The same of a chunk that is written."""
+    names = [c for c in table.column_names if c.startswith(RESULT)]
+    none: list[str | None] = [None] * len(table)
+    numbers = {c.removeprefix(RESULT): table[c].to_pylist() for c in names}
+    return summary(
+        chunk, Columns(np.arange(len(table)), table["status"].to_pylist(), none, none, none, numbers, {}, {}), 0.0
+    )
 
 
 def left_to_do(study: Study, place: Place, damaged: Callable[[str], None]) -> list[int]:
     """Chunks that are not there, or whose files are not what was written; those are put aside by ``damaged``."""
-    from .parts import intact, series_of
-
     there = chunks_there(place)
     for chunk, name in list(there.items()):
-        if chunk >= study.chunks or intact(place, name) is None:
-            damaged(name)
-            del there[chunk]
-            continue
-        series = series_of(_table(place, name))
-        if series is not None and (not place.exists(series) or intact(place, series) is None):
+        if chunk >= study.chunks or whole_chunk(place, name) is None:
             damaged(name)
             del there[chunk]
     return [c for c in range(study.chunks) if c not in there]
-
-
-def _table(place: Place, name: str) -> Any:
-    from .parts import MOST_BYTES, read_table
-
-    return read_table(place, name, MOST_BYTES)

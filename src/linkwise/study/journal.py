@@ -20,7 +20,8 @@ import numpy as np
 
 from ..errors import FileError
 from ..whole_files import cannot_write
-from .parts import MOST_BYTES, STATUSES, Record
+from .columns import Record
+from .parts import MOST_BYTES, STATUSES
 from .places import Place
 
 _SECONDS = 1.0  # between files behind a URL

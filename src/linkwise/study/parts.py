@@ -12,13 +12,13 @@ import json
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import FileError
 from ..extras import require
+from .columns import Columns
 from .places import Place
 
 STATUSES = ("done", "failed", "crashed", "timeout")
@@ -29,18 +29,6 @@ _SERIES = re.compile(r"\d{6}/(\d{9,12})-([0-9a-f]{16})\.zarr\.zip")
 _DIGITS = 16
 MOST_BYTES = 2**31  # of one file that is read
 _PADDED = "padded"  # the attribute with how long each run's array is
-
-
-@dataclass
-class Record:
-    """What came of one run."""
-
-    run: int
-    status: str
-    values: dict[str, Any] = field(default_factory=dict)  # name → number, word or array
-    error: str | None = None
-    message: str | None = None
-    traceback: str | None = None
 
 
 # --- names --------------------------------------------------------------------------------------------
@@ -64,6 +52,16 @@ def chunks_there(place: Place) -> dict[int, str]:
     return found
 
 
+def table_of(place: Place, chunk: int) -> str | None:
+    """The name of a chunk's table, None where it is not there."""
+    folder = f"runs/{chunk // 1000:06d}"
+    return next((f"{folder}/{x}" for x in place.names(folder) if x.startswith(f"{chunk:09d}-") and _is_table(x)), None)
+
+
+def _is_table(name: str) -> bool:
+    return _TABLE.fullmatch(f"000000/{name}") is not None
+
+
 def intact(place: Place, name: str, most: float = MOST_BYTES) -> bytes | None:
     """The bytes of a file whose digest is that of its name, None where it is another."""
     data = place.read(name, most)
@@ -73,32 +71,30 @@ def intact(place: Place, name: str, most: float = MOST_BYTES) -> bytes | None:
 # --- writing ------------------------------------------------------------------------------------------
 
 
-def write_chunk(place: Place, chunk: int, parameters: Mapping[str, np.ndarray], records: Sequence[Record]) -> str:
+def write_chunk(place: Place, chunk: int, parameters: Mapping[str, np.ndarray], made: Columns) -> str:
     """Write the files of a chunk; gives the name of its table."""
-    arrays, lengths = gathered_arrays(records)
     about: dict[str, Any] = {"chunk": chunk}
-    if arrays:
-        packed = zipped(arrays, lengths)
+    if made.arrays:
+        packed = zipped(made.arrays, made.lengths)
         about["series"] = f"series/{file_name(chunk, packed, 'zarr.zip')}"
         place.write(about["series"], packed)
-    table = tabled(parameters, records, about)
+    table = tabled(parameters, made, about)
     name = f"runs/{file_name(chunk, table, 'parquet')}"
     place.write(name, table)
     return name
 
 
-def tabled(parameters: Mapping[str, np.ndarray], records: Sequence[Record], about: Mapping[str, Any]) -> bytes:
+def tabled(parameters: Mapping[str, np.ndarray], made: Columns, about: Mapping[str, Any]) -> bytes:
     """The runs as the bytes of a Parquet file."""
     pa = require("pyarrow", "study", "a study's table")
     pq = require("pyarrow.parquet", "study", "a study's table")
-    columns: dict[str, Any] = {"run": pa.array([r.run for r in records], pa.int64())}
+    columns: dict[str, Any] = {"run": pa.array(made.run, pa.int64())}
     for name in _ABOUT[1:]:
-        columns[name] = pa.array([getattr(r, name) for r in records], pa.string())
+        columns[name] = pa.array(getattr(made, name), pa.string())
     for name, x in parameters.items():
         columns[PARAMETER + name] = _arrow(pa, x)
-    names = list(dict.fromkeys(n for r in records for n, x in r.values.items() if np.ndim(x) == 0))
-    for name in names:
-        columns[RESULT + name] = _scalars(pa, [r.values.get(name) for r in records])
+    for name, numbers in made.numbers.items():
+        columns[RESULT + name] = _scalars(pa, numbers)
     table = pa.table(columns).replace_schema_metadata({"linkwise": json.dumps(dict(about))})
     out = io.BytesIO()
     pq.write_table(table, out, compression="zstd")
@@ -114,11 +110,13 @@ def _arrow(pa: Any, x: np.ndarray) -> Any:
     return flat
 
 
-def _scalars(pa: Any, values: Sequence[Any]) -> Any:
+def _scalars(pa: Any, values: Any) -> Any:
     """A column of numbers or words; whole numbers stay whole, and what is missing is null."""
-    there = [np.asarray(x) for x in values if x is not None and np.ndim(x) == 0]
+    if isinstance(values, np.ndarray):
+        return pa.array(values.astype(np.int64)) if values.dtype.kind in "iu" else _arrow(pa, values)
+    there = [np.asarray(x) for x in values if x is not None]
     kinds = {x.dtype.kind for x in there}
-    plain = [None if x is None or np.ndim(x) else np.asarray(x).item() for x in values]
+    plain = [None if x is None else np.asarray(x).item() for x in values]
     if kinds <= {"U"}:
         return pa.array(plain, pa.string())
     if "U" in kinds:
@@ -129,25 +127,6 @@ def _scalars(pa: Any, values: Sequence[Any]) -> Any:
         return pa.array([None if x is None else int(x) for x in plain], pa.int64())
     single = all(x.dtype == np.float32 for x in there)
     return pa.array([None if x is None else float(x) for x in plain], pa.float32() if single else pa.float64())
-
-
-def gathered_arrays(records: Sequence[Record]) -> tuple[dict[str, np.ndarray], dict[str, list[int]]]:
-    """Arrays of all runs by name, (runs, …), short ones filled up with NaN, and how long each is."""
-    names = list(dict.fromkeys(n for r in records for n, x in r.values.items() if np.ndim(x)))
-    arrays, lengths = {}, {}
-    for name in names:
-        parts = [r.values.get(name) for r in records]
-        there = [np.asarray(x) for x in parts if x is not None and np.ndim(x)]
-        tail, longest = there[0].shape[1:], max(len(x) for x in there)
-        whole = all(x is not None and np.ndim(x) for x in parts) and all(x.dtype.kind in "iub" for x in there)
-        dtype = np.result_type(*there) if whole else np.result_type(*there, np.float32)
-        out = np.full((len(records), longest, *tail), 0 if dtype.kind in "iub" else np.nan, dtype)
-        for i, x in enumerate(parts):
-            if x is not None and np.ndim(x):
-                out[i, : len(x)] = x
-        arrays[name] = out
-        lengths[name] = [len(x) if x is not None and np.ndim(x) else 0 for x in parts]
-    return arrays, lengths
 
 
 def zipped(arrays: Mapping[str, np.ndarray], lengths: Mapping[str, Sequence[int]]) -> bytes:
@@ -193,6 +172,17 @@ def read_table(place: Place, name: str, most: float) -> Any:
         raise FileError(f"{place.url}/{name} is no table of a study ({type(e).__name__})") from e
     if not isinstance(about, dict) or any(n not in table.column_names for n in _ABOUT):
         raise FileError(f"{place.url}/{name} is no table of a study: columns are missing")
+    return table
+
+
+def whole_chunk(place: Place, name: str) -> Any:
+    """The table of a chunk whose files are all what was written, None where one is not."""
+    if intact(place, name) is None:
+        return None
+    table = read_table(place, name, MOST_BYTES)
+    series = series_of(table)
+    if series is not None and (not place.exists(series) or intact(place, series) is None):
+        return None
     return table
 
 

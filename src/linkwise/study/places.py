@@ -21,6 +21,7 @@ from ..errors import FileError, InputError
 from ..extras import require
 from ..whole_files import cannot_write
 
+_PART = re.compile(r"\..+\.[0-9a-f]{8}\.part")  # of a file that is being written
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
@@ -126,6 +127,16 @@ class Place:
             return
         for file in sorted(fs.find(at)):
             yield file.removeprefix(at).lstrip("/")
+
+
+def sweep(place: Place) -> None:
+    """Remove what writers that were killed have left half written; nobody but its writer knows such a file."""
+    if place.is_local:
+        for folder, _, files in os.walk(place.url):
+            for name in files:
+                if _PART.fullmatch(name):
+                    with contextlib.suppress(OSError):
+                        os.unlink(os.path.join(folder, name))
 
 
 def _checked(name: str) -> str:

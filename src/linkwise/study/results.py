@@ -14,7 +14,8 @@ from ..arguments import number
 from ..errors import FileError, UnknownNameError
 from ..extras import require
 from . import journal, manifest
-from .parts import MOST_BYTES, PARAMETER, RESULT, Record, chunks_there, read_series, read_table, series_of
+from .columns import Record
+from .parts import MOST_BYTES, PARAMETER, RESULT, chunks_there, read_series, read_table, series_of
 from .places import Place
 
 LIMIT = 2**33  # bytes that results may have in memory, where nothing else is said

@@ -27,6 +27,7 @@ LEVELS = 4  # of Morris's design
 # Values are worked out for whole blocks of runs, so that no rounding depends on which runs are asked for.
 BLOCK = 256
 _SEEDS = 2**128
+_SOBOL_BITS = 32
 _ROUNDS = 8  # of the permutation
 
 
@@ -45,6 +46,11 @@ class Sampling:
         whole(self.seed, "seed", least=0, most=_SEEDS)
         if self.how != "random" and not self.factors:
             raise InputError(f"sampling={self.how!r} needs a parameter with a distribution, and there is none")
+        if self.how == "sobol" and self.samples > 2**_SOBOL_BITS:
+            raise InputError(
+                f"there are 2**{_SOBOL_BITS} Sobol points, and samples is {self.samples}; take sampling='random' or"
+                " 'latin_hypercube', or fewer runs"
+            )
         if self.how in ("saltelli", "morris") and self.samples % self.cycle:
             nearest = max(1, round(self.samples / self.cycle)) * self.cycle
             raise InputError(
@@ -124,14 +130,26 @@ class Sampling:
         return open_interval(raw)
 
     def _sobol(self, first: int) -> np.ndarray:
+        # Points are walked through from the first; whoever asks in order goes on from where it was. It is taken out
+        # while it walks, so that no other thread moves it.
+        points = self.__dict__.pop("_points", None)
+        if points is None or points.num_generated > first:
+            points = self._sobol_points()
+        if first > points.num_generated:
+            points.fast_forward(first - points.num_generated)
+        found = np.asarray(points.random(BLOCK)).clip(2.0**-33, 1 - 2.0**-33)
+        self.__dict__["_points"] = points
+        return found
+
+    def _sobol_points(self) -> Any:
         qmc = require("scipy.stats", "study", "Sobol points").qmc
         width = sum(self.parameters[n].width for n in self.factors)
         if width > qmc.Sobol.MAXDIM:
             raise InputError(f"Sobol points have {qmc.Sobol.MAXDIM} numbers at most, and the parameters {width}")
-        points = qmc.Sobol(width, scramble=True, rng=np.random.default_rng(self.seed), bits=32)
-        if first:
-            points.fast_forward(first)
-        return np.asarray(points.random(BLOCK)).clip(2.0**-33, 1 - 2.0**-33)
+        return qmc.Sobol(width, scramble=True, rng=np.random.default_rng(self.seed), bits=_SOBOL_BITS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: x for k, x in vars(self).items() if k != "_points"}
 
     def _hypercube(self, name: str, first: int) -> np.ndarray:
         """One of as many strata as there are runs, each taken once, and a random place within."""

@@ -29,7 +29,7 @@ from .distributions import Distribution, Drawn, Grid, as_distribution
 from .functions import Function
 from .keeping import as_items, keep_name
 from .names import refuse_name
-from .places import Place, held
+from .places import Place, held, sweep
 from .sampling import Sampling, key
 from .scenario_base import Prepared
 from .scenarios import as_scenario
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("local", "ray", "dask", "serial")
 _SECONDS = 2.0  # that a chunk of a batch takes, about
-_STEP_SECONDS = 1e-7  # of one step of one body in a batch, about
+_STEP_SECONDS = 3e-8  # of one step of one body in a batch, about
 _BYTES = 2**26  # of what a chunk of a batch has in memory
 _SHARES = 16  # chunks that there are at least, for several workers
 _MOST_TOGETHER, _CHUNKS = 256, 64  # runs of a function in a chunk at most, and chunks that there are about
@@ -192,6 +192,8 @@ class Study:
         if address is not None and engine not in ("ray", "dask"):
             raise InputError(f"address is that of a cluster; engine={engine!r} has none")
         count = None if workers is None else whole(workers, "workers", least=1)
+        if address is not None and count is not None:
+            raise InputError("workers counts processes of this machine; the cluster at address has its own")
         if progress is not None:
             flag(progress, "progress")
         why = self.prepared.in_processes
@@ -201,6 +203,7 @@ class Study:
         place = Place.of(folder)
         with held(place):
             self.begin(place)
+            sweep(place)
             todo = left_to_do(self, place, lambda name: _put_aside(place, name))
             shown_as = StudyProgress(self, place, todo, progress)
             manifest.log(place, {"event": "start", "engine": engine, "chunks left": len(todo)})
@@ -211,6 +214,7 @@ class Study:
                 manifest.log(place, {"event": "stopped", "by": type(e).__name__, "ways": shown_as.ways})
                 raise
             shown_as.close()
+            sweep(place)
             manifest.log(place, {"event": "done", "ways": shown_as.ways})
         _warn_of_slow_ways(shown_as.ways)
         found = open_study(place)

@@ -20,8 +20,8 @@ from typing import Any
 
 from ..errors import FileError, InputError, SimulationError
 from .chunks import Summary
+from .columns import Record
 from .frames import receive, send
-from .parts import Record
 from .places import Place
 
 OWN_FAULTS, KILLED = 2, 20  # deaths after which a run is given up

@@ -193,7 +193,7 @@ class Group:
         return Task(
             self.robot, settings.method, settings.step, settings.passive, controller, settings.hold,
             self.first.asked.tau is not None, {} if inertial is None else {"inertial": inertial}, 1, external,
-            settings.coordinates, settings.closing, settings.implicit, numbers,
+            settings.coordinates, settings.closing, settings.implicit, own=numbers,
         )  # fmt: skip
 
     def run(self, shares: Sequence[Share]) -> list[Made | None]:

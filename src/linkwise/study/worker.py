@@ -41,14 +41,19 @@ def main() -> None:
         send(replies, ("broken", f"{type(e).__name__}: {e}", traceback.format_exc()))
         return
     send(replies, ("ready", os.getpid()))
-    while (command := asked.get()) is not None:
-        _make(study, place, command, replies)
+    try:
+        while (command := asked.get()) is not None:
+            _make(study, place, command, replies)
+    except BrokenPipeError:  # nobody listens any more
+        os._exit(ORPHANED)
 
 
 def _make(study: Any, place: Place, command: Any, replies: BinaryIO) -> None:
     chunk, condemned = command
     try:
         done = make_chunk(study, place, chunk, condemned, lambda what, run: send(replies, (what, run)))
+    except BrokenPipeError:
+        raise
     except FileError as e:
         send(replies, ("unwritable", str(e)))
     except Exception as e:  # no run's own fault, which is kept with it

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -91,16 +92,75 @@ def _partials(node: Scalar) -> list[Any]:
     return _PARTIALS[node.op](node, *node.args)
 
 
-def along(outputs: Sequence[Any], variables: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A part of a graph whose derivatives are known: ``results`` as a function of ``arguments``, and of nothing else.
+
+    ``adjoint`` takes weights of the results to those of the arguments, ``direction`` changes of the arguments to those
+    of the results. Where a result is also needed for an argument, by the same node, the call has no meaning of its own,
+    and its nodes are differentiated one by one: :func:`apart` says which have.
+    """
+
+    arguments: tuple[Any, ...]
+    results: tuple[Any, ...]
+    adjoint: Callable[[list[Any]], Sequence[Any]]
+    direction: Callable[[list[Any]], Sequence[Any]]
+
+
+def apart(calls: Sequence[Call]) -> dict[int, Call]:
+    """The calls by the nodes that are their results alone, of those that can be told from what is around them."""
+    found: dict[int, Call] = {}
+    before: set[int] = set()
+    for call in calls:
+        before |= {id(x) for x in reachable(call.arguments)}
+        own = {id(x) for x in call.results if isinstance(x, Scalar)}
+        if not (own & before or own & found.keys()):
+            found |= dict.fromkeys(own, call)
+    return found
+
+
+def _order(outputs: Sequence[Any], of: dict[int, Call]) -> list[Scalar]:
+    """Every node that the outputs need, what it depends on first; results of calls depend on the arguments."""
+    if not of:
+        return reachable(outputs)
+    order: list[Scalar] = []
+    seen: set[int] = set()
+    stack: list[Any] = [x for x in outputs if isinstance(x, Scalar)][::-1]
+    while stack:
+        node = stack.pop()
+        if node is None:  # what stands below it has its arguments now
+            order.append(stack.pop())
+        elif id(node) not in seen:
+            seen.add(id(node))
+            needed = of[id(node)].arguments if id(node) in of else node.args
+            stack += (node, None, *(a for a in needed if isinstance(a, Scalar) and id(a) not in seen))
+    return order
+
+
+def along(
+    outputs: Sequence[Any], variables: Sequence[Any], seeds: Sequence[Any], calls: Sequence[Call] = ()
+) -> list[Any]:
     """Forward mode over any values of a graph: the derivatives of ``outputs`` where ``variables`` move by ``seeds``.
 
     The variables are taken as independent of each other, whatever they were computed from.
     """
     moving: dict[int, Any] = {id(x): d for x, d in zip(variables, seeds) if isinstance(x, Scalar)}
-    for node in reachable(outputs):
-        if id(node) not in moving:
+    of = apart(calls)
+    for node in _order(outputs, of):
+        if id(node) in moving:
+            continue
+        if id(node) in of:
+            call = of[id(node)]
+            changes = [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in call.arguments]
+            found = call.direction(changes) if any(_moves(x) for x in changes) else [0.0] * len(call.results)
+            moving |= {id(x): d for x, d in zip(call.results, found) if isinstance(x, Scalar)}
+        else:
             moving[id(node)] = _moved(node, [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in node.args])
     return [moving[id(x)] if isinstance(x, Scalar) else 0.0 for x in outputs]
+
+
+def _moves(x: Any) -> bool:
+    return not (isinstance(x, float) and x == 0.0)
 
 
 def _moved(node: Scalar, changes: list[Any]) -> Any:
@@ -111,29 +171,45 @@ def _moved(node: Scalar, changes: list[Any]) -> Any:
         return node.args[0].select(*changes[1:])
     total: Any = 0.0
     for partial, change in zip(_partials(node), changes):
-        if not (isinstance(change, float) and change == 0.0):
+        if _moves(change):
             total = total + partial * change
     return total
 
 
-def against(outputs: Sequence[Any], weights: Sequence[Any], nodes: Sequence[Scalar]) -> dict[tuple[str, int], Any]:
+def against(
+    outputs: Sequence[Any], weights: Sequence[Any], nodes: Sequence[Scalar], calls: Sequence[Call] = ()
+) -> dict[tuple[str, int], Any]:
     """Reverse mode: the derivatives of Σ weight · output by every input among ``nodes``, which have arguments first."""
     back: dict[int, Any] = {}
     for root, weight in zip(outputs, weights):
         if isinstance(root, Scalar):
             back[id(root)] = back.get(id(root), 0.0) + weight
+    of = apart(calls)
     out: dict[tuple[str, int], Any] = {}
-    for node in reversed(nodes):
+    order = _order(outputs, of) if of else nodes
+    first = {id(of[id(x)]): id(x) for x in reversed(order) if id(x) in of}  # the result of a call that comes first
+    for node in reversed(order):
         weight = back.get(id(node), 0.0)
-        if node.op == "input":
+        if id(node) in of:
+            call = of[id(node)]
+            if first[id(call)] == id(node):  # all that depends on its results has had its turn
+                _hand_back(call, back)
+        elif node.op == "input":
             out[node.args[0], node.args[1]] = weight
-            continue
-        if isinstance(weight, float) and weight == 0.0:
-            continue
-        for x, share in zip(node.args, _shares(node, weight)):
+        elif _moves(weight):
+            for x, share in zip(node.args, _shares(node, weight)):
+                if isinstance(x, Scalar):
+                    back[id(x)] = _sum(back.get(id(x), 0.0), share)
+    return out
+
+
+def _hand_back(call: Call, back: dict[int, Any]) -> None:
+    """The weights of a call's results handed to its arguments."""
+    weights = [back.pop(id(x), 0.0) if isinstance(x, Scalar) else 0.0 for x in call.results]
+    if any(_moves(w) for w in weights):
+        for x, share in zip(call.arguments, call.adjoint(weights)):
             if isinstance(x, Scalar):
                 back[id(x)] = _sum(back.get(id(x), 0.0), share)
-    return out
 
 
 def _shares(node: Scalar, weight: Any) -> list[Any]:

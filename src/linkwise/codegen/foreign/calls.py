@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .function import Function
+from .function import ArrayFunction
 
 
-def run_on(library: str, function: Function, arrays: list[Any]) -> list[Any]:
+def run_on(library: str, function: ArrayFunction, arrays: list[Any]) -> list[Any]:
     """The outputs of a function on arrays of one library, as a flat list."""
     if library == "torch":
         from . import torch_calls
@@ -23,7 +23,7 @@ def run_on(library: str, function: Function, arrays: list[Any]) -> list[Any]:
     return cuda_calls.call_cupy(function, arrays)
 
 
-def quick_rows(library: str, function: Function) -> Callable[[Sequence[Any]], Any] | None:
+def quick_rows(library: str, function: ArrayFunction) -> Callable[[Sequence[Any]], Any] | None:
     """What runs a function with one result on plain arrays in a card's memory with the least to do before.
 
     It gives None for whatever is not so simple. There is none for other libraries.

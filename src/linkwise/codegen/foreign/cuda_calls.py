@@ -14,11 +14,11 @@ from typing import Any
 from ...errors import InputError
 from ..cuda.driver import current_device
 from ..cuda.launch import Placed, flat_strides
-from .function import Function
+from .function import ArrayFunction
 from .jax_frame import Memory
 
 
-def run_torch(function: Function, tensors: Sequence[Any]) -> list[Any]:
+def run_torch(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
     """On tensors of one precision on one card, without gradients."""
     import torch
 
@@ -55,7 +55,7 @@ def _stream(device: int) -> int:
     return int(torch.cuda.current_stream(device).cuda_stream if raw is None else raw(device))
 
 
-def call_cupy(function: Function, arrays: Sequence[Any]) -> list[Any]:
+def call_cupy(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """On arrays of CuPy (..., n), numbers and lists."""
     import cupy
 
@@ -95,7 +95,7 @@ def call_cupy(function: Function, arrays: Sequence[Any]) -> list[Any]:
     return outputs
 
 
-def run_memory(function: Function, inputs: Sequence[Memory], outputs: Sequence[Memory], stream: int) -> None:
+def run_memory(function: ArrayFunction, inputs: Sequence[Memory], outputs: Sequence[Memory], stream: int) -> None:
     """On memory that XLA names, of arrays one state after the other."""
     batch = inputs[0].shape[:-1]
     device, dtype = current_device(), inputs[0].dtype.name
@@ -134,7 +134,7 @@ def _placed(
 
 
 def _outputs(
-    function: Function,
+    function: ArrayFunction,
     batch: Sequence[int],
     placed: Sequence[Placed],
     empty: Callable[[tuple[int, ...]], Any],

@@ -24,63 +24,53 @@ OnNumpy = Callable[[list[np.ndarray]], list[np.ndarray]]
 Makers = Callable[[], Kernel | None]
 
 
-class Function:
-    """A kernel and its derivatives. ``on_numpy`` runs it on NumPy arrays (..., n) where the kernel alone will not do.
+class ArrayFunction:
+    """A function of flat arrays (..., n) with derivatives, as the libraries see it.
 
-    ``make_vjp`` and ``make_jvp`` give kernels of the derivatives that are better than those of the program, or None.
+    ``signature`` says what it takes and gives, and ``token`` is a name that no other function has, in this process or
+    in another. :meth:`run` is for NumPy arrays; ``vjp`` and ``jvp`` are functions of the same sort, of (inputs, weights
+    of the outputs) and of (inputs, a direction for each).
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        on_numpy: OnNumpy | None = None,
-        make_vjp: Makers | None = None,
-        make_jvp: Makers | None = None,
-        token: str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.signature: Signature = kernel.signature
-        self.sizes = tuple(kernel.signature.inputs.values())
-        self.run = on_numpy or self._plainly
-        self._make_vjp, self._make_jvp, self._token = make_vjp, make_jvp, token
+    signature: Signature
 
-    def _plainly(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        found = self.kernel.run(arrays)[0]
-        return leaves(self.signature, found)
-
-    @cached_property
+    @property
     def is_constant(self) -> bool:
         """Whether no result depends on any input."""
-        return not any(isinstance(x, Scalar) for x in self.kernel.program.roots)
+        return False
 
-    @cached_property
-    def vjp(self) -> Function:
-        """(inputs, weights of the outputs) → the gradient in each input, in its numbers as they stand."""
-        made = None if self._make_vjp is None else self._make_vjp()
-        return Function(self._derivative("vjp") if made is None else made, token=f"{self.token}-vjp")
-
-    @cached_property
-    def jvp(self) -> Function:
-        """(inputs, a direction for each) → the outputs' derivatives along it."""
-        made = None if self._make_jvp is None else self._make_jvp()
-        return Function(self._derivative("jvp") if made is None else made, token=f"{self.token}-jvp")
-
-    def _derivative(self, which: str) -> Kernel:
-        try:
-            made: Kernel = getattr(self.kernel, which)()
-        except InputError as e:
-            raise InputError(f"{self.signature.name} has no gradient here: {e}") from None
-        return made
-
-    @cached_property
+    @property
     def token(self) -> str:
-        """A name that no other function has, in this process or in another: what it computes tells it."""
-        return self._token or f"{self.signature.name}-{self.kernel.fingerprint}"
+        raise NotImplementedError
 
-    @cached_property
+    @property
+    def vjp(self) -> ArrayFunction:
+        """(inputs, weights of the outputs) → the gradient in each input, in its numbers as they stand."""
+        raise NotImplementedError
+
+    @property
+    def jvp(self) -> ArrayFunction:
+        """(inputs, a direction for each) → the outputs' derivatives along it."""
+        raise NotImplementedError
+
+    def run(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """The outputs, (..., *shape) each."""
+        raise NotImplementedError
+
+    def run_into(self, arrays: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        """The outputs written into these arrays; where a matrix that is inverted is singular, NaN."""
+        for y, x in zip(outputs, self.run(arrays)):
+            y[...] = x
+
+    @property
     def on_device(self) -> DeviceFunction:
         """Its code for graphics cards."""
-        return DeviceFunction(self.kernel)
+        raise InputError(f"{self.signature.name} has no code for graphics cards; arrays on the CPU have")
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many numbers each input has."""
+        return tuple(self.signature.inputs.values())
 
     def batch(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """The batch of arrays of these shapes (..., n); those that do not fit are an error that names them."""
@@ -98,6 +88,61 @@ class Function:
         except ValueError:
             named = ", ".join(f"{k} {tuple(s)}" for k, s in zip(names, shapes))
             raise InputError(f"the batch dimensions do not fit together: {named}") from None
+
+
+class Function(ArrayFunction):
+    """A kernel and its derivatives. ``on_numpy`` runs it on NumPy arrays (..., n) where the kernel alone will not do.
+
+    ``make_vjp`` and ``make_jvp`` give kernels of the derivatives that are better than those of the program, or None.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        on_numpy: OnNumpy | None = None,
+        make_vjp: Makers | None = None,
+        make_jvp: Makers | None = None,
+        token: str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.signature = kernel.signature
+        self._on_numpy = on_numpy
+        self._make_vjp, self._make_jvp, self._token = make_vjp, make_jvp, token
+
+    def run(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        return leaves(self.signature, self.kernel.run(arrays)[0]) if self._on_numpy is None else self._on_numpy(arrays)
+
+    def run_into(self, arrays: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        self.kernel.run(arrays, out=outputs[0] if self.signature.single else outputs)
+
+    @cached_property
+    def is_constant(self) -> bool:
+        return not any(isinstance(x, Scalar) for x in self.kernel.program.roots)
+
+    @cached_property
+    def vjp(self) -> Function:
+        made = None if self._make_vjp is None else self._make_vjp()
+        return Function(self._derivative("vjp") if made is None else made, token=f"{self.token}-vjp")
+
+    @cached_property
+    def jvp(self) -> Function:
+        made = None if self._make_jvp is None else self._make_jvp()
+        return Function(self._derivative("jvp") if made is None else made, token=f"{self.token}-jvp")
+
+    def _derivative(self, which: str) -> Kernel:
+        try:
+            made: Kernel = getattr(self.kernel, which)()
+        except InputError as e:
+            raise InputError(f"{self.signature.name} has no gradient here: {e}") from None
+        return made
+
+    @cached_property
+    def token(self) -> str:
+        return self._token or f"{self.signature.name}-{self.kernel.fingerprint}"
+
+    @cached_property
+    def on_device(self) -> DeviceFunction:
+        return DeviceFunction(self.kernel)
 
 
 def leaves(signature: Signature, result: Any) -> list[Any]:

@@ -18,14 +18,14 @@ import numpy as np
 from ...errors import InputError
 from ...extras import require
 from ..cuda.launch import flat_strides
-from .function import Function
+from .function import ArrayFunction
 from .jax_frame import Memory, handler
 
 _TARGET = "linkwise_call"
-_FUNCTIONS: dict[str, Function] = {}  # by token: what programs of XLA name
+_FUNCTIONS: dict[str, ArrayFunction] = {}  # by token: what programs of XLA name
 
 
-def call(function: Function, arrays: Sequence[Any]) -> list[Any]:
+def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """The outputs of a function on arrays (..., n), traced or not; all in one precision."""
     jax = require("jax", "jax", "arrays of JAX")
     numpy = jax.numpy
@@ -46,7 +46,7 @@ def _is_jax(jax: Any, x: Any) -> bool:
     return isinstance(x, jax.Array)
 
 
-def _registered(function: Function) -> Function:
+def _registered(function: ArrayFunction) -> ArrayFunction:
     _FUNCTIONS.setdefault(function.token, function)
     return function
 
@@ -55,8 +55,7 @@ def _on_cpu(token: str, inputs: list[Memory], outputs: list[Memory], stream: int
     function = _FUNCTIONS[token]
     results = [y.on_cpu() for y in outputs]
     if all(math.prod(y.shape[: len(y.shape) - len(s)]) for y, s in zip(outputs, function.signature.shapes)):
-        out = results[0] if function.signature.single else results
-        function.kernel.run([x.on_cpu() for x in inputs], out=out)
+        function.run_into([x.on_cpu() for x in inputs], results)
 
 
 def _on_cuda(token: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
@@ -91,14 +90,14 @@ class _Primitives:
         ad.primitive_jvps[self.along] = self._along_jvp
         ad.primitive_transposes[self.along] = self._along_transpose
 
-    def _shapes(self, function: Function, avals: Sequence[Any]) -> list[Any]:
+    def _shapes(self, function: ArrayFunction, avals: Sequence[Any]) -> list[Any]:
         batch = np.broadcast_shapes(*(x.shape[:-1] for x in avals))
         return [self._jax.core.ShapedArray((*batch, *s), avals[0].dtype) for s in function.signature.shapes]
 
     def _eager(self, primitive: Any) -> Any:
         return lambda *x, function: _jitted(primitive, function)(*x)
 
-    def _foreign(self, *arrays: Any, function: Function) -> Any:
+    def _foreign(self, *arrays: Any, function: ArrayFunction) -> Any:
         batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
         arrays = tuple(self._spread(x, batch) for x in arrays)
         shapes = [self._jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self._shapes(function, arrays)]
@@ -111,24 +110,24 @@ class _Primitives:
             return x
         return self._jax.numpy.broadcast_to(x, (*batch, x.shape[-1]))
 
-    def _as_call(self, *arrays: Any, function: Function) -> Any:
+    def _as_call(self, *arrays: Any, function: ArrayFunction) -> Any:
         return self.call.bind(*arrays, function=_registered(function.jvp))
 
-    def _call_jvp(self, primals: Any, tangents: Any, *, function: Function) -> Any:
+    def _call_jvp(self, primals: Any, tangents: Any, *, function: ArrayFunction) -> Any:
         out = self.call.bind(*primals, function=function)
         return out, self._derivative(function, primals, tangents, out)
 
-    def _along_jvp(self, primals: Any, tangents: Any, *, function: Function) -> Any:
+    def _along_jvp(self, primals: Any, tangents: Any, *, function: ArrayFunction) -> Any:
         out = self.along.bind(*primals, function=function)
         return out, self._derivative(function.jvp, primals, tangents, out)
 
-    def _derivative(self, function: Function, primals: Any, tangents: Any, out: Any) -> Any:
+    def _derivative(self, function: ArrayFunction, primals: Any, tangents: Any, out: Any) -> Any:
         if function.is_constant:
             return [self._jax.numpy.zeros_like(y) for y in out]
         full = [self._ad.instantiate_zeros(t) for t in tangents]
         return self.along.bind(*primals, *full, function=function)
 
-    def _along_transpose(self, weights: Any, *arrays: Any, function: Function) -> Any:
+    def _along_transpose(self, weights: Any, *arrays: Any, function: ArrayFunction) -> Any:
         n = len(arrays) // 2
         primals, directions = arrays[:n], arrays[n:]
         undefined = self._ad.is_undefined_primal
@@ -143,7 +142,7 @@ class _Primitives:
         return [None] * n + sums
 
     def _batched(self, primitive: Any) -> Any:
-        def rule(arrays: Any, dims: Any, *, function: Function) -> Any:
+        def rule(arrays: Any, dims: Any, *, function: ArrayFunction) -> Any:
             axes = max(x.ndim - (d is not None) for x, d in zip(arrays, dims))
             moved = []
             for x, d in zip(arrays, dims):
@@ -170,7 +169,7 @@ def _primitives() -> _Primitives:
 
 
 @lru_cache(maxsize=4096)
-def _jitted(primitive: Any, function: Function) -> Any:
+def _jitted(primitive: Any, function: ArrayFunction) -> Any:
     import jax
 
     return jax.jit(lambda *x: primitive.bind(*x, function=function))

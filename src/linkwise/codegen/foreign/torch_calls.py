@@ -19,13 +19,13 @@ import torch
 from torch.autograd import forward_ad
 
 from ...errors import InputError
-from .function import Function
+from .function import ArrayFunction
 
-_FUNCTIONS: dict[str, Function] = {}  # by token: what graphs of torch.compile name
+_FUNCTIONS: dict[str, ArrayFunction] = {}  # by token: what graphs of torch.compile name
 _WHOLE = (torch.float64, torch.float32)
 
 
-def call(function: Function, arrays: Sequence[Any]) -> list[Any]:
+def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """The outputs of a function on tensors (..., n), numbers and lists; all in one precision, on one device."""
     tensors = _alike(function, arrays)
     function.batch([tuple(x.shape) for x in tensors])
@@ -36,7 +36,7 @@ def call(function: Function, arrays: Sequence[Any]) -> list[Any]:
     return list(_Differentiable.apply(function, *tensors))
 
 
-def quick_rows(function: Function) -> Callable[[Sequence[Any]], Any]:
+def quick_rows(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
     """The function on contiguous tensors (states, n) of one card of which nobody wants derivatives; else None."""
     sizes, (shape,) = function.sizes, function.signature.shapes
     empty, stream, is_enabled = torch.empty, getattr(torch._C, "_cuda_getCurrentRawStream", None), torch.is_grad_enabled
@@ -74,7 +74,7 @@ def _is_plain(tensors: Sequence[Any]) -> bool:
 _TRANSFORMED: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
-def _alike(function: Function, arrays: Sequence[Any]) -> list[Any]:
+def _alike(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """The arrays as tensors of one precision on one device; torch itself follows the changes of precision."""
     given = [x for x in arrays if isinstance(x, torch.Tensor)]
     device, single = given[0].device, True
@@ -92,7 +92,7 @@ def _alike(function: Function, arrays: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _register(function: Function) -> str:
+def _register(function: ArrayFunction) -> str:
     """Under which name graphs find a function; torch.compile calls this at once and keeps the name."""
     _FUNCTIONS[function.token] = function
     return function.token
@@ -101,7 +101,7 @@ def _register(function: Function) -> str:
 _registered: Any = torch.compiler.assume_constant_result(_register)
 
 
-def _run(function: Function, tensors: Sequence[Any]) -> list[Any]:
+def _run(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
     """The outputs, where no gradient is wanted."""
     where = tensors[0].device.type if tensors else "cpu"
     if where == "cuda":
@@ -117,7 +117,7 @@ def _run(function: Function, tensors: Sequence[Any]) -> list[Any]:
 # --- derivatives ---------------------------------------------------------------------------------------
 
 
-def _gradients(function: Function, tensors: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
+def _gradients(function: ArrayFunction, tensors: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
     """The gradient in each input, in the input's own shape: where it served several states, their sum."""
     if function.is_constant:
         return [torch.zeros_like(x) for x in tensors]
@@ -127,7 +127,7 @@ def _gradients(function: Function, tensors: Sequence[Any], weights: Sequence[Any
     return [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
 
 
-def _derivatives(function: Function, tensors: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
+def _derivatives(function: ArrayFunction, tensors: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
     """The outputs' derivatives along a direction for each input; None is none."""
     if function.is_constant:
         batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
@@ -151,7 +151,7 @@ def _aligned(arrays: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
 # --- what torch is told: an autograd function -----------------------------------------------------------
 
 
-def _forward(function: Function, *tensors: Any) -> Any:
+def _forward(function: ArrayFunction, *tensors: Any) -> Any:
     return tuple(_run(function, tensors))
 
 
@@ -169,7 +169,7 @@ def _jvp(ctx: Any, _: Any, *directions: Any) -> Any:
     return tuple(_derivatives(ctx.function, ctx.saved_tensors, directions))
 
 
-def _vmap(info: Any, dims: Any, function: Function, *tensors: Any) -> Any:
+def _vmap(info: Any, dims: Any, function: ArrayFunction, *tensors: Any) -> Any:
     found = _Differentiable.apply(function, *_aligned(tensors, dims[1:]))
     return found, (0,) * len(found)
 

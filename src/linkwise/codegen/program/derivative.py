@@ -6,20 +6,21 @@ numbers, not the tangent space.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
-from ...symbols.derivative import against, along
+from ...symbols.derivative import Call, against, along
 from ...symbols.scalar import Scalar
 from .trace import Program
 
 
-def _tangents(program: Program, seeds: dict[tuple[str, int], Any]) -> list[Any]:
+def tangents(program: Program, seeds: dict[tuple[str, int], Any], calls: Sequence[Call] = ()) -> list[Any]:
     """Forward mode: the derivatives of all outputs along the direction given by the inputs' seeds."""
     inputs = [x for x in program.nodes if x.op == "input"]
-    return along(program.roots, inputs, [seeds.get((x.args[0], x.args[1]), 0.0) for x in inputs])
+    return along(program.roots, inputs, [seeds.get((x.args[0], x.args[1]), 0.0) for x in inputs], calls)
 
 
 def jvp(program: Program) -> Program:
@@ -27,18 +28,18 @@ def jvp(program: Program) -> Program:
 
     (With more d's in front where the function has an input of that name.)
     """
-    graph = _graph(program)
-    names = _fresh([f"d{k}" for k in program.inputs], program)
+    graph = graph_of(program)
+    names = fresh([f"d{k}" for k in program.inputs], program)
     directions = dict(zip(names, program.inputs.values()))
     seeds = {(k, i): x for k, d in zip(program.inputs, names) for i, x in enumerate(graph.inputs(d, directions[d]))}
-    roots = tuple(_tangents(program, seeds))
+    roots = tuple(tangents(program, seeds))
     return Program(f"{program.name}_jvp", {**program.inputs, **directions}, program.shapes, program.single, roots)
 
 
 def vjp(program: Program) -> Program:
     """(inputs, weights) → Σ weight · ∂output/∂input, one array per input; weights are named w0, w1, …"""
-    graph = _graph(program)
-    names = _fresh([f"w{i}" for i in range(len(program.shapes))], program)
+    graph = graph_of(program)
+    names = fresh([f"w{i}" for i in range(len(program.shapes))], program)
     sizes = {name: int(np.prod(s)) for name, s in zip(names, program.shapes)}
     weights = [x for name, n in sizes.items() for x in graph.inputs(name, n)]
     found = against(program.roots, weights, program.nodes)
@@ -55,7 +56,7 @@ def jacobian(program: Program, wrt: str) -> Program:
     columns = np.zeros((m, n), dtype=object)
     if n <= m:
         for i in range(n):
-            columns[:, i] = _tangents(program, {(wrt, i): 1.0})
+            columns[:, i] = tangents(program, {(wrt, i): 1.0})
     else:
         for j in range(m):
             found = against(program.roots, [1.0 if k == j else 0.0 for k in range(m)], program.nodes)
@@ -64,7 +65,7 @@ def jacobian(program: Program, wrt: str) -> Program:
     return Program(f"{program.name}_d{wrt}", program.inputs, shapes, program.single, tuple(columns.ravel()))
 
 
-def _fresh(wanted: list[str], program: Program) -> list[str]:
+def fresh(wanted: list[str], program: Program) -> list[str]:
     """These names, lengthened at the front until no input or other of them has the same."""
     taken = set(program.inputs)
     out = []
@@ -76,7 +77,7 @@ def _fresh(wanted: list[str], program: Program) -> list[str]:
     return out
 
 
-def _graph(program: Program) -> Any:
+def graph_of(program: Program) -> Any:
     for root in program.roots:
         if isinstance(root, Scalar):
             return root.graph

@@ -43,6 +43,11 @@ class Repeated:
         """Exact operation counts for one step of one state."""
         return self._code.operations
 
+    @property
+    def fingerprint(self) -> str:
+        """Differs between loops that compute different things."""
+        return self._code.fingerprint
+
     def is_shorter_than(self, nodes: int) -> bool:
         """Whether its program is no longer than this; what is compiled already counts as short."""
         return self._code.is_remembered or len(self._code.program.nodes) <= nodes

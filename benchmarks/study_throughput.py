@@ -1,0 +1,145 @@
+"""What a study's engines make of a machine: runs a second of each, beside those of the bare kernel.
+
+    python benchmarks/study_throughput.py [--runs 80000] [--rounds 2] [--workers N] [--engines local ray dask]
+
+A run is one second of the 7-joint arm, 1000 steps of RK4, from a drawn start and with a drawn payload. The bare kernel
+is one call of the machine code that the study runs, threads and all, with inputs that are there already and results
+that are forgotten. Kernel and engines take turns, and an engine's rate is compared with that of the calls of the kernel
+before and after it. Chunks are those that a study of a million runs would have. "start" is the time until the first
+worker begins, "rate" what is made from then on; processor time counts the processes of the local engine, and the
+largest resident memory is that of one of its workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+from linkwise.bench.machine import machine
+from linkwise.study import engines
+from linkwise.study.batches import DRAWN
+from linkwise.study.places import Place
+from linkwise.study.study import Study
+
+STEP, STEPS = 1e-3, 1000
+ALL = 1_000_000  # runs, whose chunks are taken
+
+
+def arm_study(runs: int, chunk: int | None = None) -> Study:
+    robot = lw.load("panda")
+    return Study(
+        robot,
+        lw.scenarios.simulate(duration=STEP * STEPS, step=STEP, payload_at="tcp"),
+        parameters={"payload": lw.Uniform(0, 2), "q0": lw.Normal(robot.random_configuration(0), 0.1)},
+        samples=runs,
+        seed=1,
+        keep=["q_end", "v_end", "speed_end.tcp"],
+        chunk=chunk,
+    )
+
+
+def bare_kernel(study: Study, threads: int) -> Any:
+    """A call of the machine code for all runs of one study."""
+    batches: Any = study.prepared.batches  # type: ignore[attr-defined]
+    values = study.sampling.values(0, study.samples)
+    q, v = batches.scenario.start(batches.targets, values, batches.robot)
+    own = batches.targets.inertial(values)
+    given = {"q": q, "w": batches._task.start(q, v), "h": np.array([STEP]), "inertial": own}
+    inputs = {name: given[name] for name in batches.loop.signature.inputs if name != DRAWN}
+    out = [np.empty((len(q), 1, x.shape[-1])) for x in (q, given["w"])]
+
+    def call() -> tuple[float, float]:
+        begun, used = time.monotonic(), processor_seconds()
+        batches.loop.run(inputs, STEPS, STEPS, threads, out)
+        spent = time.monotonic() - begun
+        return study.samples / spent, (processor_seconds() - used) / study.samples
+
+    return call
+
+
+def processor_seconds() -> float:
+    """Of this process and of those it has started and waited for."""
+    mine, theirs = (resource.getrusage(x) for x in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return mine.ru_utime + mine.ru_stime + theirs.ru_utime + theirs.ru_stime
+
+
+def with_engine(engine: str, study: Study, workers: int) -> dict[str, float]:
+    """One whole study in a folder that goes away."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place.of(folder + "/study")
+        told: list[tuple[float, Any]] = []
+        begun, used = time.monotonic(), processor_seconds()
+        study.begin(place)
+        engines.run(
+            engine, study, place, range(study.chunks), lambda x: told.append((time.monotonic(), x)), workers, None
+        )
+        end = told[-1][0]
+        first = min(at - done.seconds for at, done in told)
+        assert sum(done.statuses.get("done", 0) for _, done in told) == study.samples
+        return {
+            "start": first - begun,
+            "rate": study.samples / (end - first),
+            "whole": study.samples / (end - begun),
+            "cpu": (processor_seconds() - used) / study.samples,
+        }
+
+
+def table(rows: dict[str, list[dict[str, float]]], kernel: list[tuple[float, float]]) -> str:
+    rate, cpu = statistics.median(r for r, _ in kernel), min(c for _, c in kernel)
+    lines = [
+        "| | start [s] | runs a second | of the kernel's | processor time a run [µs] | of the kernel's |",
+        "|---|---|---|---|---|---|",
+        f"| bare kernel | – | {rate:.0f} | 100 % | {cpu * 1e6:.0f} | 100 % |",
+    ]
+    for name, found in rows.items():
+        middle = {k: statistics.median(x[k] for x in found) for k in found[0]}
+        counted = name == "local"  # the others' workers are no children of this process
+        used = f"{middle['cpu'] * 1e6:.0f} | {cpu / middle['cpu']:.0%}" if counted else "– | –"
+        lines.append(f"| {name} | {middle['start']:.1f} | {middle['rate']:.0f} | {middle['of_kernel']:.0%} | {used} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=80_000)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=engines.cores())
+    parser.add_argument("--engines", nargs="*", default=["local", "ray", "dask"])
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    chunk = min(arm_study(ALL).chunk, -(-arguments.runs // arguments.workers))
+    study = arm_study(arguments.runs, chunk)
+    call = bare_kernel(arm_study(min(arguments.runs, 2 * arm_study(ALL).chunk)), arguments.workers)
+    call()  # compiled
+    packages = {"ray": "ray", "dask": "distributed"}
+    asked = [e for e in arguments.engines if importlib.util.find_spec(packages.get(e, "linkwise"))]
+    kernel, rows = [call()], {engine: [] for engine in asked}
+    for _ in range(arguments.rounds):
+        for engine in asked:
+            found = with_engine(engine, study, arguments.workers)
+            kernel.append(call())
+            found["of_kernel"] = found["rate"] * 2 / (kernel[-1][0] + kernel[-2][0])
+            rows[engine].append(found)
+            print(engine, {k: round(x, 6) for k, x in found.items()}, "kernel", *map("{:.0f}".format, kernel[-1][:1]))
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    print(f"{machine()}; {arguments.workers} workers, {arguments.runs} runs in chunks of {chunk}\n")
+    print(table(rows, kernel))
+    print(f"\nlargest resident memory of a worker: {memory:.0f} MiB")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"kernel": kernel, **rows}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

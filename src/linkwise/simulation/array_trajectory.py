@@ -1,0 +1,88 @@
+"""Trajectories whose samples are arrays of PyTorch or JAX."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import array_kinds
+from ..errors import InputError
+from .trajectory import Trajectory
+from .user_functions import Controller
+
+
+class ArrayTrajectory(Trajectory):
+    """Samples q (..., samples, nq), v (..., samples, nv) and tau as arrays of one library, which carry gradients.
+
+    Poses, velocities, momenta and accelerations are of the same kind. Energies, files and what else goes by NumPy are
+    refused by name: ``lw.simulate`` on arrays of NumPy has them.
+    """
+
+    @property
+    def _library(self) -> str:
+        return array_kinds.library(self.q) or "numpy"
+
+    @cached_property
+    def tau(self) -> Any:
+        """Joint forces of controller or table at the samples, (..., samples, nv) [N m, N]."""
+        if self.forces is None:
+            return 0.0 * self.v
+        if not isinstance(self.forces, Controller):
+            return self.forces
+        known = self.parameters if self.forces.asked.wants_true_robot else {}
+        kernel = self.forces.kernel_with(tuple(known))
+        own = [x[..., None, :] for x in known.values()]
+        return kernel(as_kind(self._library, self.time[:, None], self.q), self.q, self.v, *own)
+
+    @cached_property
+    def a(self) -> Any:
+        """Joint accelerations at the samples, (..., samples, nv), all forces included."""
+        if self.settings.passive.active or self.external_forces is not None:
+            self._refuse("accelerations under friction, stops, dampers of your own or external forces")
+        return self._evaluate("forward_dynamics", self.q, self.v, self.tau)
+
+    @property
+    def external(self) -> Any:
+        return None if self.external_forces is None else self._refuse("external forces at the samples")
+
+    @property
+    def energy(self) -> NoReturn:
+        self._refuse("energy accounts")
+
+    def along(self, function: Any) -> NoReturn:
+        self._refuse("functions along a motion")
+
+    def to_xarray(self) -> NoReturn:
+        self._refuse("tables")
+
+    def to_pandas(self) -> NoReturn:
+        self._refuse("tables")
+
+    def save(self, path: Any) -> NoReturn:
+        self._refuse("files")
+
+    def resume(self, duration: float, controller: Any = None, tau: Any = None, **options: Any) -> NoReturn:
+        self._refuse("motions that go on")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise InputError(
+            f"{what} are for motions on arrays of NumPy; this one is on arrays of {self._library}: simulate again from"
+            " NumPy's, or work them out of q and v by calls of the robot"
+        )
+
+    def _evaluate(self, name: str, *arrays: Any) -> Any:
+        robot = self._robot(name)
+        if not self.parameters:
+            return getattr(robot, name)(*arrays)
+        own = [x[..., None, :] for x in self.parameters.values()]
+        return robot.compile(name, parameters=tuple(self.parameters))(*arrays, *own)
+
+
+def as_kind(library: str, x: np.ndarray, like: Any) -> Any:
+    """An array of NumPy as one of a library, in the precision and on the device of another."""
+    if library == "torch":
+        return sys.modules["torch"].as_tensor(x, dtype=like.dtype, device=like.device)
+    return sys.modules["jax"].numpy.asarray(x, like.dtype)

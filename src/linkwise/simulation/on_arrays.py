@@ -1,0 +1,218 @@
+"""``lw.simulate`` on arrays of PyTorch and JAX: the same compiled steps, arrays of the same kind out, with gradients.
+
+The derivatives are those of the steps that are made, by the linearised algorithms and their adjoints
+(:mod:`.motion_derivatives`); a motion is one function of its library, whatever the number of its steps.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import array_kinds
+from ..codegen.foreign.calls import run_on
+from ..codegen.foreign.function import rows
+from ..codegen.program.parameters import KINDS, parameter_sizes
+from ..codegen.program.trace import trace
+from ..codegen.runtime.kernel import Kernel
+from ..errors import InputError, SlowPathWarning
+from ..robot.robot import Robot
+from .adaptive import unit
+from .arguments import chosen_target, thread_count
+from .array_trajectory import ArrayTrajectory, as_kind
+from .called import compiled_stepper
+from .external_forces import ExternalForces, external_forces
+from .motion_derivatives import Motions
+from .motion_functions import MotionFunction, motion
+from .steppers import Task
+from .steps import EXPLICIT
+from .trajectory import Settings
+from .user_functions import Controller, UserFunction
+
+_LIBRARIES = ("torch", "jax")
+
+
+def arrays_of(q0: Any, v0: Any, tau: Any, external: Any, parameters: Any) -> dict[str, Any]:
+    """What a simulation is given as arrays, by name."""
+    found = {"q0": q0, "v0": v0, "tau": tau}
+    if isinstance(external, Mapping):
+        found |= {f"external[{k!r}]": x for k, x in external.items()}
+    elif not callable(external):
+        found["external"] = external
+    if isinstance(parameters, Mapping):
+        found |= {f"parameters[{k!r}]": x for k, x in parameters.items()}
+    return {k: x for k, x in found.items() if x is not None}
+
+
+def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Any) -> ArrayTrajectory:
+    """The motion of a robot from states that are arrays of another library; ``given`` are all its arrays, by name."""
+    library = array_kinds.common(given)
+    _refuse_unfit(robot, library, settings, asked)
+    external, pushed = _external(robot, library, asked.external)
+    parameters = parameter_sizes(robot, tuple(asked.parameters or ()))
+    task = Task(
+        robot,
+        settings.method,
+        settings.step,
+        settings.passive,
+        _controller(robot, asked.controller),
+        settings.hold,
+        asked.tau is not None,
+        {name: np.zeros(n) for name, n in parameters.items()},
+        thread_count(asked.threads),
+        external,
+        closing=settings.closing,
+        implicit=settings.implicit,
+        accounts=False,
+    )
+    function = _function(task, steps, settings.every)
+    q = _unit(robot, library, _tail(given["q0"], (robot.nq,), "q0"))
+    v = [0.0] * robot.nv if "v0" not in given else _tail(given["v0"], (robot.nv,), "v0")
+    arrays = [q, v]
+    if asked.tau is not None:
+        arrays.append(_tail(asked.tau, (steps, robot.nv), "tau"))
+    arrays += pushed
+    for name, n in parameters.items():
+        arrays.append(_numbers(robot, asked.parameters[name], name, n))
+    found_q, found_v = run_on(library, function, arrays)
+    return ArrayTrajectory(
+        robot,
+        task.times(0, steps // settings.every + 1, settings.every),
+        found_q,
+        found_v,
+        replace(settings, functions={} if task.controller is None else {"controller": "compiled"}),
+        forces=task.controller if asked.tau is None else _at_samples(library, asked.tau, found_v, settings.every),
+        parameters=dict(zip(parameters, arrays[len(arrays) - len(parameters) :])),
+        external_forces=external,
+    )
+
+
+def _at_samples(library: str, tau: Any, v: Any, every: int) -> Any:
+    """Rows of a table at the samples, in their batch; the last row holds to the end."""
+    chosen = (tau if hasattr(tau, "shape") else as_kind(library, np.asarray(tau), v))[..., ::every, :]
+    rows = _joined(library, [chosen, chosen[..., -1:, :]], axis=-2)
+    return _module(library).broadcast_to(rows, tuple(v.shape))
+
+
+def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Any) -> None:
+    """Refuse by name what has no gradient, or no meaning on arrays that may not be known yet."""
+    if library not in _LIBRARIES:
+        raise InputError(
+            f"lw.simulate takes no arrays of {library}; {array_kinds.TO_NUMPY[library]} brings them to NumPy"
+        )
+    if library == "jax" and not hasattr(sys.modules["jax"], "ffi"):
+        raise InputError("lw.simulate on arrays of JAX needs jax.ffi, which this JAX does not have; update it")
+    if settings.method not in EXPLICIT or settings.coordinates != "joint":
+        raise InputError(
+            f'on arrays of {library} steps are those of {", ".join(EXPLICIT)} in coordinates="joint", got'
+            f" {settings.method!r} in {settings.coordinates!r}; arrays of NumPy have all methods"
+        )
+    refused = {
+        "events": bool(asked.events),
+        "checkpoint": asked.checkpoint is not None,
+        "callback": bool(asked.callback),
+        "progress": bool(asked.progress),
+        'target="numpy"': chosen_target(asked.target) == "numpy",
+    }
+    for name, is_asked in refused.items():
+        if is_asked:
+            raise InputError(f"{name} is for simulations of NumPy arrays; those of {library} may not be known yet")
+
+
+def _controller(robot: Robot, given: Any) -> Controller | None:
+    if given is None:
+        return None
+    found = Controller(robot, UserFunction("the controller", given))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SlowPathWarning)
+        try:
+            found.kernel  # noqa: B018 - traced here
+        except SlowPathWarning as e:
+            raise InputError(f"on arrays of other libraries a controller must be compiled in: {e}") from None
+    return found
+
+
+def _external(robot: Robot, library: str, given: Any) -> tuple[ExternalForces | None, list[Any]]:
+    """(the external forces, their numbers as arrays of the library)."""
+    if given is None or callable(given):
+        found = external_forces(robot, given, (), np.float64, False)
+        if found is not None and found.kernel is None:
+            raise InputError("on arrays of other libraries external forces must be numbers, or run on symbols")
+        return found, []
+    if isinstance(given, Mapping):
+        for frame in given:
+            robot.frame(frame)
+        like = next(x for x in given.values() if array_kinds.library(x)) if array_kinds.among(given.values()) else None
+        parts = [_tail(x, (6,), f"the force on {k!r}") for k, x in given.items()]
+        if like is None:
+            parts = [np.concatenate(np.broadcast_arrays(*parts), axis=-1)]
+        else:
+            parts = [x if array_kinds.library(x) else as_kind(library, x, like) for x in parts]
+        numbers, frames = parts[0] if len(parts) == 1 else _joined(library, parts), tuple(given)
+    else:
+        numbers, frames = _tail(given, (len(robot.bodies), 6), "external"), None
+    return ExternalForces(robot, None, frames, np.zeros(numbers.shape[-1])), [numbers]
+
+
+def _numbers(robot: Robot, x: Any, name: str, n: int) -> Any:
+    """Parameters of the robot (..., n), which may come as (..., bodies, numbers)."""
+    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
+    by_body = (len(robot.bodies), KINDS[name])
+    return rows(x, 2) if tuple(x.shape[-2:]) == by_body else _tail(x, (n,), name)
+
+
+def _tail(x: Any, shape: tuple[int, ...], what: str) -> Any:
+    """(..., *shape) with its numbers in a row."""
+    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
+    if tuple(x.shape[-len(shape) :]) != shape:
+        wanted = ", ".join(map(str, shape))
+        raise InputError(f"{what} must have shape (..., {wanted}), got {tuple(x.shape)}")
+    return rows(x, len(shape))
+
+
+def _function(task: Task, steps: int, every: int) -> MotionFunction:
+    """The motion as a function; kept with the robot."""
+    stepper = compiled_stepper(task)
+    if not stepper.worthwhile:
+        raise InputError(
+            f"the motion of {task.robot.name!r} has no gradient as one function: {stepper.too_long}. Make the steps by"
+            " calls of robot.forward_dynamics, or by a shorter method"
+        )
+    token = f"simulate-{stepper.loop.fingerprint}-{task.step!r}-{steps}-{every}-{task.threads}"
+    found: MotionFunction | None = task.robot._code.get(token)
+    if found is None:
+        found = motion(Motions(stepper, steps, every), token)
+        task.robot._code.keep(token, found)
+    return found
+
+
+def _unit(robot: Robot, library: str, q: Any) -> Any:
+    """q with quaternions of unit length."""
+    if robot.nq == robot.nv:
+        return q
+    kernel: Kernel | None = robot._code.get("simulate.unit")
+    if kernel is None:
+        kernel = Kernel(trace(robot, unit, "unit"))
+        robot._code.keep("simulate.unit", kernel)
+    (found,) = run_on(library, kernel.as_function, [q])
+    return found
+
+
+# --- what the libraries call differently -----------------------------------------------------------------
+
+
+def _module(library: str) -> Any:
+    return sys.modules["torch"] if library == "torch" else sys.modules["jax"].numpy
+
+
+def _joined(library: str, parts: Sequence[Any], axis: int = -1) -> Any:
+    """Arrays one after the other along an axis, batches spread."""
+    module, axes = _module(library), -axis
+    batch = np.broadcast_shapes(*(tuple(x.shape[:-axes]) for x in parts))
+    wide = [module.broadcast_to(x, (*batch, *x.shape[-axes:])) for x in parts]
+    return module.concatenate(wide, axis)

@@ -1,0 +1,115 @@
+"""The runs of a chunk as columns: made at once from a batch, or gathered from the records of runs made one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Record:
+    """What came of one run."""
+
+    run: int
+    status: str
+    values: dict[str, Any] = field(default_factory=dict)  # name → number, word or array
+    error: str | None = None
+    message: str | None = None
+    traceback: str | None = None
+
+
+@dataclass
+class Columns:
+    """What came of runs, one entry a run in each column."""
+
+    run: np.ndarray
+    status: list[str]
+    error: list[str | None]
+    message: list[str | None]
+    traceback: list[str | None]
+    numbers: dict[str, Any]  # name → array (runs,), or a list in which None is missing
+    arrays: dict[str, np.ndarray]  # name → (runs, longest, …), short ones filled up with NaN
+    lengths: dict[str, list[int]]  # of each run's array
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+
+def not_finite(names: Sequence[str]) -> str:
+    """What is said of a run with numbers that are not finite."""
+    return f"{', '.join(names)} not finite"
+
+
+# --- of a batch -----------------------------------------------------------------------------------------
+
+
+def of_batch(first: int, found: Mapping[str, np.ndarray], sound: np.ndarray, finite: bool, lost: str) -> Columns:
+    """Runs from ``first`` on, made at once: ``found`` by name (runs, …); ``lost`` is said of those not ``sound``."""
+    count = len(sound)
+    out = Columns(
+        np.arange(first, first + count), ["done"] * count, [None] * count, [None] * count, [None] * count, {}, {}, {}
+    )
+    for name, x in found.items():
+        if x.ndim == 1:
+            out.numbers[name] = x
+        else:
+            out.arrays[name], out.lengths[name] = x, [x.shape[1]] * count
+    bad = {name: ~_finite(x) for name, x in found.items() if x.dtype.kind == "f"} if finite else {}
+    failed = ~np.asarray(sound) if not bad else ~np.asarray(sound) | np.logical_or.reduce(list(bad.values()))
+    for i in map(int, np.nonzero(failed)[0]):
+        out.status[i] = "failed"
+        if not sound[i]:
+            out.error[i], out.message[i] = "SimulationError", lost
+        else:
+            out.error[i], out.message[i] = "NotFinite", not_finite([name for name, x in bad.items() if x[i]])
+    return out
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    """Which runs have finite numbers only, (runs,)."""
+    return np.asarray(np.isfinite(x).reshape(len(x), -1).all(axis=1))
+
+
+# --- of records -----------------------------------------------------------------------------------------
+
+
+def of_records(records: Sequence[Record]) -> Columns:
+    """Runs that were made one by one; what some of them lack is missing."""
+    names = list(dict.fromkeys(n for r in records for n, x in r.values.items() if np.ndim(x) == 0))
+    arrays, lengths = _gathered(records)
+    return Columns(
+        np.array([r.run for r in records], dtype=np.int64),
+        [r.status for r in records],
+        [r.error for r in records],
+        [r.message for r in records],
+        [r.traceback for r in records],
+        {name: [_single(r.values.get(name)) for r in records] for name in names},
+        arrays,
+        lengths,
+    )
+
+
+def _single(x: Any) -> Any:
+    return None if x is None or np.ndim(x) else x
+
+
+def _gathered(records: Sequence[Record]) -> tuple[dict[str, np.ndarray], dict[str, list[int]]]:
+    """Arrays of all runs by name, (runs, …), short ones filled up with NaN, and how long each is."""
+    names = list(dict.fromkeys(n for r in records for n, x in r.values.items() if np.ndim(x)))
+    arrays, lengths = {}, {}
+    for name in names:
+        parts = [r.values.get(name) for r in records]
+        there = [np.asarray(x) for x in parts if x is not None and np.ndim(x)]
+        tail, longest = there[0].shape[1:], max(len(x) for x in there)
+        whole = all(x is not None and np.ndim(x) for x in parts) and all(x.dtype.kind in "iub" for x in there)
+        dtype = np.result_type(*there) if whole else np.result_type(*there, np.float32)
+        out = np.full((len(records), longest, *tail), 0 if dtype.kind in "iub" else np.nan, dtype)
+        for i, x in enumerate(parts):
+            if x is not None and np.ndim(x):
+                out[i, : len(x)] = x
+        arrays[name] = out
+        lengths[name] = [len(x) if x is not None and np.ndim(x) else 0 for x in parts]
+    return arrays, lengths
