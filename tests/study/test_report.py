@@ -47,3 +47,10 @@ def test_a_report_of_few_runs_leaves_ends_open(tmp_path):
     text = study.run(tmp_path / "s", engine="serial").report().read_text(encoding="utf-8")
     assert "[‥, " in text and ", ‥]" in text  # of the 1 and 99 % quantiles
     assert "no moving picture" in text and "study.replay(" in text
+
+
+@pytest.mark.parametrize("samples", [1, 2, 12])
+def test_a_report_of_next_to_nothing_is_one(tmp_path, samples):
+    study = lw.Study(pendulum(), lambda robot, p: {"y": p["b"], "same": 3.0}, {"b": lw.Normal(0, 1)}, samples)
+    text = study.run(tmp_path / "s", engine="serial").report().read_text(encoding="utf-8")
+    assert f"{samples} of {samples} runs" in text and ("Worst cases" in text) == (samples > 1)

@@ -122,12 +122,12 @@ def convergence(results: Mapping[str, np.ndarray]) -> Any:
         bands: list[tuple[np.ndarray, list[Estimate], str]] = []
         for colour, (what, (n, found)) in zip((_BLUE, _RED), estimates.convergence(y).items()):
             low, high = (np.array([getattr(x, end) for x in found]) for end in ("low", "high"))
-            late = n >= max(10, n[-1] // 50)
+            late = n >= max(n[0], n[-1] // 50)
             known = [x for x in (*low[late], *high[late]) if np.isfinite(x)]
             bounds += [*known, *(x.value for x, is_late in zip(found, late) if is_late)]
             ax.plot(n, [x.value for x in found], color=colour, label=what)
             bands.append((n, found, colour))
-        room = 0.05 * (max(bounds) - min(bounds))
+        room = 0.05 * (max(bounds) - min(bounds)) or 0.5  # of results that do not vary
         ax.set_ylim(min(bounds) - room, max(bounds) + room)
         for band in bands:
             _band(ax, *band)
