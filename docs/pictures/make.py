@@ -218,6 +218,7 @@ def main() -> None:
             HERE / name, motion, show=("visuals", "trace", "center_of_mass"), size=(320, 240), rate=12.0
         ),
         "squat.png": lambda name: from_page(name, "feet.md"),
+        "stiff.png": lambda name: from_page(name, "stiff.md"),
         "squat.gif": lambda name: lw.view.save(
             HERE / name, squatting(), show=("visuals", "loop_forces"), size=(480, 360), rate=20.0
         ),

@@ -34,6 +34,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "linearized",
         "control",
         "simulate",
+        "stiff",
         "studies",
         "view",
         "compile",

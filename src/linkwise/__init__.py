@@ -46,7 +46,7 @@ from .model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from .robot.grasp import Grasp
 from .robot.grasping import grasp
 from .robot.linearized import FORWARD_LINEARIZATIONS, INVERSE_LINEARIZATIONS
-from .robot.make import assemble, chain, load, random_tree, save_urdf
+from .robot.make import assemble, chain, load, random_tree, save_mjcf, save_urdf
 from .robot.make import robot_names as robots
 from .robot.robot import Robot
 from .shown import drawn_by as _drawn_by
@@ -255,6 +255,7 @@ __all__ = [
     "robots",
     "rollout",
     "rotations",
+    "save_mjcf",
     "save_urdf",
     "scenarios",
     "simulate",

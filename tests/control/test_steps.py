@@ -6,6 +6,7 @@ from trees import assert_close, derivative, robot, state
 
 from linkwise import InputError, NotAdmittedError, UnknownNameError
 from linkwise.control import QuadraticCost, Steps
+from linkwise.simulation.step_derivatives import order_at_end
 
 ROBOTS = ("ur5", "universal", "spherical", "planar", "free")
 
@@ -37,6 +38,31 @@ def test_linearization(name, method):
     assert_close(AB.T, change, 1e-8)
 
 
+def held_back(name):
+    """A robot whose dampers and springs are far too stiff for explicit steps of 0.05 s."""
+    r = robot(name)
+    return r.with_springs({j.name: {"stiffness": 50.0, "damping": 400.0} for j in r.joints if j.kind.nv in (1, 3)})
+
+
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "midpoint", "runge_kutta_4"])
+@pytest.mark.parametrize("name", ["ur5", "spherical"])
+def test_steps_of_stiff_springs_and_dampers(name, method):
+    """They are those of simulations, and their derivatives are their own."""
+    r = held_back(name)
+    assert order_at_end(r, method, 0.05) and not order_at_end(robot(name), method, 0.05)
+    steps = Steps(r, 0.05, method=method, actuated=[j.name for j in r.joints])
+    s = state(r, ())
+    q1, v1 = steps(s.q, s.v, s.tau)
+    run = steps.rollout(s.q, s.v, np.stack([s.tau] * 2))
+    assert_close(q1, run.q[1], 1e-13)
+    assert_close(v1, run.v[1], 1e-13)
+    assert np.abs(run.v[-1]).max() < np.abs(s.v).max()
+    AB = np.concatenate(steps.linearize(s.q, s.v, s.tau), axis=-1)
+    x = directions(steps)
+    change = derivative(lambda t: steps.error(*steps(*varied(steps, s.q, s.v, s.tau, t * x)), q1, v1))
+    assert_close(AB.T, change, 1e-8)
+
+
 def test_batches_of_linearizations():
     steps = every("spherical")
     s = state(steps.robot, (3,))
@@ -47,10 +73,10 @@ def test_batches_of_linearizations():
         assert_close(B[i], one[1], 1e-12)
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", [*ROBOTS, "held back"])
 def test_curvature(name):
     """The Hessian of w · δx' in exponential coordinates, where δx' = [q' ⊖ q̄'; v' − v̄']."""
-    steps = every(name)
+    steps = every(name) if name in ROBOTS else Steps(held_back("ur5"), 0.05)
     s = state(steps.robot, ())
     q1, v1 = steps(s.q, s.v, s.tau)
     w = np.random.default_rng(8).normal(size=2 * steps.robot.nv)

@@ -91,8 +91,8 @@ def folder() -> str:
 
 # Methods that are called on one of these.
 CALLED_ON = {
-    "to_urdf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm, "flat_coordinates": gantry,
-    "couple": arm, "uncouple": coupled_arm,
+    "to_urdf": floating_arm, "to_mjcf": floating_arm, "floating": arm, "jacobian_inner_inverse": arm,
+    "flat_coordinates": gantry, "couple": arm, "uncouple": coupled_arm,
 }  # fmt: skip
 
 
@@ -250,6 +250,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
         ("Contact", "radius"): None,
         ("grasp", "floating"): None,
         ("save_urdf", "robot"): floating_arm(),
+        ("save_mjcf", "robot"): floating_arm(),
         ("uncouple", "joints"): ["joint2"],
         **dict.fromkeys((f"Closed.{name}", "method") for name in ONE_WAY),
         ("Closed.subtree", "root"): "hinge",

@@ -30,7 +30,7 @@ NO_STATE = {  # what a robot is, rather than what it does in a state
         "neutral",
         "uncouple",
     ),
-    *("path", "random_configuration", "subtree", "to_urdf", "weld", "with_constants", "with_gravity"),
+    *("path", "random_configuration", "subtree", "to_mjcf", "to_urdf", "weld", "with_constants", "with_gravity"),
     *("with_inertial_parameters", "with_inertias", "with_placements"),
     *("with_springs", "with_elastic_joints"),
 }

@@ -93,6 +93,7 @@ STATELESS |= {
     "with_springs",
     "with_elastic_joints",
     "with_constants",
+    "to_mjcf",
     "to_urdf",
     "neutral",
     "random_configuration",

@@ -251,7 +251,7 @@ def test_the_way_back_is_the_adjoint_of_the_linearised_algorithm(springs, method
     from linkwise.codegen.program.repeat_derivatives import adjoint, tangent
 
     r = lw.chain(6, seed=1)
-    m = motions(sprung(r) if springs else r, {"method": method}, parameters=())
+    m = motions(sprung(r) if springs else r, {"method": method, "implicit": springs}, parameters=())
     program, calls = m._step
     assert len(calls) == stages
     for derived in (adjoint, tangent):

@@ -23,11 +23,15 @@ def compiled(monkeypatch):
         ("floating_rotors", "semi_implicit_euler"),
         ("quadruped", "midpoint"),
         ("spherical", "runge_kutta_4"),
+        ("held back", "midpoint"),
     ],
 )
 def test_trajectory_sensitivities(name, method):
-    """Those of the simulator, by differences of sixth order over its parameters; quaternions among the joints."""
-    r = robot(name)
+    """Those of the simulator, by differences of sixth order over its parameters; quaternions among the joints, and
+    dampers that are taken where steps end."""
+    r = robot("ur5") if name == "held back" else robot(name)
+    if name == "held back":
+        r = r.with_springs({j.name: {"stiffness": 50.0, "damping": 100.0} for j in r.joints})
     s = state(r, (), seed=3)
     rng = np.random.default_rng(4)
     tau = rng.normal(size=(6, r.nv))

@@ -65,6 +65,9 @@ MOTIONS = {
     "explicit steps": lambda robot, p: motion(robot, p, controller=lambda t, q, v: -p["g"] * v, implicit=False),
     "another method": lambda robot, p: motion(robot, p, method="midpoint", controller=Spring(p["g"])),
     "damping": lambda robot, p: motion(robot, p, damping=p["g"]),
+    "some stiff laws": lambda robot, p: motion(robot, p, controller=lambda t, q, v: -(p["g"] ** 4) * v),
+    "forces that push on": lambda robot, p: motion(robot, p, controller=lambda t, q, v: (p["g"] - 5.0) * q),
+    "implicit steps": lambda robot, p: motion(robot, p, controller=lambda t, q, v: (4.0 - p["g"]) * v, implicit=True),
     "friction": lambda robot, p: motion(robot, p, friction=[p["g"], 0.5]),
     "limits": lambda robot, p: motion(robot, p, limits=([-0.1 * p["g"], -np.inf], [0.1, 0.02 * p["g"]])),
     "a payload and damping": lambda robot, p: motion(robot.weld("lower", lw.Inertia(p["g"])), p, damping=0.1),
@@ -136,9 +139,6 @@ ALONE = {
     "events": (lambda robot, p: {"q": motion(robot, p, events=lambda t, q, v: q[0]).q[-1]}, "events"),
     "a solver": (lambda robot, p: {"q": motion(robot, p, method="rk45").q[-1]}, "chooses its own steps"),
     "a batch": (lambda robot, p: {"q": motion(robot, {"q0": [p["q0"]] * 2}).q[0, -1]}, "a batch of its own"),
-    "forces that push on": (
-        lambda robot, p: {"q": motion(robot, p, controller=lambda t, q, v: p["g"] * q).q[-1]}, "do not fall",
-    ),
 }  # fmt: skip
 
 

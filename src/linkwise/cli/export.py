@@ -1,4 +1,4 @@
-"""``linkwise export``: a function of a robot as C or CUDA source, or the robot itself as a URDF file."""
+"""``linkwise export``: a function of a robot as C or CUDA source, or the robot itself as a URDF or MJCF file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, NotAdmittedError
-from ..robot.make import save_urdf
+from ..robot.make import save_mjcf, save_urdf
 from ..whole_files import refuse_unwritable
 from .arguments import add_robot, completes, functions, robot_of
 from .command import Command, Output
@@ -23,9 +23,13 @@ EXAMPLES = """examples:
   linkwise export panda forward_dynamics --target cuda --output generated/
   linkwise export ur5 mass_matrix --output -
   linkwise export arm.xml --target urdf --output arm.urdf
+  linkwise export arm.urdf --target mjcf --output arm.xml
   linkwise export four_bar forward_dynamics --set method=embedded --output generated/
   linkwise export --list
 """
+
+
+FILES = {"urdf": ".urdf", "mjcf": ".xml"}  # the robot's own, by their endings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     completes(what, functions)
     parser.add_argument(
-        "--target", choices=("c", "cuda", "urdf"), default="c", help="language (c), or the robot's file"
+        "--target", choices=("c", "cuda", "urdf", "mjcf"), default="c", help="language (c), or the robot's file"
     )
     parser.add_argument(
         "--output", "-o", metavar="PLACE", help="folder for the source and its header, or file; - prints"
@@ -54,7 +58,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
         _list(arguments, out)
         return
     robot = robot_of(arguments)
-    if arguments.target == "urdf":
+    if arguments.target in FILES:
         _export_robot(robot, arguments, out)
     elif arguments.function is None:
         raise InputError("name the function to export, such as forward_dynamics; --list names all there is")
@@ -98,15 +102,17 @@ def _can_embed(robot: Robot) -> bool:
 
 
 def _export_robot(robot: Robot, arguments: argparse.Namespace, out: Output) -> None:
+    target = arguments.target
     if arguments.function is not None:
-        raise InputError(f"--target urdf writes the robot, so no function ({arguments.function}) can be given")
+        raise InputError(f"--target {target} writes the robot, so no function ({arguments.function}) can be given")
     if arguments.output == "-":
-        text = robot.to_urdf()
+        text = robot.to_urdf() if target == "urdf" else robot.to_mjcf()
         out.say(text.rstrip("\n"))
-        out.give(urdf=text)
+        out.give(**{target: text})
         return
-    path = arguments.output or f"{Path(robot.name).name or 'robot'}.urdf"
-    save_urdf(robot, path)
+    path = arguments.output or f"{Path(robot.name).name or 'robot'}{FILES[target]}"
+    save = save_urdf if target == "urdf" else save_mjcf
+    save(robot, path)
     out.say(f"Written: {path}")
     out.give(files=[str(path)])
 
@@ -151,5 +157,9 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 COMMAND = Command(
-    "export", "write a function of a robot as C or CUDA source, or the robot as URDF", add_arguments, run, EXAMPLES
+    "export",
+    "write a function of a robot as C or CUDA source, or the robot as URDF or MJCF",
+    add_arguments,
+    run,
+    EXAMPLES,
 )

@@ -15,13 +15,14 @@ import numpy as np
 
 from .. import arrays
 from ..arguments import number, numbers, one_of
+from ..dynamics.springs import taken_at_end
 from ..dynamics.tangent import commutes, step_maps, transport
 from ..errors import InputError, NotAdmittedError
 from ..robot.dispatch import default_target
 from ..robot.robot import Robot
 from ..simulation.closing import chosen
 from ..simulation.simulate import simulate
-from ..simulation.step_derivatives import linearized_step
+from ..simulation.step_derivatives import at_end, held_step, linearized_step, order_at_end
 from ..simulation.steps import EXPLICIT
 from ..simulation.trajectory import Trajectory
 from .law import selection
@@ -32,8 +33,8 @@ from .tracking import times
 class Steps:
     """Steps of ``step`` [s], inputs held, for the ``actuated`` joints.
 
-    ``method`` is one of the explicit steps of :func:`linkwise.simulate`: "semi_implicit_euler", "midpoint" or
-    "runge_kutta_4".
+    ``method`` is "semi_implicit_euler", "midpoint" or "runge_kutta_4", as :func:`linkwise.simulate` makes them: springs
+    and dampers of the robot that are not slow are taken where steps end.
     """
 
     robot: Robot
@@ -66,7 +67,7 @@ class Steps:
 
     @cached_property
     def _run(self) -> Any:
-        S, h, move = self.selection, self.step, EXPLICIT[self.method]
+        S, h, move = self.selection, self.step, held_step(self.robot, self.method, self.step)
         closing = chosen(self.robot, self._closing, None, self.method, "joint", h, adaptive=False)
 
         def step(robot: Robot, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +89,7 @@ class Steps:
             raise InputError(f"u must have shape (..., steps, {self.inputs}), one row per step, got {given.shape}")
         tau = self.forces(given)
         options: dict[str, Any] = {"step": self.step, "method": self.method, "check": False, "progress": False}
-        return simulate(self.robot, q0, v0, tau=tau, closing=self._closing, implicit=False, **options)
+        return simulate(self.robot, q0, v0, tau=tau, closing=self._closing, **options)
 
     def error(self, q: np.ndarray, v: np.ndarray, q_nominal: np.ndarray, v_nominal: np.ndarray) -> np.ndarray:
         """δx = [q ⊖ q̄; v − v̄], (..., 2nv)."""
@@ -118,18 +119,19 @@ class Steps:
                 f'second derivatives are those of "semi_implicit_euler"; {self.method!r} is for ILQR'
             )
         n, h, D = self.robot.nv, self.step, 2 * self.robot.nv + self.inputs
+        moves = at_end(self.robot, h) if order_at_end(self.robot, self.method, h) else self.robot
         w_q, w_v = weights[..., :n], weights[..., n:]
         group = not self._commutes
         tau, eye = self.forces(u), np.eye(D)
         if group:
             dv_after = np.concatenate(self.linearize(q, v, u), axis=-1)[..., n:, :]
-            hv = h * (v + h * self.robot.forward_dynamics(q, v, tau))
+            hv = h * (v + h * moves.forward_dynamics(q, v, tau))
             Y, Z = map(arrays.as_numpy, step_maps(self.robot, hv))
             on_a = h * (w_v + h * times(arrays.transpose(Z), w_q))
         else:
             on_a = h * (w_v + h * w_q)
         along = [eye[:, :n], eye[:, n : 2 * n], eye[:, 2 * n :] @ self.selection.T]
-        found = self.robot.forward_dynamics_hvp(*(x[..., None, :] for x in (q, v, tau, on_a)), *along)
+        found = moves.forward_dynamics_hvp(*(x[..., None, :] for x in (q, v, tau, on_a)), *along)
         H = np.concatenate([found.dq, found.dv, found.dtau @ self.selection], axis=-1)
         if group:
             H = H + self._composed(w_q, hv, Y, Z, h * dv_after)
@@ -161,11 +163,22 @@ class _Held:
     def derivative(self, t: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return v, self.robot.forward_dynamics(q, v, self.tau)
 
+    def accelerated_at_end(self, q: np.ndarray, v: np.ndarray, h: float) -> np.ndarray:
+        none = np.zeros(self.robot.nv)
+        found: np.ndarray = taken_at_end(self.robot, h, none, none).forward_dynamics(q, v, self.tau)
+        return found
+
     def velocity(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return v
 
     def moved(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
         return self.robot.integrate(q, d)
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        return self.robot.difference(q0, q1)
+
+    def breaks(self, before: Any, after: Any) -> None:
+        """Springs and dampers never do."""
 
 
 def weighted_derivative(robot: Robot, d: np.ndarray, w: np.ndarray) -> np.ndarray:

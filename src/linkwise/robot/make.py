@@ -82,6 +82,14 @@ def save_urdf(robot: Robot, path: str | os.PathLike[str], *, floating_root: bool
     write_text(where, robot.to_urdf(floating_root=floating_root, folder=where.parent))
 
 
+def save_mjcf(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write a robot as an MJCF file, for MuJoCo; see :meth:`Robot.to_mjcf`."""
+    if not isinstance(robot, Robot):
+        raise InputError(f"save_mjcf writes a robot, got {shown(robot)}")
+    where = file_path(path)
+    write_text(where, robot.to_mjcf(folder=where.parent))
+
+
 def robot_names() -> list[str]:
     """The names of the built-in robots."""
     return robots.names()

@@ -450,6 +450,18 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
             )
         return to_urdf(self, floating_root=floating_root, folder=folder)
 
+    def to_mjcf(self, *, folder: str | os.PathLike[str] | None = None) -> str:
+        """The text of an MJCF file (MuJoCo's format) of this robot; :func:`linkwise.save_mjcf` writes it.
+
+        Joints come depth first there, cylindrical and universal ones as two; rotors, springs, dampers, friction,
+        limits, motors, couplings by a ratio, and loops that are welds, balls or hinges are written; what the format
+        cannot say is refused by name. Mesh files are named as seen from ``folder``, where the file will lie; without
+        it, by their full paths.
+        """
+        from ..model.files.mjcf_writer import to_mjcf
+
+        return to_mjcf(self.opened, self.loops, folder=folder)
+
     # --- parts of it, and more of it -----------------------------------------------------------------
 
     def subtree(self, root: str, *, floating: bool = False) -> Robot:

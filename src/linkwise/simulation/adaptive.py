@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.program.trace import trace
+from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.kernel import Kernel
+from ..codegen.runtime.requests import request
 from ..errors import SimulationError
 from ..extras import require
 from ..progress import Progress
 from ..robot.robot import Robot
+from .adaptive_batches import EXPLICIT, Batch
 from .events import Crossing, Watch
 from .methods import SOLVERS
 from .steppers import Task, shortest
@@ -34,12 +36,26 @@ class Equations:
 
     @cached_property
     def kernel(self) -> Kernel | None:
-        if self.target == "numpy" or self.task.calls_back:
+        task = self.task
+        if self.target == "numpy" or task.calls_back:
             return None
+        names = ["t", "q", "w", *self._constant]
+        identity = task.identity
+        if identity is None:
+            return Kernel(self._program(names))
+        key = ("simulate.equations", *identity.values(), *names)
+        found: Kernel | None = task.robot._code.get(key)
+        if found is None:
+            asked = request(task.robot, "simulate.equations", names, identity)
+            found = Kernel.remembered(asked, lambda: self._program(names))
+            task.robot._code.keep(key, found)
+        return found
+
+    def _program(self, names: Sequence[str]) -> Program:
         dynamics = shortest(self.task.robot)
         with_forces = lambda robot, t, q, w, *numbers: self._derivative(robot, dynamics, t[0], q, w, *numbers)
         sizes = {"t": 1, "w": self.task.width, **self._constant}
-        return Kernel(trace(self.task.robot, with_forces, "equations", sizes, ("t", "q", "w", *self._constant)))
+        return trace(self.task.robot, with_forces, "equations", sizes, names)
 
     def of(self, i: int) -> Equations:
         """Those of one state of a batch, in the same machine code."""
@@ -63,6 +79,16 @@ class Equations:
         v, w_dot = task.system(robot, dynamics, force, push, self.target).derivative(t, q, w)
         return robot.configuration_rate(q, v), w_dot
 
+    def at_states(self, t: np.ndarray, y: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """ẏ (n, m) of some states of the batch, ``which`` (n,), at times (n,) of their own; compiled."""
+        nq, external = self.task.robot.nq, self.task.external
+        assert self.kernel is not None
+        numbers = []
+        if external is not None and external.numbers is not None:
+            own = external.numbers
+            numbers = [own[which].reshape(len(which), -1) if own.ndim > 1 else own]
+        return np.concatenate(self.kernel(t[:, None], y[:, :nq], y[:, nq:], *numbers), axis=-1)
+
     def __call__(self, t: float, y: np.ndarray) -> np.ndarray:
         nq, external = self.task.robot.nq, self.task.external
         q, w = y[:nq], y[nq:]
@@ -81,11 +107,19 @@ def solve(
     watches: Sequence[Watch],
     show: bool | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[int, Crossing]]]:
-    """(times, q (states, samples, nq), w, crossings with their state) of flat states, one after another."""
-    task = equations.task
+    """(times, q (states, samples, nq), w, crossings with their state) of flat states.
+
+    One after another by SciPy's solvers; those of explicit methods together where nothing is watched and nothing is
+    called back (:mod:`.adaptive_batches`).
+    """
+    task, nq = equations.task, equations.task.robot.nq
     parts, found = [], []
     length = float(times[-1] - times[0])
     with Progress(round(1000 * length) * len(q), "ms of motion", show) as bar:
+        if len(q) > 1 and task.method in EXPLICIT and not watches and equations.kernel is not None:
+            together = Batch(equations.at_states, task.method, times, tolerances, np.concatenate([q, w], axis=-1))
+            y = together.run(bar)
+            return times, unit(task.robot, y[..., :nq]), y[..., nq:], []
         for i in range(len(q)):
             own = equations.of(i) if task.is_per_state else equations
             told = _Told(own, bar, times[0], i * round(1000 * length))
@@ -93,7 +127,6 @@ def solve(
             parts.append(y)
             found += [(i, c) for c in crossings]
             bar.advance((i + 1) * round(1000 * length) - bar.done)
-    nq = task.robot.nq
     y = np.stack(parts)
     return end, unit(task.robot, y[..., :nq]), y[..., nq:], found
 
@@ -126,16 +159,14 @@ def _solve_one(
     solve_ivp = require("scipy.integrate", "adaptive", f"method={task.method!r}").solve_ivp
     nq, nv = task.robot.nq, task.robot.nv
     wanted = [_for_scipy(watch, nq, nv) for watch in watches]
-    done = solve_ivp(
-        told,
-        (times[0], times[-1]),
-        y0,
-        SOLVERS[task.method],
-        t_eval=times,
-        events=wanted or None,
-        rtol=tolerances[0],
-        atol=tolerances[1],
-    )
+    options = {"t_eval": times, "events": wanted or None, "rtol": tolerances[0], "atol": tolerances[1]}
+    try:
+        done = solve_ivp(told, (times[0], times[-1]), y0, SOLVERS[task.method], **options)
+    except ValueError as e:  # SciPy's own, where states on the way are no longer numbers
+        raise SimulationError(
+            f'{task.method} gave up: {e}. Forces may change too fast for it; try "bdf" or "lsoda", or fixed steps,'
+            " which take dampers and springs where they end"
+        ) from e
     if done.status < 0 or not np.isfinite(done.y).all():
         at = done.t[-1] if len(done.t) else times[0]
         raise SimulationError(

@@ -112,6 +112,12 @@ def part_of_step(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[SameKin
     return moved, np.concatenate([after, exchanged], axis=-1)
 
 
+def plain_part(s: Any, t: Any, q: Any, v: Any, h: Any) -> tuple[Any, Any]:
+    """(q', v') after h where the robot's own springs and dampers alone resist, and no energies are kept beside."""
+    after = v + h * s.accelerated_at_end(q, v, h)
+    return s.moved(q, h * after), after
+
+
 def _power(force: Array, v: Array) -> Any:
     return (force * v).sum(axis=-1)
 
@@ -131,17 +137,17 @@ class Sums(NamedTuple):
     w: Any = 0.0
     broken: Any = None
 
-    def plus(self, s: System, start: tuple[Any, Any], here: tuple[Any, Any], end: tuple[Any, Any], weight: Any) -> Sums:
+    def plus(self, s: Any, start: tuple[Any, Any], here: tuple[Any, Any], end: tuple[Any, Any], weight: Any) -> Sums:
         """These and another part, from ``here`` to ``end``."""
         if isinstance(weight, float) and weight == 0.0:
             q, w = self.q, self.w
         else:
-            q = self.q + weight * s.robot.difference(start[0], end[0])
+            q = self.q + weight * s.difference(start[0], end[0])
             w = self.w + weight * (end[1] - start[1])
-        broken = s.passive.breaks(s.robot, *((x, s.rates(y)) for x, y in (here, end)))
+        broken = s.breaks(here, end)
         return Sums(q, w, broken if self.broken is None else self.broken + broken)
 
-    def applied(self, s: System, start: tuple[Any, Any], end: tuple[Any, Any]) -> tuple[SameKind, SameKind]:
+    def applied(self, s: Any, start: tuple[Any, Any], end: tuple[Any, Any]) -> tuple[Any, Any]:
         """Where the step leads: extrapolated; or, where a force broke off and has no expansion in h, the ``end`` of the
         last line, of the most parts."""
         found = s.moved(start[0], self.q), start[1] + self.w
@@ -151,10 +157,10 @@ class Sums(NamedTuple):
         return arrays.where(smooth, found[0], end[0]), arrays.where(smooth, found[1], end[1])
 
 
-def extrapolated(order: int, part: Callable[..., Any] = part_of_step) -> Callable[..., tuple[SameKind, SameKind]]:
+def extrapolated(order: int, part: Callable[..., Any] = part_of_step) -> Callable[..., tuple[Any, Any]]:
     """The step of this order, as those of :mod:`.steps`; ``part`` makes its parts."""
 
-    def step(s: System, t: Any, q: Array, w: Array, h: Any) -> tuple[SameKind, SameKind]:
+    def step(s: Any, t: Any, q: Any, w: Any, h: Any) -> tuple[Any, Any]:
         start, end, sums = (q, w), (q, w), Sums()
         for p in parts(order):
             here = start if p.begins_line else end

@@ -41,8 +41,7 @@ def trajectory_sensitivity(
     columns: Any = None,
     of: str = "inertial",
 ) -> TrajectorySensitivity:
-    """The motion of :func:`linkwise.simulate` under joint forces by explicit steps, and its exact derivatives in
-    inertial parameters.
+    """The motion of :func:`linkwise.simulate` under joint forces, and its exact derivatives in inertial parameters.
 
     q0 (..., nq), v0 (..., nv; default at rest), ``tau`` (..., steps, nv) [N m, N], one row per step of ``step`` [s] by
     ``method`` "semi_implicit_euler", "midpoint" or "runge_kutta_4"; ``columns`` picks entries of
@@ -60,10 +59,10 @@ def trajectory_sensitivity(
     if table.ndim < 2:
         raise InputError(f"tau must have shape (..., steps, {robot.nv}), got {table.shape}")
     closing = "projection" if robot.loops else None  # which linearized_step differentiates
-    options: dict[str, Any] = {"step": step, "method": method, "closing": closing, "implicit": False}
+    options: dict[str, Any] = {"step": step, "method": method, "closing": closing}
     motion = simulate(robot, q0, v0, tau=table, check=False, progress=False, **options)
     q, v, applied = motion.q[..., :-1, :], motion.v[..., :-1, :], motion.tau[..., :-1, :]
-    by_parameters = lambda q, v, tau: robot.forward_dynamics_sensitivity(q, v, tau, of=of)[..., picked]
+    by_parameters = lambda own, q, v, tau: own.forward_dynamics_sensitivity(q, v, tau, of=of)[..., picked]
     none = np.zeros((robot.nv, len(picked)), q.dtype)
     maps = linearized_step(robot, method, q, v, applied, q.dtype.type(motion.settings.step), none, by_parameters)
     n = robot.nv

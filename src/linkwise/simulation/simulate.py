@@ -89,8 +89,10 @@ def simulate(
 
     **Stiff forces.** "semi_implicit_euler", "midpoint" and "runge_kutta_4" in joint rates take springs, dampers,
     friction and stops, and the terms −d v and −k q of a controller that is not held, where steps end: of the same
-    order, and stable for any of them. Steps are then of 1, 3 and 10 parts in place of 1, 2 and 4 stages;
-    ``implicit=False`` keeps them explicit, and True refuses methods that know no others.
+    order, and stable for any of them. Steps are then of 1, 3 and 10 parts in place of 1, 2 and 4 stages. Springs,
+    dampers and such terms that are slow stay explicit: where it is certain from the robot's bodies that they change no
+    motion, in any configuration, at a rate |λ| with ``step`` · |λ| > 1 (and where no ``parameters`` vary these).
+    ``implicit=False`` keeps all of them explicit; True none, and refuses methods that know no others.
 
     **Loops.** ``closing`` says what keeps a robot's loops closed: "projection" after each step (the default), which
     leaves them open by roundings, "embedded", steps in coordinates that the loops leave free (the default where loops
@@ -107,8 +109,8 @@ def simulate(
     had never stopped. ``progress`` shows a bar (default: on terminals, for long work); batches are split over
     ``threads``; ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
 
-    **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are q
-    and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
+    **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are
+    q and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
     "runge_kutta_4" in joint rates; what else cannot be asked for there is refused by name, and ``check`` has no say.
     """
     refuse_unfit(robot, method, coordinates, implicit)

@@ -46,7 +46,7 @@ class StateNumbers:
 
     def placed(self, task: Task, own: Any) -> Task:
         """The task with the numbers (n,) of a state, which may be symbols, in their places."""
-        nv, start = task.robot.nv, 0
+        nv, start, order = task.robot.nv, 0, task.order
         if self.law is not None:
             assert task.controller is not None
             start = self.law.size
@@ -64,7 +64,9 @@ class StateNumbers:
             kind = given.dtype if given.dtype.kind == "f" else object
             changed[name] = np.array([y if np.isfinite(x) else x for x, y in zip(known, given)], dtype=kind)
             start += nv
-        return replace(task, passive=replace(task.passive, **changed), own=None)
+        made = replace(task, passive=replace(task.passive, **changed), own=None)
+        made.__dict__["order"] = order
+        return made
 
     def of(self, i: int) -> StateNumbers:
         """Those of one state."""

@@ -26,6 +26,7 @@ from .external_forces import INPUT, ExternalForces
 from .implicit import PARTS, extrapolated, part_of_step
 from .joint_forces import PassiveForces
 from .methods import METHODS
+from .rate_bounds import EXPLICIT_UP_TO, highest_rate
 from .state_numbers import INPUT as OWN
 from .state_numbers import StateNumbers
 from .system import EXCHANGED, System, has_dampers
@@ -48,7 +49,7 @@ class Task:
     external: ExternalForces | None = None
     coordinates: str = "joint"
     closing: Closing = LEFT
-    implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
+    implicit: bool | None = None  # whether what resists is taken where steps end; None: unless it is slow
     accounts: bool = True  # whether the energies that forces exchange are kept
     own: StateNumbers | None = None  # numbers of what acts that each state has of its own
 
@@ -58,7 +59,17 @@ class Task:
         if self.implicit is False or self.coordinates != "joint" or self.method not in PARTS:
             return 0
         resists = self.robot.has_springs or self.passive.active or self.slopes is not None
-        return PARTS[self.method] if resists else 0
+        return PARTS[self.method] if resists and (self.implicit or not self.is_slow) else 0
+
+    @cached_property
+    def is_slow(self) -> bool:
+        """Whether it is proved that what resists is too slow, anywhere, to upset explicit steps: smooth forces of the
+        robot as it is, at rates within :data:`EXPLICIT_UP_TO` (:func:`.highest_rate`)."""
+        if self.parameters or not self.passive.falls_as_it_is:
+            return False
+        law = (0.0, 0.0) if self.slopes is None else self.slopes
+        dampers = 0.0 if self.passive.damping is None else self.passive.damping
+        return self.step * highest_rate(self.robot, law[0] + dampers, law[1]) <= EXPLICIT_UP_TO
 
     @property
     def slopes(self) -> Any:
@@ -95,6 +106,30 @@ class Task:
         own = {name: x if x.ndim == 1 else x[i : i + 1] for name, x in self.parameters.items()}
         external = None if self.external is None else self.external.of(i)
         return replace(self, parameters=own, external=external, own=None if self.own is None else self.own.of(i))
+
+    @property
+    def identity(self) -> dict[str, Any] | None:
+        """What its machine code depends on beside the robot, in words; None where it is not known what a function
+        computes."""
+        law = None if self.own is not None and self.own.law is not None else self.controller
+        functions = [x.asked for x in (law, self.external) if x is not None and x.asked is not None]
+        if any(x.identity is None for x in functions):
+            return None
+        plain: dict[str, Any] = {
+            "method": self.method,
+            "coordinates": self.coordinates,
+            "passive": repr(sorted(self.passive.to_plain().items())),
+            "closing": repr(self.closing),
+            "order": self.order,
+            "hold": self.hold,
+            "accounts": self.accounts,
+            "functions": repr([(x.what, x.identity) for x in functions]),
+        }
+        if self.external is not None:
+            plain["frames"] = self.external.frames
+        if self.own is not None:
+            plain |= {"own": self.own.identity, "passive": repr(self.passive.kinds)}
+        return plain
 
     def time(self, index: int) -> float:
         """The time at the start of a step."""
@@ -218,25 +253,9 @@ class CompiledStepper:
         """A loop over what is made of these steps; kept with the robot, unless it is not known what a function in it
         computes."""
         task = self.task
-        plain: dict[str, Any] = {
-            "method": task.method,
-            "coordinates": task.coordinates,
-            "passive": repr(sorted(task.passive.to_plain().items())),
-            "closing": repr(task.closing),
-            "order": task.order,
-            "hold": task.hold,
-            "accounts": task.accounts,
-        }
-        if task.own is not None:
-            plain["own"] = task.own.identity
-            plain["passive"] = repr(task.passive.kinds)
-        controller = None if task.own is not None and task.own.law is not None else task.controller
-        functions = [x.asked for x in (controller, task.external) if x is not None and x.asked is not None]
-        if any(x.identity is None for x in functions):
+        plain = task.identity
+        if plain is None:
             return Repeated(make, carried, stepped)
-        plain["functions"] = repr([(x.what, x.identity) for x in functions])
-        if task.external is not None:
-            plain["frames"] = task.external.frames
         key = (what, *plain.values(), *self.names, *task.parameters)
         found: Repeated | None = task.robot._code.get(key)
         if found is None:

@@ -151,6 +151,14 @@ class System:
     def moved(self, q: Array, d: Array) -> SameKind:
         return self.robot.integrate(q, d)
 
+    def difference(self, q0: Array, q1: Array) -> SameKind:
+        """q1 ⊖ q0."""
+        return self.robot.difference(q0, q1)
+
+    def breaks(self, before: tuple[Array, Array], after: tuple[Array, Array]) -> Any:
+        """Where forces break off between two states (q, w) (:meth:`PassiveForces.breaks`)."""
+        return self.passive.breaks(self.robot, *((q, self.rates(w)) for q, w in (before, after)))
+
 
 def with_powers(rate: Array, powers: Array | None) -> SameKind:
     """ẇ from the rate of the rates and the powers exchanged."""

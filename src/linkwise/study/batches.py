@@ -76,7 +76,9 @@ class Batches:
         s = self.scenario
         acted_on = s.controller is not None or bool(self.targets.of("tau", "force"))
         closing = s.chosen_closing(self.robot)
-        return Task(self.robot, s.method, s.step, self._passive, table=acted_on, threads=1, closing=closing)
+        return Task(
+            self.robot, s.method, s.step, self._passive, table=acted_on, threads=1, closing=closing, implicit=False
+        )
 
     @cached_property
     def inputs(self) -> dict[str, int]:

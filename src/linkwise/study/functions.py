@@ -78,13 +78,11 @@ class _OfFunction(Prepared):
     def _asked(self, motion: Motion, ask: Callable[[Any], Any], ways: list[str]) -> Trajectory | None:
         """A motion that the function asks for, made with those of others; None where it is to be made alone."""
         share = self.together.share(motion)
-        made = None if isinstance(share, str) else ask(share)
-        if isinstance(share, str) or made is None:
-            why = share if isinstance(share, str) else "forces of its controller do not fall with its motion"
-            ways.append(f"as asked: {why}" if share in ASKED else f"alone: {why}")
+        if isinstance(share, str):
+            ways.append(f"as asked: {share}" if share in ASKED else f"alone: {share}")
             return None
         ways.append(BATCHES)
-        return share.group.trajectory(share, made)
+        return share.group.trajectory(share, ask(share))
 
     def _called(self, values: Mapping[str, Any]) -> tuple[Any, list[Trajectory]]:
         """What the function gives for one run alone, and the motions that it asked for; the same bits as by turns."""

@@ -98,9 +98,9 @@ class Together:
             return group
         return Share(group, motion, taken, inertial, table, None if pushed is None else pushed.numbers)
 
-    def made(self, shares: Sequence[Share]) -> list[Made | None]:
-        """The motions, group by group; None for those that are to be made alone."""
-        found: dict[int, Made | None] = {}
+    def made(self, shares: Sequence[Share]) -> list[Made]:
+        """The motions, group by group."""
+        found: dict[int, Made] = {}
         for group in dict.fromkeys(x.group for x in shares):
             own = [i for i, x in enumerate(shares) if x.group is group]
             found |= dict(zip(own, group.run([shares[i] for i in own])))
@@ -144,8 +144,8 @@ def _group(
     law = None if taken is None else SharedLaw(robot, taken, moving)
     try:
         group = Group(robot, motion, inertial, law, pushed)
-        if not group.stepper.worthwhile:
-            return group.stepper.too_long
+        if group.too_long is not None:
+            return group.too_long
     except UntraceableError as e:
         return f"its controller cannot be compiled with its numbers as inputs: {e.reason}"
     return group
@@ -175,62 +175,81 @@ class Group:
         return bool(self.law.falls(some).any() or self.law.falls(-some).any())
 
     @cached_property
-    def stepper(self) -> CompiledStepper:
-        """What makes the steps; its machine code is that of all."""
-        law = 0 if self.law is None else self.law.size + (2 * self.robot.nv if self.falls else 0)
-        count = law + self.robot.nv * len(self.passive)
-        own = np.zeros((1, count)) if count else None
+    def steppers(self) -> dict[bool, CompiledStepper]:
+        """What makes explicit steps and others, as far as motions may ask for them; machine code is that of all."""
         inertial = np.zeros((1, 10 * len(self.robot.bodies))) if self.inertial else None
-        found = compiled_stepper(self._task(own, inertial, self.external))
-        _ = found.worthwhile
-        return found
+        settings = self.first.settings
+        always = self.robot.has_springs or settings.passive.active
+        chosen = {
+            True: not (settings.implicit and always),
+            False: settings.implicit is not False and (always or self.falls),
+        }
+        own = {explicit: np.zeros((1, self._count(explicit))) for explicit, is_asked in chosen.items() if is_asked}
+        return {k: compiled_stepper(self._task(x, inertial, self.external, k)) for k, x in own.items()}
 
-    def _task(self, own: np.ndarray | None, inertial: np.ndarray | None, external: ExternalForces | None) -> Task:
+    @property
+    def too_long(self) -> str | None:
+        """Why its steps are not worth compiling; they are traced for it."""
+        return next((x.too_long for x in self.steppers.values() if not x.worthwhile), None)
+
+    def _count(self, explicit: bool) -> int:
+        law = 0 if self.law is None else self.law.size + (2 * self.robot.nv if self.falls and not explicit else 0)
+        return law + self.robot.nv * len(self.passive)
+
+    def _task(
+        self, own: np.ndarray, inertial: np.ndarray | None, external: ExternalForces | None, explicit: bool
+    ) -> Task:
         settings, controller = self.first.settings, None
         if self.law is not None:
             controller = Controller(self.robot, UserFunction("the controller", self.first.asked.controller))
-        numbers = None if own is None else StateNumbers(own, self.law, self.falls, self.passive)
+        numbers = StateNumbers(own, self.law, self.falls and not explicit, self.passive) if own.shape[1] else None
         return Task(
             self.robot, settings.method, settings.step, settings.passive, controller, settings.hold,
             self.first.asked.tau is not None, {} if inertial is None else {"inertial": inertial}, 1, external,
-            settings.coordinates, settings.closing, settings.implicit, own=numbers,
+            settings.coordinates, settings.closing, not explicit, own=numbers,
         )  # fmt: skip
 
-    def run(self, shares: Sequence[Share]) -> list[Made | None]:
-        """The motions of these shares; None for those whose forces do not fall, which alone takes explicit steps."""
-        numbers, falls = self._numbers(shares)
-        found: list[Made | None] = [None] * len(shares)
-        todo = [i for i in range(len(shares)) if falls is None or falls[i]]
+    def run(self, shares: Sequence[Share]) -> list[Made]:
+        """The motions of these shares."""
+        laws = None if self.law is None else np.stack([x.taken.numbers for x in shares if x.taken is not None])
+        slopes = self.law.falls(laws) if self.law is not None and laws is not None and self.falls else None
+        explicit = [self._is_explicit(x, None if slopes is None else slopes[:, i]) for i, x in enumerate(shares)]
+        passive = np.stack([x.passive for x in shares])
         rows = self.first.steps // self.first.settings.every + 1
         most = max(1, _BYTES // (8 * rows * (self.robot.nq + 3 * self.robot.nv + 8)))
-        for part in (todo[k : k + most] for k in range(0, len(todo), most)):
-            made = self._made([shares[i] for i in part], numbers[part])
-            for i, x in zip(part, made):
-                found[i] = x
-        return found
+        found: dict[int, Made] = {}
+        for kind in (True, False):
+            todo = [i for i, is_so in enumerate(explicit) if is_so is kind]
+            parts = [] if laws is None else [laws]
+            parts += [] if slopes is None or kind else [slopes[0], slopes[1]]
+            numbers = np.concatenate([*parts, passive], axis=1)
+            for part in (todo[k : k + most] for k in range(0, len(todo), most)):
+                found |= dict(zip(part, self._made([shares[i] for i in part], numbers[part], kind)))
+        return [found[i] for i in range(len(shares))]
 
-    def _numbers(self, shares: Sequence[Share]) -> tuple[np.ndarray, np.ndarray | None]:
-        """(states, n) as :class:`StateNumbers` has them, and in which states the forces of the law fall."""
-        parts, falls = [], None
+    def _is_explicit(self, share: Share, slopes: np.ndarray | None) -> bool:
+        """Whether a motion alone would be made of explicit steps: by its own numbers, those of its robot among them."""
+        motion, settings = share.motion, share.motion.settings
+        controller = None
         if self.law is not None:
-            own = np.stack([x.taken.numbers for x in shares if x.taken is not None])
-            parts.append(own)
-            if self.falls:
-                slopes = self.law.falls(own)
-                parts += [slopes[0], slopes[1]]
-                falls = np.asarray(slopes.any(axis=(0, 2)))
-        parts.append(np.stack([x.passive for x in shares]))
-        return np.concatenate(parts, axis=1), falls
+            controller = Controller(motion.robot, UserFunction("the controller", motion.asked.controller))
+            controller.__dict__["slopes"] = None if slopes is None or not slopes.any() else (slopes[0], slopes[1])
+        varied: dict[str, Any] = {} if not motion.asked.parameters else {"inertial": share.inertial}
+        alone = Task(
+            motion.robot, settings.method, settings.step, settings.passive, controller, settings.hold,
+            parameters=varied, coordinates=settings.coordinates, implicit=settings.implicit,
+        )  # fmt: skip
+        return alone.order == 0
 
-    def _made(self, shares: Sequence[Share], numbers: np.ndarray) -> list[Made]:
+    def _made(self, shares: Sequence[Share], numbers: np.ndarray, explicit: bool) -> list[Made]:
         inertial = np.stack([x.inertial for x in shares if x.inertial is not None]) if self.inertial else None
         external = self.external
         if external is not None:
             pushed = np.stack([x.external for x in shares if x.external is not None])
             external = replace(external, numbers=pushed, batch=(len(shares),))
-        task = self._task(numbers if numbers.shape[1] else None, inertial, external)
-        stepper = type(self.stepper)(task)
-        stepper.__dict__["loop"] = self.stepper.loop
+        task, shared = self._task(numbers, inertial, external, explicit), self.steppers[explicit]
+        stepper = type(shared)(task)
+        stepper.__dict__["loop"] = shared.loop
         q, v = (np.concatenate([getattr(x.motion, name) for x in shares]) for name in "qv")
         table = np.stack([x.table for x in shares if x.table is not None]) if task.table else None
         settings, steps, error = self.first.settings, self.first.steps, None
@@ -242,7 +261,8 @@ class Group:
                 stepper.advance(q, w, 0, steps, settings.every, table, [x[:, 1:] for x in out])
         except LinkwiseError as e:  # some state has no inertia somewhere: each by itself says which
             if len(shares) > 1:
-                return [x for i in range(len(shares)) for x in self._made(shares[i : i + 1], numbers[i : i + 1])]
+                each = [slice(i, i + 1) for i in range(len(shares))]
+                return [x for i in each for x in self._made(shares[i], numbers[i], explicit)]
             error = e
         parts = [(out[0][i : i + 1], out[1][i : i + 1]) for i in range(len(shares))]
         return [Made(q, w, task.of(i), stepper.of(i), error) for i, (q, w) in enumerate(parts)]

@@ -42,6 +42,7 @@ from .mjcf_limits import refuse_huge
 from .mjcf_loops import loops_in
 from .mjcf_notes import in_the_motion, not_in_the_motion
 from .mjcf_visuals import read_visuals
+from .urdf import UNLIMITED
 from .xml import is_text
 
 M = TypeVar("M", bound=Model)
@@ -322,8 +323,8 @@ def _kind(file: MjcfFile, j: int) -> JointKind:
 def _limits(file: MjcfFile, j: int) -> Limits:
     m, limits = file.model, Limits()
     if m.jnt_limited[j] and file.joint_type(j) in ("hinge", "slide"):
-        lower, upper = m.jnt_range[j] - file.reference(j)
-        limits = replace(limits, lower=float(lower), upper=float(upper))
+        given = [float(x) - file.reference(j) if abs(x) < UNLIMITED else None for x in m.jnt_range[j]]
+        limits = replace(limits, lower=given[0], upper=given[1])
     if m.jnt_actfrclimited[j]:
         limits = replace(limits, effort=float(np.abs(m.jnt_actfrcrange[j]).max()))
     return limits
