@@ -17,7 +17,7 @@ from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..robot.robot import Robot
 from .law_numbers import Taken
-from .user_functions import Controller, UserFunction, falls
+from .user_functions import Controller, UserFunction, falls, may_fall
 
 if TYPE_CHECKING:
     from .steppers import Task
@@ -110,6 +110,11 @@ class SharedLaw:
     def falls(self, numbers: np.ndarray) -> np.ndarray:
         """(2, states, nv): by what the forces fall with velocities and positions."""
         return falls(self.robot, self.kernel.program, INPUT, numbers)
+
+    @property
+    def may_fall(self) -> bool:
+        """Whether the forces fall so for any numbers."""
+        return may_fall(self.robot, self.kernel.program, INPUT, self.size)
 
     def forces(self, time: np.ndarray, q: np.ndarray, v: np.ndarray, numbers: Any, inertial: Any) -> np.ndarray:
         """τ (..., samples, nv) along motions, of numbers (..., n) and inertias (..., bodies × 10)."""

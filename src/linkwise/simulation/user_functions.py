@@ -254,16 +254,27 @@ def falls(robot: Robot, program: Program, name: str = "", numbers: np.ndarray | 
 
     Where the program has an input ``name`` of numbers of the law, with these (..., n).
     """
-    given = {(x.args[0], x.args[1]): x for x in program.nodes if x.op == "input"}
     known = {} if numbers is None else numbers_among(program.roots, name, numbers)
-    found = np.zeros((2, *(() if numbers is None else numbers.shape[:-1]), robot.nv))
+    return np.maximum(0.0, -_factors(robot, program, () if numbers is None else numbers.shape[:-1], known))
+
+
+def may_fall(robot: Robot, program: Program, name: str, size: int) -> bool:
+    """Whether a law has such terms for any numbers (n,) that its input ``name`` may have."""
+    known = dict.fromkeys(numbers_among(program.roots, name, np.zeros(size)), np.nan)  # none of which is known
+    factors = _factors(robot, program, (), known)
+    return bool((np.isnan(factors) | (factors < 0.0)).any())
+
+
+def _factors(robot: Robot, program: Program, batch: tuple[int, ...], known: Mapping[int, Any]) -> np.ndarray:
+    """(2, *batch, nv): by what v and q of a joint are multiplied among the terms of its force."""
+    given = {(x.args[0], x.args[1]): x for x in program.nodes if x.op == "input"}
+    found = np.zeros((2, *batch, robot.nv))
     for _, of_q, of_v in robot.coordinates:
         plain = of_q.stop - of_q.start == of_v.stop - of_v.start  # positions whose rates the velocities are
         for i, j in zip(range(of_v.start, of_v.stop), range(of_q.start, of_q.stop)):
             for row, variable in enumerate((("v", i), ("q", j))):
                 if variable in given and (plain or row == 0):
-                    factor = additive_factor(program.roots[i], given[variable], known)
-                    found[row, ..., i] = np.maximum(0.0, -np.asarray(factor))
+                    found[row, ..., i] = additive_factor(program.roots[i], given[variable], known)
     return found
 
 

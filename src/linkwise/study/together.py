@@ -171,8 +171,7 @@ class Group:
         """Whether forces of the law have terms −d v or −k q of their joints, whatever their numbers."""
         if self.law is None or self.first.settings.hold or self.first.settings.implicit is False:
             return False
-        some = np.ones((1, self.law.size))
-        return bool(self.law.falls(some).any() or self.law.falls(-some).any())
+        return self.law.may_fall
 
     @cached_property
     def steppers(self) -> dict[bool, CompiledStepper]:

@@ -54,10 +54,10 @@ def _terms(x: Scalar, numbers: Mapping[int, Any]) -> list[tuple[Any, Any]]:
 
 
 def _largest(found: list[Any]) -> Any:
-    """The factor of the largest size, in each state; the first of several."""
+    """The factor of the largest size, in each state; the first of several, and NaN where one is not known."""
     out = found[0] if found else 0.0
     for x in found[1:]:
-        out = np.where(np.abs(x) > np.abs(out), x, out)
+        out = np.where((np.abs(x) > np.abs(out)) | np.isnan(x), x, out)
     return out
 
 
