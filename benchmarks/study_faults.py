@@ -19,7 +19,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -221,42 +220,34 @@ class Campaign:
     def run(self) -> float:
         """Run it to its end, whatever is killed; gives the seconds that it took."""
         begun = time.monotonic()
-        driver, stop = self.call(), threading.Event()
-        killer = threading.Thread(target=self.kill_until, args=(stop,))
-        if self.kind not in ("driver", "nothing"):
-            killer.start()
-        try:
-            while True:
-                wait = self.choose.expovariate(1 / self.every) + 1.0 if self.kind == "driver" else None
-                try:
-                    code = driver.wait(wait)
-                except subprocess.TimeoutExpired:
-                    driver.kill()
-                    driver.wait()
-                    self.kills += 1
-                    driver = self.call()
-                    continue
-                if code:
-                    raise SystemExit(f"the study stopped with exit code {code}")
-                return time.monotonic() - begun
-        finally:
-            stop.set()
-            if killer.is_alive():
-                killer.join()
+        driver, due = self.call(), begun + self.wait()
+        while (code := driver.poll()) is None:
+            time.sleep(0.05)
+            if self.kind != "nothing" and time.monotonic() > due and self.log.exists():
+                driver = self.strike(driver)
+                due = time.monotonic() + self.wait()
+        if code:
+            raise SystemExit(f"the study stopped with exit code {code}")
+        return time.monotonic() - begun
 
-    def kill_until(self, stop: threading.Event) -> None:
-        while not stop.wait(self.choose.expovariate(1 / self.every)):
-            if not self.log.exists():
-                continue
-            if self.kind == "node":
-                assert self.nodes is not None
-                self.nodes.lose_one(self.choose)
-                self.kills += 1
-            else:
-                found = self.workers()
-                if found:
-                    kill(self.choose.choice(found))
-                    self.kills += 1
+    def wait(self) -> float:
+        return self.choose.expovariate(1 / self.every)
+
+    def strike(self, driver: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        """Kill what is to be killed; gives the driver that goes on."""
+        if self.kind == "driver":
+            self.kills += 1
+            driver.kill()
+            driver.wait()
+            return self.call()
+        if self.kind == "node":
+            assert self.nodes is not None
+            self.kills += 1
+            self.nodes.lose_one(self.choose)
+        elif found := self.workers():
+            self.kills += 1
+            kill(self.choose.choice(found))
+        return driver
 
     def workers(self) -> list[int]:
         if self.nodes is not None:
@@ -265,7 +256,7 @@ class Campaign:
         return [pid for pid in beneath(os.getpid()) if WORKER in known.get(pid, (0, ""))[1]]
 
 
-def campaign(engine: str, kind: str, runs: int, every: float, wanted: dict[str, bytes] | None) -> tuple[Any, ...]:
+def campaign(engine: str, kind: str, runs: int, every: float) -> tuple[dict[str, bytes], float, int, int]:
     """(what is in the folder, seconds, kills, runs begun more than once)."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -297,13 +288,13 @@ def main() -> int:
     wanted: dict[str, bytes] | None = None
     bad = 0
     for engine in arguments.engines:
-        found, calm, _, again = campaign(engine, "nothing", arguments.runs, arguments.every, None)
+        found, calm, _, again = campaign(engine, "nothing", arguments.runs, arguments.every)
         wanted = found if wanted is None else wanted
         assert found == wanted and again == 0
         for kind in arguments.kinds:
             if kind == "node" and engine == "local":
                 continue
-            found, seconds, kills, again = campaign(engine, kind, arguments.runs, arguments.every, wanted)
+            found, seconds, kills, again = campaign(engine, kind, arguments.runs, arguments.every)
             same = "equal" if found == wanted else "DIFFERENT"
             bad += found != wanted
             print(f"| {engine} | {kind} | {kills} | {seconds:.0f} | {calm:.0f} | {again} | {same} |", flush=True)

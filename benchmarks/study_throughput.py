@@ -6,8 +6,8 @@ A run is one second of the 7-joint arm, 1000 steps of RK4, from a drawn start an
 is one call of the machine code that the study runs, threads and all, with inputs that are there already and results
 that are forgotten. Kernel and engines take turns, and an engine's rate is compared with that of the calls of the kernel
 before and after it. Chunks are those that a study of a million runs would have. "start" is the time until the first
-worker begins, "rate" what is made from then on; processor time counts the processes of the local engine, and the
-largest resident memory is that of one of its workers.
+worker begins, "rate" what is made from then on; processor time counts the processes that this one has started (not
+Ray's), and the largest resident memory is that of one of them.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def table(rows: dict[str, list[dict[str, float]]], kernel: list[tuple[float, flo
     ]
     for name, found in rows.items():
         middle = {k: statistics.median(x[k] for x in found) for k in found[0]}
-        counted = name == "local"  # the others' workers are no children of this process
+        counted = name != "ray"  # whose workers are no children of this process
         used = f"{middle['cpu'] * 1e6:.0f} | {cpu / middle['cpu']:.0%}" if counted else "– | –"
         lines.append(f"| {name} | {middle['start']:.1f} | {middle['rate']:.0f} | {middle['of_kernel']:.0%} | {used} |")
     return "\n".join(lines)

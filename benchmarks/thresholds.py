@@ -23,6 +23,7 @@ import numpy as np
 import linkwise as lw
 from linkwise.codegen import thresholds
 from linkwise.codegen.facts import catalogue
+from linkwise.codegen.program.frames import normal_forms
 from linkwise.codegen.program.pieces import pieces
 from linkwise.codegen.program.schedule import traffic
 from linkwise.codegen.runtime import engine, result_memory
@@ -252,6 +253,26 @@ def llvm_levels() -> Iterable[Row]:
         ):
             found, first = made(lw.load("panda"), "forward_dynamics")
         yield passes, generator, round(first, 2), round(nanoseconds(found, 1024), 1)
+    program = lw.load("humanoid").compile("linearize_forward", rolled=False).program
+    for level in (2, 0):
+        with mock.patch.dict(os.environ, {"LINKWISE_LLVM_LEVEL": str(level), "LINKWISE_CACHE": "off"}):
+            found, begun = Kernel(program), time.process_time()
+            found.code(float)
+            yield (
+                f"{program.length} values",
+                level,
+                round(time.process_time() - begun, 2),
+                round(nanoseconds(found, 512)),
+            )
+
+
+def kinds_of_frames() -> Iterable[Row]:
+    yield "robot", "function", "operations in its own frames", "and in normal forms"
+    for robot in (lw.load("humanoid"), lw.random_tree(20, seed=1, joints="revolute")):
+        for name in ("forward_dynamics", "linearize_inverse", "linearize_forward"):
+            forms = [robot, *(form for _, form in normal_forms(robot))]
+            with mock.patch("linkwise.codegen.pipeline.normal_forms", lambda _: []):
+                yield robot.name, name, *(form.compile(name, rolled=False).operations.total for form in forms)
 
 
 def rows_from() -> Iterable[Row]:
@@ -316,6 +337,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LOOPS_PER_PAIR": most_kinds,
     "MOST_OPERATIONS": straight_or_loops,
     "LOOPS_ALWAYS": straight_or_loops,
+    "FRAMES_TRIED": kinds_of_frames,
     "MOST_BODIES": steps,
     "MOST_NODES": steps,
     "STAGED_FROM": staged,
@@ -335,6 +357,8 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "REGISTERS": registers,
     "LLVM_PASSES": llvm_levels,
     "LLVM_CODE_GENERATOR": llvm_levels,
+    "QUICKLY_FROM": llvm_levels,
+    "LOOPS_QUICKLY_FROM": llvm_levels,
     "ROWS_FROM": rows_from,
     "ELIMINATION_PRODUCTS": elimination,
     "MOST_KERNELS": most_kernels,
@@ -343,7 +367,9 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CUDA_THREADS": cuda,
     "CUDA_REGISTERS": cuda,
     "CUDA_ROOM": on_a_card,
-    "CUDA_HELD": on_a_card,
+    "CUDA_AHEAD": on_a_card,
+    "CUDA_KEPT": on_a_card,
+    "CUDA_WAVES": on_a_card,
     "CUDA_SQUEEZE": on_a_card,
     "CUDA_SPILL": on_a_card,
 }

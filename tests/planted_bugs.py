@@ -107,7 +107,7 @@ CODE_BUGS = [
      "if not isinstance(root, Scalar) and root:", "tests/robot/test_default.py"),
     ("results from the disk lose their last part", "symbols/results.py", "[recalled(x) for x in parts]",
      "[recalled(x) for x in parts[:-1]]", "tests/codegen/runtime/test_cache.py"),
-    ("code of another level taken for its own", "codegen/runtime/engine.py", "llvm_version(), str(code_level()))", "llvm_version())",
+    ("code of another level taken for its own", "codegen/runtime/engine.py", "llvm_version(), str(level))", "llvm_version())",
      "tests/codegen/runtime/test_cache.py"),
     ("a part of an expression hides a rule", "algebra/rules.py", "for key in have for i in self.by_part",
      "for key in list(have)[:1] for i in self.by_part", "tests/laws/test_identities.py"),

@@ -52,7 +52,7 @@ from .robot.robot import Robot
 from .shown import drawn_by as _drawn_by
 
 if _typing.TYPE_CHECKING:
-    from . import rotations, view
+    from . import control, rotations, view
     from .algebra.algorithm import explain
     from .algebra.check import IdentityReport, check_identity
     from .algebra.derivation import derive
@@ -76,6 +76,7 @@ if _typing.TYPE_CHECKING:
     from .simulation.energy import EnergyAccount
     from .simulation.events import Crossing, Event
     from .simulation.joint_forces import Friction, Stops
+    from .simulation.noise import Noise
     from .simulation.sensitivity import trajectory_sensitivity
     from .simulation.simulate import rollout, simulate
     from .simulation.trajectory import Trajectory
@@ -105,6 +106,7 @@ _LATER = {
     "EnergyAccount": ("simulation.energy", "EnergyAccount"),
     "Event": ("simulation.events", "Event"),
     "Friction": ("simulation.joint_forces", "Friction"),
+    "Noise": ("simulation.noise", "Noise"),
     "Stops": ("simulation.joint_forces", "Stops"),
     "Formula": ("algebra.formula", "Formula"),
     "Operator": ("algebra.operator", "Operator"),
@@ -115,6 +117,7 @@ _LATER = {
     "Rule": ("algebra.rules", "Rule"),
     "check_identity": ("algebra.check", "check_identity"),
     "compile": ("codegen.pipeline", "compile_function"),
+    "control": ("control", None),
     "Trajectory": ("simulation.trajectory", "Trajectory"),
     "formula": ("algebra.formula", "formula"),
     "identities": ("algebra.rules", "identities"),
@@ -205,6 +208,7 @@ __all__ = [
     "Modes",
     "NoRecursionError",
     "Node",
+    "Noise",
     "Normal",
     "NotAdmittedError",
     "Operator",
@@ -239,6 +243,7 @@ __all__ = [
     "chain",
     "check_identity",
     "compile",
+    "control",
     "derive",
     "excitation",
     "explain",

@@ -271,6 +271,8 @@ class Rotation:
 def turn_about(axis: Array, c: Array, s: Array) -> tuple[Turn, ...] | None:
     """The turn about a unit vector that is a coordinate axis or its opposite; None for any other."""
     values = np.asarray(axis)
+    if values.dtype == object:  # of symbols, which may be any
+        return None
     i = int(np.abs(values).argmax())
     if np.abs(values).sum() != 1.0 or abs(values[i]) != 1.0:
         return None

@@ -103,12 +103,18 @@ class Tree(ABC):
 
     @abstractmethod
     def matrix(
-        self, sizes: Sequence[int], diagonal: Sequence[Any], kept: Sequence[Pairs], flipped: Pairs | None, like: Array
+        self,
+        sizes: Sequence[int],
+        diagonal: Sequence[Any],
+        kept: Sequence[Pairs],
+        flipped: Pairs | None,
+        like: Array,
+        width: int = 0,
     ) -> Array:
         """The matrix (..., Σ sizes, Σ sizes) with the blocks X(k,k) = diagonal[k] and X(j,k) = kept[j,k] of every walk.
 
         ``flipped`` holds blocks at their transposed places, X(k,j) = flipped[j,k]; where it is None the matrix is
-        symmetric, and the block kept for j < k is taken for both.
+        symmetric, and the block kept for j < k is taken for both. With a ``width`` every body has so many columns.
         """
 
     # --- single bodies -----------------------------------------------------------------------------
@@ -205,7 +211,13 @@ class BodyTree(Tree):
         return kept
 
     def matrix(
-        self, sizes: Sequence[int], diagonal: Sequence[Any], kept: Sequence[Pairs], flipped: Pairs | None, like: Array
+        self,
+        sizes: Sequence[int],
+        diagonal: Sequence[Any],
+        kept: Sequence[Pairs],
+        flipped: Pairs | None,
+        like: Array,
+        width: int = 0,
     ) -> Array:
         blocks = {(k, k): x for k, (x, r) in enumerate(zip(diagonal, sizes)) if r}
         for pairs in kept:
@@ -216,7 +228,7 @@ class BodyTree(Tree):
                     blocks[j, k], blocks[k, j] = x, arrays.transpose(x)
         for (j, k), x in (flipped or {}).items():
             blocks[k, j] = x
-        return arrays.from_blocks(blocks, sizes, sizes, like=like)
+        return arrays.from_blocks(blocks, sizes, [width] * len(sizes) if width else sizes, like=like)
 
     @property
     def has_single_bodies(self) -> bool:

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import study_files
 
 import linkwise as lw
 from linkwise.simulation import storage, storage_checks
@@ -90,9 +91,10 @@ def _suites(path: Path) -> None:
 
 READERS: dict[str, Callable[[Path], None]] = {
     "urdf": _robot, "xml": _robot, "sdf": _robot, "npz": _motion, "nc": _motion, "old.nc": _motion, "parquet": _motion,
-    "zarr": _motion, "checkpoint": _checkpoint, "toml": _suites,
+    "zarr": _motion, "checkpoint": _checkpoint, "toml": _suites, "study": study_files.read,
+    "study.toml": study_files.read_toml,
 }  # fmt: skip
-TEXTS = {"urdf": URDF, "xml": MJCF, "sdf": SDF, "toml": SUITES}
+TEXTS = {"urdf": URDF, "xml": MJCF, "sdf": SDF, "toml": SUITES, "study.toml": study_files.TOML}
 
 
 def whole(ending: str, folder: Path) -> Path:
@@ -105,6 +107,8 @@ def whole(ending: str, folder: Path) -> Path:
     elif ending == "checkpoint":
         kept = lw.Checkpoint(path, seconds=0)
         lw.simulate(lw.load("double_pendulum"), np.ones((2, 2)), duration=0.02, target="numpy", checkpoint=kept)
+    elif ending == "study":
+        study_files.whole(path)
     else:
         write(storage.contents(trajectory()), path)
     return path
@@ -128,7 +132,7 @@ def damaged(ending: str, folder: Path, rng: Random) -> Path:
     path = folder / f"damaged.{ending}"
     if path.is_dir():
         shutil.rmtree(path)
-    if ending not in (*TEXTS, "checkpoint") and rng.random() < 0.4:
+    if ending not in (*TEXTS, "checkpoint", "study") and rng.random() < 0.4:
         with contextlib.suppress(Exception):  # the libraries that write refuse much of it themselves
             write(forged(rng), path)
             return path
@@ -137,6 +141,9 @@ def damaged(ending: str, folder: Path, rng: Random) -> Path:
     source = whole(ending, folder)
     if source.is_dir():
         shutil.copytree(source, path)
+        if ending == "study":
+            study_files.damaged(path, rng, spoilt, json_value)
+            return path
         part = rng.choice(sorted(p for p in path.rglob("*") if p.is_file()))
         part.write_bytes(spoilt(part.read_bytes(), rng))
     elif ending in TEXTS and rng.random() < 0.8:

@@ -161,6 +161,7 @@ def good_values() -> dict[str, Any]:
         "tolerances": (1e-6, 1e-8), "every": 2, "hold": True, "events": lambda t, q, v: q[..., 0], "check": True,
         "callback": False, "checkpoint": lw.Checkpoint(f"{folder()}/checkpoint", 0), "progress": False, "threads": 1,
         "speed": 1e-3, "stiffness": 10.0, "seconds": 60.0, "columns": [0, 3], "implicit": False, "packed": True,
+        "cost": lambda q, v: (q * q).sum(axis=-1) + (v * v).sum(axis=-1),
     }  # fmt: skip
 
 
@@ -180,7 +181,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     moved, free = pendulum(), np.full((2, 3), [[-np.inf], [np.inf]])
     motion = {
         "robot": moved, "q0": moved.random_configuration(0), "v0": np.ones(4), "tau": np.ones((4, 4)),
-        "external": np.ones((2, 6)), "friction": lw.Friction(0.1),
+        "external": np.ones((2, 6)), "friction": lw.Friction(0.1), "noise": lw.Noise(0.1, 3),
         "parameters": {"inertial": moved.inertial_parameters},
         "limits": lw.Stops(*np.append(free, [[-1.0], [1.0]], axis=1), stiffness=10.0, damping=1.0),
     }  # fmt: skip

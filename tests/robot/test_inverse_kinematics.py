@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 import linkwise as lw
 from linkwise.dynamics import inverse_kinematics as formulas
@@ -242,6 +243,20 @@ def test_goals_out_of_reach_are_told_with_how_near():
     wall = find(bounded, "tcp", (np.eye(3), [2.0, 0, 0]), attempts=3)
     assert not wall.reached and wall.at_limits.shape == (7,) and wall.attempts == 3
     assert wall.error > 0.5
+
+
+def test_as_near_to_goals_out_of_reach_as_least_squares_of_others():
+    """At the end of the reach steps would lead too far, and are shortened; SciPy from several starts is not nearer."""
+    r = lw.load("ur5")
+    goals = np.array([[-0.1, 1.1, -0.3], [0.7, 0.7, -0.5], [-1.0, 0.1, -0.5]])
+    found = r.inverse_kinematics("tool0", goals, part="position", target="cpu")
+    assert not found.reached.any()
+    for goal, error in zip(goals, found.position_error):
+        lacks = lambda q, goal=goal: r.pose(q, "tool0", target="numpy")[1] - goal
+        slopes = lambda q: r.jacobian(q, "tool0", target="numpy")[3:]
+        starts = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(4, 6))
+        others = [least_squares(lacks, q, slopes, (r.lower_limits, r.upper_limits)) for q in starts]
+        assert error < min(np.linalg.norm(x.fun) for x in others) + 1e-5
 
 
 def test_the_step_is_the_same_in_machine_code_and_on_numpy():

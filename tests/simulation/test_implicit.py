@@ -1,11 +1,13 @@
 """Steps that take dampers, springs and friction where they end: stable for any, of full order, with closed books."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise.codegen.program.trace import trace
-from linkwise.simulation.implicit import PARTS, extrapolation, part_of_step, parts
+from linkwise.simulation.implicit import LINES, PARTS, part_of_step, parts, weights
 from linkwise.simulation.joint_forces import PassiveForces, passive_forces
 from linkwise.simulation.system import System
 
@@ -87,13 +89,58 @@ def test_a_part_costs_one_articulated_pass():
     assert count(12, part) < 1.35 * count(12, plain)
 
 
-def test_weights_cancel_the_first_terms():
-    for order in (2, 4):
-        w, n = np.array(extrapolation(order)), np.arange(1, order + 1)
-        assert w.sum() == pytest.approx(1.0)
-        for power in range(1, order):
-            assert (w / n**power).sum() == pytest.approx(0.0, abs=1e-13)
-        assert len(parts(order)) == order * (order + 1) // 2
+@pytest.mark.parametrize("order", LINES)
+def test_weights_cancel_the_first_terms(order):
+    """Of y(s) + x e₁(s) + x²e₂(s) + …, with s = i/n, x = 1/n and e(0) = 0, y(1) is left of all terms to the order."""
+    counted = weights(order)
+    w, n, i = (np.array(x) for x in (list(counted.values()), *zip(*counted)))
+    for m in range(order + 1):
+        assert w @ (i / n) ** m == pytest.approx(1.0, abs=1e-12)
+        for power in range(1, order + 1 - m if m else 0):
+            assert w @ ((i / n) ** m / n**power) == pytest.approx(0.0, abs=1e-12)
+    assert {(round(1 / p.length), round((p.start + p.length) / p.length)) for p in parts(order)} >= set(counted)
+    assert sum(p.weight for p in parts(order)) == pytest.approx(1.0)
+    assert len(parts(order)) == {1: 1, 2: 3, 4: 14}[order]
+    assert parts(order)[-1].start + parts(order)[-1].length == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("order", LINES)
+def test_no_vibration_grows_whatever_its_frequency(order):
+    """|Q(iy)|² − |P(iy)|² of R = P/Q has no negative coefficient, exactly: |R| ≤ 1 on the axis, hence left of it."""
+    counted = {where: Fraction(w).limit_denominator(10**5) for where, w in weights(order).items()}
+    assert all(float(w) == weights(order)[where] for where, w in counted.items())
+    power = {n: max(i for m, i in counted if m == n) for n in LINES[order]}
+
+    def product(taken):
+        found = [Fraction(1)]
+        for n, i in taken.items():
+            for _ in range(i):
+                found = [a - b / n for a, b in zip([*found, Fraction(0)], [Fraction(0), *found])]
+        return found
+
+    Q = product(power)
+    P = [Fraction(0)] * len(Q)
+    for (n, i), w in counted.items():
+        for j, c in enumerate(product(power | {n: power[n] - i})):
+            P[j] += w * c
+
+    def squared(p):  # in powers of y²
+        found = [Fraction(0)] * len(p)
+        for j, a in enumerate(p):
+            for k, b in enumerate(p):
+                if (j + k) % 2 == 0:  # Re (iʲ conj(iᵏ)), the odd ones cancel
+                    found[(j + k) // 2] += a * b * (1 if (j - k) % 4 == 0 else -1)
+        return found
+
+    left = [a - b for a, b in zip(squared(Q), squared(P))]
+    assert min(left) >= 0 and max(left) > 0
+    assert len([c for c in P if c]) < len(Q)  # nothing is left at infinity
+    assert left[: order // 2 + 1] == [0] * (order // 2 + 1)
+    if order == 4:  # what the account of energies may lack of something that dies away
+        z = -np.logspace(-3, 5, 2000)
+        values = np.array([(1 - z / n) ** -i for n, i in counted])
+        w = np.array(list(weights(order).values()))
+        assert np.abs(w @ values**2 - (w @ values) ** 2).max() < 3e-3
 
 
 # --- stability -------------------------------------------------------------------------------------------------
@@ -136,6 +183,24 @@ def test_any_stiffness_is_stable(stiffness):
     held = 1.3 * 9.81 * 0.3 / stiffness
     if stiffness > 1e8:  # too fast to be followed: it settles where it rests
         assert np.abs(t.q[-1, 0]) < 10 * held
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_undamped_vibrations_do_not_grow(method):
+    """Springs without dampers, from those that steps resolve to those that they do not."""
+    frequencies = np.array([20.0, 100.0, 300.0, 600.0, 900.0, 1200.0, 1500.0, 5000.0])
+    inertia = lw.Inertia(1.0, tensor=0.2 * np.eye(3))
+    joints = [lw.Joint(lw.Revolute("z"), f"j{i}", stiffness=0.2 * w * w) for i, w in enumerate(frequencies)]
+    r = lw.assemble("forks", [lw.Body(f"b{i}", j, inertia) for i, j in enumerate(joints)], gravity=(0, 0, 0))
+    t = lw.simulate(r, np.full(r.nq, 0.1), duration=2.0, step=1e-3, method=method)
+    amplitude = np.hypot(t.q, t.v / frequencies)
+    assert (amplitude <= 0.1 * (1 + 1e-9)).all()
+    if method == "runge_kutta_4":
+        assert amplitude[-1, 1] > 0.0999999
+    beam = lw.Flexible.beam(length=1.0, mass=1.2, stiffness=126.0, modes=(4, 0))  # 36 to 1240 rad/s
+    arm = lw.assemble("arm", [lw.Body("link", lw.Joint(lw.Revolute("y"), "hinge"), beam)], gravity=(0, 0, 0))
+    t = lw.simulate(arm, [0.0, 0.001, 0.0005, 0.0002, 0.0002], duration=1.0, every=20, method=method)
+    assert (np.diff(t.energy.total) <= 1e-9 * t.energy.total[0]).all()
 
 
 def test_gears_and_beams_as_stiff_as_they_come():

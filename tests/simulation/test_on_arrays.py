@@ -127,7 +127,7 @@ SORTS = {
     "runge_kutta_4": (lambda: rigid(1), {"method": "runge_kutta_4"}),
     "quaternions": (lambda: lw.random_tree(1, seed=2, joints=["spherical"]), {"method": "midpoint"}),
     "floating": (lambda: lw.random_tree(1, seed=2, joints=["free"]), {"method": "semi_implicit_euler"}),
-    "parts": (lambda: sprung(rigid()), {"method": "midpoint"}),
+    "parts": (lambda: sprung(rigid()), {"method": "midpoint", "implicit": True}),
     "friction and stops": (rigid, {"method": "midpoint", "friction": 0.3, "limits": (-0.3, 0.3)}),
     "controller": (rigid, {"method": "midpoint", "controller": law}),
     "held controller": (lambda: rigid(1), {"method": "runge_kutta_4", "controller": law, "hold": True}),

@@ -22,6 +22,7 @@ class Facts:
     joint_space: bool = False  # whether its results are in joint space alone, so that any frames on the bodies do
     rolls: tuple[str | None, ...] = ()  # the values of ``method`` with which it is sweeps and walks and nothing besides
     per_pair: int = 0  # about how many operations a matrix takes for each two degrees of freedom on one path
+    per_body: int = 0  # the same for each body of what is no matrix; 0 is as many as forward dynamics has
     mixes_columns: bool = False  # whether its matrices are multiplied by K and d of springs, which no loop does
     on_arrays: tuple[str, ...] = ()  # the values of ``method`` with which NumPy and JAX run it, and no scalar code can
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import arguments, inputs
-from ..errors import InputError, NotAdmittedError, UnknownNameError, did_you_mean
+from ..errors import InputError, NotAdmittedError, UnknownNameError, UnrollableError, did_you_mean
 from ..extras import require
 from ..model.flexible.structure import grouped
 from ..model.model import Model
@@ -25,7 +25,7 @@ from .passes import Journal, Pass, run_passes
 from .program.frames import normal_forms, shortest, stand_in
 from .program.function_memory import refusing_memory
 from .program.trace import Program, argument_names, lengths, trace
-from .rolled.program import RolledProgram, count_classes, roll
+from .rolled.program import RolledProgram, class_sizes, roll
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
 from .runtime.remade import RunAsItIs, made
@@ -38,6 +38,7 @@ from .sources.jax import JaxFunction
 SOURCES = {"c": CSource, "cuda": CudaSource}
 TARGETS = ("cpu", "numpy", "jax", *SOURCES)
 DTYPES = ("float64", "float32")
+OWN_FRAMES = "the robot's own frames"
 
 
 @dataclass(eq=False)
@@ -146,7 +147,11 @@ def record_loops(job: Job) -> str | None:
         return None
     try:
         kernel = RolledKernel(_rolled(job), job.robot, job.journal, job.key)
-    except (TooLongError, NotAdmittedError) as e:  # too many classes of bodies; an algorithm that does not know them
+    except (
+        TooLongError,
+        NotAdmittedError,
+        UnrollableError,
+    ) as e:  # too many classes of bodies; an algorithm that does not know them
         if job.rolled:
             raise
         return f"not taken: {e}"
@@ -167,17 +172,21 @@ def record_loops(job: Job) -> str | None:
 
 
 def trace_in_own_frames(job: Job) -> str:
-    """The function runs once on symbols; what remains is its scalar program."""
+    """The function runs once on symbols; what remains is its scalar program. Long code has its frames chosen before."""
+    frames, robot = _promising_frames(job) if _will_be_long(job) else (OWN_FRAMES, job.robot)
     try:
-        job.traced = [("the robot's own frames", _traced(job, job.robot))]
+        job.traced = [(frames, _traced(job, robot))]
     except TooLongError as e:
         return _without_straight_line(job, str(e))
-    return f"{job.traced[0][1].operations.total} operations"
+    job.program = None if frames == OWN_FRAMES and not _will_be_long(job) else job.traced[0][1]
+    return f"{job.traced[0][1].operations.total} operations" + (f" in {frames}" if job.program else "")
 
 
 def trace_in_normal_form(job: Job) -> str | None:
     """The same in frames that take fewer operations, where what is asked of the robot cannot show it."""
-    free = job.facts is not None and not job.facts.shows_frames(job.arrays)
+    if job.program is not None:
+        return None
+    free = not _shows_frames(job)
     if not job.parameters and (free or job.facts is None):
         for name, form in normal_forms(job.robot):
             job.traced.append((name, _traced(job, form if free else stand_in(job.robot, form))))
@@ -305,6 +314,23 @@ def _program(job: Job) -> Program:
     return again.program
 
 
+def _will_be_long(job: Job) -> bool:
+    """Whether a function of joint space is thought to be so long that it is traced once, in one kind of frames."""
+    if job.facts is None or job.parameters or not job.facts.rolls or _shows_frames(job):
+        return False
+    return _about(job) > thresholds.FRAMES_TRIED
+
+
+def _promising_frames(job: Job) -> tuple[str, Any]:
+    """The frames in which forward dynamics has the fewest operations."""
+    found = []
+    for name, robot in [(OWN_FRAMES, job.robot), *normal_forms(job.robot)]:
+        trial = method_job(robot, type(robot).forward_dynamics, None, {}, patient=job.patient)
+        read_arguments(trial)
+        found.append((_traced(trial, robot).operations.total, name, robot))
+    return min(found, key=lambda x: x[0])[1:]
+
+
 def _traced(job: Job, robot: Any) -> Program:
     """The program in the frames of this robot."""
     plain = job.facts is not None  # the catalogue needs none of NumPy's functions on symbols
@@ -316,7 +342,13 @@ def _rolled(job: Job) -> RolledProgram:
     """The function as loops over bodies."""
     assert job.facts is not None
     most = None if job.patient or job.rolled else thresholds.LONGEST_TRACE
-    return roll(job.robot, job.call, job.name, {name: job.facts.arrays[name] for name in job.arrays}, most)
+    shapes = {name: job.facts.arrays[name] for name in job.arrays}
+    return roll(job.robot, job.call, job.name, shapes, most, in_own_frames=_shows_frames(job))
+
+
+def _shows_frames(job: Job) -> bool:
+    """Whether results depend on where the bodies' frames are."""
+    return job.facts is None or job.facts.shows_frames(job.arrays)
 
 
 def _without_straight_line(job: Job, why: str) -> str:
@@ -364,24 +396,25 @@ def _can_be_rolled(job: Job) -> bool:
 
 def _is_long_chain(job: Job, about: int) -> bool:
     """Whether a robot is a chain of joints that are all alike, but for its base, and long enough for loops."""
-    n = len(job.robot.bodies)
-    long = n >= thresholds.CHAIN_LINKS or about > thresholds.LONG_CHAIN
-    return long and job.robot.is_chain and count_classes(job.robot) <= thresholds.CHAIN_CLASSES
+    assert job.facts is not None
+    is_long_matrix = job.facts.per_pair > 0 and about > thresholds.LONG_CHAIN
+    long = len(job.robot.bodies) >= thresholds.CHAIN_LINKS or is_long_matrix
+    return long and job.robot.is_chain and len(class_sizes(job.robot, _shows_frames(job))) <= thresholds.CHAIN_CLASSES
 
 
 def _about_in_loops(job: Job) -> int:
     """About how many values its loops have: walks from each class of bodies have code for each class."""
     assert job.facts is not None
-    classes = count_classes(job.robot)
-    per_pair = job.facts.per_pair
-    return thresholds.LOOPS_PER_PAIR * per_pair * classes**2 if per_pair else thresholds.VALUES_PER_BODY * classes
+    sizes = class_sizes(job.robot, _shows_frames(job))
+    pairs = sum(set(sizes)) * sum(sizes)
+    return thresholds.LOOPS_PER_PAIR * job.facts.per_pair * pairs + _per_body(job) * len(sizes)
 
 
 def _about(job: Job) -> int:
     """About how many values straight-line code of a function that can be rolled has."""
     assert job.facts is not None
     if not job.facts.per_pair:
-        return thresholds.VALUES_PER_BODY * len(job.robot.bodies)
+        return _per_body(job) * len(job.robot.bodies)
     inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
     pairs = 0
     for joint, p in zip(job.robot.joints, job.robot.parents):
@@ -389,3 +422,9 @@ def _about(job: Job) -> int:
         pairs += own * before + own * (own - 1) // 2
         inboard.append(before + own)
     return job.facts.per_pair * pairs
+
+
+def _per_body(job: Job) -> int:
+    """About how many values a body adds to what is no matrix."""
+    assert job.facts is not None
+    return job.facts.per_body or thresholds.VALUES_PER_BODY

@@ -6,6 +6,8 @@ x86-64 machine with vectors of 64 bytes.
 
 from __future__ import annotations
 
+import math
+
 # --- which form ----------------------------------------------------------------------------------------
 #
 # All forms take some 0.03 to 0.06 ns of a state for an operation, so that the one with the fewest operations is the
@@ -34,23 +36,32 @@ LOOPS_FROM = 80_000
 # inverse dynamics 185.
 VALUES_PER_BODY = 400
 
-# The same of loops for each pair of classes, as a multiple of a matrix's operations per pair of degrees of freedom.
-# Linearised forward dynamics (170) of 1, 2, 4 and 6 classes: 2,306, 4,436, 20,451 and 45,913 values.
-LOOPS_PER_PAIR = 8
+# The same of loops for each degree of freedom of a class, and each that a joint can have, as a multiple of a matrix's
+# operations per pair of degrees of freedom. A tree of 50 bodies of all kinds in 15 classes (29 degrees of freedom, of
+# joints that have 1, 2, 3 or 6: 348 products), linearised forward dynamics (170): 129,943 values; Coriolis matrix (90):
+# 39,129 values.
+LOOPS_PER_PAIR = 2
 
-# How many times the operations of straight-line code, about, loops may have where their code is much shorter. A
-# humanoid's linearised forward dynamics, straight against loops: 61,146 operations, 4323 ns and 6.6 s against 137,408
-# operations, 6514 ns and 1.2 s.
-MOST_OPERATIONS = 1.4
+# How many times the operations of straight-line code, about, loops may have where their code is much shorter: a step
+# of time by body that is not seen. A humanoid's linearised forward dynamics, straight against loops: 61,146 operations,
+# 4323 ns and 6.6 s against 137,408 operations, 6514 ns and 1.2 s.
+MOST_OPERATIONS = 1.3
+
+# Values of straight-line code, about, above which a function is traced in one kind of frames alone: those in which
+# forward dynamics has the fewest operations. A humanoid's linearised forward dynamics in its own frames and in two
+# others 61,692, 62,934, 61,146 operations and 0.5 s each (forward dynamics 6,440, 6,231, 5,942 operations, 0.1 s).
+FRAMES_TRIED = 20_000
 
 # Values of straight-line code, about, above which loops are taken though they have more operations: a first call of
-# 16 s and more.
+# 6 s and more, 10 µs a value for tracing it, 15 µs for its order and text, and 13 µs for LLVM at level 0.
 LOOPS_ALWAYS = 160_000
 
 
 def loops_cost_less(length: int, operations: int, about: int) -> bool:
     """Whether loops of so many values and operations are better than straight-line code of about so many values."""
-    return length < about / 4 and (operations <= MOST_OPERATIONS * about or about > LOOPS_ALWAYS)
+    if about > LOOPS_ALWAYS:
+        return length < about / 2
+    return length < about / 4 and operations <= MOST_OPERATIONS * about
 
 
 # Values from which code is cut into pieces, and about how many one piece has. A humanoid, first call without tracing
@@ -60,9 +71,9 @@ def loops_cost_less(length: int, operations: int, about: int) -> bool:
 PIECES_FROM = 8000
 PIECE = 250
 
-# Values in a straight-line program above which a mere call is left to NumPy: a first call of half a minute. Those of a
-# humanoid's sensitivities to its inertial parameters are 259,990.
-LONGEST_CODE = 400_000
+# Values in a straight-line program above which a mere call is left to NumPy: a first call of half a minute. The
+# derivative of the operational inertia of a chain of 100 links has 506,216.
+LONGEST_CODE = 800_000
 
 # Values at which tracing for a mere call ends, those that no result needs included. Linearised forward dynamics of a
 # tree of 30 bodies of all kinds makes 250,675 for the 135,289 that are needed, in 1.2 s.
@@ -134,22 +145,41 @@ CUDA_REGISTERS = {"float64": 110, "float32": 120}
 # (48 KiB is what every card has for a block. A humanoid's forward dynamics in float64: all rows 51 KB, 3.1 ns a state.)
 CUDA_ROOM = 48_000
 
-# Steps of a CUDA program after which sines, cosines and inputs, which are in shared memory, are read again rather than
-# held. An H200, rows, a humanoid's forward dynamics: float32 never 0.79 ns a state, 800 steps 0.60 ns, 300 steps 0.79
-# ns; float64 never 3.9 ns, 800 and 300 steps 3.1 ns. The arm's in float64: never 0.174 ns, 300 steps 0.154 ns.
-CUDA_HELD = {"float64": 300, "float32": 800}
+# Values that a thread has in registers by plan, beyond which they wait in shared memory; what the compiler spills goes
+# to local memory instead. An H200, rows, the arm's forward dynamics in float64: left to the compiler 0.132 ns a state,
+# 110 of them 0.120 ns, 90 of them 0.176 ns; number by number 0.121, 0.109 and 0.114 ns. In float32, where nothing
+# spills, 0.057 ns, 80 of them 0.067 ns. A humanoid's in float64, number by number: left to the compiler 3.15 ns, 110
+# of them 2.36 ns.
+CUDA_KEPT = {"float64": 110.0, "float32": math.inf}
 
 # The part of the registers, of those a thread would like to have, that it gets where more blocks then fit on a
-# multiprocessor. The arm, rows, float32: forward dynamics all 150 registers 0.084 ns, 128 0.073 ns, 96 0.063 ns;
-# inverse dynamics 92 registers 0.049 ns, 64 0.044 ns; in float64 176 registers 0.112 ns, 128 0.084 ns. What spills
-# more than so many bytes is not worth it: forward dynamics in float64 255 registers 0.154 ns, 168 0.235 ns.
+# multiprocessor. The arm, rows, forward dynamics in float32: all 148 registers 0.086 ns, 128 0.070 ns, 96 0.061 ns;
+# inverse dynamics in float64: 176 registers 0.111 ns, 166 0.069 ns. Spills of more bytes than that are not worth it:
+# there 128 registers with 112 bytes spilled 0.083 ns, in float32 92 registers 0.038 ns, 64 with 72 bytes 0.047 ns; the
+# adjoint of forward dynamics 255 registers 0.117 ns, 168 with 208 bytes 0.137 ns.
 CUDA_SQUEEZE = 0.68
-CUDA_SPILL = 96
+CUDA_SPILL = 16
+
+# Bytes of a warp's shared memory up to which inputs of its next states have a place in it as well, fetched ahead. An
+# H200, rows, ahead and not: the arm's inverse dynamics in float32 (7.9 KB) 0.035 and 0.042 ns a state, its forward
+# dynamics in float64 (26 KB) 0.116 and 0.119 ns; a humanoid's inverse dynamics in float32 (39 KB) 0.31 and 0.24 ns.
+CUDA_AHEAD = 27_000
+
+# How many times the blocks that fit at a time a launch has, where inputs are fetched ahead: warps take several lots of
+# states. The arm in float32, 1, 2, 4 and 16 times: forward dynamics 0.059, 0.057, 0.055 and 0.057 ns a state, inverse
+# dynamics 0.038, 0.037, 0.035 and 0.038 ns.
+CUDA_WAVES = 4
 
 # Levels of LLVM's passes and of its code generator. The arm's forward dynamics, first call and a state: levels (0, 0)
 # 0.14 s, 90 ns; (0, 2) 0.26 s, 53 ns; (2, 2) 0.48 s, 52 ns; (3, 3) 0.47 s, 51 ns.
 LLVM_PASSES = 0
 LLVM_CODE_GENERATOR = 2
+
+# Values of code above which its generator's level is 0, in pieces and in loops. A humanoid's linearised forward
+# dynamics (62,596 values), levels 2 and 0: 2.5 s, 3416 ns against 0.9 s, 4252 ns. Loops of 50 bodies of all kinds,
+# Coriolis matrix (39,129): 3.4 s, 8156 ns against 0.7 s, 11,168 ns.
+QUICKLY_FROM = 80_000
+LOOPS_QUICKLY_FROM = 45_000
 
 # Links of a chain from which 𝓜⁻¹ takes fewer operations by rows than by paths: of 13 links 7,969 against 7,934, of 14
 # 8,976 against 9,163.

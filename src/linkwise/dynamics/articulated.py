@@ -13,6 +13,7 @@ between process and measurement noise: D = HPH* + Γ, G = (PH* + s) D⁻¹, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,21 +138,36 @@ def _smallest_eigenvalue(D: np.ndarray) -> np.ndarray:
 
 def colour(links: Links, art: Articulated, epsilon: list[Array]) -> list[Array]:
     """y = (I + HφK) ε, inward: z(k) = φ(k,k−1) [z(k−1) + G ε(k−1)], y = Hz + ε."""
+    return links.tree.inward(_coloured, 0, epsilon, links.phi, links.H, art.G)
 
-    def step(z: Any, phi: Transform, H: Array, G: Array, epsilon: Array) -> Any:
-        return phi @ (z + G @ epsilon), _plus(epsilon, H, z)
 
-    return links.tree.inward(step, 0, links.phi, links.H, art.G, epsilon)
+def coloured(links: Links, art: Articulated, blocks: Sequence[Array]) -> Array:
+    """(I + HφK) X, (..., nv, nv), for X with these blocks (..., r, r) on its diagonal."""
+    return links.of_columns(_coloured, lambda _: 0, [blocks], links.phi, links.H, art.G)
+
+
+def _coloured(z: Any, epsilon: Array, phi: Transform, H: Array, G: Array) -> Any:
+    return phi @ (z + G @ epsilon), _plus(epsilon, H, z)
 
 
 def whiten(links: Links, art: Articulated, y: list[Array]) -> list[Array]:
     """ε = (I − HψK) y, inward, the Kalman whitening filter: ε = y − Hz, z⁺ = z + G ε."""
+    return links.tree.inward(_whitened, 0, y, links.phi, links.H, art.G)
 
-    def step(z: Any, phi: Transform, H: Array, G: Array, y: Array) -> Any:
-        epsilon = _plus(y, -H, z)
-        return phi @ (z + G @ epsilon), epsilon
 
-    return links.tree.inward(step, 0, links.phi, links.H, art.G, y)
+def whitened(links: Links, art: Articulated, blocks: Sequence[Array]) -> Array:
+    """(I − HψK) X, (..., nv, nv), for X with these blocks (..., r, r) on its diagonal."""
+    return links.of_columns(_whitened, lambda _: 0, [blocks], links.phi, links.H, art.G)
+
+
+def _whitened(z: Any, y: Array, phi: Transform, H: Array, G: Array) -> Any:
+    epsilon = _plus(y, -H, z)
+    return phi @ (z + G @ epsilon), epsilon
+
+
+def identities(links: Links) -> list[Array]:
+    """I of every joint, (r, r)."""
+    return [arrays.eye(r, like=links.q) for r in links.sizes]
 
 
 def smooth(links: Links, art: Articulated, nu: list[Array]) -> tuple[list[Array], list[Array]]:

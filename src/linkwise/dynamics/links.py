@@ -19,7 +19,7 @@ from ..arrays import Array
 from ..model.loose_joints import carried
 from ..model.model import Model
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
-from ..sweeps import Pairs, Tree
+from ..sweeps import Pairs, Step, Tree
 from .coupled_links import Coordinates, Gathering, Lift, Slopes, positions
 
 
@@ -119,6 +119,28 @@ class Links:
         """The joint-space matrix (..., nv, nv) of blocks by the two bodies whose joints they are of."""
         found = arrays.from_blocks(blocks, self.sizes, self.sizes, like=like)
         return found if self.lift is None else self.lift.both_sides(found, self.sizes)
+
+    def of_columns(self, step: Step, zero: Callable[[int], Any], own: Sequence[Sequence[Array]], *data: Any) -> Array:
+        """The joint-space matrix (..., nv, nv) whose columns of k are what an inward sweep gives where k alone has
+        something of its own, ``step(gathered, *own of k, *data of k)``.
+
+        Steps are linear in what is gathered and their own, (..., r, columns), and ``zero(columns)`` is nothing
+        gathered. All columns go inward together; where loops over bodies are recorded, those of each body by
+        themselves.
+        """
+        if self.tree.has_single_bodies:
+            columns = self.split_rows(arrays.eye(self.nv, like=self.q))
+            whole = [[x @ e for x, e in zip(each, columns)] for each in own]
+            return self.join_rows(self.tree.inward(step, zero(self.nv), *whole, *data), self.nv)
+        first = [step(zero(r), *items) for r, *items in zip(self.sizes, *own, *data)]
+
+        def onward(gathered: Any, r: int, *items: Any) -> Any:
+            width = (gathered[0] if isinstance(gathered, tuple) else gathered).shape[-1]
+            return step(gathered, *[arrays.zeros((r, width), like=self.q) for _ in own], *items)
+
+        starts = [passed if r else None for (passed, _), r in zip(first, self.sizes)]
+        kept = self.tree.inward_from_each(onward, starts, self.sizes, *data)
+        return self.matrix([x for _, x in first], [kept], Pairs(), like=self.q)
 
     # --- couplings -----------------------------------------------------------------------------------
 

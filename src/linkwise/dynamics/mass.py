@@ -9,7 +9,8 @@ from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import Transform
-from .articulated import articulated, colour, whiten
+from ..sweeps import Pairs
+from .articulated import articulated, coloured, identities, whitened
 from .inverse import composite_inertias, mass_times
 from .links import Links, evaluate
 from .scan.solve import mass_solve as scanned
@@ -113,22 +114,18 @@ def innovations_factors(model: Model, q: Array) -> tuple[Array, Array]:
     """
     links = evaluate(model, q).nodes
     art = articulated(links)
-    identity = arrays.eye(links.nv, like=q)
-    factor = links.join_rows(colour(links, art, links.split_rows(identity)), links.nv)
-    return factor, _block_diagonal(links, art.D)
+    return coloured(links, art, identities(links)), _block_diagonal(links, art.D)
 
 
 def inverse_factors(model: Model, q: Array) -> tuple[Array, Array]:
     """(I − HψK, D⁻¹) with 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemmas 4.2, 4.3)."""
     links = evaluate(model, q).nodes
     art = articulated(links)
-    identity = arrays.eye(links.nv, like=q)
-    factor = links.join_rows(whiten(links, art, links.split_rows(identity)), links.nv)
-    return factor, _block_diagonal(links, art.D_inverse)
+    return whitened(links, art, identities(links)), _block_diagonal(links, art.D_inverse)
 
 
 def _block_diagonal(links: Links, blocks: list[Array]) -> Array:
-    return links.from_blocks({(k, k): x for k, x in enumerate(blocks)}, like=links.q)
+    return links.matrix(blocks, [], Pairs(), like=links.q)
 
 
 def log_determinant(model: Model, q: Array) -> Array:

@@ -36,6 +36,7 @@ def brackets(kind: JointKind, name: str) -> np.ndarray | None:
     An error where the brackets leave the span of H*: neighbouring motions of a non-holonomic joint do not
     stay joined by δq of r numbers.
     """
+    kind = kind.of_numbers  # which are turned against each other, and have the same brackets
     H, r = kind.H_star, kind.nv
     if r < 2 or kind.map_partials(kind.neutral()) is not None:
         return None

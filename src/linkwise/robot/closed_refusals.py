@@ -108,6 +108,7 @@ def refusing_soft(method: Any) -> Any:
         joint_space=facts.joint_space,
         rolls=rolls,
         per_pair=facts.per_pair,
+        per_body=facts.per_body,
         mixes_columns=facts.mixes_columns,
         on_arrays=facts.on_arrays,
         **facts.arrays,

@@ -36,27 +36,27 @@ class Diagonalized(Calls):
 
     # --- diagonalised dynamics ---------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv", joint_space=True)
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_body=550)
     def total_rates(self, q: ArrayLike, v: ArrayLike, *, normalized: bool = True) -> SameKind:
         """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""
         return self._call(diagonal.total_rates, 1, q, flag(normalized, "normalized"), v=v)
 
-    @compiled(q="nq", nu="nv", joint_space=True)
+    @compiled(q="nq", nu="nv", joint_space=True, rolls=True, per_body=550)
     def joint_rates(self, q: ArrayLike, nu: ArrayLike, *, normalized: bool = True) -> SameKind:
         """v = ℓ*ν, (..., nv) [rad/s, m/s]: joint rates from total rates ν, or from ξ (DD Table 2)."""
         return self._call(diagonal.joint_rates, 1, q, flag(normalized, "normalized"), nu=nu)
 
-    @compiled(q="nq", tau="nv", joint_space=True)
+    @compiled(q="nq", tau="nv", joint_space=True, rolls=True, per_body=550)
     def working_forces(self, q: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> SameKind:
         """ε = ℓτ, (..., nv) [√J/s]: the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
         return self._call(diagonal.working_forces, 1, q, flag(normalized, "normalized"), tau=tau)
 
-    @compiled(q="nq", eps="nv", joint_space=True)
+    @compiled(q="nq", eps="nv", joint_space=True, rolls=True, per_body=550)
     def joint_forces(self, q: ArrayLike, eps: ArrayLike, *, normalized: bool = True) -> SameKind:
         """τ = mε, (..., nv) [N m, N]: joint forces from working forces ε, or from κ (DD Table 3)."""
         return self._call(diagonal.joint_forces, 1, q, flag(normalized, "normalized"), eps=eps)
 
-    @compiled(q="nq", nu="nv", joint_space=True)
+    @compiled(q="nq", nu="nv", joint_space=True, rolls=("general",), per_body=1400)
     def diagonal_coriolis(
         self, q: ArrayLike, nu: ArrayLike, *, method: str = "general", normalized: bool = True
     ) -> SameKind:
@@ -68,7 +68,7 @@ class Diagonalized(Calls):
         run = choose(DIAGONAL_CORIOLIS_METHODS, method, "method for the diagonal Coriolis term")
         return self._call(run, 1, q, flag(normalized, "normalized"), nu=nu)
 
-    @compiled(q="nq", nu="nv", tau="nv", external=("bodies", 6), joint_space=True)
+    @compiled(q="nq", nu="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("general",), per_body=1400)
     def diagonal_dynamics(
         self,
         q: ArrayLike,
@@ -92,12 +92,12 @@ class Diagonalized(Calls):
         v, rate = run(self, *values, flag(normalized, "normalized"), f)
         return inputs.fit(v, batch, 1), inputs.fit(rate, batch, 1)
 
-    @compiled(q="nq", joint_space=True)
+    @compiled(q="nq", joint_space=True, rolls=True, per_pair=35)
     def mass_factor(self, q: ArrayLike) -> SameKind:
         """m = (I + HφK)D^{1/2}, (..., nv, nv), with 𝓜 = m m*; D^{1/2} is the Cholesky factor (DD (5.1))."""
         return self._call(articulated_rates.mass_factor, 2, q)
 
-    @compiled(q="nq", v="nv", joint_space=True)
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_pair=80)
     def mass_factor_rate(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """ṁ, (..., nv, nv), while the robot moves with v (DD Identity 6.1)."""
         return self._call(articulated_rates.mass_factor_rate, 2, q, v=v)

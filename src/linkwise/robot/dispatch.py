@@ -59,6 +59,7 @@ def compiled(
     joint_space: bool = False,
     rolls: bool | tuple[str, ...] = False,
     per_pair: int = 0,
+    per_body: int = 0,
     mixes_columns: bool = False,
     on_arrays: tuple[str, ...] = (),
     **arrays: str | int | tuple[str | int, ...],
@@ -70,7 +71,8 @@ def compiled(
     ``joint_space`` says that results are in joint space alone, the same for any frames on the bodies. ``rolls`` says
     that it is sweeps and walks and nothing besides, so that large robots may keep their loops; for a method with
     variants, in which of them (their names, the default being one). ``per_pair`` is, for a matrix, about how many
-    operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other.
+    operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other, and
+    ``per_body`` about how many for each body, where it is no matrix and more than forward dynamics has.
     ``mixes_columns`` that springs multiply its matrices, which loops do not do.
     ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
     """
@@ -83,7 +85,7 @@ def compiled(
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
         known = frozenset(names)
         optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
-        facts = Facts(shapes, optional, joint_space, variants, per_pair, mixes_columns, on_arrays)
+        facts = Facts(shapes, optional, joint_space, variants, per_pair, per_body, mixes_columns, on_arrays)
         needed = frozenset(facts.needed)
         arrays_alone = positional == facts.needed
         ways: dict[tuple[Any, ...], _Way | None] = {}

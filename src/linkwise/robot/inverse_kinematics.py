@@ -24,6 +24,7 @@ from .dispatch import TARGETS, default_target
 _MOST_STEPS = 60  # from one guess; a Panda's goals take 12 in the mean
 _PATIENCE, _HOPE = 8, 0.5  # steps after which the error must have fallen to this share of what it was
 _STEPS_TO_REST = 30  # in the null space, once a goal is reached
+_STEPS_NEARER = 100  # towards a goal that no guess reached
 _INNER = 0.8  # of the range between limits, where guesses are drawn
 _ONE_BY_ONE = 3  # guesses before several are tried at once
 _TOGETHER = 4096  # goals that are stepped at once: what fits the caches
@@ -92,6 +93,7 @@ def inverse_kinematics(
     steps = _steps(robot, tasks, target or default_target(), towards)
     search = _Search(robot, steps, flat, tolerance, starts, rest, batch)
     search.run(attempts, whole(seed, "seed"))
+    search.come_nearer()
     if rest is not None or towards is not None:
         search.go_to_rest()
     return search.found()
@@ -323,6 +325,24 @@ class _Search:
                     running = np.ones(len(rows), bool)
             q = after
         return ended[0], np.nan_to_num(ended[1], nan=np.inf), ended[2]
+
+    def come_nearer(self) -> None:
+        """On from the nearest that was found of goals that are not reached, where a step may lead too far.
+
+        There it is shortened until it leads nearer, and lengthened again.
+        """
+        left = self.left
+        for where in (left[i : i + _TOGETHER] for i in range(0, len(left), _TOGETHER)):
+            goals, rest, no_pull = [g[where] for g in self.goals], self._rest_of(where), np.zeros((len(where), 1))
+            q, share = self.q[where], np.ones((len(where), 1))
+            after, _ = self._stepped(q, goals, rest, no_pull)
+            for _ in range(_STEPS_NEARER):
+                tried = self.robot.integrate(q, share * self.robot.difference(q, after), target="numpy")
+                beyond, errors = self._stepped(tried, goals, rest, no_pull)
+                nearer = (errors.max(axis=-1) < self.errors[where].max(axis=-1)) & self._keeps(tried)
+                q[nearer], after[nearer] = tried[nearer], beyond[nearer]
+                self.q[where[nearer]], self.errors[where[nearer]] = tried[nearer], errors[nearer]
+                share = np.where(nearer[:, None], np.minimum(2.0 * share, 1.0), 0.5 * share)
 
     def go_to_rest(self) -> None:
         """From what is reached towards the rest configuration, as far as the frames stay where they are."""

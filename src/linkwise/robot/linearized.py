@@ -112,7 +112,18 @@ class Linearized(Calls):
         out.set_origin(self, v)
         return out
 
-    @compiled(q="nq", v="nv", a="nv", dq="nv", dv="nv", da="nv", external=("bodies", 6), joint_space=True)
+    @compiled(
+        q="nq",
+        v="nv",
+        a="nv",
+        dq="nv",
+        dv="nv",
+        da="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=True,
+        per_body=700,
+    )
     def inverse_dynamics_jvp(
         self,
         q: ArrayLike,
@@ -127,7 +138,7 @@ class Linearized(Calls):
         """δT, (..., nv), along δq (tangent), δv, δa, in O(n) (LD Algorithm 1)."""
         return self._with_forces(linear.inverse_jvp, 1, external, q, v=v, a=a, dq=dq, dv=dv, da=da)
 
-    @compiled(q="nq", v="nv", a="nv", weights="nv", external=("bodies", 6), joint_space=True)
+    @compiled(q="nq", v="nv", a="nv", weights="nv", external=("bodies", 6), joint_space=True, rolls=True, per_body=700)
     def inverse_dynamics_vjp(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.InverseGradient:
@@ -135,7 +146,18 @@ class Linearized(Calls):
         batch, (q, v, a, w), f = self._checked_state(external, q=q, v=v, a=a, weights=weights)
         return linear.InverseGradient(*(inputs.fit(x, batch, 1) for x in linear.inverse_vjp(self, q, v, a, w, f)))
 
-    @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6), joint_space=True)
+    @compiled(
+        q="nq",
+        v="nv",
+        tau="nv",
+        dq="nv",
+        dv="nv",
+        dtau="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=("algorithm_5_ii", "algorithm_5"),
+        per_body=1300,
+    )
     def forward_dynamics_jvp(
         self,
         q: ArrayLike,
@@ -156,7 +178,9 @@ class Linearized(Calls):
         batch, (q, v, tau, *along), f = self._checked_state(external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau)
         return inputs.fit(linear.forward_jvp(self, q, v, tau, along, f, run), batch, 1)
 
-    @compiled(q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6), joint_space=True)
+    @compiled(
+        q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6), joint_space=True, rolls=True, per_body=1300
+    )
     def forward_dynamics_vjp(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
@@ -242,12 +266,12 @@ class Linearized(Calls):
 
     # --- inertial parameters -------------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv", a="nv")
+    @compiled(q="nq", v="nv", a="nv", rolls=True, per_pair=320)
     def inverse_dynamics_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> SameKind:
         """Y, (..., nv, 10 bodies): T = Y π with π = inertial_parameters, but for rotors and external forces."""
         return self._call(parameters.regressor, 2, q, v=v, a=a)
 
-    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6), rolls=True, per_pair=330)
     def forward_dynamics_sensitivity(
         self,
         q: ArrayLike,

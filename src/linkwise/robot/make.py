@@ -22,7 +22,7 @@ def load(source: str | os.PathLike[str], *, floating: bool = False, coupled: boo
     """A built-in robot by name (see :func:`linkwise.robots`), or the robot of a URDF, MJCF or SDF file.
 
     ``package://name/rest`` is a file of a ROS package, in the folders of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH;
-    ``ur10_description`` one that the package robot_descriptions knows; and .xacro files are expanded by xacro, where
+    ``ur10e_description`` one that the package robot_descriptions knows; and .xacro files are expanded by xacro, where
     these packages are installed.
 
     ``floating`` puts the base link on a free joint. Mimic joints of URDF and SDF files and equal joints of MJCF files

@@ -184,14 +184,14 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """
         return self._call(choose(mass.SOLVE_METHODS, method, "method for 𝓜⁻¹τ"), 1, q, tau=tau)
 
-    @compiled(q="nq", joint_space=True)
+    @compiled(q="nq", joint_space=True, rolls=True, per_pair=35)
     def innovations_factors(self, q: ArrayLike) -> tuple[SameKind, SameKind]:
         """(I + HφK, D), each (..., nv, nv): 𝓜 = (I + HφK) D (I + HφK)* (OA Lemma 4.1)."""
         q = inputs.configuration(self, q)
         factor, D = mass.innovations_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D, q.shape[:-1], 2)
 
-    @compiled(q="nq", joint_space=True)
+    @compiled(q="nq", joint_space=True, rolls=True, per_pair=40)
     def inverse_factors(self, q: ArrayLike) -> tuple[SameKind, SameKind]:
         """(I − HψK, D⁻¹), each (..., nv, nv): 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemmas 4.2, 4.3)."""
         q = inputs.configuration(self, q)
@@ -203,7 +203,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """log det 𝓜 = Σ log det D(k), (...)."""
         return self._call(mass.log_determinant, 0, q)
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_pair=90)
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """C, (..., nv, nv), with C v = bias force without gravity and d𝓜/dt − 2C skew."""
         return self._call(coriolis.coriolis_matrix, 2, q, v=v)
@@ -333,7 +333,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
 
     # --- for controllers -----------------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", external=("bodies", 6), joint_space=True)
+    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", external=("bodies", 6), joint_space=True, rolls=True)
     def inverse_dynamics_with_reference(
         self, q: ArrayLike, v: ArrayLike, v_ref: ArrayLike, a_ref: ArrayLike, *, external: ArrayLike | None = None
     ) -> SameKind:
@@ -344,7 +344,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """
         return self._with_forces(newton_euler_with_reference, 1, external, q, v=v, v_ref=v_ref, a_ref=a_ref)
 
-    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv")
+    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", rolls=True, per_pair=320)
     def regressor_with_reference(self, q: ArrayLike, v: ArrayLike, v_ref: ArrayLike, a_ref: ArrayLike) -> SameKind:
         """Y, (..., nv, 10 bodies): 𝓜 a_ref + C(q, v) v_ref + gravity = Y π, but for rotors; π = inertial_parameters.
 

@@ -83,7 +83,7 @@ class Pieces:
 
     def _program(self, what: str, names: list[str], run: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Program:
         task = self.task
-        sizes = {"w": task.width, "tau": task.robot.nv, "push": task.robot.nv, "start": task.robot.nq, "h": 1}
+        sizes = {"w": task.moved_width, "tau": task.robot.nv, "push": task.robot.nv, "start": task.robot.nq, "h": 1}
         dynamics = None if task.parameters else shortest(task.robot)
 
         def piece(robot: Robot, *values: np.ndarray) -> np.ndarray:
@@ -199,7 +199,7 @@ class ArrayStepper:
         task, robot = self.task, self.task.robot
         system = self._system(row, q)
         if task.controller is not None and task.hold:
-            held = self._asked(t, q, system.velocity(q, w))
+            held = system.force(t, q, system.velocity(q, w))  # type: ignore[misc]
             system = replace(system, force=lambda t, q, v: held)
         part = CalledSystem.part_of_step if isinstance(system, CalledSystem) else part_of_step
         after: tuple[np.ndarray, np.ndarray] = task.one_step(part)(system, t, q, w, w.dtype.type(h))
@@ -226,7 +226,7 @@ class ArrayStepper:
 
     def _force(self, row: np.ndarray | None) -> Any:
         if self.task.controller is not None:
-            return self._asked
+            return self._asked if row is None else lambda t, q, v: self._asked(t, q, v) + row
         return None if row is None else lambda t, q, v: np.broadcast_to(row, v.shape)
 
     def _asked(self, t: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -266,6 +266,7 @@ class CalledStepper:
         rows = [np.empty((len(x), 1, x.shape[-1]), x.dtype) for x in (q, w)]
         for i in range(steps):
             held = self.task.controller.at_flat(self.task.time(first + i), q, self.task.velocity(q, w))
+            held = held if tau is None else held + tau[..., i, :]
             self.applied.append(held)
             self.inner.advance(q, w, first + i, 1, 1, held[:, None], rows)
             q, w = (x[:, 0].copy() for x in rows)

@@ -208,6 +208,8 @@ def _functions(task: Task, watches: Sequence[Watch]) -> dict[str, dict[str, Any]
         asked.append((task.controller.asked, task.controller.kernel))
     if task.external is not None:
         asked.append((task.external.asked, task.external.kernel))
+    if task.cost is not None:
+        asked.append((task.cost.asked, task.cost.kernel))
     found = {}
     for function, kernel in asked:
         if function is not None:

@@ -10,9 +10,10 @@ in O(n), of first order, stable for any d and k that are not negative. Where T f
 step; they need not be its derivatives, as what they miss is taken where the step starts.
 
 Steps of higher order are made of these (Hairer, Wanner, Solving Ordinary Differential Equations II, IV.9): the same
-interval in 1, 2, … parts, extrapolated. The first terms of their errors, as powers of h, cancel whatever d and k are,
-so that the order does not depend on them; and as every part is implicit, so is the whole: of a mode that is damped
-beyond all bounds nothing is left after a step.
+interval in lines of 1, 2, … parts, extrapolated. The first terms of their errors, as powers of h, cancel whatever d and
+k are, so that the order does not depend on them; and as every part is implicit, so is the whole: of a mode that is
+damped beyond all bounds nothing is left after a step. Which values of the lines are extrapolated decides what becomes
+of vibrations without a damper (:func:`weights`): none grows, whatever its frequency.
 
 Energies are what the forces do that acted, along the mean velocity: ½β'𝓜β' − ½β𝓜β = h(𝓜β̇)·½(β + β') holds for any h,
 so that what a stiff damper takes within one step is in the account.
@@ -21,7 +22,9 @@ so that what a stiff damper takes within one step is in the account.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +34,8 @@ from ..arrays import Array, SameKind
 from ..dynamics import springs
 from .system import System
 
-PARTS = {"semi_implicit_euler": 1, "midpoint": 2, "runge_kutta_4": 4}  # lines of 1, 2, … parts; also the order
+PARTS = {"semi_implicit_euler": 1, "midpoint": 2, "runge_kutta_4": 4}  # the order that extrapolation gives steps
+LINES = {1: (1,), 2: (1, 2), 4: (1, 2, 3, 4, 7)}  # into how many parts the lines of a step of this order are cut
 
 
 class Slopes(NamedTuple):
@@ -50,27 +54,48 @@ class Part(NamedTuple):
 
     length: float
     start: float
-    begins_step: bool
     begins_line: bool
-    weight: float  # of its end in the result, where it ends a line
-    ends_step: bool
+    weight: float  # of its end in the result
 
 
 @lru_cache(maxsize=8)
 def parts(order: int) -> tuple[Part, ...]:
-    """The parts of a step of this order: lines of 1, 2, …, each from the start of the step."""
-    weights = extrapolation(order)
+    """The parts of a step of this order, line by line, each from the start of the step; the last ends with the step."""
+    counted = weights(order)
+    of_line = {n: max(i for m, i in counted if m == n) for n in LINES[order]}
+    of_line[LINES[order][-1]] = LINES[order][-1]  # where forces break off, its end is the result
     return tuple(
-        Part(1.0 / n, i / n, n == 1 and i == 0, i == 0, weights[n - 1] if i == n - 1 else 0.0, n == order == i + 1)
-        for n in range(1, order + 1)
-        for i in range(n)
+        Part(1.0 / n, i / n, i == 0, counted.get((n, i + 1), 0.0)) for n, last in of_line.items() for i in range(last)
     )
 
 
-def extrapolation(order: int) -> list[float]:
-    """The weights by which ends of lines of 1, 2, … parts lose the first order − 1 terms of their errors."""
-    numbers = range(1, order + 1)
-    return [float(np.prod([n / (n - m) for m in numbers if m != n])) for n in numbers]
+@lru_cache(maxsize=8)
+def weights(order: int) -> dict[tuple[int, int], float]:
+    """{(n, i): the weight of what the line of n parts has reached after i of them}; values at the start have none.
+
+    Of ẏ = λy these values are (1 − z/n)⁻ⁱ, z = hλ. At orders 1 and 2 the ends of the lines are extrapolated to
+    x = 1/n → 0. At order 4 that would let vibrations grow: with lines of 1 to 4 parts |R(iy)| = 1 + y⁶/45 − …, above
+    one up to y = 1.5, and no other four lines are better. What the lines have reached after n − 1 parts,
+    y(h − hx) + hx e₁(h − hx) + …, is a series in x with y(h) at x = 0 as well. Its terms of hᵐ have powers of x up to
+    the m-th, so that five lines make it of order 4, the first of which is the start itself. That one's weight goes to
+    the first parts, by the divided difference of 1/(1 − zx) over x = 0 and all 1/n, which is z⁵/Π(1 − z/n), so that
+    nothing is left of z → ∞. A seventh of the last line's fifth difference, likewise of z⁵, keeps the account of
+    energies, Σw|y|², within 0.3 % of |R|² for all that dies away (1.1 % without). The polynomial of 1 − |R(iy)|² then
+    has no negative coefficient: no vibration grows.
+    """
+    lines = LINES[order]
+    at_limit = {n: prod((Fraction(n, n - m) for m in lines if m != n), start=Fraction(1)) for n in lines}
+    if order < 4:
+        return {(n, n): float(w) for n, w in at_limit.items()}
+    x = {0: Fraction(0)} | {n: Fraction(1, n) for n in lines}
+    divided = {n: 1 / prod((x[n] - x[m] for m in x if m != n), start=Fraction(1)) for n in x}
+    found = {(n, 1): -at_limit[1] / divided[0] * divided[n] for n in lines}
+    for n in lines[1:]:
+        found[n, n - 1] = found.get((n, n - 1), Fraction(0)) + at_limit[n]
+    last = lines[-1]
+    for i, binomial in enumerate((1, -5, 10, -10, 5, -1), start=1):
+        found[last, i] = found.get((last, i), Fraction(0)) + Fraction(binomial, 7)
+    return {where: float(w) for where, w in found.items()}
 
 
 # --- one part -----------------------------------------------------------------------------------------------
@@ -130,7 +155,7 @@ def _array(x: Any, like: Array) -> SameKind:
 
 
 class Sums(NamedTuple):
-    """What the parts of a step have given: how far the ends of lines are from its start, weighed, (..., nv) on the
+    """What the parts of a step have given: how far their ends are from its start, weighed, (..., nv) on the
     manifold and (..., n); and whether forces broke off within it, (..., 1), or None where they cannot."""
 
     q: Any = 0.0

@@ -6,29 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..robot.robot import Robot
+from .asked import Asked
 from .trajectory import Settings, Trajectory
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What acts, what is watched and how it runs, as it was given."""
-
-    controller: Any = None
-    tau: Any = None
-    external: Any = None
-    events: Any = ()
-    parameters: Any = None
-    callback: bool = False
-    check: bool = True
-    checkpoint: Any = None
-    progress: bool | None = None
-    threads: Any = None
-    target: Any = None
 
 
 @dataclass(frozen=True, eq=False)

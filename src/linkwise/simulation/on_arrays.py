@@ -71,7 +71,7 @@ def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int
         accounts=False,
     )
     function = _function(task, steps, settings.every)
-    q = _unit(robot, library, _tail(given["q0"], (robot.nq,), "q0"))
+    q = with_unit_quaternions(robot, library, _tail(given["q0"], (robot.nq,), "q0"))
     v = [0.0] * robot.nv if "v0" not in given else _tail(given["v0"], (robot.nv,), "v0")
     arrays = [q, v]
     if asked.tau is not None:
@@ -117,6 +117,8 @@ def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Any) ->
         "checkpoint": asked.checkpoint is not None,
         "callback": bool(asked.callback),
         "progress": bool(asked.progress),
+        "noise": asked.noise is not None,
+        "cost": asked.cost is not None,
         'target="numpy"': chosen_target(asked.target) == "numpy",
     }
     for name, is_asked in refused.items():
@@ -191,7 +193,7 @@ def _function(task: Task, steps: int, every: int) -> MotionFunction:
     return found
 
 
-def _unit(robot: Robot, library: str, q: Any) -> Any:
+def with_unit_quaternions(robot: Robot, library: str, q: Any) -> Any:
     """q with quaternions of unit length."""
     if robot.nq == robot.nv:
         return q

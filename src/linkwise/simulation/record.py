@@ -57,6 +57,7 @@ def recorded(
         None if exchanged is None else exchanged.reshape(*batch, rows, len(EXCHANGED)),
         {k: x.reshape(*batch, x.shape[-1]) if x.ndim == 2 else x for k, x in task.parameters.items()},
         external_forces=_external(task, batch, times, Q, V),
+        cost=None if task.cost is None else W[..., -1].reshape(*batch, rows),
     )
     listening = _LISTENING.get()
     if listening is not None:
@@ -76,21 +77,31 @@ def _forces(
 ) -> Any:
     """Joint forces at the samples: rows of the table, what the controller gave, or it, to be asked later."""
     rows, nv = len(times), task.robot.nv
+    controller = task.controller
+    given: Any = 0.0
     if table is not None:
         chosen = table[..., :: settings.every, :][..., :rows, :]
         missing = rows - chosen.shape[-2]
         chosen = np.concatenate([chosen, *[chosen[..., -1:, :]] * missing], axis=-2)  # the last row holds to the end
-        return np.broadcast_to(chosen, (len(Q), rows, nv)).reshape(*batch, rows, nv)
-    controller = task.controller
-    if controller is None or controller.kernel is not None:
-        return controller
+        given = np.broadcast_to(chosen, (len(Q), rows, nv)).reshape(*batch, rows, nv)
+    if controller is None:
+        return None if table is None else given
+    if controller.kernel is not None:
+        if table is None:
+            return controller
+        own = controller.along(times, Q, V, task.parameters)
+        return own.reshape(*batch, rows, nv) + given
     applied = getattr(stepper, "applied", None)
     if applied:
         known = applied[:: settings.every][: rows - 1]
     else:
         known = [controller.at_flat(float(t), Q[:, i], V[:, i]) for i, t in enumerate(times[:-1])]
     end = controller.at_flat(float(times[-1]), Q[:, -1], V[:, -1])
-    return np.stack([*known, end], axis=1).reshape(*batch, rows, nv)
+    found = np.stack([*known, end], axis=1).reshape(*batch, rows, nv)
+    if applied and table is not None:  # which have it in them, but the last row, of no step
+        found[..., -1, :] += given[..., -1, :]
+        return found
+    return found + given
 
 
 def _external(

@@ -15,21 +15,23 @@ from ..errors import InputError, warn_of_slow_path
 from ..robot.robot import Robot
 from . import adaptive, arguments
 from . import closing as loops
+from .asked import Asked, task_of
 from .called import ArrayStepper, CalledStepper, Pieces, compiled_stepper
+from .cards import on_card
 from .checkpoint import Checkpoint, kept_run
 from .events import Watch, as_events
-from .external_forces import external_forces
 from .joint_forces import passive_forces, with_other_damping
-from .makers import Asked, Motion, maker
+from .makers import Motion, maker
 from .methods import METHODS, SOLVERS, refuse_unfit
+from .noise import Noise
 from .on_arrays import arrays_of, moved
+from .on_device import moved_on_device
 from .record import recorded
 from .runner import Run
 from .staged import StageStepper, has_stages
 from .steppers import Stepper, Task
 from .system import EXCHANGED
 from .trajectory import Settings, Trajectory
-from .user_functions import Controller, UserFunction
 
 TOLERANCES = (1e-10, 1e-12)  # relative, absolute, of adaptive methods
 
@@ -57,6 +59,8 @@ def simulate(
     closing: str | None = None,
     closing_rate: float | None = None,
     parameters: Mapping[str, Any] | None = None,
+    noise: Noise | None = None,
+    cost: Any = None,
     events: Any = (),
     check: bool = True,
     callback: bool = False,
@@ -85,11 +89,11 @@ def simulate(
     numbers (of damping those beside that are data, :class:`Joint`), or numbers of your own (in place of its dampers,
     one for all joints but not the modes of flexible bodies and the springs of gears, or nv; False: none; limits: a pair
     lower, upper); :class:`Friction` and :class:`Stops` say more. ``parameters`` ({"inertial": (..., bodies, 10),
-    "offsets": (..., bodies, 3)}) replace numbers of the robot.
+    "offsets": (..., bodies, 3)}) replace numbers of the robot. ``noise`` (:class:`Noise`) adds random joint forces.
 
     **Stiff forces.** "semi_implicit_euler", "midpoint" and "runge_kutta_4" in joint rates take springs, dampers,
     friction and stops, and the terms −d v and −k q of a controller that is not held, where steps end: of the same
-    order, and stable for any of them. Steps are then of 1, 3 and 10 parts in place of 1, 2 and 4 stages. Springs,
+    order, and stable for any of them. Steps are then of 1, 3 and 13 parts in place of 1, 2 and 4 stages. Springs,
     dampers and such terms that are slow stay explicit: where it is certain from the robot's bodies that they change no
     motion, in any configuration, at a rate |λ| with ``step`` · |λ| > 1 (and where no ``parameters`` vary these).
     ``implicit=False`` keeps all of them explicit; True none, and refuses methods that know no others.
@@ -100,7 +104,8 @@ def simulate(
     [1/s] (default 0.2 by step; adaptive methods know no other), or "none". Loops must be closed at the start.
 
     **What is watched.** ``events`` are functions like controllers, or :class:`Event` objects; ``check`` refuses states
-    that are no longer finite.
+    that are no longer finite. ``cost``, a function of any of (robot, t, q, v, tau) by these names, gives one number for
+    each state; taken where steps start and multiplied with their length it adds up to ``trajectory.cost``.
 
     **How it runs.** Functions that run on symbols become part of the machine code; one that does not is called back
     from Python with the whole batch, which a warning says and the trajectory records (``callback`` asks for that).
@@ -108,6 +113,9 @@ def simulate(
     its way; where it is there already, from the same call made before, the motion goes on from it, bit for bit as if it
     had never stopped. ``progress`` shows a bar (default: on terminals, for long work); batches are split over
     ``threads``; ``target="numpy"`` makes the steps on arrays, by the algorithms as they stand.
+
+    **On graphics cards.** Where q0 is an array of CuPy or a tensor on a card, all steps run there as one kernel, and
+    the trajectory holds arrays of the same sort (:mod:`.on_device` says what is refused there).
 
     **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are
     q and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
@@ -122,15 +130,31 @@ def simulate(
     settings = Settings(method, length, every, 0, held, own, coordinates=coordinates, implicit=implicit)
     kept = loops.chosen(robot, closing, closing_rate, method, coordinates, settings.step, method in SOLVERS)
     settings = replace(settings, closing=kept)
+    asked = Asked(
+        controller,
+        tau,
+        external,
+        events,
+        parameters,
+        callback,
+        check,
+        checkpoint,
+        progress,
+        threads,
+        target,
+        noise,
+        cost,
+    )
     if method in SOLVERS:
         settings = replace(settings, tolerances=_tolerances(tolerances))
-    asked = Asked(controller, tau, external, events, parameters, callback, check, checkpoint, progress, threads, target)
     given = arrays_of(q0, v0, tau, external, parameters)
     is_foreign = array_kinds.among(given.values())
     rows = None if tau is None else _rows(robot, tau)
     if duration is None and steps is None and rows is None:
         duration = 1.0
     count = arguments.step_count(duration, steps, settings.step, every, rows)
+    if on_card(given.values()):
+        return moved_on_device(robot, given, settings, count, asked)
     if is_foreign:
         return moved(robot, given, settings, count, asked)
     q, v, batch = arguments.start_state(robot, q0, v0)
@@ -161,11 +185,13 @@ def rollout(robot: Robot, q0: Any, v0: Any = None, tau: Any = None, **options: A
 def resume(before: Trajectory, duration: float, controller: Any, tau: Any, **options: Any) -> Trajectory:
     """A trajectory and its continuation as one."""
     robot, settings = before._robot("motions that go on"), before.settings
-    known = {"external", "events", "callback", "check", "progress", "threads", "target"}
+    known = {"external", "events", "callback", "check", "progress", "threads", "target", "noise", "cost"}
     if unknown := sorted(options.keys() - known):
         raise InputError(f"resume goes on as before; it takes {', '.join(sorted(known))}, not {', '.join(unknown)}")
     if settings.method in METHODS and METHODS[settings.method].remembered is not None:
         raise InputError(f"{settings.method} remembers more than q and v, so that no trajectory can go on by it")
+    if before.cost is not None and options.get("cost") is None:
+        raise InputError("this motion has a running cost, which is not kept: give it again, cost=…")
     last = settings.first + (len(before) - 1) * settings.every
     if not math.isclose(before.time[-1], last * settings.step, rel_tol=1e-12, abs_tol=1e-15):
         raise InputError("an event ended this motion between two steps; start a new one from its last state")
@@ -199,6 +225,10 @@ def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
         none = [np.zeros((*t.q.shape[:-1], len(after.robot.bodies), 6), t.q.dtype) for t in (before, after)]
         both = [z if t.external is None else t.external for z, t in zip(none, (before, after))]
         pushed = along(both[0], both[1])
+    spent = None
+    if after.cost is not None:
+        first = np.zeros(before.q.shape[:-1], before.q.dtype) if before.cost is None else before.cost
+        spent = along(first, after.cost + first[..., -1:])
     functions = dict(before.settings.functions)
     for what, how in after.settings.functions.items():
         functions[what] = how if functions.get(what, how) == how else f"{functions[what]}, then {how}"
@@ -213,6 +243,7 @@ def _joined(before: Trajectory, after: Trajectory) -> Trajectory:
         exchanged,
         before.parameters,
         external_forces=pushed,
+        cost=spent,
     )
 
 
@@ -240,12 +271,16 @@ def _moved(
         flag(given, name)
     if asked.progress is not None:
         flag(asked.progress, "progress")
-    task = _task(robot, batch, settings, q.dtype, asked)
+    task = task_of(robot, batch, settings, q.dtype, asked)
     watches = [Watch(e, robot, batch, asked.callback or target == "numpy") for e in as_events(asked.events)]
     if batch and any(watch.event.stop for watch in watches):
         raise InputError("events that stop are for one state; a batch has no common end (use stop=False)")
+    noisy = 0 if asked.noise is None else robot.nv * settings.every
+    arguments.refuse_too_large(len(q), robot.nq + task.width + noisy, steps, settings.every, q.dtype)
     table = None if asked.tau is None else arguments.force_table(robot, asked.tau, batch, steps, q.dtype)
-    arguments.refuse_too_large(len(q), robot.nq + task.width, steps, settings.every, q.dtype)
+    if asked.noise is not None:
+        random = asked.noise.forces(robot, len(q), steps, first=settings.first, dtype=q.dtype)
+        table = random if table is None else table + random
     w = task.start(q, v, exchanged)
 
     if settings.method in SOLVERS:
@@ -267,37 +302,6 @@ def _moved(
         found = run.found
     settings = replace(settings, functions=_functions(task, stepper, watches, compiled))
     return recorded(task, stepper, settings, batch, times, Q, W, table, found)
-
-
-def _task(robot: Robot, batch: tuple[int, ...], settings: Settings, dtype: Any, asked: Asked) -> Task:
-    if asked.controller is not None and asked.tau is not None:
-        raise InputError("give either a controller or a table of joint forces tau, not both")
-    if asked.controller is not None and not callable(asked.controller):
-        raise InputError(f"a controller is a function of (robot, t, q, v), got {asked.controller!r}; tables go to tau=")
-    called = asked.callback or asked.target == "numpy"
-    controller = None
-    if asked.controller is not None:
-        controller = Controller(robot, UserFunction("the controller", asked.controller, called), batch)
-        if asked.parameters and controller.asked.wants_true_robot and controller.kernel is None:
-            raise InputError(
-                "a controller that is called back has no true_robot where parameters vary, as that is in machine code;"
-                " name its first parameter robot, for the robot as it is known"
-            )
-    return Task(
-        robot,
-        settings.method,
-        settings.step,
-        settings.passive,
-        controller,
-        settings.hold,
-        asked.tau is not None,
-        arguments.robot_parameters(robot, asked.parameters, batch, dtype),
-        arguments.thread_count(asked.threads),
-        external_forces(robot, asked.external, batch, dtype, called),
-        settings.coordinates,
-        settings.closing,
-        settings.implicit,
-    )
 
 
 def chosen_stepper(task: Task, target: str) -> Stepper:
@@ -340,6 +344,8 @@ def _functions(task: Task, stepper: Any, watches: Sequence[Watch], compiled: boo
         ran[task.controller.asked.what] = compiled and not isinstance(stepper, CalledStepper)
     if task.external is not None and task.external.asked is not None:
         ran[task.external.asked.what] = compiled
+    if task.cost is not None:
+        ran[task.cost.asked.what] = compiled and task.cost.kernel is not None
     ran |= {watch.asked.what: watch.kernel is not None for watch in watches}
     return {what.removeprefix("the "): "compiled" if inside else "called back" for what, inside in ran.items()}
 
@@ -355,7 +361,9 @@ def _tolerances(given: Any) -> tuple[float, float]:
 
 
 def _refuse_for_adaptive(settings: Settings, task: Task, checkpoint: str | Checkpoint | None) -> None:
-    if task.table or settings.hold or task.parameters:
-        raise InputError(f"{settings.method} chooses its own steps: tau, hold and parameters are for fixed steps")
+    if task.table or settings.hold or task.parameters or task.cost is not None:
+        raise InputError(
+            f"{settings.method} chooses its own steps: tau, hold, parameters, noise and cost are for fixed steps"
+        )
     if checkpoint is not None:
         raise InputError(f"{settings.method} chooses its own steps: checkpoints are for fixed steps")

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import arrays
 from ..codegen.thresholds import MOST_BODIES, STAGED_FROM
-from .implicit import Sums, extrapolation, part_of_step, parts
+from .implicit import Sums, part_of_step, parts
 from .steppers import CompiledStepper, Task
 from .steps import RUNGE_KUTTA_4, runge_kutta_end
 from .system import System
@@ -90,7 +90,13 @@ class StagedStepper(CompiledStepper):
             asked = system.force(t, given["q"], system.velocity(given["q"], given["w"]))
             held = [arrays.where(self.begins(given[_TURN]), asked, given["held"])]
             system = replace(system, force=lambda t, q, v: held[0])
-        return (*self.turn(system, given, t), *held)
+        if self.task.cost is None:
+            return (*self.turn(system, given, t), *held)
+        w, h = given["w"], given["h"][0]
+        spent: Any = w[-1:]
+        spent = arrays.where(self.begins(given[_TURN]), self.task.spent_after(system, t, given["q"], w, h), spent)
+        q, w, *rest = self.turn(system, {**given, "w": w[:-1]}, t)
+        return (q, np.concatenate([w, spent]), *rest, *held)
 
     @property
     def turns(self) -> int:
@@ -130,44 +136,33 @@ def _choice(x: Any, numbers: Sequence[float]) -> Any:
 
 
 class PartStepper(StagedStepper):
-    """One turn for each part of a step; rows are its length and its start, and all else follows."""
+    """One turn for each part of a step; rows are its length, its start and its weight, and all else follows."""
 
     @property
     def registers(self) -> dict[str, int]:
-        nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.width
+        nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.moved_width
         found = {"here_q": nq, "here_w": width, "sum_q": nv, "sum_w": width}
         return found if self.task.passive.falls_as_it_is else found | {"broken": 1}
 
     @property
     def table(self) -> np.ndarray:
-        return np.array([(p.length, p.start) for p in parts(self.task.order)])
+        return np.array([(p.length, p.start, p.weight) for p in parts(self.task.order)])
 
     def begins(self, row: np.ndarray) -> Any:
         return _above(row[0], 0.75)
 
     def turn(self, system: System, given: Mapping[str, Any], t: Any) -> tuple[np.ndarray, ...]:
-        length, begun = given[_TURN]
-        h, order, start = given["h"][0], self.task.order, (given["q"], given["w"])
-        within, ends_line = _above(begun, 1e-3), _above(begun + length, 1.0 - 1e-3)
-        weight = arrays.where(ends_line, _of_line(length, order), np.asarray(0.0, dtype=object))
+        length, begun, weight = given[_TURN]
+        h, start, within = given["h"][0], (given["q"], given["w"]), _above(begun, 1e-3)
         here_q, here_w = (arrays.where(within, given[n], x) for x, n in zip(start, ("here_q", "here_w")))
         end = part_of_step(system, t + h * begun, here_q, here_w, h * length)
         summed = [given[n] for n in ("sum_q", "sum_w", "broken") if n in given]
         before = Sums(*(arrays.where(self.begins(given[_TURN]), 0.0 * x, x) for x in summed))
         sums = before.plus(system, start, (here_q, here_w), end, weight)
         after = sums.applied(system, start, end)
-        last = _above(begun, 1.0 - 1.0 / order - 1e-3)
+        last = _above(begun, parts(self.task.order)[-1].start - 1e-3)  # no other starts as late
         kept = [arrays.where(last, x, y) for x, y in zip(after, start)]
         return (*kept, *end, *(x for x in sums if x is not None))
-
-
-def _of_line(length: Any, order: int) -> Any:
-    """The weight of the line whose parts have this length."""
-    weights = extrapolation(order)
-    found: Any = np.asarray(weights[-1], dtype=object)
-    for n in range(order - 1, 0, -1):
-        found = arrays.where(_above(length, 0.5 / n + 0.5 / (n + 1)), np.asarray(weights[n - 1], dtype=object), found)
-    return found
 
 
 # --- stages of explicit steps -------------------------------------------------------------------------------------
@@ -178,7 +173,7 @@ class StageStepper(StagedStepper):
 
     @property
     def registers(self) -> dict[str, int]:
-        nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.width
+        nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.moved_width
         pairs = {f"{which}_{x}": n for which in ("first", "middle", "last") for x, n in (("v", nv), ("a", width))}
         return {"second_q": nq, **pairs}
 

@@ -27,6 +27,7 @@ from .implicit import PARTS, extrapolated, part_of_step
 from .joint_forces import PassiveForces
 from .methods import METHODS
 from .rate_bounds import EXPLICIT_UP_TO, highest_rate
+from .running_cost import RunningCost
 from .state_numbers import INPUT as OWN
 from .state_numbers import StateNumbers
 from .system import EXCHANGED, System, has_dampers
@@ -50,6 +51,7 @@ class Task:
     coordinates: str = "joint"
     closing: Closing = LEFT
     implicit: bool | None = None  # whether what resists is taken where steps end; None: unless it is slow
+    cost: RunningCost | None = None
     accounts: bool = True  # whether the energies that forces exchange are kept
     own: StateNumbers | None = None  # numbers of what acts that each state has of its own
 
@@ -80,7 +82,23 @@ class Task:
 
     def one_step(self, part: Any = part_of_step) -> Any:
         """The step (system, t, q, w, h) → (q', w'); ``part`` makes the parts of implicit ones."""
-        return extrapolated(self.order, part) if self.order else METHODS[self.method].step
+        step = extrapolated(self.order, part) if self.order else METHODS[self.method].step
+        return step if self.cost is None else self._counted(step)
+
+    def _counted(self, step: Any) -> Any:
+        """The step with what it costs added to the last number of w."""
+
+        def counted(s: System, t: Any, q: Any, w: Any, h: Any) -> tuple[Any, Any]:
+            after = step(s, t, q, w[..., :-1], h)
+            return after[0], np.concatenate([after[1], self.spent_after(s, t, q, w, h)], axis=-1)
+
+        return counted
+
+    def spent_after(self, s: System, t: Any, q: Any, w: Any, h: Any) -> Any:
+        """What has been spent at the end of a step from (q, w), (..., 1)."""
+        assert self.cost is not None
+        v = s.velocity(q, w[..., :-1])
+        return w[..., -1:] + h * self.cost.rate(s.robot, t, q, v, s.applied(t, q, v).tau)
 
     @property
     def exchanges(self) -> bool:
@@ -92,7 +110,8 @@ class Task:
     def calls_back(self) -> bool:
         """Whether a function of the user's must be called at every stage of a step."""
         asked = self.controller is not None and self.controller.kernel is None
-        return asked or (self.external is not None and self.external.kernel is None)
+        counted = self.cost is not None and self.cost.kernel is None
+        return asked or counted or (self.external is not None and self.external.kernel is None)
 
     @property
     def is_per_state(self) -> bool:
@@ -112,7 +131,8 @@ class Task:
         """What its machine code depends on beside the robot, in words; None where it is not known what a function
         computes."""
         law = None if self.own is not None and self.own.law is not None else self.controller
-        functions = [x.asked for x in (law, self.external) if x is not None and x.asked is not None]
+        users = (law, self.external, self.cost)
+        functions = [x.asked for x in users if x is not None and x.asked is not None]
         if any(x.identity is None for x in functions):
             return None
         plain: dict[str, Any] = {
@@ -164,6 +184,8 @@ class Task:
         remembered = METHODS[self.method].remembered if self.method in METHODS else None
         if remembered is not None:
             parts.append(remembered(self.robot, q, rates))
+        if self.cost is not None:
+            parts.append(np.zeros((len(v), 1), v.dtype))
         return np.concatenate(parts, axis=-1)
 
     @cached_property
@@ -172,6 +194,15 @@ class Task:
         nothing = np.zeros((1, self.robot.nv))
         width: int = self.start(self.robot.neutral()[None], nothing).shape[-1]
         return width
+
+    @property
+    def moved_width(self) -> int:
+        """How many of them a method moves: all but what has been spent."""
+        return self.width - (self.cost is not None)
+
+    def spent(self, w: np.ndarray) -> np.ndarray | None:
+        """The running cost since the start, (...,)."""
+        return None if self.cost is None else w[..., -1]
 
     def velocity(self, q: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Joint rates (..., nv)."""
@@ -234,6 +265,7 @@ class CompiledStepper:
     def names(self) -> list[str]:
         external = self.task.external
         timed = self.task.controller is not None or (external is not None and external.asked is not None)
+        timed = timed or self.task.cost is not None
         chosen = {
             "t": timed,
             "tau": self.task.table,
@@ -318,7 +350,9 @@ class CompiledStepper:
         force: Any = None
         push: Any = None
         if task.controller is not None:
-            force = task.controller.on(robot)
+            force = law = task.controller.on(robot)
+            if "tau" in given:
+                force = lambda t, q, v: law(t, q, v) + given["tau"]
         elif "tau" in given:
             force = lambda t, q, v: given["tau"]
         if task.external is not None:

@@ -43,6 +43,7 @@ from .trajectory import Settings, Trajectory, labels
 FORMAT, VERSION = "linkwise-trajectory", 3
 _VECTORS = {"q": "position", "v": "dof", "a": "dof", "tau": "dof"}  # name → the axis of its numbers
 _ENERGIES = ("kinetic", "potential", *EXCHANGED)
+_COST = "cost"
 _WRENCHES, _AXES = "wrenches", ("mx", "my", "mz", "fx", "fy", "fz")  # external forces: moment and force, body axes
 
 
@@ -108,6 +109,8 @@ def contents(t: Trajectory) -> Contents:
     arrays |= {f"parameter_{k}": x for k, x in t.parameters.items()}
     if t.external is not None:
         arrays[_WRENCHES] = t.external
+    if t.cost is not None:
+        arrays[_COST] = t.cost
     s = t.settings
     about = {
         "format": FORMAT,
@@ -171,7 +174,8 @@ def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
     parameters = {k.removeprefix("parameter_"): y for k, y in x.items() if k.startswith("parameter_")}
     forces = x["tau"] if about["exchanges"] else None
     external = x.get(_WRENCHES)
-    t = Trajectory(robot, x["time"], x["q"], x["v"], settings, events, forces, exchanged, parameters, names, external)
+    acted = (forces, exchanged, parameters, names, external, x.get(_COST))
+    t = Trajectory(robot, x["time"], x["q"], x["v"], settings, events, *acted)
     t.__dict__.update(a=x["a"], tau=x["tau"], _energies=(x["kinetic"], x["potential"]))
     return t
 
@@ -238,6 +242,8 @@ def _check(found: Contents, path: Path) -> None:
     inner |= dict.fromkeys(_ENERGIES, ())
     if _WRENCHES in found.arrays:
         inner[_WRENCHES] = (len(_body_names(found)), len(_AXES))
+    if _COST in found.arrays:
+        inner[_COST] = ()
     refuse_misshapen(found.arrays, about, inner, path)
     said = {k: x for k, x in about.items() if k != "checksum"}
     if checksum(found.arrays, said) != about["checksum"]:
@@ -286,6 +292,8 @@ def _dataset(found: Contents) -> Any:
             variables[name] = ((*rows, _VECTORS[name]), x, _unit_of(name, about))
         elif name in _ENERGIES:
             variables[name] = (rows, x, {"units": "J"})
+        elif name == _COST:
+            variables[name] = (rows, x)
         elif name == _WRENCHES:
             variables[name] = ((*rows, "body", "wrench"), x)
         elif name.startswith("parameter_"):
@@ -389,6 +397,8 @@ def columns(found: Contents) -> dict[str, np.ndarray]:
         flat = found.arrays[name].reshape(count * samples, -1)
         out |= {f"{name}.{label}": flat[:, i] for i, label in enumerate(about[f"{axis}_names"])}
     out |= {name: found.arrays[name].reshape(-1) for name in _ENERGIES}
+    if _COST in found.arrays:
+        out[_COST] = found.arrays[_COST].reshape(-1)
     if _WRENCHES in found.arrays:
         flat = found.arrays[_WRENCHES].reshape(count * samples, -1)
         out |= {name: flat[:, i] for i, name in enumerate(_wrench_columns(_body_names(found)))}
@@ -425,6 +435,8 @@ def _read_parquet(path: Path, most: float) -> Contents:
         flat = np.stack(numbers, axis=-1) if numbers else np.empty((int(np.prod(rows)), 0), dtype)
         arrays[name] = flat.reshape(*rows, len(numbers))
     arrays |= {name: column(name).reshape(rows).copy() for name in _ENERGIES}
+    if _COST in table.column_names:
+        arrays[_COST] = column(_COST).reshape(rows).copy()
     wrenches = [n for n in table.column_names if n.startswith(f"{_WRENCHES}.")]
     if wrenches:
         flat = np.stack([column(n) for n in wrenches], axis=-1)

@@ -13,13 +13,14 @@ import numpy as np
 from .. import shown
 from ..errors import InputError
 from ..robot.robot import Robot
+from .cards import as_its_kind, as_numpy, on_card
 from .closing import LEFT, Closing
 from .energy import EnergyAccount
 from .events import Crossing
 from .external_forces import ExternalForces
 from .joint_forces import PassiveForces
 from .system import EXCHANGED
-from .user_functions import Controller, UserFunction
+from .user_functions import UserFunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,7 @@ class Trajectory:
     parameters: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the robot, (..., n), as given to simulate
     labels: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # names of the numbers of q and of v
     external_forces: Any = None  # an array (..., samples, bodies, 6), what gives them, or None
+    cost: np.ndarray | None = None  # the running cost since the start, (..., samples), or None
 
     # --- size and parts ------------------------------------------------------------------------------
 
@@ -103,7 +105,7 @@ class Trajectory:
         settings = self.settings
         first = settings.first + chosen.start * settings.every
         settings = replace(settings, first=first, every=settings.every * chosen.step)
-        time, acting = self.time[index], self.external_forces
+        time, forces, acting = self.time[index], *self._acting()
         part = replace(
             self,
             time=time,
@@ -111,9 +113,10 @@ class Trajectory:
             v=self.v[..., index, :],
             settings=settings,
             events=tuple(e for e in self.events if time[0] <= e.time <= time[-1]),
-            forces=self.forces[..., index, :] if isinstance(self.forces, np.ndarray) else self.forces,
+            forces=forces[..., index, :] if hasattr(forces, "shape") else forces,
             exchanged=None if self.exchanged is None else self.exchanged[..., index, :],
-            external_forces=acting[..., index, :, :] if isinstance(acting, np.ndarray) else acting,
+            external_forces=acting[..., index, :, :] if hasattr(acting, "shape") else acting,
+            cost=None if self.cost is None else self.cost[..., index],
         )
         return part._with_known(self, lambda x, axes: x[..., index, :] if axes else x[..., index])
 
@@ -121,22 +124,29 @@ class Trajectory:
         """The trajectory of one state of the batch."""
         if len(index) != len(self.batch):
             raise InputError(f"a batch of shape {self.batch} needs {len(self.batch)} numbers, got {len(index)}")
+        forces, acting = self._acting()
         part = replace(
             self,
             q=self.q[index],
             v=self.v[index],
             events=tuple(replace(e, state=()) for e in self.events if e.state == index),
-            forces=self.forces[index] if isinstance(self.forces, np.ndarray) else self.forces,
+            forces=forces[index] if hasattr(forces, "shape") else forces,
             exchanged=None if self.exchanged is None else self.exchanged[index],
             parameters={k: x[index] if x.ndim > 1 else x for k, x in self.parameters.items()},
-            external_forces=self._external_on(index),
+            external_forces=self._external_on(acting, index),
+            cost=None if self.cost is None else self.cost[index],
         )
         return part._with_known(self, lambda x, axes: x[index])
 
-    def _external_on(self, index: tuple[int, ...]) -> Any:
-        if isinstance(self.external_forces, ExternalForces):
-            return self.external_forces.of(int(np.ravel_multi_index(index, self.batch)) if index else 0)
-        return None if self.external_forces is None else self.external_forces[index]
+    def _acting(self) -> tuple[Any, Any]:
+        """Joint and external forces for a part: worked out, where what gives them knows the whole motion alone."""
+        given = self.tau if hasattr(self.forces, "is_whole") else self.forces
+        return given, self.external if hasattr(self.external_forces, "is_whole") else self.external_forces
+
+    def _external_on(self, acting: Any, index: tuple[int, ...]) -> Any:
+        if isinstance(acting, ExternalForces):
+            return acting.of(int(np.ravel_multi_index(index, self.batch)) if index else 0)
+        return None if acting is None else acting[index]
 
     def _with_known(self, whole: Trajectory, pick: Callable[[np.ndarray, int], np.ndarray]) -> Trajectory:
         """This part of a trajectory, with its share of what was worked out there or came from a file."""
@@ -153,9 +163,10 @@ class Trajectory:
     def tau(self) -> np.ndarray:
         """Joint forces of controller or table at the samples, (..., samples, nv) [N m, N]."""
         if self.forces is None:
-            return np.zeros_like(self.v)
-        if isinstance(self.forces, Controller):
-            return self.forces.along(self.time, self.q, self.v, self.parameters)
+            return 0.0 * self.v
+        if hasattr(self.forces, "along"):
+            known: np.ndarray = self.forces.along(self.time, self.q, self.v, self.parameters)
+            return known
         table: np.ndarray = self.forces
         return table
 
@@ -165,6 +176,7 @@ class Trajectory:
         robot, passive = self._robot("accelerations"), self.settings.passive
         total = self.tau
         if passive.active:
+            self._here("accelerations under damping, friction or stops")
             total = total + passive.resistance(self.v) + passive.stops(robot, self.q, self.v)
         if self.external is not None:
             total = total + self._evaluate("external_force", self.q, self.external)
@@ -174,14 +186,16 @@ class Trajectory:
     @cached_property
     def external(self) -> np.ndarray | None:
         """External [moment; force] on every body at the samples, (..., samples, bodies, 6), body axes; None: none."""
-        if isinstance(self.external_forces, ExternalForces):
-            return self.external_forces.along(self.time, self.q, self.v)
+        if hasattr(self.external_forces, "along"):
+            known: np.ndarray = self.external_forces.along(self.time, self.q, self.v)
+            return known
         table: np.ndarray | None = self.external_forces
         return table
 
     @cached_property
     def _energies(self) -> tuple[np.ndarray, np.ndarray]:
         self._robot("energies")
+        self._here("its energies")
         kinetic, potential = self._evaluate("energy", self.q, self.v)
         return kinetic, potential
 
@@ -228,6 +242,7 @@ class Trajectory:
 
         It is called with all states of a sample at once, q (..., nq), as controllers are; ``law.lyapunov`` is one.
         """
+        self._here("functions along it")
         asked = UserFunction("what is evaluated along a motion", function)
         robot = self._robot("functions of the state")
         found = [
@@ -240,9 +255,33 @@ class Trajectory:
         if not self.parameters:
             return getattr(self.robot, name)(*arrays)
         kernel = self.robot.compile(name, parameters=tuple(self.parameters))
-        own = [np.asarray(x, dtype=self.q.dtype)[..., None, :] for x in self.parameters.values()]
+        own = [as_its_kind(x, self.q)[..., None, :] for x in self.parameters.values()]
         flat = [x.reshape(*self.q.shape[:-1], -1) for x in arrays]  # forces on bodies are rows of numbers there
         return kernel(*flat, *own)
+
+    # --- on graphics cards ---------------------------------------------------------------------------
+
+    def to_numpy(self) -> Trajectory:
+        """The same motion with arrays of NumPy, where it was made on a graphics card."""
+        if not on_card([self.q]):
+            return self
+        acting, pushed = self.tau if self.forces is not None else None, self.external
+        made = replace(
+            self,
+            q=np.ascontiguousarray(as_numpy(self.q)),
+            v=np.ascontiguousarray(as_numpy(self.v)),
+            forces=as_numpy(acting),
+            exchanged=as_numpy(self.exchanged),
+            parameters={k: as_numpy(x) for k, x in self.parameters.items()},
+            external_forces=as_numpy(pushed),
+            cost=as_numpy(self.cost),
+        )
+        return made._with_known(self, lambda x, axes: as_numpy(x))
+
+    def _here(self, what: str) -> None:
+        """Refuse what is worked out on NumPy alone of a motion that is on a card."""
+        if on_card([self.q]):
+            raise InputError(f"this motion is on a graphics card; {what}: take those of trajectory.to_numpy()")
 
     def _robot(self, what: str) -> Robot:
         if self.robot is None:
@@ -263,6 +302,8 @@ class Trajectory:
         """An xarray.Dataset: time, q, v, a, tau and the energies, with the joints' names as coordinates."""
         from .storage import to_xarray
 
+        self._here("tables and files of it")
+
         return to_xarray(self)
 
     def to_pandas(self) -> Any:
@@ -270,11 +311,15 @@ class Trajectory:
         and the robot's parameters where they vary (``inertial.forearm.mass``)."""
         from .storage import to_pandas
 
+        self._here("tables and files of it")
+
         return to_pandas(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz, .nc (NetCDF), .zarr or .parquet file, whole or not at all. The robot is not part of it."""
         from .storage import save
+
+        self._here("tables and files of it")
 
         save(self, path)
 
@@ -297,6 +342,8 @@ class Trajectory:
         :func:`linkwise.simulate` that may change (external, events, progress, threads, target, check, callback).
         """
         from .simulate import resume
+
+        self._here("motions that go on")
 
         return resume(self, duration, controller, tau, **options)
 

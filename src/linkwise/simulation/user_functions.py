@@ -26,6 +26,7 @@ from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..robot.robot import Robot
 from ..symbols.additive import additive_factor, numbers_among
+from .cards import as_its_kind
 from .fingerprints import made_of
 
 TRUE = "true_robot"  # the first parameter of a controller that is to have the robot that moves, whatever it is
@@ -186,12 +187,12 @@ class Controller:
 
     def along(self, time: np.ndarray, q: np.ndarray, v: np.ndarray, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
         """τ (..., samples, nv) at the samples of a motion, of a robot with these ``parameters`` (..., n)."""
-        t = time.astype(q.dtype)[:, None]
+        t = as_its_kind(time[:, None], q)
         assert self.kernel is not None
         if not (parameters and self.asked.wants_true_robot):
             known: np.ndarray = self.kernel(t, q, v)
             return known
-        own = [np.asarray(x, dtype=q.dtype)[..., None, :] for x in parameters.values()]
+        own = [as_its_kind(x, q)[..., None, :] for x in parameters.values()]
         true: np.ndarray = self.kernel_with(tuple(parameters))(t, q, v, *own)
         return true
 

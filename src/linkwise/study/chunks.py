@@ -13,8 +13,9 @@ import numpy as np
 
 from .columns import Columns, Record, not_finite, of_batch, of_records
 from .journal import Journal
-from .parts import RESULT, chunks_there, table_of, whole_chunk, write_chunk
+from .parts import RESULT, chunks_there, table_of, write_chunk
 from .places import Place
+from .reading import whole_chunk
 from .sampling import plain_value
 from .scenario_base import Ended
 from .scenarios import LOST
@@ -51,9 +52,9 @@ def make_chunk(
     """
     begun = time.monotonic()
     known = table_of(place, chunk)
-    if known is not None and (table := whole_chunk(place, known)) is not None:
-        return summary_of_table(chunk, table)  # whoever made it died before it could say so
     first, stop = study.chunk_runs(chunk)
+    if known is not None and (table := whole_chunk(place, known, (first, stop))) is not None:
+        return summary_of_table(chunk, table)  # whoever made it died before it could say so
     values = study.sampling.values(first, stop)
     if study.prepared.in_processes is None:
         made, ways = of_batch(first, *study.prepared.batch(values), study.finite, LOST), {BATCHES: stop - first}
@@ -88,9 +89,9 @@ def _one_by_one(
                 ways[way] = ways.get(way, 0) + 1
         made = of_records([known[run] for run in range(first, stop)])
         write_chunk(place, chunk, values, made)
+        journal.clear()
     finally:
         journal.close()
-    journal.clear()
     return made, ways
 
 
@@ -148,7 +149,7 @@ def left_to_do(study: Study, place: Place, damaged: Callable[[str], None]) -> li
     """Chunks that are not there, or whose files are not what was written; those are put aside by ``damaged``."""
     there = chunks_there(place)
     for chunk, name in list(there.items()):
-        if chunk >= study.chunks or whole_chunk(place, name) is None:
+        if chunk >= study.chunks or whole_chunk(place, name, study.chunk_runs(chunk)) is None:
             damaged(name)
             del there[chunk]
     return [c for c in range(study.chunks) if c not in there]

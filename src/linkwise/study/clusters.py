@@ -49,11 +49,13 @@ def made_on_cluster(payload: bytes, url: str, timeout: float | None, chunk: int)
     except (FileError, InputError) as e:  # no use to try it elsewhere
         return e
     except Stopped:
+        _close(key)
         return None
     finally:
-        timer = _CLOSING[key] = threading.Timer(_IDLE, _close, (key,))
-        timer.daemon = True
-        timer.start()
+        if key in _SUPERVISORS:
+            timer = _CLOSING[key] = threading.Timer(_IDLE, _close, (key,))
+            timer.daemon = True
+            timer.start()
 
 
 def _close(key: tuple[str, int]) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import FileError
 from ..extras import require
-from .parts import PARAMETER, RESULT, read_series, series_of
+from .parts import PARAMETER, RESULT
+from .reading import read_series, series_of
 from .results import axes_of, refuse_unknown
 
 if TYPE_CHECKING:
@@ -48,14 +49,15 @@ def _columns(study: OpenStudy, tables: list[Any], loose: list[Any]) -> dict[str,
     drawn = _drawn(study, loose, parameters)
     for name in parameters:
         parts = [_values(t, PARAMETER + name) for t in tables]
-        found[name] = _joined(parts + ([np.stack([d[name] for d in drawn])] if loose else []))
+        found[name] = _joined(name, parts + ([np.stack([d[name] for d in drawn])] if loose else []))
     results = [c.removeprefix(RESULT) for c in names if c.startswith(RESULT)]
     results += [n for r in loose for n, x in r.values.items() if np.ndim(x) == 0]
     for name in dict.fromkeys(results):
         parts = [_values(t, RESULT + name) for t in tables]
         rest = [_plain(r.values.get(name)) for r in loose]
-        found[_free(name, parameters)] = _joined([*parts, _from_list(rest)] if loose else parts)
-    found["status"] = _joined([_values(t, "status") for t in tables] + [np.array([r.status for r in loose], dtype=str)])
+        found[_free(name, parameters)] = _joined(name, [*parts, _from_list(rest)] if loose else parts)
+    ends = [np.array([r.status for r in loose], dtype=str)]
+    found["status"] = _joined("status", [_values(t, "status") for t in tables] + ends)
     return found
 
 
@@ -106,12 +108,15 @@ def _from_list(values: list[Any]) -> np.ndarray:
     return np.array([np.nan if x is None else float(x) for x in values], dtype=float)
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
+def _joined(name: str, parts: list[np.ndarray]) -> np.ndarray:
     parts = [p for p in parts if len(p)]
     if not parts:
         return np.empty(0)
     if any(p.dtype.kind == "U" for p in parts):
         parts = [p if p.dtype.kind == "U" else np.full(len(p), "", dtype=str) for p in parts]
+    shapes = sorted({p.shape[1:] for p in parts})
+    if len(shapes) > 1:
+        raise FileError(f"chunks of the study hold {name!r} in several shapes, {', '.join(map(str, shapes))}")
     return np.concatenate(parts)
 
 
@@ -131,14 +136,14 @@ def _arrays(
     size = 0.0
     for table in tables:
         series = series_of(table)
-        found = {} if series is None else read_series(study.place, series, limit, names)
-        size += sum(x.nbytes for x, _ in found.values())
+        found = {} if series is None else read_series(study.place, series, limit, names, len(table))
+        size += sum(x.nbytes for x in found.values())
         if size > limit:
             raise FileError(
                 f"the arrays of {study.place.url} have more than {limit / 2**30:.2g} GiB; ask for some names"
                 " (results([…])), or for a larger limit="
             )
-        parts.append((len(table), {name: x for name, (x, _) in found.items()}))
+        parts.append((len(table), found))
     for record in loose:
         own = {n: np.asarray(x)[None] for n, x in record.values.items() if np.ndim(x)}
         parts.append((1, {n: x for n, x in own.items() if names is None or n in names}))

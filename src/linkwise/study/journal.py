@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import secrets
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ import numpy as np
 from ..errors import FileError
 from ..whole_files import cannot_write
 from .columns import Record
+from .names import refuse_name
 from .parts import MOST_BYTES, STATUSES
 from .places import Place
 
+_FOLDER = re.compile(r"[0-9]{9,12}")
+_FILE = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
 _SECONDS = 1.0  # between files behind a URL
 
 
@@ -40,7 +44,7 @@ class Journal:
     def records(self) -> dict[int, Record]:
         """Runs that are on record, by number."""
         found: dict[int, Record] = {}
-        for name in list(self.place.names(self.folder)):
+        for name in [x for x in self.place.names(self.folder) if _FILE.fullmatch(x)]:
             for line in self.place.read(f"{self.folder}/{name}", MOST_BYTES).splitlines():
                 record = _read(line)
                 if record is not None:
@@ -55,7 +59,7 @@ class Journal:
             if time.monotonic() - self._last >= _SECONDS:
                 self.flush()
             return
-        path = self.place.path(f"{self.folder}/{self._name}")
+        path = self.place.own_path(f"{self.folder}/{self._name}")
         try:
             if self._file is None:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,14 +77,15 @@ class Journal:
         self._last = time.monotonic()
 
     def close(self) -> None:
+        self.flush()
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def clear(self) -> None:
         """Forget the chunk, which is written."""
-        self.close()
         self._waiting.clear()
+        self.close()
         clear(self.place, self.folder)
 
 
@@ -93,12 +98,12 @@ def clear(place: Place, folder: str) -> None:
             path.rmdir()
 
 
-def count(place: Place, chunks: Iterable[int]) -> dict[int, Record]:
+def count(place: Place, written: Container[int]) -> dict[int, Record]:
     """Runs of chunks that are not written yet, by number."""
-    wanted = {f"{c:09d}" for c in chunks}
     found: dict[int, Record] = {}
-    for folder in sorted({n.partition("/")[0] for n in place.names("journal")} & wanted):
-        found |= Journal(place, int(folder)).records()
+    for folder in sorted({n.partition("/")[0] for n in place.names("journal")}):
+        if _FOLDER.fullmatch(folder) and int(folder) not in written:
+            found |= Journal(place, int(folder)).records()
     return found
 
 
@@ -115,10 +120,13 @@ def _read(line: bytes) -> Record | None:
             return None
         run, status, values, *rest = json.loads(line[9:])
         unpacked = {str(name): _unpacked(x) for name, x in values.items()}
-        if not isinstance(run, int) or status not in STATUSES or len(rest) != 3:
+        for name in unpacked:
+            refuse_name(name, "a result")
+        said = all(x is None or isinstance(x, str) for x in rest)
+        if type(run) is not int or status not in STATUSES or len(rest) != 3 or not said:
             return None
         return Record(run, status, unpacked, *rest)
-    except (ValueError, TypeError, AttributeError, KeyError):
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError, ArithmeticError):
         return None
 
 

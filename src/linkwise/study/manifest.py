@@ -7,7 +7,8 @@ import json
 import time
 from typing import Any
 
-from ..errors import FileError
+from ..errors import FileError, InputError
+from .names import refuse_name
 from .places import Place
 
 NAME = "study.json"
@@ -34,6 +35,13 @@ def read(place: Place) -> dict[str, Any]:
         negative = kind is int and isinstance(value, int) and (isinstance(value, bool) or value < 0)
         if not isinstance(value, kind) or negative:
             raise FileError(f"{place.url}/{NAME}: {name} is missing or of another kind")
+    for name, about in found["parameters"].items():
+        if not isinstance(about, dict) or not isinstance(about.get("kind"), str):
+            raise FileError(f"{place.url}/{NAME}: parameter {name!r:.80} has no kind")
+        try:
+            refuse_name(name, "a parameter")
+        except InputError as e:
+            raise FileError(f"{place.url}/{NAME}: {e}") from None
     if found["chunk"] < 1 or found["samples"] < 1:
         raise FileError(f"{place.url}/{NAME}: samples and chunk must be 1 or more")
     return found
@@ -43,7 +51,7 @@ def log(place: Place, event: dict[str, Any]) -> None:
     """Add a line to the log of a folder of this machine; a log that cannot be written stops nobody."""
     if place.is_local:
         line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **event})
-        with contextlib.suppress(OSError), open(place.path(LOG), "a", encoding="utf-8") as f:
+        with contextlib.suppress(OSError), open(place.own_path(LOG), "a", encoding="utf-8") as f:
             f.write(line + "\n")
 
 

@@ -1,4 +1,4 @@
-"""The files of a chunk: a Parquet table of its runs, and a Zarr group, zipped, of their arrays.
+"""The files of a chunk: a Parquet table of its runs, and a Zarr group, zipped, of their arrays; how they are written.
 
 Both carry a digest of their bytes in their names, and the table is written last: where it is, the chunk is whole. The
 bytes follow from the runs alone, so that a chunk that was made twice is one file.
@@ -16,19 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError
 from ..extras import require
 from .columns import Columns
 from .places import Place
 
 STATUSES = ("done", "failed", "crashed", "timeout")
 PARAMETER, RESULT = "parameter/", "result/"  # before the names of columns
-_ABOUT = ("run", "status", "error", "message", "traceback")
+ABOUT = ("run", "status", "error", "message", "traceback")
 _TABLE = re.compile(r"\d{6}/(\d{9,12})-([0-9a-f]{16})\.parquet")
-_SERIES = re.compile(r"\d{6}/(\d{9,12})-([0-9a-f]{16})\.zarr\.zip")
+SERIES = re.compile(r"\d{6}/(\d{9,12})-([0-9a-f]{16})\.zarr\.zip")
 _DIGITS = 16
 MOST_BYTES = 2**31  # of one file that is read
-_PADDED = "padded"  # the attribute with how long each run's array is
+PADDED = "padded"  # the attribute with how long each run's array is
 
 
 # --- names --------------------------------------------------------------------------------------------
@@ -89,7 +88,7 @@ def tabled(parameters: Mapping[str, np.ndarray], made: Columns, about: Mapping[s
     pa = require("pyarrow", "study", "a study's table")
     pq = require("pyarrow.parquet", "study", "a study's table")
     columns: dict[str, Any] = {"run": pa.array(made.run, pa.int64())}
-    for name in _ABOUT[1:]:
+    for name in ABOUT[1:]:
         columns[name] = pa.array(getattr(made, name), pa.string())
     for name, x in parameters.items():
         columns[PARAMETER + name] = _arrow(pa, x)
@@ -140,95 +139,9 @@ def zipped(arrays: Mapping[str, np.ndarray], lengths: Mapping[str, Sequence[int]
             filters=None, fill_value=0,
         )  # fmt: skip
         made[...] = x
-        made.attrs[_PADDED] = list(lengths[name])
+        made.attrs[PADDED] = list(lengths[name])
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as z:
         for key in sorted(files):
             z.writestr(zipfile.ZipInfo(key, (1980, 1, 1, 0, 0, 0)), files[key].to_bytes())
     return out.getvalue()
-
-
-# --- reading ------------------------------------------------------------------------------------------
-
-
-def read_table(place: Place, name: str, most: float) -> Any:
-    """The Arrow table of a chunk, checked."""
-    data = intact(place, name, most)
-    if data is None:
-        raise FileError(
-            f"{place.url}/{name} is damaged: its bytes are not those that were written; run the study again, which"
-            " makes this chunk anew"
-        )
-    pa = require("pyarrow", "study", "a study's table")
-    pq = require("pyarrow.parquet", "study", "a study's table")
-    try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
-        if size > most or file.metadata.num_rows > most:
-            raise FileError(f"{place.url}/{name} unpacks to {size / 2**20:.0f} MiB; a larger limit= reads it")
-        table = file.read()
-        about = json.loads((table.schema.metadata or {}).get(b"linkwise", b"null"))
-    except (pa.ArrowException, OSError, ValueError, KeyError, UnicodeDecodeError) as e:
-        raise FileError(f"{place.url}/{name} is no table of a study ({type(e).__name__})") from e
-    if not isinstance(about, dict) or any(n not in table.column_names for n in _ABOUT):
-        raise FileError(f"{place.url}/{name} is no table of a study: columns are missing")
-    return table
-
-
-def whole_chunk(place: Place, name: str) -> Any:
-    """The table of a chunk whose files are all what was written, None where one is not."""
-    if intact(place, name) is None:
-        return None
-    table = read_table(place, name, MOST_BYTES)
-    series = series_of(table)
-    if series is not None and (not place.exists(series) or intact(place, series) is None):
-        return None
-    return table
-
-
-def series_of(table: Any) -> str | None:
-    """The name of the file with a table's arrays, None where it has none."""
-    about = json.loads(table.schema.metadata[b"linkwise"])
-    name = about.get("series")
-    if name is not None and not (isinstance(name, str) and _SERIES.fullmatch(name.removeprefix("series/"))):
-        raise FileError(f"a table of the study names {name!r:.80} as its arrays, which is no such file")
-    return name
-
-
-def read_series(place: Place, name: str, most: float, wanted: Sequence[str] | None) -> dict[str, Any]:
-    """Arrays of a chunk by name: (array (runs, …), how long each run's is)."""
-    data = intact(place, name, most)
-    if data is None:
-        raise FileError(f"{place.url}/{name} is damaged; run the study again, which makes this chunk anew")
-    found = {}
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as z:
-            names = sorted(x.removesuffix("/zarr.json") for x in z.namelist() if x.endswith("/zarr.json"))
-            for array in names if wanted is None else [x for x in names if x in wanted]:
-                found[array] = _array_of(z, array, most)
-    except (zipfile.BadZipFile, OSError, ValueError, KeyError, TypeError, AttributeError, NotImplementedError) as e:
-        raise FileError(f"{place.url}/{name} holds no arrays of a study ({type(e).__name__}: {e})") from e
-    return found
-
-
-def _array_of(z: zipfile.ZipFile, name: str, most: float) -> tuple[np.ndarray, list[int]]:
-    """One array that :func:`zipped` wrote; its bytes lie in the file as they are."""
-    about = json.loads(z.read(f"{name}/zarr.json"))
-    shape, dtype = tuple(int(n) for n in about["shape"]), np.dtype(str(about["data_type"]))
-    codecs = [c["name"] for c in about["codecs"]]
-    size = float(np.prod([float(n) for n in shape])) * dtype.itemsize
-    if codecs != ["bytes"] or dtype.kind not in "fiub" or size > most or min(shape, default=0) < 0:
-        raise ValueError(f"{name} is packed in another way, or has {size:.3g} bytes")
-    key = f"{name}/c/" + "/".join("0" * len(shape))
-    if not size:
-        raw = b""
-    elif key not in z.namelist():  # all as the value to fill with
-        raw = bytes(int(size))
-    else:
-        entry = z.getinfo(key)
-        if entry.file_size != size or entry.compress_type != zipfile.ZIP_STORED:
-            raise ValueError(f"{name} has {entry.file_size} bytes in place of {size:.0f}")
-        raw = z.read(key)
-    lengths = [int(n) for n in about["attributes"][_PADDED]]
-    little = dtype.newbyteorder("<") if dtype.itemsize > 1 else dtype
-    return np.frombuffer(raw, little).reshape(shape).astype(dtype), lengths

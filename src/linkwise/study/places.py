@@ -10,6 +10,8 @@ import contextlib
 import os
 import re
 import secrets
+import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,6 +64,13 @@ class Place:
         """Where a file of a folder of this machine is."""
         return Path(self.url) / _checked(name)
 
+    def own_path(self, name: str) -> Path:
+        """The same for what is written there: no link on the way leads out of the folder."""
+        path = self.path(name)
+        if path.is_symlink() or not path.parent.resolve().is_relative_to(Path(self.url).resolve()):
+            raise FileError(f"{path} leads out of the folder of the study; remove it")
+        return path
+
     def _at(self, name: str) -> str:
         return f"{self._remote[1]}/{_checked(name)}"
 
@@ -71,11 +80,13 @@ class Place:
         """Write a file, whole or not at all."""
         try:
             if self.is_local:
-                _write_local(self.path(name), data)
+                _write_local(self.own_path(name), data)
             else:
                 self._remote[0].pipe_file(self._at(name), data)
         except OSError as e:
             raise FileError(cannot_write(f"{self.url}/{name}", e)) from e
+        except _foreign() as e:
+            raise FileError(f"cannot write {self.url}/{name}: {e}") from e
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -94,7 +105,10 @@ class Place:
                 path = self.path(name)
                 if path.is_symlink() or not path.resolve().is_relative_to(Path(self.url).resolve()):
                     raise FileError(f"{path} leads out of the folder of the study; remove it")
-                size = path.stat().st_size
+                about = path.stat()
+                if not stat.S_ISREG(about.st_mode):
+                    raise FileError(f"{path} is no file; remove it")
+                size = about.st_size
             else:
                 size = int(self._remote[0].size(self._at(name)) or 0)
             if size > most:
@@ -107,6 +121,8 @@ class Place:
             raise FileError(f"{self.url} has no {name}; it is no study, or not the whole of one") from None
         except OSError as e:
             raise FileError(f"cannot read {self.url}/{name}: {e.strerror or e}") from e
+        except _foreign() as e:
+            raise FileError(f"cannot read {self.url}/{name}: {e}") from e
         return found
 
     def exists(self, name: str) -> bool:
@@ -127,6 +143,12 @@ class Place:
             return
         for file in sorted(fs.find(at)):
             yield file.removeprefix(at).lstrip("/")
+
+
+def _foreign() -> tuple[type[Exception], ...]:
+    """What file systems behind URLs raise beside OSError."""
+    web = getattr(sys.modules.get("aiohttp"), "ClientError", NotImplementedError)
+    return NotImplementedError, web
 
 
 def sweep(place: Place) -> None:
@@ -169,7 +191,7 @@ def held(place: Place) -> Iterator[None]:
     if not place.is_local:
         yield
         return
-    path = place.path("lock")
+    path = place.own_path("lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = open(path, "a+b")  # noqa: SIM115 (held for as long as the study runs)

@@ -15,8 +15,9 @@ from ..errors import FileError, UnknownNameError
 from ..extras import require
 from . import journal, manifest
 from .columns import Record
-from .parts import MOST_BYTES, PARAMETER, RESULT, chunks_there, read_series, read_table, series_of
+from .parts import MOST_BYTES, PARAMETER, RESULT, chunks_there
 from .places import Place
+from .reading import read_series, read_table, series_of
 
 LIMIT = 2**33  # bytes that results may have in memory, where nothing else is said
 # What the axes of arrays are, where a motion gave them.
@@ -122,8 +123,7 @@ class OpenStudy:
 
     def _failed(self) -> Iterator[tuple[int, str]]:
         """Each run that is not done, and what it failed by in a line; tables are read one at a time."""
-        for _, name in sorted(chunks_there(self.place).items()):
-            table = read_table(self.place, name, MOST_BYTES)
+        for table in self._each_table(MOST_BYTES):
             columns = [table[x].to_pylist() for x in ("run", "status", "error", "message")]
             yield from ((run, _in_a_line(*rest)) for run, status, *rest in zip(*columns) if status != "done")
         yield from ((r.run, _in_a_line(r.error, r.message)) for r in self.loose() if r.status != "done")
@@ -143,8 +143,7 @@ class OpenStudy:
     def tables(self, limit: float = LIMIT) -> list[Any]:
         """The tables of all chunks that are there, in order."""
         found, size = [], 0.0
-        for _, name in sorted(chunks_there(self.place).items()):
-            table = read_table(self.place, name, min(limit, MOST_BYTES))
+        for table in self._each_table(min(limit, MOST_BYTES)):
             size += table.nbytes
             if size > limit:
                 raise FileError(
@@ -153,6 +152,13 @@ class OpenStudy:
                 )
             found.append(table)
         return found
+
+    def _each_table(self, most: float) -> Iterator[Any]:
+        """The tables of the chunks that are there, in order, one at a time."""
+        chunk = int(self.manifest["chunk"])
+        for c, name in sorted(chunks_there(self.place).items()):
+            if c * chunk < self.samples:  # others are none of this study's
+                yield read_table(self.place, name, most, (c * chunk, min((c + 1) * chunk, self.samples)))
 
     def _single_names(self, limit: float) -> list[str]:
         found: dict[str, None] = {}
@@ -167,11 +173,9 @@ class OpenStudy:
 
     def loose(self) -> list[Record]:
         """Runs on record whose chunk is not written yet."""
-        total = -(-self.samples // int(self.manifest["chunk"]))
-        there = chunks_there(self.place)
-        waiting = {int(n.partition("/")[0]) for n in self.place.names("journal") if n[:9].isdigit()}
-        found = journal.count(self.place, [c for c in waiting if c not in there and c < total])
-        return [found[k] for k in sorted(found) if k < self.samples]
+        chunk, there = int(self.manifest["chunk"]), chunks_there(self.place)
+        found = journal.count(self.place, there)
+        return [found[k] for k in sorted(found) if 0 <= k < self.samples and k // chunk not in there]
 
     def _records(self, about: bool = False) -> dict[str, list[Any]]:
         """Run and status of all that is there; ``about`` failures: how they failed, and their parameters."""
@@ -189,10 +193,10 @@ class OpenStudy:
     @cached_property
     def arrays(self) -> list[str]:
         """Names of results that are arrays."""
-        for _, name in sorted(chunks_there(self.place).items()):
-            series = series_of(read_table(self.place, name, MOST_BYTES))
+        for table in self._each_table(MOST_BYTES):
+            series = series_of(table)
             if series is not None:
-                return list(read_series(self.place, series, MOST_BYTES, None))
+                return list(read_series(self.place, series, MOST_BYTES, None, len(table)))
         return []
 
 

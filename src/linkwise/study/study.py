@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import flag, mapping, number, one_of, shown, whole
-from ..errors import InputError, SimulationWarning, warn_at_users_line, warn_of_slow_path
+from ..errors import InputError, SimulationError, SimulationWarning, warn_at_users_line, warn_of_slow_path
 from ..extras import require
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
@@ -209,6 +209,8 @@ class Study:
             manifest.log(place, {"event": "start", "engine": engine, "chunks left": len(todo)})
             try:
                 engines.run(engine, self, place, todo, shown_as, count, address)
+                if shown_as.made != shown_as.left:
+                    raise SimulationError(f"{shown_as.left - shown_as.made} runs were not made; the same call goes on")
             except BaseException as e:
                 shown_as.close(f"stopped ({type(e).__name__}); the same call goes on from here")
                 manifest.log(place, {"event": "stopped", "by": type(e).__name__, "ways": shown_as.ways})
@@ -342,7 +344,7 @@ def _put_aside(place: Place, name: str) -> None:
     warnings.warn(f"{place.url}/{name} is damaged; it is kept as {aside}, and its runs are made again",
                   SimulationWarning, stacklevel=4)  # fmt: skip
     if place.is_local:
-        target = place.path(aside)
+        target = place.own_path(aside)
         target.parent.mkdir(parents=True, exist_ok=True)
         place.path(name).rename(target)
     else:

@@ -115,6 +115,8 @@ def _alone(motion: Motion) -> str | None:
         f"{settings.method} chooses its own steps": settings.method in SOLVERS,
         "it goes on from another": motion.exchanged is not None or settings.first != 0,
         "it has events": len(tuple(asked.events)) > 0 if isinstance(asked.events, (list, tuple)) else True,
+        "it has noise": asked.noise is not None,
+        "it has a cost": asked.cost is not None,
         "it has a checkpoint": asked.checkpoint is not None,
         ASKED[0]: bool(asked.callback),
         ASKED[1]: asked.target not in (None, "cpu"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UnrollableError
 from .operations import TRUTHS
 from .outputs import reachable
 from .scalar import Scalar
@@ -145,6 +146,10 @@ def along(
     The variables are taken as independent of each other, whatever they were computed from.
     """
     moving: dict[int, Any] = {id(x): d for x, d in zip(variables, seeds) if isinstance(x, Scalar)}
+    if any(isinstance(x, Scalar) and x.graph.has_carries for x in outputs):
+        raise UnrollableError(
+            "a derivative of what loops over bodies compute is not known to them: it cannot be rolled"
+        )
     of = apart(calls)
     for node in _order(outputs, of):
         if id(node) in moving:

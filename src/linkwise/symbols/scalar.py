@@ -62,6 +62,7 @@ class Graph:
         self._others: dict[tuple[Any, ...], Scalar] = {}  # of numbers too, which could be serials
         self.guards: list[Guard] = []  # what must hold for the results that depend on it to mean anything
         self.conditions: list[Guard] = []  # what must hold whatever is computed
+        self.has_carries = False  # whether inputs stand for what other values will be, and have changes of their own
 
     def require_above(self, value: Any, size: Any, roundings: int, on: tuple[Any, ...]) -> None:
         """Have targets report states where value ≤ roundings · ε · size, if a result depends on one of ``on``."""

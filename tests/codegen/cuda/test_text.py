@@ -1,49 +1,21 @@
 """The text for graphics cards, built for the host and run there: every layout, warp by warp."""
 
 import ctypes
-import shutil
-import subprocess
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
+from device_text import built, needs_compiler
 
 import linkwise as lw
 from linkwise.codegen.cuda.launch import flat_strides
-from linkwise.codegen.cuda.text import KERNEL, DeviceText, layouts_within, padded
-
-CXX = shutil.which("g++") or shutil.which("clang++")
-HERE = Path(__file__).parent
-needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler on this machine")
-
-# A warp's lanes one after the other, each phase of the kernel for all of them before the next.
-PRELUDE = f"""#include "{HERE.parent / "sources" / "cuda_on_host.h"}"
-#define LW_EACH_LANE(lane) for (unsigned lane = 0; lane < 32; lane++)
-#define LW_SHARED(kind, name) alignas(16) static kind name[1 << 16]
-#define LW_PIECE lw_piece
-struct lw_piece {{ double x, y; }};
-#define __syncwarp()
-extern "C" void use_warps(unsigned warps) {{ blockDim = dim3(32 * warps); }}
-"""
-
-
-def built(text, folder):
-    """The kernel as a function of the host: one block, whose first warp does all the work."""
-    code = folder / "kernel.cpp"
-    code.write_text(PRELUDE + text.source)
-    library = folder / "kernel.so"
-    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
-    subprocess.run([CXX, *flags, str(code), "-o", str(library)], check=True)
-    found = ctypes.CDLL(str(library))
-    found.use_warps(ctypes.c_uint(1))
-    return getattr(found, KERNEL)
+from linkwise.codegen.cuda.text import DeviceText, layouts_within, padded
 
 
 def words(x, layout):
     """The arguments of an array (states, n)."""
     strides = [s // x.itemsize for s in x.strides]
-    return [x.ctypes.data] + ([strides[0], strides[1]] if layout == "s" else [])
+    return [x.ctypes.data] + ([strides[0], strides[1]] if layout != "r" else [])
 
 
 def laid(x, layout):
@@ -52,14 +24,18 @@ def laid(x, layout):
 
 
 @needs_compiler
-@pytest.mark.parametrize(("joints", "layouts"), [(2, "rrr"), (3, "rrr"), (2, "sss"), (3, "srs")])
+@pytest.mark.parametrize(
+    ("joints", "layouts"), [(2, "rrr"), (3, "rrr"), (2, "sss"), (3, "srs"), (2, "ccs"), (3, "crr")]
+)
+@pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_every_layout_and_batch(tmp_path, joints, layouts, dtype):
+def test_every_layout_and_batch(tmp_path, joints, layouts, dtype, ahead):
     """Rows of even length are padded, those of odd length go in pieces; nothing is written behind the last state."""
     robot = lw.chain(joints, seed=1)
     program = robot.compile("mass_times").program
-    text = DeviceText(program, "device", dtype, layouts)
+    text = DeviceText(program, "device", dtype, layouts, registers=8, ahead=ahead)
     kernel = built(text, tmp_path)
+    assert "lw_kept[" in text.source
     rng = np.random.default_rng(0)
     for batch in (1, 31, 32, 33, 100):
         q, x = rng.normal(size=(2, batch, joints)).astype(dtype)
@@ -93,6 +69,7 @@ def test_rows_that_are_too_long_stay_where_they_are(monkeypatch):
     assert layouts_within({"q": 7, "v": 7, "out": 49}, "rrr", 8) == "rrs"
     assert layouts_within({"q": 7, "v": 7, "out": 7}, "rsr", 8) == "rsr"
     assert layouts_within({"q": 7, "v": 7, "out": 7}, "rrr", 8, taken=32 * 8 * 30) == "rss"
+    assert layouts_within({"q": 7, "v": 7, "out": 7}, "rss", 8, inputs=2) == "rcs"
     assert all(padded(n) % 2 and padded(n) - n in (0, 1) for n in range(1, 9))
 
 

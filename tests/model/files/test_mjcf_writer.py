@@ -1,5 +1,6 @@
 """Robots as MJCF files: MuJoCo reads them, and finds the same motion; linkwise reads them back as the same robot."""
 
+import dataclasses
 import warnings
 from xml.etree import ElementTree
 
@@ -121,6 +122,12 @@ def test_bodies_without_mass_become_joints_of_the_next():
     ends = [*hip[:2], lw.Body("c", lw.Joint(lw.Revolute("y"), "pitch"), lw.Inertia(), "b")]
     with pytest.raises(lw.ModelError, match="body 'c' moves, has no mass and carries 0 bodies"):
         lw.assemble("hip", ends).to_mjcf()
+
+
+def test_a_base_that_is_called_world():
+    robot = dataclasses.replace(lw.load("ur5"), base_name="world", extra_frames=())
+    again = read(written(robot))
+    assert again.nv == 6 and again.base.mass == pytest.approx(robot.base.mass)
 
 
 def test_couplings_and_loops_are_equality_constraints():

@@ -112,6 +112,7 @@ class Loaded:
         if shared_bytes > _WITHOUT_ASKING:
             _call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared_bytes)
         self._launch = library().cuLaunchKernel
+        self._resident: dict[tuple[int, int], int] = {}
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()
@@ -125,6 +126,16 @@ class Loaded:
     @property
     def local_bytes(self) -> int:
         return self._attribute(_LOCAL_BYTES)
+
+    def resident(self, threads: int, shared_bytes: int) -> int:
+        """How many blocks a multiprocessor has room for."""
+        key = threads, shared_bytes
+        if key not in self._resident:
+            found = ctypes.c_int()
+            name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+            _call(name, ctypes.byref(found), self._function, threads, ctypes.c_size_t(shared_bytes))
+            self._resident[key] = max(found.value, 1)
+        return self._resident[key]
 
     def launch(self, blocks: int, threads: int, shared_bytes: int, stream: int, arguments: Sequence[int]) -> None:
         """Put the kernel on a stream; every argument is a word of 64 bits. Nothing is waited for."""

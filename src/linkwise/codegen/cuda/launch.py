@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from ..thresholds import CUDA_SPILL, CUDA_SQUEEZE
+from ..thresholds import CUDA_KEPT, CUDA_SPILL, CUDA_SQUEEZE, CUDA_WAVES
 from ..thresholds import CUDA_THREADS as THREADS
 from .compiler import machine_code
 from .driver import Loaded, architecture, enter, multiprocessors, shared_bytes
 from .text import KERNEL, ROWS, STRIDED, DeviceText
+from .turns_text import TurnsText
 
+Text = TypeVar("Text", DeviceText, TurnsText)
 _REGISTERS = 65536  # of a multiprocessor
 _WORD = 0xFFFFFFFFFFFFFFFF
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
@@ -58,7 +60,7 @@ class DeviceFunction:
         self._kernel = kernel
         self._sizes = [*kernel.signature.inputs.values(), *(math.prod(s) for s in kernel.signature.shapes)]
         self._loaded: dict[tuple[str, str, int], tuple[Loaded, DeviceText]] = {}
-        self._rows: dict[tuple[str, int], tuple[Loaded, int, list[bool]]] = {}
+        self._rows: dict[tuple[str, int], tuple[Loaded, int, bool, list[bool]]] = {}
 
     def loaded(self, dtype: str, layouts: str, device: int) -> tuple[Loaded, DeviceText]:
         """The kernel for arrays that lie so."""
@@ -68,16 +70,8 @@ class DeviceFunction:
         return self._loaded[key]
 
     def _made(self, dtype: str, layouts: str, device: int) -> tuple[Loaded, DeviceText]:
-        """The kernel as it comes, or with fewer registers a thread, where more blocks then run at a time."""
-        text = DeviceText(self._kernel.program, "device", dtype, layouts).fitted()
-        plain = _loaded(text, device)
-        blocks = int(_REGISTERS / (CUDA_SQUEEZE * THREADS * plain.registers))
-        if blocks > _REGISTERS // (THREADS * plain.registers) and not plain.local_bytes:
-            squeezed = replace(text, blocks=blocks)
-            found = _loaded(squeezed, device)
-            if found.local_bytes <= CUDA_SPILL:
-                return found, squeezed
-        return plain, text
+        text = DeviceText(self._kernel.program, "device", dtype, layouts, registers=CUDA_KEPT[dtype]).fitted()
+        return squeezed(text, device)
 
     def run(self, arrays: Sequence[Placed], count: int, dtype: str, device: int, stream: int) -> None:
         """Put the work on a stream: inputs, then outputs."""
@@ -88,34 +82,38 @@ class DeviceFunction:
         words = [count]
         for x, layout in zip(arrays, text.layouts):
             words.append(x.address)
-            if layout == STRIDED:
+            if layout != ROWS:
                 words += [x.between & _WORD, x.within & _WORD]
-        _launch(kernel, text.warp_bytes, words, stream)
+        launch(kernel, text.warp_bytes, words, stream, text.ahead)
 
     def run_rows(self, addresses: Sequence[int], count: int, dtype: str, device: int, stream: int) -> None:
         """The same for arrays that all lie row by row, with the least to do before the launch."""
         if count == 0:
             return
         try:
-            kernel, warp_bytes, strided = self._rows[dtype, device]
+            kernel, warp_bytes, ahead, strided = self._rows[dtype, device]
         except KeyError:
             kernel, text = self.loaded(dtype, ROWS * len(self._sizes), device)
-            warp_bytes, strided = text.warp_bytes, [layout == STRIDED for layout in text.layouts]
-            self._rows[dtype, device] = kernel, warp_bytes, strided
+            warp_bytes, ahead, strided = text.warp_bytes, text.ahead, [layout != ROWS for layout in text.layouts]
+            self._rows[dtype, device] = kernel, warp_bytes, ahead, strided
         words = [count]
         for address, is_strided, n in zip(addresses, strided, self._sizes):
             words.append(address)
             if is_strided:
                 words += [n, 1]
-        _launch(kernel, warp_bytes, words, stream)
+        launch(kernel, warp_bytes, words, stream, ahead)
 
 
-def _launch(kernel: Loaded, warp_bytes: int, words: list[int], stream: int) -> None:
-    """Few states are spread over all multiprocessors, a warp each."""
+def launch(kernel: Loaded, warp_bytes: int, words: list[int], stream: int, ahead: bool = False) -> None:
+    """Few states are spread over all multiprocessors, a warp each; of many, warps take one lot after the other."""
     enter(kernel.device)
     count = words[0]
     threads = _most_threads(warp_bytes, kernel.device) if count >= 2 * THREADS * multiprocessors(kernel.device) else 32
-    kernel.launch(min(-(-count // threads), _MOST_BLOCKS), threads, warp_bytes * threads // 32, stream, words)
+    room = warp_bytes * threads // 32
+    blocks = -(-count // threads)
+    if ahead:
+        blocks = min(blocks, CUDA_WAVES * kernel.resident(threads, room) * multiprocessors(kernel.device))
+    kernel.launch(min(blocks, _MOST_BLOCKS), threads, room, stream, words)
 
 
 def _most_threads(warp_bytes: int, device: int) -> int:
@@ -123,6 +121,18 @@ def _most_threads(warp_bytes: int, device: int) -> int:
     return THREADS if warp_bytes * THREADS <= 32 * shared_bytes(device) else 32 * (shared_bytes(device) // warp_bytes)
 
 
-def _loaded(text: DeviceText, device: int) -> Loaded:
+def squeezed(text: Text, device: int) -> tuple[Loaded, Text]:
+    """The kernel as it comes, or with fewer registers a thread, where more blocks then run at a time."""
+    plain = _loaded(text, device)
+    now, most = (int(_REGISTERS / (part * THREADS * plain.registers)) for part in (1.0, CUDA_SQUEEZE))
+    for blocks in range(most, now, -1) if plain.local_bytes <= CUDA_SPILL else ():
+        tighter = replace(text, blocks=blocks)
+        found = _loaded(tighter, device)
+        if found.local_bytes <= CUDA_SPILL:
+            return found, tighter
+    return plain, text
+
+
+def _loaded(text: DeviceText | TurnsText, device: int) -> Loaded:
     code = machine_code(text.source, architecture(device))
     return Loaded(code, KERNEL, device, text.warp_bytes * _most_threads(text.warp_bytes, device) // 32)

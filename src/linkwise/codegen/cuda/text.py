@@ -4,14 +4,15 @@ An array that has a state's numbers side by side, one state after the other, is 
 32 states are one piece of memory, which its threads read and write side by side, and each thread finds its state in a
 row of its own, of odd length, so that no two meet in one bank. All other arrays (one number of all states side by side,
 a row that serves every state, views) are read where they lie. Sines and cosines of inputs are computed first, in a
-loop, and kept in shared memory too: their code is there once, and so is that for huge angles. No warp waits for
-another.
+loop, and kept in shared memory too: their code is there once, and so is that for huge angles. Where there is room, the
+inputs of a warp's next states are fetched, in any strides, while it works on some. Values that find no register wait in
+shared memory, by plan (:mod:`...program.registers`). No warp waits for another.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,19 +20,33 @@ from typing import Any
 import numpy as np
 
 from ...symbols.scalar import Scalar
+from ..program.registers import Kept, kept
 from ..sources.cuda import CudaSource
 from ..sources.cuda_functions import LARGEST_QUICK
 from ..sources.source import Expressions
-from ..thresholds import CUDA_HELD, CUDA_ROOM
+from ..thresholds import CUDA_AHEAD, CUDA_ROOM
 from ..thresholds import CUDA_THREADS as THREADS
 
 KERNEL = "lw_kernel"
-ROWS, STRIDED = "r", "s"  # how an array lies
+ROWS, STRIDED, CARRIED = "r", "s", "c"  # how an array lies; in strides, and carried through shared memory all the same
 
 _HELPERS = """#ifndef LW_EACH_LANE
 #define LW_EACH_LANE(lane) for (unsigned lane = threadIdx.x & 31u, once = 1; once; once = 0)
 #define LW_SHARED(kind, name) extern __shared__ __align__(16) kind name[]
 #define LW_PIECE float4
+#endif
+/* One number, or 16 bytes, from global into shared memory while the thread goes on. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+template <unsigned bytes> __device__ __forceinline__ void lw_fetch(void *to, const void *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+                 "l"(__cvta_generic_to_global(from)), "n"(bytes));
+}
+#define LW_FETCH(to, from) lw_fetch<sizeof *(to)>(to, from)
+#define LW_FETCHED() asm volatile("cp.async.wait_all;" ::: "memory")
+#else
+#define LW_FETCH(to, from) (*(to) = *(from))
+#define LW_FETCHED()
 #endif
 /* count <= 32 rows of n numbers, into rows of pad numbers and back; 16 bytes at a time where all lie so. */
 template <unsigned n, unsigned pad>
@@ -41,17 +56,28 @@ __device__ __forceinline__ void lw_rows_in(NUMBER *room, const NUMBER *__restric
 #pragma unroll UNROLLED
         for (unsigned j = 0; j < (n + 3) / 4 * (sizeof(NUMBER) / 4); j++)
             if (32 * j + lane < n * 2 * sizeof(NUMBER))
-                ((LW_PIECE *)room)[32 * j + lane] = ((const LW_PIECE *)rows)[32 * j + lane];
+                LW_FETCH((LW_PIECE *)room + 32 * j + lane, (const LW_PIECE *)rows + 32 * j + lane);
     } else if (count == 32) {
 #pragma unroll UNROLLED
         for (unsigned j = 0; j < n; j++) {
             const unsigned k = 32 * j + lane;
-            room[pad == n ? k : k / n * pad + k % n] = rows[k];
+            LW_FETCH(room + (pad == n ? k : k / n * pad + k % n), rows + k);
         }
     } else {
 #pragma unroll 1
         for (unsigned k = lane; k < count * n; k += 32)
-            room[k / n * pad + k % n] = rows[k];
+            LW_FETCH(room + k / n * pad + k % n, rows + k);
+    }
+}
+/* The same from arrays in other strides. */
+template <unsigned n, unsigned pad>
+__device__ __forceinline__ void lw_numbers_in(NUMBER *room, const NUMBER *__restrict__ from, long long between,
+                                              long long within, unsigned lane, unsigned count)
+{
+    if (lane < count) {
+#pragma unroll UNROLLED
+        for (unsigned j = 0; j < n; j++)
+            LW_FETCH(room + lane * pad + j, from + lane * between + j * within);
     }
 }
 template <unsigned n, unsigned pad>
@@ -83,19 +109,24 @@ def padded(n: int) -> int:
     return n | 1
 
 
-def layouts_within(sizes: Mapping[str, int], wanted: str, itemsize: int, taken: int = 0) -> str:
-    """The layouts that are used where these are what arrays have: rows that are too long stay where they are.
+def layouts_within(sizes: Mapping[str, int], wanted: str, itemsize: int, taken: int = 0, inputs: int = 0) -> str:
+    """The layouts that are used where these are what arrays have: what is too long stays where it is.
 
-    ``taken`` bytes of a warp's shared memory are for other things.
+    The first ``inputs`` arrays are inputs, which are carried through shared memory whatever their strides; ``taken``
+    bytes of a warp's are for other things.
     """
     left, chosen = CUDA_ROOM - taken, dict.fromkeys(sizes, STRIDED)
-    named = zip(sizes, wanted)
-    for name, _ in sorted((pair for pair in named if pair[1] == ROWS), key=lambda pair: sizes[pair[0]]):
+    read = set(list(sizes)[:inputs])
+    for name, layout in sorted(zip(sizes, wanted), key=lambda pair: sizes[pair[0]]):
         needed = 32 * padded(sizes[name]) * itemsize
-        if sizes[name] and needed <= left:
+        if sizes[name] and needed <= left and (layout == ROWS or name in read):
             left -= needed
-            chosen[name] = ROWS
+            chosen[name] = ROWS if layout == ROWS else CARRIED
     return "".join(chosen.values())
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
 
 def _is_input(x: Any) -> bool:
@@ -109,9 +140,24 @@ class DeviceText(CudaSource):
     layouts: str = ""
     blocks: int = 1  # that a multiprocessor shall have room for, by which threads have fewer registers
 
+    registers: float = math.inf  # for values; more of them wait in shared memory
+    ahead: bool = False  # whether the inputs of a warp's next states are fetched while it works on some
+
+    @cached_property
+    def _planned(self) -> tuple[Kept, frozenset[int]]:
+        guarded = {id(x): x for g in self.program.guards for x in g.nodes}
+        written = {id(x) for x in self.program.roots if isinstance(x, Scalar)}
+        among = [x for x in self._order if x.op in ("input", "sin", "cos") and self._read_again(x) is not None]
+        readable = frozenset(id(x) for x in among if id(x) not in written and id(x) not in guarded)
+        return kept(self._order, self.registers, readable, list(guarded.values())), readable
+
+    def _plan(self, written: Container[int]) -> tuple[Kept, frozenset[int]]:
+        return self._planned
+
     @property
-    def _held_for(self) -> float:
-        return CUDA_HELD[self.dtype]
+    def _kept(self) -> int:
+        """The length of a thread's row of values that wait."""
+        return padded(self._planned[0].slots) if self._planned[0].slots else 0
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -124,7 +170,7 @@ class DeviceText(CudaSource):
         """Where in a warp's shared memory the rows of each array begin."""
         found, at = {}, 0
         for (name, n), layout in zip(self.sizes.items(), self.layouts):
-            if layout == ROWS:
+            if layout != STRIDED:
                 found[name] = at
                 at += 32 * padded(n)
         return found
@@ -174,7 +220,12 @@ class DeviceText(CudaSource):
     def fitted(self) -> DeviceText:
         """The text for the layouts among these that fit into shared memory."""
         size = np.dtype(self.dtype).itemsize
-        return replace(self, layouts=layouts_within(self.sizes, self.layouts, size, 32 * self._turns * size))
+        taken = 32 * (self._turns + self._kept) * size
+        carried = layouts_within(self.sizes, self.layouts, size, taken, len(self.program.inputs))
+        ahead = replace(self, layouts=carried, ahead=True)
+        if ahead.warp_bytes <= CUDA_AHEAD:
+            return ahead
+        return replace(self, layouts=layouts_within(self.sizes, self.layouts, size, taken))
 
     @property
     def _arrays_room(self) -> int:
@@ -183,7 +234,21 @@ class DeviceText(CudaSource):
     @cached_property
     def warp_bytes(self) -> int:
         """Shared memory of a warp."""
-        return int((self._arrays_room + 32 * self._turns) * np.dtype(self.dtype).itemsize)
+        return int((self._first_room + self._fetched_room) * np.dtype(self.dtype).itemsize)
+
+    @property
+    def _first_room(self) -> int:
+        """Numbers of a warp's shared memory, but the second place for what is fetched ahead."""
+        return self._arrays_room + 32 * (self._turns + self._kept)
+
+    @property
+    def _fetched_room(self) -> int:
+        """Numbers of inputs that are fetched for a warp's next states while it works on some."""
+        return self._inputs_room if self.ahead else 0
+
+    @property
+    def _inputs_room(self) -> int:
+        return sum(32 * padded(self.sizes[name]) for name in self._rooms if name in self._arguments().values())
 
     def _sine_and_cosine(
         self, values: Expressions, angle: Any, sine: Scalar | None, cosine: Scalar | None
@@ -198,7 +263,7 @@ class DeviceText(CudaSource):
     @cached_property
     def source(self) -> str:
         body = [f"        {line}" for line in self._statements(self._at)]
-        turns = self._sines()
+        turns = [*self._sines(), *self._waiting()]
         called = "\n".join((*body, *turns))
         return f"{self._functions(called)}{self._helpers()}{self._head()}{self._around(turns + body)}"
 
@@ -207,8 +272,7 @@ class DeviceText(CudaSource):
         f, number = "" if self.dtype == "float64" else "f", self.number
         if not self._angles:
             return []
-        lines = [f"{number} *const lw_turns = room + {self._arrays_room} + lane * {self._turns};"]
-        lines.append(f"{number} lw_largest = 0;")
+        lines = [f"{number} *const lw_turns = {self._turns_at};", f"{number} lw_largest = 0;"]
         for name, i, n, _ in self._runs():
             x = f"fabs{f}({self._at(name, i, 'j')})"
             lines += [
@@ -226,6 +290,19 @@ class DeviceText(CudaSource):
                 lines.append(f"#pragma unroll {8 if call == 'lw_sincos_near' else 1}")
                 lines += [f"for (int j = 0; j < {n}; j++)", f"    {call}({self._at(name, i, 'j')}, {at}, {at} + 1);"]
         return [f"        {line}" if not line.startswith("#") else line for line in (*lines, "}")]
+
+    def _waiting(self) -> list[str]:
+        """Where a thread has values that wait, declared."""
+        return [f"        {self.number} *const lw_kept = {self._kept_at};"] if self._kept else []
+
+    @property
+    def _kept_at(self) -> str:
+        return f"room + {self._arrays_room + 32 * self._turns} + lane * {self._kept}"
+
+    @property
+    def _turns_at(self) -> str:
+        """Where a thread has its sines and cosines."""
+        return f"room + {self._arrays_room} + lane * {self._turns}"
 
     def _runs(self) -> list[tuple[str, int, int, int]]:
         """The angles by runs of neighbours: (array, first place, how many, the first one's number)."""
@@ -247,13 +324,16 @@ class DeviceText(CudaSource):
             return f"lw_{name}[{place}]"
         return f"lw_{name}[({place}) * lw_within_{name}]" if more or i else f"lw_{name}[0]"
 
+    def _layout(self, name: str) -> str:
+        return dict(zip(self.sizes, self.layouts))[name]
+
     def _head(self) -> str:
         parameters = ["size_t batch"]
         inputs = set(self._arguments().values())
         for name in self.sizes:
             constant = "const " if name in inputs else ""
             parameters.append(f"{constant}{self.number} *__restrict__ {name}")
-            if name not in self._rooms:
+            if self._layout(name) != ROWS:
                 parameters += [f"long long lw_between_{name}", f"long long lw_within_{name}"]
         bounds = f"__launch_bounds__({THREADS}, {self.blocks})"
         return f'extern "C" __global__ void {bounds}\n{KERNEL}({", ".join(parameters)})\n'
@@ -261,32 +341,47 @@ class DeviceText(CudaSource):
     def _around(self, body: list[str]) -> str:
         """The kernel: a warp's states into shared memory, each thread's state, and out again."""
         outputs = set(self._outputs())
-        carry_in, rows, carry_out = [], [], []
+        rows, carry_out = [], []
         for name, n in self.sizes.items():
-            shape = f"<{n}, {padded(n)}>"
             constant = "" if name in outputs else "const "
             if name in self._rooms:
-                at = f"room + {self._rooms[name]}"
+                at = f"{'room' if name in outputs else 'here'} + {self._rooms[name]}"
                 rows.append(f"{constant}{self.number} *const lw_{name} = {at} + lane * {padded(n)};")
                 if name in outputs:
-                    carry_out.append(f"lw_rows_out{shape}({at}, {name} + first * {n}, lane, count);")
-                else:
-                    carry_in.append(f"lw_rows_in{shape}({at}, {name} + first * {n}, lane, count);")
+                    carry_out.append(f"lw_rows_out<{n}, {padded(n)}>({at}, {name} + first * {n}, lane, count);")
             else:
                 at = f"{name} + (long long)(first + lane) * lw_between_{name}"
                 rows.append(f"{constant}{self.number} *__restrict__ const lw_{name} = {at};")
         unused = [f"(void)lw_within_{name};" for name in self.sizes if name not in self._rooms]
-        room = self.warp_bytes // np.dtype(self.dtype).itemsize
+        size = np.dtype(self.dtype).itemsize
         shared = [
             f"LW_SHARED({self.number}, shared);",
-            f"{self.number} *const room = shared + (threadIdx.x >> 5) * {room};",
+            f"{self.number} *const room = shared + (threadIdx.x >> 5) * {self.warp_bytes // size};",
         ]
+        count = "const unsigned count = batch - first < 32 ? (unsigned)(batch - first) : 32u;"
+        waited = ["    LW_FETCHED();", "    __syncwarp();"]
+        begin, fetch = [], []
+        if self._fetched_room:
+            begin = ["unsigned lw_turn = 0;", "if (first < batch) {", *_indented(self._fetch("first", "room")), "}"]
+            fetch = [
+                *waited,
+                f"    {self.number} *const here = room + lw_turn * {self._first_room};",
+                "    lw_turn ^= 1u;",
+                "    if (first + step < batch) {",
+                *_indented(_indented(self._fetch("first + step", f"room + lw_turn * {self._first_room}"))),
+                "    }",
+            ]
+        elif self._inputs_room:
+            fetch = ["    {", *_indented(_indented(self._fetch("first", "room"))), "    }", *waited]
+            fetch.append(f"    {self.number} *const here = room;")
         lines = [
             *(shared if self.warp_bytes else ()),
             "const size_t step = (size_t)gridDim.x * blockDim.x, begin = (size_t)blockIdx.x * blockDim.x;",
-            "for (size_t first = begin + (threadIdx.x & ~31u); first < batch; first += step) {",
-            "    const unsigned count = batch - first < 32 ? (unsigned)(batch - first) : 32u;",
-            *self._phase(carry_in),
+            "size_t first = begin + (threadIdx.x & ~31u);",
+            *begin,
+            "for (; first < batch; first += step) {",
+            f"    {count}",
+            *fetch,
             "    LW_EACH_LANE(lane) if (lane < count) {",
             *(f"        {line}" for line in (*rows, *unused)),
             *body,
@@ -296,6 +391,28 @@ class DeviceText(CudaSource):
             "}",
         ]
         return "{\n" + "\n".join(f"    {line}" for line in lines) + "\n}\n"
+
+    def _fetch(self, first: str, room: str) -> list[str]:
+        """Bring the inputs of a warp's states into shared memory; nobody waits for them here."""
+        outputs = set(self._outputs())
+        lines = [
+            f"const size_t from = {first};",
+            "const unsigned some = batch - from < 32 ? (unsigned)(batch - from) : 32u;",
+            f"{self.number} *const into = {room};",
+            "LW_EACH_LANE(lane) {",
+        ]
+        for name, at in self._rooms.items():
+            if name in outputs:
+                continue
+            n = self.sizes[name]
+            shape, to = f"<{n}, {padded(n)}>", f"into + {at}"
+            if self._layout(name) == ROWS:
+                lines.append(f"    lw_rows_in{shape}({to}, {name} + from * {n}, lane, some);")
+            else:
+                start = f"{name} + (long long)from * lw_between_{name}"
+                strides = f"lw_between_{name}, lw_within_{name}"
+                lines.append(f"    lw_numbers_in{shape}({to}, {start}, {strides}, lane, some);")
+        return [*lines, "}"]
 
     @staticmethod
     def _phase(lines: list[str]) -> list[str]:

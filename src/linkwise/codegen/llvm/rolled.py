@@ -192,7 +192,8 @@ def _block_ir(program: RolledProgram, t: VectorType) -> str:
             place = f"%start{sweep.index}_{i}"
             lines.append(f"  {place} = getelementptr i8, ptr %area{sweep.index}, i64 {i * step}")
             lines.append(f"  store {t.name} {t.splat(value)}, ptr {place}, align {t.alignment}")
-    if program.loops and not program.is_chain:  # bodies of which neither is inboard of the other may have no block
+    if program.one_sided or (program.loops and not program.is_chain):
+        # bodies of which neither is inboard of the other may have no block, and those of one side have none
         lines.append(f"  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 {outputs * step}, i1 false)")
     lines.append("  br label %phase0")
     for p in range(len(program.phases)):

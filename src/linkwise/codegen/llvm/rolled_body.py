@@ -9,7 +9,7 @@ from typing import Any
 
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
-from ..rolled.plan import Work
+from ..rolled.plan import Place, Work
 from ..rolled.program import RolledProgram
 from ..rolled.recorder import Sweep
 from .sine_cosine import VectorType
@@ -75,6 +75,7 @@ class BodyCode:
         self.program, self.at, self.c, self.work, self.t, self.origin = program, at, c, work, t, origin
         self.registers = registers or {}
         self.step = t.lanes * t.size
+        self.places = {place.name: place for place, *_ in work.outputs if place.columns}
         self.tag = f"b{at}_{c}_"
         self.head: list[str] = []
         self.pointers: dict[str, str] = {}
@@ -123,7 +124,7 @@ class BodyCode:
         in_memory = {w: slots for w, slots in self.work.carries.items() if w not in self.registers}
         for walk, slots in [*in_memory.items(), *self.work.forks.items()]:
             out += [(x, f"walk{walk}", i, False) for i, x in enumerate(slots)]
-        out += [(x, where, j, False) for where, j, x in self.work.outputs]
+        out += [(x, place.name, j, False) for place, j, x in self.work.outputs]
         return out + [(x, "saved", place, False) for place, x in self.work.saves.items()]
 
     def _stores(self) -> dict[int, list[tuple[str, int, bool]]]:
@@ -156,8 +157,8 @@ class BodyCode:
             ]
         if what == "vector":
             return [*integer(f"{name}i", at, OUTPUT), *_offset(name, "%out", step)]
-        if what in ("diagonal", "here", "there"):
-            return self._block_lines(what, name)
+        if what in self.places:
+            return self._block_lines(self.places[what], name)
         if what.startswith("walk"):
             width = len(self._slots(int(what[4:]))) * step
             return [f"  {name}i = add i64 %k{at}, 0", *_offset(name, f"%{what}", width)]
@@ -182,18 +183,19 @@ class BodyCode:
         """What a walk carries, at any body."""
         return next(w.handed[0] for loop in self.program.loops for w in loop.walks if w.index == walk)
 
-    def _block_lines(self, what: str, name: str) -> list[str]:
+    def _block_lines(self, place: Place, name: str) -> list[str]:
         """Where a block of a matrix begins: in the rows of this body ("here") or of the walk's origin ("there")."""
-        nv = self.program.signature.shapes[0][0]
-        lines = integer(f"{name}a", self.at, OUTPUT)
-        if what == "diagonal":
-            return [*lines, f"  {name}i = mul i64 {name}a, {nv + 1}", *_offset(name, "%out", self.step)]
-        lines += integer(f"{name}b", self.origin, OUTPUT)
-        row, column = ("a", "b") if what == "here" else ("b", "a")
+        row = self.origin if place.where == "there" else self.at
+        column = self.origin if place.where == "here" else self.at
+        if place.width:
+            across = [f"  {name}b = mul i64 %k{column}, {place.width}"]
+        else:
+            across = integer(f"{name}b", column, OUTPUT)
         return [
-            *lines,
-            f"  {name}r = mul i64 {name}{row}, {nv}",
-            f"  {name}i = add i64 {name}r, {name}{column}",
+            *integer(f"{name}a", row, OUTPUT),
+            *across,
+            f"  {name}r = mul i64 {name}a, {place.columns}",
+            f"  {name}i = add i64 {name}r, {name}b",
             *_offset(name, "%out", self.step),
         ]
 

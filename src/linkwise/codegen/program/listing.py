@@ -70,7 +70,7 @@ def _work_lines(work: Work, indent: str) -> list[str]:
     sinks = {f"hand {s.index}[{i}]": x for s, slots in work.hands for i, x in enumerate(slots)}
     sinks |= {f"pair:{w}[{i}]": x for w, slots in work.carries.items() for i, x in enumerate(slots)}
     sinks |= {f"fork:{w}[{i}]": x for w, slots in work.forks.items() for i, x in enumerate(slots)}
-    sinks |= {f"{where}[{j}]": x for where, j, x in work.outputs}
+    sinks |= {f"{place.where}[{j}]": x for place, j, x in work.outputs}
     sinks |= {f"saved[{place}]": x for place, x in work.saves.items()}
     return lines + [f"{indent}{to} = {names[id(x)] if isinstance(x, Scalar) else x!r}" for to, x in sinks.items()]
 

@@ -35,7 +35,7 @@ def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
         reachable([*angles, *reversed(guards), *reversed(roots)]),
         by_tracing,
     ]
-    return min(orders, key=traffic if len(needed) <= thresholds.PIECES_FROM else handed_on)
+    return min(orders, key=traffic) if len(needed) <= thresholds.PIECES_FROM else least_handed_on(orders)
 
 
 def schedule_for_threads(roots: Sequence[Any], registers: int) -> list[Scalar]:
@@ -88,11 +88,20 @@ def traffic(order: Sequence[Scalar], registers: int = REGISTERS) -> int:
     return moves
 
 
-def handed_on(order: Sequence[Scalar]) -> int:
-    """How often a piece of code of the usual length reads a value that another one computed, about."""
-    place = {id(x): i for i, x in enumerate(order) if x.op != "input"}
-    read = [(place[id(a)], i) for i, x in enumerate(order) for a in x.args if id(a) in place]
-    made, used = np.array(read, dtype=np.int64).reshape(-1, 2).T
-    piece = used // thresholds.PIECE
-    elsewhere = made // thresholds.PIECE != piece
-    return len(np.unique(made[elsewhere] * len(order) + piece[elsewhere]))
+def least_handed_on(orders: Sequence[list[Scalar]]) -> list[Scalar]:
+    """The order of these, all of the same values, in which pieces of code read the fewest of each other's values."""
+    first = orders[0]
+    number = {id(x): i for i, x in enumerate(first)}
+    reads = [
+        (number[id(a)], i) for i, x in enumerate(first) for a in x.args if type(a) is not float and id(a) in number
+    ]
+    made, used = np.array(reads, dtype=np.int64).reshape(-1, 2).T
+    computed = np.array([x.op != "input" for x in first])[made]
+    made, used = made[computed], used[computed]
+    piece = np.empty(len(first), dtype=np.int64)
+    counts = []
+    for order in orders:
+        piece[[number[id(x)] for x in order]] = np.arange(len(order)) // thresholds.PIECE
+        elsewhere = piece[made] != piece[used]
+        counts.append(len(np.unique(made[elsewhere] * len(order) + piece[used[elsewhere]])))
+    return orders[counts.index(min(counts))]

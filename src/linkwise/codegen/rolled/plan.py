@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,20 @@ from .vertex_cut import fewest
 from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where results are written: "vector" is the body's own part of a vector; of a matrix, "diagonal" is its own block,
+    "here" that in its rows and "there" that in its columns, beside the walk's origin."""
+
+    where: str
+    columns: int = 0  # of the matrix
+    width: int = 0  # columns of each body; 0 are as many as it has rows
+
+    @property
+    def name(self) -> str:
+        return f"{self.where}{self.columns}_{self.width}" if self.columns else self.where
+
+
 @dataclass(eq=False)
 class Work:
     """What a class does in one phase, at the start of walks, or when a walk comes to it."""
@@ -23,9 +38,8 @@ class Work:
     hands: list[tuple[Sweep, list[Any]]] = field(default_factory=list)  # into the carries of the sweeps of this phase
     carries: dict[int, list[Any]] = field(default_factory=dict)  # walk → what it takes on from here
     forks: dict[int, list[Any]] = field(default_factory=dict)  # outward walk → what it has at this body inboard
-    # (where it is written, numbers from there, value): "vector" is the body's own part of a vector; of a matrix,
-    # "diagonal" is its own block, "here" that in its rows and "there" that in its columns, beside the walk's origin
-    outputs: list[tuple[str, int, Any]] = field(default_factory=list)
+    # (where it is written, numbers from there, value)
+    outputs: list[tuple[Place, int, Any]] = field(default_factory=list)
     saves: dict[int, Scalar] = field(default_factory=dict)  # place in the body's memory → value
     loads: dict[int, int] = field(default_factory=dict)  # id of a node → its place in the body's memory
     guards: list[Guard] = field(default_factory=list)
@@ -50,9 +64,9 @@ class PlannedLoop:
 
 
 def plan(
-    recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], nv: int
+    recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[list[list[Work]], list[PlannedLoop]]:
-    """(phases, loops of walks) of a recorded function; ``nv`` is that of the robot."""
+    """(phases, loops of walks) of a recorded function; ``shapes`` are those of its outputs for the robot itself."""
     classes = len(recorder.roots)
     count = 1 + max((s.phase for s in recorder.sweeps), default=0)
     phases = [
@@ -61,15 +75,14 @@ def plan(
     ]
     loops = [_loop(loop.origins, loop.walks, classes) for loop in recorder.loops.values()]
     start = 0
-    for out in outputs:
+    for out, shape in zip(outputs, shapes):
         if isinstance(out, RecordedMatrix):
-            _place_matrix(recorder, phases, loops, out, start, nv)
-            start += nv * nv
+            _place_matrix(recorder, phases, loops, out, start, shape[1])
         else:
             for c, where in enumerate(v_slices):
                 for j, x in enumerate(out[where]):
-                    phases[max(recorder.phase(x), 0)][c].outputs.append(("vector", start + j, x))
-            start += nv
+                    phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), start + j, x))
+        start += math.prod(shape)
     loops = [loop for loop in map(_without_idle_walks, loops) if loop.walks]
     for c in range(classes):
         walked = [w for loop in loops for works in loop.steps for w in works[c : c + 1]]
@@ -102,12 +115,13 @@ def _place_matrix(
     loops: list[PlannedLoop],
     matrix: RecordedMatrix,
     start: int,
-    nv: int,
+    columns: int,
 ) -> None:
     """Each block of a matrix to the work that computes it."""
+    diagonal, here, there = (Place(where, columns, matrix.width) for where in ("diagonal", "here", "there"))
     for c, block in enumerate(matrix.diagonal):
         for (i, j), x in _entries(block):
-            phases[max(recorder.phase(x), 0)][c].outputs.append(("diagonal", start + i * nv + j, x))
+            phases[max(recorder.phase(x), 0)][c].outputs.append((diagonal, start + i * columns + j, x))
     placed = [(pairs, False) for pairs in matrix.kept]
     if matrix.flipped is not None:
         placed.append((matrix.flipped, True))
@@ -119,9 +133,9 @@ def _place_matrix(
             for c, work in enumerate(works):
                 block = pairs[(origin, c) if walk.outward else (c, origin)]
                 for (i, j), x in _entries(block):
-                    work.outputs.append(("here" if in_own_rows else "there", start + i * nv + j, x))
+                    work.outputs.append((here if in_own_rows else there, start + i * columns + j, x))
                     if matrix.flipped is None:
-                        work.outputs.append(("there" if in_own_rows else "here", start + j * nv + i, x))
+                        work.outputs.append((there if in_own_rows else here, start + j * columns + i, x))
 
 
 def _entries(block: Any) -> list[tuple[tuple[int, int], Any]]:

@@ -15,7 +15,8 @@ after all phases. Whatever in them depends on one body alone is computed in a ph
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,7 +26,7 @@ import numpy as np
 from ... import inputs
 from ...arrays import as_numpy
 from ...errors import UnrollableError
-from ...model.joints.kinds import JointKind, Revolute
+from ...model.joints.kinds import Cylindrical, Helical, JointKind, Planar, Prismatic, Revolute, Universal
 from ...model.joints.springs import Spring
 from ...model.model import BodyConstants, Model, with_numbers
 from ...model.normal_form import Hinge, normal_form
@@ -61,6 +62,7 @@ class RolledProgram:
     tree: BodyTree
     classes: list[Class]
     sweeps: list[Sweep]
+    one_sided: bool = False  # whether a matrix has blocks, of bodies inboard of each other, that nothing writes
     phases: list[list[Work]] = field(default_factory=list)
     loops: list[PlannedLoop] = field(default_factory=list)
 
@@ -159,16 +161,17 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
     rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
     spin = [] if c.spin is None else [float(x) for x in as_numpy(c.spin)]
     soft = _numbers_of_spring(c)
+    own = [float(x) for numbers in _numbers_of_kind(c.kind).values() for x in numbers.flat]
+    kind_key = type(c.kind) if own else _kind_key(c.kind)
     if c.placement.turns is None:
         place = [*as_numpy(c.placement.R).ravel(), *l]
-        key: Any = (_kind_key(c.kind), len(rotor), len(spin), tuple(soft), "matrix")
+        key: Any = (kind_key, len(rotor), len(spin), tuple(soft), "matrix")
     else:
         place = [x for cs in _three_turns(c) for x in cs] + [*l]
         if isinstance(c.kind, Revolute):  # the last turn is part of the angle
             (a, b), (x, y) = place[4:6], (getattr(c.kind, "cosine", 1.0), getattr(c.kind, "sine", 0.0))
             place = [*place[:4], a * x - b * y, a * y + b * x, *place[6:]]
-        kind_key = "revolute" if isinstance(c.kind, Revolute) else _kind_key(c.kind)
-        key = (kind_key, len(rotor), len(spin), tuple(soft), "turns")
+        key = ("revolute" if isinstance(c.kind, Revolute) else kind_key, len(rotor), len(spin), tuple(soft), "turns")
 
     def make(x: list[Any]) -> BodyConstants:
         kind = c.kind
@@ -194,9 +197,43 @@ def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], Bod
             spring[name] = np.array(load[start : start + len(numbers)], dtype=object)
             start += len(numbers)
         held = Spring(**spring) if soft else None
+        kind = _with_numbers_of_kind(kind, load[start:]) if own else kind
         return BodyConstants(Transform(R, l, turns), kind, M, reflected, turning, held, (load[0], load[1]))
 
-    return key, [*place, *inertia, *c.load, *rotor, *spin, *(x for numbers in soft.values() for x in numbers)], make
+    rest = [*rotor, *spin, *(x for numbers in soft.values() for x in numbers), *own]
+    return key, [*place, *inertia, *c.load, *rest], make
+
+
+# What the kinds of joints are made of, beside their maps: bodies that differ in these alone share their code.
+_MADE_OF: dict[type[JointKind], tuple[str, ...]] = {
+    Revolute: ("axis",),
+    Prismatic: ("axis",),
+    Cylindrical: ("axis",),
+    Helical: ("axis", "pitch"),
+    Universal: ("first", "second"),
+    Planar: ("normal", "basis"),
+}
+
+
+def _numbers_of_kind(kind: JointKind) -> dict[str, np.ndarray]:
+    """What is different in joints of one kind, by its name. Joints of one degree of freedom along a coordinate axis,
+    which have zeros of their own, are a kind by themselves."""
+    names = _MADE_OF.get(type(kind), ())
+    if names == ("axis",) and np.count_nonzero(getattr(kind, "axis")) == 1:  # noqa: B009  (not of every kind)
+        return {}
+    return {name: np.asarray(getattr(kind, name), dtype=float) for name in (*names, "H_star")} if names else {}
+
+
+def _with_numbers_of_kind(kind: JointKind, values: Sequence[Any]) -> JointKind:
+    """A kind with these numbers and symbols in place of its own."""
+    out, start = copy(kind), 0
+    object.__setattr__(out, "stands_for", kind)
+    for name, own in _numbers_of_kind(kind).items():
+        x = np.array(values[start : start + own.size], dtype=object).reshape(own.shape)
+        start += own.size
+        if not all(isinstance(y, float) for y in x.flat):
+            object.__setattr__(out, name, x if own.ndim else x.item())
+    return out
 
 
 def _numbers_of_spring(c: BodyConstants) -> dict[str, list[float]]:
@@ -215,9 +252,10 @@ def _kind_key(kind: JointKind) -> Any:
         return id(kind)
 
 
-def count_classes(model: Any) -> int:
-    """How many classes the bodies make."""
-    return len(_members(normal_form(model)[0])[1])
+def class_sizes(model: Any, in_own_frames: bool = False) -> list[int]:
+    """The degrees of freedom of each class of bodies, in the frames in which :func:`roll` has them."""
+    classes = _members(model if in_own_frames else normal_form(model)[0])[1]
+    return [model.joints[members[0]].kind.nv for members in classes]
 
 
 def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
@@ -234,12 +272,19 @@ def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
 
 
 def roll(
-    model: Any, function: Callable[..., Any], name: str, arrays: Mapping[str, Shape], most: int | None = None
+    model: Any,
+    function: Callable[..., Any],
+    name: str,
+    arrays: Mapping[str, Shape],
+    most: int | None = None,
+    *,
+    in_own_frames: bool = False,
 ) -> RolledProgram:
     """Record ``function(model, *arrays)``, whose arguments are configurations ("nq") and joint-space vectors ("nv"),
-    and whose results are such vectors or matrices. More than ``most`` values are a :class:`TooLongError`."""
+    and whose results are such vectors or matrices. More than ``most`` values are a :class:`TooLongError`. Bodies keep
+    their frames where ``in_own_frames`` says that results show them, and have those of the normal form otherwise."""
     graph = Graph(most)
-    form = normal_form(model)[0]
+    form = model if in_own_frames else normal_form(model)[0]
     classes = classes_of(form, graph)
     roots = [all(model.tree.on_world(k) for k in kind.members) for kind in classes]
     sizes = [c.constants.kind.nv for c in classes]
@@ -252,13 +297,21 @@ def roll(
     outputs = [x if isinstance(x, RecordedMatrix) else np.asarray(x) for x in leaves]
     if not all(isinstance(x, RecordedMatrix) or x.shape == (stand_in.nv,) for x in outputs):
         raise UnrollableError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
-    shapes = tuple((model.nv,) * len(x.shape) for x in outputs)
+    shapes = tuple(_shape(x, model) for x in outputs)
     lengths = {a: inputs.sizes(model, shape)[0] for a, shape in arrays.items()}
     signature = Signature(name, lengths, shapes, structure is LEAF, structure)
-    program = RolledProgram(signature, model.tree, classes, recorder.sweeps)
-    program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, model.nv)
+    one_sided = any(isinstance(x, RecordedMatrix) and x.is_one_sided for x in outputs)
+    program = RolledProgram(signature, model.tree, classes, recorder.sweeps, one_sided)
+    program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, shapes)
     refuse_mixing(name, program, _own_inputs(classes, {a: len(x) for a, x in zip(arrays, symbols)}))
     return program
+
+
+def _shape(output: Any, model: Any) -> tuple[int, ...]:
+    """The shape of an output for the robot itself."""
+    if isinstance(output, RecordedMatrix) and output.width:
+        return model.nv, output.width * len(model.bodies)
+    return (model.nv,) * len(output.shape)
 
 
 def _own_inputs(classes: list[Class], lengths: Mapping[str, int]) -> list[dict[str, range]]:

@@ -37,6 +37,7 @@ class SweepRecorder(Tree):
 
     def __init__(self, graph: Graph, roots: Sequence[bool]) -> None:
         self.graph = graph
+        self.graph.has_carries = True
         self.roots = roots  # of each class, whether all its bodies hang on the world
         self.sweeps: list[Sweep] = []
         self.phase_of: dict[int, int] = {}  # id of a node → the first phase in which it is known
@@ -99,8 +100,8 @@ class SweepRecorder(Tree):
         return kept
 
     def at_parents(self, values: Sequence[Any], start: Any) -> list[Any]:
-        if id(values) not in self._held:
-            raise UnrollableError("only what an outward sweep gave can be read at the parents in rolled code")
+        if id(values) not in self._held:  # handed on by a sweep of its own
+            values = self.outward(lambda _, own: own, start, values)
         inboard: list[Any] = self._held[id(values)][1]
         return inboard
 

@@ -60,21 +60,34 @@ def _refused(*_: Any, **__: Any) -> NoReturn:
 
 class RecordedMatrix:
     """A joint-space matrix of blocks: by class on the diagonal, by walk and class beside it. (Of a result it is a leaf,
-    as an array is.) It can be negated and returned; what else arrays can do is refused."""
+    as an array is.) It can be negated and returned; what else arrays can do is refused. ``width`` is how many columns
+    each body has; 0 are as many as it has rows."""
 
     __array_ufunc__ = None
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = __getitem__ = _refused
     dtype = mT = property(_refused)
 
     def __init__(
-        self, diagonal: list[Any], kept: list[RecordedPairs], flipped: RecordedPairs | None, shape: tuple[int, int]
+        self,
+        diagonal: list[Any],
+        kept: list[RecordedPairs],
+        flipped: RecordedPairs | None,
+        shape: tuple[int, int],
+        width: int = 0,
     ) -> None:
-        self.diagonal, self.kept, self.flipped, self.shape = diagonal, kept, flipped, shape
+        self.diagonal, self.kept, self.flipped, self.shape, self.width = diagonal, kept, flipped, shape, width
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether blocks of bodies inboard of each other are left out, which are zero."""
+        return self.flipped is not None and not (self.flipped and any(self.kept))
 
     def __neg__(self) -> RecordedMatrix:
         flipped = None if self.flipped is None else self.flipped.mapped(_negative)
         diagonal = [None if x is None else -x for x in self.diagonal]
-        return RecordedMatrix(diagonal, [pairs.mapped(_negative) for pairs in self.kept], flipped, self.shape)
+        return RecordedMatrix(
+            diagonal, [pairs.mapped(_negative) for pairs in self.kept], flipped, self.shape, self.width
+        )
 
 
 def _negative(x: Any) -> Any:
@@ -108,10 +121,17 @@ class RecordedTree(SweepRecorder):
         return self._walks(run, starts, at_fork if self.branching else None, outward=True)
 
     def matrix(
-        self, sizes: Sequence[int], diagonal: Sequence[Any], kept: Sequence[Any], flipped: Any, like: Array
+        self,
+        sizes: Sequence[int],
+        diagonal: Sequence[Any],
+        kept: Sequence[Any],
+        flipped: Any,
+        like: Array,
+        width: int = 0,
     ) -> Any:
-        n = sum(sizes)
-        return RecordedMatrix(list(diagonal), list(kept), flipped, (n, n))
+        rows = sum(sizes)
+        flipped = RecordedPairs() if flipped == {} else flipped
+        return RecordedMatrix(list(diagonal), list(kept), flipped, (rows, width * len(sizes) or rows), width)
 
     def _walks(
         self, run: Callable[[Any], list[Any]], starts: Sequence[Any], at_fork: Any, outward: bool

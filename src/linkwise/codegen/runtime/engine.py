@@ -72,19 +72,23 @@ def llvm_version() -> str:
     return str(_llvm().llvm_version_info)
 
 
-def code_level() -> int:
-    """How long LLVM's code generator may think, 0 to 3: ``LINKWISE_LLVM_LEVEL``, or what was measured to be best."""
+def code_level(quickly: bool = False) -> int:
+    """How long LLVM's code generator may think, 0 to 3: ``LINKWISE_LLVM_LEVEL``, or what was measured to be best for
+    code that is ``quickly`` made, being very long, and for other code."""
     text = os.environ.get("LINKWISE_LLVM_LEVEL", "")
     if text not in ("", "0", "1", "2", "3"):
         raise errors.InputError(f"LINKWISE_LLVM_LEVEL must be 0, 1, 2 or 3, got {text!r}")
-    return int(text) if text else LLVM_CODE_GENERATOR
+    if text:
+        return int(text)
+    return 0 if quickly else LLVM_CODE_GENERATOR
 
 
-def _target_machine() -> Any:
+def _target_machine(level: int | None = None) -> Any:
     """A new one each time: an execution engine takes over the one it is given."""
     llvm = _llvm()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=code_level())
+    level = code_level() if level is None else level
+    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=level)
 
 
 class Pace:
@@ -224,11 +228,12 @@ def assemble(job: CodeJob) -> str | None:
     """Object code for this computer from LLVM's code generator, or from the disk where the same text was before."""
     if job.object_code is not None:
         return None
-    job.name = cache.key(job.ir, host().cpu, host().features, llvm_version(), str(code_level()))
+    level = code_level(job.kernel.is_made_quickly)
+    job.name = cache.key(job.ir, host().cpu, host().features, llvm_version(), str(level))
     job.object_code = cache.read(job.name)
     job.from_disk = job.object_code is not None
     if job.object_code is None:
-        job.object_code = _object_code(job.ir)
+        job.object_code = _object_code(job.ir, level=level)
         cache.write(job.name, job.object_code)
     return f"{len(job.object_code)} bytes" + (", found on disk" if job.from_disk else "")
 
@@ -283,11 +288,11 @@ def process_code(name: str, ir: str) -> dict[str, int]:
 _of_the_process: dict[str, dict[str, int]] = {}
 
 
-def _object_code(ir: str, passes: int = LLVM_PASSES) -> bytes:
+def _object_code(ir: str, passes: int = LLVM_PASSES, level: int | None = None) -> bytes:
     llvm = _llvm()
     module = llvm.parse_assembly(ir)
     module.verify()
-    machine = _target_machine()
+    machine = _target_machine(level)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=passes))
     builder.getModulePassManager().run(module, builder)
     code: bytes = machine.emit_object(module)

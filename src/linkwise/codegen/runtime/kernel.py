@@ -15,11 +15,13 @@ from ...arguments import unmasked
 from ...errors import InputError
 from ...symbols.operations import Operations
 from ...symbols.results import rebuilder
+from .. import thresholds
 from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal, run_passes
 from ..program import derivative
 from ..program.listing import listing
+from ..program.pieces import is_long, pieces
 from ..program.schedule import traffic
 from ..program.trace import Program, Signature
 from . import disk_cache
@@ -78,6 +80,16 @@ class Kernel(Remade):
     def program(self) -> Program:
         """The scalar program."""
         return self._make()
+
+    @property
+    def length(self) -> int:
+        """How many values its code has: how long compiling it will take."""
+        return len(self.program.nodes)
+
+    @property
+    def is_made_quickly(self) -> bool:
+        """Whether it is so long that its code is made in less time, and runs a little longer for it."""
+        return self.length > thresholds.QUICKLY_FROM
 
     @property
     def operations(self) -> Operations:
@@ -159,7 +171,10 @@ class Kernel(Remade):
 
     def ordered(self) -> str:
         """Bring the program's values into the order in which they are computed; says what that costs."""
-        return f"{len(self.program.nodes)} values, {traffic(self.program.nodes)} moves between registers and memory"
+        values = f"{len(self.program.nodes)} values"
+        if is_long(self.program):
+            return f"{values}, {len(pieces(self.program).parts)} pieces"
+        return f"{values}, {traffic(self.program.nodes)} moves between registers and memory"
 
     def ir(self, vector: VectorType) -> str:
         """The text of the LLVM module."""

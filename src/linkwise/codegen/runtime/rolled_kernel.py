@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...symbols.operations import Operations
+from .. import thresholds
 from ..llvm.rolled import rolled_ir, scratch_vectors, tables
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal
@@ -67,6 +68,10 @@ class RolledKernel(Kernel):
     def length(self) -> int:
         """How many values its code computes, each once."""
         return self._rolled.length
+
+    @property
+    def is_made_quickly(self) -> bool:
+        return self.length > thresholds.LOOPS_QUICKLY_FROM
 
     @property
     def scratch_bytes(self) -> int:

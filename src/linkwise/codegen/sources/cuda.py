@@ -21,12 +21,13 @@ of that state are NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ...symbols.scalar import Scalar
+from ..program.registers import Kept, kept
 from ..program.schedule import schedule_for_threads
 from ..thresholds import CUDA_REGISTERS
 from ..thresholds import CUDA_THREADS as THREADS
@@ -157,11 +158,7 @@ extern "C" {self.prototype}
         return ", ".join([*inputs, *outputs])
 
     def _functions(self, body: str) -> str:
-        """What the statements of one state call and name, where they do."""
-        found = _NOT_FINITE if "INFINITY" in body or "NAN" in body else ""
-        if "lw_sincos" in body:
-            found += sine_and_cosine(self.number)
-        return found + RECIPROCAL if "lw_inverse" in body else found
+        return functions_of(self.number, body)
 
     @cached_property
     def _order(self) -> list[Scalar]:
@@ -192,17 +189,16 @@ extern "C" {self.prototype}
                 constants.append(f"    {place(name, i)} = {values[x]};")
         used = {node.args[0] for node in nodes if node.op == "input"}
         lines = [f"    (void){names[name]};" for name in names if name not in used]
-        touched: dict[int, int] = {}  # when a value that can be read again was last at hand
+        plan, readable = self._plan(places)
         for now, node in enumerate(nodes):
-            for x in node.args:
-                if id(x) in touched:
-                    if now - touched[id(x)] > self._held_for:
-                        lines.append(f"    const {self.number} {values.variable(x)} = {self._read_again(x)};")
-                    touched[id(x)] = now
+            if id(node) in self._only_angles or id(node) in readable:
+                continue
+            lines += [
+                f"    const {self.number} {values.variable(x)} = {self._read(x, plan)};"
+                for x in plan.reads.get(now, ())
+            ]
             if node.op == "input":
                 name, i = node.args
-                if id(node) in self._only_angles:
-                    continue
                 lines.append(f"    const {self.number} {values.variable(node)} = {place(names[name], i)};")
             elif node.op in ("sin", "cos"):
                 if node not in values:
@@ -213,19 +209,17 @@ extern "C" {self.prototype}
                 if node.op == "inv" and self.dtype == "float32":
                     right = f"lw_inverse({values[node.args[0]]})"
                 lines.append(f"    const {self.number} {values.variable(node)} = {right};")
-            if self._read_again(node) is not None:
-                touched[id(node)] = now
             lines += [f"    {at} = {values[node]};" for at in places.get(id(node), ())]
+            lines += [f"    lw_kept[{slot}] = {values[x]};" for x, slot in plan.writes.get(now, ())]
+        lines += [
+            f"    const {self.number} {values.variable(x)} = {self._read(x, plan)};"
+            for x in plan.reads.get(len(nodes), ())
+        ]
         lines += constants
         if guards:
             blank = [f"        {place(name, i)} = NAN;" for name, i, _ in self._entries()]
             lines += [f"    if ({values.singular(guards)}) {{", *blank, "    }"]
         return lines
-
-    @property
-    def _held_for(self) -> float:
-        """Steps after which a value that can be read again is."""
-        return math.inf
 
     @property
     def _only_angles(self) -> frozenset[int]:
@@ -236,12 +230,29 @@ extern "C" {self.prototype}
         """Where a value is kept besides its variable; None where it is not."""
         return None
 
+    def _plan(self, written: Container[int]) -> tuple[Kept, frozenset[int]]:
+        """What leaves the registers, and the values (ids) that are read where they are first needed."""
+        return kept(self._order, math.inf, ()), frozenset()
+
+    def _read(self, x: Scalar, plan: Kept) -> str:
+        """A value that is not in a register."""
+        found = self._read_again(x)
+        return f"((const volatile {self.number} *)lw_kept)[{plan.slot_of[id(x)]}]" if found is None else found
+
     def _sine_and_cosine(
         self, values: Expressions, angle: Any, sine: Scalar | None, cosine: Scalar | None
     ) -> list[str]:
         """Both at once, in two new variables; what is not needed the compiler leaves out."""
         s, c = (values.spare() if x is None else values.variable(x) for x in (sine, cosine))
         return [f"    {self.number} {s}, {c};", f"    lw_sincos{values.suffix}({values[angle]}, &{s}, &{c});"]
+
+
+def functions_of(number: str, body: str) -> str:
+    """What statements call and name, where they do."""
+    found = _NOT_FINITE if "INFINITY" in body or "NAN" in body else ""
+    if "lw_sincos" in body:
+        found += sine_and_cosine(number)
+    return found + RECIPROCAL if "lw_inverse" in body else found
 
 
 def _place(i: int) -> str:

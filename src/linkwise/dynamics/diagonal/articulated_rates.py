@@ -25,7 +25,7 @@ from ...model.model import Model
 from ...riccati import coordinate_axes, without_axes
 from ...spatial import Transform, congruence, cross_force
 from ...sweeps import unzip
-from ..articulated import Articulated, articulated, colour
+from ..articulated import Articulated, articulated, coloured
 from ..linearized.second_derivatives import along_motion
 from ..links import Links, evaluate, map_rates
 
@@ -157,8 +157,7 @@ def mass_factor(model: Model, q: Array) -> Array:
     """m = (I + HφK) D^{1/2}, (..., nv, nv), with 𝓜 = m m* (Diagonalized dynamics paper (5.1))."""
     links = evaluate(model, q).nodes
     art = articulated(links)
-    columns = [L @ e for L, e in zip(roots(art).L, _unit_columns(links))]
-    return links.join_rows(colour(links, art, columns), links.nv)
+    return coloured(links, art, roots(art).L)
 
 
 def mass_factor_rate(model: Model, q: Array, v: Array) -> Array:
@@ -171,11 +170,9 @@ def mass_factor_rate(model: Model, q: Array, v: Array) -> Array:
     links = evaluate(model, q)
     beta, art = links.split(v), articulated(links)
     change, root = rates(model, links, art, beta), roots(art)
-    own = [L @ e for L, e in zip(root.L, _unit_columns(links))]
-    own_ring = [L @ e for L, e in zip(root.rates(change.D), _unit_columns(links))]
 
-    def step(gathered: Any, phi: Transform, H: Array, G: Array, G_ring: Array, *rest: Any) -> Any:
-        own, own_ring, Delta, H_ring = rest
+    def step(gathered: Any, own: Array, own_ring: Array, phi: Transform, H: Array, *rest: Any) -> Any:
+        G, G_ring, Delta, H_ring = rest
         z, z_ring = gathered
         y_ring = own_ring + H @ z_ring
         if H_ring is not None:
@@ -184,11 +181,10 @@ def mass_factor_rate(model: Model, q: Array, v: Array) -> Array:
         inside_ring = z_ring + G_ring @ own + G @ own_ring + cross_force(Delta, inside)
         return (phi @ inside, phi @ inside_ring), y_ring
 
-    zero = arrays.zeros((6, links.nv), like=links.q)
+    def nothing(width: int) -> tuple[Array, Array]:
+        zero = arrays.zeros((6, width), like=links.q)
+        return zero, zero
+
     turning = (joint_velocities(links, beta), map_rates(model, links, beta))
-    data = (links.phi, links.H, art.G, change.G, own, own_ring, *turning)
-    return links.join_rows(links.tree.inward(step, (zero, zero), *data), links.nv)
-
-
-def _unit_columns(links: Links) -> list[Array]:
-    return links.split_rows(arrays.eye(links.nv, like=links.q))
+    own = (root.L, root.rates(change.D))
+    return links.of_columns(step, nothing, own, links.phi, links.H, art.G, change.G, *turning)

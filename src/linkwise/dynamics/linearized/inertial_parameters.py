@@ -7,19 +7,24 @@ external forces add.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import arrays
 from ...arrays import Array
 from ...model.model import Model
-from ...spatial import cross, skew
+from ...spatial import Transform, cross, skew
+from ...sweeps import Pairs
 from ...tolerances import INDEPENDENT
+from ..articulated import first_rows, past_joint
 from ..links import Links
+from ..mass_inverse import next_row
 from .inverse import like
 from .models import forward_motion, inverse_motion
 from .variations import Motion
+
+PARAMETERS = 10  # of a body
 
 
 def body_regressor(V: Array, alpha: Array) -> Array:
@@ -48,21 +53,24 @@ def times_tensor(x: Array) -> Array:
 
 def regressor_of(m: Motion) -> Array:
     """Y (..., nv, 10 bodies), from the bodies inward."""
-    A = [body_regressor(V, alpha) for V, alpha in zip(m.rates.V, m.alpha)]
-    return carried_to_joints(m.links, A, like(m))
+    return carried_to_joints(m.links, body_regressors(m), like(m))
+
+
+def body_regressors(m: Motion) -> list[Array]:
+    """A(k), (..., 6, 10), of every body, body axes."""
+    return [body_regressor(V, alpha) for V, alpha in zip(m.rates.V, m.alpha)]
 
 
 def carried_to_joints(links: Links, A: list[Array], like: Array) -> Array:
     """HφA, (..., nv, 10 bodies), of A(k) (..., 6, 10): Y(j, k) = H(j) φ(j,k) A(k)."""
-    blocks: dict[tuple[int, int], Array] = {}
-    for k, X in enumerate(A):
-        for j in links.tree.path(k)[::-1]:
-            if links.sizes[j]:
-                blocks[j, k] = links.H[j] @ X
-            X = links.phi[j] @ X
-    widths = [10] * len(links.sizes)
-    Y = arrays.from_blocks(blocks, links.sizes, widths, like=like)
-    return Y if links.lift is None else links.join_rows(links.unstack(Y), sum(widths))
+
+    def step(X: Array, phi: Transform, H: Array) -> tuple[Array, Array]:
+        return phi @ X, H @ X
+
+    own = [H @ X for H, X in zip(links.H, A)]
+    kept = links.tree.inward_from_each(step, [phi @ X for phi, X in zip(links.phi, A)], links.phi, links.H)
+    Y = links.tree.matrix(links.sizes, own, [kept], Pairs(), like, PARAMETERS)
+    return Y if links.lift is None else links.join_rows(links.unstack(Y), PARAMETERS * len(A))
 
 
 def regressor(model: Model, q: Array, v: Array, a: Array) -> Array:
@@ -71,9 +79,33 @@ def regressor(model: Model, q: Array, v: Array, a: Array) -> Array:
 
 
 def forward_sensitivity(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Array:
-    """∂a/∂π of forward dynamics, (..., nv, 10 bodies): Algorithm 5 driven by δT = −Yδπ, with δq = δv = 0."""
+    """∂a/∂π of forward dynamics, (..., nv, 10 bodies): Algorithm 5 driven by δT = −Yδπ, with δq = δv = 0.
+
+    With Y = HφA that is −XA, where X = 𝓜⁻¹Hφ = (I − HψK)*D⁻¹Hψ has the rows of Algorithm 6: X_i(j) carried outward
+    from i, and X_i(a) = −W_i(a)*Υ(a) at the bodies a inboard of i (math notes III.2).
+    """
     m, art = forward_motion(model, q, v, tau, external)
-    return art.solve(m.links.nodes, -regressor_of(m))
+    if m.links.lift is not None:
+        return art.solve(m.links.nodes, -regressor_of(m))
+    links = m.links
+    A = body_regressors(m)
+    _, U, Upsilon = first_rows(links, art)
+    E = [X @ Y for X, Y in zip(Upsilon, A)]
+
+    def inboard(W: Array, phi: Transform, H: Array, G: Array, E: Array) -> Any:
+        return phi @ past_joint(W, H, G), (W.mT @ E, W)
+
+    def outboard(X: Array, phi: Transform, H: Array, G: Array, A: Array) -> Any:
+        row, _ = next_row(X, phi, H, G)
+        return row, -(row @ A)
+
+    joints = (links.phi, links.H, art.G)
+    starts = [phi @ G if r else None for phi, G, r in zip(links.phi, art.G, links.sizes)]
+    inner, W = links.tree.inward_from_each(inboard, starts, *joints, E).unzip(2)
+    rows = [u if r else None for u, r in zip(U, links.sizes)]
+    kept = links.tree.outward_from_each(outboard, rows, lambda a, i: -(W[a, i].mT @ Upsilon[a]), *joints, A)
+    own = [-(u @ X) for u, X in zip(U, A)]
+    return links.tree.matrix(links.sizes, own, [kept], inner, like(m), PARAMETERS)
 
 
 # --- base parameters -----------------------------------------------------------------------------------

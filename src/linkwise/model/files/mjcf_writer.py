@@ -108,11 +108,12 @@ class _Writer:
         """The name of the body that is the base, that of a frame at the world's origin if there is one; or None."""
         if not self.model.base.mass:
             return None
-        at_origin = [f.name for f in self.model.extra_frames if f.body is None and _is_identity(f.pose)]
+        held = [f for f in self.model.extra_frames if f.body is None and f.name != WORLD]
+        at_origin = [f.name for f in held if _is_identity(f.pose)]
         if at_origin:
             return self.model.base_name if self.model.base_name in at_origin else at_origin[0]
-        taken = {b.name for b in self.model.bodies} | {f.name for f in self.model.extra_frames}
-        name = self.model.base_name
+        taken = {WORLD, *(b.name for b in self.model.bodies), *(f.name for f in self.model.extra_frames)}
+        name = self.model.base_name if self.model.base_name != WORLD else "base"
         while name in taken:
             name += "_"
         return name

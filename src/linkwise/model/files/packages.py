@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...errors import FileError, MissingExtraError
+from ...errors import FileError, MissingExtraError, did_you_mean
+from .xml import shortened
 
 SCHEME = "package://"
 _VARIABLES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
@@ -41,7 +43,7 @@ def package_file(name: str) -> str:
 
 
 def described(name: str) -> str:
-    """The file of a robot that the package robot_descriptions knows, as ``ur10_description``."""
+    """The file of a robot that the package robot_descriptions knows, as ``ur10e_description``."""
     module = _installed(f"robot_descriptions.{name}", f"the robot {name!r}")
     for kind in ("URDF_PATH", "MJCF_PATH"):
         if hasattr(module, kind):
@@ -60,12 +62,24 @@ def expanded_xacro(path: str) -> str:
 
 def _installed(module: str, purpose: str) -> Any:
     """A module of a package that is the user's to install."""
+    package, _, inner = module.partition(".")
     try:
-        return importlib.import_module(module)
+        whole = importlib.import_module(package)
     except ModuleNotFoundError as e:
-        package = module.partition(".")[0]
-        if e.name == package:
-            raise MissingExtraError(
-                f"{purpose} needs {package}, which is not installed; this brings it: pip install {package}"
-            ) from None
-        raise FileError(f"{purpose} is none that {package} knows") from None
+        if e.name != package:
+            raise
+        raise MissingExtraError(
+            f"{purpose} needs {package}, which is not installed; this brings it: pip install {package}"
+        ) from None
+    try:
+        return importlib.import_module(module) if inner else whole
+    except ModuleNotFoundError as e:
+        if e.name != module:
+            raise
+        hint = did_you_mean(inner, [x.name for x in pkgutil.iter_modules(whole.__path__)])
+        raise FileError(f"{purpose} is none that {package} knows{hint and f'; {hint}'}") from None
+    except Exception as e:  # importing such a module fetches files, and raises what git raises
+        raise FileError(
+            f"{purpose} could not be fetched by {package}, which needs the network the first time:"
+            f" {shortened(' '.join(str(e).split()), 300)}"
+        ) from e

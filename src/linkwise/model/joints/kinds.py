@@ -78,6 +78,12 @@ class JointKind(ByValue):
         object.__setattr__(self, "H_star", H_star)
 
     @property
+    def of_numbers(self) -> JointKind:
+        """The kind itself, or one of those it stands for where its numbers are symbols."""
+        found: JointKind = self.__dict__.get("stands_for", self)
+        return found
+
+    @property
     def kind(self) -> str:
         """The kind's name in lower case, as in "revolute"."""
         return type(self).__name__.lower()
@@ -137,7 +143,7 @@ class Revolute(JointKind):
         self._set(1, _columns([*self.axis, 0, 0, 0]))
 
     def transform(self, q: Array) -> Transform:
-        return _turned(self.axis.astype(arrays.precision(q)), q[..., 0], np.zeros(3, arrays.precision(q)))
+        return _turned(arrays.constant(self.axis, like=q), q[..., 0], np.zeros(3, arrays.precision(q)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +157,7 @@ class Prismatic(JointKind):
         self._set(1, _columns([0, 0, 0, *self.axis]))
 
     def transform(self, q: Array) -> Transform:
-        return Transform(np.eye(3, dtype=arrays.precision(q)), q * self.axis.astype(arrays.precision(q)), ())
+        return Transform(np.eye(3, dtype=arrays.precision(q)), q * arrays.constant(self.axis, like=q), ())
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         return rng.uniform(-1, 1, 1)
@@ -170,8 +176,8 @@ class Helical(JointKind):
         self._set(1, _columns([*self.axis, *(self.pitch * self.axis)]))
 
     def transform(self, q: Array) -> Transform:
-        axis = self.axis.astype(arrays.precision(q))
-        return _turned(axis, q[..., 0], q * (self.pitch * axis).astype(arrays.precision(q)))
+        axis = arrays.constant(self.axis, like=q)
+        return _turned(axis, q[..., 0], q * arrays.constant(self.pitch * axis, like=q))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +191,7 @@ class Cylindrical(JointKind):
         self._set(2, _columns([*self.axis, 0, 0, 0], [0, 0, 0, *self.axis]))
 
     def transform(self, q: Array) -> Transform:
-        axis = self.axis.astype(arrays.precision(q))
+        axis = arrays.constant(self.axis, like=q)
         return _turned(axis, q[..., 0], q[..., 1:2] * axis)
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
@@ -210,14 +216,14 @@ class Universal(JointKind):
         self._set(2, _columns([*self.first, 0, 0, 0], [*self.second, 0, 0, 0]))
 
     def transform(self, q: Array) -> Transform:
-        p = arrays.precision(q)
-        first = _turned(self.first.astype(p), q[..., 0], np.zeros(3, p))
-        return first.compose(_turned(self.second.astype(p), q[..., 1], np.zeros(3, p)))
+        at = np.zeros(3, arrays.precision(q))
+        first = _turned(arrays.constant(self.first, like=q), q[..., 0], at)
+        return first.compose(_turned(arrays.constant(self.second, like=q), q[..., 1], at))
 
     def map(self, q: Array) -> Array:
-        p = arrays.precision(q)
-        first = arrays.transpose(rotation_about(self.second.astype(p), q[..., 1])) @ self.first.astype(p)
-        columns = [[first[..., i], float(self.second[i])] for i in range(3)]
+        second = arrays.constant(self.second, like=q)
+        first = arrays.transpose(rotation_about(second, q[..., 1])) @ arrays.constant(self.first, like=q)
+        columns = [[first[..., i], second[i]] for i in range(3)]
         return arrays.matrix(columns + [[0.0, 0.0]] * 3)
 
     def map_derivative(self, q: Array, v: Array) -> Array:
@@ -287,7 +293,7 @@ class Planar(JointKind):
         self._set(3, _columns([0, 0, 0, *ex], [0, 0, 0, *ey], [*ez, 0, 0, 0]))
 
     def transform(self, q: Array) -> Transform:
-        basis = self.basis.astype(arrays.precision(q))
+        basis = arrays.constant(self.basis, like=q)
         offset = q[..., 0:1] * basis[:, 0] + q[..., 1:2] * basis[:, 1]
         return _turned(basis[:, 2], q[..., 2], offset)
 

@@ -1,0 +1,106 @@
+"""What a motion asks of the libraries that have arrays in a card's memory: CuPy and PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import array_kinds
+from ..codegen.cuda.turns import Lying
+
+
+def on_card(arrays: Iterable[Any]) -> bool:
+    """Whether one of these is an array of CuPy or a tensor on a card."""
+    kinds = [(array_kinds.library(x), x) for x in arrays]
+    return any(kind == "cupy" or (kind == "torch" and x.device.type == "cuda") for kind, x in kinds)
+
+
+def wants_gradients(x: Any) -> bool:
+    """Whether torch is to follow what is made of a tensor."""
+    if array_kinds.library(x) != "torch" or not x.requires_grad:
+        return False
+    import torch
+
+    return bool(torch.is_grad_enabled())
+
+
+def as_numpy(x: Any) -> Any:
+    """An array of any library as NumPy's."""
+    kind = array_kinds.library(x)
+    if kind == "cupy":
+        return x.get()
+    return x.numpy(force=True) if kind == "torch" else x
+
+
+def as_its_kind(x: Any, like: Any) -> Any:
+    """An array of NumPy as one of the library, device and precision of another."""
+    kind = array_kinds.library(like)
+    if array_kinds.library(x) == kind and kind is not None:
+        return x
+    if kind == "torch":
+        import torch
+
+        return torch.as_tensor(np.ascontiguousarray(x), dtype=like.dtype, device=like.device)
+    if kind == "cupy":
+        import cupy
+
+        with like.device:
+            return cupy.asarray(x, dtype=like.dtype)
+    return np.asarray(x, dtype=like.dtype)
+
+
+class Card:
+    """One card, as the library of an array there sees it."""
+
+    def __init__(self, like: Any, dtype: str) -> None:
+        self.library = array_kinds.library(like)
+        self.dtype, self.like = dtype, like
+        self._kind = __import__("torch" if self.library == "torch" else "cupy")
+        self.device: int = like.device.index if self.library == "torch" else like.device.id
+
+    def array(self, x: Any) -> Any:
+        """Anything as an array on the card, in the precision of the motion."""
+        if self.library == "torch":
+            return self._kind.as_tensor(x, dtype=getattr(self._kind, self.dtype), device=self.like.device).detach()
+        with self.like.device:
+            return self._kind.asarray(x, dtype=self.dtype)
+
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        if self.library == "torch":
+            return self._kind.zeros(shape, dtype=getattr(self._kind, self.dtype), device=self.like.device)
+        with self.like.device:
+            return self._kind.zeros(shape, dtype=self.dtype)
+
+    def empty(self, shape: tuple[int, ...]) -> Any:
+        if self.library == "torch":
+            return self._kind.empty(shape, dtype=getattr(self._kind, self.dtype), device=self.like.device)
+        with self.like.device:
+            return self._kind.empty(shape, dtype=self.dtype)
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Along the last axis."""
+        return self._kind.cat(list(parts), -1) if self.library == "torch" else self._kind.concatenate(list(parts), -1)
+
+    def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
+        return x.expand(shape) if self.library == "torch" else self._kind.broadcast_to(x, shape)
+
+    def lost(self, x: Any) -> Any:
+        """Which states of (states, n) are not finite, (states,), as NumPy has it."""
+        return as_numpy(~self._kind.isfinite(x).all(-1))
+
+    def lying(self, x: Any, rows: bool = False) -> Lying:
+        """Where an array (states, n) or (n,) lies, or one with an axis of turns before the last."""
+        strides = x.stride() if self.library == "torch" else tuple(s // x.dtype.itemsize for s in x.strides)
+        address = x.data_ptr() if self.library == "torch" else x.data.ptr
+        between = 0 if x.ndim == 1 + rows else strides[0]
+        return Lying(address, between, strides[-1], strides[-2] if rows else None)
+
+    @property
+    def stream(self) -> int:
+        """The library's current stream."""
+        if self.library == "torch":
+            return int(self._kind.cuda.current_stream(self.device).cuda_stream)
+        with self.like.device:
+            return int(self._kind.cuda.get_current_stream().ptr)
