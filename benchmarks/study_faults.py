@@ -273,6 +273,7 @@ def campaign(engine: str, kind: str, runs: int, every: float) -> tuple[dict[str,
     assert set(begun) == {str(k) for k in range(runs)}
     assert results.sizes["run"] == runs and set(results.status.values) == {"done"}
     again = sum(n - 1 for n in begun.values())
+    assert again <= made.kills * (2 if kind == "driver" else 1)  # what was being made: with the driver, two workers die
     return found, seconds, made.kills, again
 
 

@@ -41,6 +41,7 @@ EXAMPLES = {
     "delta_arm.png": "15_delta_arm.py",
     "satellites.png": "16_satellites.py",
     "random_pushes.png": "17_random_pushes.py",
+    "turn_by_swimming.png": "18_turn_by_swimming.py",
     "know_your_robot.png": "21_know_your_robot.py",
     "elastic_arm.png": "19_elastic_arm.py",
     "flexible_arm.png": "20_flexible_arm.py",
@@ -219,6 +220,7 @@ def main() -> None:
         ),
         "squat.png": lambda name: from_page(name, "feet.md"),
         "stiff.png": lambda name: from_page(name, "stiff.md"),
+        "where_it_reaches.png": lambda name: from_page(name, "inverse_kinematics.md"),
         "squat.gif": lambda name: lw.view.save(
             HERE / name, squatting(), show=("visuals", "loop_forces"), size=(480, 360), rate=20.0
         ),

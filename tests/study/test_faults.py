@@ -214,7 +214,7 @@ def test_a_cluster_of_dask_loses_machines_and_nothing_else(tmp_path):
     study.run(tmp_path / "undisturbed", engine="serial")
     for k in (5, 20):
         (tmp_path / str(k)).unlink()
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     blamed = pytest.importorskip("dask").config.set({"distributed.scheduler.allowed-failures": 0})  # at the first death
     with blamed, distributed.LocalCluster(**options) as cluster:
         found = study.run(tmp_path / "s", engine="dask", address=cluster.scheduler_address)

@@ -122,6 +122,7 @@ TABLES = {
     "a column less": (lambda t: t.drop_columns(["status"]), "columns are missing"),
     "a column twice": (lambda t: t.append_column("run", t["run"]), "there twice"),
     "a column of pickles": (lambda t: t.append_column("result/p", pa.array([pickle.dumps(print)] * 4)), "holds binary"),
+    "a column of lists": (lambda t: t.append_column("result/l", pa.nulls(4, pa.list_(pa.int8(), 2))), "result/l holds"),
     "a name": (lambda t: t.append_column("result/run", t["run"]), "a column is named by"),
     "another name": (lambda t: t.append_column("result/../x", t["run"]), "a column is named by"),
     "no parameter": (lambda t: put(t, "parameter/k", pa.nulls(4, pa.int64())), "not there in every run"),
@@ -148,7 +149,7 @@ def test_tables_are_not_unpacked_beyond_the_limit(sent):
     forge(sent, table=words)
     with pytest.raises(lw.FileError, match="its words unpack to 4 MiB; a larger limit= reads it"):
         lw.open_study(sent).results(limit=2 * 10**6)
-    lists = first(sent).append_column("result/l", pa.nulls(4, pa.list_(pa.float64(), 10**6)))
+    lists = first(sent).append_column("parameter/l", pa.nulls(4, pa.list_(pa.float64(), 10**6)))
     forge(sent, table=lists)
     with pytest.raises(lw.FileError, match="unpacks to 31 MiB; a larger limit= reads it"):
         lw.open_study(sent).results(limit=2 * 10**7)

@@ -128,7 +128,7 @@ def with_dask(
     distributed = require("distributed", "cluster", 'engine="dask"')
     # Without an address, threads of this process: each has a supervisor, whose worker is a process anyway.
     options: dict[str, Any] = {"processes": False, "n_workers": 1, "threads_per_worker": workers or cores()}
-    options["dashboard_address"] = None
+    options["dashboard_address"] = "127.0.0.1:0"  # any port that is free, for nobody else
     try:
         with distributed.Client(address) if address else distributed.Client(**options) as client:
             _by_client(distributed, client, study, place, todo, tell)

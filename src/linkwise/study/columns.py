@@ -78,6 +78,7 @@ def _finite(x: np.ndarray) -> np.ndarray:
 
 def of_records(records: Sequence[Record]) -> Columns:
     """Runs that were made one by one; what some of them lack is missing."""
+    records = _of_one_shape(records)
     names = list(dict.fromkeys(n for r in records for n, x in r.values.items() if np.ndim(x) == 0))
     arrays, lengths = _gathered(records)
     return Columns(
@@ -90,6 +91,22 @@ def of_records(records: Sequence[Record]) -> Columns:
         arrays,
         lengths,
     )
+
+
+def _of_one_shape(records: Sequence[Record]) -> list[Record]:
+    """Records whose arrays can stand in one array, but for their lengths; a run that gives another shape has failed."""
+    tails: dict[str, tuple[int, ...]] = {}
+    out = []
+    for r in records:
+        arrays = {name: np.shape(x) for name, x in r.values.items() if np.ndim(x)}
+        odd = {name: shape for name, shape in arrays.items() if tails.setdefault(name, shape[1:]) != shape[1:]}
+        if odd:
+            name, shape = next(iter(odd.items()))
+            before = ", ".join(["…", *map(str, tails[name])])
+            kept = {n: x for n, x in r.values.items() if n not in odd}
+            r = Record(r.run, "failed", kept, "OtherShape", f"{name} is {shape}, and in runs before it ({before})")
+        out.append(r)
+    return out
 
 
 def _single(x: Any) -> Any:

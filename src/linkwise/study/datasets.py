@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def dataset(study: OpenStudy, wanted: Sequence[str] | None, limit: float) -> Any:
     """The finished runs, in their order; a result with the name of a parameter is ``name_result``."""
     tables, loose = study.tables(limit), study.loose()
-    runs = np.array([*(r for t in tables for r in t["run"].to_pylist()), *(r.run for r in loose)], dtype=np.int64)
+    own = np.array([r.run for r in loose], dtype=np.int64)
+    runs = np.concatenate([*(t["run"].to_numpy() for t in tables), own])
     columns = _columns(study, tables, loose)
     arrays = _arrays(study, tables, loose, wanted, limit, columns)
     known = [*columns, *arrays]
@@ -93,7 +94,11 @@ def _values(table: Any, name: str) -> np.ndarray:
     column = table[name].combine_chunks()
     kind = str(column.type)
     if kind.startswith("fixed_size_list"):
-        return np.array(column.to_pylist(), dtype=float)
+        shape = [len(column)]
+        while str(column.type).startswith("fixed_size_list"):
+            shape.append(column.type.list_size)
+            column = column.flatten()
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=float).reshape(shape)
     if kind == "double":
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
     return _from_list(column.to_pylist())

@@ -145,4 +145,4 @@ def _storable(name: str, x: Any) -> Any:
         raise InputError(f"{name!r} is complex; keep its real and imaginary parts")
     if out.dtype.kind not in "fiub":
         raise InputError(f"{name!r} must be a number, a word or an array of numbers to be kept, got {shown(x)}")
-    return out
+    return out.astype(float) if out.dtype.kind == "f" and out.dtype.itemsize > 8 else out

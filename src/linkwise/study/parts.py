@@ -112,6 +112,8 @@ def _arrow(pa: Any, x: np.ndarray) -> Any:
 def _scalars(pa: Any, values: Any) -> Any:
     """A column of numbers or words; whole numbers stay whole, and what is missing is null."""
     if isinstance(values, np.ndarray):
+        values = values.tolist() if values.dtype == np.uint64 else values
+    if isinstance(values, np.ndarray):
         return pa.array(values.astype(np.int64)) if values.dtype.kind in "iu" else _arrow(pa, values)
     there = [np.asarray(x) for x in values if x is not None]
     kinds = {x.dtype.kind for x in there}
@@ -122,7 +124,7 @@ def _scalars(pa: Any, values: Any) -> Any:
         return pa.array([None if x is None else str(x) for x in plain], pa.string())
     if kinds <= {"b"}:
         return pa.array(plain, pa.bool_())
-    if kinds <= {"i", "u", "b"}:
+    if kinds <= {"i", "u", "b"} and all(x is None or abs(x) < 2**63 for x in plain):
         return pa.array([None if x is None else int(x) for x in plain], pa.int64())
     single = all(x.dtype == np.float32 for x in there)
     return pa.array([None if x is None else float(x) for x in plain], pa.float32() if single else pa.float64())

@@ -22,7 +22,20 @@ from .parts import ABOUT, MOST_BYTES, PADDED, PARAMETER, RESULT, SERIES, STATUSE
 from .places import Place
 
 _MOST_TEXT = 2**24  # bytes of the JSON that says what an array is: lengths of a chunk's runs are in it
-_NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double")
+_NUMBERS = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "halffloat",
+    "float",
+    "double",
+)
 _MALFORMED = (
     zipfile.BadZipFile, zlib.error, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError,
     NotImplementedError, RecursionError, RuntimeError, EOFError, MemoryError,
@@ -87,7 +100,8 @@ def _refuse_column(field: Any) -> None:
     if before is None:
         raise ValueError(f"{field.name!r:.80} is no column of a study")
     refuse_name(field.name.removeprefix(before), "a column")
-    if plain not in (*_NUMBERS, "string"):
+    lists = kind is not field.type
+    if plain not in (*_NUMBERS, *([] if lists else ["string"])) or (lists and before == RESULT):
         raise ValueError(f"{field.name} holds {field.type}")
 
 

@@ -195,9 +195,12 @@ class Sampling:
             earlier = {n: plain_value(x[i]) for n, x in before.items()}
             given = d.function(generator, earlier) if asks else d.function(generator)
             found.append(np.asarray(given))
-            if found[-1].shape != found[0].shape or found[-1].dtype.kind not in "fiubU":
+            kind = found[-1].dtype.kind
+            wide = kind != "U" and found[-1].dtype.itemsize > 8
+            unfit = kind not in "fiubU" or (kind == "U" and found[-1].ndim) or wide or not found[-1].size
+            if found[-1].shape != found[0].shape or unfit:
                 raise InputError(
-                    f"the function of parameter {name!r} must give numbers or words of one shape, got {shown(given)}"
+                    f"the function of parameter {name!r} must give a word, or numbers of one shape, got {shown(given)}"
                     f" for run {int(k)}"
                 )
         return np.stack(found)
