@@ -3,16 +3,21 @@
     python benchmarks/gpu.py                 the table; needs CuPy and a card, PyTorch for the last lines
     python benchmarks/gpu.py --states 20     2**20 states instead of 2**22
 
-Arrays are float32 and float64, row by row and number by number. Times are medians by CUDA events; results are compared
-with NumPy's sweeps on the way. The part of the copy's bandwidth is that of the bytes which must be moved, each once.
+Arrays are float32 and float64, row by row and number by number. Times are medians by CUDA events, of calls one behind
+the other; results are compared with NumPy's sweeps on the way. The part of the copy's bandwidth is that of the bytes
+which must be moved, each once; that of operations compares the sums and products of a state, two where they are fused,
+with the fused ones that a kernel can do which has nothing else to do: the larger says what bounds it. Rollouts are
+lw.rollout on states that stay on the card. Peers (frax, MuJoCo's MJX) are named where they are not installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,19 +33,20 @@ CASES = (
     ("humanoid", "inverse_dynamics"),
 )
 TOLERANCE = {"float64": 1e-11, "float32": 2e-3}
-ROUNDS = 9
+ROUNDS, CALLS = 9, 8
 
 
 def seconds(cupy: Any, run: Callable[[], Any]) -> float:
-    """The median of some rounds by CUDA events, after two to warm up."""
+    """The median of some rounds by CUDA events, after two to warm up; a round is a few calls, one behind the other."""
     spent = []
     for _ in range(ROUNDS + 2):
         start, stop = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
-        run()
+        for _ in range(CALLS):
+            run()
         stop.record()
         stop.synchronize()
-        spent.append(1e-3 * cupy.cuda.get_elapsed_time(start, stop))
+        spent.append(1e-3 * cupy.cuda.get_elapsed_time(start, stop) / CALLS)
     return statistics.median(spent[2:])
 
 
@@ -51,7 +57,23 @@ def copy_bandwidth(cupy: Any) -> float:
     return float(2 * x.nbytes / seconds(cupy, lambda: cupy.copyto(y, x)))
 
 
-def line(cupy: Any, name: str, method: str, dtype: str, order: str, states: int, copy: float) -> str:
+def operation_rate(cupy: Any, dtype: str) -> float:
+    """Additions and multiplications a second of a kernel that does nothing else, each a sum or product of its own."""
+    number = "float" if dtype == "float32" else "double"
+    turns, chains, threads = 4096, 8, 132 * 8 * 256
+    names = [f"x{i}" for i in range(chains)]
+    start = " ".join(f"{number} {x} = a + {i};" for i, x in enumerate(names))
+    step = " ".join(f"{x} = fma({x}, a, a);" for x in names)
+    text = f"""extern "C" __global__ void chains({number} a, {number} *out) {{ {start}
+    #pragma unroll 16
+    for (int i = 0; i < {turns}; i++) {{ {step} }}
+    out[blockIdx.x * blockDim.x + threadIdx.x] = {" + ".join(names)}; }}"""
+    kernel, out = cupy.RawKernel(text, "chains"), cupy.empty(threads, dtype)
+    spent = seconds(cupy, lambda: kernel((threads // 256,), (256,), (cupy.dtype(dtype).type(0.5), out)))
+    return float(threads * chains * turns / spent)
+
+
+def line(cupy: Any, name: str, method: str, dtype: str, order: str, states: int, copy: float, rate: float) -> str:
     """One case of the table; AssertionError where it differs from NumPy."""
     robot = lw.load(name)
     rng = np.random.default_rng(0)
@@ -67,7 +89,41 @@ def line(cupy: Any, name: str, method: str, dtype: str, order: str, states: int,
     spent = seconds(cupy, lambda: getattr(robot, method)(*given))
     moved = sum(x.nbytes for x in (*given, *found)) / spent
     where = f"{name:<9} {method:<21} {dtype:<8} {'rows' if order == 'C' else 'by number':<9}"
-    return f"{where} {states / spent:>9.2e} {moved / 1e12:>6.2f} {moved / copy:>6.0%}"
+    done = robot.compile(method).operations.total * states / spent
+    return f"{where} {states / spent:>9.2e} {moved / 1e12:>6.2f} {moved / copy:>6.0%} {done / rate:>6.0%}"
+
+
+def rollouts(cupy: Any, exponent: int) -> list[str]:
+    """Steps a second of whole motions of the arm, beside those of the CPU's driver on a few of the states."""
+    robot, steps = lw.load("panda"), 100
+    lines = []
+    for dtype in TOLERANCE:
+        q = robot.random_configuration(np.random.default_rng(0), batch=251).astype(dtype)
+        many = cupy.asarray(q)[cupy.arange(1 << exponent) % 251]
+        for method in ("runge_kutta_4", "midpoint", "semi_implicit_euler"):
+            options = {"steps": steps, "step": 1e-3, "every": steps, "method": method}
+            expected = lw.simulate(robot, q[:20].astype(float), target="numpy", **options)
+            found = lw.rollout(robot, many, **options)
+            error = np.abs(cupy.asnumpy(found.q[:20]) - expected.q).max()
+            assert error <= 10 * TOLERANCE[dtype], (dtype, method, error)
+            spent = seconds(cupy, partial(lw.rollout, robot, many, check=False, **options))
+            lines.append(f"rollout, {method}, {dtype}: {steps * len(many) / spent:.2e} steps a second")
+        noisy = {"steps": steps, "step": 1e-3, "every": steps, "noise": lw.Noise(0.1), "cost": _cost, "check": False}
+        spent = seconds(cupy, partial(lw.rollout, robot, many, **noisy))
+        lines.append(
+            f"rollout, runge_kutta_4 with noise and cost, {dtype}: {steps * len(many) / spent:.2e} steps a second"
+        )
+    return lines
+
+
+def _cost(q: Any, v: Any, tau: Any) -> Any:
+    return (q * q).sum(axis=-1) + (v * v).sum(axis=-1) + (tau * tau).sum(axis=-1)
+
+
+def peers() -> list[str]:
+    """What other libraries say of themselves here; their figures need them to be installed."""
+    missing = [name for name in ("frax", "mujoco") if importlib.util.find_spec(name) is None]
+    return [f"(not installed here, and so not measured: {', '.join(missing)})"] if missing else []
 
 
 def _leaves(x: Any) -> list[Any]:
@@ -120,13 +176,19 @@ def main() -> int:
     import cupy
 
     copy = copy_bandwidth(cupy)
+    rates = {dtype: operation_rate(cupy, dtype) for dtype in TOLERANCE}
     print(f"{cupy.cuda.runtime.getDeviceProperties(0)['name'].decode()}, a copy moves {copy / 1e12:.2f} TB/s")
-    print(f"{'robot':<9} {'function':<21} {'dtype':<8} {'layout':<9} {'states/s':>9} {'TB/s':>6} {'copy':>6}")
+    print(", ".join(f"{dtype}: {rate:.2e} operations a second" for dtype, rate in rates.items()))
+    heads = f"{'states/s':>9} {'TB/s':>6} {'copy':>6} {'operations':>6}"
+    print(f"{'robot':<9} {'function':<21} {'dtype':<8} {'layout':<9} {heads}")
     for dtype in TOLERANCE:
         for name, method in CASES:
             small = name != "panda" or "linearize" in method
             for order in "CF":
-                print(line(cupy, name, method, dtype, order, 1 << (exponent - 2 * small), copy), flush=True)
+                print(
+                    line(cupy, name, method, dtype, order, 1 << (exponent - 2 * small), copy, rates[dtype]), flush=True
+                )
+    print("\n".join([*rollouts(cupy, exponent - 2), *peers()]))
     print("\n".join(latency()))
     return 0
 

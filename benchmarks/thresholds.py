@@ -75,6 +75,19 @@ def straight_or_loops() -> Iterable[Row]:
         yield "humanoid", name, *_both(lw.load("humanoid"), name)
 
 
+def walks_or_products() -> Iterable[Row]:
+    yield "links", "by walks: us a state", "from products: us a state"
+    usual = thresholds.PRODUCTS_FROM
+    for n, batch in ((24, 1024), (37, 512), (64, 512), (100, 256), (104, 256), (250, 64), (1000, 16)):
+        found: list[float] = []
+        for first in (n + 1, n):
+            thresholds.PRODUCTS_FROM = first
+            chain = lw.chain(n, seed=first)
+            found.append(nanoseconds(chain.compile("mass_matrix", rolled=True), batch) / 1e3)
+        yield n, *(f"{x:.2f}" for x in found)
+    thresholds.PRODUCTS_FROM = usual
+
+
 def _both(robot: Any, name: str) -> Iterable[Any]:
     for rolled in (False, True):
         found, first = made(robot, name, rolled=rolled)
@@ -337,6 +350,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LOOPS_PER_PAIR": most_kinds,
     "MOST_OPERATIONS": straight_or_loops,
     "LOOPS_ALWAYS": straight_or_loops,
+    "PRODUCTS_FROM": walks_or_products,
     "FRAMES_TRIED": kinds_of_frames,
     "MOST_BODIES": steps,
     "MOST_NODES": steps,

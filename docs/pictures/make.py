@@ -41,6 +41,7 @@ EXAMPLES = {
     "delta_arm.png": "15_delta_arm.py",
     "satellites.png": "16_satellites.py",
     "random_pushes.png": "17_random_pushes.py",
+    "sample_and_steer.png": "23_sample_and_steer.py",
     "turn_by_swimming.png": "18_turn_by_swimming.py",
     "know_your_robot.png": "21_know_your_robot.py",
     "elastic_arm.png": "19_elastic_arm.py",

@@ -27,6 +27,8 @@ _IDENTITY = np.eye(3)
 def skew(x: Array) -> Array:
     """x̃, the (..., 3, 3) matrix with x̃ y = x × y, of a (..., 3) vector."""
     a, b, c = x[..., 0], x[..., 1], x[..., 2]
+    if x.ndim == 1 and arrays.is_eager(x):  # of one vector of numbers, as files have many
+        return np.array([[0.0, -c, b], [c, 0.0, -a], [-b, a, 0.0]], dtype=x.dtype)
     return matrix([[0.0, -c, b], [c, 0.0, -a], [-b, a, 0.0]])
 
 
@@ -172,10 +174,11 @@ def quaternion_from_rotation(R: Array) -> Array:
 
 def rotation_from_rpy(rpy: Any) -> np.ndarray:
     """Rz(yaw) Ry(pitch) Rx(roll), as URDF defines it."""
-    r, p, y = (float(x) for x in rpy)
-    ex, ey, ez = np.eye(3)
-    turned = rotation_about(ez, np.array(y)) @ rotation_about(ey, np.array(p)) @ rotation_about(ex, np.array(r))
-    return arrays.as_numpy(turned)
+    turned = np.eye(3)
+    for axis, angle in reversed(list(enumerate(rpy))):
+        if angle:
+            turned = turned @ arrays.as_numpy(rotation_about(_IDENTITY[axis], np.array(float(angle))))
+    return turned
 
 
 # --- planar turns ----------------------------------------------------------------------------------

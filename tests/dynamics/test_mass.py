@@ -5,8 +5,12 @@ import pytest
 from trees import ALL, assert_close, robot, state, times
 
 import linkwise as lw
+from linkwise.codegen.program.trace import trace
 from linkwise.codegen.thresholds import ROWS_FROM
-from linkwise.dynamics import mass_inverse
+from linkwise.dynamics import mass, mass_inverse
+from linkwise.dynamics.links import evaluate
+from linkwise.dynamics.referred_links import in_one_frame
+from linkwise.model.normal_form import normal_form
 
 
 @pytest.fixture(params=ALL)
@@ -163,3 +167,31 @@ def test_rotor_makes_a_massless_joint_regular():
     r = lw.assemble("motor", bodies)
     assert_close(r.mass_matrix([0.3]), [[0.4]], 1e-14)
     assert_close(r.forward_dynamics([0.3], [5.0], [2.0]), [5.0], 1e-14)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_one_frame_for_all_bodies_gives_the_same(name):
+    r = robot(name)
+    q = state(r).q
+    assert_close(mass.composite_of(in_one_frame(evaluate(r, q))), mass.composite_of(evaluate(r, q)), 1e-12)
+
+
+def test_one_frame_does_not_mind_where_a_free_base_is():
+    """Its origin would cost digits: a body a kilometre away has a millionfold moment of inertia about it."""
+    r = robot("humanoid")
+    q = state(r, ()).q
+    here = mass.composite_of(in_one_frame(evaluate(r, q)))
+    q[:3] = 1e6, -2e6, 3e6
+    assert_close(mass.composite_of(in_one_frame(evaluate(r, q))), here, 1e-12)
+
+
+def test_long_chains_take_one_frame_and_fewer_operations():
+    def in_link_frames(model, q):
+        return mass.composite_of(evaluate(model, q))
+
+    for n, long in ((10, False), (20, True), (40, True)):
+        form = normal_form(robot(f"chain{n}"))[0]
+        usual, chosen = (trace(form, f).operations.total for f in (in_link_frames, mass.composite))
+        assert chosen < usual if long else chosen == usual
+    humanoid = robot("humanoid")
+    assert trace(humanoid, in_link_frames).operations.total == trace(humanoid, mass.composite).operations.total

@@ -24,6 +24,7 @@ class Work:
     run: Callable[[], Any]
     result: Callable[[Any], np.ndarray] = np.asarray
     operations: Operations | None = None
+    how: str = ""  # which of several builds it is
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from .report import TITLES, Report
 from .runner import Row
 
+CHAIN = re.compile(r"chain-(\d+)")  # a serial chain of so many links
 _INK, _PALE, _GRID = "#22303c", "#8a97a3", "#dde3e8"
 # Ways to run one library share a hue.
 _HUES = {
@@ -21,12 +23,64 @@ _HUES = {
 
 
 def draw(report: Report) -> Figure:
+    """How the time grows, as lines, where the robots are chains; otherwise bars, a panel for each robot."""
+    return _draw_growth(report) if len(_lengths(report)) > 2 else _draw_bars(report)
+
+
+def _lengths(report: Report) -> list[int]:
+    """The links of the chains that were measured, in order; none where there are other robots."""
+    names = dict.fromkeys(r.case.robot for r in report.rows)
+    found = [CHAIN.fullmatch(name) for name in names]
+    return sorted(int(x[1]) for x in found if x) if all(found) else []
+
+
+def _draw_growth(report: Report) -> Figure:
+    """One panel per function: nanoseconds per state over the number of links, a line for each library."""
+    functions = [f for f in TITLES if any(r.case.function == f for r in report.rows)]
+    libraries = list(dict.fromkeys(r.library for r in report.rows))
+    figure = _figure(report, (1.0 + 5.5 * len(functions), 5.2))
+    axes = np.atleast_1d(figure.subplots(1, len(functions), sharey=True))
+    for axis, function in zip(axes, functions):
+        for library in libraries:
+            rows = [r for r in report.rows if r.case.function == function and r.library == library]
+            found = sorted((int(r.case.robot.partition("-")[2]), r.nanoseconds) for r in rows)
+            if found:
+                style = {"color": _colour(library, libraries), "linewidth": 2.4 if library == "linkwise" else 1.6}
+                axis.plot(*zip(*found), marker="o", markersize=4, label=library, **style)
+        axis.set_xscale("log")
+        axis.set_xticks(_lengths(report), [str(n) for n in _lengths(report)], minor=False)
+        axis.minorticks_off()
+        axis.set_xlabel("links", color=_INK)
+        axis.set_title(TITLES[function], loc="left", fontsize=11, color=_INK)
+        _tidy(axis)
+        axis.grid(axis="x", color=_GRID)
+    axes[0].set_ylabel("ns per state", color=_INK)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    return figure
+
+
+def _figure(report: Report, size: tuple[float, float]) -> Figure:
+    figure = Figure(figsize=size, dpi=120, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(f"{report.about or report.suite}, one core", x=0.01, ha="left", weight="bold", color=_INK)
+    figure.text(0.99, 0.992, report.machine["processor"], ha="right", va="top", fontsize=9, color=_PALE)
+    return figure
+
+
+def _tidy(axis: Any) -> None:
+    axis.set_yscale("log")
+    axis.grid(axis="y", color=_GRID)
+    axis.set_axisbelow(True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def _draw_bars(report: Report) -> Figure:
     """One panel per robot, batch and precision, bars grouped by function."""
     panels = list(dict.fromkeys((r.case.robot, r.case.batch, r.case.dtype) for r in report.rows))
     libraries = list(dict.fromkeys(r.library for r in report.rows))
-    figure = Figure(figsize=(12.0, 1.6 + 3.6 * len(panels)), dpi=120, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(f"{report.about or report.suite}, one core", x=0.01, ha="left", weight="bold", color=_INK)
+    figure = _figure(report, (12.0, 1.6 + 3.6 * len(panels)))
     axes = np.atleast_1d(figure.subplots(len(panels), 1, squeeze=True))
     for axis, panel in zip(axes, panels):
         chosen = [r for r in report.rows if (r.case.robot, r.case.batch, r.case.dtype) == panel]
@@ -39,7 +93,6 @@ def draw(report: Report) -> Figure:
             if label not in labels:
                 handles, labels = [*handles, handle], [*labels, label]
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    figure.text(0.99, 0.992, report.machine["processor"], ha="right", va="top", fontsize=9, color=_PALE)
     return figure
 
 
@@ -55,14 +108,10 @@ def _draw_panel(axis: Any, rows: list[Row], libraries: list[str]) -> None:
             labelled.add(r.library)
             axis.bar(x, y, 0.92 * width, label=label, color=_colour(r.library, libraries))
             axis.annotate(_short(y), (x, y), (0, 2), textcoords="offset points", ha="center", fontsize=6.5, color=_INK)
-    axis.set_yscale("log")
     axis.set_ylabel("ns per state", color=_INK)
     axis.set_xticks(range(len(functions)), [TITLES[f] for f in functions])
-    axis.grid(axis="y", color=_GRID)
-    axis.set_axisbelow(True)
     axis.margins(y=0.12)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
+    _tidy(axis)
 
 
 def _colour(library: str, libraries: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -66,7 +67,9 @@ def from_json(text: str) -> Report:
     rows = []
     for r in found["rows"]:
         operations = None if r["operations"] is None else Operations(**r["operations"])
-        rows.append(Row(Case(**r["case"]), r["library"], r["nanoseconds"], r["difference"], operations))
+        rows.append(
+            Row(Case(**r["case"]), r["library"], r["nanoseconds"], r["difference"], operations, r.get("how", ""))
+        )
     return Report(
         found["suite"],
         found["about"],
@@ -87,13 +90,21 @@ def markdown(report: Report) -> str:
     if report.peaks:
         parts.append(f"**How near to the machine's limit**\n\n{peak_table(report)}")
     used = dict.fromkeys(r.library for r in report.rows)
-    parts.append("What is timed:\n\n" + "\n".join(f"- {name}: {PEERS[name].timed}" for name in used))
+    parts.append(
+        "What is timed:\n\n" + "\n".join(f"- {name}: {PEERS[name].timed}{_builds(report, name)}" for name in used)
+    )
     worst = max((r.difference for r in report.rows), default=0.0)
     parts.append(f"Results agree with the NumPy sweeps to {worst:.0e} of their largest number.")
     if report.left_out:
         parts.append("Left out: " + "; ".join(left_out_lines(report.left_out)) + ".")
     parts.append("Made on " + describe(report.machine))
     return "\n\n".join(parts) + "\n"
+
+
+def _builds(report: Report, library: str) -> str:
+    """Which build was the quicker one in how many cases."""
+    counts = Counter(r.how for r in report.rows if r.library == library and r.how)
+    return f" (taken: {', '.join(f'{how} {n}×' for how, n in counts.most_common())})" if counts else ""
 
 
 def short_markdown(report: Report) -> str:

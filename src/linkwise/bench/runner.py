@@ -31,6 +31,7 @@ class Row:
     nanoseconds: float
     difference: float
     operations: Operations | None = None
+    how: str = ""  # the compiler, where several were tried
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def run(
                 left_out.append(LeftOut(case, peer.name, str(e)))
         times = _interleaved({name: work.run for name, (work, _) in ready.items()}, repeats)
         for name, (work, difference) in ready.items():
-            rows.append(Row(case, name, times[name] / case.batch * 1e9, difference, work.operations))
+            rows.append(Row(case, name, times[name] / case.batch * 1e9, difference, work.operations, work.how))
     return rows, left_out
 
 

@@ -5,14 +5,14 @@ Any object with the two methods of :class:`QuadraticCost`, ``value`` and ``expan
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arrays, inputs
 from ..arguments import numbers
-from ..dynamics.tangent import commutes, step_maps
+from ..dynamics.tangent import commutes, step_maps, turning, turning_maps
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
@@ -49,6 +49,7 @@ class QuadraticCost:
     state: Any = 0.0
     control: Any = 1.0
     terminal: Any = 1.0
+    _efforts: dict[int, np.ndarray] = field(default_factory=dict, init=False, repr=False)  # R by the number of inputs
 
     def __post_init__(self) -> None:
         refuse_other_than_robot(self.robot, "a cost")
@@ -58,6 +59,7 @@ class QuadraticCost:
             "v": inputs.vector(np.zeros(n) if self.v is None else self.v, n, "v", self.robot),
             "u": numbers(self.u, "u"),
             "state": weight_matrix(self.state, 2 * n, "state", definite=False),
+            "control": numbers(self.control, "control"),
             "terminal": weight_matrix(self.terminal, 2 * n, "terminal", definite=False),
         }
         for name, value in checked.items():
@@ -67,7 +69,7 @@ class QuadraticCost:
         """The cost (...) of q (..., N+1, nq), v (..., N+1, nv) under u (..., N, m)."""
         x = self._errors(q, v)
         du = u - self._along(self.u, u)
-        R = weight_matrix(self.control, steps.inputs, "control", definite=True)
+        R = self._effort(steps.inputs)
         before, end = x[..., :-1, :], x[..., -1, :]
         running = (before @ self.state * before).sum(axis=(-2, -1)) + (du @ R * du).sum(axis=(-2, -1))
         cost: np.ndarray = 0.5 * steps.step * running + 0.5 * (end @ self.terminal * end).sum(axis=-1)
@@ -75,28 +77,33 @@ class QuadraticCost:
 
     def expand(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, steps: Steps, exact: bool = False) -> Expansion:
         """Derivatives at one trajectory; on quaternions the second ones are Gauss and Newton's unless ``exact``."""
-        h, n, x = steps.step, self.robot.nv, self._errors(q, v)
-        W = np.concatenate([np.broadcast_to(h * self.state, (len(u), 2 * n, 2 * n)), self.terminal[None]])
-        J = np.broadcast_to(np.eye(2 * n), W.shape)
-        slope = times(W, x)
-        bent = np.zeros_like(W)
-        if not commutes(self.robot):  # δ(q ⊖ q_d) = Z⁻¹δq
-            e = x[..., :n]
-            Z_inverse = np.linalg.inv(arrays.as_numpy(step_maps(self.robot, e)[1]))
-            J = J.copy()
-            J[..., :n, :n] = Z_inverse
-            if exact:  # ë = ∂Z⁻¹[ė]ξ = −Z⁻¹∂Z[ė]ė
-                turned = weighted_derivative(self.robot, e, times(arrays.transpose(Z_inverse), slope[..., :n]))
-                bent[..., :n, :n] = -arrays.transpose(Z_inverse) @ turned @ Z_inverse
-        R = h * weight_matrix(self.control, steps.inputs, "control", definite=True)
-        J_star = arrays.transpose(J)
+        h, n, e = steps.step, self.robot.nv, self._errors(q, v)
+        W = np.empty((len(u) + 1, 2 * n, 2 * n))
+        W[:-1], W[-1] = h * self.state, self.terminal
+        slope = np.concatenate([e[:-1] @ (h * self.state), e[-1:] @ self.terminal])
+        for of, (_, Z) in zip(turning(self.robot), turning_maps(self.robot, e[..., :n])):  # δ(q ⊖ q_d) = Z⁻¹δq
+            Z_inverse = np.linalg.inv(arrays.as_numpy(Z))
+            W[:, of] = arrays.transpose(Z_inverse) @ W[:, of]
+            W[:, :, of] = W[:, :, of] @ Z_inverse
+            slope[:, of] = times(arrays.transpose(Z_inverse), slope[:, of])
+        if exact and not commutes(self.robot):  # ë = ∂Z⁻¹[ė]ξ = −Z⁻¹∂Z[ė]ė
+            Z_inverse = np.linalg.inv(arrays.as_numpy(step_maps(self.robot, e[..., :n])[1]))
+            turned = weighted_derivative(self.robot, e[..., :n], slope[..., :n])
+            W[:, :n, :n] -= arrays.transpose(Z_inverse) @ turned @ Z_inverse
+        R = h * self._effort(steps.inputs)
         return Expansion(
-            x=times(J_star, slope),
-            xx=J_star @ W @ J + bent,
+            x=slope,
+            xx=W,
             u=(u - self._along(self.u, u)) @ R,
             uu=np.broadcast_to(R, (len(u), *R.shape)),
             ux=np.zeros((len(u), steps.inputs, 2 * n)),
         )
+
+    def _effort(self, m: int) -> np.ndarray:
+        """R (m, m)."""
+        if m not in self._efforts:
+            self._efforts[m] = weight_matrix(self.control, m, "control", definite=True)
+        return self._efforts[m]
 
     def _errors(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         e = self.robot.difference(self._along(self.q, q), q)

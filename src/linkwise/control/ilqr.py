@@ -18,12 +18,15 @@ import numpy as np
 from .. import inputs
 from ..arguments import number, numbers, shown, unmasked, whole
 from ..errors import InputError
+from ..robot.dispatch import default_target
 from ..robot.robot import Robot
-from .box import BoxMinimum, minimise_in_box
+from .backward import BackwardSweep, Policy
 from .lqr import TVLQR
+from .rollouts import Rollouts
 from .steps import Steps
 
-ALPHAS = 0.5 ** np.arange(12)  # tried at once
+ALPHAS = 0.5 ** np.arange(12)
+FIRST = 8  # of them are tried at once, as many as a vector has room for; then the rest
 ENOUGH = 1e-4  # of the expected decrease, for a step to be taken
 LOWEST, HIGHEST, FACTOR = 1e-8, 1e10, 4.0  # regularisation: below LOWEST it is zero, above HIGHEST nothing helps
 
@@ -132,17 +135,6 @@ class DDP(ILQR):
     second_order = True
 
 
-@dataclass(eq=False)
-class _Sweep:
-    """What a backward sweep found: δu = αk + Kδx, and the decrease α·slope + α²·bend/2 that it promises."""
-
-    k: np.ndarray
-    K: np.ndarray
-    slope: float
-    bend: float
-    gradient: float
-
-
 class _Search:
     """One solve: the trajectory as it stands, and the regularisation."""
 
@@ -150,14 +142,16 @@ class _Search:
         self, problem: ILQR, steps: Steps, q0: np.ndarray, v0: np.ndarray, bounds: tuple[np.ndarray, np.ndarray]
     ) -> None:
         self.problem, self.steps, self.q0, self.v0, self.bounds = problem, steps, q0, v0, bounds
+        self.rollouts = Rollouts(steps, bounds)
         self.mu, self.growth = 0.0, 1.0
 
     def run(self, u: np.ndarray) -> OptimizedMotion:
         problem = self.problem
         u = np.clip(u, *self.bounds)
+        compiled = default_target() == "cpu"
+        self.backward = BackwardSweep(self.steps, len(u), self.bounds, problem.second_order, compiled)
         with np.errstate(over="ignore", invalid="ignore"):  # said below
-            motion = self.steps.rollout(self.q0, self.v0, u)
-            q, v = motion.q, motion.v
+            q, v = self.rollouts.plain(self.q0, self.v0, u)
             first = float(problem.cost.value(q, v, u, self.steps))
         costs: list[float] = [first]
         gradients: list[float] = []
@@ -201,73 +195,33 @@ class _Search:
 
     # --- backward ------------------------------------------------------------------------------------
 
-    def _backward(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> _Sweep | None:
+    def _backward(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> Policy | None:
         """First derivatives along the whole trajectory at once, then the sweep, stiffer until it goes through."""
-        A, B = self.steps.linearize(q[:-1], v[:-1], u)
-        cost = self.problem.cost.expand(q, v, u, self.steps, exact=self.problem.second_order)
+        second_order = self.problem.second_order
+        cost = self.problem.cost.expand(q, v, u, self.steps, exact=second_order)
+        self.backward.read(self.steps.changes(q[:-1], v[:-1], u), cost)
         while True:
-            for exact in (True, False) if self.problem.second_order else (False,):
-                found = self._sweep(q, v, u, A, B, cost, exact)
+            for exact in (True, False) if second_order else (False,):
+                found = self.backward.run(q, v, u, self.mu, exact)
                 if found is not None:
                     return found
             if not self._stiffer():
                 return None
 
-    def _sweep(
-        self, q: np.ndarray, v: np.ndarray, u: np.ndarray, A: np.ndarray, B: np.ndarray, cost: Any, exact: bool
-    ) -> _Sweep | None:
-        n = A.shape[-1]
-        p, P = cost.x[-1], cost.xx[-1]
-        adjoint = cost.x[-1]
-        k, K = np.zeros_like(u), np.zeros((*u.shape, n))
-        slope = bend = gradient = 0.0
-        lower, upper = self.bounds
-        for i in range(len(u) - 1, -1, -1):
-            a, b = A[i], B[i]
-            Qx, Qu = cost.x[i] + a.T @ p, cost.u[i] + b.T @ p
-            Qxx, Quu, Qux = cost.xx[i] + a.T @ P @ a, cost.uu[i] + b.T @ P @ b, cost.ux[i] + b.T @ P @ a
-            if exact:
-                bent = self.steps.curvature(q[i], v[i], u[i], p)
-                Qxx, Quu, Qux = Qxx + bent[:n, :n], Quu + bent[n:, n:], Qux + bent[n:, :n]
-            stiff_uu, stiff_ux = Quu + self.mu * (b.T @ b), Qux + self.mu * (b.T @ a)
-            stiff_uu = stiff_uu + self.mu * 1e-6 * np.eye(len(stiff_uu))
-            try:
-                best = minimise_in_box(stiff_uu, Qu, lower - u[i], upper - u[i])
-                if best is None:
-                    return None
-                k[i], K[i] = best.x, _gain(best, stiff_uu, stiff_ux)
-            except np.linalg.LinAlgError:  # singular to rounding, although it has a Cholesky factor
-                return None
-            free = cost.u[i] + b.T @ adjoint
-            gradient = max(gradient, float(np.abs(_free_part(free, u[i], lower, upper)).max()))
-            adjoint = cost.x[i] + a.T @ adjoint
-            slope += float(k[i] @ Qu)
-            bend += float(k[i] @ Quu @ k[i])
-            p = Qx + K[i].T @ (Quu @ k[i] + Qu) + Qux.T @ k[i]
-            P = Qxx + K[i].T @ Quu @ K[i] + K[i].T @ Qux + Qux.T @ K[i]
-            P = 0.5 * (P + P.T)
-        return _Sweep(k, K, slope, bend, gradient)
-
     # --- forward -------------------------------------------------------------------------------------
 
-    def _forward(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, sweep: _Sweep, cost: float) -> Any:
-        """The rollout with the largest α that lowers the cost enough, all α at once; None where there is none."""
-        count = len(ALPHAS)
-        Q, V, U = (np.empty((count, *x.shape)) for x in (q, v, u))
-        Q[:, 0], V[:, 0] = q[0], v[0]
-        with np.errstate(all="ignore"):
-            for i in range(len(u)):
-                here = Q[:, i], V[:, i]
-                x = self.steps.error(*here, q[i], v[i])
-                U[:, i] = np.clip(u[i] + ALPHAS[:, None] * sweep.k[i] + x @ sweep.K[i].T, *self.bounds)
-                Q[:, i + 1], V[:, i + 1] = _finite(*self.steps(*here, U[:, i]), *here)
-            costs = self.problem.cost.value(Q, V, U, self.steps)
-        promised = -(ALPHAS * sweep.slope + 0.5 * ALPHAS**2 * sweep.bend)
-        good = np.isfinite(costs) & (costs < cost) & (cost - costs >= ENOUGH * np.abs(promised))
-        if not good.any():
-            return None
-        j = int(good.argmax())
-        return Q[j], V[j], U[j], float(costs[j])
+    def _forward(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, policy: Policy, cost: float) -> Any:
+        """The rollout with the largest α that lowers the cost enough, many α at once; None where there is none."""
+        for alphas in (ALPHAS[:FIRST], ALPHAS[FIRST:]):
+            Q, V, U = self.rollouts(q, v, u, policy.k, policy.K, alphas)
+            with np.errstate(all="ignore"):
+                costs = self.problem.cost.value(Q, V, U, self.steps)
+            promised = -(alphas * policy.slope + 0.5 * alphas**2 * policy.bend)
+            good = np.isfinite(costs) & (costs < cost) & (cost - costs >= ENOUGH * np.abs(promised))
+            if good.any():
+                j = int(good.argmax())
+                return Q[j], V[j], U[j], float(costs[j])
+        return None
 
     # --- regularisation ------------------------------------------------------------------------------
 
@@ -279,26 +233,3 @@ class _Search:
     def _softer(self) -> None:
         self.growth = min(1.0 / FACTOR, self.growth / FACTOR)
         self.mu = self.mu * self.growth if self.mu * self.growth > LOWEST else 0.0
-
-
-def _gain(best: BoxMinimum, Quu: np.ndarray, Qux: np.ndarray) -> np.ndarray:
-    """K = −Quu⁻¹Qux of the inputs that no limit holds; those held do not answer."""
-    K = np.zeros_like(Qux)
-    free = best.free
-    if free.any():
-        K[free] = -np.linalg.solve(Quu[np.ix_(free, free)], Qux[free])
-    return K
-
-
-def _free_part(gradient: np.ndarray, u: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """The gradient without what pushes against a limit."""
-    held = ((u <= lower) & (gradient > 0)) | ((u >= upper) & (gradient < 0))
-    return np.where(held, 0.0, gradient)
-
-
-def _finite(q: np.ndarray, v: np.ndarray, q_before: np.ndarray, v_before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """States that left all bounds stay where they were, with a velocity no cost can like."""
-    lost = ~(np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1) & (np.abs(v) < 1e8).all(axis=-1))
-    if not lost.any():
-        return q, v
-    return np.where(lost[..., None], q_before, q), np.where(lost[..., None], np.nan, v)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arrays
 from ..arguments import number, numbers, one_of
 from ..dynamics.springs import taken_at_end
-from ..dynamics.tangent import commutes, step_maps, transport
+from ..dynamics.tangent import commutes, step_maps, transport, turning, turning_maps
 from ..errors import InputError, NotAdmittedError
 from ..robot.dispatch import default_target
 from ..robot.robot import Robot
@@ -67,15 +67,20 @@ class Steps:
 
     @cached_property
     def _run(self) -> Any:
-        S, h, move = self.selection, self.step, held_step(self.robot, self.method, self.step)
-        closing = chosen(self.robot, self._closing, None, self.method, "joint", h, adaptive=False)
-
         def step(robot: Robot, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return closing.after_step(robot, *move(_Held(robot, times(S, u)), 0.0, q, v, h), q)
+            return self.moved(robot, robot, q, v, u, self.step)
 
         from ..codegen.pipeline import compile_function
 
         return compile_function(step, self.robot, target=default_target(), sizes={"u": self.inputs})
+
+    def moved(self, robot: Robot, dynamics: Robot, q: Any, v: Any, u: Any, h: Any) -> tuple[Any, Any]:
+        """(q', v') after a step of h; ``dynamics`` is the robot, in any frames, whose forward dynamics it is."""
+        closing = chosen(self.robot, self._closing, None, self.method, "joint", self.step, adaptive=False)
+        held = _Held(robot, dynamics, times(self.selection, u))
+        move = held_step(self.robot, self.method, self.step)
+        after: tuple[Any, Any] = closing.after_step(robot, *move(held, 0.0, q, v, h), q)
+        return after
 
     def __call__(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(q', v') after one step."""
@@ -108,6 +113,35 @@ class Steps:
         both = linearized_step(self.robot, self.method, q, v, self.forces(u), self.step, self.selection)
         return both[..., : 2 * n], both[..., 2 * n :]
 
+    @cached_property
+    def is_semi_implicit(self) -> bool:
+        """Whether δq' = Yδq + hZδv' with Y and Z of hv' alone, so that changes of δv' tell all."""
+        return self.method == "semi_implicit_euler" and not self.robot.loops and not self.order
+
+    @cached_property
+    def order(self) -> int:
+        """That of steps which take springs and dampers where they end; 0 where they are explicit."""
+        return order_at_end(self.robot, self.method, self.step)
+
+    @cached_property
+    def turning(self) -> list[slice]:
+        """The velocities of joints for which Y and Z are not 1."""
+        return turning(self.robot) if self.is_semi_implicit else []
+
+    def changes(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> StepChanges:
+        """What :meth:`linearize` gives, in as few numbers as tell it."""
+        if not self.is_semi_implicit:
+            return StepChanges(np.concatenate(self.linearize(q, v, u), axis=-1), [])
+        h, n, tau = self.step, self.robot.nv, self.forces(u)
+        model = self.robot.linearize_forward(q, v, tau)
+        W = np.concatenate([model.dq, model.dv, model.Minv @ self.selection], axis=-1)
+        W *= h
+        W[..., n : 2 * n] += np.eye(n)
+        if not self.turning:
+            return StepChanges(W, [])
+        v_after = v + h * self.robot.forward_dynamics(q, v, tau)
+        return StepChanges(W, turning_maps(self.robot, h * v_after))
+
     def curvature(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The second derivative of weights · δx' in (δx, δu), (..., 2nv + m, 2nv + m), for semi-implicit steps.
 
@@ -119,7 +153,7 @@ class Steps:
                 f'second derivatives are those of "semi_implicit_euler"; {self.method!r} is for ILQR'
             )
         n, h, D = self.robot.nv, self.step, 2 * self.robot.nv + self.inputs
-        moves = at_end(self.robot, h) if order_at_end(self.robot, self.method, h) else self.robot
+        moves = at_end(self.robot, h) if self.order else self.robot
         w_q, w_v = weights[..., :n], weights[..., n:]
         group = not self._commutes
         tau, eye = self.forces(u), np.eye(D)
@@ -153,17 +187,26 @@ class Steps:
         return curved
 
 
+class StepChanges(NamedTuple):
+    """δv' = W(δx, δu), (..., nv, 2nv + m), and (Y, Z) of :attr:`Steps.turning`, (..., r, r), for semi-implicit steps;
+    δx' = W(δx, δu), (..., 2nv, 2nv + m), for others."""
+
+    W: np.ndarray
+    turns: list[tuple[Any, Any]]
+
+
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """A robot under joint forces that stay, as steps see it."""
+    """A robot under joint forces that stay, as steps see it; ``dynamics`` is the same in any frames."""
 
     robot: Robot
+    dynamics: Robot
     tau: np.ndarray
 
     def derivative(self, t: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return v, self.robot.forward_dynamics(q, v, self.tau)
+        return v, self.dynamics.forward_dynamics(q, v, self.tau)
 
-    def accelerated_at_end(self, q: np.ndarray, v: np.ndarray, h: float) -> np.ndarray:
+    def accelerated_at_end(self, q: np.ndarray, v: np.ndarray, h: Any) -> np.ndarray:
         none = np.zeros(self.robot.nv)
         found: np.ndarray = taken_at_end(self.robot, h, none, none).forward_dynamics(q, v, self.tau)
         return found

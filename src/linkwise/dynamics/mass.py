@@ -8,12 +8,15 @@ from typing import Any
 from .. import arrays
 from ..arrays import Array
 from ..model.model import Model
-from ..spatial import Transform
+from ..spatial import RigidInertia, Transform
 from ..sweeps import Pairs
 from .articulated import articulated, coloured, identities, whitened
 from .inverse import composite_inertias, mass_times
 from .links import Links, evaluate
+from .referred_links import in_one_frame
 from .scan.solve import mass_solve as scanned
+
+PAIRS_PER_BODY = 8.5  # of a body and one inboard of it, from which one frame for all takes fewer operations
 
 
 def direct(model: Model, q: Array) -> Array:
@@ -45,8 +48,27 @@ def _subtree_force(links: Links, k: int) -> Array:
 
 
 def composite(model: Model, q: Array) -> Array:
-    """From composite bodies R(k): 𝓜(k,k) = HRH*, 𝓜(j,k) = H(j) φ(j,k) R(k) H*(k) (UF (24)–(28))."""
-    return composite_of(evaluate(model, q))
+    """From composite bodies R(k): 𝓜(k,k) = HRH*, 𝓜(j,k) = H(j) φ(j,k) R(k) H*(k) (UF (24)–(28)).
+
+    Where many bodies are inboard of others they are taken to one frame first, in which φ(j,k) = 1.
+    """
+    links = evaluate(model, q)
+    return composite_of(in_one_frame(links) if _is_long(links) else links)
+
+
+def _is_long(links: Links) -> bool:
+    """Whether there are so many pairs of bodies that one frame takes fewer operations; rolled code is for such robots.
+
+    A chain of general geometry: 10 links 1,752 against 2,288 in one frame, 18 links 5,565 against 5,202; a humanoid, 5
+    pairs a body, 2,418 against 3,803. In loops: 10 links 2,370 against 2,885, 20 links 7,940 against 6,870.
+    """
+    if not all(isinstance(M, RigidInertia) for M in links.M):
+        return False
+    tree = links.tree
+    if not tree.has_single_bodies:
+        return True
+    pairs = sum(len(tree.inboard(k)) for k in range(len(tree)))
+    return pairs > PAIRS_PER_BODY * len(tree)
 
 
 def composite_of(links: Links) -> Array:

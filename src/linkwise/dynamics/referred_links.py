@@ -63,6 +63,24 @@ def referred(links: Links, reference: Sequence[int]) -> Placed:
     return Placed(replace(links, phi=phi, H=H, M=M, s=s), at)
 
 
+def in_one_frame(links: Links) -> Links:
+    """All bodies of a branch of the world in one frame: that of its first body where it stands alone (free bases), so
+    that it does not matter where it is; otherwise the world's. Transfers φ are the identity.
+
+    By a sweep, so that it can be rolled; of a walk over pairs of bodies H(j)φ(j,k)x remains H(j)x.
+    """
+    tree, one = links.tree, identity(links.q)
+
+    def step(parent: Transform, phi: Transform, first: bool) -> Transform:
+        return one if first else parent.compose(phi)
+
+    at = tree.outward(step, one, links.phi, [tree.on_world(k) for k in range(len(tree))])
+    H = [arrays.transpose(outward_motion(pose, arrays.transpose(H))) for pose, H in zip(at, links.H)]
+    M = [congruence(pose, M) for pose, M in zip(at, links.M)]
+    s = [None if x is None else pose @ x for pose, x in zip(at, links.s)]
+    return replace(links, phi=[one] * len(tree), H=H, M=M, s=s)
+
+
 def _poses(links: Links, reference: Sequence[int]) -> list[Transform | None]:
     """The pose of every body in its reference frame, composed along the tree from the references."""
     found: dict[int, Transform | None] = {k: None for k, c in enumerate(reference) if c == k}

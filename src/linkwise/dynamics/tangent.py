@@ -58,27 +58,61 @@ def commutes(model: Model) -> bool:
     return all(brackets(j.kind, j.name) is None for j, _, _ in model.coordinates)
 
 
+def turning(model: Model) -> list[slice]:
+    """Which of the velocities (nv) are those of joints that move by exponentials, joint by joint."""
+    return [of_v for joint, _, of_v in model.coordinates if brackets(joint.kind, joint.name) is not None]
+
+
 def transport(model: Model, v: Array) -> Array:
     """X (..., nv, nv) with δq̇ = δv + Xδq: −(H*β)× in the coordinates of each joint, zero at ordinary ones."""
     blocks: dict[tuple[int, int], Array] = {}
     for k, (joint, _, of_v) in enumerate(model.coordinates):
-        C = brackets(joint.kind, joint.name)
-        if C is not None:
-            beta = v[..., of_v]
-            C = arrays.constant(C, like=beta)
-            blocks[k, k] = -sum(beta[..., i : i + 1, None] * C[i] for i in range(joint.kind.nv))
+        X = _transport(joint, v[..., of_v])
+        if X is not None:
+            blocks[k, k] = X
     sizes = [j.kind.nv for j, _, _ in model.coordinates]
     return arrays.from_blocks(blocks, sizes, sizes, like=v)
 
 
-def step_maps(model: Model, dv: Array) -> tuple[Array, Array]:
-    """(Y, Z), each (..., nv, nv), with (q ⊕ δq) ⊕ (dv + δ) = (q ⊕ dv) ⊕ (Yδq + Zδ) to first order.
+def _transport(joint: Any, beta: Array) -> Array | None:
+    """The block of one joint (..., r, r); None where it is zero."""
+    C = brackets(joint.kind, joint.name)
+    if C is None:
+        return None
+    C = arrays.constant(C, like=beta)
+    return arrays.total([-(beta[..., i : i + 1, None] * C[i]) for i in range(joint.kind.nv)])
 
-    Y = exp(−ad) and Z = Σ (−ad)ⁱ/(i+1)! of the step dv: series of an eighth of it, doubled three times by
-    Y(2x) = Y(x)², Z(2x) = ½(1 + Y(x))Z(x). To rounding for turns of up to 2π.
+
+def step_maps(model: Model, dv: Array) -> tuple[Array, Array]:
+    """(Y, Z), each (..., nv, nv), with (q ⊕ δq) ⊕ (dv + δ) = (q ⊕ dv) ⊕ (Yδq + Zδ) to first order."""
+    found: tuple[dict[tuple[int, int], Array], ...] = ({}, {})
+    for k, (joint, _, of_v) in enumerate(model.coordinates):
+        maps = _step_maps(joint, dv[..., of_v])
+        one = arrays.eye(joint.kind.nv, like=dv)
+        for blocks, map_of in zip(found, maps or (one, one)):
+            blocks[k, k] = map_of
+    sizes = [j.kind.nv for j, _, _ in model.coordinates]
+    Y, Z = (arrays.from_blocks(blocks, sizes, sizes, like=dv) for blocks in found)
+    return Y, Z
+
+
+def turning_maps(model: Model, dv: Array) -> list[tuple[Array, Array]]:
+    """The blocks of :func:`step_maps` that are not one, (..., r, r), those of :func:`turning`."""
+    found = (_step_maps(joint, dv[..., of_v]) for joint, _, of_v in model.coordinates)
+    return [maps for maps in found if maps is not None]
+
+
+def _step_maps(joint: Any, dv: Array) -> tuple[Array, Array] | None:
+    """Y = exp(−ad) and Z = Σ (−ad)ⁱ/(i+1)! of a joint's step dv; None where both are one.
+
+    Series of an eighth of it, doubled three times by Y(2x) = Y(x)², Z(2x) = ½(1 + Y(x))Z(x). To rounding for turns of
+    up to 2π.
     """
-    X = transport(model, dv) / 8.0
-    identity = arrays.eye(model.nv, like=dv)
+    whole = _transport(joint, dv)
+    if whole is None:
+        return None
+    X = whole / 8.0
+    identity = arrays.eye(joint.kind.nv, like=dv)
     Y: Any = identity
     Z: Any = identity
     power: Any = identity

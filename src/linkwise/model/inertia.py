@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,10 +33,11 @@ def as_vector(value: Any, what: str, length: int = 3, *, most: float = LARGEST) 
     out = as_array(value, f"{what} must be {length} numbers")
     if out.shape != (length,):
         raise ModelError(f"{what} must be {length} numbers, got an array of shape {out.shape}")
-    if not np.isfinite(out).all():
-        raise ModelError(f"{what} must be finite, got {out.tolist()}")
-    if np.abs(out).max() > most:
-        raise ModelError(f"{what} is too large to be meant, got {out.tolist()}; use SI units")
+    values = out.tolist()  # (a few numbers are looked at sooner than an array of them)
+    if not all(map(math.isfinite, values)):
+        raise ModelError(f"{what} must be finite, got {values}")
+    if max(map(abs, values)) > most:
+        raise ModelError(f"{what} is too large to be meant, got {values}; use SI units")
     out.setflags(write=False)
     return out
 

@@ -39,6 +39,8 @@ def loose_joints(model: Model) -> list[int]:
         together = {k for group in model.aggregates for k in group}
         own = tuple(c for c in model.couplings if model.joint(c.dependent) in modal)
         return [k for k in loose_joints(replace(model, couplings=own)) if k not in together]
+    if _each_resists(model):
+        return []
     all_q = model.random_configuration(0)
     values = [all_q[model.q_slices[shared_modes(model).get(k, k)]] for k in range(len(model.bodies))]
 
@@ -54,6 +56,23 @@ def loose_joints(model: Model) -> list[int]:
 
     found = model.tree.inward(step, 0, model.constants(), values)
     return [k for k, is_loose in enumerate(found) if is_loose]
+
+
+def _each_resists(model: Model) -> bool:
+    """Whether the inertia of every single body resists its joint, whatever else is there: P ≥ M where no inertia is
+    negative, so that D ≥ HMH*. (A thousand times the roundings by which D counts as singular are left for its own.)"""
+    constants = model.constants()
+    if any(isinstance(c.kind, Modal) or c.kind.map_partials(c.kind.neutral()) is not None for c in constants):
+        return False
+    M = np.array([as_numpy(c.M.matrix) for c in constants]).reshape(-1, 6, 6)
+    lowest = np.linalg.eigvalsh(M)[:, 0] if len(M) else np.zeros(0)
+    if (lowest < 0.0).any():
+        return False
+    for m, c in zip(M, constants):
+        H = c.kind.H_star
+        if singularity.inverse(H.T @ m @ H, as_numpy(carried(c)), 1000 * PIVOT_ROUNDINGS)[1]:
+            return False
+    return True
 
 
 def _as_far_as_it_goes(D: np.ndarray, sizes: np.ndarray) -> np.ndarray:

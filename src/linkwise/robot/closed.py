@@ -336,7 +336,9 @@ class ClosedRobot(EmbeddedLoops):
         """
         if method is not None:
             raise NotAdmittedError(f"the inverse mass matrix of a robot with loops has one method, not {method!r}")
-        return self._call(lambda m, q: equations.mass_inverse(m, q, self.rigid_loops), 2, q)
+        core = arrays.is_symbolic(q) and not self.couplings
+        run = linearized.mass_inverse if core else equations.mass_inverse
+        return self._call(lambda m, q: run(m, q, self.rigid_loops), 2, q)
 
     @compiled(q="nq", tau="nv")
     def mass_solve(self, q: ArrayLike, tau: ArrayLike, *, method: str | None = None) -> SameKind:

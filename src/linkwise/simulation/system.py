@@ -149,7 +149,7 @@ class System:
         return springs.taken_at_end(self.dynamics, h, damping, stiffness)
 
     def moved(self, q: Array, d: Array) -> SameKind:
-        return self.robot.integrate(q, d)
+        return self.robot.integrate(q, d, target=self.target)
 
     def difference(self, q0: Array, q1: Array) -> SameKind:
         """q1 ⊖ q0."""

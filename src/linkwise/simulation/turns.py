@@ -20,7 +20,7 @@ from .steppers import CompiledStepper, shortest
 from .steps import EXPLICIT
 from .system import System
 
-MOST_CALLS = 10  # of a step: the parts of an implicit one of fourth order
+MOST_CALLS = 64  # of a step: more than the parts that an implicit one has
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ PEERS: dict[str, Peer] = {
         linkwise.QUICK,
         linkwise.METHOD,
         linkwise.JAX,
+        pinocchio_native.VECTORS,
         pinocchio_native.CASADI,
         pinocchio_native.LOOP,
         pinocchio.BATCH,

@@ -69,6 +69,7 @@ def _pose(casadi: Any, q: Any) -> Any:
 CASADI = Peer(
     "adam, CasADi, C",
     ("adam-robotics", "casadi"),
-    "its CasADi functions aba or mass_matrix as C, compiled with gcc -O3 -march=native, called in a C loop",
+    "its CasADi functions aba or mass_matrix as C, called in a C loop; the quicker build by clang and gcc, both"
+    " -O3 -march=native",
     in_loop,
 )

@@ -11,7 +11,7 @@ from ...interop.availability import NotHere
 from ...interop.layout import Layout
 from ...robot.robot import Robot
 from ..cases import ARGUMENTS, Case
-from ..native import FAST, build, over_states, shape_of_result
+from ..native import FAST, build, over_states, quickest, shape_of_result
 from ..peer import Work
 
 # Memory for the generated function: generous bounds, compared with what it asks for.
@@ -40,11 +40,15 @@ def compiled(code: str, robot: Robot, case: Case, arguments: list[np.ndarray], l
     """Run generated C whose function ``evaluate`` takes the arguments of one state and gives a dense result."""
     size = math.prod(shape_of_result(robot, case))
     c = code + _LOOP.format(nq=robot.nq, nv=robot.nv, size=size, **_ROOM)
-    library = ctypes.CDLL(str(build("gcc", c, [*FAST, "-lm"])))
-    library.asks_for.restype = ctypes.c_long
-    asked = [library.asks_for(k) for k in range(4)]
-    if any(a > room for a, room in zip(asked, _ROOM.values())):
-        raise NotHere(f"the generated function asks for more memory than foreseen: {asked}")
     absent = [None] * (3 - len(ARGUMENTS[case.function]))
-    call = library.over_states
-    return over_states(robot, case, arguments, layout, lambda n, *w: call(n, *w[:-1], *absent, w[-1]))
+
+    def made(compiler: str) -> Work:
+        library = ctypes.CDLL(str(build(compiler, c, [*FAST, "-lm"])))
+        library.asks_for.restype = ctypes.c_long
+        asked = [library.asks_for(k) for k in range(4)]
+        if any(a > room for a, room in zip(asked, _ROOM.values())):
+            raise NotHere(f"the generated function asks for more memory than foreseen: {asked}")
+        call = library.over_states
+        return over_states(robot, case, arguments, layout, lambda n, *w: call(n, *w[:-1], *absent, w[-1]))
+
+    return quickest("C", made)

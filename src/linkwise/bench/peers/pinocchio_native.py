@@ -6,6 +6,7 @@ The headers of Pinocchio and Boost are in the wheel of Pinocchio, those of CasAD
 from __future__ import annotations
 
 import ctypes
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from ...interop.pinocchio import KINDS, joint_letter, layout, needs_memory
 from ...model.model import Model
 from ...robot.robot import Robot
 from ..cases import Case
-from ..native import FAST, build, over_states, run
+from ..native import COMPILERS, FAST, build, over_states, quickest, run
 from ..peer import Peer, Work, needs_float64
 from .casadi_c import compiled
+from .casadi_simd import vectorised
 
 _HERE = Path(__file__).parent
 # What Pinocchio's own build files define for those who use it.
@@ -78,11 +80,15 @@ def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     include, casadi = headers()
     flags = [*FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *DEFINES]
     flags += [f"-I{include}", f"-I{casadi / 'include' / 'eigen3'}"]
-    library = ctypes.CDLL(str(build("g++", with_reader(_HERE / "pinocchio_loop.cpp"), flags)))
-    library.make_robot.restype = ctypes.c_void_p
-    handle = ctypes.c_void_p(library.make_robot(text.encode()))
-    call = getattr(library, case.function)
-    return over_states(robot, case, arguments, own, lambda n, *where: call(handle, n, *where))
+
+    def made(compiler: str) -> Work:
+        library = ctypes.CDLL(str(build(compiler, with_reader(_HERE / "pinocchio_loop.cpp"), flags)))
+        library.make_robot.restype = ctypes.c_void_p
+        handle = ctypes.c_void_p(library.make_robot(text.encode()))
+        call = getattr(library, case.function)
+        return over_states(robot, case, arguments, own, lambda n, *where: call(handle, n, *where))
+
+    return quickest("C++", made)
 
 
 # --- C through CasADi --------------------------------------------------------------------------------
@@ -93,12 +99,18 @@ def through_casadi(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Wor
     return compiled(_generated(robot, case), robot, case, arguments, layout(robot))
 
 
+def over_vectors(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    needs_float64(case)
+    return vectorised(_generated(robot, case), robot, case, arguments, layout(robot))
+
+
 def _generated(robot: Robot, case: Case) -> str:
     """The C code of one function of one robot."""
     include, casadi = headers()
     flags = ["-std=c++17", "-O0", *DEFINES, f"-I{include}", f"-I{casadi / 'include'}"]
     flags += [f"-I{casadi / 'include' / 'eigen3'}", f"-L{casadi}", "-lcasadi", f"-Wl,-rpath,{casadi}"]
-    generator = build("g++", with_reader(_HERE / "pinocchio_casadi.cpp"), flags, suffix="")
+    compiler = next((c for c in reversed(COMPILERS["C++"]) if shutil.which(c)), "g++")
+    generator = build(compiler, with_reader(_HERE / "pinocchio_casadi.cpp"), flags, suffix="")
     with tempfile.TemporaryDirectory() as folder:
         run([str(generator), case.function, folder], input=model_text(robot))
         return Path(folder, "evaluate.c").read_text(encoding="utf-8")
@@ -107,12 +119,21 @@ def _generated(robot: Robot, case: Case) -> str:
 CASADI = Peer(
     "Pinocchio, CasADi, C",
     ("pin", "casadi"),
-    "Pinocchio on CasADi's symbols, generated as C, compiled with gcc -O3 -march=native, called in a C loop",
+    "Pinocchio on CasADi's symbols, generated as C, called in a C loop; the quicker build by clang and gcc, both"
+    " -O3 -march=native; results copied out",
     through_casadi,
+)
+VECTORS = Peer(
+    "Pinocchio, CasADi, SIMD",
+    ("pin", "casadi"),
+    "the same C compiled as C++ on vectors of states, sines by the vector library of libc, states transposed in and"
+    " out; the quicker build by clang++ and g++, both -O3 -march=native",
+    over_vectors,
 )
 LOOP = Peer(
     "Pinocchio, C++ loop",
     ("pin",),
-    "its headers compiled with g++ -O3 -march=native, called in a C++ loop, results copied out",
+    "its headers called in a C++ loop, results copied out; the quicker build by clang++ and g++, both"
+    " -O3 -march=native",
     in_loop,
 )

@@ -225,7 +225,16 @@ class DeviceText(CudaSource):
         ahead = replace(self, layouts=carried, ahead=True)
         if ahead.warp_bytes <= CUDA_AHEAD:
             return ahead
-        return replace(self, layouts=layouts_within(self.sizes, self.layouts, size, taken))
+        found = replace(self, layouts=layouts_within(self.sizes, self.layouts, size, taken))
+        if self._kept and self._mostly_writes and found._rooms.keys().isdisjoint(self._outputs()):
+            return replace(self, registers=math.inf).fitted()  # rows of results need the room more
+        return found
+
+    @property
+    def _mostly_writes(self) -> bool:
+        """Whether results in rows have more numbers than inputs have."""
+        rows = sum(self.sizes[name] for name in self._outputs() if self._layout(name) == ROWS)
+        return rows > sum(self.program.inputs.values())
 
     @property
     def _arrays_room(self) -> int:

@@ -12,12 +12,12 @@ What differs from body to body stands in two tables that are handed over when th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..rolled.program import RolledProgram
 from .module import driver_ir, identity_places, objects_ir, size_of, transpose_in, transpose_out
+from .product_matrix import product_out
 from .rolled_body import (
     CLASS,
     FIRST,
@@ -40,6 +40,9 @@ from .rolled_walks import pair_loop, pair_slots
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .streaming_stores import NONTEMPORAL
 
+if TYPE_CHECKING:
+    from ..rolled.program import RolledProgram
+
 
 def rolled_ir(program: RolledProgram, t: VectorType) -> str:
     """The module's text."""
@@ -50,8 +53,11 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
     parts += [transpose_in(t, n, k) for k, n in enumerate(signature.inputs.values())]
     start = 0
     for k, shape in enumerate(signature.shapes):
-        parts += [identity_places(t, size_of(shape), k, start), transpose_out(t, size_of(shape), k)]
-        start += size_of(shape)
+        if k in program.terms:
+            parts.append(product_out(t, shape[0], k, start, program.terms[k]))
+        else:
+            parts += [identity_places(t, size_of(shape), k, start), transpose_out(t, size_of(shape), k)]
+        start += program.held(k)
     parts += [_block_ir(program, t), driver_ir(signature, t), objects_ir(signature, t)]
     return "\n".join(parts)
 
@@ -167,7 +173,7 @@ def _areas(program: RolledProgram) -> tuple[dict[str, int], int]:
 def scratch_vectors(program: RolledProgram) -> int:
     """How many vectors of memory one run works in: inputs, outputs, saved values and carries."""
     signature = program.signature
-    moved = sum(signature.inputs.values()) + sum(map(size_of, signature.shapes))
+    moved = sum(signature.inputs.values()) + sum(map(program.held, range(len(signature.shapes))))
     return moved + _areas(program)[1]
 
 
@@ -177,7 +183,7 @@ def scratch_vectors(program: RolledProgram) -> int:
 def _block_ir(program: RolledProgram, t: VectorType) -> str:
     """``@lw_block(in, out)``: all phases for one block of states."""
     step = t.lanes * t.size
-    outputs = sum(map(size_of, program.signature.shapes))
+    outputs = sum(map(program.held, range(len(program.signature.shapes))))
     areas, _ = _areas(program)
     lines = [
         "  %flag = alloca i1",

@@ -12,6 +12,8 @@ import numpy as np
 from ...symbols.operations import TRUTHS
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Guard, Scalar
+from .. import thresholds
+from .products import Products, held, products, row_length
 from .recorder import Sweep
 from .vertex_cut import fewest
 from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
@@ -65,8 +67,9 @@ class PlannedLoop:
 
 def plan(
     recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], shapes: Sequence[tuple[int, ...]]
-) -> tuple[list[list[Work]], list[PlannedLoop]]:
-    """(phases, loops of walks) of a recorded function; ``shapes`` are those of its outputs for the robot itself."""
+) -> tuple[list[list[Work]], list[PlannedLoop], dict[int, int]]:
+    """(phases, loops of walks, terms of outputs that are products) of a recorded function; ``shapes`` are those of its
+    outputs for the robot itself."""
     classes = len(recorder.roots)
     count = 1 + max((s.phase for s in recorder.sweeps), default=0)
     phases = [
@@ -75,7 +78,15 @@ def plan(
     ]
     loops = [_loop(loop.origins, loop.walks, classes) for loop in recorder.loops.values()]
     start = 0
-    for out, shape in zip(outputs, shapes):
+    terms: dict[int, int] = {}
+    for i, (out, shape) in enumerate(zip(outputs, shapes)):
+        large = isinstance(out, RecordedMatrix) and shape[0] >= thresholds.PRODUCTS_FROM
+        sums = products(recorder, out) if large else None
+        if sums is not None:
+            _place_numbers(recorder, phases, sums, start, shape[0])
+            terms[i] = sums.terms
+            start += held(shape[0], sums.terms)
+            continue
         if isinstance(out, RecordedMatrix):
             _place_matrix(recorder, phases, loops, out, start, shape[1])
         else:
@@ -93,7 +104,7 @@ def plan(
             reached = {id(x) for x in reachable(work.sinks, stop=work.loads)} - set(work.loads)
             found = [g for g in recorder.graph.guards if any(id(x) in reached for x in g.on)]
             work.guards = list({g.key: g for g in found}.values())
-    return phases, loops
+    return phases, loops, terms
 
 
 # --- walks -------------------------------------------------------------------------------------------
@@ -107,6 +118,13 @@ def _loop(origins: tuple[int, ...], walks: list[Walk], classes: int) -> PlannedL
             for c, slots in enumerate(walk.at_forks):
                 steps[walks.index(walk.forked_from)][c].forks[walk.index] = slots
     return PlannedLoop(origins, list(walks), begin, steps)
+
+
+def _place_numbers(recorder: RecordedTree, phases: list[list[Work]], found: Products, start: int, nv: int) -> None:
+    """What entries of a matrix are products of, one vector after the other."""
+    for c in range(len(recorder.roots)):
+        for i, x in enumerate(found.numbers(c)):
+            phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), start + i * row_length(nv), x))
 
 
 def _place_matrix(

@@ -14,10 +14,11 @@ after all phases. Whatever in them depends on one body alone is computed in a ph
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +40,7 @@ from ...symbols.scalar import Graph
 from ..facts import Shape
 from ..program.trace import Signature
 from .plan import PlannedLoop, Work, plan
+from .products import held
 from .recorder import Sweep
 from .separation import refuse_mixing
 from .walk_recorder import RecordedMatrix, RecordedTree
@@ -65,6 +67,12 @@ class RolledProgram:
     one_sided: bool = False  # whether a matrix has blocks, of bodies inboard of each other, that nothing writes
     phases: list[list[Work]] = field(default_factory=list)
     loops: list[PlannedLoop] = field(default_factory=list)
+    terms: dict[int, int] = field(default_factory=dict)  # outputs that are sums of products → how many each
+
+    def held(self, output: int) -> int:
+        """How many vectors an output takes where it is made."""
+        shape = self.signature.shapes[output]
+        return held(shape[0], self.terms[output]) if output in self.terms else math.prod(shape)
 
     @property
     def parents(self) -> tuple[int, ...]:
@@ -100,7 +108,16 @@ class RolledProgram:
             for walk, works in zip(loop.walks, loop.steps):
                 for times, work in zip(self._reached(loop.origins, walk.outward), works):
                     total += times * _counted(work)
-        return Operations(*(int(n) for n in total))
+        found = Operations(*(int(n) for n in total))
+        for output, terms in self.terms.items():
+            n = self.signature.shapes[output][0]
+            pairs = n * (n - 1)  # both triangles
+            found = replace(
+                found,
+                additions=found.additions + pairs * (terms - 1),
+                multiplications=found.multiplications + pairs * terms,
+            )
+        return found
 
     def _reached(self, origins: tuple[int, ...], outward: bool) -> np.ndarray:
         """How often a walk comes to bodies of each class."""
@@ -302,7 +319,7 @@ def roll(
     signature = Signature(name, lengths, shapes, structure is LEAF, structure)
     one_sided = any(isinstance(x, RecordedMatrix) and x.is_one_sided for x in outputs)
     program = RolledProgram(signature, model.tree, classes, recorder.sweeps, one_sided)
-    program.phases, program.loops = plan(recorder, stand_in.v_slices, outputs, shapes)
+    program.phases, program.loops, program.terms = plan(recorder, stand_in.v_slices, outputs, shapes)
     refuse_mixing(name, program, _own_inputs(classes, {a: len(x) for a, x in zip(arrays, symbols)}))
     return program
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from ..llvm.rolled import rolled_ir, scratch_vectors, tables
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal
 from ..program.listing import rolled_listing
-from ..rolled.program import RolledProgram
 from . import disk_cache
 from .engine import MachineCode, host
 from .kernel import Kernel
 from .requests import LOOPS, Answer, recall_tables, remember, remember_tables
+
+if TYPE_CHECKING:
+    from ..rolled.program import RolledProgram
 
 
 def _count(n: int, one: str, many: str) -> str:
@@ -95,6 +97,8 @@ class RolledKernel(Kernel):
         bodies, walks = len(self._rolled.parents), [w for loop in self._rolled.loops for w in loop.walks]
         classes = _count(len(self._rolled.classes), "class", "classes")
         walked = f", then {_count(len(walks), 'walk', 'walks')} from body to body" if walks else ""
+        if self._rolled.terms:
+            walked += f", then every entry as a sum of {max(self._rolled.terms.values())} products"
         return (
             f"{self.signature.name}: {inputs} -> {outputs}\n"
             f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies of {classes}"

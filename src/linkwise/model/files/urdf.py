@@ -31,7 +31,8 @@ import numpy as np
 
 from ...errors import ModelError, ModelWarning
 from ...spatial import Transform, rotation_from_quaternion
-from ..edit import couple, float_base, merge_fixed
+from ..couplings import added, make_coupling
+from ..edit import float_base, merge_fixed
 from ..inertia import Inertia
 from ..joints.kinds import Fixed, Free, JointKind, Planar, Prismatic, Revolute
 from ..model import STANDARD_GRAVITY, Model
@@ -426,6 +427,7 @@ def _assemble(
 def _imposed(robot: Element, model: M, edges: list[Edge], notes: Notes) -> M:
     """The model with its mimic joints coupled to those they name."""
     moving = {e.joint.name: e.joint.kind.nv for e in edges if e.moves}
+    couplings = model.couplings
     for e in edges:
         mimic = e.joint.mimic
         if mimic is None:
@@ -435,10 +437,11 @@ def _imposed(robot: Element, model: M, edges: list[Edge], notes: Notes) -> M:
             notes.add(e.element, f"mimics {shortened(mimic.joint)!r}, {why}, so that it moves independently")
             continue
         try:
-            model = couple(model, e.joint.name, mimic.joint, mimic.multiplier, mimic.offset)
+            new = make_coupling(e.joint.name, mimic.joint, mimic.multiplier, mimic.offset, None)
+            couplings = added(couplings, new, model.name)
         except ModelError as error:
             raise e.element.error(f"cannot mimic {mimic.joint!r}: {error}") from None
-    return model
+    return replace(model, couplings=couplings) if couplings != model.couplings else model
 
 
 def _not_to_be_followed(joint: Joint, target: str, moving: dict[str, int]) -> str | None:

@@ -1,0 +1,94 @@
+"""Matrices of long chains from sums of products: against NumPy's, of all widths, batches and ways of writing."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen import thresholds
+from linkwise.codegen.thresholds import STREAMED_BYTES
+from linkwise.dynamics import mass
+from linkwise.dynamics.links import evaluate
+
+
+def chain(n, rotors=False, gyroscopic=False):
+    bodies, parent = [], None
+    for i in range(n):
+        axis = (0.6, 0, 0.8) if gyroscopic else None
+        rotor = lw.Rotor(0.01 * (i + 1), 20.0, axis=axis) if rotors and i % 3 else None
+        kind = lw.Prismatic("z") if i % 5 == 3 else lw.Revolute("x")
+        joint = lw.Joint(kind, at=(0.1, 0, 0.3), rpy=(0.3, 0.2 * i, 0), rotor=rotor)
+        bodies.append(lw.Body(f"b{i}", joint, lw.Inertia(1.0 + i % 4, com=(0.1, 0.05, 0.2), tensor=np.eye(3)), parent))
+        parent = f"b{i}"
+    return lw.assemble("chain", bodies)
+
+
+def in_link_frames(robot, q):
+    return mass.composite_of(evaluate(robot, q))
+
+
+def has_products(robot):
+    kernel = robot.compile("mass_matrix", rolled=True)
+    return kernel, bool(kernel._rolled.terms)
+
+
+@pytest.fixture
+def from_few(monkeypatch):
+    monkeypatch.setattr(thresholds, "PRODUCTS_FROM", 2)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 8, 9, 16, 21, 24, 33])
+def test_every_width(n, from_few):
+    robot = lw.chain(n, seed=n)
+    kernel, products = has_products(robot)
+    assert products
+    q = np.random.default_rng(n).normal(size=(11, n))
+    expected = in_link_frames(robot, q)
+    scale = np.abs(expected).max()
+    for batch in (q, q[:1], q[:8], q[0]):
+        found = kernel(batch)
+        assert np.abs(found - expected[: len(batch)] if batch.ndim > 1 else found - expected[0]).max() < 1e-13 * scale
+        assert (found == np.swapaxes(found, -1, -2)).all()  # to the last digit
+    single = kernel(q.astype(np.float32))
+    assert single.dtype == np.float32 and np.abs(single - expected).max() < 1e-5 * scale
+
+
+@pytest.mark.parametrize(("rotors", "gyroscopic"), [(False, False), (True, False), (True, True)])
+def test_kinds_and_rotors(rotors, gyroscopic):
+    robot = chain(70, rotors, gyroscopic)
+    kernel, products = has_products(robot)
+    assert products
+    q = np.random.default_rng(0).normal(size=(5, 70))
+    expected = in_link_frames(robot, q)
+    assert np.abs(kernel(q) - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("n", [96, 100])
+def test_large_batches_past_the_caches(n):
+    """So many that they are written past the caches; and into memory that begins anywhere."""
+    robot = lw.chain(n, seed=1)
+    kernel, products = has_products(robot)
+    assert products
+    count = STREAMED_BYTES // (8 * n * n) + 5
+    q = np.random.default_rng(0).normal(size=(count, n))
+    expected = in_link_frames(robot, q[::40])
+    memory = np.full(count * n * n + 16, np.nan)
+    for first in (0, 1, 3):
+        out = memory[first : first + count * n * n].reshape(count, n, n)
+        kernel(q, out=out)
+        assert np.abs(out[::40] - expected).max() < 1e-12 * np.abs(expected).max()
+        assert np.isnan(memory[first + count * n * n :]).all()  # and nothing beyond
+        memory[:] = np.nan
+
+
+def test_memory_grows_with_the_links_and_not_with_their_square():
+    small, large = (lw.chain(n, seed=1).compile("mass_matrix", rolled=True).scratch_bytes for n in (128, 512))
+    assert large < 5 * small
+
+
+def test_trees_and_free_bases_have_walks():
+    for robot in (lw.random_tree(80, seed=3, joints=["revolute"]), lw.chain(70, seed=1).floating()):
+        kernel, products = has_products(robot)
+        assert not products
+        q = robot.random_configuration(np.random.default_rng(1), (3,))
+        expected = in_link_frames(robot, q)
+        assert np.abs(kernel(q) - expected).max() < 1e-12 * np.abs(expected).max()
