@@ -267,7 +267,7 @@ def falls(robot: Robot, program: Program, name: str = "", numbers: np.ndarray | 
     Where the program has an input ``name`` of numbers of the law, with these (..., n).
     """
     known = {} if numbers is None else numbers_among(program.roots, name, numbers)
-    return np.maximum(0.0, -_factors(robot, program, () if numbers is None else numbers.shape[:-1], known))
+    return np.asarray(np.maximum(0.0, -_factors(robot, program, () if numbers is None else numbers.shape[:-1], known)))
 
 
 def may_fall(robot: Robot, program: Program, name: str, size: int) -> bool:
