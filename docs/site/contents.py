@@ -36,6 +36,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "simulate",
         "stiff",
         "studies",
+        "studies_at_scale",
         "view",
         "compile",
         "gpu",

@@ -206,6 +206,48 @@ def test_reports_are_written_where_asked(desk, capsys, in_this_process):
     assert code == 2 and "takes the folder of a study" in err
 
 
+MOVING = """[study]
+robot = "double_pendulum"
+scenario = "simulate"
+samples = 12
+keep = ["speed_max"]
+[scenario]
+duration = 0.1
+step = 0.01
+[parameters.q0]
+kind = "normal"
+mean = [1.0, 1.0]
+deviation = 0.1
+"""
+
+
+def test_runs_are_made_again_from_the_folder(desk, capsys, in_this_process):
+    (desk / "s.toml").write_text(MOVING, encoding="utf-8")
+    assert run(capsys, "s.toml")[0] == 0
+    code, out, err = run(capsys, "s", "--replay", "3")
+    assert (code, err) == (0, "") and "as on record" in out and "--save run-3.gif" in out
+    found = json.loads(run(capsys, "s", "--replay", "3", "--save", "run.npz", "--json")[1])
+    assert found["as_on_record"] == {"speed_max": True} and len(found["parameters"]["q0"]) == 2
+    assert abs(lw.Trajectory.load("run.npz").v).max() == found["results"]["speed_max"]
+    assert run(capsys, "s.toml", "--replay", "3")[0] == 0
+    code, _, err = run(capsys, "s", "--replay", "12")
+    assert code == 2 and "run" in err
+    (desk / "s" / "study.toml").write_text(MOVING.replace("deviation = 0.1", "deviation = 0.2"), encoding="utf-8")
+    code, _, err = run(capsys, "s", "--replay", "3")
+    assert code == 2 and "holds another study: parameters: q0" in " ".join(err.split())
+
+
+def test_reports_from_the_command_show_worst_cases_moving(desk, capsys, in_this_process):
+    pytest.importorskip("matplotlib")
+    (desk / "s.toml").write_text(MOVING, encoding="utf-8")
+    run(capsys, "s.toml")
+    assert run(capsys, "s", "--report", "--worst-of", "speed_max")[0] == 0
+    text = (desk / "s" / "report.html").read_text(encoding="utf-8")
+    assert text.count("data:image/gif;base64") == 3 and f"linkwise sweep {desk / 's'} --replay " in text
+    (desk / "s" / "study.toml").unlink()
+    assert "no moving pictures" in run(capsys, "s", "--report")[1]
+
+
 def test_failures_are_said(desk, capsys, in_this_process):
     (desk / "s.toml").write_text(STUDY.replace("mine:left", "mine:bad"), encoding="utf-8")
     code, _, err = run(capsys, "s.toml", "--path", "own")

@@ -14,6 +14,17 @@ def spring(robot, t, q, v, p):
     return -p["stiffness"] * q - p["gains"] * v + np.array([0.1, 0.0]) * t
 
 
+def heavy(mass):
+    """Ten inertial parameters of a bar."""
+    return np.array([mass, 0.0, 0.0, -0.4 * mass, 0.3 * mass, 0.0, 0.3 * mass, 0.0, 0.0, 0.1 * mass])
+
+
+def with_row(robot, body, row):
+    out = robot.inertial_parameters.copy()
+    out[body] = row
+    return robot.with_inertial_parameters(out)
+
+
 # parameter → (distribution, what lw.simulate is given for a value x: (robot, options))
 DRAWN = {
     "mass.lower": (lw.Uniform(0.5, 2), lambda r, x: (r.with_inertial_parameters(scaled(r, 1, x)), {})),
@@ -24,6 +35,18 @@ DRAWN = {
     "lower": (lw.Uniform([-0.2, -0.2], [-0.1, -0.1]), lambda r, x: (r, {"limits": (x, r.upper_limits)})),
     "tau": (lw.Normal([0.0, 0.0], 1.0), lambda r, x: (r, {"controller": lambda t, q, v: x + 0.0 * v})),
     "force.lower": (lw.Normal([0.0, 0.0, 0.0], 3.0), lambda r, x: (r, {"external": {"lower": [0, 0, 0, *x]}})),
+    "inertial.lower": (lw.Choice([heavy(2.0), heavy(3.0)]), lambda r, x: (with_row(r, 1, x), {})),
+    "inertial": (
+        lw.Choice([[heavy(2.0), heavy(3.0)], [heavy(1.0), heavy(2.0)]]),
+        lambda r, x: (r.with_inertial_parameters(x), {}),
+    ),
+    "mass.upper": (lw.LogNormal(0.0, 0.3), lambda r, x: (r.with_inertial_parameters(scaled(r, 0, x)), {})),
+    "friction.elbow": (lw.Uniform(0, 1), lambda r, x: (r, {"friction": [0.0, x]})),
+    "damping.elbow": (lw.Uniform(0, 1), lambda r, x: (r, {"damping": [0.0, x]})),
+    "upper": (lw.Uniform([0.1, 0.1], [0.2, 0.2]), lambda r, x: (r, {"limits": (r.lower_limits, x)})),
+    "upper.elbow": (lw.Uniform(-0.3, -0.2), lambda r, x: (r, {"limits": (r.lower_limits, [r.upper_limits[0], x])})),
+    "tau.elbow": (lw.Normal(0.0, 1.0), lambda r, x: (r, {"tau": np.tile([0.0, x], (20, 1))})),
+    "force.upper": (lw.Normal(np.zeros(6), 3.0), lambda r, x: (r, {"external": {"upper": x}})),
     "gravity": (lw.Normal([0.0, 0.0, -9.0], 1.0), lambda r, x: (r.with_gravity(x), {})),
 }
 
@@ -53,6 +76,30 @@ def test_a_drawn_number_is_that_of_the_robot(name):
         found = study.result(k)
         assert np.allclose(found["q"], wanted.q, atol=1e-11) and np.allclose(found["v"], wanted.v, atol=1e-10)
         assert np.isclose(found["energy_error"], abs(wanted.energy.drift[-1]), atol=1e-10)
+
+
+def test_an_impossible_body_fails_its_run_alone():
+    scenario = lw.scenarios.simulate(**STEPS, q0=[0.3, 0.2])
+    study = lw.Study(pendulum(), scenario, {"mass.lower": lw.Grid([1.0, -0.5, 2.0])}, keep=["q_end"])
+    found, sound = study.prepared.batch(study.sampling.values(0, 3))
+    assert sound.tolist() == [True, False, True]
+    assert np.array_equal(found["q_end"][2], study.result(2)["q_end"])
+    with pytest.raises(lw.SimulationError, match="impossible"):
+        study.result(1)
+
+
+@pytest.mark.parametrize("robot", ["satellite", "gripper"])
+def test_robots_of_other_kinds_are_drawn_as_well(robot):
+    model = lw.load(robot)
+    body = model.bodies[-1].name
+    parameters = {f"mass.{body}": lw.Uniform(0.5, 1.0), "v0": lw.Normal(np.zeros(model.nv), 0.1)}
+    scenario = lw.scenarios.simulate(duration=0.02, step=0.002)
+    study = lw.Study(model, scenario, parameters, 3, keep=["q", "momentum"])
+    assert study.prepared.in_processes is None
+    drawn, found = study.draw(2), study.result(2)
+    other = model.with_inertial_parameters(scaled(model, len(model.bodies) - 1, drawn[f"mass.{body}"]))
+    wanted = lw.simulate(other, model.neutral(), drawn["v0"], duration=0.02, step=0.002, implicit=False, target="numpy")
+    assert np.allclose(found["q"], wanted.q, atol=1e-11) and np.allclose(found["momentum"], wanted.momentum, atol=1e-10)
 
 
 def test_a_joint_by_name_is_one_of_all():

@@ -16,6 +16,7 @@ from study_scenarios import contents, logged, pendulum, troubled
 
 import linkwise as lw
 from linkwise.study.places import Place
+from linkwise.study.scenario_base import Prepared
 from linkwise.study.study import Study
 
 NUMBERED = {"k": lw.Grid(list(range(40))), "u": lw.Uniform(0, 1)}
@@ -144,7 +145,7 @@ def stopped_at(study, run):
     again = Study(study.robot, study.scenario, study.parameters, study.samples, study.seed, chunk=7)
     inner = again.prepared
 
-    class Interrupted:
+    class Interrupted(Prepared):
         in_processes = "it is stopped"
 
         def one(self, values, generator):

@@ -12,10 +12,10 @@ import linkwise as lw
 
 from ..errors import InputError
 from .command import INTERRUPTED, OK, Command, Output
+from .sweep_folder import look, replay, tell
 
 if TYPE_CHECKING:
     from ..study.places import Place
-    from ..study.results import OpenStudy
 
 EXAMPLES = """examples:
   linkwise sweep dispersion.toml --dry-run
@@ -24,6 +24,7 @@ EXAMPLES = """examples:
   linkwise sweep landing.toml --path scenarios --folder /data/landing --engine dask
   linkwise sweep dispersion --report
   linkwise sweep dispersion --report board.html
+  linkwise sweep dispersion --replay 1234 --save worst.gif
 
 a study file:
   [study]
@@ -56,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--path", action="append", default=[], metavar="FOLDER", help="where functions that the file names are"
     )
+    parser.add_argument("--replay", type=int, metavar="K", help="make run K again, of a study file or of a folder")
+    parser.add_argument("--save", metavar="FILE", help="the motion of --replay: .gif, .mp4, .html, .png, .npz, …")
+    parser.add_argument("--worst-of", metavar="RESULT", help="whose largest values are a report's worst cases")
     parser.add_argument("--dry-run", action="store_true", help="make a few runs, and say what time and disk all take")
     parser.add_argument(
         "--report", nargs="?", const=_BESIDE, metavar="FILE", help="write a report of a folder, one HTML file"
@@ -65,13 +69,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, out: Output) -> int | None:
     if arguments.workers is not None and arguments.workers < 1:
         raise InputError(f"--workers must be 1 or more, got {arguments.workers}")
+    if arguments.replay is None and arguments.save is not None:
+        raise InputError("--save takes the motion of a run: --replay K --save FILE")
+    folders = tuple(map(_folder, arguments.path))
     if "://" in arguments.study or Path(arguments.study).is_dir():
-        return _look(arguments, out)
+        return look(arguments, folders, out)
     if arguments.report is not None:
         raise InputError(f"--report takes the folder of a study, and {arguments.study} is none")
     from .study_file import StudyFile
 
-    study = StudyFile(Path(arguments.study), tuple(map(_folder, arguments.path))).study()
+    study = StudyFile(Path(arguments.study), folders).study()
+    if arguments.replay is not None:
+        return replay(study, None, arguments, out)
     return _estimate(study, arguments, out) if arguments.dry_run else _run(study, arguments, out)
 
 
@@ -85,7 +94,7 @@ def _folder(given: str) -> Path:
 
 
 def _run(study: lw.Study, arguments: argparse.Namespace, out: Output) -> int:
-    from ..study.manifest import NAME
+    from ..study.manifest import FILE, NAME
     from ..study.places import Place
 
     folder = arguments.folder or _default_folder(arguments.study)
@@ -100,7 +109,10 @@ def _run(study: lw.Study, arguments: argparse.Namespace, out: Output) -> int:
     except KeyboardInterrupt:
         _say_how_to_go_on(place, arguments)
         return INTERRUPTED
-    _tell(found, folder, out)
+    finally:
+        if place.exists(NAME) and not place.exists(FILE):  # for replays, and reports with moving pictures
+            place.write(FILE, Path(arguments.study).read_bytes())
+    tell(found, folder, out)
     out.say(f"Look at it: linkwise sweep {shlex.quote(str(folder))} --report")
     return OK
 
@@ -164,32 +176,6 @@ def _size(count: float) -> str:
         if count >= scale:
             return f"{count / scale:.1f} {unit}"
     return f"{count / 1e3:.0f} kB"
-
-
-# --- looking at it -----------------------------------------------------------------------------------
-
-
-def _look(arguments: argparse.Namespace, out: Output) -> int:
-    """Say how far the study in a folder is; write its report where that is asked for."""
-    for name in ("resume", "dry_run"):
-        if getattr(arguments, name):
-            raise InputError(f"--{name.replace('_', '-')} takes the study file, and {arguments.study} is a folder")
-    found = lw.open_study(arguments.study)
-    _tell(found, arguments.study, out)
-    for said, count in list(found.errors().items())[:5]:
-        out.say(f"  {count} by {said}")
-    if arguments.report is not None:
-        file = found.report(arguments.report or None)
-        out.say(f"Written: {file}")
-        out.give(file=str(file))
-    return OK
-
-
-def _tell(found: OpenStudy, folder: str, out: Output) -> None:
-    counts = found.counts()
-    out.give(folder=str(folder), samples=found.samples, counts=counts, errors=found.errors(), finished=found.finished)
-    said = ", ".join(f"{n} {status}" for status, n in counts.items()) or "no run yet"
-    out.say(f"{folder}: {said}, of {found.samples} runs")
 
 
 COMMAND = Command("sweep", "run a study, many runs with drawn parameters, and report it", add_arguments, run, EXAMPLES)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
+import re
 import sys
 import types
 import weakref
@@ -48,8 +49,15 @@ class MadeOf:
         return digest(sorted(self.parts.items()))
 
 
-_COMPUTE = ("numpy.", "math.", "linkwise.", "functools.", "operator.", "itertools.", "dataclasses.", "builtins.")
-_READS = ("numpy.random", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.lib")
+_COMPUTE = (
+    "numpy.", "math.", "linkwise.", "functools.", "operator.", "itertools.", "dataclasses.", "builtins.", "copyreg.",
+)  # fmt: skip
+_READS = ("numpy.random", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap")
+_LIBRARY = "numpy.lib."  # some of which reads files
+_LIBRARY_COMPUTES = re.compile(
+    r"_?(twodim_base|function_base|shape_base|index_tricks|nanfunctions|stride_tricks|type_check|ufunclike|arraysetops"
+    r"|polynomial|arraypad|histograms)(_impl)?\."
+)
 _OUTSIDE = frozenset(
     {"open", "input", "exec", "eval", "compile", "__import__", "globals", "locals", "vars", "id", "hash"}
 )
@@ -57,6 +65,8 @@ _OUTSIDE = frozenset(
 
 def _computes(name: str) -> bool:
     """Whether what a library brings gives the same for the same arguments."""
+    if name.startswith(_LIBRARY):
+        return _LIBRARY_COMPUTES.match(name.removeprefix(_LIBRARY)) is not None
     return name.startswith(_COMPUTE) and not name.startswith(_READS)
 
 
@@ -167,6 +177,8 @@ class _Taking:
             for name, member in vars(base).items():
                 for what, x in _unwrapped(member):
                     special = name.startswith("__") and name.endswith("__")
+                    if name == "__hash__" and "__dataclass_fields__" in vars(base):
+                        continue  # of the fields, which are parts themselves
                     if not special or (isinstance(x, types.FunctionType) and name not in _ANNOTATIONS):
                         self._part(f"{path}{base.__qualname__}.{name}{what}", x)
 

@@ -121,7 +121,7 @@ class PassiveForces:
     def _push(self, i: int, gap: Array, opening: Array, none: Array) -> SameKind:
         """The force of one stop that opens the gap, for a gap that is negative beyond the limit."""
         assert self.stiffness is not None and self.stop_damping is not None
-        force = -float(self.stiffness[i]) * gap - float(self.stop_damping[i]) * opening
+        force = -_plain(self.stiffness[i]) * gap - _plain(self.stop_damping[i]) * opening
         gap, force = np.asarray(gap), np.asarray(force)
         pushing = arrays.where(arrays.less(force, 0.0), none, force)
         return arrays.where(arrays.less(gap, 0.0), pushing, none)
@@ -172,6 +172,12 @@ class PassiveForces:
         """Whether its slopes are the same in every state."""
         return self.friction is None and self.lower is None
 
+    @property
+    def kinds(self) -> list[Any]:
+        """Which forces there are, whatever their numbers: by joint, those that are finite."""
+        found = [(f.name, getattr(self, f.name)) for f in fields(self)]
+        return [(k, np.isfinite(x).tolist() if isinstance(x, np.ndarray) else x) for k, x in found if x is not None]
+
     def to_plain(self) -> dict[str, Any]:
         """As lists and numbers, for files; what is switched off is left out."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -186,6 +192,11 @@ class PassiveForces:
 def _stops_at(limit: Any) -> bool:
     """Whether there is a stop: at a symbol there is, at infinity there is none."""
     return not isinstance(limit, (float, np.floating)) or bool(np.isfinite(limit))
+
+
+def _plain(x: Any) -> Any:
+    """A number of NumPy's as Python's, which leaves the precision of arrays; symbols as they are."""
+    return float(x) if isinstance(x, np.floating) else x
 
 
 def passive_forces(robot: Robot, damping: Any = False, friction: Any = False, limits: Any = False) -> PassiveForces:

@@ -21,6 +21,7 @@ from .cards import on_card
 from .checkpoint import Checkpoint, kept_run
 from .events import Watch, as_events
 from .joint_forces import passive_forces, with_other_damping
+from .makers import Motion, maker
 from .methods import METHODS, SOLVERS, refuse_unfit
 from .noise import Noise
 from .on_arrays import arrays_of, moved
@@ -261,6 +262,11 @@ def _moved(
     exchanged: np.ndarray | None = None,
 ) -> Trajectory:
     """A motion from flat states, whatever made them."""
+    elsewhere = maker()
+    if elsewhere is not None:
+        made = elsewhere(Motion(robot, q, v, batch, settings, steps, asked, exchanged))
+        if made is not None:
+            return made
     target = arguments.chosen_target(asked.target)
     for name, given in (("check", asked.check), ("callback", asked.callback)):
         flag(given, name)

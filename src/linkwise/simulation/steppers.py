@@ -28,6 +28,8 @@ from .joint_forces import PassiveForces
 from .methods import METHODS
 from .rate_bounds import EXPLICIT_UP_TO, highest_rate
 from .running_cost import RunningCost
+from .state_numbers import INPUT as OWN
+from .state_numbers import StateNumbers
 from .system import EXCHANGED, System, has_dampers
 from .user_functions import Controller
 
@@ -51,6 +53,7 @@ class Task:
     implicit: bool | None = None  # whether what resists is taken where steps end; None: unless it is slow
     cost: RunningCost | None = None
     accounts: bool = True  # whether the energies that forces exchange are kept
+    own: StateNumbers | None = None  # numbers of what acts that each state has of its own
 
     @cached_property
     def order(self) -> int:
@@ -71,8 +74,10 @@ class Task:
         return self.step * highest_rate(self.robot, law[0] + dampers, law[1]) <= EXPLICIT_UP_TO
 
     @property
-    def slopes(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def slopes(self) -> Any:
         """By which the controller's forces fall with the motion of their joints; held forces do not."""
+        if self.own is not None and self.own.law is not None:  # in whose place each state has its own
+            return (np.zeros(self.robot.nv), np.zeros(self.robot.nv)) if self.own.slopes else None
         return None if self.controller is None or self.hold else self.controller.slopes
 
     def one_step(self, part: Any = part_of_step) -> Any:
@@ -112,18 +117,21 @@ class Task:
     def is_per_state(self) -> bool:
         """Whether states of a batch have numbers of their own."""
         own = [*self.parameters.values(), *([] if self.external is None else [self.external.numbers])]
+        own += [] if self.own is None else [self.own.numbers]
         return any(x is not None and x.ndim > 1 for x in own)
 
     def of(self, i: int) -> Task:
         """The task for one state of a flat batch."""
         own = {name: x if x.ndim == 1 else x[i : i + 1] for name, x in self.parameters.items()}
-        return replace(self, parameters=own, external=None if self.external is None else self.external.of(i))
+        external = None if self.external is None else self.external.of(i)
+        return replace(self, parameters=own, external=external, own=None if self.own is None else self.own.of(i))
 
     @property
     def identity(self) -> dict[str, Any] | None:
         """What its machine code depends on beside the robot, in words; None where it is not known what a function
         computes."""
-        users = (self.controller, self.external, self.cost)
+        law = None if self.own is not None and self.own.law is not None else self.controller
+        users = (law, self.external, self.cost)
         functions = [x.asked for x in users if x is not None and x.asked is not None]
         if any(x.identity is None for x in functions):
             return None
@@ -139,6 +147,8 @@ class Task:
         }
         if self.external is not None:
             plain["frames"] = self.external.frames
+        if self.own is not None:
+            plain |= {"own": self.own.identity, "passive": repr(self.passive.kinds)}
         return plain
 
     def time(self, index: int) -> float:
@@ -256,7 +266,12 @@ class CompiledStepper:
         external = self.task.external
         timed = self.task.controller is not None or (external is not None and external.asked is not None)
         timed = timed or self.task.cost is not None
-        chosen = {"t": timed, "tau": self.task.table, INPUT: external is not None and external.numbers is not None}
+        chosen = {
+            "t": timed,
+            "tau": self.task.table,
+            INPUT: external is not None and external.numbers is not None,
+            OWN: self.task.own is not None,
+        }
         gains = () if self.task.controller is None else self.task.controller.gains
         return ["q", "w", *(name for name, used in chosen.items() if used), *gains, "h"]
 
@@ -302,14 +317,16 @@ class CompiledStepper:
         """What a turn of the loop computes, by a system that may be ``observed``."""
         task = self.task
         sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}
+        sizes |= {} if task.own is None else task.own.sizes
         sizes |= {} if task.controller is None else task.controller.gains
         dynamics = None if task.parameters or task.coordinates != "joint" else shortest(task.robot)
 
         def one_step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, ...]:
             given = dict(zip(self.names, values))
-            force, push = self._acting(robot, given)
-            system = task.system(robot, robot if dynamics is None else dynamics, force, push)
-            return self._step(observed(replace(system, start=given["q"])), given)
+            stepper = self if task.own is None else type(self)(task.own.placed(task, given[OWN]))
+            force, push = stepper._acting(robot, given)
+            system = stepper.task.system(robot, robot if dynamics is None else dynamics, force, push)
+            return stepper._step(observed(replace(system, start=given["q"])), given)
 
         sizes |= self._more_sizes
         known = {n: sizes[n] for n in self.names if n in sizes}
@@ -386,6 +403,8 @@ class CompiledStepper:
         if INPUT in self.names:
             assert self.task.external is not None
             given[INPUT] = self.task.external.numbers
+        if self.task.own is not None:
+            given[OWN] = self.task.own.numbers
         if not self._turned(given, steps, every, out):
             raise_singular(self.task, q, w)
 

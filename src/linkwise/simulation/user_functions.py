@@ -25,7 +25,7 @@ from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..robot.robot import Robot
-from ..symbols.additive import additive_factor
+from ..symbols.additive import additive_factor, numbers_among
 from .cards import as_its_kind
 from .fingerprints import made_of
 
@@ -235,17 +235,9 @@ class Controller:
 
         Read from its program, whether it runs as that or is called back; None where it has none, or no such terms.
         """
-        program = self._program
-        if program is None:
+        if self._program is None:
             return None
-        given = {(x.args[0], x.args[1]): x for x in program.nodes if x.op == "input"}
-        found = np.zeros((2, self.robot.nv))
-        for _, of_q, of_v in self.robot.coordinates:
-            plain = of_q.stop - of_q.start == of_v.stop - of_v.start  # positions whose rates the velocities are
-            for i, j in zip(range(of_v.start, of_v.stop), range(of_q.start, of_q.stop)):
-                for row, name in enumerate((("v", i), ("q", j))):
-                    if name in given and (plain or row == 0):
-                        found[row, i] = max(0.0, -additive_factor(program.roots[i], given[name]))
+        found = falls(self.robot, self._program)
         return (found[0], found[1]) if found.any() else None
 
     def _checked(self, tau: Any, v: np.ndarray) -> np.ndarray:
@@ -267,6 +259,35 @@ class Controller:
             if not arrays.is_symbolic(v):
                 return wide.astype(v.dtype)
         return np.array(wide)
+
+
+def falls(robot: Robot, program: Program, name: str = "", numbers: np.ndarray | None = None) -> np.ndarray:
+    """(2, ..., nv) the numbers d and k of :attr:`Controller.slopes`, 0 where a law has no such term.
+
+    Where the program has an input ``name`` of numbers of the law, with these (..., n).
+    """
+    known = {} if numbers is None else numbers_among(program.roots, name, numbers)
+    return np.asarray(np.maximum(0.0, -_factors(robot, program, () if numbers is None else numbers.shape[:-1], known)))
+
+
+def may_fall(robot: Robot, program: Program, name: str, size: int) -> bool:
+    """Whether a law has such terms for any numbers (n,) that its input ``name`` may have."""
+    known = dict.fromkeys(numbers_among(program.roots, name, np.zeros(size)), np.nan)  # none of which is known
+    factors = _factors(robot, program, (), known)
+    return bool((np.isnan(factors) | (factors < 0.0)).any())
+
+
+def _factors(robot: Robot, program: Program, batch: tuple[int, ...], known: Mapping[int, Any]) -> np.ndarray:
+    """(2, *batch, nv): by what v and q of a joint are multiplied among the terms of its force."""
+    given = {(x.args[0], x.args[1]): x for x in program.nodes if x.op == "input"}
+    found = np.zeros((2, *batch, robot.nv))
+    for _, of_q, of_v in robot.coordinates:
+        plain = of_q.stop - of_q.start == of_v.stop - of_v.start  # positions whose rates the velocities are
+        for i, j in zip(range(of_v.start, of_v.stop), range(of_q.start, of_q.stop)):
+            for row, variable in enumerate((("v", i), ("q", j))):
+                if variable in given and (plain or row == 0):
+                    found[row, ..., i] = additive_factor(program.roots[i], given[variable], known)
+    return found
 
 
 def batch_of(q: np.ndarray, batch: tuple[int, ...]) -> tuple[int, ...]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .scenarios import Simulate
 
 _CARRIED = {"q": 0, "w": 1}
+_SHARED = ("t", "h")  # inputs that are those of all runs
 DRAWN = "drawn"  # the name of drawn numbers among the inputs of the kernel
 
 
@@ -205,8 +206,7 @@ class Batches:
         h = np.array([scenario.step])
         given: dict[str, Any] = {"q": q, "w": w, "t": times, DRAWN: flat, "h": h, "inertial": own}
         inputs = {name: given[name] for name in self.loop.signature.inputs}
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.loop.run(inputs, scenario.steps, every, 1, [x[:, 1:] for x in out])
+        self._stepped(inputs, every, out)
         settings = Settings(
             scenario.method, scenario.step, every, 0, scenario.hold, self._passive, closing=task.closing, implicit=False
         )
@@ -216,6 +216,19 @@ class Batches:
         if forces:
             self._add_forces(found, flat, own)
         return found
+
+    def _stepped(self, inputs: Mapping[str, Any], every: int, out: list[np.ndarray]) -> None:
+        """Fill the rows after the first; runs whose steps were not sound, as no body is like theirs, end in NaN."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sound = self.loop.run(inputs, self.scenario.steps, every, 1, [x[:, 1:] for x in out])[1]
+        count = len(out[0])
+        if sound or count == 1:
+            for x in out if not sound else ():
+                x[:, -1] = np.nan
+            return
+        for part in (slice(0, count // 2), slice(count // 2, count)):  # which of them: fewer give the same bits
+            own = {n: x[part] if n not in _SHARED and np.ndim(x) > 1 else x for n, x in inputs.items()}
+            self._stepped(own, every, [x[part] for x in out])
 
     def _flat(self, values: Mapping[str, np.ndarray], count: int) -> np.ndarray | None:
         if not self.inputs:

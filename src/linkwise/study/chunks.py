@@ -6,7 +6,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,10 @@ from .journal import Journal
 from .parts import RESULT, chunks_there, table_of, write_chunk
 from .places import Place
 from .reading import whole_chunk
+from .sampling import plain_value
+from .scenario_base import Ended
 from .scenarios import LOST
+from .together import BATCHES
 
 if TYPE_CHECKING:
     from .study import Study
@@ -33,6 +36,7 @@ class Summary:
     statuses: dict[str, int] = field(default_factory=dict)
     sums: dict[str, tuple[int, float, float]] = field(default_factory=dict)
     seconds: float = 0.0
+    ways: dict[str, int] = field(default_factory=dict)  # how runs were made → how many
 
 
 def make_chunk(
@@ -53,11 +57,11 @@ def make_chunk(
         return summary_of_table(chunk, table)  # whoever made it died before it could say so
     values = study.sampling.values(first, stop)
     if study.prepared.in_processes is None:
-        made = of_batch(first, *study.prepared.batch(values), study.finite, LOST)
+        made, ways = of_batch(first, *study.prepared.batch(values), study.finite, LOST), {BATCHES: stop - first}
         write_chunk(place, chunk, values, made)
     else:
-        made = _one_by_one(study, place, chunk, values, condemned or {}, tell)
-    return summary(chunk, made, time.monotonic() - begun)
+        made, ways = _one_by_one(study, place, chunk, values, condemned or {}, tell)
+    return replace(summary(chunk, made, time.monotonic() - begun), ways=ways)
 
 
 def _one_by_one(
@@ -67,40 +71,37 @@ def _one_by_one(
     values: Mapping[str, np.ndarray],
     condemned: Mapping[int, Record],
     tell: Callable[[str, int], None],
-) -> Columns:
+) -> tuple[Columns, dict[str, int]]:
     first, stop = study.chunk_runs(chunk)
     journal = Journal(place, chunk)
     known = journal.records()
+    ways: dict[str, int] = {}
     try:
-        for run in range(first, stop):
-            if run in known:
-                continue
-            if run in condemned:
-                known[run] = condemned[run]
-            else:
-                tell("start", run)
-                known[run] = make_run(study, run, {name: x[run - first] for name, x in values.items()})
+        for run in [k for k in range(first, stop) if k in condemned and k not in known]:
+            known[run] = condemned[run]
             journal.add(known[run])
-            tell("end", run)
+        todo = [k for k in range(first, stop) if k not in known]
+        own = ((k, {name: plain_value(x[k - first]) for name, x in values.items()}) for k in todo)
+        for ended in study.prepared.each(own, study.generator, tell):
+            known[ended.run] = _record(ended, study)
+            journal.add(known[ended.run])
+            for way in ended.ways:
+                ways[way] = ways.get(way, 0) + 1
         made = of_records([known[run] for run in range(first, stop)])
         write_chunk(place, chunk, values, made)
         journal.clear()
     finally:
         journal.close()
-    return made
+    return made, ways
 
 
-def make_run(study: Study, run: int, values: Mapping[str, Any] | None = None) -> Record:
-    """One run; whatever the user's code raises is kept with it."""
-    from .sampling import plain_value
-
-    own = study.sampling.run(run) if values is None else {name: plain_value(x) for name, x in values.items()}
-    try:
-        found = study.prepared.one(own, study.generator(run))
-    except Exception as e:  # of the user's own code: the run has failed, and the study goes on
-        text = traceback.format_exc()
-        return Record(run, "failed", {}, type(e).__name__, _shortened(str(e)), _shortened(text))
-    return _checked(Record(run, "done", found), study)
+def _record(ended: Ended, study: Study) -> Record:
+    """What came of one run; what the user's code raised is kept with it."""
+    e = ended.error
+    if e is None:
+        return _checked(Record(ended.run, "done", ended.values), study)
+    text = "".join(traceback.format_exception(e))
+    return Record(ended.run, "failed", {}, type(e).__name__, _shortened(str(e)), _shortened(text))
 
 
 def _checked(record: Record, study: Study) -> Record:

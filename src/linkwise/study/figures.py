@@ -1,4 +1,4 @@
-"""The figures of a report: distributions, correlations, sensitivities, convergence."""
+"""The figures of a report: distributions, what drives results, correlations, sensitivities, convergence."""
 
 from __future__ import annotations
 
@@ -8,54 +8,86 @@ from typing import Any
 import numpy as np
 
 from ..view.style import LIGHT, named, new_figure, plain
-from . import sensitivity
+from . import estimates, sensitivity
+from .estimates import Estimate
 from .sensitivity import Estimates
 
 _BLUE, _RED = LIGHT.colours[0], LIGHT.colours[1]
+_POINTS = 3000  # of a cloud
 
 
-def distributions(results: Mapping[str, np.ndarray], worst: Mapping[str, Sequence[float]]) -> Any:
-    """Histograms with median and the 1 and 99 % quantiles; worst cases are marked."""
-    columns = min(3, len(results))
-    rows = -(-len(results) // columns)
-    figure = new_figure(3.7 * columns, 2.5 * rows + 0.7, "Distributions", "line: median; dashed: 1 and 99 % quantiles")
+def _panels(count: int, columns: int, width: float, height: float, title: str, subtitle: str = "") -> tuple[Any, Any]:
+    """A figure with so many axes, side by side in rows."""
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    wide = max(width * columns, 0.072 * len(subtitle))  # [inches]: what stands below must not press the axes together
+    figure = new_figure(wide, height * rows + 0.7, title, subtitle)
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    return figure, axes
+
+
+def distributions(results: Mapping[str, np.ndarray], worst: Mapping[str, Sequence[float]], intervals: bool) -> Any:
+    """Histograms with median and the 1 and 99 % quantiles, bands for their intervals; worst cases are marked."""
+    said = "line: median; dashed: 1 and 99 % quantiles; red: worst cases"
+    said += "; grey: 95 % intervals" if intervals else ""
+    figure, axes = _panels(len(results), 3, 3.7, 2.5, "Distributions", said)
     for ax, (name, y) in zip(axes, results.items()):
         bins = int(np.clip(2 * np.cbrt(len(y)), 8, 60))
         ax.hist(y, bins=bins, color=_BLUE, alpha=0.85)
-        for p, style in ((0.01, "--"), (0.5, "-"), (0.99, "--")):
-            ax.axvline(np.quantile(y, p), color=LIGHT.ink, linestyle=style, linewidth=1.1)
-        for x in worst.get(name, ()):
-            ax.axvline(x, color=_RED, linewidth=1.0, ymax=0.12)
+        left, right = ax.get_xlim()
+        for p, style in zip(estimates.QUANTILES, ("--", "-", "--")):
+            found = estimates.quantile(y, p)
+            ax.axvline(found.value, color=LIGHT.ink, linestyle=style, linewidth=1.1)
+            if intervals:
+                low, high = max(found.low, left), min(found.high, right)
+                ax.axvspan(low, high, color=LIGHT.ink, alpha=0.12, linewidth=0)
+        marks = worst.get(name, ())
+        at: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": _RED, "markersize": 6}
+        ax.plot(marks, np.full(len(marks), 0.04), "v", linestyle="none", **at)
+        ax.set_xlim(left, right)
         plain(ax, name, "runs")
-    for ax in axes[len(results) :]:
-        ax.set_visible(False)
+    return figure
+
+
+def drivers(name: str, y: np.ndarray, inputs: Mapping[str, np.ndarray], worst: Sequence[int]) -> Any:
+    """A result over the parameters that it goes with most, one point a run; ``worst`` are marked."""
+    found = sensitivity.rank_correlations(inputs, y)
+    chosen = np.argsort(-np.abs(found.values), kind="stable")[:3]
+    figure, axes = _panels(len(chosen), 3, 3.7, 2.7, f"{name} over what it goes with most", "red: worst cases")
+    shown = np.unique(np.linspace(0, len(y) - 1, min(len(y), _POINTS)).astype(int))
+    for ax, i in zip(axes, chosen):
+        x = inputs[found.names[i]]
+        style: dict[str, Any] = {"linewidths": 0, "rasterized": True}
+        ax.scatter(x[shown], y[shown], s=7, color=_BLUE, alpha=0.35, **style)
+        ax.scatter(x[list(worst)], y[list(worst)], s=34, color=_RED, **style)
+        said = f"rank correlation {found.values[i]:.2f} ± {found.errors[i]:.2f}"
+        plain(ax, said, name if ax is axes[0] else "", found.names[i])
     return figure
 
 
 def correlations(inputs: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray]) -> Any:
-    """Rank correlations of all numbers with each other, those of parameters first."""
+    """Rank correlations of all numbers with each other; those that may be chance alone are left pale."""
     everything = {**inputs, **results}
-    ranks = np.array([np.argsort(np.argsort(x)) for x in everything.values()], dtype=float)
-    still = ranks.std(axis=1) == 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        matrix = np.corrcoef(ranks)
-    matrix[still], matrix[:, still] = 0.0, 0.0
-    n = len(everything)
+    matrix = sensitivity.rank_matrix(everything)
+    count, n = len(next(iter(everything.values()))), len(everything)
+    chance = 1.96 / np.sqrt(max(count - 1, 1))
     size = 2.6 + 0.36 * n
-    figure = new_figure(size + 0.8, size, "Rank correlations")
+    said = f"{count:,} runs; numbers where |r| is above {chance:.2f}, which chance exceeds in 5 % of pairs"
+    figure = new_figure(size + 0.8, size, "Rank correlations", said)
     ax = figure.subplots()
-    image = ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
+    sure = np.abs(matrix) > chance
+    image = ax.imshow(np.where(sure, matrix, 0.0), cmap="RdBu_r", vmin=-1, vmax=1)
     ax.set_xticks(range(n), list(everything), rotation=90)
     ax.set_yticks(range(n), list(everything))
     plain(ax)
     ax.grid(False)
     if n <= 14:
-        for i in range(n):
-            for j in range(n):
-                dark = abs(matrix[i, j]) > 0.6
-                text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
-                ax.text(j, i, f"{matrix[i, j]:.2f}", color="white" if dark else LIGHT.ink, **text)
+        for i, j in zip(*np.nonzero(sure & ~np.eye(n, dtype=bool))):
+            dark = abs(matrix[i, j]) > 0.6
+            text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
+            ax.text(j, i, f"{matrix[i, j]:.2f}", color="white" if dark else LIGHT.ink, **text)
     ax.axhline(len(inputs) - 0.5, color=LIGHT.ink, linewidth=0.8)
     ax.axvline(len(inputs) - 0.5, color=LIGHT.ink, linewidth=0.8)
     figure.colorbar(image, ax=ax, shrink=0.8)
@@ -64,43 +96,50 @@ def correlations(inputs: Mapping[str, np.ndarray], results: Mapping[str, np.ndar
 
 def sensitivities(found: Mapping[str, Sequence[Estimates]], subtitle: str) -> Any:
     """Bars with 95 % intervals, one panel a result."""
-    columns = min(2, len(found))
-    rows = -(-len(found) // columns)
     most = max(len(x[0].names) for x in found.values())
-    figure = new_figure(5.4 * columns, (1.2 + 0.3 * most) * rows + 0.7, "Sensitivities", subtitle)
-    axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
-    for ax, (name, estimates) in zip(axes, found.items()):
-        height = 0.8 / len(estimates)
-        order = np.argsort(estimates[-1].values)
-        for i, e in enumerate(estimates):
-            at = np.arange(len(e.names)) + (i - (len(estimates) - 1) / 2) * height
+    figure, axes = _panels(len(found), 2, 5.4, 1.2 + 0.3 * most, "Sensitivities", subtitle)
+    for ax, (name, estimated) in zip(axes, found.items()):
+        height = 0.8 / len(estimated)
+        order = np.argsort(estimated[-1].values)
+        for i, e in enumerate(estimated):
+            at = np.arange(len(e.names)) + (i - (len(estimated) - 1) / 2) * height
             bars = {"color": LIGHT.colours[i], "ecolor": LIGHT.ink, "capsize": 2.5, "label": e.what}
             ax.barh(at, e.values[order], height, xerr=e.errors[order], error_kw={"linewidth": 1.0}, **bars)
-        ax.set_yticks(range(len(order)), [estimates[0].names[i] for i in order])
+        ax.set_yticks(range(len(order)), [estimated[0].names[i] for i in order])
         plain(ax, name)
         ax.axvline(0.0, color=LIGHT.pale, linewidth=0.8)
-        if len(estimates) > 1 or ax is axes[0]:
+        if len(estimated) > 1 or ax is axes[0]:
             named(ax)
-    for ax in axes[len(found) :]:
-        ax.set_visible(False)
     return figure
 
 
 def convergence(results: Mapping[str, np.ndarray]) -> Any:
-    """Means as runs come in, with 95 % intervals."""
-    columns = min(3, len(results))
-    rows = -(-len(results) // columns)
-    figure = new_figure(3.7 * columns, 2.4 * rows + 0.7, "Convergence of the means", "band: 95 % interval of the mean")
-    axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
+    """Mean and 99 % quantile as runs come in, with 95 % intervals."""
+    said = "bands: 95 % intervals, open above where runs are too few for the quantile"
+    figure, axes = _panels(len(results), 3, 3.7, 2.4, "Convergence of the estimates", said)
     for ax, (name, y) in zip(axes, results.items()):
-        n, mean, half = sensitivity.convergence(y)
-        ax.fill_between(n, mean - half, mean + half, color=_BLUE, alpha=0.25, linewidth=0)
-        ax.plot(n, mean, color=_BLUE)
+        bounds: list[float] = []
+        bands: list[tuple[np.ndarray, list[Estimate], str]] = []
+        for colour, (what, (n, found)) in zip((_BLUE, _RED), estimates.convergence(y).items()):
+            low, high = (np.array([getattr(x, end) for x in found]) for end in ("low", "high"))
+            late = n >= max(n[0], n[-1] // 50)
+            known = [x for x in (*low[late], *high[late]) if np.isfinite(x)]
+            bounds += [*known, *(x.value for x, is_late in zip(found, late) if is_late)]
+            ax.plot(n, [x.value for x in found], color=colour, label=what)
+            bands.append((n, found, colour))
+        room = 0.05 * (max(bounds) - min(bounds)) or 0.5  # of results that do not vary
+        ax.set_ylim(min(bounds) - room, max(bounds) + room)
+        for band in bands:
+            _band(ax, *band)
         ax.set_xscale("log")
-        late = n >= max(10, n[-1] // 50)
-        if late.any():
-            ax.set_ylim(float((mean - half)[late].min()), float((mean + half)[late].max()))
         plain(ax, name, "", "runs")
-    for ax in axes[len(results) :]:
-        ax.set_visible(False)
+        if ax is axes[0]:
+            named(ax)
     return figure
+
+
+def _band(ax: Any, n: np.ndarray, found: Sequence[Estimate], colour: str) -> None:
+    """Intervals; one that is open goes to the edge of the axes."""
+    bottom, top = ax.get_ylim()
+    low, high = (np.clip([getattr(x, end) for x in found], bottom, top) for end in ("low", "high"))
+    ax.fill_between(n, low, high, color=colour, alpha=0.2, linewidth=0)

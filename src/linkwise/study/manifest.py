@@ -13,6 +13,7 @@ from .places import Place
 
 NAME = "study.json"
 LOG = "log.jsonl"
+FILE = "study.toml"  # the study file, where there was one
 FORMAT = "linkwise-study-1"
 _MOST = 2**26
 _KINDS: dict[str, type] = {
@@ -52,3 +53,16 @@ def log(place: Place, event: dict[str, Any]) -> None:
         line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **event})
         with contextlib.suppress(OSError), open(place.own_path(LOG), "a", encoding="utf-8") as f:
             f.write(line + "\n")
+
+
+def events(place: Place) -> list[dict[str, Any]]:
+    """The lines of the log that can be read."""
+    if not place.exists(LOG):
+        return []
+    found = []
+    for line in place.read(LOG, _MOST).splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
+            event = json.loads(line)
+            if isinstance(event, dict):
+                found.append(event)
+    return found

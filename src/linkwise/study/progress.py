@@ -28,6 +28,7 @@ class StudyProgress:
         self.on = terminal if show is None else show
         self.statuses: dict[str, int] = {}
         self.sums: dict[str, tuple[int, float, float]] = {}
+        self.ways: dict[str, int] = {}  # how runs were made → how many
         self.made, self.began, self.last = 0, time.monotonic(), 0.0
         self.url = place.url
         if self.on and self.left:
@@ -37,6 +38,8 @@ class StudyProgress:
         self.made += done.runs
         for status, count in done.statuses.items():
             self.statuses[status] = self.statuses.get(status, 0) + count
+        for way, count in done.ways.items():
+            self.ways[way] = self.ways.get(way, 0) + count
         for name, (n, total, squares) in done.sums.items():
             a, b, c = self.sums.get(name, (0, 0.0, 0.0))
             self.sums[name] = (a + n, b + total, c + squares)
@@ -56,6 +59,8 @@ class StudyProgress:
         finished = self.samples - remaining
         parts = [f"{finished}/{self.samples} runs", f"{self.failed} failed", f"{rate:.3g}/s"]
         parts.append(f"{duration(remaining / rate)} left" if rate and remaining else duration(spent))
+        if slow := sum(n for way, n in self.ways.items() if way.startswith("alone")):
+            parts.append(f"{slow} motions alone")
         for name, (n, total, squares) in list(self.sums.items())[:_SHOWN]:
             if n > 1:
                 mean = total / n

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ import numpy as np
 from ..arguments import file_path
 from ..errors import InputError, LinkwiseError, UnknownNameError
 from ..whole_files import write_text
-from . import figures, sensitivity
+from . import estimates, figures, sensitivity
+from .estimates import Estimate, Independent
 from .sampling import Sampling
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ _RESULTS = 6  # that are shown
 _INPUTS = 16  # numbers of parameters that are shown
 _WORST = 3
 _FAILED = 10
-_FRAMES = 50  # of a moving picture
+_FRAMES = 24  # of a moving picture
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #22303c; max-width: 1000px; margin: 2.5em auto; padding: 0 1.2em; }
@@ -105,8 +107,22 @@ class Report:
         return np.where(self.runs["status"].to_numpy() == "done", y, np.nan)
 
     @cached_property
+    def independent(self) -> Independent:
+        """Which runs are drawn independently, as intervals ask for."""
+        about = self.study.manifest
+        cycle = self._sampling().cycle if about["sampling"] in ("saltelli", "morris") else 1
+        return estimates.independent(about["sampling"], about["parameters"], cycle)
+
+    @cached_property
+    def drawn(self) -> np.ndarray:
+        """Which rows of the table say what distributions are: those drawn independently; all, where none is."""
+        runs = self.runs.index.to_numpy()
+        return self.independent.among(runs) if self.independent.any else np.ones(len(runs), dtype=bool)
+
+    @cached_property
     def finite(self) -> dict[str, np.ndarray]:
-        return {name: y[np.isfinite(y)] for name, y in self.results.items()}
+        found = {name: y[np.isfinite(y) & self.drawn] for name, y in self.results.items()}
+        return {name: y for name, y in found.items() if len(y) > 1}
 
     @cached_property
     def worst(self) -> list[int]:
@@ -124,10 +140,10 @@ class Report:
         about = self.study.manifest
         title = f"Study of {about['robot'].get('name', 'a robot')}"
         parts = [f"<h1>{html.escape(title)}</h1>", self._said(), self._what()]
-        if self.results:
+        if self.finite:
             parts += [self._numbers(), self._distributions()]
             if self.inputs:
-                parts += [self._correlations(), self._sensitivities()]
+                parts += [self._drivers(), self._sensitivities(), self._correlations()]
             parts += [self._convergence(), self._worst_cases()]
         parts.append(self._failures())
         head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
@@ -143,13 +159,15 @@ class Report:
 
     def _what(self) -> str:
         about = self.study.manifest
+        kind = about["scenario"].get("kind")
         scenario = ", ".join(f"{k} {v}" for k, v in about["scenario"].items() if k != "kind" and _is_short(v))
         rows = [
-            ("scenario", f"{about['scenario'].get('kind')} {scenario}"),
+            ("scenario", f"{kind} {scenario}" if kind != "function" else scenario),
             ("sampling", f"{about['sampling']}, seed {about['seed']}"),
             ("made by", ", ".join(f"{k} {v}" for k, v in about["made_by"].items() if v)),
             ("robot", ", ".join(f"{k} {str(v)[:12]}" for k, v in about["robot"].items() if v)),
             ("how", str(about.get("how", ""))),
+            ("motions", ", ".join(f"{n:,} {way}" for way, n in self.study.ways().items()) or "none on record"),
         ]
         drawn = []
         for name, d in about["parameters"].items():
@@ -158,31 +176,57 @@ class Report:
         return f"<h2>What was run</h2>{_table(rows)}<h3>Parameters</h3>{_table(drawn)}"
 
     def _numbers(self) -> str:
-        rows = []
+        rows, head = [], ["result"]
         for name, y in self.finite.items():
-            cells = [f"{a:.5g} <span class=pale>± {b:.2g}</span>" for a, b in sensitivity.moments(y).values()]
-            rows.append([html.escape(name), *cells, f"{y.min():.5g}", f"{y.max():.5g}"])
-        head = ["result", *sensitivity.moments(np.zeros(2)), "least", "largest"]
-        note = '<p class="pale">± one standard error, as of runs drawn independently</p>'
+            found = estimates.estimates(y)
+            head = ["result", *found, "least", "largest"]
+            cells = [_cell(x, self.independent.any) for x in found.values()]
+            every = self.results[name][np.isfinite(self.results[name])]
+            rows.append([html.escape(name), *cells, f"{every.min():.5g}", f"{every.max():.5g}"])
+        said = [f"[95 % intervals] {self.independent.said}".strip()] if self.independent.any else []
+        said += ["those of quantiles are between order statistics", "‥: too few runs to bound it"] if said else []
+        said = said or [self.independent.said]
+        failed = sum(n for status, n in self.study.counts().items() if status != "done")
+        said += [f"{failed:,} runs that are not done are in none of these numbers"] if failed else []
+        note = f'<p class="pale">{html.escape("; ".join(said))}</p>'
         return f"<h2>Results</h2>{_table(rows, head, raw=True)}{note}"
 
     def _distributions(self) -> str:
         first = next(iter(self.results))
         marked = {first: [self.results[first][self._at(k)] for k in self.worst]}
-        return _picture(figures.distributions(self.finite, marked), "distributions of the results")
+        figure = figures.distributions(self.finite, marked, self.independent.any)
+        return _picture(figure, "distributions of the results")
+
+    def _drivers(self) -> str:
+        inputs, results = self._together()
+        name, y = next(iter(results.items()))
+        if len(y) < 10:
+            return ""
+        rows = self._sound()
+        worst = [int(np.searchsorted(rows, self._at(k))) for k in self.worst if self._at(k) in rows]
+        return _picture(figures.drivers(name, y, inputs, worst), "the first result over parameters")
 
     def _at(self, run: int) -> int:
         return int(self.runs.index.get_loc(run))
 
     def _together(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Parameters and results of runs in which all results are finite."""
-        good = np.all([np.isfinite(y) for y in self.results.values()], axis=0)
+        good = self._sound()
         return ({n: x[good] for n, x in self.inputs.items()}, {n: y[good] for n, y in self.results.items()})
 
-    def _correlations(self) -> str:
+    def _sound(self) -> np.ndarray:
+        return np.flatnonzero(np.all([np.isfinite(y) for y in self.results.values()], axis=0))
+
+    def _of_drawn(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The same, of runs that are drawn independently."""
+        kept = self.drawn[self._sound()]
         inputs, results = self._together()
-        if len(next(iter(results.values()))) < 3:
-            return ""
+        return {n: x[kept] for n, x in inputs.items()}, {n: y[kept] for n, y in results.items()}
+
+    def _correlations(self) -> str:
+        inputs, results = self._of_drawn()
+        if self.study.manifest["sampling"] == "morris" or len(next(iter(results.values()))) < 10:
+            return ""  # paths move one parameter at a time: the effects above say what correlations would
         return f"<h2>Correlations</h2>{_picture(figures.correlations(inputs, results), 'rank correlations')}"
 
     def _sensitivities(self) -> str:
@@ -227,7 +271,9 @@ class Report:
         return {n: np.concatenate([b[n] for b in blocks])[: len(y)] for n in sampling.factors}
 
     def _convergence(self) -> str:
-        return f"<h2>Convergence</h2>{_picture(figures.convergence(self.finite), 'means as runs come in')}"
+        if not self.independent.any:
+            return ""
+        return f"<h2>Convergence</h2>{_picture(figures.convergence(self.finite), 'estimates as runs come in')}"
 
     # --- cases -----------------------------------------------------------------------------------------
 
@@ -237,18 +283,22 @@ class Report:
         for run in self.worst:
             row = self.runs.loc[run]
             rows = [(n, f"{row[n]:.5g}") for n in [name, *list(self.inputs)[:6]] if n in row.index]
-            picture = self._moving(run) if self.source is not None else ""
+            picture = self._moving(run)
             command = f"<p><code>{html.escape(self._replay(run))}</code></p>"
             cases.append(f'<div class="case"><h3>run {run}</h3>{picture}{_table(rows)}{command}</div>')
         return f"<h2>Worst cases: the largest {html.escape(name)}</h2>{''.join(cases)}"
 
     def _replay(self, run: int) -> str:
+        """How a run is made again: by the command where a study file is kept in the folder, else in Python."""
+        if self.study.has_file:
+            return f"linkwise sweep {shlex.quote(str(self.study.place.url))} --replay {run}"
         return f"study.replay({run})"
 
     def _moving(self, run: int) -> str:
         from .. import view
 
-        assert self.source is not None
+        if self.source is None:
+            return '<p class="pale">no moving picture: that needs the study itself, report(study=study)</p>'
         try:
             motion = self.source.replay(run)
         except LinkwiseError as e:
@@ -273,6 +323,14 @@ class Report:
             )
         more = f"<p>and {len(failed) - _FAILED} more</p>" if len(failed) > _FAILED else ""
         return f"<h2>Failures</h2>{''.join(parts)}{more}"
+
+
+def _cell(x: Estimate, interval: bool) -> str:
+    """A number with its interval."""
+    if not interval:
+        return f"{x.value:.5g}"
+    low, high = (f"{end:.4g}" if np.isfinite(end) else "‥" for end in (x.low, x.high))
+    return f'{x.value:.5g}<br><span class="pale">[{low}, {high}]</span>'
 
 
 def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), raw: bool = False) -> str:

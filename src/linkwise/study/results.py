@@ -54,11 +54,36 @@ class OpenStudy:
             found[status] = found.get(status, 0) + 1
         return found
 
+    def ways(self) -> dict[str, int]:
+        """How motions were made → in how many runs, as far as the folder's log says; why, where it was one by one."""
+        found: dict[str, int] = {}
+        for event in manifest.events(self.place):
+            ways = event.get("ways")
+            for way, n in ways.items() if isinstance(ways, dict) else ():
+                if isinstance(n, int):
+                    found[str(way)] = found.get(str(way), 0) + n
+        return found
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the study file that it was started from is kept in the folder."""
+        return self.place.is_local and self.place.exists(manifest.FILE)
+
     @property
     def finished(self) -> bool:
         """Whether every run is there."""
         chunks = -(-self.samples // int(self.manifest["chunk"]))
         return len(chunks_there(self.place)) >= chunks
+
+    def record(self, run: int) -> dict[str, Any]:
+        """The single numbers and words that are kept of one run; empty where it is not there."""
+        name = chunks_there(self.place).get(run // int(self.manifest["chunk"]))
+        if name is None:
+            return next((r.values for r in self.loose() if r.run == run), {})
+        table = read_table(self.place, name, MOST_BYTES)
+        row = table["run"].to_pylist().index(run)
+        columns = [c for c in table.column_names if c.startswith(RESULT)]
+        return {c.removeprefix(RESULT): table[c][row].as_py() for c in columns}
 
     # --- what it found ---------------------------------------------------------------------------------
 

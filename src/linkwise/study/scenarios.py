@@ -20,143 +20,13 @@ from ..simulation import arguments
 from ..simulation import closing as loops
 from ..simulation.joint_forces import passive_forces
 from ..simulation.methods import METHODS, SOLVERS, refuse_unfit
-from ..simulation.record import motions_made
 from ..simulation.simulate import simulate as simulate_motion
 from ..simulation.trajectory import Trajectory
 from .batches import Batches, start_of
+from .functions import Function
 from .keeping import DEFAULT, Keeping
-from .names import refuse_name
+from .scenario_base import Outcome, Prepared, Scenario
 from .targets import Targets
-
-Outcome = dict[str, Any]
-
-
-class Scenario:
-    """What all scenarios share."""
-
-    kind = "function"
-
-    def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
-        """This scenario for a robot, parameters of these shapes, and what is to be kept."""
-        raise NotImplementedError
-
-    def to_plain(self) -> dict[str, Any]:
-        """What it is, in words and numbers, for the manifest."""
-        return {"kind": self.kind}
-
-
-class Prepared:
-    """A scenario with its robot and parameters. ``batched`` runs many at once where ``in_processes`` is None."""
-
-    in_processes: str | None = "it is a function in Python"  # why runs are made one at a time
-
-    def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
-        """What one run gives."""
-        raise NotImplementedError
-
-    def batch(self, values: Mapping[str, np.ndarray]) -> tuple[Outcome, np.ndarray]:
-        """What many runs give, each (runs, …), and which of them are sound (runs,)."""
-        raise NotImplementedError
-
-    def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
-        """One run as a motion."""
-        raise NotImplementedError
-
-    @property
-    def numbers_per_run(self) -> int | None:
-        """How many numbers one run of a batch has in memory."""
-        return None
-
-    @property
-    def operations_per_run(self) -> float | None:
-        """How many operations one run of a batch takes."""
-        return None
-
-
-# --- functions ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Function(Scenario):
-    """A user's function of (robot, parameters)."""
-
-    function: Callable[..., Any]
-
-    def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
-        return _OfFunction(robot, self.function, keep)
-
-    def to_plain(self) -> dict[str, Any]:
-        name = getattr(self.function, "__qualname__", type(self.function).__name__)
-        return {"kind": self.kind, "function": f"{getattr(self.function, '__module__', '?')}.{name}"}
-
-
-@dataclass(frozen=True, eq=False)
-class _OfFunction(Prepared):
-    robot: Robot
-    function: Callable[..., Any]
-    keep: list[Any] | None
-
-    def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
-        return kept_of(self.function(self.robot, dict(values)), self.keep)
-
-    def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
-        with motions_made() as made:
-            given = self.function(self.robot, dict(values))
-        found = [x for x in _parts(given) if isinstance(x, Trajectory)] or made
-        if not found:
-            name = getattr(self.function, "__name__", "the scenario")
-            raise InputError(f"{name} gave no trajectory and called no lw.simulate, so that there is none to show;"
-                             " study.result(k) runs it again and gives what it gives")  # fmt: skip
-        return found[-1]
-
-
-def _parts(given: Any) -> list[Any]:
-    if isinstance(given, Mapping):
-        return list(given.values())
-    return list(given) if isinstance(given, (list, tuple)) else [given]
-
-
-def kept_of(given: Any, keep: list[Any] | None) -> Outcome:
-    """What is kept of what a function gave: a motion, named values, or one value."""
-    if isinstance(given, Trajectory):
-        if given.batch:
-            raise InputError(f"a run is one motion, and the scenario gave a batch of {given.batch}")
-        keeping = Keeping(DEFAULT if keep is None else keep)
-        keeping.check(given.robot)
-        return keeping.of(given)
-    named = dict(given) if isinstance(given, Mapping) else {} if given is None else {"result": given}
-    if keep is None:
-        wanted = {str(k): x for k, x in named.items() if not isinstance(x, Trajectory)}
-    else:
-        motion = next((x for x in named.values() if isinstance(x, Trajectory)), None)
-        wanted = {}
-        for item in keep:
-            if not isinstance(item, str):
-                wanted[Keeping([item]).names[0]] = item(given)
-            elif item in named and not isinstance(named[item], Trajectory):
-                wanted[item] = named[item]
-            elif motion is not None:
-                keeping = Keeping([item])
-                keeping.check(motion.robot)
-                wanted |= keeping.of(motion)
-            else:
-                raise InputError(f"the scenario gave {', '.join(map(repr, named)) or 'nothing'}, and no {item!r} that"
-                                 " was to be kept")  # fmt: skip
-    for name in wanted:
-        refuse_name(name, "a result")
-    return {name: _storable(name, x) for name, x in wanted.items()}
-
-
-def _storable(name: str, x: Any) -> Any:
-    if isinstance(x, str):
-        return x
-    out = np.asarray(x)
-    if out.dtype.kind == "c":
-        raise InputError(f"{name!r} is complex; keep its real and imaginary parts")
-    if out.dtype.kind not in "fiub":
-        raise InputError(f"{name!r} must be a number, a word or an array of numbers to be kept, got {shown(x)}")
-    return out.astype(float) if out.dtype.kind == "f" and out.dtype.itemsize > 8 else out
-
 
 # --- motions ------------------------------------------------------------------------------------------
 
@@ -348,7 +218,7 @@ class _Motion(Prepared):
 
 
 _EDITS = ("gravity", "loop")
-LOST = "the motion is no longer finite: a step too long, a force too large, or a body without inertia"
+LOST = "the motion is lost: a step too long, a force too large, or a body without inertia or with an impossible one"
 
 
 # --- poles --------------------------------------------------------------------------------------------

@@ -35,28 +35,18 @@ class Estimates:
     errors: np.ndarray
 
 
-def moments(y: np.ndarray) -> dict[str, tuple[float, float]]:
-    """Mean, deviation and quantiles of a result, each with its standard error."""
-    n = len(y)
-    deviation = float(y.std(ddof=1)) if n > 1 else float("nan")
-    fourth = float(((y - y.mean()) ** 4).mean()) if n > 1 else float("nan")
-    found = {"mean": (float(y.mean()), deviation / np.sqrt(n))}
-    spread = np.sqrt(max(fourth - deviation**4, 0.0) / n) / (2 * deviation) if n > 1 and deviation > 0 else 0.0
-    found["deviation"] = (deviation, float(spread))
-    ordered = np.sort(y)
-    for p in (0.01, 0.5, 0.99):
-        half = np.sqrt(n * p * (1 - p))  # the binomial's, in ranks
-        low, high = (int(np.clip(round(n * p + s * half), 0, n - 1)) for s in (-1, 1))
-        found[f"{100 * p:g} % quantile"] = (float(np.quantile(y, p)), float(ordered[high] - ordered[low]) / 2)
-    return found
-
-
 def rank_correlations(inputs: Mapping[str, np.ndarray], y: np.ndarray) -> Estimates:
     """Spearman's correlation of each number with a result; errors by Fisher's transform."""
     ranks = _ranks(y)
     values = np.array([_correlation(_ranks(x), ranks) for x in inputs.values()])
     width = _Z / np.sqrt(max(len(y) - 3, 1)) * (1 - values**2)
     return Estimates("rank correlation", list(inputs), values, width)
+
+
+def rank_matrix(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Spearman's correlations of all columns with each other; 0 for those that do not vary."""
+    ranked = [_ranks(x) for x in columns.values()]
+    return np.array([[_correlation(a, b) for b in ranked] for a in ranked])
 
 
 def _ranks(x: np.ndarray) -> np.ndarray:
@@ -162,11 +152,3 @@ def _sizes(effects: np.ndarray) -> np.ndarray:
 
 def _spreads(effects: np.ndarray) -> np.ndarray:
     return np.asarray(effects.std(axis=0))
-
-
-def convergence(y: np.ndarray, points: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(runs, mean so far, half its 95 % interval), at some 60 places."""
-    n = np.unique(np.geomspace(2, len(y), points).astype(int)) if len(y) > 1 else np.array([len(y)])
-    sums, squares = np.cumsum(y - y[0])[n - 1], np.cumsum((y - y[0]) ** 2)[n - 1]
-    variance = np.maximum(squares / n - (sums / n) ** 2, 0.0)
-    return n, sums / n + y[0], _Z * np.sqrt(variance / np.maximum(n - 1, 1))

@@ -26,11 +26,14 @@ from ..simulation.trajectory import Trajectory
 from . import manifest
 from .chunks import left_to_do
 from .distributions import Distribution, Drawn, Grid, as_distribution
+from .functions import Function
 from .keeping import as_items, keep_name
 from .names import refuse_name
 from .places import Place, held, sweep
 from .sampling import Sampling, key
-from .scenarios import Function, Prepared, as_scenario
+from .scenario_base import Prepared
+from .scenarios import as_scenario
+from .together import BATCHES
 
 if TYPE_CHECKING:
     from .results import OpenStudy
@@ -40,7 +43,7 @@ _SECONDS = 2.0  # that a chunk of a batch takes, about
 _STEP_SECONDS = 3e-8  # of one step of one body in a batch, about
 _BYTES = 2**26  # of what a chunk of a batch has in memory
 _SHARES = 16  # chunks that there are at least, for several workers
-_MOST_TOGETHER = 256  # runs made one by one in a chunk
+_MOST_TOGETHER, _CHUNKS = 256, 64  # runs of a function in a chunk at most, and chunks that there are about
 
 
 class Study:
@@ -144,7 +147,9 @@ class Study:
         if self._chunk is not None:
             return min(self._chunk, self.samples)
         if self.prepared.in_processes is not None:
-            return max(1, min(_MOST_TOGETHER, -(-self.samples // _MOST_TOGETHER)))
+            share = -(-self.samples // _CHUNKS)
+            whole = share if share < 8 else -(-share // 8) * 8  # vectors, for motions that are made together
+            return max(1, min(_MOST_TOGETHER, whole))
         numbers = self.prepared.numbers_per_run or 1
         steps = getattr(self.scenario, "steps", 1)
         by_time = _SECONDS / (_STEP_SECONDS * steps * max(1, len(self.robot.bodies)))
@@ -208,11 +213,12 @@ class Study:
                     raise SimulationError(f"{shown_as.left - shown_as.made} runs were not made; the same call goes on")
             except BaseException as e:
                 shown_as.close(f"stopped ({type(e).__name__}); the same call goes on from here")
-                manifest.log(place, {"event": "stopped", "by": type(e).__name__})
+                manifest.log(place, {"event": "stopped", "by": type(e).__name__, "ways": shown_as.ways})
                 raise
             shown_as.close()
             sweep(place)
-            manifest.log(place, {"event": "done"})
+            manifest.log(place, {"event": "done", "ways": shown_as.ways})
+        _warn_of_slow_ways(shown_as.ways)
         found = open_study(place)
         if shown_as.failed or len(todo) < self.chunks:  # others than this call's may have failed before
             _warn_of_failures(found)
@@ -260,7 +266,7 @@ class Study:
             "finite": self.finite,
             "chunk": self.chunk,
             "made_by": _made_by(),
-            "how": self.prepared.in_processes or "batches of machine code",
+            "how": " ".join(filter(None, [self.prepared.in_processes or BATCHES, self.prepared.how])),
         }
 
     def _code(self) -> tuple[dict[str, str], list[str]]:
@@ -308,6 +314,14 @@ def _samples(samples: Any, parameters: Mapping[str, Distribution]) -> int:
     if not grids:
         raise InputError("how many runs? Give samples=; only grids say it themselves")
     return int(np.prod(grids, dtype=object))
+
+
+def _warn_of_slow_ways(ways: Mapping[str, int]) -> None:
+    """Say which motions of a function were made one by one, and why."""
+    slow = {way.partition(": ")[2]: n for way, n in ways.items() if way.startswith("alone")}
+    if slow:
+        said = "; ".join(f"{n} as {why}" for why, n in slow.items())
+        warn_of_slow_path(f"motions of this study were made one at a time, in {said}")
 
 
 def _warn_of_failures(found: OpenStudy) -> None:

@@ -1,0 +1,84 @@
+"""What all scenarios of studies share: with a robot and parameters they run one alone, or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..robot.robot import Robot
+from ..simulation.trajectory import Trajectory
+
+Outcome = dict[str, Any]
+Around = Callable[[str, int], None]  # called with "start" and "end" around what is done for a run
+
+
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """What came of one run: ``values``, or the ``error`` that it raised; and the ``ways`` its motions were made."""
+
+    run: int
+    values: Outcome
+    error: Exception | None = None
+    ways: tuple[str, ...] = ()
+
+
+class Scenario:
+    """What all scenarios share."""
+
+    kind = "function"
+
+    def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
+        """This scenario for a robot, parameters of these shapes, and what is to be kept."""
+        raise NotImplementedError
+
+    def to_plain(self) -> dict[str, Any]:
+        """What it is, in words and numbers, for the manifest."""
+        return {"kind": self.kind}
+
+
+class Prepared:
+    """A scenario with its robot and parameters. ``batch`` runs many at once where ``in_processes`` is None."""
+
+    in_processes: str | None = "a function in Python"  # why runs are made one at a time
+    how = ""  # what else is said of how runs are made
+
+    def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
+        """What one run gives."""
+        raise NotImplementedError
+
+    def each(
+        self,
+        runs: Iterable[tuple[int, Mapping[str, Any]]],
+        generator: Callable[[int], np.random.Generator],
+        around: Around,
+    ) -> Iterator[Ended]:
+        """What each of several runs gives, as they end; whatever the user's code raises is kept with it."""
+        for run, values in runs:
+            around("start", run)
+            try:
+                ended = Ended(run, self.one(values, generator(run)))
+            except Exception as e:  # of the user's own code: the run has failed, and the study goes on
+                ended = Ended(run, {}, e)
+            yield ended
+            around("end", run)
+
+    def batch(self, values: Mapping[str, np.ndarray]) -> tuple[Outcome, np.ndarray]:
+        """What many runs give, each (runs, …), and which of them are sound (runs,)."""
+        raise NotImplementedError
+
+    def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
+        """One run as a motion."""
+        raise NotImplementedError
+
+    @property
+    def numbers_per_run(self) -> int | None:
+        """How many numbers one run of a batch has in memory."""
+        return None
+
+    @property
+    def operations_per_run(self) -> float | None:
+        """How many operations one run of a batch takes."""
+        return None
