@@ -23,7 +23,7 @@ LONGEST = {
 USUALLY = ("forward_dynamics_sensitivity", "linearize_forward")
 OTHERS = {
     **{n: (lambda n=n: lw.load(n), LONGEST.get(n, USUALLY)) for n in lw.robots() if n not in SMALL},
-    "chain of 100": (lambda: lw.chain(100, seed=1), ("linearize_forward", "jacobian", "operational_inertia")),
+    "chain of 100": (lambda: lw.chain(100, seed=1), ("jacobian", "operational_inertia")),
     "tree of 30": (lambda: lw.random_tree(30, seed=1), ("linearize_forward",)),
     "floating tree with rotors": (
         lambda: lw.random_tree(70, seed=2, joints="revolute", rotors=True, floating=True),
@@ -73,6 +73,36 @@ def test_the_longest_calls_of_other_robots_have_code(robot, in_own_frames):
     for name in names:
         asked = job(r, name)
         assert pipeline.compile_job(asked) is not None, (name, asked.journal[-1].note)
+
+
+ROLLED = [name for name, facts in catalogue(lw.Robot).items() if facts.rolls]
+
+
+@pytest.mark.parametrize(("links", "names"), [(100, ROLLED), (300, ("coriolis_matrix", "inverse_dynamics_regressor"))])
+def test_long_chains_keep_their_loops(links, names, in_own_frames):
+    """Every function that is sweeps and walks, and its code is as short whatever the chain."""
+    r = lw.chain(links, seed=1)
+    for name in names:
+        kernel = pipeline.compile_job(job(r, name))
+        assert isinstance(kernel, RolledKernel), name
+        assert kernel.length < 4000, name
+    assert len(ROLLED) >= 29
+
+
+def test_joints_of_a_kind_share_loops():
+    """Whatever their axes and pitches: the code of a tree of all kinds does not grow with its bodies."""
+    kinds = (lw.Revolute, lw.Helical, lw.Universal, lw.Planar, lw.Cylindrical)
+    lengths: dict[str, list[int]] = {}
+    for n in (10, 30):
+        rng, bodies = np.random.default_rng(1), []
+        for k in range(n):
+            kind = kinds[k % len(kinds)]
+            joint = lw.Joint(kind(*rng.normal(size=(2 if kind is lw.Universal else 1, 3))), at=rng.normal(size=3))
+            bodies.append(lw.Body(f"b{k}", joint, lw.Inertia(1.0, tensor=np.eye(3)), f"b{(k - 1) // 2}" if k else None))
+        for name in ("inverse_dynamics", "inverse_dynamics_regressor"):
+            asked = job(lw.assemble("kinds", bodies), name, rolled=True)
+            lengths.setdefault(name, []).append(pipeline.compile_job(asked).length)
+    assert all(more <= 1.1 * few for few, more in lengths.values())
 
 
 def test_what_is_refused_is_not_tried_again(monkeypatch, tmp_path):

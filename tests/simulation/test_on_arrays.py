@@ -4,6 +4,7 @@ Those of PyTorch run where it is installed: pip install "linkwise[torch]".
 """
 
 import importlib.util
+from functools import partial
 
 import numpy as np
 import pytest
@@ -269,6 +270,43 @@ def test_offsets_of_joints_have_gradients_too():
     assert_close(slope, derivative(lambda t: end(offsets + t * along, q), 1e-3), 1e-8)
 
 
+def servo(robot, t, q, v, *, h, tau):  # (names that steps have for other things)
+    return robot.gravity_force(q) - h * q - tau * v
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("hold", [False, True])
+def test_gains_of_controllers(library, hold):
+    """Inputs by keyword: the motion of the controller with numbers, and gradients in them."""
+    r = rigid()
+    q, _, _ = start(r, ())
+    gains = {"h": np.array([[3.0, 4.0], [5.0, 1.0]]), "tau": np.array(0.5)}
+    options = {"steps": 4, "hold": hold, **OPTIONS}
+
+    def moved(h, tau):
+        known = {"h": h, "tau": tau, "inertial": array(library, r.inertial_parameters)}
+        return lw.simulate(r, array(library, q), controller=servo, parameters=known, **options)
+
+    found = moved(*(array(library, x) for x in gains.values()))
+    for i, h in enumerate(gains["h"]):
+        expected = lw.simulate(r, q, controller=partial(servo, h=h, tau=0.5), implicit=False, **options)
+        assert_close(numpy(found.q)[i], expected.q, 1e-12)
+        assert_close(numpy(found.tau)[i], expected.tau, 1e-12)
+    if library == "jax":
+        from jax.test_util import check_grads
+
+        whole = lambda *x: moved(*map(jax.numpy.asarray, x)).q
+        check_grads(whole, tuple(map(jax.numpy.asarray, gains.values())), order=2)
+    else:
+        import torch
+
+        assert torch.autograd.gradcheck(lambda *x: moved(*x).q, [array("torch", x, True) for x in gains.values()])
+    with pytest.raises(lw.InputError, match="takes h by keyword"):
+        lw.simulate(r, array(library, q), controller=servo, steps=2)
+    with pytest.raises(lw.InputError, match=r"functools\.partial\(servo, h="):
+        lw.simulate(r, q, controller=servo, steps=2)
+
+
 def both(r):
     def moved(q, v, tau, p, f):
         options = {"parameters": {"inertial": p}, "external": {r.tips[-1]: f}, **OPTIONS}
@@ -386,6 +424,9 @@ def test_what_is_refused_says_why(library):
         "target": {"target": "numpy"},
         "damping": {"damping": q},
         "limits": {"limits": (q, q)},
+        "not both": {"controller": law, "tau": array(library, np.zeros((2, 2)))},
+        "noise": {"noise": lw.Noise(0.1, seed=1)},
+        "cost": {"cost": lambda q: q @ q},
         "several libraries": {"v0": np.zeros(2)},
         "compiled in": {"controller": lambda t, q, v: np.linalg.svd(np.outer(q, v))[1]},
         r"tau must have shape \(..., 2, 2\)": {"tau": array(library, np.zeros((2, 3)))},

@@ -85,7 +85,7 @@ class Disk:
 
 
 @pytest.mark.parametrize("kind", ["small", "batched"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(deaths=st.lists(st.integers(0, 40), max_size=4))
 def test_going_on_after_death_at_any_point_equals_never_having_died(undisturbed, kind, deaths):
     with tempfile.TemporaryDirectory() as name:

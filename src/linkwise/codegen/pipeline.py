@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import arguments, inputs
 from ..errors import InputError, NotAdmittedError, UnknownNameError, UnrollableError, did_you_mean
@@ -25,17 +25,16 @@ from .passes import Journal, Pass, run_passes
 from .program.frames import normal_forms, shortest, stand_in
 from .program.function_memory import refusing_memory
 from .program.trace import Program, argument_names, lengths, trace
-from .rolled.program import RolledProgram, class_sizes, roll
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
 from .runtime.remade import RunAsItIs, made
 from .runtime.requests import LOOPS, recall, remember_refusal, request
 from .runtime.rolled_kernel import RolledKernel
-from .sources.c import CSource
-from .sources.cuda import CudaSource
-from .sources.jax import JaxFunction
 
-SOURCES = {"c": CSource, "cuda": CudaSource}
+if TYPE_CHECKING:
+    from .rolled.program import RolledProgram
+
+SOURCES = ("c", "cuda")
 TARGETS = ("cpu", "numpy", "jax", *SOURCES)
 DTYPES = ("float64", "float32")
 OWN_FRAMES = "the robot's own frames"
@@ -90,6 +89,8 @@ def leave_as_it_is(job: Job) -> str | None:
     if job.target == "numpy":
         job.finish(RunAsItIs(job.call, job.robot))
     elif job.target == "jax":
+        from .sources.jax import JaxFunction
+
         job.finish(JaxFunction(job.call, job.robot))
     return f"run by {job.target}" if job.done else None
 
@@ -207,7 +208,7 @@ def make_kernel(job: Job) -> str:
     """Source text of the program, or a kernel that makes machine code when a precision is first used."""
     assert job.program is not None
     if job.target in SOURCES:
-        job.finish(SOURCES[job.target](job.program, job.robot.name, job.dtype))
+        job.finish(_source(job.target)(job.program, job.robot.name, job.dtype))
         return f"{job.target} source, {job.dtype}"
     job.finish(Kernel(job.program, job.key, job.journal))
     return "kernel"
@@ -314,6 +315,14 @@ def _program(job: Job) -> Program:
     return again.program
 
 
+def _source(target: str) -> Any:
+    """What makes source text. (Few ask for it, and whoever finds code on disk should not wait for its modules.)"""
+    from .sources.c import CSource
+    from .sources.cuda import CudaSource
+
+    return {"c": CSource, "cuda": CudaSource}[target]
+
+
 def _will_be_long(job: Job) -> bool:
     """Whether a function of joint space is thought to be so long that it is traced once, in one kind of frames."""
     if job.facts is None or job.parameters or not job.facts.rolls or _shows_frames(job):
@@ -340,6 +349,8 @@ def _traced(job: Job, robot: Any) -> Program:
 
 def _rolled(job: Job) -> RolledProgram:
     """The function as loops over bodies."""
+    from .rolled.program import roll
+
     assert job.facts is not None
     most = None if job.patient or job.rolled else thresholds.LONGEST_TRACE
     shapes = {name: job.facts.arrays[name] for name in job.arrays}
@@ -399,15 +410,22 @@ def _is_long_chain(job: Job, about: int) -> bool:
     assert job.facts is not None
     is_long_matrix = job.facts.per_pair > 0 and about > thresholds.LONG_CHAIN
     long = len(job.robot.bodies) >= thresholds.CHAIN_LINKS or is_long_matrix
-    return long and job.robot.is_chain and len(class_sizes(job.robot, _shows_frames(job))) <= thresholds.CHAIN_CLASSES
+    return long and job.robot.is_chain and len(_class_sizes(job)) <= thresholds.CHAIN_CLASSES
 
 
 def _about_in_loops(job: Job) -> int:
     """About how many values its loops have: walks from each class of bodies have code for each class."""
     assert job.facts is not None
-    sizes = class_sizes(job.robot, _shows_frames(job))
+    sizes = _class_sizes(job)
     pairs = sum(set(sizes)) * sum(sizes)
     return thresholds.LOOPS_PER_PAIR * job.facts.per_pair * pairs + _per_body(job) * len(sizes)
+
+
+def _class_sizes(job: Job) -> list[int]:
+    """The degrees of freedom of each class of bodies that loops would have."""
+    from .rolled.program import class_sizes
+
+    return class_sizes(job.robot, _shows_frames(job))
 
 
 def _about(job: Job) -> int:

@@ -9,7 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import array_kinds
+from ..codegen.program.parameters import KINDS
 from ..errors import InputError
+from .gains import PREFIX
 from .trajectory import Trajectory
 from .user_functions import Controller
 
@@ -32,9 +34,10 @@ class ArrayTrajectory(Trajectory):
             return 0.0 * self.v
         if not isinstance(self.forces, Controller):
             return self.forces
-        known = self.parameters if self.forces.asked.wants_true_robot else {}
+        known = [x for x in self._of_robot if self.forces.asked.wants_true_robot]
         kernel = self.forces.kernel_with(tuple(known))
-        own = [x[..., None, :] for x in known.values()]
+        gains = [name.removeprefix(PREFIX) for name in self.forces.gains]
+        own = [self.parameters[name][..., None, :] for name in (*gains, *known)]
         return kernel(as_kind(self._library, self.time[:, None], self.q), self.q, self.v, *own)
 
     @cached_property
@@ -75,10 +78,15 @@ class ArrayTrajectory(Trajectory):
 
     def _evaluate(self, name: str, *arrays: Any) -> Any:
         robot = self._robot(name)
-        if not self.parameters:
+        if not self._of_robot:
             return getattr(robot, name)(*arrays)
-        own = [x[..., None, :] for x in self.parameters.values()]
-        return robot.compile(name, parameters=tuple(self.parameters))(*arrays, *own)
+        own = [self.parameters[x][..., None, :] for x in self._of_robot]
+        return robot.compile(name, parameters=self._of_robot)(*arrays, *own)
+
+    @property
+    def _of_robot(self) -> tuple[str, ...]:
+        """The parameters that are the robot's, and not gains of the controller."""
+        return tuple(name for name in self.parameters if name in KINDS)
 
 
 def as_kind(library: str, x: np.ndarray, like: Any) -> Any:

@@ -51,7 +51,9 @@ class Motions:
     @cached_property
     def moving(self) -> tuple[str, ...]:
         """What derivatives are with respect to."""
-        return (*STATE, *(x for x in ("tau", INPUT) if x in self.stepper.names), *self.stepper.task.parameters)
+        gains = () if self.stepper.task.controller is None else self.stepper.task.controller.gains
+        given = (x for x in ("tau", INPUT, *gains) if x in self.stepper.names)
+        return (*STATE, *given, *self.stepper.task.parameters)
 
     # --- loops -----------------------------------------------------------------------------------------
 

@@ -25,8 +25,10 @@ from ..robot.robot import Robot
 from .adaptive import unit
 from .arguments import chosen_target, thread_count
 from .array_trajectory import ArrayTrajectory, as_kind
+from .asked import Asked
 from .called import compiled_stepper
 from .external_forces import ExternalForces, external_forces
+from .gains import PREFIX, WHAT, names_of_gains, with_gains
 from .motion_derivatives import Motions
 from .motion_functions import MotionFunction, motion
 from .steppers import Task
@@ -49,18 +51,21 @@ def arrays_of(q0: Any, v0: Any, tau: Any, external: Any, parameters: Any) -> dic
     return {k: x for k, x in found.items() if x is not None}
 
 
-def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Any) -> ArrayTrajectory:
+def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Asked) -> ArrayTrajectory:
     """The motion of a robot from states that are arrays of another library; ``given`` are all its arrays, by name."""
     library = array_kinds.common(given)
+    asked.refuse_unfit()
     _refuse_unfit(robot, library, settings, asked)
     external, pushed = _external(robot, library, asked.external)
-    parameters = parameter_sizes(robot, tuple(asked.parameters or ()))
+    controller = _controller(robot, asked.controller, asked.parameters or {})
+    gains = {} if controller is None else {k.removeprefix(PREFIX): n for k, n in controller.gains.items()}
+    parameters = parameter_sizes(robot, tuple(x for x in asked.parameters or () if x not in gains))
     task = Task(
         robot,
         settings.method,
         settings.step,
         settings.passive,
-        _controller(robot, asked.controller),
+        controller,
         settings.hold,
         asked.tau is not None,
         {name: np.zeros(n) for name, n in parameters.items()},
@@ -77,8 +82,9 @@ def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int
     if asked.tau is not None:
         arrays.append(_tail(asked.tau, (steps, robot.nv), "tau"))
     arrays += pushed
-    for name, n in parameters.items():
-        arrays.append(_numbers(robot, asked.parameters[name], name, n))
+    own = {name: _gain(asked.parameters[name], n) for name, n in gains.items()}
+    own |= {name: _numbers(robot, asked.parameters[name], name, n) for name, n in parameters.items()}
+    arrays += own.values()
     found_q, found_v = run_on(library, function, arrays)
     return ArrayTrajectory(
         robot,
@@ -87,7 +93,7 @@ def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int
         found_v,
         replace(settings, functions={} if task.controller is None else {"controller": "compiled"}),
         forces=task.controller if asked.tau is None else _at_samples(library, asked.tau, found_v, settings.every),
-        parameters=dict(zip(parameters, arrays[len(arrays) - len(parameters) :])),
+        parameters={k: x if array_kinds.library(x) else as_kind(library, x, found_q) for k, x in own.items()},
         external_forces=external,
     )
 
@@ -99,7 +105,7 @@ def _at_samples(library: str, tau: Any, v: Any, every: int) -> Any:
     return _module(library).broadcast_to(rows, tuple(v.shape))
 
 
-def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Any) -> None:
+def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Asked) -> None:
     """Refuse by name what has no gradient, or no meaning on arrays that may not be known yet."""
     if library not in _LIBRARIES:
         raise InputError(
@@ -126,17 +132,29 @@ def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Any) ->
             raise InputError(f"{name} is for simulations of NumPy arrays; those of {library} may not be known yet")
 
 
-def _controller(robot: Robot, given: Any) -> Controller | None:
+def _controller(robot: Robot, given: Any, parameters: Mapping[str, Any]) -> Controller | None:
     if given is None:
         return None
-    found = Controller(robot, UserFunction("the controller", given))
+    names = names_of_gains(given)
+    found = Controller(robot, UserFunction(WHAT, given)) if not names else with_gains(robot, given, _shapes(parameters))
     with warnings.catch_warnings():
         warnings.simplefilter("error", SlowPathWarning)
         try:
-            found.kernel  # noqa: B018 - traced here
+            _ = found.kernel
         except SlowPathWarning as e:
             raise InputError(f"on arrays of other libraries a controller must be compiled in: {e}") from None
     return found
+
+
+def _shapes(parameters: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shapes of gains for one state: the last axis, or of a number none."""
+    return {name: tuple(np.shape(x) if not hasattr(x, "shape") else x.shape)[-1:] for name, x in parameters.items()}
+
+
+def _gain(x: Any, n: int) -> Any:
+    """(..., n)."""
+    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
+    return x.reshape(n) if len(x.shape) == 0 else x
 
 
 def _external(robot: Robot, library: str, given: Any) -> tuple[ExternalForces | None, list[Any]]:

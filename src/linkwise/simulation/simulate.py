@@ -119,6 +119,7 @@ def simulate(
     **Gradients.** Where q0, v0, ``tau``, ``external`` or ``parameters`` are tensors of PyTorch or arrays of JAX, so are
     q and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
     "runge_kutta_4" in joint rates; what else cannot be asked for there is refused by name, and ``check`` has no say.
+    ``parameters`` are there also the controller's own, which it takes by keyword alone, (..., n) each or one number.
     """
     refuse_unfit(robot, method, coordinates, implicit)
     every = arguments.whole(every, "every")

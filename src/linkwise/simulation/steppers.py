@@ -257,7 +257,8 @@ class CompiledStepper:
         timed = self.task.controller is not None or (external is not None and external.asked is not None)
         timed = timed or self.task.cost is not None
         chosen = {"t": timed, "tau": self.task.table, INPUT: external is not None and external.numbers is not None}
-        return ["q", "w", *(name for name, used in chosen.items() if used), "h"]
+        gains = () if self.task.controller is None else self.task.controller.gains
+        return ["q", "w", *(name for name, used in chosen.items() if used), *gains, "h"]
 
     @cached_property
     def loop(self) -> Repeated:
@@ -301,6 +302,7 @@ class CompiledStepper:
         """What a turn of the loop computes, by a system that may be ``observed``."""
         task = self.task
         sizes = {"w": task.width, "t": 1, "h": 1, **(task.external.sizes if task.external is not None else {})}
+        sizes |= {} if task.controller is None else task.controller.gains
         dynamics = None if task.parameters or task.coordinates != "joint" else shortest(task.robot)
 
         def one_step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -333,7 +335,7 @@ class CompiledStepper:
         force: Any = None
         push: Any = None
         if task.controller is not None:
-            force = law = task.controller.on(robot)
+            force = law = task.controller.on(robot).with_gains(given)
             if "tau" in given:
                 force = lambda t, q, v: law(t, q, v) + given["tau"]
         elif "tau" in given:

@@ -116,7 +116,9 @@ def takes_robot(what: str, function: Callable[..., Any]) -> bool:
         ) from None
     fitting = [form for form in FORMS if _fits(signature, form)]
     if not fitting:
-        raise InputError(f"{what} is a function of {_HOW}, but {name} takes {signature}")
+        by_keyword = [p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
+        hint = f"; functools.partial({name}, {by_keyword[0]}=…) gives it what it needs" if by_keyword else ""
+        raise InputError(f"{what} is a function of {_HOW}, but {name} takes {signature}{hint}")
     if len(fitting) > 1:
         raise InputError(
             f"{what} is a function of {_HOW}, and {name}{signature} could be either; name its first parameters so"
@@ -174,6 +176,15 @@ class Controller:
     def on(self, robot: Robot) -> Controller:
         """The same where ``robot`` moves, whose numbers may be symbols: seen by those that ask for the true robot."""
         return Controller(robot, self.asked, self.batch) if self.asked.wants_true_robot else self
+
+    @property
+    def gains(self) -> dict[str, int]:
+        """Numbers of its own that are inputs of the steps, with how many each has (:mod:`.gains`)."""
+        return {}
+
+    def with_gains(self, given: Mapping[str, np.ndarray]) -> Controller:
+        """The controller with these for its gains."""
+        return self
 
     def at_flat(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """τ (states, nv) at flat states, asked in the user's batch shape where these are all of its states."""

@@ -8,6 +8,7 @@ from linkwise import arrays
 from linkwise.codegen.rolled.program import roll
 from linkwise.dynamics import mass, mass_inverse
 from linkwise.dynamics.forward import articulated_body, explicit, notations
+from linkwise.dynamics.linearized.second_derivatives import along_motion
 from linkwise.dynamics.links import evaluate
 
 SHAPES = {"q": ("nq",), "v": ("nv",)}
@@ -37,6 +38,7 @@ REFUSED = {
     "a sum over all joints": sums,
     "one joint for all": first_joint,
     "a step with all joints": leaked,
+    "a derivative of a sweep": lambda m, q, v: along_motion(m, lambda at: mass.times(m, at, v), q, v),
     "columns of the identity": lambda m, q, v: mass.direct(m, q),
     "columns of the inverse": lambda m, q, v: mass_inverse.inverse(m, q),
     "paths": lambda m, q, v: mass_inverse.inverse_by_paths(m, q),

@@ -12,11 +12,10 @@ What differs from body to body stands in two tables that are handed over when th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..rolled.program import RolledProgram
 from .module import driver_ir, identity_places, objects_ir, size_of, transpose_in, transpose_out
 from .rolled_body import (
     CLASS,
@@ -39,6 +38,9 @@ from .rolled_body import (
 from .rolled_walks import pair_loop, pair_slots
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .streaming_stores import NONTEMPORAL
+
+if TYPE_CHECKING:
+    from ..rolled.program import RolledProgram
 
 
 def rolled_ir(program: RolledProgram, t: VectorType) -> str:

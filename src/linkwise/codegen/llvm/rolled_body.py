@@ -5,15 +5,17 @@ A loop ``at`` has the body's number in ``%k{at}`` and its row of integers in ``%
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
-from ..rolled.plan import Place, Work
-from ..rolled.program import RolledProgram
-from ..rolled.recorder import Sweep
 from .sine_cosine import VectorType
 from .straight_line import ProgramWriter
+
+if TYPE_CHECKING:
+    from ..rolled.plan import Place, Work
+    from ..rolled.program import RolledProgram
+    from ..rolled.recorder import Sweep
 
 # The columns of the table of integers: one row per body, and after these where its inputs begin.
 (

@@ -6,11 +6,15 @@ body, ``%walk{index}``, with a place for the world after the last body.
 
 from __future__ import annotations
 
-from ..rolled.plan import PlannedLoop
-from ..rolled.program import RolledProgram
-from ..rolled.walk_recorder import Walk
+from typing import TYPE_CHECKING
+
 from .rolled_body import LAST_OUTBOARD, NUMBER_FROM_BASE, PARENT, BodyCode, integer, row_lines
 from .sine_cosine import VectorType
+
+if TYPE_CHECKING:
+    from ..rolled.plan import PlannedLoop
+    from ..rolled.program import RolledProgram
+    from ..rolled.walk_recorder import Walk
 
 Registers = dict[int, list[str]]
 

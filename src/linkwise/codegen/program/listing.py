@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
-from ..rolled.plan import Work
-from ..rolled.program import RolledProgram
 from .trace import Program
+
+if TYPE_CHECKING:
+    from ..rolled.plan import Work
+    from ..rolled.program import RolledProgram
 
 
 def listing(program: Program) -> str:

@@ -23,7 +23,9 @@ from ..thresholds import REGISTERS
 def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
     """Everything the roots and guards need, arguments first.
 
-    Sines and cosines of inputs come before all else: they are calls, during which registers hold nothing.
+    Sines and cosines of inputs come before all else: they are calls, during which registers hold nothing. (Where they
+    stand where they are needed a humanoid's forward dynamics takes 238 ns instead of 220 ns, its inverse dynamics 111
+    ns instead of 107 ns.)
     """
     needed = reachable([*roots, *guards])
     angles = [x for x in needed if x.op in ("sin", "cos") and _is_simple(x.args[0])]

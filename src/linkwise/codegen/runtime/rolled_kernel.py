@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from ..llvm.rolled import rolled_ir, scratch_vectors, tables
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal
 from ..program.listing import rolled_listing
-from ..rolled.program import RolledProgram
 from . import disk_cache
 from .engine import MachineCode, host
 from .kernel import Kernel
 from .requests import LOOPS, Answer, recall_tables, remember, remember_tables
+
+if TYPE_CHECKING:
+    from ..rolled.program import RolledProgram
 
 
 def _count(n: int, one: str, many: str) -> str:
