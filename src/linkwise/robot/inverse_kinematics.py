@@ -24,7 +24,7 @@ from .dispatch import TARGETS, default_target
 _MOST_STEPS = 60  # from one guess; a Panda's goals take 12 in the mean
 _PATIENCE, _HOPE = 8, 0.5  # steps after which the error must have fallen to this share of what it was
 _STEPS_TO_REST = 30  # in the null space, once a goal is reached
-_STEPS_NEARER = 100  # towards a goal that no guess reached
+_STEPS_NEARER, _NOTABLY = 100, 0.99999  # towards a goal that no guess reached, as long as the error falls to this share
 _INNER = 0.8  # of the range between limits, where guesses are drawn
 _ONE_BY_ONE = 3  # guesses before several are tried at once
 _TOGETHER = 4096  # goals that are stepped at once: what fits the caches
@@ -329,20 +329,33 @@ class _Search:
     def come_nearer(self) -> None:
         """On from the nearest that was found of goals that are not reached, where a step may lead too far.
 
-        There it is shortened until it leads nearer, and lengthened again.
+        There it is shortened until it leads nearer, and lengthened again, as long as any goal comes notably nearer.
         """
         left = self.left
         for where in (left[i : i + _TOGETHER] for i in range(0, len(left), _TOGETHER)):
             goals, rest, no_pull = [g[where] for g in self.goals], self._rest_of(where), np.zeros((len(where), 1))
             q, share = self.q[where], np.ones((len(where), 1))
             after, _ = self._stepped(q, goals, rest, no_pull)
-            for _ in range(_STEPS_NEARER):
-                tried = self.robot.integrate(q, share * self.robot.difference(q, after), target="numpy")
+            before = worst = self.errors[where].max(axis=-1)
+            for i in range(_STEPS_NEARER):
+                tried = self._between(q, after, share)
                 beyond, errors = self._stepped(tried, goals, rest, no_pull)
-                nearer = (errors.max(axis=-1) < self.errors[where].max(axis=-1)) & self._keeps(tried)
+                nearer = (errors.max(axis=-1) < worst) & self._keeps(tried)
                 q[nearer], after[nearer] = tried[nearer], beyond[nearer]
                 self.q[where[nearer]], self.errors[where[nearer]] = tried[nearer], errors[nearer]
+                worst = np.where(nearer, errors.max(axis=-1), worst)
                 share = np.where(nearer[:, None], np.minimum(2.0 * share, 1.0), 0.5 * share)
+                if _looks_back(i):
+                    if not (worst < _NOTABLY * before).any():
+                        break
+                    before = worst
+
+    def _between(self, q: np.ndarray, after: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """This share of the way from one configuration to another."""
+        if self.robot.nq == self.robot.nv:
+            return q + share * (after - q)
+        found: np.ndarray = self.robot.integrate(q, share * self.robot.difference(q, after))
+        return found
 
     def go_to_rest(self) -> None:
         """From what is reached towards the rest configuration, as far as the frames stay where they are."""
