@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import SimulationError
 from ..extras import require
 from ..progress import Progress
+from ..tolerances import roundings
 from .methods import SOLVERS
 
 EXPLICIT = ("rk23", "rk45", "dop853")
@@ -38,7 +39,7 @@ class Batch:
     def __post_init__(self) -> None:
         self.coefficients: Any = getattr(require("scipy.integrate", "adaptive", f"method={self.method!r}"), self._name)
         count = len(self.y)
-        self.relative = max(self.tolerances[0], 100 * np.finfo(float).eps)
+        self.relative = max(self.tolerances[0], roundings(100, float))
         self.t = np.full(count, self.times[0])
         self.kept = np.empty((count, len(self.times), self.y.shape[1]))
         self.kept[:, 0] = self.y
