@@ -352,9 +352,9 @@ class _Search:
 
     def _between(self, q: np.ndarray, after: np.ndarray, share: np.ndarray) -> np.ndarray:
         """This share of the way from one configuration to another."""
-        if self.robot.nq == self.robot.nv:
-            return q + share * (after - q)
-        found: np.ndarray = self.robot.integrate(q, share * self.robot.difference(q, after))
+        found: np.ndarray = q + share * (after - q)
+        if self.robot.nq != self.robot.nv:
+            found = self.robot.integrate(q, share * self.robot.difference(q, after))
         return found
 
     def go_to_rest(self) -> None:
