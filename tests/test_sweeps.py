@@ -120,7 +120,6 @@ QUESTIONS = {
     "path": lambda t: t.path(0),
     "outboard": lambda t: t.outboard(0),
     "is_chain": lambda t: t.is_chain,
-    "at_parents of no sweep": lambda t: t.at_parents([1.0, 2.0], 0.0),
 }
 
 

@@ -26,7 +26,7 @@ NEEDS = {
     "adam, CasADi, C": ["adam", "casadi"],
 }
 # Compiling these takes minutes.
-COMPILED = {"Pinocchio, C++ loop", "Pinocchio, CasADi, C"}
+COMPILED = {"Pinocchio, C++ loop", "Pinocchio, CasADi, C", "Pinocchio, CasADi, SIMD"}
 LINEARIZED = tuple(f for f in ARGUMENTS if f not in PLAIN)
 FOR_ONE_STATE = {"linkwise, kernel.quick", "linkwise, robot's method"}
 

@@ -233,7 +233,7 @@ def test_many_kinds_are_not_traced_in_vain(monkeypatch):
     kinds = [lw.Helical("z", 0.01 * (i + 1)) for i in range(25)]
     screws, hinges = _of_kinds(*kinds), _on([i - 1 for i in range(25)])
     assert isinstance(called(hinges, "mass_matrix"), RolledKernel)
-    monkeypatch.setattr(pipeline, "roll", None)
+    monkeypatch.setattr("linkwise.codegen.rolled.program.roll", None)
     assert type(called(screws, "mass_matrix")) is Kernel
 
 
@@ -256,7 +256,7 @@ def test_loops_that_were_made_before_are_not_recorded_again(monkeypatch, tmp_pat
     asked = r.compile("mass_matrix", rolled=True)
     told = asked(args[0])
     with monkeypatch.context() as patch:  # nothing may be traced
-        patch.setattr(pipeline, "roll", None)
+        patch.setattr("linkwise.codegen.rolled.program.roll", None)
         patch.setattr(pipeline, "trace", None)
         again = lw.chain(24, seed=2)  # as another process would have it
         kernel = called(again, "linearize_inverse")
