@@ -7,6 +7,7 @@ The scenario is a plain function; its motions are made together, as batches of m
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import linkwise as lw
@@ -57,3 +58,11 @@ assert found.counts() == {"done": 400} and 0 < over < 100
 
 report = found.report("satellite_dispersion.html", worst_of="turned", study=study)
 print(f"{report.name} written")
+
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+axes.scatter(runs["payload"], runs["turned"], s=8)
+axes.axhline(LIMIT, color="tab:red", label="what the antenna allows")
+axes.set(xlabel="payload [kg]", ylabel="largest turn of the bus [°]", title="400 swings of a payload")
+axes.legend()
+figure.savefig("satellite_dispersion.png", dpi=120)
+print("satellite_dispersion.png written")
