@@ -6,6 +6,7 @@ host in tests/codegen/cuda/test_turns_text.py.
 
 import numpy as np
 import pytest
+from kernel_motions import effort, push, swaying
 
 import linkwise as lw
 
@@ -21,18 +22,6 @@ STEPS, EVERY, STEP, BATCH = 12, 4, 2e-3, 77
 @pytest.fixture(autouse=True)
 def as_users_have_it(monkeypatch):
     monkeypatch.delenv("LINKWISE_TARGET", raising=False)
-
-
-def swaying(robot, t, q, v):
-    return -3.0 * v[..., : robot.nv] + np.sin(40.0 * t)
-
-
-def push(robot, t, q, v):
-    return {robot.tips[-1]: np.array([0.0, 0.0, 0.0, 2.0 * np.cos(30.0 * t), 1.0, 0.0])}
-
-
-def effort(t, q, v, tau):
-    return t + 0.5 * (v * v).sum(axis=-1) + 0.1 * (tau * tau).sum(axis=-1) + q[..., 0]
 
 
 CASES = {

@@ -122,20 +122,7 @@ def apart(calls: Sequence[Call]) -> dict[int, Call]:
 
 def _order(outputs: Sequence[Any], of: dict[int, Call]) -> list[Scalar]:
     """Every node that the outputs need, what it depends on first; results of calls depend on the arguments."""
-    if not of:
-        return reachable(outputs)
-    order: list[Scalar] = []
-    seen: set[int] = set()
-    stack: list[Any] = [x for x in outputs if isinstance(x, Scalar)][::-1]
-    while stack:
-        node = stack.pop()
-        if node is None:  # what stands below it has its arguments now
-            order.append(stack.pop())
-        elif id(node) not in seen:
-            seen.add(id(node))
-            needed = of[id(node)].arguments if id(node) in of else node.args
-            stack += (node, None, *(a for a in needed if isinstance(a, Scalar) and id(a) not in seen))
-    return order
+    return reachable(outputs, instead={node: call.arguments for node, call in of.items()})
 
 
 def along(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,14 @@ from .operations import OPERATIONS, Operations
 from .scalar import Scalar
 
 
-def reachable(outputs: Iterable[Any], stop: Container[int] = ()) -> list[Scalar]:
-    """Every node that the outputs need, arguments before their users; ``stop`` holds ids of nodes that are known."""
+def reachable(
+    outputs: Iterable[Any], stop: Container[int] = (), instead: Mapping[int, Sequence[Any]] | None = None
+) -> list[Scalar]:
+    """Every node that the outputs need, arguments before their users.
+
+    ``stop`` holds ids of nodes that are known, and ``instead`` what nodes, by id, are taken to depend on.
+    """
+    others = instead or {}
     order: list[Scalar] = []
     seen: set[int] = set()
     stack: list[Any] = [x for x in outputs if isinstance(x, Scalar)][::-1]
@@ -23,7 +29,8 @@ def reachable(outputs: Iterable[Any], stop: Container[int] = ()) -> list[Scalar]
         elif id(node) not in seen:
             seen.add(id(node))
             known = id(node) in stop
-            missing = [] if known else [a for a in node.args if isinstance(a, Scalar) and id(a) not in seen]
+            needed = others.get(id(node), node.args) if others else node.args
+            missing = [] if known else [a for a in needed if isinstance(a, Scalar) and id(a) not in seen]
             if missing:
                 stack += (node, None, *missing)
             else:

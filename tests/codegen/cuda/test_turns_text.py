@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from device_text import built, needs_compiler
+from kernel_motions import effort, push, swaying
 
 import linkwise as lw
 from linkwise.codegen.cuda.turns_text import TurnsText
@@ -16,18 +17,6 @@ from linkwise.simulation.turns import TurningStepper
 pytestmark = needs_compiler
 BATCH = 37  # a whole warp, and a part of one
 STEPS, EVERY, STEP = 12, 4, 2e-3
-
-
-def swaying(robot, t, q, v):
-    return -3.0 * v[..., : robot.nv] + np.sin(40.0 * t)
-
-
-def push(robot, t, q, v):
-    return {robot.tips[-1]: np.array([0.0, 0.0, 0.0, 2.0 * np.cos(30.0 * t), 1.0, 0.0])}
-
-
-def effort(t, q, v, tau):
-    return t + 0.5 * (v * v).sum(axis=-1) + 0.1 * (tau * tau).sum(axis=-1) + q[..., 0]
 
 
 CASES = {
