@@ -155,6 +155,7 @@ def copy(folder: Path) -> Path:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
+    os.utime(folder / "pyproject.toml", (0, 0))  # older than any installation: none is made from a copy that goes away
     return folder
 
 

@@ -15,6 +15,7 @@ The code knows nothing of sizes, so that one module of some hundred lines serves
 
 from __future__ import annotations
 
+from .counted_loops import by_bands, counted
 from .sine_cosine import ALIGNED_STACK, VectorType
 
 WORDS = (
@@ -130,35 +131,18 @@ _BAND_CALL = (
     " i1 %keep"
 )
 
+
+def _some_rows(count: int, row: str) -> str:
+    n = count
+    return f"""  %c_by{n} = mul i64 {row}, %c_row
+  %a_by{n} = mul i64 {row}, %a_row
+  %c_at{n} = getelementptr i8, ptr %c, i64 %c_by{n}
+  %a_at{n} = getelementptr i8, ptr %a, i64 %a_by{n}
+  call void @lw_band{n}(ptr %c_at{n}, {_BAND_CALL.format(a=f"%a_at{n}")})"""
+
+
 _MULTIPLY = f"""define internal void @lw_multiply({_PLACE}, i64 %rows, i64 %vectors, double %alpha, i1 %keep) {{
-entry:
-  br label %fours
-fours:
-  %i = phi i64 [0, %entry], [%i_next, %four]
-  %i_next = add i64 %i, 4
-  %fits = icmp ule i64 %i_next, %rows
-  br i1 %fits, label %four, label %ones
-four:
-  %cm = mul i64 %i, %c_row
-  %am = mul i64 %i, %a_row
-  %ci = getelementptr i8, ptr %c, i64 %cm
-  %ai = getelementptr i8, ptr %a, i64 %am
-  call void @lw_band4(ptr %ci, {_BAND_CALL.format(a="%ai")})
-  br label %fours
-ones:
-  %r = phi i64 [%i, %fours], [%r_next, %one]
-  %left = icmp ult i64 %r, %rows
-  br i1 %left, label %one, label %done
-one:
-  %cn = mul i64 %r, %c_row
-  %an = mul i64 %r, %a_row
-  %cr = getelementptr i8, ptr %c, i64 %cn
-  %ar = getelementptr i8, ptr %a, i64 %an
-  call void @lw_band1(ptr %cr, {_BAND_CALL.format(a="%ar")})
-  %r_next = add i64 %r, 1
-  br label %ones
-done:
-  ret void
+{by_bands(_ROWS[0], "%rows", "%rows", _some_rows)}
 }}
 """
 
@@ -167,46 +151,39 @@ def _row_operation(t: VectorType) -> str:
     """``@lw_row(c, b, vectors, alpha, keep)``: one row, C ← βC + αB."""
     v, size = t.name, t.lanes * t.size
     head = f"define internal void @lw_row(ptr %c, ptr %b, i64 %vectors, {t.scalar} %alpha, i1 %keep) alwaysinline"
-    return f"""{head} {{
-entry:
-{chr(10).join(t.spread("%alpha", "%factor"))}
-  br label %loop
-loop:
-  %j = phi i64 [0, %entry], [%j_next, %loop]
-  %off = mul i64 %j, {size}
+    body = f"""  %off = mul i64 %j, {size}
   %cp = getelementptr i8, ptr %c, i64 %off
   %bp = getelementptr i8, ptr %b, i64 %off
   %x = load {v}, ptr %bp, align {t.size}
   %o = load {v}, ptr %cp, align {t.size}
   %k = select i1 %keep, {v} %o, {v} zeroinitializer
   %y = call {v} @llvm.fma.{t.mangled}({v} %x, {v} %factor, {v} %k)
-  store {v} %y, ptr %cp, align {t.size}
-  %j_next = add i64 %j, 1
-  %more = icmp ult i64 %j_next, %vectors
-  br i1 %more, label %loop, label %done
+  store {v} %y, ptr %cp, align {t.size}"""
+    return f"""{head} {{
+entry:
+{chr(10).join(t.spread("%alpha", "%factor"))}
+  br label %loop
+{counted("loop", "j", "%vectors", body, before="entry", after="done")}
 done:
   ret void
 }}
 """
 
 
-_ADD = """define internal void @lw_add(ptr %c, i64 %c_row, ptr %b, i64 %b_row, i64 %rows, i64 %vectors,
-    double %alpha, i1 %keep) {
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%i_next, %loop]
-  %cm = mul i64 %i, %c_row
+_ADD_ROW = """  %cm = mul i64 %i, %c_row
   %bm = mul i64 %i, %b_row
   %ci = getelementptr i8, ptr %c, i64 %cm
   %bi = getelementptr i8, ptr %b, i64 %bm
-  call void @lw_row(ptr %ci, ptr %bi, i64 %vectors, double %alpha, i1 %keep)
-  %i_next = add i64 %i, 1
-  %more = icmp ult i64 %i_next, %rows
-  br i1 %more, label %loop, label %done
+  call void @lw_row(ptr %ci, ptr %bi, i64 %vectors, double %alpha, i1 %keep)"""
+
+_ADD = f"""define internal void @lw_add(ptr %c, i64 %c_row, ptr %b, i64 %b_row, i64 %rows, i64 %vectors,
+    double %alpha, i1 %keep) {{
+entry:
+  br label %loop
+{counted("loop", "i", "%rows", _ADD_ROW, before="entry", after="done")}
 done:
   ret void
-}
+}}
 """
 
 # Down, row k is taken from those below it; up, it is scaled to a pivot of one and taken from those above.
@@ -278,15 +255,7 @@ failed:
 }
 """
 
-_SYMMETRISE = """define internal void @lw_symmetrise(ptr %c, i64 %c_row, ptr %b, i64 %b_row, i64 %rows) {
-entry:
-  br label %row
-row:
-  %i = phi i64 [0, %entry], [%i_next, %row_end]
-  br label %entry_of
-entry_of:
-  %j = phi i64 [0, %row], [%j_next, %entry_of]
-  %ci = mul i64 %i, %c_row
+_SYMMETRISE_ENTRY = """  %ci = mul i64 %i, %c_row
   %cr = getelementptr i8, ptr %c, i64 %ci
   %cp = getelementptr double, ptr %cr, i64 %j
   %bj = mul i64 %j, %b_row
@@ -297,17 +266,19 @@ entry_of:
   %sum = fadd double %x, %y
   %mean = fmul double %sum, 0.5
   store double %mean, ptr %cp
-  store double %mean, ptr %bp
-  %j_next = add i64 %j, 1
-  %more = icmp ult i64 %j_next, %rows
-  br i1 %more, label %entry_of, label %row_end
-row_end:
-  %i_next = add i64 %i, 1
-  %again = icmp ult i64 %i_next, %rows
-  br i1 %again, label %row, label %done
+  store double %mean, ptr %bp"""
+
+_SYMMETRISE_ROW = f"""  br label %entry_of
+{counted("entry_of", "j", "%rows", _SYMMETRISE_ENTRY, before="row", after="row_end")}
+row_end:"""
+
+_SYMMETRISE = f"""define internal void @lw_symmetrise(ptr %c, i64 %c_row, ptr %b, i64 %b_row, i64 %rows) {{
+entry:
+  br label %row
+{counted("row", "i", "%rows", _SYMMETRISE_ROW, before="entry", after="done", last="row_end")}
 done:
   ret void
-}
+}}
 """
 
 
@@ -320,18 +291,7 @@ def _driver() -> str:
         reads += [f"  %{x}_d = mul i64 %{x}_step, %step", f"  %{x}_at = getelementptr i8, ptr %{x}, i64 %{x}_d"]
     cases = " ".join(f"i64 {n}, label %{name}" for n, name in enumerate(KINDS))
     reads_text = "\n".join(reads)
-    return f"""define i64 @lw_tape(ptr %ops, i64 %count, i64 %first, i64 %steps, i64 %by) {ALIGNED_STACK} {{
-entry:
-  %none = icmp eq i64 %steps, 0
-  br i1 %none, label %done, label %turn
-turn:
-  %t = phi i64 [0, %entry], [%t_next, %turn_end]
-  %ahead = mul i64 %t, %by
-  %step = add i64 %first, %ahead
-  br label %operation
-operation:
-  %n = phi i64 [0, %turn], [%n_next, %next]
-  %here = mul i64 %n, {8 * len(WORDS)}
+    operation = f"""  %here = mul i64 %n, {8 * len(WORDS)}
   %op = getelementptr i8, ptr %ops, i64 %here
 {reads_text}
   %keep = icmp ne i64 %beta, 0
@@ -350,14 +310,17 @@ eliminate:
 symmetrise:
   call void @lw_symmetrise(ptr %C_at, i64 %C_row, ptr %B_at, i64 %B_row, i64 %rows)
   br label %next
-next:
-  %n_next = add i64 %n, 1
-  %more = icmp ult i64 %n_next, %count
-  br i1 %more, label %operation, label %turn_end
-turn_end:
-  %t_next = add i64 %t, 1
-  %again = icmp ult i64 %t_next, %steps
-  br i1 %again, label %turn, label %done
+next:"""
+    turn = f"""  %ahead = mul i64 %t, %by
+  %step = add i64 %first, %ahead
+  br label %operation
+{counted("operation", "n", "%count", operation, before="turn", after="turn_end", last="next")}
+turn_end:"""
+    return f"""define i64 @lw_tape(ptr %ops, i64 %count, i64 %first, i64 %steps, i64 %by) {ALIGNED_STACK} {{
+entry:
+  %none = icmp eq i64 %steps, 0
+  br i1 %none, label %done, label %turn
+{counted("turn", "t", "%steps", turn, before="entry", after="done", last="turn_end")}
 done:
   ret i64 0
 failed:

@@ -237,7 +237,7 @@ def transpose_out(t: VectorType, n: int, k: int) -> str:
     s, width = t.scalar, t.lanes
     join = "\n".join
     streamed = is_streamed(n, t)
-    stream = f"  call void @lw_stream{k}(ptr %dst, ptr %src)\n" if streamed else ""
+    stream = f"  %all = call i1 @lw_stream{k}(ptr %dst, ptr %src)" if streamed else "  %all = or i1 false, false"
     before = stream_ir(t, n, k) if streamed else ""
     return f"""{before}
 define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {{
@@ -250,7 +250,8 @@ entry:
   %streamed = and i1 %past, %quick
   br i1 %streamed, label %stream, label %usual
 stream:
-{stream}  br label %done
+{stream}
+  br i1 %all, label %done, label %usual
 usual:
   br i1 %quick, label %tiles, label %lanes_loop
 {join(_tiles(t, n, partial(_store_tile, k=k)))}

@@ -9,6 +9,7 @@ that size is needed in between.
 from __future__ import annotations
 
 from ..rolled.products import row_length
+from .counted_loops import by_bands, counted
 from .sine_cosine import ALIGNED_STACK, VectorType
 from .tiles import transposed
 
@@ -34,24 +35,9 @@ def product_out(t: VectorType, n: int, k: int, start: int, terms: int) -> str:
             f"  store {v} {name}, ptr %q{i}, align {t.alignment}",
         ]
     join = "\n".join
-    rows = _rows(t, n, k, terms, past=False) + (_rows(t, n, k, terms, past=True) if n % L == 0 else _by_bands(t, n, k))
-    return f"""{rows}
-define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {{
-entry:
-  %from = getelementptr i8, ptr %src, i64 {start * L * t.size}
-  %rows = getelementptr i8, ptr %from, i64 {total * L * t.size}
-  br label %tile
-tile:
-  %c = phi i64 [0, %entry], [%c_next, %tile]
-{join(load)}
-{join(shuffles)}
-{join(store)}
-  %c_next = add i64 %c, {L}
-  %more = icmp ult i64 %c_next, {total}
-  br i1 %more, label %tile, label %lane_loop
-lane_loop:
-  %lane = phi i64 [0, %tile], [%lane_next, %lane_end]
-  %move = mul i64 %lane, %between
+    rows = _rows(t, n, k, terms, past=False) + (_rows(t, n, k, terms, past=True) if n % L == 0 else _by_lines(t, n, k))
+    tile = join([*load, *shuffles, *store])
+    lane = f"""  %move = mul i64 %lane, %between
   %to = getelementptr i8, ptr %dst, i64 %move
   %skip = mul i64 %lane, {total}
   %own = getelementptr {s}, ptr %rows, i64 %skip
@@ -63,10 +49,15 @@ past:
 through:
   call void @lw_rows{k}(ptr %to, ptr %own, ptr null)
   br label %lane_end
-lane_end:
-  %lane_next = add i64 %lane, 1
-  %again = icmp ult i64 %lane_next, %lanes
-  br i1 %again, label %lane_loop, label %done
+lane_end:"""
+    return f"""{rows}
+define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {{
+entry:
+  %from = getelementptr i8, ptr %src, i64 {start * L * t.size}
+  %rows = getelementptr i8, ptr %from, i64 {total * L * t.size}
+  br label %tile
+{counted("tile", "c", total, tile, before="entry", after="lane_loop", by=L)}
+{counted("lane_loop", "lane", "%lanes", lane, before="tile", after="done", last="lane_end")}
 done:
   ret void
 }}
@@ -80,53 +71,35 @@ def _rows(t: VectorType, n: int, k: int, terms: int, past: bool) -> str:
     """``@lw_rows{k}(dst, own, spare)``: the matrix of one state from its numbers; ``past`` caches or not."""
     name = f"{k}_past" if past else str(k)
     together = n - n % _TOGETHER if n % t.lanes == 0 else 0
+
+    def band(count: int, row: str) -> str:
+        return f"  call void @lw_band{name}_{count}(ptr %dst, ptr %own, i64 {row})"
+
     return f"""{_band(t, n, name, terms, past, _TOGETHER)}
 {_band(t, n, name, terms, past, 1)}
 define internal void @lw_rows{name}(ptr %dst, ptr %own, ptr %spare) {{
-entry:
-  br label %many
-many:
-  %k = phi i64 [0, %entry], [%k_next, %some]
-  %enough = icmp ult i64 %k, {together}
-  br i1 %enough, label %some, label %rest
-some:
-  call void @lw_band{name}_{_TOGETHER}(ptr %dst, ptr %own, i64 %k)
-  %k_next = add i64 %k, {_TOGETHER}
-  br label %many
-rest:
-  %r = phi i64 [%k, %many], [%r_next, %one]
-  %left = icmp ult i64 %r, {n}
-  br i1 %left, label %one, label %done
-one:
-  call void @lw_band{name}_1(ptr %dst, ptr %own, i64 %r)
-  %r_next = add i64 %r, 1
-  br label %rest
-done:
-  ret void
+{by_bands(_TOGETHER, together, n, band)}
 }}
 """
 
 
-def _by_bands(t: VectorType, n: int, k: int) -> str:
+def _by_lines(t: VectorType, n: int, k: int) -> str:
     """``@lw_rows{k}_past`` where rows end in the middle of a line: as many rows as fill lines, by way of ``spare``."""
     L, s, v = t.lanes, t.scalar, t.name
-    return f"""define internal void @lw_rows{k}_past(ptr %dst, ptr %own, ptr %spare) {{
-entry:
-  %address = ptrtoint ptr %dst to i64
-  %odd = and i64 %address, {t.alignment - 1}
-  %even = icmp eq i64 %odd, 0
-  br label %band
-band:
-  %k = phi i64 [0, %entry], [%k_next, %band_end]
-  %skip = mul i64 %k, {n}
+    line = f"""  %off = mul i64 %i, {L * t.size}
+  %from_p = getelementptr i8, ptr %spare, i64 %off
+  %to_p = getelementptr i8, ptr %to, i64 %off
+  %x = load {v}, ptr %from_p, align {t.alignment}
+  store {v} %x, ptr %to_p, align {t.alignment}, !nontemporal !0"""
+    band = f"""  %skip = mul i64 %k, {n}
   %to = getelementptr {s}, ptr %dst, i64 %skip
   %back = sub i64 0, %skip
   %held = getelementptr {s}, ptr %spare, i64 %back
-  %k_next = add i64 %k, {L}
-  %full = icmp ule i64 %k_next, {n}
+  %until_line = add i64 %k, {L}
+  %full = icmp ule i64 %until_line, {n}
   %by_line = and i1 %full, %even
   %into = select i1 %by_line, ptr %held, ptr %dst
-  %until = select i1 %full, i64 %k_next, i64 {n}
+  %until = select i1 %full, i64 %until_line, i64 {n}
   br label %row
 row:
   %r = phi i64 [%k, %band], [%r_next, %row]
@@ -136,19 +109,15 @@ row:
   br i1 %more_rows, label %row, label %rows_end
 rows_end:
   br i1 %by_line, label %line, label %band_end
-line:
-  %i = phi i64 [0, %rows_end], [%i_next, %line]
-  %off = mul i64 %i, {L * t.size}
-  %from_p = getelementptr i8, ptr %spare, i64 %off
-  %to_p = getelementptr i8, ptr %to, i64 %off
-  %x = load {v}, ptr %from_p, align {t.alignment}
-  store {v} %x, ptr %to_p, align {t.alignment}, !nontemporal !0
-  %i_next = add i64 %i, 1
-  %more_lines = icmp ult i64 %i_next, {n}
-  br i1 %more_lines, label %line, label %band_end
-band_end:
-  %again = icmp ult i64 %k_next, {n}
-  br i1 %again, label %band, label %done
+{counted("line", "i", n, line, before="rows_end", after="band_end")}
+band_end:"""
+    return f"""define internal void @lw_rows{k}_past(ptr %dst, ptr %own, ptr %spare) {{
+entry:
+  %address = ptrtoint ptr %dst to i64
+  %odd = and i64 %address, {t.alignment - 1}
+  %even = icmp eq i64 %odd, 0
+  br label %band
+{counted("band", "k", n, band, before="entry", after="done", by=L, last="band_end")}
 done:
   ret void
 }}

@@ -3,9 +3,10 @@
 A store to memory that is not in the cache first reads the line it is part of; a non-temporal store of a whole,
 aligned line does not. An output of many states that is larger than the cache is therefore written line by line. Rows
 of neighbouring states follow each other without gaps, so that lane s's row begins (b + s n) numbers past a line's
-beginning, where b is the block's own offset: one version of the code for each b, chosen when it runs. A line that lies
-across two of the transposed tiles is put together from both; what does not fill a line at a row's ends is stored the
-usual way.
+beginning, where b is where the array begins, and blocks with it: one version of the code for each b that allocators
+give (:data:`STARTS`), chosen when it runs. A line that lies across two of the transposed tiles is put together from
+both; what does not fill a line at a row's ends is stored the usual way, and so is an array that begins elsewhere: code
+for every b would be most of a module, in all calls, for parts of arrays that users hand in.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from .sine_cosine import VectorType
 from .tiles import tile_of_places
 
 NONTEMPORAL = "!0 = !{i32 1}"
+STARTS = (0, 16)  # bytes past a line: arrays of our own (:mod:`.result_memory`), and those behind malloc's head
 
 
 def is_streamed(n: int, t: VectorType) -> bool:
@@ -22,20 +24,26 @@ def is_streamed(n: int, t: VectorType) -> bool:
     return t.lanes > 1 and n >= STREAMED_VECTORS * t.lanes
 
 
+def _starts(t: VectorType) -> list[int]:
+    """The same in numbers, for lines of this type."""
+    return sorted({start % (t.lanes * t.size) // t.size for start in STARTS})
+
+
 def stream_ir(t: VectorType, n: int, k: int) -> str:
-    """``@lw_stream{k}(dst, src)``: a full block of states to contiguous memory."""
-    versions = "\n".join(_version(t, n, k, b) for b in range(t.lanes))
-    shift = {8: 3, 4: 2}[t.size]
-    cases = " ".join(f"i64 {b}, label %b{b}" for b in range(1, t.lanes))
-    calls = "\n".join(f"b{b}:\n  call void @lw_stream{k}_{b}(ptr %dst, ptr %src)\n  ret void" for b in range(t.lanes))
+    """``i1 @lw_stream{k}(dst, src)``: a full block of states to contiguous memory; whether it begins where it must."""
+    starts = _starts(t)
+    versions = "\n".join(_version(t, n, k, b) for b in starts)
+    cases = " ".join(f"i64 {b * t.size}, label %b{b}" for b in starts)
+    calls = "\n".join(f"b{b}:\n  call void @lw_stream{k}_{b}(ptr %dst, ptr %src)\n  ret i1 true" for b in starts)
     return f"""{versions}
-define internal void @lw_stream{k}(ptr %dst, ptr %src) {{
+define internal i1 @lw_stream{k}(ptr %dst, ptr %src) {{
 entry:
   %address = ptrtoint ptr %dst to i64
-  %numbers = lshr i64 %address, {shift}
-  %b = and i64 %numbers, {t.lanes - 1}
-  switch i64 %b, label %b0 [{cases}]
+  %past_line = and i64 %address, {t.lanes * t.size - 1}
+  switch i64 %past_line, label %elsewhere [{cases}]
 {calls}
+elsewhere:
+  ret i1 false
 }}
 """
 

@@ -22,22 +22,40 @@ from .mass_sensitivity import mass_matrix_sensitivity
 
 def curvature(model: Model, q: Array) -> Array:
     """R_hijk, (..., nv, nv, nv, nv): the Riemann symbols of the first kind of 𝓜 ((2.5), Lemma 2.2)."""
-    return _curvature(model, q)[0].astype(q.dtype)
+    _, second, products = _parts(model, q)
+    return _riemann(second, products).astype(q.dtype)
 
 
 def is_flat(model: Model, q: Array, tolerance: float) -> bool:
     """Whether every R_hijk vanishes at all the configurations q, beside the terms it is made of."""
-    R, size = _curvature(model, q)
-    return bool((np.abs(R) <= tolerance * size).all())
+    g, second, products = _parts(model, q)
+    sizes = _half(np.abs(second)) + np.abs(products)
+    # Where 𝓜 is constant all terms are rounding errors of 𝓜 itself, per radian and metre.
+    scale = np.sqrt(np.sqrt(np.einsum("...ii->...i", g)))
+    own = np.einsum("...h,...i,...j,...k->...hijk", scale, scale, scale, scale)
+    size = own + sizes + np.swapaxes(sizes, -1, -2)
+    return bool((np.abs(_riemann(second, products)) <= tolerance * size).all())
 
 
-def _curvature(model: Model, q: Array) -> tuple[np.ndarray, np.ndarray]:
-    """R_hijk and the size of what was added up for it, in float64."""
+def _riemann(second: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """R_hijk = X_hijk − X_hikj with X_hijk = ½(∂_i∂_j g_hk + ∂_h∂_k g_ij) + {l over ij} [hk, l]."""
+    X = _half(second) + products
+    return np.asarray(X - np.swapaxes(X, -1, -2))
+
+
+def _half(second: np.ndarray) -> np.ndarray:
+    """½(∂_i∂_j g_hk + ∂_h∂_k g_ij), (..., h, i, j, k)."""
+    return np.asarray(0.5 * (np.einsum("...ijhk->...hijk", second) + np.einsum("...hkij->...hijk", second)))
+
+
+def _parts(model: Model, q: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """g, ∂_i∂_j g_hk (..., i, j, h, k) and {l over ij} [hk, l] (..., h, i, j, k), in float64."""
     if not arrays.is_eager(q) or np.iscomplexobj(q):
         raise InputError("the curvature is made of complex-step derivatives and needs real NumPy configurations")
     q = q.astype(np.float64)
     if model.nv == 0:
-        return np.zeros((*q.shape[:-1], 0, 0, 0, 0)), np.zeros((*q.shape[:-1], 0, 0, 0, 0))
+        none = np.zeros((*q.shape[:-1], 0, 0, 0, 0))
+        return none[..., 0, 0], none, none
     with np.errstate(invalid="ignore"):  # NaN stays in its state, and is no news
         g, first, second = _metric(model, q)
 
@@ -46,19 +64,9 @@ def _curvature(model: Model, q: Array) -> tuple[np.ndarray, np.ndarray]:
         np.einsum("...jik->...ijk", first) + np.einsum("...ijk->...ijk", first) - np.einsum("...kij->...ijk", first)
     )
     raised = christoffel @ np.linalg.inv(g)[..., None, :, :]  # {l over ij}
-    products = np.einsum("...ijl,...hkl->...hijk", raised, christoffel)
-    terms = [
-        0.5 * np.einsum("...ijhk->...hijk", second),
-        0.5 * np.einsum("...hkij->...hijk", second),
-        -0.5 * np.einsum("...ikhj->...hijk", second),
-        -0.5 * np.einsum("...hjik->...hijk", second),
-        products,
-        -np.einsum("...hikj->...hijk", products),
-    ]
-    # Where 𝓜 is constant all terms are rounding errors of 𝓜 itself, per radian and metre.
-    scale = np.sqrt(np.sqrt(np.einsum("...ii->...i", g)))
-    own = np.einsum("...h,...i,...j,...k->...hijk", scale, scale, scale, scale)
-    return sum(terms), own + sum(np.abs(t) for t in terms)
+    *batch, n = christoffel.shape[:-2]
+    products = raised.reshape(*batch, n * n, n) @ christoffel.reshape(*batch, n * n, n).mT  # (…, ij, hk)
+    return g, second, np.einsum("...ijhk->...hijk", products.reshape(*batch, n, n, n, n))
 
 
 def _metric(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
