@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOW = ".github/workflows/tests.yml"
 ISSUES = ".github/ISSUE_TEMPLATE"
+RELEASE = "release-version v0.1.0"
 
 Edit = Callable[[Path], None]  # of the folder that holds the copy
 
@@ -139,7 +140,9 @@ FAULTS = [
     ),
     Fault("wheel: a room is left out", "wheel", "the wheel alone", lambda f: shutil.rmtree(f / "src/linkwise/symbols")),
     Fault("wheel: no version", "wheel", "build", drop_line("src/linkwise/__init__.py", "__version__ =")),
-    Fault("release: another tag", "release-version v0.1.0", "version", drop_line("CITATION.cff", "version: 0")),
+    Fault("release: another tag", RELEASE, "version", replace("src/linkwise/__init__.py", '"0.1.0"', '"0.1.1"')),
+    Fault("release: another citation", RELEASE, "version", drop_line("CITATION.cff", "version: 0")),
+    Fault("release: no date", RELEASE, "version", replace("CHANGELOG.md", "] – 2000-01-01", "] – unreleased")),
 ]
 
 
@@ -180,7 +183,7 @@ def main() -> int:
     unseen = []
     for fault in chosen:
         before = (fault.part, fault.prepare)
-        extra = [dated] if fault.part.startswith("release") else []
+        extra = [dated] if fault.part == RELEASE else []
         if fault.part != "environment" and before not in passing:
             done = run(fault, fault.prepare, *extra)
             passing[before] = done.returncode == 0

@@ -396,8 +396,27 @@ def _held(robot, at=(0.1, 0.0, -0.2), kind="spherical", stiffness=30.0):
     return robot.close(lw.Loop("world", lw.Frame("end", "d", at=at), kind, stiffness=stiffness))
 
 
-# Robots that differ in how their joints hang together alone.
+def _guided(robot, height):
+    """With a body on a rail of such a height, the same function but for a number that it holds."""
+    rail = lw.Guided(lambda x: np.array([x, 0.3 * np.sin(x), height * x * x]))
+    car = lw.assemble("car", [lw.Body("car", rail, lw.Inertia.box(1.0, (0.2, 0.3, 0.4)))])
+    return robot.attach(car, "d", prefix="on_", at=(0.0, 0.0, 0.2))
+
+
+def _bending(robot, stiffness, damping):
+    beam = lw.Flexible.beam(length=0.5, mass=0.3, stiffness=stiffness, modes=1, damping=damping)
+    return robot.attach(lw.assemble("rod", [lw.Body("rod", lw.Revolute("y"), beam)]), "d", prefix="on_")
+
+
+# Robots that differ in one number, or in how their joints hang together alone.
 ALIKE = {
+    "spring": [lambda r, x=x: r.with_springs({"d_joint": {"stiffness": x}}) for x in (3.0, 7.0)],
+    "rest of a spring": [lambda r, x=x: r.with_springs({"d_joint": {"stiffness": 3.0, "rest": x}}) for x in (0.1, 0.5)],
+    "damper": [lambda r, x=x: r.with_springs({"d_joint": {"damping": x}}) for x in (0.2, 0.9)],
+    "gear": [lambda r, x=x: r.with_elastic_joints({"d_joint": lw.Gear(5.0, rotor=x)}) for x in (0.3, 0.6)],
+    "rail": [lambda r, x=x: _guided(r, x) for x in (0.1, 0.4)],
+    "stiffness of a beam": [lambda r, x=x: _bending(r, x, 0.0) for x in (9.0, 20.0)],
+    "damping of a beam": [lambda r, x=x: _bending(r, 9.0, x) for x in (0.0, 0.2)],
     "ratio": [lambda r, x=x: r.couple("e_joint", "a_joint", ratio=x) for x in (0.5, -1.5)],
     "offset": [lambda r, x=x: r.couple("e_joint", "a_joint", offset=x) for x in (0.0, 0.7)],
     "relation": [lambda r, f=f: r.couple("e_joint", "a_joint", relation=f) for f in (np.sin, np.tanh)],

@@ -74,30 +74,25 @@ class Code:
 
     def value(self, states: tuple[np.ndarray, ...], sweeps: Callable[[], Array]) -> Array:
         """The array of a vector; by ``sweeps`` where it would not be sound."""
-        arrays = [*states, *self.numbers]
-        if all(a.dtype == np.float32 for a in states):
-            arrays = [a.astype(np.float32, copy=False) for a in arrays]
-        y, sound = self.kernel.run(arrays)
-        if sound:
-            result: np.ndarray = y
-            return result
-        swept = sweeps()
-        self.doubt.say(states[0].dtype)
-        return swept
+        return self._computed((*states, *self.numbers), states, sweeps)
 
     def run(self, states: tuple[np.ndarray, ...], x: Array, sweeps: Callable[[], Array]) -> Array:
         """A x; by ``sweeps`` where x is no array of real numbers or the result would not be sound."""
         if type(x) is not np.ndarray or x.dtype.kind != "f" or x.dtype.itemsize > 8:
             return sweeps()
-        arrays = [*states, *self.numbers, x]
-        if all(a.dtype == np.float32 for a in (*states, x)):
-            arrays = [a.astype(np.float32, copy=False) for a in arrays]
-        y, sound = self.kernel.run(arrays)
+        return self._computed((*states, *self.numbers, x), (*states, x), sweeps)
+
+    def _computed(
+        self, arrays: tuple[np.ndarray, ...], given: tuple[np.ndarray, ...], sweeps: Callable[[], Array]
+    ) -> Array:
+        """What the kernel makes of the arrays, in single precision where all that was ``given`` is."""
+        single = all(a.dtype == np.float32 for a in given)
+        y, sound = self.kernel.run([a.astype(np.float32, copy=False) for a in arrays] if single else [*arrays])
         if sound:
             result: np.ndarray = y
             return result
         swept = sweeps()
-        self.doubt.say(x.dtype)
+        self.doubt.say(np.dtype(np.float32 if single else np.float64))
         return swept
 
 

@@ -199,7 +199,8 @@ class ArrayStepper:
         task, robot = self.task, self.task.robot
         system = self._system(row, q)
         if task.controller is not None and task.hold:
-            held = system.force(t, q, system.velocity(q, w))  # type: ignore[misc]
+            assert system.force is not None
+            held = system.force(t, q, system.velocity(q, w))
             system = replace(system, force=lambda t, q, v: held)
         part = CalledSystem.part_of_step if isinstance(system, CalledSystem) else part_of_step
         after: tuple[np.ndarray, np.ndarray] = task.one_step(part)(system, t, q, w, w.dtype.type(h))

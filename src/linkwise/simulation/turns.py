@@ -134,7 +134,8 @@ class TurningStepper(CompiledStepper):
             plain = task.system(robot, robot, force, push)
             system = _Noting(**vars(plain), given=given, asked=noted)
             if self._holds:
-                held = plain.force(t, given["q"], plain.velocity(given["q"], given["w"]))  # type: ignore[misc]
+                assert plain.force is not None
+                held = plain.force(t, given["q"], plain.velocity(given["q"], given["w"]))
                 system = replace(system, held=held, force=lambda t, q, v: held)
             one = task.one_step(_Noting.part_of_step)
             after: tuple[Any, Any] = one(system, t, given["q"], given["w"], given[LENGTH][0])
