@@ -10,7 +10,7 @@ import linkwise as lw
 from linkwise.control import LQR
 from linkwise.study.together import BATCHES
 
-STEPS = {"duration": 0.06, "step": 0.003}
+STEPS = {"duration": 0.06, "step": 0.003, "method": "midpoint"}  # of which programs are short
 START = {"q0": lw.Normal([0.3, -0.4], 0.2), "g": lw.Uniform(2.0, 9.0)}
 OUTSIDE = {"gain": 0.0}
 
@@ -63,7 +63,7 @@ MOTIONS = {
     "a law of the library": optimal,
     "a held law": lambda robot, p: motion(robot, p, controller=lambda t, q, v: -p["g"] * q, hold=True),
     "explicit steps": lambda robot, p: motion(robot, p, controller=lambda t, q, v: -p["g"] * v, implicit=False),
-    "another method": lambda robot, p: motion(robot, p, method="midpoint", controller=Spring(p["g"])),
+    "another method": lambda robot, p: motion(robot, p, method="runge_kutta_4", controller=Spring(p["g"])),
     "damping": lambda robot, p: motion(robot, p, damping=p["g"]),
     "some stiff laws": lambda robot, p: motion(robot, p, controller=lambda t, q, v: -(p["g"] ** 4) * v),
     "forces that push on": lambda robot, p: motion(robot, p, controller=lambda t, q, v: (p["g"] - 5.0) * q),

@@ -22,7 +22,6 @@ from ..passes import Journal, run_passes
 from ..program import derivative
 from ..program.listing import listing
 from ..program.pieces import is_long, pieces
-from ..program.schedule import traffic
 from ..program.trace import Program, Signature
 from . import disk_cache
 from .engine import CODE_PASSES, MachineCode, code_job
@@ -170,11 +169,9 @@ class Kernel(Remade):
         remember(self._request, self.signature, self._objects)
 
     def ordered(self) -> str:
-        """Bring the program's values into the order in which they are computed; says what that costs."""
+        """Bring the program's values into the order in which they are computed; says how many there are."""
         values = f"{len(self.program.nodes)} values"
-        if is_long(self.program):
-            return f"{values}, {len(pieces(self.program).parts)} pieces"
-        return f"{values}, {traffic(self.program.nodes)} moves between registers and memory"
+        return f"{values}, {len(pieces(self.program).parts)} pieces" if is_long(self.program) else values
 
     def ir(self, vector: VectorType) -> str:
         """The text of the LLVM module."""
