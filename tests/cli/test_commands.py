@@ -325,7 +325,7 @@ def test_view_writes(capsys, tmp_path):
     pytest.importorskip("PIL")
     for name, argv in (("a.png", []), ("b.png", ["--show", "visuals,axes,center_of_mass"]), ("c.gif", ["--play"])):
         path = tmp_path / name
-        code, out, err = run(capsys, "view", "panda", "--duration", "0.1", *argv, "-o", path)
+        code, out, err = run(capsys, "view", "panda", "--duration", "0.1", "--size", "160x120", *argv, "-o", path)
         assert (code, err) == (0, "") and str(path) in out
         assert path.stat().st_size > 1000
     assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()

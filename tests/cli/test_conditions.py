@@ -37,13 +37,14 @@ CALLS = {
     "simulate": ["simulate", "{robot}", "--duration", "0.01"],
     "sweep": ["sweep", "{study}", "--dry-run"],
     "plot": ["plot", "{robot}", "joints", "--duration", "0.01", "-o", "plot.png"],
-    "view": ["view", "{robot}", "-o", "view.png"],
+    "view": ["view", "{robot}", "--size", "160x120", "-o", "view.png"],
     "export": ["export", "{robot}", "mass_matrix", "-o", "-"],
     "bench": ["bench", *BENCH, "--library", "linkwise"],
     "completion": ["completion", "bash"],
 }
 READS_ROBOT = [name for name, argv in CALLS.items() if "{robot}" in argv]
 
+SMALL = ["--duration", "0.1", "--size", "160x120"]
 # What each command that writes files writes, into {}.
 WRITES = {
     "demo": ["demo", "--robot", "double_pendulum", "--output", "{}/p.png"],
@@ -55,8 +56,8 @@ WRITES = {
     "simulate checkpoint": ["simulate", "double_pendulum", "--duration", "0.01", "--checkpoint", "{}/c"],
     "plot png": ["plot", "double_pendulum", "joints", "--duration", "0.01", "--output", "{}/p.png"],
     "plot svg": ["plot", "double_pendulum", "energy", "--duration", "0.01", "--output", "{}/p.svg"],
-    "view png": ["view", "double_pendulum", "--output", "{}/v.png"],
-    "view gif": ["view", "double_pendulum", "--play", "--duration", "0.1", "--output", "{}/v.gif"],
+    "view png": ["view", "double_pendulum", "--size", "160x120", "--output", "{}/v.png"],
+    "view gif": ["view", "double_pendulum", "--play", *SMALL, "--output", "{}/v.gif"],
     "view html": ["view", "double_pendulum", "--play", "--duration", "0.1", "--output", "{}/v.html"],
     "export c": ["export", "double_pendulum", "mass_matrix", "--output", "{}"],
     "export urdf": ["export", "double_pendulum", "--target", "urdf", "--output", "{}/r.urdf"],

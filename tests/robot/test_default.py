@@ -16,7 +16,7 @@ from linkwise.robot import dispatch
 
 
 def _with_rotors():
-    kinds = [lw.Revolute("z"), lw.Prismatic("x"), lw.Revolute([0.6, 0, 0.8])]
+    kinds = [lw.Prismatic("x"), lw.Revolute([0.6, 0, 0.8])]
     bodies = []
     for i, kind in enumerate(kinds):
         rotor = lw.Rotor(0.02, 30.0, axis="y" if i else None)

@@ -33,7 +33,8 @@ def test_a_report_holds_all_it_shows(tmp_path, sampling, said, pictures):
         found.report(worst_of="lod")
 
 
-def test_a_report_shows_worst_cases_moving(tmp_path):
+def test_a_report_shows_worst_cases_moving(tmp_path, monkeypatch):
+    monkeypatch.setattr("linkwise.study.report._FRAMES", 4)
     scenario = lw.scenarios.simulate(duration=0.1, step=0.01)
     study = lw.Study(pendulum(), scenario, {"q0": lw.Normal([1, 1], 0.1)}, 45, keep=["speed_max"])
     text = (

@@ -95,7 +95,8 @@ def simulate(
     friction and stops, and the terms −d v and −k q of a controller that is not held, where steps end: of the same
     order, and stable for any of them. Steps are then of 1, 3 and 13 parts in place of 1, 2 and 4 stages. Springs,
     dampers and such terms that are slow stay explicit: where it is certain from the robot's bodies that they change no
-    motion, in any configuration, at a rate |λ| with ``step`` · |λ| > 1 (and where no ``parameters`` vary these).
+    motion, in any configuration, at a rate |λ| with ``step`` · |λ| > 1. (With ``parameters`` never, so that a state
+    of a batch moves as it does alone.)
     ``implicit=False`` keeps all of them explicit; True none, and refuses methods that know no others.
 
     **Loops.** ``closing`` says what keeps a robot's loops closed: "projection" after each step (the default), which

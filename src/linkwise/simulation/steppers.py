@@ -66,7 +66,11 @@ class Task:
     @cached_property
     def is_slow(self) -> bool:
         """Whether it is proved that what resists is too slow, anywhere, to upset explicit steps: smooth forces of the
-        robot as it is, at rates within :data:`EXPLICIT_UP_TO` (:func:`.highest_rate`)."""
+        robot as it is, at rates within :data:`EXPLICIT_UP_TO` (:func:`.highest_rate`).
+
+        Where states have parameters of their own some would be slow and others not, but all take the same code: never,
+        so that a state moves as it does alone, whatever is beside it in the batch.
+        """
         if self.parameters or not self.passive.falls_as_it_is:
             return False
         law = (0.0, 0.0) if self.slopes is None else self.slopes

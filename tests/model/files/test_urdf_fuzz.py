@@ -6,6 +6,7 @@ import re
 import warnings
 from functools import partial
 from pathlib import Path
+from zlib import crc32
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,17 +53,17 @@ WORDS = [
 
 
 def survives(path: Path, data: bytes) -> None:
+    """Every other file is read with a floating base."""
     path.write_bytes(data)
-    for floating in (False, True):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # no stray overflow or division may show
-            warnings.simplefilter("ignore", ModelWarning)
-            try:
-                model = read_urdf(path, floating)
-            except FileError as e:
-                assert str(path) in str(e)
-            else:
-                assert isinstance(model, Model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no stray overflow or division may show
+        warnings.simplefilter("ignore", ModelWarning)
+        try:
+            model = read_urdf(path, crc32(data) % 2 == 0)
+        except FileError as e:
+            assert str(path) in str(e)
+        else:
+            assert isinstance(model, Model)
 
 
 def test_cut_off_anywhere(tmp_path: Path) -> None:
