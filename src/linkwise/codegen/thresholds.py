@@ -64,9 +64,10 @@ def loops_cost_less(length: int, operations: int, about: int) -> bool:
     return length < about / 4 and operations <= MOST_OPERATIONS * about
 
 
-# Links of a chain from which a symmetric matrix whose entries are sums of products is made from these row by row, and
-# not by walks. Mass matrices, by walks against so: 37 links 1.0 against 1.3 µs, 100 links 7.5 against 6.5 µs (104
-# links, whose rows are whole vectors, 8.3 against 4.8 µs), 250 links 51 against 41 µs, 1000 links 1362 against 323 µs.
+# Links of a chain from which a matrix whose entries are sums of products is made from these row by row, and not by
+# walks. Mass matrices, by walks against so: 37 links 1.0 against 1.3 µs, 100 links 7.5 against 6.5 µs (104 links, whose
+# rows are whole vectors, 8.3 against 4.8 µs), 250 links 51 against 41 µs, 1000 links 1362 against 323 µs. Linearised
+# inverse dynamics: 96 links 21.6 against 15.8 µs, 100 links 23.0 against 19.7 µs.
 PRODUCTS_FROM = 64
 
 # Values from which code is cut into pieces, and about how many one piece has. A humanoid, first call without tracing
@@ -129,6 +130,11 @@ STAGED_FROM = 36
 # Bytes that the results of a call must have, all together, to be written past the caches. A humanoid's mass matrix,
 # past them against through them: 4 MB 357 ns against 284 ns, 16 MB 375 ns against 474 ns, 64 MB 377 ns against 659 ns.
 STREAMED_BYTES = 1 << 24
+
+# The same of matrices that are made row by row (PRODUCTS_FROM), of which a line is never looked at again. Linearised
+# inverse dynamics of 96 links, past the caches against through them: 1.7 MB 17.3 against 18.4 µs, 3.5 MB 16.8 against
+# 28.7 µs, 14 MB 15.7 against 33.6 µs; mass matrices 1.2 MB 4.4 against 5.8 µs, 4.7 MB 4.1 against 10.1 µs.
+STREAMED_ROWS = 1 << 20
 
 # Vectors that a state's results must fill for that; fewer cannot be written so. Mass matrices, past the caches against
 # through them: 36 numbers 42 against 26 ns, 64 numbers 55 against 91 ns, 100 numbers 76 against 121 ns.

@@ -53,7 +53,7 @@ def composite(model: Model, q: Array) -> Array:
     Where many bodies are inboard of others they are taken to one frame first, in which φ(j,k) = 1.
     """
     links = evaluate(model, q)
-    return composite_of(in_one_frame(links) if _is_long(links) else links)
+    return composite_of(in_one_frame(links).links if _is_long(links) else links)
 
 
 def _is_long(links: Links) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen import thresholds
-from linkwise.codegen.thresholds import STREAMED_BYTES
+from linkwise.codegen.thresholds import STREAMED_BYTES, STREAMED_ROWS
 from linkwise.dynamics import mass
 from linkwise.dynamics.links import evaluate
 
@@ -78,6 +78,38 @@ def test_large_batches_past_the_caches(n):
         assert np.abs(out[::40] - expected).max() < 1e-12 * np.abs(expected).max()
         assert np.isnan(memory[first + count * n * n :]).all()  # and nothing beyond
         memory[:] = np.nan
+
+
+LINEARIZED = {0: (6, 0), 1: (6, 9), 2: (6, 9)}  # terms of 𝓜, A_D and B_D, above and below the diagonal
+
+
+@pytest.mark.parametrize("n", [2, 8, 21, 33])
+def test_linearised_inverse_dynamics(n, from_few):
+    """Matrices that are not symmetric, of every width; batches, both precisions."""
+    robot = lw.chain(n, seed=n)
+    kernel = robot.compile("linearize_inverse", rolled=True)
+    assert {i: tuple(x) for i, x in kernel._rolled.terms.items()} == LINEARIZED and not kernel._rolled.loops
+    q, v, a = np.random.default_rng(n).normal(size=(3, 9, n))
+    expected = robot.linearize_inverse(q, v, a, target="numpy")
+    single = kernel(*(x.astype(np.float32) for x in (q, v, a)))
+    for i, reference in enumerate(expected):
+        scale = np.abs(reference).max()
+        assert np.abs(kernel(q, v, a)[i] - reference).max() < 1e-13 * scale
+        assert np.abs(kernel(q[0], v[0], a[0])[i] - reference[0]).max() < 1e-13 * scale
+        assert single[i].dtype == np.float32 and np.abs(single[i] - reference).max() < 1e-4 * scale
+
+
+@pytest.mark.parametrize(("rotors", "gyroscopic"), [(False, False), (True, True)])
+def test_linearised_dynamics_of_kinds_and_rotors(rotors, gyroscopic):
+    """So many states that they are written past the caches."""
+    robot = chain(66, rotors, gyroscopic)
+    kernel = robot.compile("linearize_inverse", rolled=True)
+    assert set(kernel._rolled.terms) == {0, 1, 2}
+    count = STREAMED_ROWS // (3 * 8 * 66 * 66) + 3
+    q, v, a = np.random.default_rng(0).normal(size=(3, count, 66))
+    expected = robot.linearize_inverse(q, v, a, target="numpy")
+    for found, reference in zip(kernel(q, v, a), expected):
+        assert np.abs(found - reference).max() < 1e-12 * np.abs(reference).max()
 
 
 def test_memory_grows_with_the_links_and_not_with_their_square():

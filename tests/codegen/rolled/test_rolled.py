@@ -152,7 +152,7 @@ def test_operations_of_matrices_are_those_of_straight_line_code():
         method = {"method": "rows"} if name == "mass_matrix_inverse" else {}
         loops = chain.compile(name, rolled=True, **method).operations.total
         straight = chain.compile(name, rolled=False, **method).operations.total
-        assert straight <= loops <= 1.2 * straight
+        assert straight <= loops <= 1.25 * straight
 
 
 def test_matrices_of_large_robots_are_rolled_without_being_asked(monkeypatch, tmp_path, rng):

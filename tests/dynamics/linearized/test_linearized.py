@@ -7,6 +7,7 @@ import pytest
 from trees import ALL, ROTORS, State, assert_close, derivative, robot, state
 
 import linkwise as lw
+from linkwise.dynamics.linearized import models
 from linkwise.dynamics.linearized.inverse import algorithm_1, algorithm_2
 from linkwise.dynamics.linearized.models import inverse_motion
 from linkwise.dynamics.linearized.state_space import matrix_exponential
@@ -144,6 +145,44 @@ def test_frames_of_reference_do_not_matter():
                 assert_close(mine, reference, 1e-11)
             along = m.links.join(algorithm_1(m, *(links.split(d) for d in (x, y, z))))
             assert_close(along, expected[2] @ x + expected[1] @ y + expected[0] @ z, 1e-11)
+
+
+@pytest.mark.parametrize("name", [*ALL, "arms", "hinges"])
+def test_matrices_in_one_frame(name, monkeypatch):
+    """As compiled code has them where axes are general: rotors, external forces, batches, either precision."""
+    r = robot(name)
+    s = state(r, (2,), seed=8)
+    for call, method in ((r.linearize_inverse, "algorithm_2"), (r.linearize_forward, "algorithm_4")):
+        expected = call(s.q, s.v, s.a, external=s.external, method=method, target="numpy")
+        with monkeypatch.context() as patched:
+            patched.setattr(models, "one_frame_pays", lambda links: True)
+            found = call(s.q, s.v, s.a, external=s.external, method=method, target="numpy")
+            singles = [x.astype(np.float32) for x in (s.q, s.v, s.a)]
+            single = call(*singles, external=s.external.astype(np.float32), method=method, target="numpy")
+        for mine, rough, reference in zip(found, single, expected):
+            assert_close(mine, reference, 1e-11)
+            assert rough.dtype == np.float32
+            assert_close(rough, reference, 2e-3)
+
+
+def test_one_frame_is_taken_where_it_saves_operations(monkeypatch):
+    """And counted: chains and trees of general geometry, and not those of aligned axes."""
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+
+    def counts(r):
+        with monkeypatch.context() as patched:
+            found = r.compile("linearize_inverse", rolled=False).operations.total
+            patched.setattr(models, "one_frame_pays", lambda links: False)
+            in_links = r.compile("linearize_inverse", rolled=False).operations.total
+            patched.setattr(models, "one_frame_pays", lambda links: True)
+            return found, in_links, r.compile("linearize_inverse", rolled=False).operations.total
+
+    for r, share in ((lw.chain(9, seed=1), 0.92), (lw.random_tree(8, seed=1), 0.8)):
+        found, in_links, in_one = counts(r)
+        assert found == in_one < share * in_links
+    for name in ("panda", "quadruped"):
+        found, in_links, in_one = counts(robot(name))
+        assert found == in_links < in_one
 
 
 # --- which method --------------------------------------------------------------------------------------

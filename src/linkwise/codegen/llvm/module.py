@@ -9,13 +9,14 @@ results are transposed back. A last block that is not full repeats its last stat
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import partial
 from typing import Any
 
 from ...symbols.scalar import Scalar
 from ..program.pieces import is_long, pieces
 from ..program.trace import Program, Signature
-from ..thresholds import STREAMED_BYTES
+from ..thresholds import STREAMED_BYTES, STREAMED_ROWS
 from .one_state import has_scalar_code, one_ir
 from .pieces import block_in_pieces
 from .python_entry import DATA, STRIDES, field
@@ -283,8 +284,8 @@ done:
 """
 
 
-def driver_ir(signature: Signature, t: VectorType) -> str:
-    """The loop over blocks of states."""
+def driver_ir(signature: Signature, t: VectorType, in_rows: Container[int] = ()) -> str:
+    """The loop over blocks of states; outputs ``in_rows`` are written row by row of one state."""
     inputs = list(signature.inputs.values())
     outputs = [size_of(shape) for shape in signature.shapes]
     total_in = sum(inputs)
@@ -304,7 +305,8 @@ def driver_ir(signature: Signature, t: VectorType) -> str:
         n = len(inputs) + i
         moves_out += _move(n, 0, "%results")
         if size:
-            header.append(f"  %large{i} = icmp ugt i64 %bytes, {STREAMED_BYTES if is_streamed(size, t) else -1}")
+            enough = STREAMED_ROWS if i in in_rows else STREAMED_BYTES
+            header.append(f"  %large{i} = icmp ugt i64 %bytes, {enough if is_streamed(size, t) else -1}")
             moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
     join = "\n".join
     return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{

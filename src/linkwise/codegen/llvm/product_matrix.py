@@ -1,23 +1,23 @@
-"""Matrices of chains made from sums of products, X(j, k) = h(j) · x(k) for j ≤ k, row by row of one state.
+"""Matrices of chains made from sums of products, X(j, k) = h(j) · x(k) for j < k, X(k, j) = g(j) · y(k), row by row.
 
-The sweeps leave h, x and the diagonal of a block of states as vectors, one state per lane. They are transposed (that is
-O(n) numbers), and then a state's rows are vectors along its columns: j < k from x(k) and all h, j > k from h(k) and
-all x. So the n² numbers go straight to where they are wanted, past the caches where there are many, and no memory of
-that size is needed in between.
+The sweeps leave h, x, g, y and the diagonal of a block of states as vectors, one state per lane. They are transposed
+(that is O(n) numbers), and then a state's rows are vectors along its columns: j < k from y(k) and all g, j > k from
+h(k) and all x; g is h and y is x where the matrix is symmetric. So the n² numbers go straight to where they are wanted,
+past the caches where there are many, and no memory of that size is needed in between.
 """
 
 from __future__ import annotations
 
-from ..rolled.products import row_length
+from ..rolled.products import Terms, row_length
 from .counted_loops import by_bands, counted
 from .sine_cosine import ALIGNED_STACK, VectorType
 from .tiles import transposed
 
 
-def product_out(t: VectorType, n: int, k: int, start: int, terms: int) -> str:
+def product_out(t: VectorType, n: int, k: int, start: int, terms: Terms) -> str:
     """``@lw_out{k}`` as :func:`.module.transpose_out` has it; what the sweeps leave begins ``start`` vectors in."""
     v, s, L = t.name, t.scalar, t.lanes
-    total = (2 * terms + 1) * row_length(n)
+    total = terms.numbers * row_length(n)
     load: list[str] = []
     for i in range(L):
         load += [
@@ -67,7 +67,7 @@ done:
 _TOGETHER = 4  # rows that share what they read, where all rows begin alike
 
 
-def _rows(t: VectorType, n: int, k: int, terms: int, past: bool) -> str:
+def _rows(t: VectorType, n: int, k: int, terms: Terms, past: bool) -> str:
     """``@lw_rows{k}(dst, own, spare)``: the matrix of one state from its numbers; ``past`` caches or not."""
     name = f"{k}_past" if past else str(k)
     together = n - n % _TOGETHER if n % t.lanes == 0 else 0
@@ -124,7 +124,7 @@ done:
 """
 
 
-def _band(t: VectorType, n: int, name: str, terms: int, past: bool, rows: int) -> str:
+def _band(t: VectorType, n: int, name: str, terms: Terms, past: bool, rows: int) -> str:
     """``@lw_band{name}_{rows}(dst, own, k)``: rows from k on.
 
     The first columns, up to where vectors lie as they like to, and the last ones are stored under a mask. Between them
@@ -216,7 +216,7 @@ done:
 class _BandWriter:
     """Lines for some rows, from k on, of vectors that begin at column ``%{tag}j``."""
 
-    def __init__(self, t: VectorType, n: int, terms: int, how: str, rows: int) -> None:
+    def __init__(self, t: VectorType, n: int, terms: Terms, how: str, rows: int) -> None:
         """``how`` is what vectors are stored with; "masked" stores ``%{tag}count`` of their numbers."""
         self.t, self.n, self.terms, self.how, self.rows = t, n, terms, how, rows
 
@@ -224,7 +224,7 @@ class _BandWriter:
         """The rows' own numbers in all lanes, and where the rows and all bodies' numbers begin."""
         t, lines, length = self.t, [], row_length(self.n)
         numbers = t.wide("i64")
-        for i in range(2 * self.terms + 1):
+        for i in range(self.terms.numbers):
             lines.append(f"  %n{i}p = getelementptr {t.scalar}, ptr %own, i64 {i * length}")
             lines.append(f"  %n{i}k = getelementptr {t.scalar}, ptr %n{i}p, i64 %k")
             for r in range(self.rows):
@@ -264,7 +264,7 @@ class _BandWriter:
             f"  %{tag}at = add {numbers} %{tag}j2, <{counted}>",
         ]
         for r in range(self.rows):
-            own = f"%n{2 * self.terms}_{r}"
+            own = f"%n{self.terms.numbers - 1}_{r}"
             lines += [
                 f"  %{tag}below{r} = icmp ult {numbers} %{tag}at, %ks_{r}",
                 f"  %{tag}here{r} = icmp eq {numbers} %{tag}at, %ks_{r}",
@@ -275,10 +275,10 @@ class _BandWriter:
         return lines
 
     def _sums(self, tag: str, lower: bool) -> tuple[list[str], list[str]]:
-        """(one value per row, the lines that make them): x(k) with all h below the diagonal, h(k) with all x above."""
+        """(one value per row, the lines that make them): y(k) with all g below the diagonal, h(k) with all x above."""
         t, lines, so_far = self.t, [], [""] * self.rows
-        own, other = (self.terms, 0) if lower else (0, self.terms)
-        for i in range(self.terms):
+        count, own, other = self.terms.below_the_diagonal if lower else (self.terms.above, 0, self.terms.above)
+        for i in range(count):
             y = f"%{tag}{'l' if lower else 'u'}{i}"
             lines += [
                 f"  {y}p = getelementptr {t.scalar}, ptr %n{other + i}p, i64 %{tag}j",

@@ -58,7 +58,7 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
         else:
             parts += [identity_places(t, size_of(shape), k, start), transpose_out(t, size_of(shape), k)]
         start += program.held(k)
-    parts += [_block_ir(program, t), driver_ir(signature, t), objects_ir(signature, t)]
+    parts += [_block_ir(program, t), driver_ir(signature, t, program.terms), objects_ir(signature, t)]
     return "\n".join(parts)
 
 

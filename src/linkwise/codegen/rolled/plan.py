@@ -13,7 +13,7 @@ from ...symbols.operations import TRUTHS
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Guard, Scalar
 from .. import thresholds
-from .products import Products, held, products, row_length
+from .products import Products, Terms, held, products, row_length
 from .recorder import Sweep
 from .vertex_cut import fewest
 from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
@@ -67,7 +67,7 @@ class PlannedLoop:
 
 def plan(
     recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], shapes: Sequence[tuple[int, ...]]
-) -> tuple[list[list[Work]], list[PlannedLoop], dict[int, int]]:
+) -> tuple[list[list[Work]], list[PlannedLoop], dict[int, Terms]]:
     """(phases, loops of walks, terms of outputs that are products) of a recorded function; ``shapes`` are those of its
     outputs for the robot itself."""
     classes = len(recorder.roots)
@@ -78,7 +78,7 @@ def plan(
     ]
     loops = [_loop(loop.origins, loop.walks, classes) for loop in recorder.loops.values()]
     start = 0
-    terms: dict[int, int] = {}
+    terms: dict[int, Terms] = {}
     for i, (out, shape) in enumerate(zip(outputs, shapes)):
         large = isinstance(out, RecordedMatrix) and shape[0] >= thresholds.PRODUCTS_FROM
         sums = products(recorder, out) if large else None
@@ -123,7 +123,7 @@ def _loop(origins: tuple[int, ...], walks: list[Walk], classes: int) -> PlannedL
 def _place_numbers(recorder: RecordedTree, phases: list[list[Work]], found: Products, start: int, nv: int) -> None:
     """What entries of a matrix are products of, one vector after the other."""
     for c in range(len(recorder.roots)):
-        for i, x in enumerate(found.numbers(c)):
+        for i, x in enumerate(found.numbers[c]):
             phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), start + i * row_length(nv), x))
 
 

@@ -1,37 +1,48 @@
-"""Symmetric matrices of chains whose entries are sums of products: X(j, k) = h(j) · x(k) for j inboard of k.
+"""Matrices of chains whose entries are products: X(j, k) = h(j) · x(k) for j inboard of k, X(k, j) = g(j) · y(k).
 
-They come from walks that take on what they carry as it is, as those of the composite bodies do where all bodies are in
-one frame. Such a matrix needs no walk: what each body has of h, x and the diagonal is written down by the sweeps, and
-the entries are made from them row by row, where they are wanted.
+Where the matrix is symmetric the second is the first. They come from walks that take on what they carry as it is, as
+those of the composite bodies do where all bodies are in one frame. Such a matrix needs no walk: what each body has of
+h, x, g, y and the diagonal is written down by the sweeps, and the entries are made from them row by row, where they are
+wanted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...symbols.scalar import Scalar
-from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
+from .walk_recorder import PAIRS, RecordedMatrix, RecordedPairs, RecordedTree, Walk
+
+
+class Terms(NamedTuple):
+    """How many products an entry is the sum of: above the diagonal, and below it, or 0 where the matrix is symmetric.
+
+    A body's numbers lie in the order h, x, g, y, diagonal.
+    """
+
+    above: int
+    below: int = 0
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a body has."""
+        return 2 * (self.above + self.below) + 1
+
+    @property
+    def below_the_diagonal(self) -> tuple[int, int, int]:
+        """(terms, first of what a row has, first of what its columns have) below the diagonal."""
+        return (self.below, 2 * self.above + self.below, 2 * self.above) if self.below else (self.above, self.above, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Per class of bodies: h and x, as many numbers each, and the entry on the diagonal."""
+    """Per class of bodies: the numbers of :class:`Terms`, in their order."""
 
-    h: list[list[Any]]
-    x: list[list[Any]]
-    diagonal: list[Any]
-
-    @property
-    def terms(self) -> int:
-        """How many products an entry is the sum of."""
-        return len(self.h[0])
-
-    def numbers(self, c: int) -> list[Any]:
-        """All numbers of a class, in the order in which they are written down."""
-        return [*self.h[c], *self.x[c], self.diagonal[c]]
+    terms: Terms
+    numbers: list[list[Any]]
 
 
 def row_length(n: int) -> int:
@@ -39,30 +50,39 @@ def row_length(n: int) -> int:
     return -(-n // 16) * 16
 
 
-def held(n: int, terms: int) -> int:
+def held(n: int, terms: Terms) -> int:
     """Vectors of memory for a matrix of n bodies: what the sweeps leave, the same state by state, and some rows."""
-    return (2 * (2 * terms + 1) + 1) * row_length(n)
+    return (2 * terms.numbers + 1) * row_length(n)
 
 
 def products(recorder: RecordedTree, matrix: RecordedMatrix) -> Products | None:
     """The matrix as sums of products, where it is one."""
-    symmetric = matrix.flipped is None and not matrix.width and len(matrix.kept) == 1
-    if recorder.branching or not symmetric or set(recorder.sizes) != {1}:
+    if recorder.branching or matrix.width or len(matrix.kept) != 1 or set(recorder.sizes) != {1}:
         return None
-    (pairs,) = matrix.kept
+    above = _side(recorder, matrix.kept[0])
+    below = ([], []) if matrix.flipped is None else _side(recorder, matrix.flipped)
+    if above is None or below is None:
+        return None
+    sides = (*above, *below)
+    numbers = [[*(x for side in sides if side for x in side[c]), _entry(d)] for c, d in enumerate(matrix.diagonal)]
+    return Products(Terms(*(len(side[0][0]) if side[0] else 0 for side in (above, below))), numbers)
+
+
+def _side(recorder: RecordedTree, pairs: RecordedPairs) -> tuple[list[list[Any]], list[list[Any]]] | None:
+    """(h, x) per class, of the entries that a walk inward has kept; None where they are something else."""
     walks = list({id(w): w for w in pairs.walks.values()}.values())
     classes = range(len(recorder.roots))
     if len(walks) != 1 or walks[0].outward or set(pairs.walks) != set(classes):
         return None
     walk = walks[0]
-    if any(not _takes_on(walk, slots) for slots in walk.handed):
+    if any(not root and not _takes_on(walk, slots) for root, slots in zip(recorder.roots, walk.handed)):
+        return None  # (what the first body hands to the world, nobody takes)
+    found = [_factors(recorder, walk, _entry(pairs[c, 0])) for c in classes]
+    h = [x for x in found if x is not None]
+    if len(h) < len(found):
         return None
-    h = [_factors(recorder, walk, _entry(pairs[c, 0])) for c in classes]
-    if any(x is None for x in h):
-        return None
-    return Products(
-        [x for x in h if x is not None], [walk.start[c] for c in classes], list(map(_entry, matrix.diagonal))
-    )
+    used = [i for i in range(len(h[0])) if any(isinstance(x[i], Scalar) or x[i] != 0.0 for x in h)]
+    return [[x[i] for i in used] for x in h], [[walk.start[c][i] for i in used] for c in classes]
 
 
 def _entry(block: Any) -> Any:

@@ -40,7 +40,7 @@ from ...symbols.scalar import Graph
 from ..facts import Shape
 from ..program.trace import Signature
 from .plan import PlannedLoop, Work, plan
-from .products import held
+from .products import Terms, held
 from .recorder import Sweep
 from .separation import refuse_mixing
 from .walk_recorder import RecordedMatrix, RecordedTree
@@ -67,7 +67,7 @@ class RolledProgram:
     one_sided: bool = False  # whether a matrix has blocks, of bodies inboard of each other, that nothing writes
     phases: list[list[Work]] = field(default_factory=list)
     loops: list[PlannedLoop] = field(default_factory=list)
-    terms: dict[int, int] = field(default_factory=dict)  # outputs that are sums of products → how many each
+    terms: dict[int, Terms] = field(default_factory=dict)  # outputs that are sums of products → how many each
 
     def held(self, output: int) -> int:
         """How many vectors an output takes where it is made."""
@@ -111,11 +111,11 @@ class RolledProgram:
         found = Operations(*(int(n) for n in total))
         for output, terms in self.terms.items():
             n = self.signature.shapes[output][0]
-            pairs = n * (n - 1)  # both triangles
+            entries, both = n * (n - 1), terms.above + (terms.below or terms.above)
             found = replace(
                 found,
-                additions=found.additions + pairs * (terms - 1),
-                multiplications=found.multiplications + pairs * terms,
+                additions=found.additions + entries * (both - 2) // 2,
+                multiplications=found.multiplications + entries * both // 2,
             )
         return found
 

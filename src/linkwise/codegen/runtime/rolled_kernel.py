@@ -98,7 +98,7 @@ class RolledKernel(Kernel):
         classes = _count(len(self._rolled.classes), "class", "classes")
         walked = f", then {_count(len(walks), 'walk', 'walks')} from body to body" if walks else ""
         if self._rolled.terms:
-            walked += f", then every entry as a sum of {max(self._rolled.terms.values())} products"
+            walked += f", then every entry as a sum of {max(max(x) for x in self._rolled.terms.values())} products"
         return (
             f"{self.signature.name}: {inputs} -> {outputs}\n"
             f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies of {classes}"

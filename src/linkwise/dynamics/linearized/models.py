@@ -22,7 +22,7 @@ from ..articulated import Articulated, articulated
 from ..forward.articulated_body import articulated_body
 from ..inverse import split_forces
 from ..links import Links, base_acceleration, evaluate
-from ..referred_links import own_frames
+from ..referred_links import in_one_frame, one_frame_pays, own_frames
 from ..tangent import transport
 from . import coupled, forward
 from .actuators import Actuators
@@ -105,15 +105,23 @@ class ForwardGradient(NamedTuple):
 # --- states ------------------------------------------------------------------------------------------
 
 
-def _started(model: Model, q: Array, v: Array, external: Array | None) -> tuple[Velocities, Any, Array]:
-    """Velocity terms in link frames, external forces per body, the base's acceleration."""
-    placed = own_frames(evaluate(model, q))
-    return velocity_terms(model, placed, v), split_forces(external), base_acceleration(model, q)
+def _started(
+    model: Model, q: Array, v: Array, external: Array | None, for_matrices: bool = False
+) -> tuple[Velocities, Any, Array]:
+    """Velocity terms, external forces per body, the base's acceleration: in link frames, or where every two related
+    bodies are ``for_matrices`` to meet in the frames that take fewer operations."""
+    links = evaluate(model, q)
+    placed = in_one_frame(links) if for_matrices and one_frame_pays(links) else own_frames(links)
+    forces = split_forces(external)
+    forces = None if forces is None else [placed.force(k, f) for k, f in enumerate(forces)]
+    return velocity_terms(model, placed, v), forces, base_acceleration(model, q)
 
 
-def inverse_motion(model: Model, q: Array, v: Array, a: Array, external: Array | None = None) -> Motion:
+def inverse_motion(
+    model: Model, q: Array, v: Array, a: Array, external: Array | None = None, for_matrices: bool = False
+) -> Motion:
     """The motion with accelerations a, ready to be linearised."""
-    rates, f, base = _started(model, q, v, external)
+    rates, f, base = _started(model, q, v, external, for_matrices)
     return motion(rates, rates.links.accelerated(rates.beta, a), f, base)
 
 
@@ -135,7 +143,7 @@ def forward_motion(
 
 def inverse_by_algorithm_2(model: Model, q: Array, v: Array, a: Array, external: Array | None) -> Any:
     """𝓜, A_D, B_D in O(n²) (LD Algorithm 2)."""
-    return coupled.inverse_matrices(inverse_motion(model, q, v, a, external))
+    return coupled.inverse_matrices(inverse_motion(model, q, v, a, external, for_matrices=True))
 
 
 def inverse_by_algorithm_1(model: Model, q: Array, v: Array, a: Array, external: Array | None) -> Any:
@@ -182,7 +190,7 @@ def forward_by_algorithm_4(model: Model, q: Array, v: Array, tau: Array, externa
         _, A_D, B_D = coupled.inverse_matrices(m)
         inverse = arrays.symmetric(art.solve(m.links.nodes, arrays.eye(model.nv, like=q)))
         return inverse, inverse @ A_D, inverse @ B_D
-    rates, f, base = _started(model, q, v, external)
+    rates, f, base = _started(model, q, v, external, for_matrices=True)
     a, factors = forward.accelerations_by_mass(rates, rates.links.split(tau), f, base)
     return forward.algorithm_4(motion(rates, a, f, base), factors)
 
