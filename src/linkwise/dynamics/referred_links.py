@@ -115,7 +115,7 @@ def _turns(phi: Transform) -> float:
     """How often a column is turned about a coordinate axis by φ; a matrix does what two and a half turns do."""
     if phi.turns is None:
         return 2.5
-    return sum(arrays.is_symbolic(np.asarray(t.c)) or t.c * t.s != 0.0 for t in phi.turns)
+    return len([t for t in phi.turns if arrays.is_symbolic(np.asarray(t.c)) or t.c * t.s != 0.0])
 
 
 def _poses(links: Links, reference: Sequence[int]) -> list[Transform | None]:
