@@ -1,21 +1,24 @@
-"""Which form every call takes, how long its first call takes with an empty and with a full cache, and a state then.
+"""The scan: which form every call takes, its first call with an empty and with a full cache, a state then, and Pinocchio.
 
-    python benchmarks/forms.py                     a few robots and functions, printed
-    python benchmarks/forms.py --write             the whole scan, kept with a picture; goes on where it was interrupted
+    python benchmarks/forms.py                           a few robots, printed
+    python benchmarks/forms.py --write                   the whole scan, kept with a picture; goes on where it stopped
+    python benchmarks/forms.py --write --quick           the part of it that two cores finish in a quarter of an hour
     python benchmarks/forms.py --robots humanoid "chain 40" talos_reduced.urdf --functions all
+    python benchmarks/forms.py --page                    table and picture again, from what is kept
 
 The scan has the built-in robots, chains, trees and mixed trees of 5 to 300 bodies, each the first bodies of the longer
-one, and the URDF files of the package example-robot-data, which comes with Pinocchio's wheel. Each robot has two
-processes of its own, one with an empty cache and one that finds what the first left. First calls are of one state;
-times of a state are of kernels on 512, on one core, the best of several, beside Pinocchio's algorithms compiled here in
-a C++ loop where it has the function and the joints. The form of every other function of the catalogue is decided
-without machine code. A call that is left to NumPy is shown as such, with the reason. The picture shows the time of a
-state by degree of freedom, or by entry of a matrix.
+one, and the URDF files of the package example-robot-data; of files that hold the same robot one. Each robot has two
+processes of its own: one with an empty cache, which also times kernels beside Pinocchio's algorithms compiled here in a
+C++ loop (where it has the function and the joints), and one that finds what the first left. First calls are of one
+state, in processor time; times of a state are of kernels, the least of several, on one core, one at a time even where
+several robots are scanned at once. The form of every other function of the catalogue is decided without machine code.
+A call that is left to NumPy is shown as such, with the reason; so is what a robot's share of time did not reach.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import inspect
 import json
 import os
@@ -23,16 +26,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from forms_page import FAMILIES, PICTURE, RESULTS, TABLE, draw, page, summary, table
 
 import linkwise as lw
 from linkwise.bench.cases import ARGUMENTS, Case, states
-from linkwise.bench.machine import one_core
+from linkwise.bench.machine import machine
 from linkwise.bench.peers import pinocchio_native
 from linkwise.codegen import pipeline
 from linkwise.codegen.facts import catalogue
@@ -42,23 +46,32 @@ from linkwise.codegen.runtime.requests import library_fingerprint
 from linkwise.codegen.runtime.rolled_kernel import RolledKernel
 from linkwise.errors import LinkwiseError
 from linkwise.interop.availability import NotHere
+from linkwise.interop.example_robots import example_files
 
-FOLDER = Path(__file__).parent
-RESULTS = FOLDER / "results" / "forms.json"
-TABLE = FOLDER / "results" / "forms.md"
-PICTURE = FOLDER.parent / "docs" / "pictures" / "forms.png"
-BATCH = 512
+Row = dict[str, Any]
+
+MOST_STATES = 512
+MOST_BYTES = 48e6  # of results; of long chains there are fewer states
 
 LENGTHS = (5, 7, 10, 13, 17, 22, 28, 36, 47, 60, 80, 100, 140, 200, 300)
-FAMILIES = ("chain", "tree", "mixed")
-FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "jacobian", "linearize_inverse", "coriolis_matrix")
-MATRICES = ("mass_matrix", "linearize_inverse", "coriolis_matrix")
+FUNCTIONS = (
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "mass_matrix_inverse",
+    "jacobian",
+    "frame_poses",
+    "linearize_inverse",
+    "linearize_forward",
+    "coriolis_matrix",
+)
 FEW = ("panda", "humanoid", "chain 22", "chain 100", "tree 28", "mixed 28")
-# Bodies up to which a function is in the scan that is kept (of mixed trees a third, which have three times the joints'
-# degrees of freedom), and up to which the forms of all functions are decided.
-LONGEST = {"linearize_inverse": 100, "coriolis_matrix": 140}
+# Bodies up to which a function is in the scan that is kept (of mixed trees half, which have twice the degrees of freedom
+# and more), and up to which the forms of all functions are decided.
+LONGEST = {"linearize_inverse": 140, "linearize_forward": 140, "coriolis_matrix": 140, "mass_matrix_inverse": 200}
 ALL_FORMS = 60
-LIMIT = 180  # seconds for a robot; what is compiled for Pinocchio is kept beside the kernels
+QUICK_FORMS = ("chain 10", "chain 36", "tree 22", "mixed 10", "mixed 22")  # of the families, in the quick scan
+SHARE, QUICK_SHARE = 240, 60  # seconds of processor time for a robot, with an empty cache
 
 
 # --- robots --------------------------------------------------------------------------------------------
@@ -68,7 +81,7 @@ def robot_named(name: str) -> lw.Robot:
     """A built-in robot, a family and a number of bodies, or a file of example-robot-data."""
     family, _, n = name.partition(" ")
     if name.endswith(".urdf"):
-        return lw.load(next(path for path in files() if path.name == name))
+        return lw.load(next(path for path in example_files() if path.name == name))
     if not n:
         return lw.load(name)
     return lw.chain(int(n), seed=0) if family == "chain" else branching(int(n), mixed=family == "mixed")
@@ -89,54 +102,66 @@ def branching(n: int, mixed: bool) -> lw.Robot:
     return lw.assemble(f"{'mixed' if mixed else 'tree'}{n}", bodies)
 
 
-def files() -> list[Path]:
-    """The URDF files of example-robot-data, where Pinocchio's wheel brings them; those of equal names once."""
-    import importlib.util
-
-    found = importlib.util.find_spec("pinocchio")
-    if found is None or found.origin is None:
-        return []
-    folders = [p / "share" / "example-robot-data" / "robots" for p in Path(found.origin).parents]
-    paths = sorted(path for folder in folders if folder.is_dir() for path in folder.rglob("*.urdf"))
-    return list({path.name: path for path in paths}.values())
+def files() -> tuple[list[str], dict[str, str]]:
+    """(the files with robots that move, smallest first; why the others are left out)."""
+    found: dict[Any, tuple[int, str]] = {}
+    why: dict[str, str] = {}
+    for path in example_files():
+        try:
+            robot = lw.load(path)
+        except LinkwiseError as e:
+            why[path.name] = f"{type(e).__name__}: {str(e).replace(str(path), path.name)[:120]}"
+            continue
+        if not robot.nv:
+            why[path.name] = "nothing moves"
+        elif robot.fingerprint in found:
+            why[path.name] = f"the same as {found[robot.fingerprint][1]}"
+        else:
+            found[robot.fingerprint] = (robot.nv, path.name)
+    return [name for _, name in sorted(found.values())], why
 
 
 # --- in a process of its own ---------------------------------------------------------------------------
 
 
-def child(name: str, functions: list[str], mode: str) -> None:
+def child(name: str, functions: list[str], mode: str, share: float, all_forms: int) -> None:
     """Print what was found for each function, a line of JSON each."""
     robot = robot_named(name)
     size = {"bodies": len(robot.bodies), "nv": robot.nv}
     robot.fingerprint  # noqa: B018  (a robot's own, whichever call asks for it first)
-    with one_core():
-        if mode == "pinocchio":
-            for function in [f for f in functions if f in ARGUMENTS]:
-                print(json.dumps({"function": function, "ns": _pinocchio(robot, name, function)}), flush=True)
-            return
-        for function in functions:
-            print(json.dumps({"function": function, **size, **_measured(robot, function, mode)}), flush=True)
-        if mode == "cold" and len(robot.bodies) <= ALL_FORMS:
-            pipeline.normal_forms = lambda robot: []  # the form does not depend on the frames
-            for function in [f for f in catalogue(type(robot)) if f not in functions]:
-                print(json.dumps({"function": function, **size, "form": _decided(robot, function)[0]}), flush=True)
+
+    def say(function: str, found: Row) -> None:
+        print(json.dumps({"function": function, **size, **found}), flush=True)
+
+    for function in functions:
+        if time.process_time() > share:
+            say(function, {"form": "not reached"})
+        else:
+            say(function, _measured(robot, name, function, mode))
+    if mode == "cold" and len(robot.bodies) <= all_forms:
+        pipeline.normal_forms = lambda robot: []  # the form does not depend on the frames
+        for function in [f for f in catalogue(type(robot)) if f not in functions]:
+            late = time.process_time() > share
+            say(function, {"form": "not reached" if late else _decided(robot, function)[0]})
 
 
-def _measured(robot: Any, function: str, mode: str) -> dict[str, Any]:
+def _measured(robot: Any, name: str, function: str, mode: str) -> Row:
     fixed = _fixed(robot, function)
     given = {k: _input(robot, k) for k in getattr(type(robot), function).facts.needed}
-    begun = time.perf_counter()
+    begun = time.process_time()
     try:
         getattr(robot, function)(**given, **fixed)
     except LinkwiseError as e:
         return {"form": f"refused: {type(e).__name__}"}
-    first = time.perf_counter() - begun
+    first = time.process_time() - begun
     if mode != "cold":
         return {"first": first}
     form, kernel = _decided(robot, function)
-    found: dict[str, Any] = {"form": form, "first": first}
+    found: Row = {"form": form, "first": first}
     if kernel is not None:
-        found["ns"] = _nanoseconds(kernel)
+        found["ns"], found["states"] = _nanoseconds(kernel)
+        found["operations"] = kernel.operations.total
+        found["pinocchio"] = _pinocchio(robot, name, function, found["states"])
     return found
 
 
@@ -147,6 +172,8 @@ def _decided(robot: Any, function: str) -> tuple[str, Any]:
         kernel = compile_job(job)
     except LinkwiseError as e:
         return f"refused: {type(e).__name__}", None
+    except Exception as e:  # a fault of linkwise, which the table shall show and the scan outlive
+        return f"failed: {type(e).__name__}: {str(e)[:100]}", None
     if kernel is None:
         return f"NumPy: {job.journal[-1].note}", None
     if isinstance(kernel, RolledKernel):
@@ -171,162 +198,155 @@ def _fixed(robot: Any, function: str) -> dict[str, Any]:
     return {n: known[n] for n in needed if n not in method.facts.arrays}
 
 
-def _nanoseconds(kernel: Any) -> float:
+def _nanoseconds(kernel: Any) -> tuple[float, int]:
+    """(of a state, of how many at once)."""
+    numbers = sum(int(np.prod(shape)) for shape in kernel.signature.shapes)
+    count = int(min(MOST_STATES, max(16, 8 * (MOST_BYTES / 64 // max(numbers, 1)))))
     rng = np.random.default_rng(0)
-    arrays = [rng.normal(size=(BATCH, n)) for n in kernel.signature.inputs.values()]
-    outputs = [np.empty((BATCH, *shape)) for shape in kernel.signature.shapes]
+    arrays = [rng.normal(size=(count, n)) for n in kernel.signature.inputs.values()]
+    outputs = [np.empty((count, *shape)) for shape in kernel.signature.shapes]
     out = outputs[0] if kernel.signature.single else outputs
-    return _best(lambda: kernel(*arrays, out=out, threads=1))
+    return _least(lambda: kernel(*arrays, out=out, threads=1)) / count, count
 
 
-def _pinocchio(robot: Any, name: str, function: str) -> float | None:
-    """Nanoseconds of a state in Pinocchio's C++ loop; None where it does not have these joints."""
-    case = Case(name, function, BATCH)
-    try:
-        return _best(pinocchio_native.in_loop(robot, case, states(robot, case)).run)
-    except NotHere:
+def _pinocchio(robot: Any, name: str, function: str, count: int) -> float | None:
+    """Nanoseconds of a state in Pinocchio's C++ loop; None where it has no such function or joint."""
+    if function not in ARGUMENTS:
         return None
+    case = Case(name, function, count)
+    try:
+        work = pinocchio_native.in_loop(robot, case, states(robot, case))
+    except (NotHere, LinkwiseError):
+        return None
+    return _least(work.run) / count
 
 
-def _best(run: Any) -> float:
-    """The least nanoseconds of a state."""
-    taken = []
-    until = time.perf_counter() + 0.3
-    while len(taken) < 4 or (time.perf_counter() < until and len(taken) < 12):
-        begun = time.process_time()
-        run()
-        taken.append(time.process_time() - begun)
-    return 1e9 * min(taken) / BATCH
+def _least(run: Any) -> float:
+    """The least nanoseconds of a call, in processor time; nobody else of this scan is timed meanwhile."""
+    with _alone():
+        taken: list[float] = []
+        until = time.process_time() + 0.1
+        while len(taken) < 3 or (time.process_time() < until and len(taken) < 15):
+            begun = time.process_time()
+            run()
+            taken.append(time.process_time() - begun)
+    return 1e9 * min(taken)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    path = os.environ.get("LINKWISE_SCAN_LOCK")
+    if path is None:
+        yield
+        return
+    import fcntl
+
+    with open(path, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 # --- the scan ------------------------------------------------------------------------------------------
 
 
-def scanned(name: str, functions: list[str]) -> list[dict[str, Any]]:
+def scanned(name: str, functions: list[str], share: float, all_forms: int, core: int | None = None) -> list[Row]:
     """What a robot's calls took: a row for each function."""
+    shared = {"share": share, "all_forms": all_forms, "core": core}
     with tempfile.TemporaryDirectory() as cache:
-        cold, warm = (_run(name, functions, {"LINKWISE_CACHE": cache}, mode) for mode in ("cold", "warm"))
+        # What is compiled for Pinocchio stays where it is: it is no part of a cold call.
+        kept = Path(os.environ.get("LINKWISE_CACHE") or Path.home() / ".cache" / "linkwise", "bench")
+        kept.mkdir(parents=True, exist_ok=True)
+        Path(cache, "bench").symlink_to(kept)
+        cold, warm = (_run(name, functions, cache, mode, **shared) for mode in ("cold", "warm"))
     again = {row["function"]: row.get("first") for row in warm}
-    other = {row["function"]: row["ns"] for row in _run(name, functions, {}, "pinocchio")}
-    rows = [{"robot": name, **row} for row in cold]
-    return [r | {"warm": again.get(r["function"]), "pinocchio": other.get(r["function"])} for r in rows]
+    return [{"robot": name, **row, "warm": again.get(row["function"])} for row in cold]
 
 
-def _run(name: str, functions: list[str], environment: dict[str, str], mode: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-W", "ignore", __file__, "--child", name, mode, "--functions", *functions]
-    try:
-        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=LIMIT)
-        out, failed = done.stdout, done.stderr.strip().splitlines()[-1:] if done.returncode else []
-    except subprocess.TimeoutExpired as e:
-        out, failed = (e.stdout or b"").decode(), [f"took more than {LIMIT} s"]
-    for line in failed:
-        print(f"{name}: {line}", file=sys.stderr)
-    rows = [json.loads(line) for line in out.splitlines() if line.endswith("}")]
-    return [*rows, {"function": "(not finished)", "form": failed[0]}] if failed and mode == "cold" else rows
+def _run(
+    name: str, functions: list[str], cache: str, mode: str, share: float, all_forms: int, core: int | None
+) -> list[Row]:
+    command = [sys.executable, "-W", "ignore", __file__, "--child", name, mode, str(share), str(all_forms)]
+    if core is not None:
+        command = ["taskset", "-c", str(core), *command]
+    limit = f'ulimit -t {int(2 * share)}; exec "$0" "$@"'
+    done = subprocess.run(
+        ["sh", "-c", limit, *command, "--functions", *functions],
+        env={**os.environ, "LINKWISE_CACHE": cache, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{") and line.endswith("}")]
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1][:160]
+        print(f"{name}, {mode}: {last}", file=sys.stderr)
+        rows.append({"function": "(not finished)", "form": f"failed: {last}"})
+    return rows
 
 
-def whole() -> list[str]:
-    """The robots of the scan that is kept."""
-    families = [f"{family} {n}" for n in LENGTHS for family in FAMILIES if family != "mixed" or n <= 100]
-    return [*lw.robots(), *families, *(path.name for path in files())]
+def whole() -> tuple[list[str], dict[str, str]]:
+    """(the robots of the scan that is kept, why files are left out): what the picture needs comes first."""
+    families = [f"{family} {n}" for n in LENGTHS for family in FAMILIES if family != "mixed" or n <= 140]
+    found, why = files()
+    return [*families, *lw.robots(), *found], why
 
 
-def kept() -> list[dict[str, Any]]:
-    """The rows of an interrupted scan of the same code on this machine; none where there is no such."""
+def kept() -> dict[str, Any]:
+    """An interrupted scan of the same code; nothing where there is no such."""
     found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    return found.get("rows", []) if found.get("code") == library_fingerprint() else []
+    return found if found.get("code") == library_fingerprint() else {}
 
 
-def keep(rows: list[dict[str, Any]]) -> None:
-    RESULTS.write_text(json.dumps({"code": library_fingerprint(), "rows": rows}, indent=0) + "\n", encoding="utf-8")
-    TABLE.write_text(summary(rows) + "\n\n" + table([r for r in rows if "first" in r]) + "\n", encoding="utf-8")
+def keep(found: dict[str, Any]) -> None:
+    text = json.dumps({k: v for k, v in found.items() if k != "rows"}, ensure_ascii=False)[:-1]
+    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found["rows"])
+    RESULTS.write_text(f'{text}, "rows": [\n{rows}\n]}}\n', encoding="utf-8")
+    TABLE.write_text(page(found), encoding="utf-8")
 
 
 def wanted(name: str, functions: list[str]) -> list[str]:
     """The functions that are timed of a robot in the scan that is kept."""
     family, _, n = name.partition(" ")
-    bodies = (3 if family == "mixed" else 1) * int(n or 0)
+    bodies = (2 if family == "mixed" else 1) * int(n or 0)
     return [f for f in functions if bodies <= LONGEST.get(f, bodies)]
 
 
-def summary(rows: list[dict[str, Any]]) -> str:
-    """How many calls take which form, and the longest first calls and steps between neighbours."""
-    forms = Counter(str(r["form"]).partition(":")[0] for r in rows)
-    lines = [
-        f"{len(rows)} calls of {len({r['robot'] for r in rows})} robots: "
-        + ", ".join(f"{count} {form}" for form, count in forms.most_common())
-    ]
-    timed = [r for r in rows if "first" in r]
-    for what, key in (("cold", "first"), ("warm", "warm")):
-        worst = max((r for r in timed if r.get(key)), key=lambda r: r[key], default=None)
-        if worst:
-            lines.append(f"Longest first call, {what}: {worst[key]:.2f} s, `{worst['function']}` of {worst['robot']}.")
-    for family in FAMILIES:
-        for function in FUNCTIONS:
-            step, where = max(_steps(rows, family, function), default=(0.0, ""))
-            if step > 1.3:
-                lines.append(f"Step of {step:.2f} by {_unit(function)}: `{function}` of {where}.")
-    ratios = sorted((r["pinocchio"] / r["ns"], r["robot"], r["function"]) for r in timed if r.get("pinocchio"))
-    if ratios:
-        least, middle = ratios[0], ratios[len(ratios) // 2]
-        lines.append(f"Pinocchio's time over linkwise's: {middle[0]:.1f} in the middle of {len(ratios)}, least")
-        lines[-1] += f" {least[0]:.1f} (`{least[2]}` of {least[1]})."
-    return "\n".join(lines)
+def scan(asked: argparse.Namespace, functions: list[str]) -> None:
+    """All robots of the scan that were not scanned yet, on as many cores as asked for, as long as there is time."""
+    names, why = whole()
+    found: dict[str, Any] = kept() or {
+        "code": library_fingerprint(),
+        "machine": machine(("linkwise", "pin")),
+        "rows": [],
+    }
+    found["files left out"] = why
+    done = {row["robot"] for row in found["rows"]}
+    todo = [name for name in names if name not in done]
+    until = time.monotonic() + 60 * asked.minutes
+    share = QUICK_SHARE if asked.quick else SHARE
+    cores = sorted(os.sched_getaffinity(0))[: asked.jobs]
 
+    def one(name: str) -> None:
+        if time.monotonic() > until:
+            return
+        core = free.pop()
+        begun = time.monotonic()
+        only_timed = asked.quick and " " in name and name not in QUICK_FORMS
+        rows = scanned(name, wanted(name, functions), share, 0 if only_timed else ALL_FORMS, core)
+        free.append(core)
+        found["rows"] += rows
+        found["not reached"] = [n for n in names if n not in {row["robot"] for row in found["rows"]}]
+        keep(found)
+        print(f"{name}: {len(rows)} calls, {time.monotonic() - begun:.0f} s", flush=True)
 
-def _unit(function: str) -> str:
-    return "entry" if function in MATRICES else "degree of freedom"
-
-
-def _by_size(rows: list[dict[str, Any]], family: str, function: str) -> list[tuple[int, float, str]]:
-    """(bodies, nanoseconds by degree of freedom or by entry, form) of a family."""
-    own = [r for r in rows if r["robot"].split(" ")[0] == family and r["function"] == function and "ns" in r]
-    power = 2 if function in MATRICES else 1
-    return sorted((r["bodies"], r["ns"] / r["nv"] ** power, r["form"]) for r in own)
-
-
-def _steps(rows: list[dict[str, Any]], family: str, function: str) -> list[tuple[float, str]]:
-    points = _by_size(rows, family, function)
-    return [(b[1] / a[1], f"{family} {a[0]} → {b[0]}") for a, b in pairwise(points)]
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    lines = ["| robot | function | form | first call [s] | in another process [ms] | ns a state | Pinocchio |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    for row in rows:
-        first = f"{row['first']:.2f}" if "first" in row else ""
-        warm = f"{1e3 * row['warm']:.0f}" if row.get("warm") else ""
-        ns = f"{row['ns']:.0f}" if "ns" in row else ""
-        ratio = f"{row['pinocchio'] / row['ns']:.1f}×" if row.get("pinocchio") else ""
-        lines.append(f"| {row['robot']} | `{row['function']}` | {row['form']} | {first} | {warm} | {ns} | {ratio} |")
-    return "\n".join(lines)
-
-
-def draw(rows: list[dict[str, Any]]) -> None:
-    """Time by degree of freedom, or by entry of a matrix, over the number of bodies: a line a family, a mark a form."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    marks = {"straight": "o", "pieces": "s", "loops": "^"}
-    figure, panels = plt.subplots(2, 3, figsize=(11, 6), sharex=True, layout="constrained")
-    for panel, function in zip(panels.ravel(), FUNCTIONS):
-        for colour, family in zip(("#1f6f8b", "#c1532b", "#5b8c3e"), FAMILIES):
-            points = _by_size(rows, family, function)
-            panel.plot([p[0] for p in points], [p[1] for p in points], color=colour, lw=1.2, label=family)
-            for form, mark in marks.items():
-                own = [p for p in points if p[2] == form]
-                panel.plot([p[0] for p in own], [p[1] for p in own], mark, color=colour, ms=6)
-        panel.set_title(function.replace("_", " "), fontsize=10)
-        panel.set(xscale="log", yscale="log", ylabel=f"ns by {_unit(function)}")
-        panel.grid(alpha=0.3, which="both", lw=0.4)
-    for panel in panels[1]:
-        panel.set_xlabel("bodies")
-    for form, mark in marks.items():
-        panels[0, 0].plot([], [], mark, color="#444", label=form, ms=6)
-    panels[0, 0].legend(fontsize=8, ncols=2)
-    figure.savefig(PICTURE, dpi=110)
+    with tempfile.NamedTemporaryFile() as lock:
+        os.environ["LINKWISE_SCAN_LOCK"] = lock.name
+        free = list(cores)
+        with ThreadPoolExecutor(len(cores)) as pool:
+            list(pool.map(one, todo))
+    keep(found)
+    draw(found)
+    print(summary(found))
 
 
 def main() -> None:
@@ -334,29 +354,28 @@ def main() -> None:
     parser.add_argument("--robots", nargs="+", metavar="ROBOT", help='built-in names, files, "chain 40", "tree 40", …')
     parser.add_argument("--functions", nargs="+", default=list(FUNCTIONS), metavar="FUNCTION", help='names, or "all"')
     parser.add_argument("--write", action="store_true", help="the whole scan, kept with its picture")
-    parser.add_argument("--draw", action="store_true", help="the picture again, from what is kept")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--quick", action="store_true", help="all forms of fewer chains and trees, less time for each robot"
+    )
+    parser.add_argument("--minutes", type=float, default=240.0, metavar="N", help="start no robot after so many")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="robots at once, each on a core of its own")
+    parser.add_argument("--page", action="store_true", help="table and picture again, from what is kept")
+    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     functions = list(catalogue(lw.Robot)) if asked.functions == ["all"] else asked.functions
     if asked.child:
-        child(asked.child[0], functions, asked.child[1])
-        return
-    if asked.draw:
-        draw(json.loads(RESULTS.read_text(encoding="utf-8"))["rows"])
-        return
-    rows = kept() if asked.write else []
-    done = {row["robot"] for row in rows}
-    for name in asked.robots or (whole() if asked.write else FEW):
-        if name in done:
-            continue
-        found = scanned(name, wanted(name, functions) if asked.write else functions)
-        rows += found
-        print(table(found).partition("\n")[2].partition("\n")[2], flush=True)
-        if asked.write:
-            keep(rows)
-    if asked.write:
-        draw(rows)
-    print(summary(rows))
+        name, mode, share, all_forms = asked.child
+        child(name, functions, mode, float(share), int(all_forms))
+    elif asked.page:
+        found = json.loads(RESULTS.read_text(encoding="utf-8"))
+        keep(found)
+        draw(found)
+        print(f"{TABLE.name} and {PICTURE.name} written\n{summary(found)}")
+    elif asked.write:
+        scan(asked, functions)
+    else:
+        for name in asked.robots or FEW:
+            print(table(scanned(name, functions, SHARE, 0)), flush=True)
 
 
 if __name__ == "__main__":

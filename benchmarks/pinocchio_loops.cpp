@@ -65,7 +65,7 @@ struct Robot {
 
 PUBLIC void* make_robot(const char* text) {
   std::istringstream in(text);
-  const Model model = bench::read(in);
+  const Model model = bench::read(in).model;
   return new Robot(model, read_loops(in, model));
 }
 

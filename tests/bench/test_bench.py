@@ -18,9 +18,10 @@ from linkwise.bench.peers import PEERS
 from linkwise.bench.report import from_json, make_report, markdown, short_markdown, to_json, write_between_markers
 from linkwise.bench.suites import Suite, find_suite, read_suites
 from linkwise.interop.availability import needs
+from linkwise.interop.example_robots import example_files
 
-LINEARIZED = tuple(f for f in ARGUMENTS if f not in PLAIN)
-FOR_ONE_STATE = {"linkwise, kernel.quick", "linkwise, robot's method"}
+LINEARIZED = ("linearize_inverse", "linearize_forward")
+FOR_ONE_STATE = {"linkwise, kernel.quick"}
 
 
 @pytest.fixture(autouse=True)
@@ -36,17 +37,21 @@ def test_declared_suites():
     assert {"reach", "peers", "chains", "singles", "float32"} <= set(suites)
     assert all(s.about for s in suites.values())
     reach = {(c.robot, c.function, c.batch, c.dtype) for c in suites["reach"].cases()}
-    assert reach == {(r, f, 4096, "float64") for r in ("panda", "humanoid") for f in PLAIN}
-    assert {c.robot for c in suites["chains"].cases()} == {f"chain-{n}" for n in (7, 30, 100, 300, 1000)}
+    assert reach == {(r, f, 4096, "float64") for r in ("panda", "humanoid", "talos") for f in PLAIN}
+    assert {c.robot for c in suites["chains"].cases()} == {f"chain-{n}" for n in (7, 15, 30, 60, 100, 300, 1000)}
     assert {c.batch for c in suites["singles"].cases()} == {1}
-    assert {c.function for x in ("derivatives", "long_derivatives") for c in suites[x].cases()} == set(LINEARIZED)
-    assert "Pinocchio, C++ loop" in suites["derivatives"].libraries and "chain-100" in suites["long_derivatives"].robots
-    assert set(suites["peers"].libraries) == set(PEERS) - FOR_ONE_STATE
+    assert {c.function for c in suites["derivatives"].cases()} == set(LINEARIZED)
+    assert {c.function for c in suites["chain_100"].cases()} == set(ARGUMENTS)
+    plain_and_linearized = {*PLAIN, *LINEARIZED}
+    assert {c.function for c in suites["frames"].cases()} == set(ARGUMENTS) - plain_and_linearized
+    assert set(suites["peers"].libraries) == set(PEERS) - FOR_ONE_STATE - {"linkwise, default call"}
+    with_copies = [s for s in suites.values() if "Pinocchio, C++ loop" in s.libraries]
+    assert with_copies and all("Pinocchio, C++ loop, not copied out" in s.libraries for s in with_copies)
 
 
 def test_every_declared_robot_exists():
     names = {r for s in read_suites().values() for r in s.robots}
-    for name in names:
+    for name in names - {"talos"}:
         assert robot_of(Case(name, "mass_matrix")).nv > 0
     assert robot_of(Case("chain-30", "mass_matrix")).nv == 30
 
@@ -67,6 +72,15 @@ def test_bad_declarations_are_refused(tmp_path, text, culprit):
     path.write_text(text)
     with pytest.raises(lw.LinkwiseError, match=culprit):
         read_suites(path)
+
+
+def test_talos_comes_from_its_package_or_is_left_out_by_name(monkeypatch):
+    if example_files():
+        assert robot_of(Case("talos", "mass_matrix")).nv == 38
+    monkeypatch.setattr("linkwise.interop.example_robots.example_files", lambda: [])
+    rows, left_out = runner.run([Case("talos", "mass_matrix", batch=2)], ["linkwise"], repeats=1)
+    assert not rows and left_out[0].library == "every library"
+    assert left_out[0].reason == "talos_reduced.urdf is not there; pip install example-robot-data"
 
 
 def test_an_unknown_suite_names_those_there_are():

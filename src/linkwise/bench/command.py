@@ -129,10 +129,10 @@ def _measured(arguments: argparse.Namespace) -> Report:
 
 
 def _limits(rows: list[Row]) -> list[Limit]:
-    from .cases import robot_of
+    from .cases import PLAIN, robot_of
     from .limits import measure_limits
 
-    own = [r for r in rows if r.library == "linkwise"]
+    own = [r for r in rows if r.library == "linkwise" and r.case.function in PLAIN]
     return [measure_limits(r) for r in own if robot_of(r.case).nv <= _MOST_PARTS]
 
 

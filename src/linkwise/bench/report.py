@@ -28,6 +28,12 @@ TITLES = {
     "mass_matrix_inverse": "inverse mass matrix",
     "linearize_inverse": "linearised inverse",
     "linearize_forward": "linearised forward",
+    "jacobian": "Jacobian of a tip",
+    "jacobian_dot_v": "J̇v of a tip",
+    "operational_inertia": "Λ of a tip",
+    "frame_poses": "poses of all frames",
+    "coriolis_matrix": "Coriolis matrix",
+    "centroidal_matrix": "momentum matrix",
 }
 
 

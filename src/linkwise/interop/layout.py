@@ -13,6 +13,13 @@ from ..model.model import Model
 from ..spatial import rotation_from_quaternion
 
 _AS_FREE = np.arange(7)
+# Functions whose results have spatial vectors in world axes, and along which axes of an array these lie.
+_IN_WORLD_AXES = {
+    "jacobian": (-2,),
+    "centroidal_matrix": (-2,),
+    "jacobian_dot_v": (-1,),
+    "operational_inertia": (-2, -1),
+}
 
 
 def depth_first(robot: Model) -> list[int]:
@@ -71,6 +78,15 @@ class Layout:
     def result(self, function: str, arrays: list[np.ndarray], found: np.ndarray) -> np.ndarray:
         """The peer's result in linkwise's layout."""
         q, back = arrays[0], np.argsort(self.of_v)
+        if function in _IN_WORLD_AXES:
+            assert self._stays
+            out = found[..., back] if function in ("jacobian", "centroidal_matrix") else found
+            for axis in _IN_WORLD_AXES[function] if self.linear_first else ():
+                out = np.roll(out, 3, axis)
+            return out
+        if function == "coriolis_matrix":
+            assert self._stays
+            return found[..., back, :][..., :, back]
         if function.startswith("mass_matrix"):
             half = self._turned(q, found[..., back, :][..., :, back], inverse=True)
             return np.swapaxes(self._turned(q, np.swapaxes(half, -1, -2), inverse=True), -1, -2)

@@ -8,11 +8,12 @@ PEERS: dict[str, Peer] = {
     for peer in (
         linkwise.KERNEL,
         linkwise.QUICK,
-        linkwise.METHOD,
+        linkwise.DEFAULT,
         linkwise.JAX,
         pinocchio_native.VECTORS,
         pinocchio_native.CASADI,
         pinocchio_native.LOOP,
+        pinocchio_native.LEFT_THERE,
         pinocchio.BATCH,
         pinocchio.LOOP,
         mujoco.LOOP,

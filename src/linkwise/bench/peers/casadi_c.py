@@ -38,11 +38,11 @@ long asks_for(int which) {{
 
 def compiled(code: str, robot: Robot, case: Case, arguments: list[np.ndarray], layout: Layout) -> Work:
     """Run generated C whose function ``evaluate`` takes the arguments of one state and gives a dense result."""
-    size = math.prod(shape_of_result(robot, case))
+    size = math.prod(shape_of_result(robot, case.function))
     c = code + _LOOP.format(nq=robot.nq, nv=robot.nv, size=size, **_ROOM)
     absent = [None] * (3 - len(ARGUMENTS[case.function]))
 
-    def made(compiler: str) -> Work:
+    def made(compiler: str, way: int) -> Work:
         library = ctypes.CDLL(str(build(compiler, c, [*FAST, "-lm"])))
         library.asks_for.restype = ctypes.c_long
         asked = [library.asks_for(k) for k in range(4)]

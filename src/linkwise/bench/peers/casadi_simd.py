@@ -19,6 +19,7 @@ _HEAD = """
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 #if defined(__AVX512F__)
 #define LANES 8
 #elif defined(__AVX__)
@@ -59,12 +60,45 @@ static inline States sin(States a) { return each(a, [](double y) { return std::s
 static inline States cos(States a) { return each(a, [](double y) { return std::cos(y); }); }
 #endif
 static inline States sqrt(States a) { return each(a, [](double y) { return std::sqrt(y); }); }
+
+// A square of numbers transposed in registers: blocks of half, a quarter, … of its side beside the diagonal change places.
+template <int S, std::size_t... I> static inline void exchange(wide &a, wide &b, std::index_sequence<I...>) {
+    const wide lower = __builtin_shufflevector(a, b, ((I & S) ? int(I) - S + LANES : int(I))...);
+    const wide upper = __builtin_shufflevector(a, b, ((I & S) ? int(I) + LANES : int(I) + S)...);
+    a = lower;
+    b = upper;
+}
+template <int S> static inline void transpose(wide *x) {
+    if constexpr (S > 0) {
+        for (int i = 0; i < LANES; i++)
+            if (!(i & S)) exchange<S>(x[i], x[i + S], std::make_index_sequence<LANES>());
+        transpose<S / 2>(x);
+    }
+}
 #define casadi_real States
 """
 _LOOP = """
 static void bring(const double *a, long last, long size, States *into) {{
-    for (long j = 0; j < size; j++)
+    long j = 0;
+    for (; j + LANES <= size; j += LANES) {{
+        wide x[LANES];
+        for (long l = 0; l < LANES; l++) memcpy(&x[l], a + (l < last ? l : last) * size + j, sizeof(wide));
+        transpose<LANES / 2>(x);
+        for (long l = 0; l < LANES; l++) into[j + l].x = x[l];
+    }}
+    for (; j < size; j++)
         for (long l = 0; l < LANES; l++) into[j].x[l] = a[(l < last ? l : last) * size + j];
+}}
+static void take(const States *from, long count, long size, double *out) {{
+    long j = 0;
+    for (; j + LANES <= size; j += LANES) {{
+        wide x[LANES];
+        for (long l = 0; l < LANES; l++) x[l] = from[j + l].x;
+        transpose<LANES / 2>(x);
+        for (long l = 0; l < count; l++) memcpy(out + l * size + j, &x[l], sizeof(wide));
+    }}
+    for (; j < size; j++)
+        for (long l = 0; l < count; l++) out[l * size + j] = from[j].x[l];
 }}
 extern "C" void over_states(long n, const double *a, const double *b, const double *c, double *out) {{
     casadi_int s[4];
@@ -81,8 +115,7 @@ extern "C" void over_states(long n, const double *a, const double *b, const doub
         const States *arg[16] = {{q, b ? u : 0, c ? x : 0}};
         States *res[16] = {{found}};
         evaluate(arg, res, iw, w, 0);
-        for (long l = 0; l < real; l++)
-            for (long j = 0; j < size; j++) out[(i + l) * size + j] = found[j].x[l];
+        take(found, real, size, out + i * size);
     }}
     free(w);
     free(iw);
@@ -92,11 +125,11 @@ extern "C" void over_states(long n, const double *a, const double *b, const doub
 
 def vectorised(code: str, robot: Robot, case: Case, arguments: list[np.ndarray], layout: Layout) -> Work:
     """Run generated C whose function ``evaluate`` takes the arguments of one state, a vector of states at a time."""
-    size = math.prod(shape_of_result(robot, case))
+    size = math.prod(shape_of_result(robot, case.function))
     text = _HEAD + code + _LOOP.format(nq=robot.nq, nv=robot.nv, size=size)
     absent = [None] * (3 - len(ARGUMENTS[case.function]))
 
-    def made(compiler: str) -> Work:
+    def made(compiler: str, way: int) -> Work:
         library = ctypes.CDLL(str(build(compiler, text, [*FAST, "-std=c++17", "-w", "-lmvec", "-lm"])))
         call = library.over_states
         return over_states(robot, case, arguments, layout, lambda n, *w: call(n, *w[:-1], *absent, w[-1]))

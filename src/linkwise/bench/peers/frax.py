@@ -12,13 +12,14 @@ from ...interop.availability import NotHere, needs, needs_joints
 from ...interop.layout import Layout
 from ...interop.robot_files import floats, moving, urdf
 from ...robot.robot import Robot
-from ..cases import Case
-from ..peer import Peer, Work, needs_float64
+from ..cases import PLAIN, Case
+from ..peer import Peer, Work, needs_float64, needs_function
 from .jax_calls import jax_module, prepared
 
 
 def over_batch(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     needs_float64(case)
+    needs_function(case, PLAIN)
     needs_joints(robot, "revolute", "prismatic", "free")
     if tuple(robot.gravity) != (0.0, 0.0, -9.81):
         raise NotHere(f"its gravity is fixed at (0, 0, -9.81), the robot's is {tuple(robot.gravity)}")

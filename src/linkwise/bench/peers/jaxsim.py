@@ -11,13 +11,14 @@ from ...interop.availability import NotHere, needs, needs_joints
 from ...interop.layout import Layout
 from ...interop.robot_files import floats, sdf
 from ...robot.robot import Robot
-from ..cases import Case
-from ..peer import Peer, Work, needs_float64
+from ..cases import PLAIN, Case
+from ..peer import Peer, Work, needs_float64, needs_function
 from .jax_calls import jax_module, prepared
 
 
 def over_batch(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     needs_float64(case)
+    needs_function(case, PLAIN)
     needs_joints(robot, "revolute", "prismatic", "free")
     if tuple(robot.gravity[:2]) != (0.0, 0.0):
         raise NotHere(f"gravity along z only, the robot's is {tuple(robot.gravity)}")

@@ -6,13 +6,13 @@ import numpy as np
 
 from ...interop.availability import NotHere
 from ...robot.robot import Robot
-from ..cases import Case, stacked
+from ..cases import Case, frame_of, stacked
 from ..peer import Peer, Work, needs_float64
 from .jax_calls import prepared
 
 
 def kernel(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
-    kernel = robot.compile(case.function)
+    kernel = robot.compile(case.function, **frame_of(robot, case.function))
     if case.batch == 1:
         single = [x[0] for x in arguments]
         return Work(lambda: kernel(*single, threads=1), lambda y: stacked(y)[None], kernel.operations)
@@ -23,20 +23,23 @@ def kernel(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
 
 def quick(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     _needs_one_state(case)
-    kernel = robot.compile(case.function)
+    kernel = robot.compile(case.function, **frame_of(robot, case.function))
     call, single = kernel.quick, [x[0] for x in arguments]
-    return Work(lambda: call(*single), lambda y: y[None], kernel.operations)
+    return Work(lambda: call(*single), lambda y: stacked(y)[None], kernel.operations)
 
 
-def method(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
-    _needs_one_state(case)
-    single = [x[0] for x in arguments]
+def default_call(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    frame = frame_of(robot, case.function)
     # The look-up of the method, and of its code in the robot's store, are part of a call.
-    return Work(lambda: getattr(robot, case.function)(*single), lambda y: stacked(y)[None])
+    if case.batch == 1:
+        single = [x[0] for x in arguments]
+        return Work(lambda: getattr(robot, case.function)(*single, **frame), lambda y: stacked(y)[None])
+    return Work(lambda: getattr(robot, case.function)(*arguments, **frame), stacked)
 
 
 def through_jax(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
-    return prepared(case, lambda: robot.compile(case.function, target="jax"), arguments)
+    frame = frame_of(robot, case.function)
+    return prepared(case, lambda: robot.compile(case.function, target="jax", **frame), arguments)
 
 
 def _needs_one_state(case: Case) -> None:
@@ -53,8 +56,12 @@ KERNEL = Peer(
     kernel,
 )
 QUICK = Peer("linkwise, kernel.quick", ("linkwise",), "kernel.quick on one state, giving a new array", quick)
-METHOD = Peer(
-    "linkwise, robot's method", ("linkwise",), "robot.forward_dynamics(q, v, tau) and so on, one state", method
+DEFAULT = Peer(
+    "linkwise, default call",
+    ("linkwise",),
+    "robot.forward_dynamics(q, v, tau) and so on, one call for the batch, checks of what is given included, giving new"
+    " arrays",
+    default_call,
 )
 JAX = Peer(
     "linkwise through JAX",

@@ -11,13 +11,14 @@ import numpy as np
 from ...interop.availability import NotHere, needs
 from ...interop.mujoco import layout, to_mujoco
 from ...robot.robot import Robot
-from ..cases import Case
+from ..cases import PLAIN, Case
 from ..native import FAST, build, over_states
-from ..peer import Peer, Work, needs_float64
+from ..peer import Peer, Work, needs_float64, needs_function
 
 
 def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     needs_float64(case)
+    needs_function(case, PLAIN)
     mujoco = needs("mujoco", "mujoco")
     call = getattr(_library(mujoco), case.function)
     model, own = to_mujoco(mujoco, robot), layout(robot)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...interop.availability import needs
-from ...interop.layout import Layout, full
+from ...interop.layout import Layout, depth_first, full
 from ...interop.pinocchio import layout, to_pinocchio
 from ...robot.robot import Robot
 from ..cases import Case
@@ -16,19 +18,48 @@ from ..peer import Peer, Work, needs_float64, needs_function
 
 def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
     pin, model, own = _ready(robot, case)
+    tip = _add_frames(pin, model, robot)
     data = model.createData()
-    call = getattr(pin, _CALLS[case.function])
+    call = _calls(pin, model, data, tip)[case.function]
     states = list(zip(*own.arguments(case.function, arguments)))
 
     def result(_: Any) -> np.ndarray:
+        if case.function == "frame_poses":
+            return np.stack([_poses(call(*state)) for state in states])
         if case.function.startswith("linearize"):
-            return np.stack([_linearized(call(model, data, *state), own) for state in states])
-        found = np.stack([np.array(call(model, data, *state)) for state in states])  # each call overwrites the last
-        return own.result(case.function, arguments, full(found) if found.ndim == 3 else found)
+            return np.stack([_linearized(call(*state), own) for state in states])
+        found = np.stack([np.array(call(*state)) for state in states])  # each call overwrites the last
+        symmetric = case.function.startswith("mass_matrix")
+        return own.result(case.function, arguments, full(found) if symmetric else found)
 
     if case.batch == 1:
-        return Work(lambda: call(model, data, *states[0]), result)
-    return Work(lambda: [call(model, data, *state) for state in states], result)
+        return Work(lambda: call(*states[0]), result)
+    return Work(lambda: [call(*state) for state in states], result)
+
+
+def _calls(pin: Any, model: Any, data: Any, tip: int) -> dict[str, Callable[..., Any]]:
+    """Its functions by ours."""
+    world, rest = pin.LOCAL_WORLD_ALIGNED, np.zeros(model.nv)
+
+    def jacobian_dot_v(q: Any, v: Any) -> Any:
+        pin.forwardKinematics(model, data, q, v, rest)
+        pin.updateFramePlacement(model, data, tip)
+        return pin.getFrameClassicalAcceleration(model, data, tip, world).vector
+
+    def operational_inertia(q: Any) -> Any:
+        J = pin.computeFrameJacobian(model, data, q, tip, world)
+        return np.linalg.inv(J @ full(pin.computeMinverse(model, data, q)) @ J.T)
+
+    def frame_poses(q: Any) -> Any:
+        pin.framesForwardKinematics(model, data, q)
+        return data.oMf
+
+    return {name: partial(getattr(pin, call), model, data) for name, call in _CALLS.items()} | {
+        "jacobian": lambda q: pin.computeFrameJacobian(model, data, q, tip, world),
+        "jacobian_dot_v": jacobian_dot_v,
+        "operational_inertia": operational_inertia,
+        "frame_poses": frame_poses,
+    }
 
 
 _CALLS = {
@@ -38,7 +69,27 @@ _CALLS = {
     "mass_matrix_inverse": "computeMinverse",
     "linearize_inverse": "computeRNEADerivatives",
     "linearize_forward": "computeABADerivatives",
+    "coriolis_matrix": "computeCoriolisMatrix",
+    "centroidal_matrix": "computeCentroidalMap",
 }
+
+
+def _add_frames(pin: Any, model: Any, robot: Robot) -> int:
+    """Put the robot's frames behind Pinocchio's own; the number of the tip's."""
+    joints = {k: i + 1 for i, k in enumerate(depth_first(robot))}
+    found = {}
+    for i, frame in enumerate(robot.frames):
+        k, pose = robot.frame(frame.name)
+        placement = pin.SE3(np.array(pose.R), np.array(pose.l))
+        found[frame.name] = model.addFrame(
+            pin.Frame(f"frame {i}", joints.get(k, 0), 0, placement, pin.FrameType.OP_FRAME), False
+        )
+    return found[robot.tips[-1]]
+
+
+def _poses(placements: Any) -> np.ndarray:
+    """Of every frame but Pinocchio's own: the rotation by rows, then the position."""
+    return np.stack([np.concatenate([np.ravel(x.rotation), x.translation]) for x in list(placements)[1:]])
 
 
 def _linearized(found: Any, own: Layout) -> np.ndarray:
@@ -67,6 +118,7 @@ BATCH = Peer("Pinocchio, batch call", ("pin",), "abaInParallel, rneaInParallel o
 LOOP = Peer(
     "Pinocchio, Python loop",
     ("pin",),
-    "aba, rnea, crba, computeMinverse or the derivatives, one call per state from Python; results are not copied out",
+    "aba, rnea, crba, computeMinverse, the derivatives and so on, one call per state from Python; results are not copied"
+    " out",
     in_loop,
 )

@@ -18,9 +18,9 @@ from ...interop.layout import depth_first
 from ...interop.pinocchio import KINDS, joint_letter, layout, needs_memory
 from ...model.model import Model
 from ...robot.robot import Robot
-from ..cases import Case
-from ..native import COMPILERS, FAST, build, over_states, quickest, run
-from ..peer import Peer, Work, needs_float64
+from ..cases import ARGUMENTS, Case
+from ..native import FAST, build, compilers, over_states, quickest, run
+from ..peer import Peer, Work, needs_float64, needs_function
 from .casadi_c import compiled
 from .casadi_simd import vectorised
 
@@ -36,7 +36,6 @@ DEFINES = [
 
 def model_text(robot: Model) -> str:
     """The robot as pinocchio_reader.hpp reads it."""
-    needs_memory(robot)
     needs_joints(robot, *KINDS, free_base_only=False)
     order = depth_first(robot)
     place = {k: i + 1 for i, k in enumerate(order)}
@@ -48,6 +47,11 @@ def model_text(robot: Model) -> str:
         axis = getattr(kind, "axis", np.zeros(3))
         numbers = [axis, placement.R, placement.l, inertia.mass, inertia.com, inertia.tensor]
         lines.append(f"{place.get(parent, 0)} {name} " + " ".join(as_text(x) for x in numbers))
+    names = [frame.name for frame in robot.frames]
+    lines.append(f"{len(names)} {names.index(robot.tips[-1]) if robot.tips else -1}")
+    for name in names:
+        k, pose = robot.frame(name)
+        lines.append(f"{place.get(k, 0)} {as_text(pose.R)} {as_text(pose.l)}")
     return "\n".join(lines) + "\n"
 
 
@@ -74,21 +78,64 @@ def with_reader(source: Path) -> str:
 # --- a loop in C++ -----------------------------------------------------------------------------------
 
 
-def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+# Where Pinocchio has several ways to one result, all are tried.
+WAYS = {
+    "forward_dynamics": ("in link axes", "in world axes"),
+    "mass_matrix": ("in link axes", "in world axes"),
+    "operational_inertia": ("by the inverse mass matrix", "by sparse factors"),
+}
+# Which of its matrices lie by rows in its memory.
+BY_ROWS = {
+    "mass_matrix_inverse": (True,),
+    "linearize_inverse": (False, True, True),
+    "linearize_forward": (True, True, True),
+}
+
+
+def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray], copied: bool = True) -> Work:
     needs_float64(case)
     own, text = layout(robot), model_text(robot)
     include, casadi = headers()
     flags = [*FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *DEFINES]
-    flags += [f"-I{include}", f"-I{casadi / 'include' / 'eigen3'}"]
+    flags += [f"-I{include}", f"-I{casadi / 'include' / 'eigen3'}", "-Wno-deprecated-declarations"]
+    by_rows = BY_ROWS.get(case.function, (False,))
+    absent = [None] * (3 - len(ARGUMENTS[case.function]))
 
-    def made(compiler: str) -> Work:
+    def made(compiler: str, way: int) -> Work:
         library = ctypes.CDLL(str(build(compiler, with_reader(_HERE / "pinocchio_loop.cpp"), flags)))
         library.make_robot.restype = ctypes.c_void_p
-        handle = ctypes.c_void_p(library.make_robot(text.encode()))
-        call = getattr(library, case.function)
-        return over_states(robot, case, arguments, own, lambda n, *where: call(handle, n, *where))
+        handle = Handle(library, library.make_robot(text.encode()))
+        function = getattr(library, case.function)
 
-    return quickest("C++", made)
+        def call(n: Any, *where: Any) -> None:
+            function(handle.address, way, n, *where[:-1], *absent, where[-1])
+
+        return over_states(robot, case, arguments, own, call, by_rows=by_rows, copied=copied)
+
+    return quickest("C++", made, WAYS.get(case.function, ("",)))
+
+
+class Handle:
+    """A robot in Pinocchio's memory, of 4 nv³ numbers and more, given back when nobody has it any more."""
+
+    def __init__(self, library: ctypes.CDLL, address: int):
+        self.library, self.address = library, ctypes.c_void_p(address)
+
+    def __del__(self) -> None:
+        self.library.free_robot(self.address)
+
+
+def in_loop_left_there(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
+    needs_function(case, [f for f in ARGUMENTS if f not in _VECTORS])
+    return in_loop(robot, case, arguments, copied=False)
+
+
+_VECTORS = (
+    "forward_dynamics",
+    "inverse_dynamics",
+    "jacobian_dot_v",
+    "operational_inertia",
+)  # small: copies cost nothing
 
 
 # --- C through CasADi --------------------------------------------------------------------------------
@@ -106,10 +153,12 @@ def over_vectors(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
 
 def _generated(robot: Robot, case: Case) -> str:
     """The C code of one function of one robot."""
+    needs_function(case, [f for f in ARGUMENTS if f != "operational_inertia"])  # its solver pivots, which no symbol can
+    needs_memory(robot)
     include, casadi = headers()
     flags = ["-std=c++17", "-O0", *DEFINES, f"-I{include}", f"-I{casadi / 'include'}"]
     flags += [f"-I{casadi / 'include' / 'eigen3'}", f"-L{casadi}", "-lcasadi", f"-Wl,-rpath,{casadi}"]
-    compiler = next((c for c in reversed(COMPILERS["C++"]) if shutil.which(c)), "g++")
+    compiler = next((c for c in reversed(compilers("C++")) if shutil.which(c)), "g++")
     generator = build(compiler, with_reader(_HERE / "pinocchio_casadi.cpp"), flags, suffix="")
     with tempfile.TemporaryDirectory() as folder:
         run([str(generator), case.function, folder], input=model_text(robot))
@@ -133,7 +182,14 @@ VECTORS = Peer(
 LOOP = Peer(
     "Pinocchio, C++ loop",
     ("pin",),
-    "its headers called in a C++ loop, results copied out; the quicker build by clang++ and g++, both"
-    " -O3 -march=native",
+    "its headers called in a C++ loop, results copied out as they lie in its memory (symmetric matrices by their upper"
+    " triangles alone); the quickest of builds by clang++ and g++, both -O3 -march=native, and of its ways (link or"
+    " world axes; Λ by the inverse mass matrix or by sparse factors)",
     in_loop,
+)
+LEFT_THERE = Peer(
+    "Pinocchio, C++ loop, not copied out",
+    ("pin",),
+    "the same for matrices and poses, each result overwritten by the next",
+    in_loop_left_there,
 )

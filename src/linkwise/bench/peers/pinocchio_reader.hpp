@@ -1,4 +1,5 @@
-// A robot as written by pinocchio_native.model_text: gravity, then one line of numbers per body, depth first.
+// A robot as written by pinocchio_native.model_text: gravity, then one line of numbers per body, depth first, then one per
+// frame, and which of the frames is the tip.
 #pragma once
 
 #include <istream>
@@ -32,8 +33,14 @@ Eigen::Matrix<double, rows, columns> numbers(std::istream& in) {
   return out;
 }
 
-inline pinocchio::Model read(std::istream& in) {
+struct Read {
   pinocchio::Model model;
+  pinocchio::FrameIndex tip = 0;
+};
+
+inline Read read(std::istream& in) {
+  Read found;
+  auto& model = found.model;
   int bodies;
   in >> bodies;
   model.gravity.linear() = numbers<3, 1>(in);
@@ -51,8 +58,19 @@ inline pinocchio::Model read(std::istream& in) {
     const auto index = model.addJoint(parent, joint(kind, axis), pinocchio::SE3(R, p), "j" + std::to_string(k));
     model.appendBodyToJoint(index, pinocchio::Inertia(mass, com, tensor), pinocchio::SE3::Identity());
   }
+  int frames, tip;
+  in >> frames >> tip;
+  for (int k = 0; k < frames; k++) {
+    int body;
+    in >> body;
+    const auto R = numbers<3, 3>(in);
+    const auto p = numbers<3, 1>(in);
+    const pinocchio::Frame frame("f" + std::to_string(k), body, 0, pinocchio::SE3(R, p), pinocchio::OP_FRAME);
+    const auto index = model.addFrame(frame, false);
+    if (k == tip) found.tip = index;
+  }
   if (!in) throw std::invalid_argument("the robot's text is cut short");
-  return model;
+  return found;
 }
 
 }  // namespace bench
