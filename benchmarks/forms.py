@@ -1,4 +1,4 @@
-"""The scan: which form every call takes, its first call with an empty and with a full cache, a state then, and Pinocchio.
+"""The scan: which form every call takes, its first call with an empty and a full cache, a state then, and Pinocchio.
 
     python benchmarks/forms.py                           a few robots, printed
     python benchmarks/forms.py --write                   the whole scan, kept with a picture; goes on where it stopped
@@ -66,8 +66,8 @@ FUNCTIONS = (
     "coriolis_matrix",
 )
 FEW = ("panda", "humanoid", "chain 22", "chain 100", "tree 28", "mixed 28")
-# Bodies up to which a function is in the scan that is kept (of mixed trees half, which have twice the degrees of freedom
-# and more), and up to which the forms of all functions are decided.
+# Bodies up to which a function is in the scan that is kept (of mixed trees half, which have twice the degrees of
+# freedom and more), and up to which the forms of all functions are decided.
 LONGEST = {"linearize_inverse": 140, "linearize_forward": 140, "coriolis_matrix": 140, "mass_matrix_inverse": 200}
 ALL_FORMS = 60
 QUICK_FORMS = ("chain 10", "chain 36", "tree 22", "mixed 10", "mixed 22")  # of the families, in the quick scan

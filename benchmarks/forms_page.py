@@ -47,7 +47,7 @@ def page(found: Found) -> str:
         "## A state, and Pinocchio's time over it",
     ]
     parts.append(
-        "ns a state of the kernel, then how many times that Pinocchio's C++ loop takes; p is code in pieces, l in loops."
+        "ns a state of the kernel, then how many times that Pinocchio's C++ loop takes; p: code in pieces, l: in loops."
     )
     parts.append(_by_robot(rows, _state))
     parts += ["## First calls", "Processor time [s] with an empty cache / [ms] in another process with a full one."]
@@ -180,7 +180,7 @@ def by_size(rows: list[Row], family: str, function: str) -> list[tuple[int, floa
 
 
 def _all_steps(rows: list[Row]) -> list[tuple[float, str, str]]:
-    """(by how much a neighbour of a family takes longer by degree of freedom or entry, which, function), worst first."""
+    """(by how much a neighbour takes longer by degree of freedom or entry, which, function), worst first."""
     found = []
     for family in FAMILIES:
         for function in SHORT:

@@ -61,7 +61,8 @@ static inline States cos(States a) { return each(a, [](double y) { return std::c
 #endif
 static inline States sqrt(States a) { return each(a, [](double y) { return std::sqrt(y); }); }
 
-// A square of numbers transposed in registers: blocks of half, a quarter, … of its side beside the diagonal change places.
+// A square of numbers transposed in registers: blocks of half, a quarter, … of its side, beside the diagonal, change
+// places.
 template <int S, std::size_t... I> static inline void exchange(wide &a, wide &b, std::index_sequence<I...>) {
     const wide lower = __builtin_shufflevector(a, b, ((I & S) ? int(I) - S + LANES : int(I))...);
     const wide upper = __builtin_shufflevector(a, b, ((I & S) ? int(I) + LANES : int(I) + S)...);

@@ -118,7 +118,7 @@ BATCH = Peer("Pinocchio, batch call", ("pin",), "abaInParallel, rneaInParallel o
 LOOP = Peer(
     "Pinocchio, Python loop",
     ("pin",),
-    "aba, rnea, crba, computeMinverse, the derivatives and so on, one call per state from Python; results are not copied"
-    " out",
+    "aba, rnea, crba, computeMinverse, the derivatives and so on, one call per state from Python; results are not"
+    " copied out",
     in_loop,
 )
