@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from forms_page import FAMILIES, PICTURE, RESULTS, TABLE, draw, page, summary, table
+from forms_page import FAMILIES, PICTURE, RESULTS, TABLE, draw, into_page, page, summary, table
 
 import linkwise as lw
 from linkwise.bench.cases import ARGUMENTS, Case, states
@@ -346,6 +346,7 @@ def scan(asked: argparse.Namespace, functions: list[str]) -> None:
             list(pool.map(one, todo))
     keep(found)
     draw(found)
+    into_page(found)
     print(summary(found))
 
 
@@ -370,6 +371,7 @@ def main() -> None:
         found = json.loads(RESULTS.read_text(encoding="utf-8"))
         keep(found)
         draw(found)
+        into_page(found)
         print(f"{TABLE.name} and {PICTURE.name} written\n{summary(found)}")
     elif asked.write:
         scan(asked, functions)

@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pages import print_or_write
+
 from linkwise.bench.machine import describe
 
 Row = dict[str, Any]
@@ -16,6 +18,9 @@ FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results" / "forms.json"
 TABLE = FOLDER / "results" / "forms.md"
 PICTURE = FOLDER / "results" / "forms.png"
+
+PAGE = FOLDER.parent / "docs" / "speed.md"
+MARKS_OF_PAGE = ("<!-- scan -->", "<!-- end scan -->")
 
 FAMILIES = ("chain", "tree", "mixed")
 MATRICES = ("mass_matrix", "mass_matrix_inverse", "linearize_inverse", "linearize_forward", "coriolis_matrix")
@@ -59,6 +64,13 @@ def page(found: Found) -> str:
         parts.append("Robots not reached in the time that was given: " + ", ".join(found["not reached"]) + ".")
     parts.append("Made on " + describe(found["machine"]) if "machine" in found else "")
     return "\n\n".join(parts) + "\n"
+
+
+def into_page(found: Found) -> None:
+    """The summary, line by line, where the page on speed has a place for it."""
+    lines = "\n".join(f"- {line}" for line in summary(found).splitlines())
+    made = f"{lines}\n\nMade on {describe(found['machine'])}"
+    print_or_write(made, PAGE, MARKS_OF_PAGE, ["--write"])
 
 
 def summary(found: Found) -> str:
@@ -252,6 +264,9 @@ def _ticks(panel: Any) -> None:
     """1, 2, 5 of each decade, as plain numbers."""
     from matplotlib.ticker import LogLocator, ScalarFormatter
 
+    if not any(len(line.get_xdata()) for line in panel.lines):
+        panel.set_yscale("linear")
+        return
     panel.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
     formatter = ScalarFormatter()
     formatter.set_scientific(False)

@@ -12,17 +12,19 @@ from .. import arrays
 from ..codegen.pipeline import compile_function
 from ..robot.robot import Robot
 from .cases import Case, robot_of, states
+from .instructions import Instructions, count_instructions
 from .runner import Row, seconds_of
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Nanoseconds per state: the kernel, its reading and writing alone, its sines and cosines alone."""
+    """Nanoseconds per state: the kernel, its reading and writing alone, its sines alone; and its instructions."""
 
     case: Case
     kernel: float
     traffic: float
     sines: float
+    instructions: Instructions | None = None
 
 
 def measure_limits(row: Row) -> Limit:
@@ -35,6 +37,7 @@ def measure_limits(row: Row) -> Limit:
         row.nanoseconds,
         _nanoseconds(traffic, robot, arguments),
         _nanoseconds(sines_and_cosines, robot, arguments[:1]),
+        count_instructions(robot.compile(row.case.function), row.case.dtype),
     )
 
 

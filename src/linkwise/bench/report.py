@@ -14,6 +14,7 @@ from ..errors import FileError
 from ..symbols.operations import Operations
 from ..whole_files import write_text
 from .cases import ARGUMENTS, Case
+from .instructions import Instructions
 from .limits import Limit
 from .machine import describe, machine
 from .peak import Peak, kernel_rate
@@ -83,7 +84,14 @@ def from_json(text: str) -> Report:
         [LeftOut(Case(**x["case"]), x["library"], x["reason"]) for x in found["left_out"]],
         found["machine"],
         {dtype: Peak(**x) for dtype, x in found["peaks"].items()},
-        [Limit(Case(**x["case"]), x["kernel"], x["traffic"], x["sines"]) for x in found["limits"]],
+        [_limit(x) for x in found["limits"]],
+    )
+
+
+def _limit(x: dict[str, Any]) -> Limit:
+    found = x.get("instructions")
+    return Limit(
+        Case(**x["case"]), x["kernel"], x["traffic"], x["sines"], None if found is None else Instructions(**found)
     )
 
 
@@ -155,21 +163,77 @@ def _digits(x: float) -> str:
 def peak_table(report: Report) -> str:
     """Operations and rates of linkwise's kernels beside the measured peak of the core."""
     limits = {x.case: x for x in report.limits}
-    head = ("robot", "function", "operations", "G/s", "of the peak", "ns", "reading and writing alone", "sin/cos alone")
+    head = ("robot", "function", "operations", "G/s", "of the peak", "fused", "stores", "ns", "read/write alone")
+    head += ("sin/cos alone",)
     lines = [_line(*head), _line("---", "---", "---", *("---:" for _ in head[3:]))]
     for r in report.rows:
         if r.library != "linkwise" or r.operations is None or r.case.dtype not in report.peaks:
             continue
         rate, peak, limit = kernel_rate(r), report.peaks[r.case.dtype], limits.get(r.case)
         parts = [_digits(limit.traffic), _digits(limit.sines)] if limit else ["–", "–"]
-        cells = [r.case.robot, TITLES[r.case.function], str(r.operations), f"{rate / 1e9:.1f}"]
-        lines.append(_line(*cells, f"{rate / peak.fused:.0%}", _digits(r.nanoseconds), *parts))
+        code = limit.instructions if limit else None
+        cells = [
+            r.case.robot,
+            TITLES[r.case.function],
+            str(r.operations),
+            f"{rate / 1e9:.1f}",
+            f"{rate / peak.fused:.0%}",
+        ]
+        cells += [f"{code.fused / code.arithmetic:.0%}", f"{code.stores / code.arithmetic:.2f}"] if code else ["–", "–"]
+        lines.append(_line(*cells, _digits(r.nanoseconds), *parts))
     rates = "; ".join(
         f"{dtype}: {p.fused / 1e9:.1f} G/s fused, {p.unfused / 1e9:.1f} unfused, {p.storing / 1e9:.1f} fused with every"
         " third result stored"
         for dtype, p in report.peaks.items()
     )
-    return "\n".join(lines) + f"\n\nMeasured peak of additions and multiplications, {rates}. G/s counts × and + alone."
+    notes = (
+        "G/s counts × and + alone. Fused is the part of the vector instructions for × and + that do both, stores are"
+    )
+    notes += " vector stores for each of them, both counted in the machine code."
+    return "\n".join(lines) + f"\n\nMeasured peak of additions and multiplications, {rates}. {notes}"
+
+
+def limits_text(report: Report) -> str:
+    """What stands between the kernels and the peak, in the figures of the table."""
+    own = {r.case: r for r in report.rows if r.library == "linkwise"}
+    limits = [x for x in report.limits if x.case in own and x.case.dtype in report.peaks]
+    rate = {x.case: kernel_rate(own[x.case]) / report.peaks[x.case.dtype].fused for x in limits}
+    peak = next(iter(report.peaks.values()))
+    codes = [(x.case, x.instructions) for x in limits if x.instructions]
+    lines = [
+        f"The kernels of the table reach {_range(rate)} of the peak: independent fused multiply-adds in registers,"
+        " nothing read or written. These things stand between. Each was measured by itself; none was taken out of a kernel"
+        " to see what the kernel gains, so how the rest divides among them is a reading, not a measurement.",
+    ]
+    if codes:
+        stores = {case: code.stores / code.arithmetic for case, code in codes}
+        fused = {case: code.fused / code.arithmetic for case, code in codes}
+        lines += [
+            "- **Values that do not fit in registers.** A straight-line program of thousands of operations has more"
+            " live values than there are registers; what waits is stored and loaded again, and results are stored as"
+            f" well. The kernels have {_range(stores, '.2f')} vector stores for each instruction of arithmetic. With"
+            f" one for three, the loop of the peak runs at {peak.storing / peak.fused:.0%} of it.",
+            "- **Operations that do not pair.** A fused instruction does a multiplication and an addition at once;"
+            f" {_range(fused)} of the instructions for these are fused. With none, the loop of the peak runs at"
+            f" {peak.unfused / peak.fused:.0%} of it.",
+        ]
+    sines = {x.case: x.sines / x.kernel for x in limits}
+    traffic = {x.case: x.traffic / x.kernel for x in limits}
+    lines += [
+        "- **Sines and cosines** are one operation each in the table, but take a polynomial. A kernel of these alone,"
+        f" its own reading included, takes {_range(sines)} of the time.",
+        "- **Reading and writing.** States are rows of the caller's arrays and several rows make the lanes of a vector,"
+        " so that numbers are transposed on their way in and out. A kernel that does this with the same arrays and"
+        f" computes next to nothing takes {_range(traffic)} of the time.",
+    ]
+    return "\n\n".join([lines[0], "\n".join(lines[1:])]) + "\n"
+
+
+def _range(shares: dict[Case, float], form: str = ".0%") -> str:
+    """From the least to the most, each with its case."""
+    (least, x), (most, y) = (f(shares.items(), key=lambda item: item[1]) for f in (min, max))
+    named = [f"{value:{form}} ({case.robot}, {TITLES[case.function]})" for case, value in ((least, x), (most, y))]
+    return " to ".join(named)
 
 
 def left_out_lines(left_out: Iterable[LeftOut]) -> list[str]:
@@ -192,12 +256,17 @@ def _line(*cells: str) -> str:
 
 
 def write_between_markers(path: Path, report: Report) -> None:
-    """Put the tables between ``<!-- bench: SUITE -->`` (or ``SUITE short``) and ``<!-- end bench -->`` of a page."""
+    """Put the tables between ``<!-- bench: SUITE -->`` and ``<!-- end bench -->`` of a page.
+
+    ``SUITE short`` is the tables and the machine alone, ``SUITE limits`` what stands between the kernels and the peak.
+    """
     try:
         page = path.read_text(encoding="utf-8")
     except OSError as e:
         raise FileError(f"{path}: cannot be read ({e.strerror})") from None
     texts = {report.suite: markdown(report), f"{report.suite} short": short_markdown(report)}
+    if report.limits:
+        texts[f"{report.suite} limits"] = limits_text(report)
     names = "|".join(map(re.escape, texts))
     marked = re.compile(rf"(<!-- bench: ({names}) -->\n).*?(<!-- end bench -->)", re.DOTALL)
     changed, count = marked.subn(lambda m: m[1] + texts[m[2]] + m[3], page)
