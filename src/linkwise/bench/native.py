@@ -28,7 +28,7 @@ from .peer import Work
 
 FAST = ["-O3", "-march=native", "-ffp-contract=fast", "-fPIC", "-shared"]
 
-_PATIENCE = 300  # seconds of processor time for one build
+_PATIENCE = 600  # seconds of processor time for one build
 _NEWEST_CLANG = 40  # versions are looked for downwards from here
 
 

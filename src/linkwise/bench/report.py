@@ -202,8 +202,8 @@ def limits_text(report: Report) -> str:
     codes = [(x.case, x.instructions) for x in limits if x.instructions]
     lines = [
         f"The kernels of the table reach {_range(rate)} of the peak: independent fused multiply-adds in registers,"
-        " nothing read or written. These things stand between. Each was measured by itself; none was taken out of a kernel"
-        " to see what the kernel gains, so how the rest divides among them is a reading, not a measurement.",
+        " nothing read or written. These things stand between. Each was measured by itself; none was taken out of a"
+        " kernel to see what it gains, so how the rest divides among them is a reading, not a measurement.",
     ]
     if codes:
         stores = {case: code.stores / code.arithmetic for case, code in codes}
