@@ -1,8 +1,9 @@
 """Closed robots beside Pinocchio's constraintDynamics and lcaba, in a C++ loop: python benchmarks/closed_chains.py
 
 Two arms welded at their hands, a quadruped on four pinned feet, a humanoid on two welded feet; batch 4096, float64, one
-core, in one run; accelerations and derivatives are compared first. CXX chooses the compiler of Pinocchio's side
-(clang++ is the quicker one). Then chains of four-bars, operations for each.
+core, in one run, in processor time; accelerations and derivatives are compared first. CXX chooses the compiler of
+Pinocchio's side (the newest clang is the quickest, and is taken where it is there). Then chains of four-bars, operations
+for each. --write puts the table into README.md.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from pages import print_or_write
 
 import linkwise as lw
 from linkwise.bench import native
+from linkwise.bench.machine import one_core
 from linkwise.bench.peers import pinocchio_native as peer
 from linkwise.interop.layout import depth_first
 from linkwise.interop.pinocchio import layout
@@ -26,6 +30,8 @@ from linkwise.interop.pinocchio import layout
 HERE = Path(__file__).parent
 BATCH = 4096
 Matrices = Sequence[np.ndarray]  # by τ, by v, by q
+MARKS = ("<!-- closed chains -->", "<!-- end closed chains -->")
+TITLES = {"forward_dynamics": "forward", "linearize_forward": "linearised forward"}
 SIZES = {"weld": 6, "spherical": 3}
 LCABA = (1e-9, 1e-5, 2)  # accuracy, mu (its hint is 1e-6), steps: the quickest that agree to 1e-8
 
@@ -94,7 +100,7 @@ def loops_text(robot: lw.Robot) -> str:
 def pinocchio(robot: lw.Robot, function: str, inputs: list[np.ndarray]) -> tuple[Callable[[], None], np.ndarray]:
     """(a call over all states, where it leaves its results)."""
     include, casadi = peer.headers()
-    compiler = os.environ.get("CXX") or ("clang++" if shutil.which("clang++") else "g++")
+    compiler = os.environ.get("CXX") or next(c for c in (*native.compilers("C++"), "g++") if shutil.which(c))
     source = peer.with_reader(HERE / "pinocchio_loops.cpp")
     flags = [*native.FAST, "-std=c++17", "-DNDEBUG", "-fvisibility=hidden", *peer.DEFINES]
     flags += [f"-I{include}", f"-I{casadi / 'include' / 'eigen3'}", "-Wno-deprecated-declarations"]
@@ -140,12 +146,12 @@ def beside(name: str, function: str) -> str:
         default = best(lambda: getattr(robot, function)(*x))
     seconds = [best(lambda: kernel(*x, out=found, threads=1)), default, best(call)]
     ours, default, theirs = (1e9 * t / BATCH for t in seconds)
-    line = f"{name:<32}{function:<20}{off:9.1e}{ours:10.0f}{default:10.0f}{theirs:11.0f}"
+    line = f"| {name}, {TITLES[function]} | {ours:,.0f} | {default:,.0f} | {theirs:,.0f} ({off:.0e}) |"
     if function != "forward_dynamics":
-        return f"{line}{'':>18}{theirs / ours:8.1f}x"
+        return f"{line} – | {theirs / ours:.1f} |"
     other, away = lcaba(robot, x, np.array(found))
     better = min(theirs, other) if away < 1e-6 else theirs  # answers that differ are worth no comparison
-    return f"{line}{other:9.0f}{away:9.0e}{better / ours:8.1f}x"
+    return f"{line} {other:,.0f} ({away:.0e}) | {better / ours:.1f} |"
 
 
 def lcaba(robot: lw.Robot, x: list[np.ndarray], found: np.ndarray) -> tuple[float, float]:
@@ -190,13 +196,13 @@ def four_bars(k: int) -> lw.Robot:
 
 
 def main() -> None:
-    print(f"{'':<81}{'Pinocchio':>11}{'lcaba':>9}")
-    heads = f"{'differ by':>9}{'kernel':>10}{'default':>10}{'':>11}{'':>9}{'off by':>9}{'ratio':>9}"
-    print(f"{'ns a state, one core':<52}{heads}")
-    for name in CASES:
-        for function in ("forward_dynamics", "linearize_forward"):
-            print(beside(name, function), flush=True)
-    print("\noperations for each four-bar of k in series")
+    with one_core():
+        lines = [beside(name, function) for name in CASES for function in TITLES]
+    head = (
+        "| ns a state | kernel | default call | `constraintDynamics` | `lcaba` | the quicker of these over the kernel |"
+    )
+    print_or_write("\n".join([head, "|---|---:|---:|---:|---:|---:|", *lines]), HERE / "README.md", MARKS, sys.argv)
+    print("operations for each four-bar of k in series")
     for k in (1, 10, 20, 30):
         print(f"k = {k:<4}{four_bars(k).compile('forward_dynamics').operations.total / k:10.1f}")
 

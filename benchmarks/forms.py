@@ -271,20 +271,30 @@ def _run(
     command = [sys.executable, "-W", "ignore", __file__, "--child", name, mode, str(share), str(all_forms)]
     if core is not None:
         command = ["taskset", "-c", str(core), *command]
-    limit = f'ulimit -t {int(2 * share)}; exec "$0" "$@"'
-    done = subprocess.run(
-        ["sh", "-c", limit, *command, "--functions", *functions],
-        env={**os.environ, "LINKWISE_CACHE": cache, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{") and line.endswith("}")]
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1][:160]
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as errors:
+        environment = {**os.environ, "LINKWISE_CACHE": cache, "OMP_NUM_THREADS": "1"}
+        work = subprocess.Popen([*command, "--functions", *functions], env=environment, stdout=said, stderr=errors)
+        _wait(work, 2 * share)
+        said.seek(0)
+        errors.seek(0)
+        lines, last_words = said.read().splitlines(), errors.read().strip().splitlines()
+    rows = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+    if work.returncode:
+        last = (last_words or [f"ended with {work.returncode}"])[-1][:160]
         print(f"{name}, {mode}: {last}", file=sys.stderr)
         rows.append({"function": "(not finished)", "form": f"failed: {last}"})
     return rows
+
+
+def _wait(work: subprocess.Popen[bytes], seconds: float) -> None:
+    """Until it ends, or has had so many seconds of processor time. (A limit set on it would make its clocks coarse.)"""
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            work.wait(0.5)
+            return
+        fields = Path(f"/proc/{work.pid}/stat").read_text().rpartition(")")[2].split()
+        if (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > seconds:
+            work.kill()
 
 
 def whole() -> tuple[list[str], dict[str, str]]:
