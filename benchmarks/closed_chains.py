@@ -2,7 +2,7 @@
 
 Two arms welded at their hands, a quadruped on four pinned feet, a humanoid on two welded feet; batch 4096, float64, one
 core, in one run, in processor time; accelerations and derivatives are compared first. CXX chooses the compiler of
-Pinocchio's side (the newest clang is the quickest, and is taken where it is there). Then chains of four-bars, operations
+Pinocchio's side (the newest clang, which is the quickest, where it is there). Then chains of four-bars, operations
 for each. --write puts the table into README.md.
 """
 
