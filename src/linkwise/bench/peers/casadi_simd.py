@@ -124,6 +124,9 @@ extern "C" void over_states(long n, const double *a, const double *b, const doub
 """
 
 
+_LONG = 15_000  # lines from which on one compiler is asked: it takes minutes, and they differ by a few per cent
+
+
 def vectorised(code: str, robot: Robot, case: Case, arguments: list[np.ndarray], layout: Layout) -> Work:
     """Run generated C whose function ``evaluate`` takes the arguments of one state, a vector of states at a time."""
     size = math.prod(shape_of_result(robot, case.function))
@@ -135,4 +138,4 @@ def vectorised(code: str, robot: Robot, case: Case, arguments: list[np.ndarray],
         call = library.over_states
         return over_states(robot, case, arguments, layout, lambda n, *w: call(n, *w[:-1], *absent, w[-1]))
 
-    return quickest("C++", made)
+    return quickest("C++", made, most=1 if code.count("\n") > _LONG else None)
