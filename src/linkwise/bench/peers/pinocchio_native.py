@@ -175,8 +175,8 @@ CASADI = Peer(
 VECTORS = Peer(
     "Pinocchio, CasADi, SIMD",
     ("pin", "casadi"),
-    "Pinocchio on CasADi's symbols, generated as C, compiled as C++ on vectors of states, sines by the vector library of"
-    " libc, states transposed in and out in registers; the quicker build by clang++ and g++, both -O3 -march=native"
+    "Pinocchio on CasADi's symbols, generated as C, compiled as C++ on vectors of states, sines by the vector library"
+    " of libc, states transposed in and out in registers; the quicker build by clang++ and g++, both -O3 -march=native"
     " (of functions beyond 15,000 lines by clang++ alone)",
     over_vectors,
 )
