@@ -157,9 +157,9 @@ def speed(name: str) -> None:
     page = (HERE.parents[1] / "README.md").read_text("utf-8")
     tables = re.findall(r"^\*\*(\w+)\*\*, batch.*?\n\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL)
     figure = style.new_figure(
-        9.0, 3.6, "How many times as long others take", "forward dynamics, batch of 4096, one core, float64"
+        11.0, 3.6, "How many times as long others take", "forward dynamics, batch of 4096, one core, float64"
     )
-    for ax, (robot, table) in zip(figure.subplots(1, len(tables)), tables):
+    for ax, (robot, table) in zip(figure.subplots(1, len(tables), sharey=True), tables):
         rows = [[c.strip(" *") for c in line.strip("|").split("|")] for line in table.splitlines()[2:]]
         found = [(r[0], re.search(r"\(([\d.]+)×\)", r[1])) for r in rows]
         names = ["linkwise", *(n for n, x in found if x)]
