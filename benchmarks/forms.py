@@ -36,7 +36,7 @@ import numpy as np
 from forms_page import FAMILIES, PICTURE, RESULTS, TABLE, draw, into_page, page, summary, table
 
 import linkwise as lw
-from linkwise.bench.cases import ARGUMENTS, Case, states
+from linkwise.bench.cases import ARGUMENTS, Case, stacked, states
 from linkwise.bench.machine import machine
 from linkwise.bench.peers import pinocchio_native
 from linkwise.codegen import pipeline
@@ -51,7 +51,8 @@ from linkwise.interop.example_robots import example_files
 
 Row = dict[str, Any]
 
-MOST_STATES = 512
+MOST_STATES = 4096
+SAME = 1e-7  # relative to the largest number
 MOST_BYTES = 48e6  # of results; of long chains there are fewer states
 
 LENGTHS = (5, 7, 10, 13, 17, 22, 28, 36, 47, 60, 80, 100, 140, 200, 300)
@@ -213,14 +214,18 @@ def _nanoseconds(kernel: Any) -> tuple[float, int]:
 
 
 def _pinocchio(robot: Any, name: str, function: str, count: int) -> float | None:
-    """Nanoseconds of a state in Pinocchio's C++ loop; None where it has no such function or joint."""
-    if function not in ARGUMENTS:
+    """Nanoseconds of a state in Pinocchio's C++ loop; None where it has no such function, joint or loop."""
+    if function not in ARGUMENTS or robot.loops or len(robot.joints) != len(robot.coordinates):
         return None
     case = Case(name, function, count)
+    given = states(robot, case)
     try:
-        work = pinocchio_native.in_loop(robot, case, states(robot, case))
+        work = pinocchio_native.in_loop(robot, case, given, most=1)
     except (NotHere, LinkwiseError):
         return None
+    ours = stacked(getattr(robot, function)(*given, **_fixed(robot, function)))
+    if not np.abs(work.result(None) - ours).max() < SAME * np.abs(ours).max():
+        raise RuntimeError(f"{function} of {name}: Pinocchio's results differ")
     return _least(work.run) / count
 
 
@@ -327,6 +332,7 @@ def wanted(name: str, functions: list[str]) -> list[str]:
 def scan(asked: argparse.Namespace, functions: list[str]) -> None:
     """All robots of the scan that were not scanned yet, on as many cores as asked for, as long as there is time."""
     names, why = whole()
+    _pinocchio(lw.load("panda"), "panda", "mass_matrix", 8)  # built once, before several processes ask for it
     found: dict[str, Any] = kept() or {
         "code": library_fingerprint(),
         "machine": machine(("linkwise", "pin")),

@@ -92,7 +92,10 @@ BY_ROWS = {
 }
 
 
-def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray], copied: bool = True) -> Work:
+def in_loop(
+    robot: Robot, case: Case, arguments: list[np.ndarray], copied: bool = True, most: int | None = None
+) -> Work:
+    """The quickest of its ways and of the builds by the first ``most`` compilers."""
     needs_float64(case)
     own, text = layout(robot), model_text(robot)
     include, casadi = headers()
@@ -112,7 +115,7 @@ def in_loop(robot: Robot, case: Case, arguments: list[np.ndarray], copied: bool 
 
         return over_states(robot, case, arguments, own, call, by_rows=by_rows, copied=copied)
 
-    return quickest("C++", made, WAYS.get(case.function, ("",)))
+    return quickest("C++", made, WAYS.get(case.function, ("",)), most)
 
 
 class Handle:
