@@ -69,7 +69,7 @@ def robot_of(case: Case) -> Robot:
     return load(case.robot)
 
 
-def frame_of(robot: Robot, function: str) -> dict[str, str]:
+def frame_of(robot: Robot, function: str) -> dict[str, Any]:
     """The frame that a function is asked of: the last tip."""
     return {"frame": robot.tips[-1]} if function in OF_A_FRAME else {}
 

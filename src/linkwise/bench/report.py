@@ -163,8 +163,8 @@ def _digits(x: float) -> str:
 def peak_table(report: Report) -> str:
     """Operations and rates of linkwise's kernels beside the measured peak of the core."""
     limits = {x.case: x for x in report.limits}
-    head = ("robot", "function", "operations", "G/s", "of the peak", "fused", "stores", "ns", "read/write alone")
-    head += ("sin/cos alone",)
+    head = ["robot", "function", "operations", "G/s", "of the peak", "fused", "stores", "ns", "read/write alone"]
+    head.append("sin/cos alone")
     lines = [_line(*head), _line("---", "---", "---", *("---:" for _ in head[3:]))]
     for r in report.rows:
         if r.library != "linkwise" or r.operations is None or r.case.dtype not in report.peaks:

@@ -84,7 +84,7 @@ def _add_frames(pin: Any, model: Any, robot: Robot) -> int:
         found[frame.name] = model.addFrame(
             pin.Frame(f"frame {i}", joints.get(k, 0), 0, placement, pin.FrameType.OP_FRAME), False
         )
-    return found[robot.tips[-1]]
+    return int(found[robot.tips[-1]])
 
 
 def _poses(placements: Any) -> np.ndarray:
