@@ -124,7 +124,7 @@ extern "C" void over_states(long n, const double *a, const double *b, const doub
 """
 
 
-_LONG = 15_000  # lines from which on one compiler is asked: it takes minutes, and they differ by a few per cent
+_LONG = 8_000  # lines from which on one compiler is asked: it takes minutes, and they differ by a few per cent
 
 
 def vectorised(code: str, robot: Robot, case: Case, arguments: list[np.ndarray], layout: Layout) -> Work:

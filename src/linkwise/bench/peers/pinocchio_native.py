@@ -180,7 +180,7 @@ VECTORS = Peer(
     ("pin", "casadi"),
     "Pinocchio on CasADi's symbols, generated as C, compiled as C++ on vectors of states, sines by the vector library"
     " of libc, states transposed in and out in registers; the quicker build by clang++ and g++, both -O3 -march=native"
-    " (of functions beyond 15,000 lines by clang++ alone)",
+    " (of functions beyond 8,000 lines by clang++ alone)",
     over_vectors,
 )
 LOOP = Peer(
