@@ -137,3 +137,16 @@ def test_users_choose(megabytes, said):
     environment = os.environ | {"LINKWISE_POOL_MB": megabytes}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert said in done.stdout + done.stderr
+
+
+def test_arrays_that_live_longer_than_all_modules_are_freed_as_they_should_be():
+    """Threads and caches of other packages keep results to the very end; this once ended in a segmentation fault."""
+    script = (
+        "import sys, numpy as np, linkwise as lw\n"
+        f"sys.kept = lw.load('double_pendulum').compile('mass_matrix')(np.zeros(({STATES}, 2)))\n"
+        "from numpy._core.multiarray import get_handler_name\n"
+        "print(get_handler_name(sys.kept))\n"
+    )
+    environment = {**os.environ, "PYTHONMALLOC": "debug"}  # what was freed is overwritten
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "linkwise", "")

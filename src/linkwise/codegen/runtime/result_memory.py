@@ -54,7 +54,8 @@ class ResultMemory:
         self.handler = _Handler(b"linkwise", 1, ctypes.addressof(self.words), *functions)
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        self.capsule = make(ctypes.addressof(self.handler), b"mem_handler", None)
+        self._name = ctypes.create_string_buffer(b"mem_handler")  # the capsule keeps its address, not its letters
+        self.capsule = make(ctypes.addressof(self.handler), self._name, None)
         self.set_address = set_handler
         self._set = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(set_handler)
 
@@ -99,14 +100,11 @@ def result_memory() -> ResultMemory | None:
     if set_handler is None or not hasattr(libc, "posix_memalign"):
         return None
     memory = ResultMemory(limit, set_handler, libc)
-    _forever.append(memory)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # Python frees arrays after it has cleared all modules
     usual = handler_of(np.empty(1))
     if handler_of(memory.empty((3,), float)) != "linkwise" or handler_of(np.empty(1)) != usual:
         return None
     return memory
-
-
-_forever: list[ResultMemory] = []
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
