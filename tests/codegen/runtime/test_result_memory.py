@@ -142,10 +142,16 @@ def test_users_choose(megabytes, said):
 def test_arrays_that_live_longer_than_all_modules_are_freed_as_they_should_be():
     """Threads and caches of other packages keep results to the very end; this once ended in a segmentation fault."""
     script = (
-        "import sys, numpy as np, linkwise as lw\n"
-        f"sys.kept = lw.load('double_pendulum').compile('mass_matrix')(np.zeros(({STATES}, 2)))\n"
+        "import gc, sys\n"
+        "from linkwise.codegen.runtime import result_memory\n"
         "from numpy._core.multiarray import get_handler_name\n"
-        "print(get_handler_name(sys.kept))\n"
+        "array = result_memory.result_memory().empty((1000,), float)\n"
+        "vars(sys.modules.pop(result_memory.__name__)).clear()\n"  # as Python does in the end
+        "vars(sys.modules['linkwise.codegen.runtime']).clear()\n"
+        "del result_memory\n"
+        "gc.collect()\n"
+        "print(get_handler_name(array))\n"
+        "del array\n"
     )
     environment = {**os.environ, "PYTHONMALLOC": "debug"}  # what was freed is overwritten
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
