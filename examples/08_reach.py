@@ -62,10 +62,10 @@ axes[0].set(aspect="equal", xlabel="y [m]", ylabel="z [m]", title="the hand on i
 axes[1].semilogy(run.time, errors.T, color="C0", lw=0.8)
 axes[1].semilogy(run.time, expected, "k--", label="(1 + ωt) exp(−ωt)")
 axes[1].set(xlabel="t [s]", ylabel="distance to the goal [m]")
-axes[1].legend()
+lw.plots.legend(axes[1])
 for stiffness, motion in kept.items():
     axes[2].plot(motion.time, np.linalg.norm(motion.q - home, axis=-1), label=f"posture stiffness {stiffness:.0f}/s²")
 axes[2].set(xlabel="t [s]", ylabel="|q − posture| [rad]", ylim=(0, None), title="null space, hand at rest")
-axes[2].legend()
+lw.plots.legend(axes[2])
 figure.savefig("reach.png", dpi=120)
 print("reach.png written")

@@ -89,7 +89,7 @@ for i, (name, energy) in enumerate(energies.items()):
     axes[0].semilogy(t, (energy / energy[:, :1]).T, color=f"C{i}", lw=0.8, zorder=3 - i)
     axes[0].plot([], color=f"C{i}", label=name)
 axes[0].set(xlabel="t [s]", ylabel="kinetic energy / at the start", title="to rest, eight motions")
-axes[0].legend(fontsize=8)
+lw.plots.legend(axes[0], fontsize=8)
 for i, (name, run) in enumerate(runs.items()):
     error = np.linalg.norm(robot.pose(run.q, tip)[1] - p, axis=-1)
     style = {"color": f"C{i}", "ls": "--" if name == "computed torque" else "-"}  # it lies on operational space
@@ -97,8 +97,8 @@ for i, (name, run) in enumerate(runs.items()):
     if name in falling:
         axes[2].semilogy(run.time, np.maximum(falling[name] / falling[name][0], 1e-13), label=name, **style)
 axes[1].set(xlabel="t [s]", ylabel="distance from the goal [m]", title="to a pose", ylim=(3e-7, 0.5), xlim=(0, 5))
-axes[1].legend(fontsize=8)
+lw.plots.legend(axes[1], fontsize=8)
 axes[2].set(xlabel="t [s]", ylabel="V / at the start", title="Lyapunov functions", ylim=(3e-13, 3), xlim=(0, 5))
-axes[2].legend(fontsize=8)
+lw.plots.legend(axes[2], fontsize=8)
 figure.savefig("decoupled_control.png", dpi=120)
 print("decoupled_control.png written")

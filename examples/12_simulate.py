@@ -63,13 +63,13 @@ else:
             t.time[10::10], np.maximum(np.abs(t.energy.drift[10::10]), 1e-12), lw=0.8, color=colour, label=method
         )
     left.set(title="free swinging: energy error", xlabel="time [s]", ylabel="|energy − start| [J]")
-    left.legend(loc="lower right", fontsize=8)
+    lw.plots.legend(left, fontsize=8)
     account = braked.energy
     for name in ("kinetic", "potential", "work", "dissipated", "stops"):
         right.plot(braked.time, getattr(account, name) - (name == "potential") * account.potential[0], label=name)
     right.plot(braked.time, account.drift, "k:", label="drift")
     right.set(title="braked: energy account (potential from its start)", xlabel="time [s]", ylabel="energy [J]")
-    right.legend(fontsize=8)
+    lw.plots.legend(right, fontsize=8)
     for ax in (left, right):
         ax.grid(alpha=0.3)
     figure.savefig("simulate.png", dpi=110)

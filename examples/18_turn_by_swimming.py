@@ -102,7 +102,7 @@ axes[0].set(xlabel="t [s]", ylabel="[rad]", title="joints go round and come back
 axes[1].plot(time, np.degrees(turned(motion)), label=["x", "y", "z"])
 axes[1].plot(run.time, np.degrees(turned(run.q)), "k:", label=["simulated", None, None])
 axes[1].set(xlabel="t [s]", ylabel="[°]", title="the base is left turned")
-axes[1].legend()
+lw.plots.legend(axes[1])
 axes[2].plot(run.time, run.momentum)
 axes[2].set(xlabel="t [s]", ylabel="[N m s, N s]", title="momentum: none but for the steps")
 figure.savefig("turn_by_swimming.png", dpi=120)

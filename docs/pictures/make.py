@@ -138,10 +138,10 @@ def social(name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = lw.view.save(Path(folder, "robot.png"), robot, size=(560, 640))
         ax.add_artist(
-            AnnotationBbox(OffsetImage(np.asarray(Image.open(path)), zoom=1.0 / 1.1 * 0.72), (0.8, 0.5), frameon=False)
+            AnnotationBbox(OffsetImage(np.asarray(Image.open(path)), zoom=1.0 / 1.1 * 0.72), (0.82, 0.5), frameon=False)
         )
     ax.text(0.05, 0.78, "linkwise", fontsize=58, weight="bold", color=look.ink)
-    ax.text(0.05, 0.68, "Rigid-body dynamics as an algebra you can type", fontsize=21, color=look.pale)
+    ax.text(0.05, 0.68, "Rigid-body dynamics as an algebra you can type", fontsize=19, color=look.pale)
     ax.text(
         0.05, 0.47, r"$\mathcal{M}^{-1} = (I - H\psi K)^{*}\,D^{-1}\,(I - H\psi K)$", fontsize=32, color=look.colours[0]
     )

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 import linkwise as lw
 from linkwise.errors import FileError, LinkwiseError, ModelError, ModelWarning
+from linkwise.model.files.mesh_files import find
 from linkwise.view import meshes
 from linkwise.view.scene import VISUALS, Scene
 
@@ -143,25 +144,25 @@ def test_packages_are_found_above_the_robots_file(tmp_path, where):
     stl(tmp_path / where / "meshes" / "arm.stl", TRIANGLE)
     folder = tmp_path / "bot" / "urdf" / "deep"
     folder.mkdir(parents=True)
-    found = meshes.find(lw.Mesh("package://bot/meshes/arm.stl", folder=str(folder)))
+    found = find(lw.Mesh("package://bot/meshes/arm.stl", folder=str(folder)))
     assert found == tmp_path / where / "meshes" / "arm.stl"
 
 
 def test_packages_are_found_in_folders_given_and_in_those_of_ros(tmp_path, monkeypatch):
     stl(tmp_path / "a" / "bot" / "arm.stl", TRIANGLE)
     mesh = lw.Mesh("package://bot/arm.stl")
-    assert meshes.find(mesh) is None
-    assert meshes.find(mesh, [tmp_path / "a"]) == tmp_path / "a" / "bot" / "arm.stl"
-    assert meshes.find(mesh, [str(tmp_path / "a" / "bot")]) == tmp_path / "a" / "bot" / "arm.stl"
+    assert find(mesh) is None
+    assert find(mesh, [tmp_path / "a"]) == tmp_path / "a" / "bot" / "arm.stl"
+    assert find(mesh, [str(tmp_path / "a" / "bot")]) == tmp_path / "a" / "bot" / "arm.stl"
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "a"))
-    assert meshes.find(mesh) == tmp_path / "a" / "bot" / "arm.stl"
+    assert find(mesh) == tmp_path / "a" / "bot" / "arm.stl"
 
 
 def test_plain_names_and_file_addresses(tmp_path):
     stl(tmp_path / "my meshes" / "arm.stl", TRIANGLE)
-    assert meshes.find(lw.Mesh("my meshes/arm.stl", folder=str(tmp_path))) is not None
-    assert meshes.find(lw.Mesh(f"file://{tmp_path}/my%20meshes/arm.stl")) is not None
-    assert meshes.find(lw.Mesh("other.stl", folder=str(tmp_path))) is None
+    assert find(lw.Mesh("my meshes/arm.stl", folder=str(tmp_path))) is not None
+    assert find(lw.Mesh(f"file://{tmp_path}/my%20meshes/arm.stl")) is not None
+    assert find(lw.Mesh("other.stl", folder=str(tmp_path))) is None
 
 
 def robot_file(tmp_path):

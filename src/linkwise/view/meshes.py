@@ -1,45 +1,17 @@
-"""Mesh files: found from the names that robot files give them, read as triangles with their colours."""
+"""Mesh files: read as triangles with their colours."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import unquote
 
 import numpy as np
 
 from ..errors import FileError
 from ..extras import require
-from ..model.files.packages import ros_folders, within
-from ..model.visuals import Mesh
 from .solids import Triangles
 
 Part = tuple[Triangles, tuple[float, ...] | None]  # triangles and their colour (r, g, b, a), where the file has one
-
-
-def find(mesh: Mesh, folders: Sequence[str | os.PathLike[str]] = ()) -> Path | None:
-    """The file of a mesh, or None where there is none.
-
-    ``package://name/rest`` (and ``model://``) is looked for in ``folders``, in the folders above the robot's own
-    file, and in those that ROS_PACKAGE_PATH and AMENT_PREFIX_PATH name; other names from the robot's folder.
-    """
-    scheme, separator, rest = mesh.file.partition("://")
-    if separator and scheme == "file":
-        return _if_file(Path(unquote(rest)))
-    if not separator:
-        return _if_file(Path(mesh.folder) / mesh.file)
-    package, _, inside = rest.partition("/")
-    above = [Path(mesh.folder), *Path(mesh.folder).parents] if mesh.folder else []
-    candidates = [Path(f) / inside for f in folders]  # a folder given may be the package itself
-    for folder in (*map(Path, folders), *above, *ros_folders()):
-        candidates += within(folder, package, inside)
-    return next((c for c in candidates if c.is_file()), None)
-
-
-def _if_file(path: Path) -> Path | None:
-    return path if path.is_file() else None
 
 
 @lru_cache(maxsize=256)

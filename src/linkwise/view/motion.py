@@ -83,6 +83,12 @@ class Motion:
         wanted = np.arange(0.0, self.duration + 0.5 / rate, 1.0 / rate)
         return np.unique([self.index(t) for t in wanted])
 
+    def at(self, steps: np.ndarray) -> Motion:
+        """The motion at some of its steps (k,) alone."""
+        known = {name: getattr(self, name) for name in ("v", "a", "tau", "external")}
+        taken = {name: None if x is None else x[steps] for name, x in known.items()}
+        return Motion(self.robot, self.time[steps], self.q[steps], **taken)
+
     # --- channels ------------------------------------------------------------------------------------
 
     @cached_property

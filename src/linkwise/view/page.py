@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+
+import numpy as np
 
 from ..extras import require
 from .motion import Motion
@@ -17,13 +18,13 @@ def page(scene: Scene, motion: Motion, show: Sequence[str], rate: float) -> str:
     require("viser", "view", "a page that plays a motion")
     server = quiet_server("127.0.0.1", 0)
     try:
+        motion = motion.at(motion.every(rate))
         nodes = Nodes(server, scene, motion, show)
-        steps = motion.every(rate)
-        nodes.place(motion.q[steps[0]], int(steps[0]))
+        nodes.place(motion.q[0], 0)
         recording = server.get_scene_serializer()
-        for before, step in pairwise(steps):
-            recording.insert_sleep(float(motion.time[step] - motion.time[before]))
-            nodes.place(motion.q[step], int(step))
+        for step, pause in enumerate(np.diff(motion.time), start=1):
+            recording.insert_sleep(float(pause))
+            nodes.place(motion.q[step], step)
         return named(recording.as_html(), f"{scene.robot.name} – linkwise")
     finally:
         stop_quietly(server)

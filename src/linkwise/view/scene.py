@@ -19,6 +19,7 @@ from ..arrays import as_numpy
 from ..dynamics.kinematics import body_poses
 from ..dynamics.links import evaluate
 from ..errors import FileError
+from ..model.files.mesh_files import find
 from ..model.flexible.structure import mass_points
 from ..model.inertia import Inertia
 from ..model.joints.modal import Modal
@@ -262,7 +263,7 @@ def _parts(visual: Visual, folders: Sequence[str | os.PathLike[str]]) -> tuple[m
     if isinstance(shape, Surface):
         return ((solids.creased(Triangles(shape.vertices, shape.faces)), None),)
     assert isinstance(shape, Mesh)
-    path = meshes.find(shape, folders)
+    path = find(shape, folders)
     if path is None:
         raise FileError(f"{shape.file}: the mesh is not found; mesh_folders= names where packages lie")
     return tuple((solids.creased(Triangles(t.vertices * shape.scale, t.faces)), c) for t, c in meshes.load(path))

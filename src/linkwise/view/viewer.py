@@ -23,6 +23,7 @@ from .sliders import Slider, from_slider_values, slider_values, sliders
 
 RATE = 40.0  # pictures a second, at most
 CHART_RATE = 8.0  # of the marks in charts, and of sliders that follow the motion
+MOST_STEPS = 10_000  # of a motion that is played: of more than that nobody sees all
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 
 
@@ -38,6 +39,8 @@ class Viewer:
         host: str = "127.0.0.1",
         port: int = 8080,
     ) -> None:
+        if len(motion) > MOST_STEPS:
+            motion = motion.at(np.unique(np.linspace(0, len(motion) - 1, MOST_STEPS).astype(int)))
         self.scene, self.motion, self.robot = scene, motion, scene.robot
         checked_layers(show)
         self.server = quiet_server(host, port, f"{self.robot.name} – linkwise")
@@ -137,6 +140,10 @@ class Viewer:
         if not np.isfinite(value) or value <= 0:
             raise InputError(f"speed must be positive, got {value}")
         self._speed = float(value)
+
+    def __repr__(self) -> str:
+        moving = f", {self.motion.duration:.3g} s" if len(self.motion) > 1 else ""
+        return f"<Viewer of {self.robot.name}{moving}: {'stopped' if self._stopped.is_set() else self.url}>"
 
     def _repr_html_(self) -> str:
         """The viewer in a cell of a notebook; its browser must be on this machine, as that of ``embed`` need not be."""

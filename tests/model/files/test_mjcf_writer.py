@@ -102,6 +102,9 @@ def test_numbers_of_joints():
     model = mujoco.MjModel.from_xml_string(text)
     assert model.dof_armature[0] == 0.25 and model.dof_frictionloss[0] == 0.2 and model.dof_damping[0] == 0.3
     assert model.actuator_ctrlrange.tolist() == [[-30.0, 30.0]] and model.opt.gravity.tolist() == [0, 1, -2]
+    assert read(text).notes == ()  # its motor is what joint forces are
+    geared = text.replace('gear="1"', "").replace("<motor ", '<motor gear="2" ')
+    assert "not modelled: 1 actuator (j)" in read(geared).notes[0]
     again = read(text).joints[0]
     assert again.limits.arrays(1)[0][0] == -1.0 and again.limits.arrays(1)[1][0] == np.inf
     assert again.limits.arrays(1)[3][0] == 30.0
@@ -190,3 +193,20 @@ def test_saved_and_by_the_command(tmp_path, capsys):
         assert main(["export", "ur5", "--target", "mjcf", "--output", str(tmp_path / "again.xml")]) == 0
     assert path.read_text() == (tmp_path / "again.xml").read_text()
     assert mujoco.MjModel.from_xml_path(str(path)).nv == 6
+
+
+def test_meshes_of_packages_are_found_and_those_of_other_formats_are_named(tmp_path):
+    folder = tmp_path / "bot" / "urdf"
+    folder.mkdir(parents=True)
+    (tmp_path / "bot" / "arm.stl").write_bytes(b"")
+    (tmp_path / "bot" / "arm.dae").write_bytes(b"")
+    body = lw.Body("b", lw.Joint(lw.Revolute("y"), "j"), lw.Inertia(1.0, [0.1, 0, 0], [0.1, 0.1, 0.1]))
+    files = [f"package://bot/{name}" for name in ("arm.stl", "arm.dae", "no.stl")]
+    looks = [lw.Visual(lw.Mesh(file, folder=str(folder)), "b") for file in files]
+    robot = lw.assemble("one", [body], visuals=looks)
+    with pytest.warns(lw.ModelWarning) as said:
+        text = robot.to_mjcf()
+    assert str(tmp_path / "bot" / "arm.stl") in text and "dae" not in text
+    words = " ".join(str(x.message) for x in said)
+    assert "package://bot/arm.dae is not written: MuJoCo reads .stl and .obj" in words
+    assert "package://bot/no.stl is not written: there is no such file" in words

@@ -280,3 +280,19 @@ def test_figures_are_pictures_in_notebooks(falling):
     png, size = lw.plots.joints(falling)._repr_png_()
     width, height = np.frombuffer(png[16:24], ">u4")
     assert png.startswith(b"\x89PNG") and (width, height) == (2 * size["width"], 2 * size["height"])
+
+
+@pytest.mark.parametrize(("course", "inside"), [(lambda t: t, True), (lambda t: np.sin(40 * t), False)])
+def test_a_legend_covers_no_curve(course, inside):
+    from matplotlib.figure import Figure
+
+    from linkwise.view.plots.legends import covers
+
+    t = np.linspace(0.0, 1.0, 300)
+    ax = Figure(figsize=(4, 3), layout="constrained").subplots()
+    ax.plot(t, course(t), label="a curve with a long name")
+    assert covers(ax, ax.legend(loc="upper right")) and covers(ax, ax.legend(loc="center"))
+    made = lw.plots.legend(ax)
+    assert not covers(ax, made)
+    below = made.get_window_extent().y1 < ax.get_window_extent().y0
+    assert below is not inside

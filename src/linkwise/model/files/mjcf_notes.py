@@ -76,14 +76,35 @@ def _couplings(file: MjcfFile, told: Collection[int]) -> Iterator[str]:
         yield f"not imposed: {listed} ({', '.join(sorted(kinds))})"
     if m.ntendon:
         yield f"without effect: {_named(file, 'tendon', range(m.ntendon))}"
-    if m.nactuator:
-        listed = _named(file, "actuator", range(m.nactuator))
+    driving = [i for i in range(m.nactuator) if not _is_plain_motor(file, i)]
+    if driving:
+        listed = _named(file, "actuator", driving)
         yield f"not modelled: {listed}; joint forces are given directly"
     odd = [j for j in range(m.njnt) if file.driven_by(j) and file.joint_type(j) in ("ball", "free") and _adds(file, j)]
     if odd:
         yield f"left out: armature and damping that actuators add to {_joint_names(file, odd)}"
     if m.nplugin:
         yield f"not run: {_count(m.nplugin, 'plugin')}"
+
+
+def _is_plain_motor(file: MjcfFile, actuator: int) -> bool:
+    """Whether its control is the force of one joint, as joint forces are given here."""
+    m, enums = file.model, file.mujoco
+    if m.actuator_trntype[actuator] != enums.mjtTrn.mjTRN_JOINT:
+        return False
+    joint = int(m.actuator_trnid[actuator, 0])
+    limits = m.actuator_ctrlrange[actuator], m.jnt_actfrcrange[joint]
+    kept = bool(m.jnt_actfrclimited[joint]) and np.array_equal(*limits)  # as the joint's own limit of effort
+    return bool(
+        file.joint_type(joint) in ("hinge", "slide")
+        and m.actuator_dyntype[actuator] == enums.mjtDyn.mjDYN_NONE
+        and m.actuator_gaintype[actuator] == enums.mjtGain.mjGAIN_FIXED
+        and m.actuator_biastype[actuator] == enums.mjtBias.mjBIAS_NONE
+        and m.actuator_gainprm[actuator, 0] == 1.0
+        and m.actuator_gear[actuator, 0] == 1.0
+        and (kept or not m.actuator_ctrllimited[actuator])
+        and not m.actuator_forcelimited[actuator]
+    )
 
 
 def _adds(file: MjcfFile, joint: int) -> bool:

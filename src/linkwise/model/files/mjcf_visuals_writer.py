@@ -16,6 +16,7 @@ import numpy as np
 from ...arrays import as_numpy
 from ...spatial import Transform, quaternion_from_rotation
 from ..visuals import Ball, Box, Mesh, Rod, Surface, Visual
+from .mesh_files import find
 from .urdf_writer import number, text
 
 GROUP = "2"  # of geoms that are looked at
@@ -43,10 +44,15 @@ class MjcfLooks:
     @property
     def lost(self) -> list[str]:
         """What is not written, in words."""
-        gone = [x for i, x in enumerate(self.visuals) if isinstance(x.shape, Mesh) and i not in self._assets]
-        if not gone:
-            return []
-        return [f"{len(gone)} meshes are not written: MuJoCo reads .stl and .obj files that are there"]
+        gone = [x.shape for i, x in enumerate(self.visuals) if isinstance(x.shape, Mesh) and i not in self._assets]
+        missing = [x.file for x in gone if find(x) is None]
+        foreign = [x.file for x in gone if find(x) is not None]
+        said = []
+        if missing:
+            said.append(f"{_listed(missing)} not written: there is no such file")
+        if foreign:
+            said.append(f"{_listed(foreign)} not written: MuJoCo reads .stl and .obj, so convert them")
+        return said
 
     def write_assets(self, top: Element) -> None:
         """The <asset> of all meshes."""
@@ -84,10 +90,16 @@ class MjcfLooks:
 
     def _file(self, mesh: Mesh) -> str | None:
         """The file of a mesh as MuJoCo finds it, None where it does not."""
-        path = os.path.abspath(os.path.join(mesh.folder, mesh.file))
-        if "://" in mesh.file or not path.lower().endswith((".stl", ".obj")) or not os.path.isfile(path):
+        found = find(mesh)
+        if found is None or found.suffix.lower() not in (".stl", ".obj"):
             return None
+        path = os.path.abspath(found)
         try:
             return path if self.folder is None else os.path.relpath(path, self.folder)
         except ValueError:  # on another drive of Windows
             return path
+
+
+def _listed(files: Sequence[str]) -> str:
+    one = len(files) == 1
+    return f"the mesh {files[0]} is" if one else f"{len(files)} meshes ({files[0]}, …) are"
