@@ -46,6 +46,7 @@ html_theme_options: dict[str, Any] = {
     "pygments_light_style": "default",
     "pygments_dark_style": "github-dark",
 }
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_favicon = str(HERE.parent / "pictures" / "icon.svg")
 html_static_path = [str(HERE / "style.css"), str(HERE / "typeset.js")]
 html_css_files = ["katex/katex.min.css", "style.css"]

@@ -160,6 +160,24 @@ def test_singular_robots_are_named():
         lw.simulate(empty, [0.0, 0.0])
 
 
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        (
+            {4: -3.0},
+            "set 2 of the inertial parameters: the inertia tensor of body 'wrist_3_link' is not",
+        ),
+        (dict.fromkeys(range(10), 0.0), "set 2 .* nothing resists the joint of body 'wrist_3_link'"),
+    ],
+)
+def test_impossible_inertias_of_a_batch_are_named(numbers, said):
+    sets = np.stack([UR5.inertial_parameters] * 3)
+    for i, x in numbers.items():
+        sets[2, -1, i] = x
+    with pytest.raises(lw.SimulationError, match=said):
+        lw.simulate(UR5, np.stack([Q] * 3), duration=0.01, parameters={"inertial": sets})
+
+
 def test_forces_too_quick_for_the_variational_step():
     with pytest.raises(lw.SimulationError, match="did not settle"):
         lw.simulate(UR5, Q, np.ones(6), method="variational", friction=1.0)

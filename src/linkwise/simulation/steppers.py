@@ -26,6 +26,7 @@ from .external_forces import INPUT, ExternalForces
 from .implicit import PARTS, extrapolated, part_of_step
 from .joint_forces import PassiveForces
 from .methods import METHODS
+from .odd_inertias import refuse_odd
 from .rate_bounds import EXPLICIT_UP_TO, highest_rate
 from .running_cost import RunningCost
 from .state_numbers import INPUT as OWN
@@ -455,4 +456,6 @@ def raise_singular(task: Task, q: np.ndarray, w: np.ndarray) -> None:
             " embedded on the way: one has lost its rank (links in line), or joints that dependent= names no longer"
             ' follow the others; use closing="projection", or a smaller step'
         )
+    if "inertial" in task.parameters:
+        refuse_odd(task.robot, task.parameters["inertial"], q, v)
     raise SimulationError("the mass matrix became singular on the way; look at the robot's inertias")
