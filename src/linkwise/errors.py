@@ -13,7 +13,8 @@ def did_you_mean(name: str, known: Iterable[str], also: Mapping[str, str] | None
     """
     meant = {x.lower(): x for x in known} | dict(also or {})
     plain = "_".join(name.lower().replace("-", " ").split())
-    near = [plain] if plain in meant else difflib.get_close_matches(plain, meant, n=1)
+    swapped = [x for x in meant if sorted(x) == sorted(plain)]  # of the same letters: nearer than any other
+    near = [plain] if plain in meant else swapped or difflib.get_close_matches(plain, meant, n=1)
     return f"did you mean {meant[near[0]]}?" if near else ""
 
 
