@@ -61,5 +61,9 @@ def test_the_version_is_said_once_and_cited():
     assert project["dynamic"] == ["version"] and "version" not in project  # hatchling reads it from the source
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert cited and cited[1] == lw.__version__
+    recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    assert f'version: "{lw.__version__}"' in recipe
+    for needed in project["dependencies"]:  # those of the wheel
+        assert f"- {needed.replace('>=', ' >=')}\n" in recipe
     newest = re.search(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest and newest[1] == lw.__version__
