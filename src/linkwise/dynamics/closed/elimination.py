@@ -112,17 +112,24 @@ class Elimination:
 
     def solve(self, T: Array | None, b: Array | None, columns: int = 1) -> tuple[Array, Array]:
         """(y, λ), (..., nv, c) and (..., m, c), for T (..., nv, c) and b (..., m, c); None stands for zeros."""
-        epsilon, r = self._inward(T, self.split(b), columns)
+        nodes = self.links.nodes
+        y, _, lam = self.solve_nodes(None if T is None else nodes.split_rows(T), self.split(b), columns)
+        rows = [lam[i] for i in range(len(self.loops))] or [arrays.zeros((0, columns), like=self.links.q)]
+        return nodes.join_rows(y, columns), arrays.concatenate(rows, axis=-2)
+
+    def solve_nodes(
+        self, T: Sequence[Any] | None, b: Sequence[Any], columns: int = 1, loads: Sequence[Any] | None = None
+    ) -> tuple[list[Array], list[Array], Columns]:
+        """(y, α, λ) by node and loop; ``loads`` are the forces that nodes ask for at rest, z; None stands for zeros."""
+        epsilon, r = self._inward(T, b, columns, loads)
         delta = r
         changes = epsilon
-        for _ in range(self.corrections):
-            _, lam = self._outward(changes, delta)
+        for _ in range(self.corrections if self.loops else 0):
+            _, _, lam = self._outward(changes, delta)
             changes, delta = self._inward(None, [E[:, None] * lam[i] for i, E in enumerate(self.damped)], columns)
             epsilon = [x + dx for x, dx in zip(epsilon, changes)]
             r = {i: x + delta[i] for i, x in r.items()}
-        y, lam = self._outward(epsilon, r)
-        rows = [lam[i] for i in range(len(self.loops))] or [arrays.zeros((0, columns), like=self.links.q)]
-        return self.links.nodes.join_rows(y, columns), arrays.concatenate(rows, axis=-2)
+        return self._outward(epsilon, r)
 
     def split(self, b: Array | None) -> list[Any]:
         """Rows (..., m, c) of all loops as one block per loop."""
@@ -134,14 +141,17 @@ class Elimination:
             start += x.loop.size
         return out
 
-    def _inward(self, T: Array | None, b: Sequence[Any], columns: int) -> tuple[list[Array], Columns]:
+    def _inward(
+        self, T: Sequence[Any] | None, b: Sequence[Any], columns: int, loads: Sequence[Any] | None = None
+    ) -> tuple[list[Array], Columns]:
         """ε of every joint, and r of every loop where it is closed."""
         links, q = self.links.nodes, self.links.q
         tree = links.tree
-        forces = [None] * len(tree) if T is None else links.split_rows(T)
+        forces = [None] * len(tree) if T is None else T
         nothing = [arrays.zeros((x.loop.size, columns), like=q) for x in self.loops]
         r: Columns = {i: zero if x is None else -x for i, (x, zero) in enumerate(zip(b, nothing))}
-        z: list[Any] = [arrays.zeros((H.shape[-1], columns), like=q) for H in links.H]
+        still = [arrays.zeros((H.shape[-1], columns), like=q) for H in links.H]
+        z: list[Any] = still if loads is None else [x if y is None else y for x, y in zip(still, loads)]
         epsilon: list[Any] = [None] * len(tree)
         for k in reversed(range(len(tree))):
             node = self.nodes[k]
@@ -160,8 +170,8 @@ class Elimination:
             _eliminate(x, r)
         return epsilon, r
 
-    def _outward(self, epsilon: list[Array], r: Columns) -> tuple[list[Array], Columns]:
-        """y of every joint and λ of every loop."""
+    def _outward(self, epsilon: list[Array], r: Columns) -> tuple[list[Array], list[Array], Columns]:
+        """y of every joint, α of every node and λ of every loop."""
         links = self.links.nodes
         lam: Columns = {}
         for x in reversed(self.at_world):
@@ -184,7 +194,7 @@ class Elimination:
             y.append(beta_dot)
             for x in reversed(node.closed):
                 lam[x.key] = -x.solve(_with_others(x.K.mT @ alpha[k] + r[x.key], x, lam))
-        return y, lam
+        return y, alpha, lam
 
 
 def _eliminate(x: Closed, r: Columns) -> Any:

@@ -21,6 +21,8 @@ from ..forward.methods import FORWARD_METHODS
 from ..inverse import bias_force
 from ..links import evaluate
 from . import constraints
+from .accelerations import accelerations as from_bodies
+from .accelerations import is_covered
 from .closures import closures, in_body_axes
 from .elimination import ACCELERATIONS, FORCES, Elimination, Precision, eliminate
 
@@ -81,6 +83,8 @@ def accelerations(
     rate: float = 0.0,
 ) -> Array:
     """β̇ of :func:`forward_dynamics`; where no errors are to die away, with rows in any axes."""
+    if method == OWN_METHOD and not rate and is_covered(model, q):
+        return from_bodies(model, q, v, tau, external, loops)
     opened = factored(model, q, loops) if rate else factored_for_motions(model, q, loops)
     return _solved(model, opened, q, v, tau, external, method, (rate, loops))[0]
 
