@@ -35,9 +35,7 @@ def is_covered(model: Model, q: Array) -> bool:
     return not model.couplings and all(c.spin is None for c in model.constants(q.dtype))
 
 
-def accelerations(
-    model: Model, q: Array, v: Array, tau: Array, external: Array | None, loops: Sequence[Loop]
-) -> Array:
+def accelerations(model: Model, q: Array, v: Array, tau: Array, external: Array | None, loops: Sequence[Loop]) -> Array:
     """β̇, (..., nv), with rows of loops in any axes."""
     links = evaluate(model, q)
     closed = [in_body_axes(x) for x in closures(model, links, loops)]
@@ -83,7 +81,9 @@ def _at_rest(links: Links, a: Sequence[Array]) -> list[Array]:
     return links.tree.outward(lambda inboard, phi, own: phi.T @ inboard + own, nothing, links.phi, a)
 
 
-def _grown_at_rest(links: Links, grown: HeldRoot, a: list[Array], g: list[Array], turning: dict[int, Array]) -> list[Array]:
+def _grown_at_rest(
+    links: Links, grown: HeldRoot, a: list[Array], g: list[Array], turning: dict[int, Array]
+) -> list[Array]:
     """α of every body where no joint accelerates and the root does what its loop leaves it."""
     nothing = arrays.zeros((6, 1), like=links.q)
     own: list[Any] = [nothing] * len(grown.links.sizes)

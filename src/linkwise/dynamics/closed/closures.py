@@ -10,8 +10,9 @@ neither moves nor accelerates; gravity is in both A_a and A_b or in neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ... import arrays
 from ...arrays import Array
@@ -19,7 +20,8 @@ from ...model.loops import AT_FRAME_B, TRANSMITTED, Loop
 from ...model.model import Model
 from ...spatial import Transform, cross, cross_motion, skew
 from ..kinematics import body_poses
-from ..links import Links
+from ..links import Links, identity
+from .backward import Backward
 from .loop_errors import TURNING_MOMENTS, error
 
 Motions = Sequence[Array] | Mapping[int, Array]  # by body
@@ -31,11 +33,14 @@ class Closure:
 
     loop: Loop
     bodies: tuple[int, int]  # of frames a and b; −1 is the world
-    reach: tuple[Transform, Transform]  # φ(body, frame a): forces at frame a's origin in its axes → forces on the body
+    reach: tuple[Any, Any]  # φ(body, frame a): forces at frame a's origin in its axes → forces on the body
     E: Array  # (..., 3, 3), b's axes in a's
     d: Array  # (..., 3), b's origin seen from a
     W: Array  # (..., 6, m)
     on_b: Transform  # frame b on its body
+    seen: Mapping[int, Any] | None = (
+        None  # by body on the way in from b, what carries forces at frame a there, if known
+    )
 
     @property
     def error(self) -> Array:
@@ -161,6 +166,31 @@ def in_body_axes(x: Closure) -> Closure:
     there = x.reach[0].compose(between) if a < 0 else x.on_b.compose(between.inverse())
     turn, d = arrays.eye(3, like=x.d), arrays.zeros((3,), like=x.d)
     return Closure(x.loop, (-1, body), (there, own), turn, d, transmitted(x.loop, turn, d), own)
+
+
+def in_base_axes(links: Links, x: Closure) -> Closure:
+    """A weld of :func:`in_body_axes` seen from the root of its body, in axes and at the origin that the root has now.
+
+    Where that root is free to move, the weld's rows there are those of the identity.
+    """
+    root, *path = links.tree.path(x.bodies[1])
+    seen: dict[int, Any] = {root: identity(links.q)}
+    pose: Transform | None = None
+    for k in path:
+        pose = links.phi[k] if pose is None else pose.compose(links.phi[k])
+        seen[k] = Backward(Transform(pose.R, pose.l))
+    return replace(x, reach=(links.phi[root], seen[x.bodies[1]]), seen=seen)
+
+
+def inward_reaches(links: Links, x: Closure, side: int) -> Iterator[tuple[int, Any]]:
+    """By body from an end of a loop to the root, what carries forces at frame a there."""
+    X = x.reach[side]
+    for k in links.tree.path(x.bodies[side])[::-1] if x.bodies[side] >= 0 else ():
+        if side == 1 and x.seen is not None:
+            yield k, x.seen[k]
+            continue
+        yield k, X
+        X = links.phi[k].compose(X)
 
 
 def closures(

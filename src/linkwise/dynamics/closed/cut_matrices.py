@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ... import arrays
 from ...arrays import Array
 from ...model.loops import Loop
@@ -33,6 +35,47 @@ class CutMatrices:
     Z: Array
     solve: Callable[[Array], Array]
 
+    def motions(self, T: Array, b: Array, through: Sequence[int] = ()) -> Array:
+        """PT + Z*b, (..., n, c); ``through`` is of those that know how loops hold a base."""
+        return self.P @ T + self.Z.mT @ b
+
+    def forces(self, T: Array, b: Array) -> Array:
+        """λ = −(ZT + X⁺b), (..., m, c), where the loops come apart by b if nothing holds them."""
+        return -(self.Z @ T + self.solve(b))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldCut(CutMatrices):
+    """The same of a robot whose first six rates, of its base, are what welds to the world have in G = [I, J].
+
+    The base follows the other joints l by any of them, y_b = b − Jy_l, and forces T_b on it are as good as −J*T_b on
+    these: PG* = 0. So P and Z of the joints alone are enough, and a column of T that is of a leg stays in it.
+    """
+
+    P_l: Array
+    Z_l: Array
+    J: list[tuple[int, Array]]  # of every such weld, its first row in G and J (..., 6, l)
+
+    def motions(self, T: Array, b: Array, through: Sequence[int] = ()) -> Array:
+        """PT + Z*b; ``through`` names by column of T the weld by which forces on the base go into the joints."""
+        chosen = np.array(through or [0] * T.shape[-1])
+        order = np.argsort(chosen, kind="stable")
+        parts = [self._in_joints(T[..., :, np.flatnonzero(chosen == i)], i) for i in sorted(set(chosen.tolist()))]
+        T_l = arrays.concatenate(parts, axis=-1)[..., :, np.argsort(order)]
+        y = self.P_l @ T_l + self.Z_l.mT @ b
+        row, J = self.J[0]
+        return arrays.concatenate([b[..., row : row + 6, :] - J @ y, y], axis=-2)
+
+    def _in_joints(self, T: Array, weld: int) -> Array:
+        return T[..., 6:, :] - self.J[weld][1].mT @ T[..., :6, :]
+
+    def forces(self, T: Array, b: Array) -> Array:
+        """λ; where loops are redundant, the first weld takes what is on the base."""
+        lam = -(self.Z_l @ self._in_joints(T, 0) + self.solve(b))
+        row = self.J[0][0]
+        own = lam[..., row : row + 6, :] - T[..., :6, :]
+        return arrays.concatenate([lam[..., :row, :], own, lam[..., row + 6 :, :]], axis=-2)
+
 
 def cut_by_factors(model: Model, loops: Sequence[Loop], links: Links, mass: Array, G: Array) -> CutMatrices:
     """From 𝓜 (..., n, n) of single bodies: with 𝓜⁻¹ = W*D⁻¹W, X = (WG*)*D⁻¹(WG*)."""
@@ -44,6 +87,25 @@ def cut_by_factors(model: Model, loops: Sequence[Loop], links: Links, mass: Arra
     return _cut(model, loops, inverse, arrays.transpose(W) @ weighted, X)
 
 
+def cut_by_welds(
+    model: Model, loops: Sequence[Loop], links: Links, mass: Array, G: Array, welds: Sequence[int]
+) -> HeldCut:
+    """From 𝓜 of a robot on a free base, of whose loops those in the rows of G from ``welds`` on hold it as [I, J]."""
+    W, D_inverse = joint_space_factors(links, mass)
+    half = W @ arrays.transpose(G)
+    weighted = D_inverse[..., :, None] * half
+    solve = _solver(model, loops, arrays.symmetric(arrays.transpose(half) @ weighted))
+    W_l = W[..., :, 6:]
+    Y = arrays.transpose(W_l) @ weighted
+    Z = solve(arrays.transpose(Y))
+    P = arrays.symmetric(arrays.transpose(W_l) @ (D_inverse[..., :, None] * W_l)) - arrays.symmetric(Y @ Z)
+    J = [(row, G[..., row : row + 6, 6:]) for row in welds]
+    beside = -(J[0][1] @ P)
+    base = -arrays.symmetric(beside @ J[0][1].mT)
+    whole = arrays.block([[base, beside], [arrays.transpose(beside), P]])
+    return HeldCut(whole, Z, solve, P, Z, J)
+
+
 def cut_by_inverse(model: Model, loops: Sequence[Loop], inverse: Array, G: Array) -> CutMatrices:
     """From 𝓜⁻¹ (..., n, n)."""
     Y = inverse @ arrays.transpose(G)
@@ -53,10 +115,13 @@ def cut_by_inverse(model: Model, loops: Sequence[Loop], inverse: Array, G: Array
 def _cut(model: Model, loops: Sequence[Loop], inverse: Array, Y: Array, X: Array) -> CutMatrices:
     if not loops:
         return CutMatrices(inverse, arrays.transpose(Y), lambda b: b)
-    share = damping(model, loops, X, ACCELERATION_DAMPING)
-    solve = _damped_solver(X, arrays.concatenate(share, axis=-1))
+    solve = _solver(model, loops, X)
     Z = solve(arrays.transpose(Y))
     return CutMatrices(inverse - arrays.symmetric(Y @ Z), Z, solve)
+
+
+def _solver(model: Model, loops: Sequence[Loop], X: Array) -> Callable[[Array], Array]:
+    return _damped_solver(X, arrays.concatenate(damping(model, loops, X, ACCELERATION_DAMPING), axis=-1))
 
 
 def _damped_solver(X: Array, e: Array) -> Callable[[Array], Array]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from ... import arrays
@@ -17,44 +18,11 @@ from ...arrays import Array
 from ...model.joints.kinds import Free
 from ...model.loops import AT_FRAME_B, TRANSMITTED
 from ...model.model import Model
-from ...spatial import Transform, adjoint_congruence
 from ...sweeps import BodyTree
 from ..links import Links, identity
+from .backward import Backward
 from .closures import Closure
 from .loop_errors import TURNING_MOMENTS
-
-
-@dataclass(frozen=True, eq=False)
-class Backward:
-    """φ⁻¹(p, k), which carries forces at p to k: φ* with moments and forces in each other's places."""
-
-    phi: Transform
-
-    def __matmul__(self, f: Array) -> Array:
-        return _swapped(self.phi.T @ _swapped(f))
-
-    @property
-    def T(self) -> BackwardAdjoint:
-        return BackwardAdjoint(self.phi)
-
-    def congruence(self, P: Array) -> Array:
-        """φ⁻¹ P φ⁻*."""
-        return _swapped(_swapped(adjoint_congruence(self.phi, _swapped(_swapped(P).mT).mT)).mT).mT
-
-
-@dataclass(frozen=True, eq=False)
-class BackwardAdjoint:
-    """φ⁻*(p, k), which carries motions at k to p."""
-
-    phi: Transform
-
-    def __matmul__(self, V: Array) -> Array:
-        return _swapped(self.phi @ _swapped(V))
-
-
-def _swapped(x: Array) -> Array:
-    """(..., 6, m) with its halves exchanged."""
-    return arrays.concatenate([x[..., 3:, :], x[..., :3, :]], axis=-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +63,7 @@ class HeldRoot:
 
 
 def best_to_hold(model: Model, links: Links, loops: Sequence[Closure]) -> int | None:
-    """The loop that holds most of a robot on a free joint to the world, by rows fixed on its body; None if none does."""
+    """The loop of most rows that holds a robot on a free joint to the world, all fixed on its body, or None."""
     found = [i for i, x in enumerate(loops) if _holds(model, links, x)]
     return min(found, key=lambda i: (-loops[i].loop.size, i)) if found else None
 
@@ -120,7 +88,9 @@ def held_root(links: Links, x: Closure) -> HeldRoot:
     parents: list[int] = []
     columns: dict[str, list[Any]] = {name: [] for name in ("names", "phi", "H", "M", "Gamma", "s", "sizes", "loads")}
 
-    def grow(parent: int, phi: Any, H: Array, M: Any = 0, Gamma: Any = None, s: Any = None, name: str = "", load: Any = None) -> int:
+    def grow(
+        parent: int, phi: Any, H: Array, M: Any = 0, Gamma: Any = None, s: Any = None, name: str = "", load: Any = None
+    ) -> int:
         parents.append(parent)
         for key, value in zip(columns, (name, phi, H, M, Gamma, s, H.shape[-2], load)):
             columns[key].append(value)
@@ -131,8 +101,10 @@ def held_root(links: Links, x: Closure) -> HeldRoot:
     at = -1
     if free:
         at = grow(-1, identity(links.q), arrays.eye(6, like=links.q)[free, :], name=links.names[body])
-    place[body] = grow(at, Backward(reach) if free else identity(links.q), no_rows, links.M[body], name=links.names[body])
-    for p, k in reversed(list(zip(path, path[1:]))):
+    place[body] = grow(
+        at, Backward(reach) if free else identity(links.q), no_rows, links.M[body], name=links.names[body]
+    )
+    for p, k in reversed(list(pairwise(path))):
         hinge[k] = grow(place[k], identity(links.q), links.H[k], Gamma=links.Gamma[k], name=links.names[k])
         place[p] = grow(hinge[k], Backward(links.phi[k]), no_rows, links.M[p], name=links.names[p])
     for k, p in enumerate(links.tree.at_parents(range(len(links.sizes)), -1)):

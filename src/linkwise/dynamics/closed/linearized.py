@@ -20,6 +20,7 @@ import numpy as np
 
 from ... import arrays
 from ...arrays import Array
+from ...model.joints.kinds import Free
 from ...model.loops import Loop
 from ...model.model import Model
 from .. import springs
@@ -51,9 +52,9 @@ from .branches import (
     part_of_links,
     part_of_motion,
 )
-from .closures import Closure, closures, in_body_axes
+from .closures import Closure, closures, in_base_axes, in_body_axes
 from .constraints import stacked
-from .cut_matrices import CutMatrices, cut_by_factors, cut_by_inverse
+from .cut_matrices import CutMatrices, cut_by_factors, cut_by_inverse, cut_by_welds
 from .equations import factored, forward_dynamics
 from .loop_variations import LoopVariation, loop_jacobian, loop_variations, point
 from .soft import with_springs
@@ -73,11 +74,19 @@ def linearize_forward(
     """∂β̇/∂T, ∂β̇/∂β, ∂β̇/∂q of the closed robot, each (..., nv, nv); ``soft`` are the loops that give."""
     rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
     found = closures(model, rates.links, [*loops, *soft])
-    held = [in_body_axes(x) for x in found[: len(loops)]]
+    held = [_best_axes(model, rates.links, in_body_axes(x)) for x in found[: len(loops)]]
     f = split_forces(with_springs(model, q, v, external, soft))
     run = _with_couplings if model.couplings else _with_branches
     P, A_C, B_C = run(_State(model, rates, tau, f, held, found[len(loops) :]))
     return P, -A_C, -B_C
+
+
+def _best_axes(model: Model, links: Links, x: Closure) -> Closure:
+    """A weld to the world of a body that the first body carries, which is free to move, in axes of that one."""
+    welded = x.loop.kind == "weld" and x.bodies[0] < 0 <= x.bodies[1]
+    if model.couplings or not welded or not isinstance(model.joints[0].kind, Free):
+        return x
+    return in_base_axes(links, x) if links.tree.path(x.bodies[1])[0] == 0 else x
 
 
 def mass_inverse(model: Model, q: Array, loops: Sequence[Loop]) -> Array:
@@ -141,7 +150,7 @@ def _with_couplings(x: _State) -> Matrices:
     inverse = arrays.symmetric(articulated(links.nodes).solve(links.nodes, arrays.eye(links.nv, like=links.q)))
     cut = cut_by_inverse(x.model, x.kinds, inverse, _stacked_jacobian(links, x.loops))
     left, opening = x.left_over()
-    m, lam = x.moving((cut.P @ left - cut.Z.mT @ opening)[..., 0], -(cut.Z @ left + cut.solve(opening)))
+    m, lam = x.moving(cut.motions(left, -opening)[..., 0], cut.forces(left, opening))
     _, A_D, B_D = coupled.inverse_matrices(m)
     changes = loop_variations(m, joint_variations(m), [*x.loops, *x.soft], x.base, like(m))
     return cut.P, *_closed(cut, A_D, B_D, changes, lam)
@@ -153,19 +162,26 @@ def _stacked_jacobian(links: Links, loops: Sequence[Closure]) -> Array:
 
 
 def _closed(
-    cut: CutMatrices, A_D: Array, B_D: Array, changes: list[LoopVariation], lam: list[Array]
+    cut: CutMatrices,
+    A_D: Array,
+    B_D: Array,
+    changes: list[LoopVariation],
+    lam: list[Array],
+    through: Sequence[int] = (),
 ) -> tuple[Array, Array]:
-    """PA_D + Z*c_v and PB̂ + Z*c_q; of ``changes`` the first, as many as λ has parts, are those of rigid loops."""
+    """PA_D + Z*c_v and PB̂ + Z*c_q; of ``changes`` the first, as many as λ has parts, are those of rigid loops.
+
+    ``through``: see :meth:`.HeldCut.motions`.
+    """
     rigid, soft = changes[: len(lam)], changes[len(lam) :]
     A_D, B_hat = _with_softness(A_D, B_D, soft)
     for x, part in zip(rigid, lam):
         B_hat = B_hat + x.forces_by_q(part)
-    A, B = cut.P @ A_D, cut.P @ B_hat
     if not rigid:
-        return A, B
+        return cut.P @ A_D, cut.P @ B_hat
     c_v = arrays.concatenate([x.acceleration_by_v() for x in rigid], axis=-2)
     c_q = arrays.concatenate([x.acceleration_by_q() for x in rigid], axis=-2)
-    return A + cut.Z.mT @ c_v, B + cut.Z.mT @ c_q
+    return cut.motions(A_D, c_v, through), cut.motions(B_hat, c_q, through)
 
 
 # --- single bodies: the core, and the branches on it ------------------------------------------------------------------
@@ -182,6 +198,7 @@ class _Core(NamedTuple):
     R: list[Any]
     cut: CutMatrices
     J: list[Array]  # (..., 6, n) of the bodies that carry branches, at their origins in their axes
+    through: list[int]  # by rate, the weld that holds its joint, of those that hold the base
 
 
 def _core(x: _State) -> _Core:
@@ -189,13 +206,26 @@ def _core(x: _State) -> _Core:
     bodies = core_bodies(links, [k for loop in (*x.loops, *x.soft) for k in loop.bodies])
     own, place = part_of_links(links, bodies), {-1: -1} | {k: i for i, k in enumerate(bodies)}
     branches = branches_on(links, bodies)
-    loops, soft = (
-        [replace(loop, bodies=(place[loop.bodies[0]], place[loop.bodies[1]])) for loop in some]
-        for some in (x.loops, x.soft)
-    )
+    loops, soft = ([_renumbered(loop, place) for loop in some] for some in (x.loops, x.soft))
     R = composites(own, branches)
-    cut = cut_by_factors(x.model, x.kinds, own, from_composites(own, R), _stacked_jacobian(own, loops))
-    return _Core(bodies, own, loops, soft, branches, R, cut, [_jacobian(own, b.on) for b in branches])
+    mass, G = from_composites(own, R), _stacked_jacobian(own, loops)
+    welds = [i for i, loop in enumerate(loops) if loop.seen is not None]
+    through: list[int] = []
+    if welds:
+        ends = np.cumsum([0, *(loop.loop.size for loop in loops)])
+        cut: CutMatrices = cut_by_welds(x.model, x.kinds, own, mass, G, [int(ends[i]) for i in welds])
+        legs = [set(own.tree.path(loops[i].bodies[1])[1:]) for i in welds]
+        found = [next((w for w, leg in enumerate(legs) if k in leg), 0) for k in range(len(own.sizes))]
+        through = [w for w, r in zip(found, own.sizes) for _ in range(r)]
+    else:
+        cut = cut_by_factors(x.model, x.kinds, own, mass, G)
+    return _Core(bodies, own, loops, soft, branches, R, cut, [_jacobian(own, b.on) for b in branches], through)
+
+
+def _renumbered(x: Closure, place: dict[int, int]) -> Closure:
+    """A loop with its bodies by other numbers."""
+    seen = None if x.seen is None else {place[k]: X for k, X in x.seen.items()}
+    return replace(x, bodies=(place[x.bodies[0]], place[x.bodies[1]]), seen=seen)
 
 
 def _jacobian(links: Links, body: int) -> Array:
@@ -219,7 +249,7 @@ def _with_branches(x: _State) -> Matrices:
     R_hat = composite_rates(own, list(zip(core.branches, hanging)))
     _, A_D, B_D = algorithm_2(own, variations, (core.R, R_hat))
     changes = loop_variations(own, variations, [*core.loops, *core.soft], x.base, like(m))
-    A, B = _closed(core.cut, A_D, B_D, changes, lam)
+    A, B = _closed(core.cut, A_D, B_D, changes, lam, core.through)
 
     blocks = {(0, 0): (core.cut.P, *with_free_bases(core.links, answers, A, B))}
     found: list[tuple[Hanging, Array]] = []
@@ -248,12 +278,11 @@ def _accelerated(x: _State, core: _Core, order: list[np.ndarray]) -> tuple[Array
     parts = [left[..., columns, :] for columns in order]
     for b, T, J in zip(core.branches, parts[1:], core.J):
         parts[0] = parts[0] - J.mT @ (b.W @ T)
-    P, Z = core.cut.P, core.cut.Z
-    found = [P @ parts[0] - Z.mT @ opening]
+    found = [core.cut.motions(parts[0], -opening)]
     for b, T, J in zip(core.branches, parts[1:], core.J):
         found.append(b.art.solve(b.links, T) - b.W.mT @ (J @ found[0]))
     a = arrays.concatenate(found, axis=-2)[..., np.argsort(np.concatenate(order)), 0]
-    return a, -(Z @ parts[0] + core.cut.solve(opening))
+    return a, core.cut.forces(parts[0], opening)
 
 
 def _beside(rows: Hanging, columns: Hanging, Omega: Array) -> Matrices:

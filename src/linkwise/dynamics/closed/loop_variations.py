@@ -5,8 +5,9 @@ Everything is seen from frame a of the loop, in its axes at its origin (math not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ... import arrays
 from ...arrays import Array
@@ -15,7 +16,7 @@ from ...spatial import Transform, cross_force, cross_motion, cross_motion_matrix
 from ..linearized.coupled import bent_columns
 from ..linearized.variations import JointVariation, Motion
 from ..links import Links, at_rest
-from .closures import Closure
+from .closures import Closure, inward_reaches
 from .elimination import common_ancestor
 from .loop_errors import TURNING_MOMENTS, error_change
 
@@ -37,20 +38,24 @@ def point(
     m: Motion,
     variations: Sequence[JointVariation],
     body: int,
-    reach: Transform,
+    reach: Any,
     base: Array,
     like: Array,
     outboard_of: int = -1,
+    inward: Iterable[tuple[int, Any]] | None = None,
 ) -> Point:
-    """The point that ``reach`` = φ(body, point) leads to; ``base`` is the acceleration of the world (−1)."""
+    """The point that ``reach`` = φ(body, point) leads to; ``base`` is the acceleration of the world (−1).
+
+    ``inward`` is φ(k, point) of every body k from there to the root, where it is known.
+    """
     links = m.links
     none = arrays.zeros((6, links.nv), like=like)
     if body < 0:
         return Point(at_rest(links.q), reach.T @ base, none, none, none, none, none)
     zero = [arrays.zeros((6, r), like=like) for r in links.sizes]
     J, D, theta_q, lambda_v, lambda_q = (list(zero) for _ in range(5))
-    X, moving = reach, True
-    for k in links.tree.path(body)[::-1]:
+    moving = True
+    for k, X in _composed(links, body, reach) if inward is None else inward:
         moving = moving and k != outboard_of
         J[k] = X.T @ links.H[k].mT
         if moving:
@@ -58,7 +63,6 @@ def point(
             D[k], theta_q[k], lambda_q[k] = J[k], X.T @ x.vartheta_q, X.T @ x.lambda_q
             own = links.sizes[k] == 1 and x.partials is None  # Ḣ* = Ψ̇
             lambda_v[k] = 2.0 * theta_q[k] if own else X.T @ x.lambda_v
-        X = links.phi[k].compose(X)
     if links.lift is not None:
         for k, row in links.slope_rates(m.rates.beta).items():  # ϑ of couplings that are not linear: JẊδq
             for l, slope in row.items():
@@ -68,18 +72,24 @@ def point(
     return Point(reach.T @ m.rates.V[body], reach.T @ m.alpha[body], *columns)
 
 
+def _composed(links: Links, body: int, reach: Transform) -> Iterator[tuple[int, Transform]]:
+    """φ(k, point) of every body k from the one that carries the point to the root."""
+    X = reach
+    for k in links.tree.path(body)[::-1]:
+        yield k, X
+        X = links.phi[k].compose(X)
+
+
 def loop_jacobian(links: Links, loop: Closure) -> Array:
     """G = W*D of a loop, (..., m, nv), row by row the motions of all joints that it stops."""
     meet = common_ancestor(links, *loop.bodies)
     columns = [arrays.zeros((6, r), like=links.q) for r in links.sizes]
-    for sign, body, reach in zip((-1.0, 1.0), loop.bodies, loop.reach):
-        X = reach
-        for k in links.tree.path(body)[::-1]:
+    for side in (0, 1):
+        for k, X in inward_reaches(links, loop, side):
             if k == meet:
                 break
             J = X.T @ links.H[k].mT
-            columns[k] = J if sign > 0 else -J
-            X = links.phi[k].compose(X)
+            columns[k] = J if side else -J
     return loop.W.mT @ links.join_columns(columns, 6)
 
 
@@ -166,6 +176,7 @@ def loop_variations(
     out = []
     for x in loops:
         meet = common_ancestor(m.links, *x.bodies)
-        a, b = (point(m, variations, k, r, base, like, meet) for k, r in zip(x.bodies, x.reach))
+        inward = (inward_reaches(m.links, x, side) for side in (0, 1))
+        a, b = (point(m, variations, *end, base, like, meet, way) for *end, way in zip(x.bodies, x.reach, inward))
         out.append(LoopVariation(x, a, b))
     return out
