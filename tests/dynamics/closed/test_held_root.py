@@ -103,6 +103,13 @@ def test_operations(name, kind, most):
     assert closed.compile("forward_dynamics", target="c").operations.total <= most
 
 
+def test_operations_of_a_linearised_model():
+    robot = lw.load("humanoid")
+    feet = [tip for tip in robot.tips if "foot" in tip or "sole" in tip]
+    closed = pinned(robot, robot.neutral(), feet, "weld")
+    assert closed.compile("linearize_forward", target="c").operations.total <= 75_000
+
+
 def test_what_a_leg_of_other_joints_does(rng):
     """A leg with a ball joint, a slide and a pin, on a robot that has a second root on the world."""
     links = [
@@ -131,3 +138,37 @@ def test_what_a_leg_of_other_joints_does(rng):
     expected = dense(robot, q, v, tau)
     near(robot.forward_dynamics(q, v, tau, target="numpy"), expected)
     near(robot.forward_dynamics(q, v, tau), expected)
+
+
+@pytest.mark.parametrize("kinds", [("weld",), ("weld", "weld"), ("spherical", "weld"), ("weld", "prismatic")])
+@pytest.mark.parametrize("closed", [True, False])
+def test_linearised_where_welds_hold_the_base(kinds, closed, rng):
+    """The base's rows come from a weld: the same derivatives as by differences, in open states too."""
+    tree = lw.random_tree(8, seed=5, floating=True)
+    q = tree.random_configuration(rng)
+    robot = tree
+    for tip, kind in zip(tree.tips, kinds):
+        robot = pinned(robot, q, [tip], kind)
+    v, tau = rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+    if closed:
+        G = robot.loop_jacobian(q, target="numpy")
+        v = v - np.linalg.pinv(G) @ (G @ v)
+    else:
+        q = robot.integrate(q, 0.1 * rng.normal(size=robot.nv))
+    by_tau, by_v, by_q = robot.linearize_forward(q, v, tau, target="numpy")
+    d, h = rng.normal(size=robot.nv), 1e-4
+
+    def slope(f):
+        return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+
+    def moved(q, v, tau):
+        return robot.forward_dynamics(q, v, tau, target="numpy")
+
+    for matrix, f in (
+        (by_tau, lambda t: moved(q, v, tau + t * d)),
+        (by_v, lambda t: moved(q, v + t * d, tau)),
+        (by_q, lambda t: moved(robot.integrate(q, t * d), v, tau)),
+    ):
+        expected = slope(f)
+        np.testing.assert_allclose(matrix @ d, expected, rtol=0, atol=1e-7 * (1 + np.abs(expected).max()))
+    np.testing.assert_allclose(robot.mass_matrix_inverse(q), by_tau, rtol=0, atol=1e-9 * (1 + np.abs(by_tau).max()))

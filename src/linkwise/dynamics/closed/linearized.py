@@ -213,7 +213,8 @@ def _core(x: _State) -> _Core:
     through: list[int] = []
     if welds:
         ends = np.cumsum([0, *(loop.loop.size for loop in loops)])
-        cut: CutMatrices = cut_by_welds(x.model, x.kinds, own, mass, G, [int(ends[i]) for i in welds])
+        joints = part_of_links(own, range(1, len(own.sizes)))
+        cut: CutMatrices = cut_by_welds(x.model, x.kinds, joints, mass, G, [int(ends[i]) for i in welds])
         legs = [set(own.tree.path(loops[i].bodies[1])[1:]) for i in welds]
         found = [next((w for w, leg in enumerate(legs) if k in leg), 0) for k in range(len(own.sizes))]
         through = [w for w, r in zip(found, own.sizes) for _ in range(r)]
