@@ -57,10 +57,12 @@ def test_random_trees_of_all_joints(kind, rotors, rng):
     near(robot.forward_dynamics(q, v, tau, external=external, method="composite_cholesky", target="numpy"), expected)
 
 
-def test_states_that_are_open(rng):
-    """Off closed states too it is the same function of q and v, whatever solves it."""
+@pytest.mark.parametrize("body_first", [True, False])
+def test_states_that_are_open(body_first, rng):
+    """Off closed states too it is the same function of q and v, whatever solves it and whichever frame comes first."""
     tree = lw.chain(4, seed=4).floating()
-    robot = pinned(tree, tree.neutral(), tree.tips, "spherical")
+    ends = [tree.tips[0], lw.Frame("ground", None, at=(0.3, -0.2, 0.5), rpy=(0.3, -0.5, 0.8))]
+    robot = tree.close(lw.Loop(*(ends if body_first else ends[::-1]), "spherical"))
     q, v, tau = robot.random_configuration(rng), rng.normal(size=robot.nv), rng.normal(size=robot.nv)
     near(
         robot.forward_dynamics(q, v, tau),

@@ -25,7 +25,7 @@ from ..links import (
     evaluate,
     velocities,
 )
-from .closures import Closure, closures, in_body_axes
+from .closures import Closure, closures, in_motion_axes
 from .elimination import eliminate
 from .held_root import HeldRoot, best_to_hold, held_root
 
@@ -38,7 +38,7 @@ def is_covered(model: Model, q: Array) -> bool:
 def accelerations(model: Model, q: Array, v: Array, tau: Array, external: Array | None, loops: Sequence[Loop]) -> Array:
     """β̇, (..., nv), with rows of loops in any axes."""
     links = evaluate(model, q)
-    closed = [in_body_axes(x) for x in closures(model, links, loops)]
+    closed = [in_motion_axes(x) for x in closures(model, links, loops)]
     beta = links.split(v)
     V = velocities(links, beta)
     a = classical_coriolis(model, links, V, beta)

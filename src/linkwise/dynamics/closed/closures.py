@@ -168,6 +168,21 @@ def in_body_axes(x: Closure) -> Closure:
     return Closure(x.loop, (-1, body), (there, own), turn, d, transmitted(x.loop, turn, d), own)
 
 
+def in_motion_axes(x: Closure) -> Closure:
+    """:func:`in_body_axes`, and of a body that a ball joint holds to the world, frame a, the rows in the body's axes.
+
+    They are at the world's point, wherever that is on the body: the same accelerations, but not their derivatives by
+    the formulas for loops.
+    """
+    if x.loop.kind != "spherical" or not x.bodies[0] < 0 <= x.bodies[1]:
+        return in_body_axes(x)
+    turn, X = arrays.eye(3, like=x.d), x.reach[1]
+    on_body = Transform(turn, X.l)
+    return replace(
+        x, bodies=x.bodies[::-1], reach=(on_body, x.reach[0].compose(Transform(arrays.transpose(X.R), 0.0 * X.l)))
+    )
+
+
 def in_base_axes(links: Links, x: Closure) -> Closure:
     """A weld of :func:`in_body_axes` seen from the root of its body, in axes and at the origin that the root has now.
 

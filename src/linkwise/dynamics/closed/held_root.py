@@ -86,7 +86,7 @@ def held_root(links: Links, x: Closure) -> HeldRoot:
     path = links.tree.path(body)
     no_rows = links.H[0][..., :0, :]
     parents: list[int] = []
-    columns: dict[str, list[Any]] = {name: [] for name in ("names", "phi", "H", "M", "Gamma", "s", "sizes", "loads")}
+    columns: dict[str, Any] = {name: [] for name in ("names", "phi", "H", "M", "Gamma", "s", "sizes", "loads")}
 
     def grow(
         parent: int, phi: Any, H: Array, M: Any = 0, Gamma: Any = None, s: Any = None, name: str = "", load: Any = None

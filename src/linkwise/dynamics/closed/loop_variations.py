@@ -176,7 +176,7 @@ def loop_variations(
     out = []
     for x in loops:
         meet = common_ancestor(m.links, *x.bodies)
-        inward = (inward_reaches(m.links, x, side) for side in (0, 1))
-        a, b = (point(m, variations, *end, base, like, meet, way) for *end, way in zip(x.bodies, x.reach, inward))
+        ways = [inward_reaches(m.links, x, side) for side in (0, 1)]
+        a, b = (point(m, variations, k, r, base, like, meet, way) for k, r, way in zip(x.bodies, x.reach, ways))
         out.append(LoopVariation(x, a, b))
     return out
