@@ -21,6 +21,7 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "docs").glob("*.ipynb"))
+BAR = re.compile(r"\s*\[#*\.*\] +\d+ %|compiling ")  # as linkwise.progress draws it
 LONGEST = 240  # seconds that a cell may take, on a machine that has other things to do
 
 
@@ -33,7 +34,15 @@ def executed(path: Path) -> Any:
         NotebookClient(notebook, timeout=LONGEST, kernel_name="python3", resources=where).execute()
     for cell in notebook.cells:
         cell.metadata = {}  # times of execution
+        if cell.cell_type == "code":
+            cell.outputs = [x for x in cell.outputs if not is_progress(x)]
     return notebook
+
+
+def is_progress(output: Any) -> bool:
+    """Whether it is a bar of what takes more than a second, as anything may on a machine that has other things to do."""
+    text = output.get("data", {}).get("text/plain")
+    return output["output_type"] == "display_data" and text is not None and (not text.strip() or bool(BAR.match(text)))
 
 
 def texts(notebook: Any) -> list[str]:

@@ -125,7 +125,7 @@ def test_edits_keep_springs():
 
 def test_jax():
     jax = pytest.importorskip("jax")
-    robot = sprung(trees.robot("spherical"))
+    robot = sprung(lw.random_tree(2, seed=2, joints=["spherical"]))  # each operation is compiled by itself
     q, v, a = state(robot)
     with jax.enable_x64() if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
         x = [jax.numpy.asarray(y) for y in (q, v, a)]
