@@ -40,7 +40,7 @@ def executed(path: Path) -> Any:
 
 
 def is_progress(output: Any) -> bool:
-    """Whether it is a bar of what takes more than a second, as anything may on a machine that has other things to do."""
+    """Whether it is a bar of what takes more than a second, as anything may where others are at work."""
     text = output.get("data", {}).get("text/plain")
     return output["output_type"] == "display_data" and text is not None and (not text.strip() or bool(BAR.match(text)))
 
