@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import cli
+from linkwise.cli.command import Command
 from linkwise.cli.terminal_text import show_warning
 
 ODD = """<robot name="odd"><link name="base"/>
@@ -24,6 +26,25 @@ def run(capsys, *argv):
         code = e.code
     out, err = capsys.readouterr()
     return code, out, err
+
+
+def test_an_interrupt_that_a_library_turns_into_its_own_error_is_one(capsys, monkeypatch):
+    """As NumPy's C interface does, for whoever loads it at that moment."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def loading(*_):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("numpy.core.multiarray failed to import") from None
+
+    only = Command("robots", "load something", lambda parser: None, loading)
+    monkeypatch.setattr(sys.modules["linkwise.cli.main"], "COMMANDS", (only,))
+    try:
+        assert run(capsys, "robots") == (130, "", "linkwise: interrupted\n")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_version(capsys):

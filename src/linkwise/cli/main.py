@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -50,14 +52,35 @@ COMMANDS: tuple[Command, ...] = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit code."""
+    with _interrupts() as asked:
+        try:
+            return _main(argv, asked)
+        except KeyboardInterrupt:
+            print("linkwise: interrupted", file=sys.stderr)
+            return INTERRUPTED
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Notes every Ctrl-C, beside raising it: libraries in C turn one that comes while they load into another error."""
+    asked: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        asked.append(number)
+        signal.default_int_handler(number, frame)
+
+    own = threading.current_thread() is threading.main_thread()
+    if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # who calls has seen to it
+        yield asked
+        return
+    signal.signal(signal.SIGINT, note)
     try:
-        return _main(argv)
-    except KeyboardInterrupt:
-        print("linkwise: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _main(argv: Sequence[str] | None) -> int:
+def _main(argv: Sequence[str] | None, interrupts: Sequence[int] = ()) -> int:
     spell_what_cannot_be_shown(sys.stdout, sys.stderr)
     parser = build_parser()
     arguments = parser.parse_args(_with_negative_numbers(sys.argv[1:] if argv is None else list(argv)))
@@ -76,6 +99,8 @@ def _main(argv: Sequence[str] | None) -> int:
         _forget_stdout()
         return OK
     except Exception as e:
+        if interrupts:
+            raise KeyboardInterrupt from e
         _report(e, out, debug=getattr(arguments, "debug", False))
         return BAD_INPUT
 
