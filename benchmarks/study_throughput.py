@@ -28,7 +28,6 @@ import numpy as np
 import linkwise as lw
 from linkwise.bench.machine import machine
 from linkwise.study import engines
-from linkwise.study.batches import DRAWN
 from linkwise.study.places import Place
 from linkwise.study.study import Study
 
@@ -54,14 +53,16 @@ def bare_kernel(study: Study, threads: int) -> Any:
     batches: Any = study.prepared.batches  # type: ignore[attr-defined]
     values = study.sampling.values(0, study.samples)
     q, v = batches.scenario.start(batches.targets, values, batches.robot)
-    own = batches.targets.inertial(values)
-    given = {"q": q, "w": batches._task.start(q, v), "h": np.array([STEP]), "inertial": own}
-    inputs = {name: given[name] for name in batches.loop.signature.inputs if name != DRAWN}
-    out = [np.empty((len(q), 1, x.shape[-1])) for x in (q, given["w"])]
+    task, stepper = batches.alike.of(batches.numbers(values, len(q)), True)
+    w = task.start(q, v)
+    inputs = {"q": q, "w": w, "h": np.array([STEP]), **task.parameters}
+    loop = stepper.loop
+    out = [np.empty((len(q), 1, x.shape[-1])) for x in (q, w)]
+    assert stepper.turns == 1
 
     def call() -> tuple[float, float]:
         begun, used = time.monotonic(), processor_seconds()
-        batches.loop.run(inputs, STEPS, STEPS, threads, out)
+        loop.run(inputs, STEPS, STEPS, threads, out)
         spent = time.monotonic() - begun
         return study.samples / spent, (processor_seconds() - used) / study.samples
 

@@ -7,7 +7,6 @@ from study_scenarios import pendulum
 import linkwise as lw
 
 STEPS = {"duration": 0.1, "step": 0.005}
-EXPLICIT = {**STEPS, "implicit": False}  # as the steps of studies are
 
 
 def spring(robot, t, q, v, p):
@@ -72,7 +71,7 @@ def test_a_drawn_number_is_that_of_the_robot(name):
     for k in (0, 4):
         drawn = study.draw(k)
         other, options = of(robot, drawn[name])
-        wanted = lw.simulate(other, drawn["q0"], drawn["v0"], **EXPLICIT, **options, target="numpy")
+        wanted = lw.simulate(other, drawn["q0"], drawn["v0"], **STEPS, **options, target="numpy")
         found = study.result(k)
         assert np.allclose(found["q"], wanted.q, atol=1e-11) and np.allclose(found["v"], wanted.v, atol=1e-10)
         assert np.isclose(found["energy_error"], abs(wanted.energy.drift[-1]), atol=1e-10)
@@ -98,7 +97,7 @@ def test_robots_of_other_kinds_are_drawn_as_well(robot):
     assert study.prepared.in_processes is None
     drawn, found = study.draw(2), study.result(2)
     other = model.with_inertial_parameters(scaled(model, len(model.bodies) - 1, drawn[f"mass.{body}"]))
-    wanted = lw.simulate(other, model.neutral(), drawn["v0"], duration=0.02, step=0.002, implicit=False, target="numpy")
+    wanted = lw.simulate(other, model.neutral(), drawn["v0"], duration=0.02, step=0.002, target="numpy")
     assert np.allclose(found["q"], wanted.q, atol=1e-11) and np.allclose(found["momentum"], wanted.momentum, atol=1e-10)
 
 
@@ -107,7 +106,7 @@ def test_a_joint_by_name_is_one_of_all():
     names = [joint.name for joint in robot.joints]
     one = {f"damping.{names[1]}": lw.Uniform(1, 1), f"q0.{names[0]}": 0.2, f"v0.{names[1]}": 0.5}
     study = lw.Study(robot, lw.scenarios.simulate(**STEPS), one, 1, keep=["q"])
-    wanted = lw.simulate(robot, [0.2, 0.0], [0.0, 0.5], damping=[0.0, 1.0], **EXPLICIT, target="numpy")
+    wanted = lw.simulate(robot, [0.2, 0.0], [0.0, 0.5], damping=[0.0, 1.0], **STEPS, target="numpy")
     assert np.allclose(study.result(0)["q"], wanted.q, atol=1e-12)
 
 
@@ -130,6 +129,45 @@ def test_gains_are_drawn_and_compiled(hold):
     assert np.allclose(whole["tau"][8], wanted.tau, atol=1e-11)
     assert np.array_equal(study.replay(8).tau, whole["tau"][8])
     assert np.allclose(study.replay(8).a, wanted.a, atol=1e-10)
+
+
+@pytest.mark.parametrize("law", [None, lambda robot, t, q, v, p: -p["gain"] * v])
+def test_steps_are_implicit_where_a_run_alone_would_have_them_so(law):
+    robot, scenario = lw.chain(2), {**STEPS, "q0": [0.3, -0.4]}
+    if law is None:  # dampers from slow to beyond what explicit steps bear
+        name, scenario = f"damping.{robot.joints[1].name}", lw.scenarios.simulate(**scenario)
+    else:
+        name, scenario = "gain", lw.scenarios.closed_loop(controller=law, **scenario)
+    study = lw.Study(robot, scenario, {name: lw.Grid([0.0, 0.01, 1e3, 1e6])}, keep=["q", "v", "energy_error"])
+    explicit = study.prepared.batches.alike.explicit(study.prepared.batches.numbers(study.sampling.values(0, 4), 4))
+    assert explicit.tolist() == [True, True, False, False]
+    found, sound = study.prepared.batch(study.sampling.values(0, 4))
+    assert sound.all()
+    for k in range(4):
+        x = study.draw(k)[name]
+        acting = {"damping": [0.0, x]} if law is None else {"controller": lambda t, q, v, x=x: -x * v}
+        wanted = lw.simulate(robot, [0.3, -0.4], **STEPS, **acting, target="numpy")
+        assert np.allclose(found["q"][k], wanted.q, atol=1e-11) and np.allclose(found["v"][k], wanted.v, atol=1e-10)
+        assert np.array_equal(found["q"][k], study.replay(k).q)
+        assert np.array_equal(found["energy_error"][k], study.result(k)["energy_error"])
+
+
+def knowing(robot, t, q, v, p):
+    return robot.gravity_force(q)
+
+
+def told(true_robot, t, q, v, p):
+    return true_robot.gravity_force(q)
+
+
+@pytest.mark.parametrize("law", [knowing, told])
+@pytest.mark.parametrize("callback", [False, True])
+def test_a_controller_knows_the_robot_as_it_was_designed(law, callback):
+    drawn = {"payload.lower": lw.Uniform(1, 2)} | ({"gravity": [0.0, 0.0, -9.0]} if callback else {})
+    study = lw.Study(pendulum(), lw.scenarios.closed_loop(controller=law, q0=[0.3, 0.2], **STEPS), drawn, 2)
+    assert (study.prepared.in_processes is not None) == callback
+    rests = np.abs(study.result(1)["v_end"]).max() < 1e-10
+    assert rests == (law is told)
 
 
 def decides(robot, t, q, v, p):

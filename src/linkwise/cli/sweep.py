@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on in a folder that is there already")
     parser.add_argument("--engine", choices=ENGINES, default="local", help="who makes the runs (local)")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one per core)")
+    parser.add_argument("--device", metavar="CARD", help="cuda, cuda:1, …: make batches of motions on graphics cards")
     parser.add_argument("--address", metavar="URL", help="of a cluster of Ray's or Dask's")
     parser.add_argument(
         "--path", action="append", default=[], metavar="FOLDER", help="where functions that the file names are"
@@ -105,7 +106,13 @@ def _run(study: lw.Study, arguments: argparse.Namespace, out: Output) -> int:
     if arguments.resume and not there:
         out.say(f"{folder} holds nothing to go on with; the study begins")
     try:
-        found = study.run(place, engine=arguments.engine, workers=arguments.workers, address=arguments.address)
+        found = study.run(
+            place,
+            engine=arguments.engine,
+            workers=arguments.workers,
+            address=arguments.address,
+            device=arguments.device,
+        )
     except KeyboardInterrupt:
         _say_how_to_go_on(place, arguments)
         return INTERRUPTED
@@ -126,7 +133,7 @@ def _say_how_to_go_on(place: Place, arguments: argparse.Namespace) -> None:
 
     kept = sum(lw.open_study(place).counts().values()) if place.exists(NAME) else 0
     words = ["linkwise", "sweep", arguments.study, "--resume", "--engine", arguments.engine]
-    for name in ("folder", "workers", "address"):
+    for name in ("folder", "workers", "address", "device"):
         if getattr(arguments, name) is not None:
             words += [f"--{name}", str(getattr(arguments, name))]
     for folder in arguments.path:
@@ -139,7 +146,7 @@ def _estimate(study: lw.Study, arguments: argparse.Namespace, out: Output) -> in
     from ..study.estimate import estimated
     from ..study.progress import duration
 
-    found = estimated(study, arguments.workers)
+    found = estimated(study, arguments.workers, arguments.device)
     out.give(
         samples=study.samples,
         tried=found.tried,

@@ -62,7 +62,7 @@ def _study_of(found: OpenStudy, folders: tuple[Path, ...]) -> lw.Study:
             f"{found.place.url} keeps no study file, as it was started from Python: study.replay(K) there, or"
             " linkwise sweep FILE.toml --replay K"
         )
-    study = StudyFile(found.place.path(FILE), folders).study()
+    study = StudyFile(found.place.path(FILE), folders).study().on(found.manifest.get("device"))
     study.begin(found.place)
     return study
 
@@ -90,7 +90,8 @@ def replay(study: lw.Study, found: OpenStudy | None, arguments: argparse.Namespa
     result = study.result(run)
     same = {name: bool(np.array_equal(kept[name], x, equal_nan=True)) for name, x in result.items() if name in kept}
     for name, x in result.items():
-        other = f"  ({_shown(kept[name])} on record)" if name in same and not same[name] else ""
+        where = "" if study.device is None else f", made on {study.device}: the processor has other roundings"
+        other = f"  ({_shown(kept[name])} on record{where})" if name in same and not same[name] else ""
         out.say(f"  {name}: {_shown(x)}{'  as on record' if same.get(name) else other}")
     out.give(run=run, parameters=_plain(drawn), results=_plain(result), as_on_record=same)
     if arguments.save is not None:

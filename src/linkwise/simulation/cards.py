@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import array_kinds
 from ..codegen.cuda.turns import Lying
+from ..errors import InputError
 
 
 def on_card(arrays: Iterable[Any]) -> bool:
@@ -49,6 +50,35 @@ def as_its_kind(x: Any, like: Any) -> Any:
         with like.device:
             return cupy.asarray(x, dtype=like.dtype)
     return np.asarray(x, dtype=like.dtype)
+
+
+def card_at(device: str, dtype: str) -> Card:
+    """The card that "cuda" (the first one) or "cuda:1", … names, by CuPy or PyTorch, whichever has it."""
+    kind, colon, number = device.partition(":")
+    if kind != "cuda" or (colon and not number.isdecimal()):
+        raise InputError(f'device is "cuda", or "cuda:1" and so on for others than the first card, got {device!r}')
+    index, said = int(number or 0), []
+    for library, made in (("cupy", _of_cupy), ("torch", _of_torch)):
+        try:
+            return Card(made(index), dtype)
+        except ImportError:
+            said.append(f"{library} is not installed")
+        except Exception as e:  # whatever a library raises that finds no card: the next one may
+            said.append(f"{library}: {' '.join(str(e).split())[:200]}")
+    raise InputError(f"no card {device!r} here ({'; '.join(said)}); leave device out to run on the processor")
+
+
+def _of_cupy(index: int) -> Any:
+    import cupy
+
+    with cupy.cuda.Device(index):
+        return cupy.zeros(1)
+
+
+def _of_torch(index: int) -> Any:
+    import torch
+
+    return torch.zeros(1, device=f"cuda:{index}")
 
 
 class Card:

@@ -136,26 +136,13 @@ class _Motion:
     def run(self, q: Any, v: Any, asked: Asked) -> list[Any]:
         """Samples q (states, rows, nq) and w (states, rows, n), each number of all states side by side."""
         card, task = self.card, self.task
-        w = self._rates(q, v)
-        carried = {"q": q, "w": w}
-        out = [card.empty((self.rows, x.shape[-1], self.states)) for x in (q, w)]
-        samples = [x.permute(2, 0, 1) if card.library == "torch" else x.transpose(2, 0, 1) for x in out]
         constants = self._constants(asked)
         table = None if asked.tau is None else self._table(asked.tau)
         scale = None if asked.noise is None else card.array(asked.noise.deviations(self.robot))
         span = Span(self.steps, self.settings.every, self.settings.first, task.step)
         self._refuse_far(asked.noise)
-        _code(task).run(
-            self.states,
-            span,
-            {k: card.lying(x) for k, x in (carried | constants).items()},
-            [card.lying(x, rows=True) for x in samples],
-            None if table is None else card.lying(table, rows=True),
-            None if scale is None else (int(asked.noise.seed), card.lying(scale).address),
-            card.dtype,
-            card.device,
-            card.stream,
-        )
+        noise = None if scale is None else (int(asked.noise.seed), card.lying(scale).address)
+        samples = samples_on(card, code_of(task), {"q": q, "w": self._rates(q, v)}, constants, span, table, noise)
         if asked.check:
             self._refuse_lost(samples)
         return samples
@@ -324,7 +311,34 @@ class _Pushes:
         return numbers if numbers.ndim == 1 else numbers.reshape(*q.shape[:-2], 1, numbers.shape[-1])
 
 
-def _code(task: Task) -> DeviceTurns:
+def samples_on(
+    card: Card,
+    code: DeviceTurns,
+    carried: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    span: Span,
+    table: Any = None,
+    noise: tuple[int, int] | None = None,
+) -> list[Any]:
+    """Samples (states, rows, n) of what is ``carried`` from the start, each number of all states side by side."""
+    states, rows = len(carried["q"]), span.turns // span.every + 1
+    out = [card.empty((rows, x.shape[-1], states)) for x in carried.values()]
+    samples = [x.permute(2, 0, 1) if card.library == "torch" else x.transpose(2, 0, 1) for x in out]
+    code.run(
+        states,
+        span,
+        {k: card.lying(x) for k, x in {**carried, **constants}.items()},
+        [card.lying(x, rows=True) for x in samples],
+        None if table is None else card.lying(table, rows=True),
+        noise,
+        card.dtype,
+        card.device,
+        card.stream,
+    )
+    return samples
+
+
+def code_of(task: Task) -> DeviceTurns:
     """The kernel's code; kept with the robot, unless it is not known what a function in it computes."""
     stepper = TurningStepper(task)
     told = task.identity

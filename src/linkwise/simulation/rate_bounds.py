@@ -34,27 +34,42 @@ def highest_rate(model: Model, damping: Any, stiffness: Any) -> float:
     ``damping`` and ``stiffness`` (nv,) are what acts beside. Infinite where no bound is known: of joints of more than
     one freedom, bodies that are points or have no mass, modes, and rotors with gyroscopic effects.
     """
+    beside = [np.broadcast_to(np.asarray(x, dtype=float), (1, model.nv)) for x in (damping, stiffness)]
+    return float(highest_rates(model, *beside)[0])
+
+
+def highest_rates(model: Model, damping: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+    """The same of many, (n, nv) → (n,); each as it is alone."""
     d, k = _at_joints(model, damping, stiffness)
-    held = [j for j in range(len(d)) if d[j] or k[j]]
+    holds = (d != 0.0) | (k != 0.0)
+    found = np.full(len(d), math.inf)
     constants = model.constants()
-    if any(type(constants[j].kind) not in KINDS for j in held) or any(c.spin is not None for c in constants):
-        return math.inf
-    W = _relaxed(model, held)
-    if W is None:
-        return math.inf
-    fastest = [float(np.linalg.eigvalsh(W * np.outer(x, x)).max(initial=0.0)) for x in np.sqrt([d[held], k[held]])]
-    return fastest[0] + math.sqrt(fastest[1])
+    if any(c.spin is not None for c in constants):
+        return found
+    for pattern in np.unique(holds, axis=0):  # which joints have dampers or springs
+        held = np.flatnonzero(pattern).tolist()
+        W = None if any(type(constants[j].kind) not in KINDS for j in held) else _relaxed(model, held)
+        if W is not None:
+            those = (holds == pattern).all(axis=1)
+            scales = [np.sqrt(x[those][:, held]) for x in (d, k)]
+            fastest = [_largest(W * (x[:, :, None] * x[:, None, :])) for x in scales]
+            found[those] = fastest[0] + np.sqrt(fastest[1])
+    return found
 
 
-def _at_joints(model: Model, damping: Any, stiffness: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(d, k) of every joint of the tree, (bodies,) each, over its freedoms added up."""
-    beside = [np.broadcast_to(np.asarray(x, dtype=float), (model.nv,)) for x in (damping, stiffness)]
-    found = np.zeros((2, len(model.bodies)))
+def _largest(A: np.ndarray) -> np.ndarray:
+    """The largest eigenvalue of each of (n, k, k), none below 0."""
+    return np.asarray(np.linalg.eigvalsh(A).max(axis=-1, initial=0.0))
+
+
+def _at_joints(model: Model, damping: np.ndarray, stiffness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(d, k) of every joint of the tree, (n, bodies) each, over its freedoms added up."""
+    found = np.zeros((2, len(damping), len(model.bodies)))
     for j, c in enumerate(model.constants()):
         own: tuple[Any, Any] = (None, None) if c.spring is None else (c.spring.damping, c.spring.stiffness)
         for i, x in enumerate(own):
-            given = beside[i][model.v_slices[j]].sum() if c.kind.nv else 0.0
-            found[i, j] = given + (0.0 if x is None else float(np.sum(x)))
+            given: Any = (damping, stiffness)[i][:, model.v_slices[j]].sum(axis=1) if c.kind.nv else 0.0
+            found[i, :, j] = given + (0.0 if x is None else float(np.sum(x)))
     return found[0], found[1]
 
 

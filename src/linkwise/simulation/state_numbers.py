@@ -40,8 +40,10 @@ class StateNumbers:
         return {INPUT: self.numbers.shape[-1]}
 
     @property
-    def identity(self) -> str:
-        """What the machine code depends on; the numbers are none of it."""
+    def identity(self) -> str | None:
+        """What the machine code depends on, None where that is not known; the numbers are none of it."""
+        if self.law is not None and self.law.identity is None:
+            return None
         return repr((None if self.law is None else self.law.identity, self.slopes, self.passive))
 
     def placed(self, task: Task, own: Any) -> Task:
@@ -86,8 +88,8 @@ class SharedLaw:
         return len(self.taken.numbers)
 
     @property
-    def identity(self) -> str:
-        return repr((self.taken.identity, self.moving))
+    def identity(self) -> str | None:
+        return None if self.taken.identity is None else repr((self.taken.identity, self.moving))
 
     def controller(self, like: Controller, numbers: Any) -> Controller:
         """The controller with these numbers."""

@@ -138,7 +138,7 @@ class Task:
         law = None if self.own is not None and self.own.law is not None else self.controller
         users = (law, self.external, self.cost)
         functions = [x.asked for x in users if x is not None and x.asked is not None]
-        if any(x.identity is None for x in functions):
+        if any(x.identity is None for x in functions) or (self.own is not None and self.own.identity is None):
             return None
         plain: dict[str, Any] = {
             "method": self.method,

@@ -16,6 +16,7 @@ from ..codegen.program.trace import Program, trace
 from ..codegen.program.turns import LENGTH, Turns, part, result
 from ..robot.robot import Robot
 from .implicit import part_of_step
+from .state_numbers import INPUT as OWN
 from .steppers import CompiledStepper, shortest
 from .steps import EXPLICIT
 from .system import System
@@ -61,8 +62,7 @@ class TurningStepper(CompiledStepper):
     def programs(self) -> Turns:
         """The programs of a step."""
         task, names = self.task, self.names
-        external = {} if task.external is None else task.external.sizes
-        constants = {**external, **{k: x.shape[-1] for k, x in task.parameters.items()}}
+        constants = {**self._of_state, **{k: x.shape[-1] for k, x in task.parameters.items()}}
         stepped = {n: {"t": 1, "tau": task.robot.nv}[n] for n in names if n in ("t", "tau")}
         carried = {"q": task.robot.nq, "w": task.width}
         if not self.asks:
@@ -79,6 +79,18 @@ class TurningStepper(CompiledStepper):
         end = part(whole, "end", whole.roots[: widths[0]], whole.shapes[:2], calls)
         return Turns(inner, tuple(parts), end, carried, arguments, stepped, constants)
 
+    @property
+    def _of_state(self) -> dict[str, int]:
+        """Numbers that each state has of its own beside its robot's: forces on it, and those of what acts."""
+        task = self.task
+        external = {} if task.external is None else task.external.sizes
+        return external | ({} if task.own is None else task.own.sizes)
+
+    def _placed(self, given: Mapping[str, np.ndarray]) -> TurningStepper:
+        """The same with the numbers of a state in their places."""
+        own = self.task.own
+        return self if own is None else replace(self, task=own.placed(self.task, given[OWN]))
+
     def _dynamics(self) -> Robot | None:
         task = self.task
         return None if task.parameters or task.coordinates != "joint" else shortest(task.robot)
@@ -91,7 +103,7 @@ class TurningStepper(CompiledStepper):
         """What is called: [ẇ] ([v; ẇ] in other coordinates), or [q'; w'] after a part of an implicit step."""
         task = self.task
         sizes = {"at_t": 1, "at_q": task.robot.nq, "at_w": task.moved_width, "at_h": 1, "at_tau": task.robot.nv}
-        sizes |= {"tau": task.robot.nv, **({} if task.external is None else task.external.sizes)}
+        sizes |= {"tau": task.robot.nv, **self._of_state}
         wanted = {
             "at_t": "t" in self.names,
             "at_q": True,
@@ -99,15 +111,16 @@ class TurningStepper(CompiledStepper):
             "at_h": bool(task.order),
             "at_tau": self._holds,
             "tau": task.table and not self._holds,
-            **dict.fromkeys({} if task.external is None else task.external.sizes, True),
+            **dict.fromkeys(self._of_state, True),
         }
         names = [n for n, used in wanted.items() if used]
         dynamics = self._dynamics()
-        acting = CompiledStepper(replace(task, controller=None, table=True)) if self._holds else self
 
         def inner(robot: Robot, *values: np.ndarray) -> np.ndarray:
             given = dict(zip(names, values))
+            task = self._placed(given).task
             seen = given | {"tau": given["at_tau"]} if self._holds else given
+            acting = CompiledStepper(replace(task, controller=None, table=True) if self._holds else task)
             force, push = acting._acting(robot, seen)
             system = task.system(robot, robot if dynamics is None else dynamics, force, push)
             t = given["at_t"][0] if "at_t" in given else 0.0
@@ -124,12 +137,14 @@ class TurningStepper(CompiledStepper):
         noted: list[dict[str, Any]] = []
         arguments: dict[str, int] = {}
         names = [*self.names, *(result(k) for k in range(MOST_CALLS))]
-        sizes = {"w": task.width, "t": 1, LENGTH: 1, **({} if task.external is None else task.external.sizes)}
+        sizes = {"w": task.width, "t": 1, LENGTH: 1, **self._of_state}
         sizes |= dict.fromkeys([result(k) for k in range(MOST_CALLS)], results)
 
         def step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, ...]:
             given = dict(zip(names, values))
-            force, push = self._acting(robot, given)
+            placed = self._placed(given)
+            task = placed.task
+            force, push = placed._acting(robot, given)
             t = given["t"][0] if "t" in given else 0.0
             plain = task.system(robot, robot, force, push)
             system = _Noting(**vars(plain), given=given, asked=noted)

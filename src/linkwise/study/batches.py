@@ -1,39 +1,35 @@
-"""Many motions as one call of machine code: each run's numbers are inputs of the kernel beside its state.
-
-The step is that of :mod:`..simulation`, traced with the robot's inertial parameters as symbols where they are drawn,
-and with whatever else is drawn (damping, stops, forces, gains) as one more vector. The kernel gives a state the same
-bits whatever stands beside it, so that batches, tails of batches and a run alone agree.
-"""
+"""The motions of a built-in scenario, many at once: what is drawn are the numbers that they differ in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..codegen.program.repeat import Repeated
-from ..codegen.program.trace import Program, trace
+from ..arrays import is_symbolic
+from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
-from ..codegen.runtime.requests import request
-from ..codegen.thresholds import MOST_BODIES, MOST_NODES
 from ..robot.robot import Robot
 from ..simulation import arguments
+from ..simulation.external_forces import INPUT, ExternalForces
+from ..simulation.fingerprints import made_of
 from ..simulation.joint_forces import PassiveForces, passive_forces, with_other_damping
-from ..simulation.methods import METHODS
+from ..simulation.law_numbers import Taken
 from ..simulation.record import recorded
-from ..simulation.steppers import Task, shortest
+from ..simulation.state_numbers import INPUT as OWN
+from ..simulation.state_numbers import SharedLaw
+from ..simulation.steppers import CompiledStepper, Task
 from ..simulation.trajectory import Settings, Trajectory
+from ..simulation.user_functions import TRUE
+from .alike import Alike, Numbers
 from .targets import PASSIVE, Targets
 
 if TYPE_CHECKING:
     from .scenarios import Simulate
-
-_CARRIED = {"q": 0, "w": 1}
-_SHARED = ("t", "h")  # inputs that are those of all runs
-DRAWN = "drawn"  # the name of drawn numbers among the inputs of the kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,30 +68,23 @@ class Batches:
         return lower, upper
 
     @cached_property
-    def _task(self) -> Task:
+    def alike(self) -> Alike:
+        """What all runs have in common."""
         s = self.scenario
-        acted_on = s.controller is not None or bool(self.targets.of("tau", "force"))
+        frames = tuple(self.targets.frames())
+        pushed = ExternalForces(self.robot, None, frames, np.zeros(6 * len(frames))) if frames else None
         closing = s.chosen_closing(self.robot)
-        return Task(
-            self.robot, s.method, s.step, self._passive, table=acted_on, threads=1, closing=closing, implicit=False
-        )
+        settings = Settings(s.method, s.step, s.every, 0, s.hold, self._passive, closing=closing, implicit=s.implicit)
+        drawn = bool(self.targets.of("payload", "mass", "com", "inertial"))
+        return Alike(self.robot, settings, s.steps, self._law(drawn), pushed, drawn)
+
+    # --- what drives it --------------------------------------------------------------------------------
 
     @cached_property
     def inputs(self) -> dict[str, int]:
-        """Drawn numbers that the kernel takes, name → how many; a controller may ask for all of them."""
-        names = list(self.targets.names) if self.scenario.controller is not None else self.targets.of(
-            *PASSIVE, "tau", "force", "gain"
-        )  # fmt: skip
+        """Drawn numbers that the law takes, name → how many; a controller may ask for all of them."""
+        names = list(self.targets.names) if self.scenario.controller is not None else self.targets.of("tau")
         return {name: int(np.prod(self.targets.names[name], dtype=int)) for name in names}
-
-    @property
-    def _parameters(self) -> tuple[str, ...]:
-        return ("inertial",) if self.targets.of("payload", "mass", "com", "inertial") else ()
-
-    @property
-    def _names(self) -> list[str]:
-        timed = {"t": self.scenario.controller is not None, DRAWN: bool(self.inputs)}
-        return ["q", "w", *(name for name, used in timed.items() if used), "h"]
 
     def drawn(self, flat: Any) -> dict[str, Any]:
         """The drawn numbers (n,) by name, in the shapes that users gave them."""
@@ -107,156 +96,134 @@ class Batches:
             start += size
         return found
 
-    # --- the program -----------------------------------------------------------------------------------
+    def _law(self, moving: bool) -> SharedLaw | None:
+        """Joint forces of the controller and those that are drawn; ``moving`` robots have inertias of their own."""
+        controller, constant = self.scenario.controller, self.targets.of("tau")
+        if controller is None and not constant:
+            return None
 
-    @cached_property
-    def loop(self) -> Repeated:
-        """The machine code of all steps; on disk, but for controllers, which may have changed since."""
-        stepped = [n for n in ("t",) if n in self._names]
-        asked = None
-        if self.scenario.controller is None:
-            plain = {
-                "method": self.scenario.method,
-                "closing": repr(self._task.closing),
-                "passive": repr(sorted(self._passive.to_plain().items())),
-                "drawn": repr([(n, self.targets.names[n]) for n in self.inputs]),
-            }
-            asked = request(self.robot, "study.step", self._names, plain, self._parameters)
-        return Repeated(self._program, _CARRIED, stepped, asked)
-
-    @property
-    def too_long(self) -> str | None:
-        """Why it is not worth compiling, None where it is."""
-        if len(self.robot.bodies) > MOST_BODIES:
-            return f"the robot has {len(self.robot.bodies)} bodies, and batches are for {MOST_BODIES} at most"
-        if not self.loop.is_shorter_than(MOST_NODES):
-            return f"the code of one step would be longer than {MOST_NODES} values"
-        return None
-
-    def _program(self) -> Program:
-        task = self._task
-        dynamics = None if self._parameters else shortest(task.robot)
-        sizes = {"w": task.width, "t": 1, "h": 1, DRAWN: sum(self.inputs.values())}
-
-        def one_step(robot: Robot, *values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            given = dict(zip(self._names, values))
-            q, w, h, t = given["q"], given["w"], given["h"][0], given["t"][0] if "t" in given else 0.0
-            system = self._system(robot, robot if dynamics is None else dynamics, given.get(DRAWN))
-            system = replace(system, start=q)
-            if self.scenario.controller is not None and self.scenario.hold:
-                held = system.force(t, q, system.velocity(q, w))
-                system = replace(system, force=lambda t, q, v: held)
-            return task.closing.after_step(robot, *METHODS[task.method].step(system, t, q, w, h), q)
-
-        known = {n: sizes[n] for n in self._names if n in sizes}
-        return trace(task.robot, one_step, "study_step", known, self._names, self._parameters)
-
-    def _system(self, robot: Robot, dynamics: Robot, flat: Any) -> Any:
-        """The robot and what acts on it, with drawn numbers (n,) that may be symbols."""
-        drawn = {} if flat is None else self.drawn(flat)
-        task, controller = self._task, self.scenario.controller
-        force: Any = None
-        push: Any = None
-        if controller is not None or self.targets.of("tau"):
-            constant = self._at_joints("tau", drawn, np.zeros(robot.nv)) if self.targets.of("tau") else None
-
-            def force(t: Any, q: Any, v: Any) -> Any:
+        def make(numbers: Any) -> Callable[..., Any]:
+            def law(robot: Robot, t: Any, q: Any, v: Any) -> Any:
+                drawn = self.drawn(numbers)
                 tau = 0.0 * v if controller is None else self.scenario.forces(robot, t, q, v, drawn)
-                return tau if constant is None else tau + constant
+                return tau + self._at_joints("tau", drawn) if constant else tau
 
-        if self.targets.of("force"):
-            wrenches = self.targets.forces(drawn)
-            push = lambda t, q, v: robot.external_force(q, robot.wrenches(q, wrenches))
-        system = task.system(robot, dynamics, force, push)
-        return replace(system, passive=self._drawn_passive(drawn))
+            return law
 
-    def _drawn_passive(self, drawn: Mapping[str, Any]) -> PassiveForces:
-        changed: dict[str, Any] = {}
-        for kind in PASSIVE:
-            base = getattr(self._passive, kind)
-            if self.targets.of(kind):
-                changed[kind] = self._at_joints(kind, drawn, np.zeros(self.robot.nv) if base is None else base)
-        return replace(self._passive, **changed)
+        known = "" if controller is None else made_of(controller).identity
+        layout = repr([(name, self.targets.names[name]) for name in self.inputs])
+        named = None if known is None else repr(("a study's law", known, layout))
+        own = _DrawnLaw(np.zeros(sum(self.inputs.values())), make, named)
+        return SharedLaw(self.robot, own, moving and wants_true_robot(controller))
 
-    def _at_joints(self, kind: str, drawn: Mapping[str, Any], base: np.ndarray) -> Any:
-        """(nv,) of numbers and symbols."""
-        out = np.array(base, dtype=object)
+    def _at_joints(self, kind: str, drawn: Mapping[str, Any]) -> Any:
+        """(nv,) of numbers and symbols, 0 where nothing is drawn."""
+        out = np.zeros(self.robot.nv, dtype=object)
         for name in self.targets.of(kind):
             out[self.targets.columns(name)] = np.asarray(drawn[name], dtype=object)
-        return out
+        return out if is_symbolic(out) else out.astype(float)
 
     # --- runs ------------------------------------------------------------------------------------------
 
     @property
-    def lanes(self) -> int:
-        """How many motions the machine steps at once."""
-        return int(self.loop._code.code(np.float64).vector.lanes)
+    def too_long(self) -> str | None:
+        """Why it is not worth compiling, None where it is."""
+        return self.alike.too_long
 
-    def run(self, values: Mapping[str, np.ndarray], every: int, forces: bool) -> Trajectory:
-        """The motions of runs whose parameters are ``values`` (runs, …); lost ones are NaN at their end."""
-        scenario, task = self.scenario, self._task
-        q, v = scenario.start(self.targets, values, self.robot)
-        w = task.start(q, v)
-        rows = scenario.steps // every + 1
-        out = [np.empty((len(q), rows, x.shape[-1])) for x in (q, w)]
-        out[0][:, 0], out[1][:, 0] = q, w
-        own = self.targets.inertial(values)
-        flat = self._flat(values, len(q))
-        times = task.times(0, scenario.steps)[:, None]
-        h = np.array([scenario.step])
-        given: dict[str, Any] = {"q": q, "w": w, "t": times, DRAWN: flat, "h": h, "inertial": own}
-        inputs = {name: given[name] for name in self.loop.signature.inputs}
-        self._stepped(inputs, every, out)
-        settings = Settings(
-            scenario.method, scenario.step, every, 0, scenario.hold, self._passive, closing=task.closing, implicit=False
+    def numbers(self, values: Mapping[str, np.ndarray], count: int) -> Numbers:
+        """What runs whose parameters are ``values`` (runs, …) have of their own."""
+        rows = [np.asarray(values[n], dtype=float).reshape(count, -1) for n in self.inputs]
+        law = None if self.alike.law is None else np.concatenate([np.zeros((count, 0)), *rows], axis=1)
+        passive = [np.zeros((count, 0))]
+        for name in self.alike.passive:
+            base = getattr(self._passive, name)
+            drawn = name in PASSIVE and bool(self.targets.of(name))
+            passive.append(self.targets.at_joints(name, values, base) if drawn else np.tile(base, (count, 1)))
+        pushed = list(self.targets.forces(values).values())
+        return Numbers(
+            np.concatenate(passive, axis=1),
+            law,
+            self.alike.slopes(law),
+            self.targets.inertial(values),
+            np.concatenate(pushed, axis=1) if pushed else None,
         )
-        along = task.times(0, rows, every)
-        task = task if own is None else replace(task, parameters={"inertial": own})
+
+    def run(self, values: Mapping[str, np.ndarray], every: int, forces: bool, steps: Any = None) -> Trajectory:
+        """The motions of runs whose parameters are ``values`` (runs, …); lost ones are NaN at their end.
+
+        ``steps`` makes them elsewhere than on this machine's processor (:mod:`.on_card`).
+        """
+        alike = self.alike
+        q, v = self.scenario.start(self.targets, values, self.robot)
+        numbers = self.numbers(values, len(q))
+        explicit = alike.explicit(numbers)
+        out, sound = alike.stepped(q, v, numbers, explicit, every, steps)
+        for x in out:
+            x[~sound, -1] = np.nan
+        acted_on = alike.law is not None or alike.external is not None
+        task = Task(
+            self.robot, alike.settings.method, alike.settings.step, self._passive, table=acted_on, threads=1,
+            parameters={} if numbers.inertial is None else {"inertial": numbers.inertial},
+            closing=alike.settings.closing, implicit=alike.settings.implicit,
+        )  # fmt: skip
+        settings = replace(alike.settings, every=every)
+        along = task.times(0, out[0].shape[1], every)
         found = recorded(task, None, settings, (len(q),), along, out[0], out[1], None, ())
         if forces:
-            self._add_forces(found, flat, own)
+            self._add_forces(found, numbers)
         return found
 
-    def _stepped(self, inputs: Mapping[str, Any], every: int, out: list[np.ndarray]) -> None:
-        """Fill the rows after the first; runs whose steps were not sound, as no body is like theirs, end in NaN."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            sound = self.loop.run(inputs, self.scenario.steps, every, 1, [x[:, 1:] for x in out])[1]
-        count = len(out[0])
-        if sound or count == 1:
-            for x in out if not sound else ():
-                x[:, -1] = np.nan
-            return
-        for part in (slice(0, count // 2), slice(count // 2, count)):  # which of them: fewer give the same bits
-            own = {n: x[part] if n not in _SHARED and np.ndim(x) > 1 else x for n, x in inputs.items()}
-            self._stepped(own, every, [x[part] for x in out])
-
-    def _flat(self, values: Mapping[str, np.ndarray], count: int) -> np.ndarray | None:
-        if not self.inputs:
-            return None
-        return np.concatenate([np.asarray(values[n], dtype=float).reshape(count, -1) for n in self.inputs], axis=1)
-
-    def _add_forces(self, found: Trajectory, flat: np.ndarray | None, own: np.ndarray | None) -> None:
+    def _add_forces(self, found: Trajectory, numbers: Numbers) -> None:
         """Joint forces and accelerations at the samples, as the steps had them."""
         time = np.broadcast_to(found.time[:, None], (*found.q.shape[:-1], 1))
-        given: dict[str, Any] = {"t": time, "q": found.q, "v": found.v, DRAWN: flat, "inertial": own}
+        task = self.alike.task(True, numbers)
+        given: dict[str, Any] = {"t": time, "q": found.q, "v": found.v, **task.parameters}
+        given |= {} if task.own is None else {OWN: task.own.numbers}
+        given |= {} if task.external is None else {INPUT: task.external.numbers}
         arrays = [x if x.ndim == 3 else x[:, None] for x in (given[n] for n in self._along.signature.inputs)]
         tau, a = self._along(*arrays, threads=1)
         found.__dict__["tau"], found.__dict__["a"] = tau, a
 
     @cached_property
     def _along(self) -> Kernel:
-        """(joint forces of controller and parameters, accelerations) of (t, q, v, drawn)."""
-        names = ["t", "q", "v", *([DRAWN] if self.inputs else [])]
+        """(joint forces of controller and parameters, accelerations) of (t, q, v) and of what is a run's own."""
+        task = self.alike.task(True)
+        sizes = {"t": 1, **({} if task.own is None else task.own.sizes)}
+        sizes |= {} if task.external is None else task.external.sizes
+        names = ["t", "q", "v", *(n for n in sizes if n != "t")]
 
-        def at(robot: Robot, t: np.ndarray, q: np.ndarray, v: np.ndarray, *flat: np.ndarray) -> Any:
-            system = self._system(robot, robot, flat[0] if flat else None)
-            applied = system.applied(t[0], q, v)
+        def at(robot: Robot, *values: np.ndarray) -> Any:
+            given = dict(zip(names, values))
+            placed = task if task.own is None else task.own.placed(task, given[OWN])
+            force, push = CompiledStepper(placed)._acting(robot, {k: x for k, x in given.items() if k == INPUT})
+            system = placed.system(robot, robot, force, push)
+            q, v = given["q"], given["v"]
+            applied = system.applied(given["t"][0], q, v)
             total, _ = system.forces(applied, q, v)
             return applied.tau, system.accelerated(q, v, total)[1]
 
-        sizes = {"t": 1, DRAWN: sum(self.inputs.values())}
-        known = {n: sizes[n] for n in names if n in sizes}
-        return Kernel(trace(self.robot, at, "study_forces", known, names, self._parameters))
+        return Kernel(trace(self.robot, at, "study_forces", sizes, names, tuple(task.parameters)))
+
+
+@dataclass(frozen=True, eq=False)
+class _DrawnLaw(Taken):
+    """A law of the numbers that are drawn; ``named`` tells it from others, None where that is not known."""
+
+    named: str | None = None
+
+    @property
+    def identity(self) -> str | None:
+        return self.named
+
+
+def wants_true_robot(controller: Callable[..., Any] | None) -> bool:
+    """Whether a controller asks, by the name of its first parameter, for the robot as it is drawn."""
+    if controller is None:
+        return False
+    try:
+        return next(iter(inspect.signature(controller).parameters), None) == TRUE
+    except (TypeError, ValueError):  # one that does not say what it takes
+        return False
 
 
 def start_of(

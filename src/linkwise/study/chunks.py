@@ -57,7 +57,10 @@ def make_chunk(
         return summary_of_table(chunk, table)  # whoever made it died before it could say so
     values = study.sampling.values(first, stop)
     if study.prepared.in_processes is None:
-        made, ways = of_batch(first, *study.prepared.batch(values), study.finite, LOST), {BATCHES: stop - first}
+        made, ways = (
+            of_batch(first, *study.prepared.batch(values, study.device), study.finite, LOST),
+            {BATCHES: stop - first},
+        )
         write_chunk(place, chunk, values, made)
     else:
         made, ways = _one_by_one(study, place, chunk, values, condemned or {}, tell)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .study import Study
 
 Tell = Callable[[Summary], None]
+_AT_A_CARD = 4  # processes, each of which takes some memory there
 
 
 def run(
@@ -35,13 +36,18 @@ def run(
         for chunk in todo:
             tell(make_chunk(study, place, chunk))
     elif engine == "local":
-        local(study, place, todo, tell, workers or cores())
+        local(study, place, todo, tell, workers or _processes(study))
     else:
         from . import clusters
 
         if place.url.startswith("memory://"):
             raise InputError("memory:// is this process's own; a cluster needs a folder that all its machines see")
         clusters.ENGINES[engine](study, place, todo, tell, workers, address)
+
+
+def _processes(study: Study) -> int:
+    """How many processes make chunks where nobody says it: of a card's, some that draw and write while it works."""
+    return cores() if study.device is None else min(cores(), _AT_A_CARD)
 
 
 def cores() -> int:

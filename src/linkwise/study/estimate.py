@@ -36,15 +36,16 @@ class Estimate:
     bytes: float
 
 
-def estimated(study: Study, workers: int | None) -> Estimate:
+def estimated(study: Study, workers: int | None, device: str | None = None) -> Estimate:
     """Make a few runs, and say what all will take on this machine."""
     from .study import Study
 
+    study = study.on(device)
     timed = _TRIED if study.prepared.in_processes is not None else study.chunk
     trial = Study(
         study.robot, study.scenario, study.parameters, timed + 1, study.seed, study.keep,
         timeout=study.timeout, finite=study.finite, chunk=timed,
-    )  # fmt: skip
+    ).on(device)  # fmt: skip
     made: list[Summary] = []
     sizes: list[float] = []
     with tempfile.TemporaryDirectory(prefix="linkwise-dry-run-") as name:

@@ -65,8 +65,8 @@ class Prepared:
             yield ended
             around("end", run)
 
-    def batch(self, values: Mapping[str, np.ndarray]) -> tuple[Outcome, np.ndarray]:
-        """What many runs give, each (runs, …), and which of them are sound (runs,)."""
+    def batch(self, values: Mapping[str, np.ndarray], device: str | None = None) -> tuple[Outcome, np.ndarray]:
+        """What many runs give, each (runs, …), and which of them are sound (runs,); on a card where one is named."""
         raise NotImplementedError
 
     def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:

@@ -7,7 +7,7 @@ linkwise are ``lw.scenarios.simulate``, ``closed_loop``, ``poles`` and ``identif
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -22,9 +22,10 @@ from ..simulation.joint_forces import passive_forces
 from ..simulation.methods import METHODS, SOLVERS, refuse_unfit
 from ..simulation.simulate import simulate as simulate_motion
 from ..simulation.trajectory import Trajectory
-from .batches import Batches, start_of
+from .batches import Batches, start_of, wants_true_robot
 from .functions import Function
 from .keeping import DEFAULT, Keeping
+from .on_card import OnCard
 from .scenario_base import Outcome, Prepared, Scenario
 from .targets import Targets
 
@@ -48,6 +49,7 @@ class Simulate(Scenario):
     limits: Any = False
     payload_at: str | None = None
     closing: str | None = None
+    implicit: bool | None = None
 
     kind = "simulate"
 
@@ -58,6 +60,8 @@ class Simulate(Scenario):
             if getattr(self, name) is not None:
                 flag(getattr(self, name), name)
         flag(self.hold, "hold")
+        if self.implicit is not None:
+            flag(self.implicit, "implicit")
         arguments.whole(self.every, "every")
         if self.controller is not None and not callable(self.controller):
             raise InputError("a controller of a study is a function of (robot, t, q, v, parameters), got"
@@ -69,7 +73,7 @@ class Simulate(Scenario):
         return arguments.step_count(self.duration, None, self.step, self.every, None)
 
     def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
-        refuse_unfit(robot, self.method, "joint")
+        refuse_unfit(robot, self.method, "joint", self.implicit)
         keeping = Keeping(DEFAULT if keep is None else keep)
         keeping.check(robot)
         targets = Targets(robot, shapes, self.payload_at, self.controller is not None)
@@ -134,6 +138,7 @@ class _Motion(Prepared):
     scenario: Simulate
     targets: Targets
     keeping: Keeping
+    cards: dict[str, OnCard] = field(default_factory=dict)
 
     @cached_property
     def batches(self) -> Batches:
@@ -161,10 +166,11 @@ class _Motion(Prepared):
 
     @property
     def operations_per_run(self) -> float | None:
-        return float(self.batches.loop.operations.total) * self.scenario.steps
+        return self.batches.alike.operations * self.scenario.steps
 
-    def batch(self, values: Mapping[str, np.ndarray]) -> tuple[Outcome, np.ndarray]:
-        motion = self.batches.run(values, self.every, self.keeping.needs_forces)
+    def batch(self, values: Mapping[str, np.ndarray], device: str | None = None) -> tuple[Outcome, np.ndarray]:
+        steps = None if device is None else self.cards.setdefault(device, OnCard(self.batches.alike, device))
+        motion = self.batches.run(values, self.every, self.keeping.needs_forces, steps)
         sound = np.isfinite(motion.q[:, -1]).all(axis=-1) & np.isfinite(motion.v[:, -1]).all(axis=-1)
         return self.keeping.of(motion), sound
 
@@ -203,13 +209,15 @@ class _Motion(Prepared):
         if s.controller is not None or targets.of("tau"):
             tau = targets.at_joints("tau", whole, np.zeros(robot.nv))[0]
 
+            known = robot if wants_true_robot(s.controller) else targets.robot
+
             def law(t: Any, q: Any, v: Any) -> Any:
-                given = 0.0 * v if s.controller is None else s.forces(robot, t, q, v, values)
+                given = 0.0 * v if s.controller is None else s.forces(known, t, q, v, values)
                 return given + tau
 
         more: dict[str, Any] = {} if s.method in SOLVERS or s.closing is None else {"closing": s.closing}
         if s.method not in SOLVERS:
-            more["implicit"] = False  # as in batches: how a run is made must not change what it gives
+            more["implicit"] = s.implicit
         target = "numpy" if changed else None
         return simulate_motion(
             robot, q[0], v[0], law, duration=s.duration, step=s.step, method=s.method, hold=s.hold,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import flag, mapping, number, one_of, shown, whole
+from ..arguments import flag, mapping, number, one_of, shown, whole, word
 from ..errors import InputError, SimulationError, SimulationWarning, warn_at_users_line, warn_of_slow_path
 from ..extras import require
 from ..robot.calls import refuse_other_than_robot
@@ -43,6 +43,7 @@ _SECONDS = 2.0  # that a chunk of a batch takes, about
 _STEP_SECONDS = 3e-8  # of one step of one body in a batch, about
 _BYTES = 2**26  # of what a chunk of a batch has in memory
 _SHARES = 16  # chunks that there are at least, for several workers
+_ON_CARD = (1e-10, 2**28, 4)  # the same of chunks that a graphics card makes
 _MOST_TOGETHER, _CHUNKS = 256, 64  # runs of a function in a chunk at most, and chunks that there are about
 
 
@@ -88,6 +89,7 @@ class Study:
         self.timeout = None if timeout is None else number(timeout, "timeout [s]", above=0.0)
         self.finite = flag(finite, "finite")
         self._chunk = None if chunk is None else whole(chunk, "chunk", least=1)
+        self.device: str | None = None  # the card that makes batches, None where this machine's processor does
         _ = self.prepared  # refused at once where it does not fit
 
     @property
@@ -152,8 +154,9 @@ class Study:
             return max(1, min(_MOST_TOGETHER, whole))
         numbers = self.prepared.numbers_per_run or 1
         steps = getattr(self.scenario, "steps", 1)
-        by_time = _SECONDS / (_STEP_SECONDS * steps * max(1, len(self.robot.bodies)))
-        chosen = min(by_time, _BYTES / (8 * numbers), -(-self.samples // _SHARES))
+        a_step, most, shares = (_STEP_SECONDS, _BYTES, _SHARES) if self.device is None else _ON_CARD
+        by_time = _SECONDS / (a_step * steps * max(1, len(self.robot.bodies)))
+        chosen = min(by_time, most / (8 * numbers), -(-self.samples // shares))
         return int(min(self.samples, max(64, chosen // 64 * 64)))  # whole vectors of any machine
 
     @property
@@ -175,6 +178,7 @@ class Study:
         workers: int | None = None,
         address: str | None = None,
         progress: bool | None = None,
+        device: str | None = None,
     ) -> Any:
         """Make all runs that ``folder`` (a path, or a URL that fsspec knows) does not hold yet; gives the open study.
 
@@ -182,7 +186,9 @@ class Study:
         at ``address``; without one, on this machine), or "serial" (in this process, for looking into a scenario).
         Whatever dies, is killed or fills the disk on the way, the same call goes on from there: no run that is finished
         is made again, and results do not depend on engine, workers, order or interruptions. ``progress`` shows it
-        (default: on terminals).
+        (default: on terminals). ``device`` "cuda" makes the steps of ``lw.scenarios.simulate`` and ``closed_loop`` on
+        graphics cards ("cuda:1", … on others than the first), by CuPy or PyTorch; in roundings they are not those of
+        the processor, so that a folder is gone on with where it was begun.
         """
         from . import engines
         from .progress import StudyProgress
@@ -196,19 +202,20 @@ class Study:
             raise InputError("workers counts processes of this machine; the cluster at address has its own")
         if progress is not None:
             flag(progress, "progress")
+        study = self.on(device)
         why = self.prepared.in_processes
         if why is not None and not isinstance(self.scenario, Function) and self.scenario.kind in _COMPILED:
             warn_of_slow_path(f"the runs of this study are made one at a time: {why}")
         require("pyarrow", "study", "a study's table")  # before a folder is made
         place = Place.of(folder)
         with held(place):
-            self.begin(place)
+            study.begin(place)
             sweep(place)
-            todo = left_to_do(self, place, lambda name: _put_aside(place, name))
-            shown_as = StudyProgress(self, place, todo, progress)
-            manifest.log(place, {"event": "start", "engine": engine, "chunks left": len(todo)})
+            todo = left_to_do(study, place, lambda name: _put_aside(place, name))
+            shown_as = StudyProgress(study, place, todo, progress)
+            manifest.log(place, {"event": "start", "engine": engine, "device": device, "chunks left": len(todo)})
             try:
-                engines.run(engine, self, place, todo, shown_as, count, address)
+                engines.run(engine, study, place, todo, shown_as, count, address)
                 if shown_as.made != shown_as.left:
                     raise SimulationError(f"{shown_as.left - shown_as.made} runs were not made; the same call goes on")
             except BaseException as e:
@@ -220,8 +227,22 @@ class Study:
             manifest.log(place, {"event": "done", "ways": shown_as.ways})
         _warn_of_slow_ways(shown_as.ways)
         found = open_study(place)
-        if shown_as.failed or len(todo) < self.chunks:  # others than this call's may have failed before
+        if shown_as.failed or len(todo) < study.chunks:  # others than this call's may have failed before
             _warn_of_failures(found)
+        return found
+
+    def on(self, device: Any) -> Study:
+        """This study, its batches made on a card; itself where no device is named."""
+        if device is None:
+            return self
+        kind = word(device, "device").partition(":")[0]
+        if kind != "cuda":
+            raise InputError(f'device is "cuda", "cuda:1" and so on, or None for the processor, got {shown(device)}')
+        if self.scenario.kind not in _COMPILED or self.prepared.in_processes is not None:
+            why = self.prepared.in_processes or "its runs are made one at a time"
+            raise InputError(f"device= makes batches of lw.scenarios.simulate and closed_loop on a card; here {why}")
+        found = object.__new__(type(self))
+        found.__dict__ |= {k: x for k, x in vars(self).items() if k != "chunk"} | {"device": device}
         return found
 
     def begin(self, place: Place) -> None:
@@ -265,6 +286,7 @@ class Study:
             "timeout": self.timeout,
             "finite": self.finite,
             "chunk": self.chunk,
+            "device": None if self.device is None else self.device.partition(":")[0],
             "made_by": _made_by(),
             "how": " ".join(filter(None, [self.prepared.in_processes or BATCHES, self.prepared.how])),
         }
@@ -289,6 +311,7 @@ class Study:
 _COMPILED = ("simulate", "closed_loop")
 _IDENTITY = (
     "format", "robot", "scenario", "code", "parameters", "samples", "seed", "sampling", "keep", "finite", "chunk",
+    "device",
 )  # fmt: skip
 
 

@@ -9,9 +9,8 @@ of any worker, gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,17 @@ import numpy as np
 from ..errors import LinkwiseError, UntraceableError
 from ..robot.robot import Robot
 from ..simulation import arguments
-from ..simulation.called import compiled_stepper
 from ..simulation.external_forces import ExternalForces, external_forces
 from ..simulation.law_numbers import Taken, taken_apart, with_inertias_of
 from ..simulation.makers import Motion
 from ..simulation.methods import SOLVERS
 from ..simulation.record import recorded
 from ..simulation.runner import Run
-from ..simulation.state_numbers import PASSIVE, LawOfState, SharedLaw, StateNumbers
-from ..simulation.steppers import CompiledStepper, Task
+from ..simulation.state_numbers import LawOfState, SharedLaw
+from ..simulation.steppers import CompiledStepper, Task, raise_singular
 from ..simulation.trajectory import Trajectory
 from ..simulation.user_functions import Controller, UserFunction
+from .alike import Alike, Numbers
 
 BATCHES = "batches of machine code"
 ASKED = ("its functions are called back", "its steps are made on arrays")  # why motions are alone, as was asked for
@@ -47,11 +46,6 @@ class Share:
     inertial: np.ndarray | None
     table: np.ndarray | None
     external: np.ndarray | None
-
-    @cached_property
-    def passive(self) -> np.ndarray:
-        own = self.motion.settings.passive
-        return np.concatenate([np.zeros(0), *(getattr(own, name) for name in self.group.passive)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,129 +138,88 @@ def _group(
 ) -> Group | str:
     """The group of a motion, traced here and now: what its law reads from outside is as it is now."""
     law = None if taken is None else SharedLaw(robot, taken, moving)
+    alike = Alike(robot, motion.settings, motion.steps, law, pushed, inertial, motion.asked.tau is not None)
     try:
-        group = Group(robot, motion, inertial, law, pushed)
-        if group.too_long is not None:
-            return group.too_long
+        if alike.too_long is not None:
+            return alike.too_long
     except UntraceableError as e:
         return f"its controller cannot be compiled with its numbers as inputs: {e.reason}"
-    return group
+    return Group(motion, alike)
+
+
+def _what_is_singular(task: Task, q: np.ndarray, w: np.ndarray) -> LinkwiseError | None:
+    """The error that the steps of one motion ended with."""
+    try:
+        raise_singular(task, q, w)
+    except LinkwiseError as e:
+        return e
+    return None
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
     """Motions that differ in numbers alone, those of ``first`` and others."""
 
-    robot: Robot
     first: Motion
-    inertial: bool
-    law: SharedLaw | None
-    external: ExternalForces | None
-
-    @cached_property
-    def passive(self) -> tuple[str, ...]:
-        """The passive forces whose numbers are inputs."""
-        return tuple(name for name in PASSIVE if getattr(self.first.settings.passive, name) is not None)
-
-    @cached_property
-    def falls(self) -> bool:
-        """Whether forces of the law have terms −d v or −k q of their joints, whatever their numbers."""
-        if self.law is None or self.first.settings.hold or self.first.settings.implicit is False:
-            return False
-        return self.law.may_fall
-
-    @cached_property
-    def steppers(self) -> dict[bool, CompiledStepper]:
-        """What makes explicit steps and others, as far as motions may ask for them; machine code is that of all."""
-        inertial = np.zeros((1, 10 * len(self.robot.bodies))) if self.inertial else None
-        settings = self.first.settings
-        always = self.robot.has_springs or settings.passive.active
-        chosen = {
-            True: not (settings.implicit and always),
-            False: settings.implicit is not False and (always or self.falls),
-        }
-        own = {explicit: np.zeros((1, self._count(explicit))) for explicit, is_asked in chosen.items() if is_asked}
-        return {k: compiled_stepper(self._task(x, inertial, self.external, k)) for k, x in own.items()}
+    alike: Alike
 
     @property
-    def too_long(self) -> str | None:
-        """Why its steps are not worth compiling; they are traced for it."""
-        return next((x.too_long for x in self.steppers.values() if not x.worthwhile), None)
-
-    def _count(self, explicit: bool) -> int:
-        law = 0 if self.law is None else self.law.size + (2 * self.robot.nv if self.falls and not explicit else 0)
-        return law + self.robot.nv * len(self.passive)
-
-    def _task(
-        self, own: np.ndarray, inertial: np.ndarray | None, external: ExternalForces | None, explicit: bool
-    ) -> Task:
-        settings, controller = self.first.settings, None
-        if self.law is not None:
-            controller = Controller(self.robot, UserFunction("the controller", self.first.asked.controller))
-        numbers = StateNumbers(own, self.law, self.falls and not explicit, self.passive) if own.shape[1] else None
-        return Task(
-            self.robot, settings.method, settings.step, settings.passive, controller, settings.hold,
-            self.first.asked.tau is not None, {} if inertial is None else {"inertial": inertial}, 1, external,
-            settings.coordinates, settings.closing, not explicit, own=numbers,
-        )  # fmt: skip
+    def law(self) -> SharedLaw | None:
+        return self.alike.law
 
     def run(self, shares: Sequence[Share]) -> list[Made]:
         """The motions of these shares."""
-        laws = None if self.law is None else np.stack([x.taken.numbers for x in shares if x.taken is not None])
-        slopes = self.law.falls(laws) if self.law is not None and laws is not None and self.falls else None
-        explicit = [self._is_explicit(x, None if slopes is None else slopes[:, i]) for i, x in enumerate(shares)]
-        passive = np.stack([x.passive for x in shares])
         rows = self.first.steps // self.first.settings.every + 1
-        most = max(1, _BYTES // (8 * rows * (self.robot.nq + 3 * self.robot.nv + 8)))
-        found: dict[int, Made] = {}
-        for kind in (True, False):
-            todo = [i for i, is_so in enumerate(explicit) if is_so is kind]
-            parts = [] if laws is None else [laws]
-            parts += [] if slopes is None or kind else [slopes[0], slopes[1]]
-            numbers = np.concatenate([*parts, passive], axis=1)
-            for part in (todo[k : k + most] for k in range(0, len(todo), most)):
-                found |= dict(zip(part, self._made([shares[i] for i in part], numbers[part], kind)))
-        return [found[i] for i in range(len(shares))]
+        robot = self.alike.robot
+        most = max(1, _BYTES // (8 * rows * (robot.nq + 3 * robot.nv + 8)))
+        parts = [shares[k : k + most] for k in range(0, len(shares), most)]
+        return [made for part in parts for made in self._made(part)]
 
-    def _is_explicit(self, share: Share, slopes: np.ndarray | None) -> bool:
+    def _numbers(self, shares: Sequence[Share]) -> Numbers:
+        def stacked(rows: Iterable[np.ndarray | None]) -> np.ndarray | None:
+            found = [x for x in rows if x is not None]
+            return np.stack(found) if found else None
+
+        law = stacked(None if x.taken is None else x.taken.numbers for x in shares)
+        names = self.alike.passive
+        passive = [[getattr(x.motion.settings.passive, name) for name in names] for x in shares]
+        return Numbers(
+            np.array(passive, dtype=float).reshape(len(shares), -1),
+            law,
+            self.alike.slopes(law),
+            stacked(x.inertial for x in shares),
+            stacked(x.external for x in shares),
+            stacked(x.table for x in shares),
+        )
+
+    def _made(self, shares: Sequence[Share]) -> list[Made]:
+        numbers = self._numbers(shares)
+        explicit = np.array([self._is_explicit(x, numbers.slopes, i) for i, x in enumerate(shares)])
+        q, v = (np.concatenate([getattr(x.motion, name) for x in shares]) for name in "qv")
+        out, sound = self.alike.stepped(q, v, numbers, explicit, self.first.settings.every)
+        of_kind = {bool(kind): self.alike.of(numbers, bool(kind)) for kind in np.unique(explicit)}
+        found = []
+        for i, kind in enumerate(explicit):
+            one = slice(i, i + 1)
+            task, stepper = of_kind[bool(kind)][0].of(i), of_kind[bool(kind)][1].of(i)
+            error = None if sound[i] else _what_is_singular(task, q[one], out[1][one, 0])
+            found.append(Made(out[0][one], out[1][one], task, stepper, error))
+        return found
+
+    def _is_explicit(self, share: Share, slopes: np.ndarray | None, i: int) -> bool:
         """Whether a motion alone would be made of explicit steps: by its own numbers, those of its robot among them."""
         motion, settings = share.motion, share.motion.settings
         controller = None
         if self.law is not None:
             controller = Controller(motion.robot, UserFunction("the controller", motion.asked.controller))
-            controller.__dict__["slopes"] = None if slopes is None or not slopes.any() else (slopes[0], slopes[1])
+            falls = None if slopes is None or not slopes[:, i].any() else (slopes[0, i], slopes[1, i])
+            controller.__dict__["slopes"] = falls
         varied: dict[str, Any] = {} if not motion.asked.parameters else {"inertial": share.inertial}
         alone = Task(
             motion.robot, settings.method, settings.step, settings.passive, controller, settings.hold,
             parameters=varied, coordinates=settings.coordinates, implicit=settings.implicit,
         )  # fmt: skip
         return alone.order == 0
-
-    def _made(self, shares: Sequence[Share], numbers: np.ndarray, explicit: bool) -> list[Made]:
-        inertial = np.stack([x.inertial for x in shares if x.inertial is not None]) if self.inertial else None
-        external = self.external
-        if external is not None:
-            pushed = np.stack([x.external for x in shares if x.external is not None])
-            external = replace(external, numbers=pushed, batch=(len(shares),))
-        task, shared = self._task(numbers, inertial, external, explicit), self.steppers[explicit]
-        stepper = type(shared)(task)
-        stepper.__dict__["loop"] = shared.loop
-        q, v = (np.concatenate([getattr(x.motion, name) for x in shares]) for name in "qv")
-        table = np.stack([x.table for x in shares if x.table is not None]) if task.table else None
-        settings, steps, error = self.first.settings, self.first.steps, None
-        w = task.start(q, v)
-        out = [np.empty((len(q), steps // settings.every + 1, x.shape[-1])) for x in (q, w)]
-        out[0][:, 0], out[1][:, 0] = q, w
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                stepper.advance(q, w, 0, steps, settings.every, table, [x[:, 1:] for x in out])
-        except LinkwiseError as e:  # some state has no inertia somewhere: each by itself says which
-            if len(shares) > 1:
-                each = [slice(i, i + 1) for i in range(len(shares))]
-                return [x for i in each for x in self._made(shares[i], numbers[i], explicit)]
-            error = e
-        parts = [(out[0][i : i + 1], out[1][i : i + 1]) for i in range(len(shares))]
-        return [Made(q, w, task.of(i), stepper.of(i), error) for i, (q, w) in enumerate(parts)]
 
     def trajectory(self, share: Share, made: Made) -> Trajectory:
         """What :func:`linkwise.simulate` would have given for a motion, or the error that it would have raised."""
@@ -288,7 +241,7 @@ class Group:
             law = LawOfState(motion.robot, plain.controller.asked, (), self.law, share.taken.numbers)
             law.__dict__["kernel"] = self.law.kernel
             found = replace(found, forces=law)
-        return found if motion.asked.parameters or not self.inertial else _of_own_robot(found, motion.robot)
+        return found if motion.asked.parameters or not self.alike.inertial else _of_own_robot(found, motion.robot)
 
 
 @dataclass(frozen=True, eq=False)
