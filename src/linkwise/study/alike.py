@@ -136,15 +136,14 @@ class Alike:
         if False not in self.steppers:
             return np.ones(count, dtype=bool)
         pushes = np.zeros(count, dtype=bool) if numbers.slopes is None else numbers.slopes.any(axis=(0, 2))
-        resists: np.ndarray = pushes | self._always_resists
+        resists = np.asarray(pushes | self._always_resists)
         if implicit or self.inertial or not self.settings.passive.falls_as_it_is:
-            return ~resists
+            return np.logical_not(resists)
         nv = self.robot.nv
         falls = np.zeros((2, count, nv)) if numbers.slopes is None else numbers.slopes
         damping = falls[0] + numbers.passive[:, :nv] if "damping" in self.passive else falls[0]
         rates = highest_rates(self.robot, damping, falls[1])
-        slow: np.ndarray = self.settings.step * rates <= EXPLICIT_UP_TO
-        return slow | ~resists
+        return np.logical_or(self.settings.step * rates <= EXPLICIT_UP_TO, ~resists)
 
     # --- steps -----------------------------------------------------------------------------------------
 

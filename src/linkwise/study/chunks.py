@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .columns import Columns, Record, not_finite, of_batch, of_records
+from .compiled import TRACING
 from .journal import Journal
 from .parts import RESULT, chunks_there, table_of, write_chunk
 from .places import Place
@@ -80,6 +81,8 @@ def _one_by_one(
     known = journal.records()
     ways: dict[str, int] = {}
     try:
+        if TRACING in condemned:
+            study.prepared.uncompiled = f"it could not be looked at: {condemned[TRACING].message}"
         for run in [k for k in range(first, stop) if k in condemned and k not in known]:
             known[run] = condemned[run]
             journal.add(known[run])

@@ -1,4 +1,5 @@
-"""Scenarios that are functions of (robot, parameters), called in Python; their motions are made together."""
+"""Scenarios that are functions of (robot, parameters): compiled as a whole where they give numbers alone and can be;
+called in Python elsewhere, where the motions that they ask for are made together."""
 
 from __future__ import annotations
 
@@ -9,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from .. import arrays
 from ..arguments import shown
-from ..errors import InputError
+from ..errors import InputError, UntraceableError
 from ..robot.robot import Robot
 from ..simulation.makers import Motion, made_by
 from ..simulation.record import motions_made
 from ..simulation.trajectory import Trajectory
+from .compiled import TRACING, Compiled, compiled
 from .keeping import DEFAULT, Keeping
 from .names import refuse_name
 from .rounds import Turn, in_turns
 from .scenario_base import Around, Ended, Outcome, Prepared, Scenario
 from .together import ASKED, BATCHES, Together
+
+CALLED = "its function is called"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,29 +32,59 @@ class Function(Scenario):
     """A user's function of (robot, parameters)."""
 
     function: Callable[..., Any]
+    callback: bool = False  # whether it is to be called for every run
 
     def prepared(self, robot: Robot, shapes: Mapping[str, tuple[int, ...]], keep: list[Any] | None) -> Prepared:
-        return _OfFunction(robot, self.function, keep)
+        return _OfFunction(robot, self.function, keep, uncompiled=CALLED if self.callback else None)
 
     def to_plain(self) -> dict[str, Any]:
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
-        return {"kind": self.kind, "function": f"{getattr(self.function, '__module__', '?')}.{name}"}
+        called = {"callback": True} if self.callback else {}
+        return {"kind": self.kind, "function": f"{getattr(self.function, '__module__', '?')}.{name}", **called}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _OfFunction(Prepared):
     robot: Robot
     function: Callable[..., Any]
     keep: list[Any] | None
+    uncompiled: str | None = None
 
-    how = "whose motions are made together, as batches of machine code, where they can be"
+    how = "which is compiled, or whose motions are made together, as batches of machine code, where they can be"
 
     @cached_property
     def together(self) -> Together:
         return Together(self.robot)
 
+    @cached_property
+    def compiled(self) -> Compiled | str:
+        """The function as machine code, or why it is none."""
+        if self.uncompiled is not None or self.first is None:
+            return self.uncompiled or "its parameters are not known"
+        first, drawn = self.first()
+        with made_by(_no_motions):
+            found = compiled(self.robot, self._chosen, self.function, first, drawn)
+        self.uncompiled = found if isinstance(found, str) else None
+        return found
+
+    def _chosen(self, robot: Robot, values: dict[str, Any]) -> dict[str, Any]:
+        return {k: x if arrays.is_symbolic(np.asarray(x)) else _storable(k, x)
+                for k, x in chosen_of(self.function(robot, values), self.keep).items()}  # fmt: skip
+
     def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
-        return kept_of(self._called(values)[0], self.keep)
+        found = self._compiled_results([values])[0]
+        return kept_of(self._called(values)[0], self.keep) if found is None else found
+
+    def _compiled_results(self, values: list[Mapping[str, Any]]) -> list[Outcome | None]:
+        """What runs give by machine code; None for those that are to be called."""
+        made = self.compiled
+        if isinstance(made, str):
+            return [None] * len(values)
+        taken = [i for i, x in enumerate(values) if made.takes(x)]
+        found: list[Outcome | None] = [None] * len(values)
+        for i, x in zip(taken, made.run([values[i] for i in taken]) if taken else []):
+            found[i] = None if x is None else {k: _storable(k, y) for k, y in x.items()}
+        return found
 
     def each(
         self,
@@ -57,7 +92,16 @@ class _OfFunction(Prepared):
         generator: Callable[[int], np.random.Generator],
         around: Around,
     ) -> Iterator[Ended]:
-        """Runs by turns: each goes on until it asks for a motion, and those of all that wait are made together."""
+        """What machine code gives, then the other runs by turns: each goes on until it asks for a motion, and those of
+        all that wait are made together."""
+        runs = list(runs)
+        around("start", TRACING)
+        known = self._compiled_results([values for _, values in runs])
+        around("end", TRACING)
+        for (run, _), found in zip(runs, known):
+            if found is not None:
+                yield Ended(run, found, None, (BATCHES,))
+        runs = [x for x, found in zip(runs, known) if found is None]
 
         def started(run: int, values: Mapping[str, Any]) -> Callable[[Turn], Any]:
             ways: list[str] = []
@@ -73,7 +117,13 @@ class _OfFunction(Prepared):
         for turn in in_turns(functions, self.together.made, around):
             if turn.error is not None and not isinstance(turn.error, Exception):
                 raise turn.error
-            yield Ended(turn.key, turn.result or {}, turn.error, tuple(dict.fromkeys(turn.ways)))
+            yield Ended(turn.key, turn.result or {}, turn.error, tuple(dict.fromkeys(turn.ways)) or self._alone)
+
+    @property
+    def _alone(self) -> tuple[str, ...]:
+        """How a run was made that asked for no motion."""
+        why = "what machine code gives is not finite" if self.uncompiled is None else self.uncompiled
+        return (f"as asked: {why}" if why == CALLED else f"alone: {why}",)
 
     def _asked(self, motion: Motion, ask: Callable[[Any], Any], ways: list[str]) -> Trajectory | None:
         """A motion that the function asks for, made with those of others; None where it is to be made alone."""
@@ -106,8 +156,17 @@ def _parts(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
+def _no_motions(motion: Motion) -> Trajectory | None:
+    raise UntraceableError("it asks for motions")
+
+
 def kept_of(given: Any, keep: list[Any] | None) -> Outcome:
     """What is kept of what a function gave: a motion, named values, or one value."""
+    return {name: _storable(name, x) for name, x in chosen_of(given, keep).items()}
+
+
+def chosen_of(given: Any, keep: list[Any] | None) -> dict[str, Any]:
+    """The same as it was given, numbers or symbols."""
     if isinstance(given, Trajectory):
         if given.batch:
             raise InputError(f"a run is one motion, and the scenario gave a batch of {given.batch}")
@@ -134,7 +193,7 @@ def kept_of(given: Any, keep: list[Any] | None) -> Outcome:
                                  " was to be kept")  # fmt: skip
     for name in wanted:
         refuse_name(name, "a result")
-    return {name: _storable(name, x) for name, x in wanted.items()}
+    return wanted
 
 
 def _storable(name: str, x: Any) -> Any:

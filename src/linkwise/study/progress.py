@@ -60,7 +60,7 @@ class StudyProgress:
         parts = [f"{finished}/{self.samples} runs", f"{self.failed} failed", f"{rate:.3g}/s"]
         parts.append(f"{duration(remaining / rate)} left" if rate and remaining else duration(spent))
         if slow := sum(n for way, n in self.ways.items() if way.startswith("alone")):
-            parts.append(f"{slow} motions alone")
+            parts.append(f"{slow} alone")
         for name, (n, total, squares) in list(self.sums.items())[:_SHOWN]:
             if n > 1:
                 mean = total / n

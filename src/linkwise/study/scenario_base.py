@@ -44,6 +44,8 @@ class Prepared:
 
     in_processes: str | None = "a function in Python"  # why runs are made one at a time
     how = ""  # what else is said of how runs are made
+    first: Callable[[], tuple[Mapping[str, Any], list[str]]] | None = None  # the first run's parameters; the drawn ones
+    uncompiled: str | None = None  # why a function is not to be compiled, where that is known
 
     def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
         """What one run gives."""

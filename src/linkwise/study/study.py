@@ -25,7 +25,7 @@ from ..simulation.storage_checks import robot_parts
 from ..simulation.trajectory import Trajectory
 from . import manifest
 from .chunks import left_to_do
-from .distributions import Distribution, Drawn, Grid, as_distribution
+from .distributions import Distribution, Drawn, Fixed, Grid, as_distribution
 from .functions import Function
 from .keeping import as_items, keep_name
 from .names import refuse_name
@@ -62,7 +62,8 @@ class Study:
     "sobol", "saltelli" or "morris"; the last two are designs for sensitivities. ``samples`` may be left out where
     parameters are grids: then every combination is run once. Runs that take longer than ``timeout`` [s] are stopped and
     kept as such. Results that are not finite count as failed, unless ``finite`` is False. ``chunk`` is how many runs
-    are written together (default: chosen).
+    are written together (default: chosen). A function that gives numbers alone is compiled where it runs on symbols,
+    with what is drawn as inputs, and called in Python elsewhere; ``callback`` asks for that.
     """
 
     def __init__(
@@ -78,9 +79,14 @@ class Study:
         timeout: float | None = None,
         finite: bool = True,
         chunk: int | None = None,
+        callback: bool = False,
     ) -> None:
         refuse_other_than_robot(robot, "Study")
         self.robot, self.scenario = robot, as_scenario(scenario)
+        if flag(callback, "callback"):
+            if not isinstance(self.scenario, Function):
+                raise InputError(f"callback= is for functions, and {self.scenario.kind} is a scenario of linkwise")
+            self.scenario = Function(self.scenario.function, callback=True)
         self.parameters = _parameters(parameters)
         self.sampling = Sampling(self.parameters, _samples(samples, self.parameters), seed, sampling)
         self.keep = as_items(keep)
@@ -104,7 +110,14 @@ class Study:
     @cached_property
     def prepared(self) -> Prepared:
         """The scenario with the robot and the parameters."""
-        return self.scenario.prepared(self.robot, self._shapes, self.keep)
+        found = self.scenario.prepared(self.robot, self._shapes, self.keep)
+        found.__dict__["first"] = lambda: (self.sampling.run(0), self._varying)
+        return found
+
+    @property
+    def _varying(self) -> list[str]:
+        """Parameters that are not the same in every run."""
+        return [name for name, d in self.parameters.items() if not isinstance(d, Fixed)]
 
     @cached_property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
@@ -344,7 +357,7 @@ def _warn_of_slow_ways(ways: Mapping[str, int]) -> None:
     slow = {way.partition(": ")[2]: n for way, n in ways.items() if way.startswith("alone")}
     if slow:
         said = "; ".join(f"{n} as {why}" for why, n in slow.items())
-        warn_of_slow_path(f"motions of this study were made one at a time, in {said}")
+        warn_of_slow_path(f"runs of this study were made one at a time, {said} (callback=True says that this is meant)")
 
 
 def _warn_of_failures(found: OpenStudy) -> None:

@@ -8,6 +8,7 @@ killed again and again, twenty times. A run that takes too long is not tried aga
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import signal
@@ -21,11 +22,13 @@ from typing import Any
 from ..errors import FileError, InputError, SimulationError
 from .chunks import Summary
 from .columns import Record
+from .compiled import TRACING
 from .frames import receive, send
 from .places import Place
 
 OWN_FAULTS, KILLED = 2, 20  # deaths after which a run is given up
 _FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSYS")}
+_LOOKED_AT = 60.0  # [s] that a function may be looked at, where runs have a limit
 _GRACE = 0.2  # [s] between looks at whether it is time to stop
 
 
@@ -42,12 +45,13 @@ class Supervisor:
     timeout: float | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
     deaths: int = 0  # of workers so far
+    _known: dict[int, Record] = field(default_factory=dict)  # of the function itself, beside that of a chunk's runs
     _process: Any = None
     _replies: Any = None
 
     def make(self, chunk: int) -> Summary:
         """Make one chunk, whatever becomes of the worker."""
-        condemned: dict[int, Record] = {}
+        condemned: dict[int, Record] = dict(self._known)
         own: dict[int, int] = {}
         killed: dict[int | None, int] = {}
         while True:
@@ -67,7 +71,7 @@ class Supervisor:
                         raise FileError(rest[0])
                     elif what == "late":
                         assert running is not None
-                        said = f"it took longer than {self.timeout:g} s"
+                        said = f"it took longer than {self._allowed(running):g} s"
                         condemned[running] = Record(running, "timeout", {}, "Timeout", said)
                         break
                     elif what == "broken":
@@ -77,6 +81,12 @@ class Supervisor:
             except BrokenPipeError:
                 self._condemn(running, own, killed, condemned, chunk)
             self.kill()
+            self._known |= {k: x for k, x in condemned.items() if k == TRACING}
+
+    def _allowed(self, run: int) -> float:
+        """Seconds that a run may take; a function is looked at, and compiled, by no clock but for what never ends."""
+        limit = math.inf if self.timeout is None else self.timeout
+        return limit if run != TRACING else max(_LOOKED_AT, 10.0 * limit)
 
     def _condemn(
         self,
@@ -126,13 +136,14 @@ class Supervisor:
     def _messages(self) -> Any:
         """What the worker says until it is gone; ("late",) where a run takes too long."""
         began: float | None = None
+        run = 0
         while True:
             try:
                 message = self._replies.get(timeout=_GRACE)
             except queue.Empty:
                 if self.stopping.is_set():
                     raise Stopped from None
-                if began is not None and self.timeout is not None and time.monotonic() - began > self.timeout:
+                if began is not None and time.monotonic() - began > self._allowed(run):
                     yield ("late",)
                     return
                 continue
@@ -141,7 +152,7 @@ class Supervisor:
             if message is None:
                 return
             if message[0] == "start":
-                began = time.monotonic()
+                began, run = time.monotonic(), message[1]
             elif message[0] == "end":
                 began = None
             yield message

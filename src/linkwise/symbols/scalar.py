@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +53,19 @@ class Guard:
 
 class TooLongError(LinkwiseError):
     """A program with more values than it was said to have at most."""
+
+
+_TEXT = threading.local()  # whether symbols have no text in this thread
+
+
+@contextmanager
+def text_refused() -> Iterator[None]:
+    """While a function is traced that is to be called for its numbers alone: symbols in names and messages are none."""
+    _TEXT.refused = True
+    try:
+        yield
+    finally:
+        _TEXT.refused = False
 
 
 class Graph:
@@ -359,6 +374,8 @@ class Scalar:
         return getattr(as_objects(self).view(Symbols), name)
 
     def __repr__(self) -> str:
+        if getattr(_TEXT, "refused", False):
+            raise UntraceableError("a symbol has no value that could be written as text")
         return f"<{self.op}>" if self.op != "input" else f"{self.args[0]}[{self.args[1]}]"
 
 
