@@ -261,7 +261,7 @@ def test_a_study_warns_once_of_failures_at_the_users_line(tmp_path):
             raise ValueError("too far") if p["k"] < 8 else KeyError("lost")
         return {"y": p["k"]}
 
-    study = lw.Study(lw.load("double_pendulum"), some, {"k": lw.Grid(list(range(10)))})
+    study = lw.Study(lw.load("double_pendulum"), some, {"k": lw.Grid(list(range(10)))}, callback=True)
     for _ in range(2):  # a call that has nothing left to make says it as well
         with pytest.warns(lw.SimulationWarning) as said:
             study.run(tmp_path / "runs", engine="serial")
@@ -269,14 +269,14 @@ def test_a_study_warns_once_of_failures_at_the_users_line(tmp_path):
         text = str(said[0].message)
         assert "7 of 10 runs failed, 5 of them by ValueError: too far;" in text
         assert ".failures()" in text and "study.replay(3)" in text
-    sound = lw.Study(lw.load("double_pendulum"), some, {"k": lw.Grid([0, 1])})
+    sound = lw.Study(lw.load("double_pendulum"), some, {"k": lw.Grid([0, 1])}, callback=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sound.run(tmp_path / "sound", engine="serial")
 
 
 def test_a_dry_run_says_what_it_takes(desk, capsys):
-    text = STUDY.replace("mine:left", "mine:slow").replace("samples = 6", "samples = 1000")
+    text = STUDY.replace("mine:left", "mine:slow").replace("samples = 6", "samples = 1000\ncallback = true")
     (desk / "s.toml").write_text(text, encoding="utf-8")
     code, out, err = run(capsys, "s.toml", "--path", "own", "--dry-run", "--workers", "2", "--json")
     assert (code, err) == (0, "")
@@ -296,7 +296,7 @@ def test_a_dry_run_knows_the_disk(desk, capsys, in_this_process):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_leaves_a_folder_to_go_on_in(desk):
-    text = STUDY.replace("mine:left", "mine:slow").replace("samples = 6", "samples = 400")
+    text = STUDY.replace("mine:left", "mine:slow").replace("samples = 6", "samples = 400\ncallback = true")
     (desk / "s.toml").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "linkwise", "sweep", "s.toml", "--path", "own", "--workers", "1"]
     path = os.pathsep.join([str(Path(lw.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])

@@ -42,11 +42,15 @@ def test_ends_are_open_where_runs_are_too_few():
 
 
 @pytest.mark.parametrize("n", [20, 300])
-def test_intervals_of_means_and_deviations_hold_them(n):
-    y = np.random.default_rng(1).normal(2.0, 3.0, size=(600, n))
+@pytest.mark.parametrize(("kind", "least"), [("normal", 0.92), ("exponential", 0.84), ("uniform", 0.92)])
+def test_intervals_of_means_and_deviations_hold_them(n, kind, least):
+    """Of 600 studies; those of the deviation of few skewed runs hold it in some 87 %."""
+    y = getattr(np.random.default_rng(1), kind)(size=(600, n))
     found = [estimates.estimates(row) for row in y]
-    for name, wanted, least in (("mean", 2.0, 0.93), ("deviation", 3.0, 0.85 if n < 100 else 0.92)):
-        assert np.mean([x[name].low <= wanted <= x[name].high for x in found]) > least, name
+    exact = {"normal": (0.0, 1.0), "exponential": (1.0, 1.0), "uniform": (0.5, 12**-0.5)}[kind]
+    for name, wanted in zip(("mean", "deviation"), exact):
+        at_least = 0.89 if name == "mean" or n > 100 else least
+        assert np.mean([x[name].low <= wanted <= x[name].high for x in found]) > at_least, name
 
 
 def test_only_runs_that_are_drawn_are_asked():

@@ -29,6 +29,7 @@ MOST_BYTES = 2**20
 TABLES = ("study", "scenario", "parameters")
 SETTINGS = (
     "robot", "floating", "scenario", "samples", "seed", "sampling", "keep", "timeout", "finite", "chunk",
+    "callback",
 )  # fmt: skip
 _SAME = {"low": "lower", "high": "upper"}  # other names of what distributions take
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
