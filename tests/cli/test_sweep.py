@@ -281,7 +281,7 @@ def test_a_dry_run_says_what_it_takes(desk, capsys):
     code, out, err = run(capsys, "s.toml", "--path", "own", "--dry-run", "--workers", "2", "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
-    assert found["tried"] == 5 and found["failed"] == 0
+    assert found["tried"] == 17 and found["failed"] == 0
     assert found["run_seconds"] >= 0.1 and found["seconds"] >= 50  # 1000 runs of 0.1 s by two workers
     assert found["seconds"] == pytest.approx(found["start_seconds"] + 500 * found["run_seconds"])
     assert not (desk / "s").exists()

@@ -90,7 +90,8 @@ def _one_by_one(
         own = ((k, {name: plain_value(x[k - first]) for name, x in values.items()}) for k in todo)
         for ended in study.prepared.each(own, study.generator, tell):
             known[ended.run] = _record(ended, study)
-            journal.add(known[ended.run])
+            if not ended.at_once:
+                journal.add(known[ended.run])
             for way in ended.ways:
                 ways[way] = ways.get(way, 0) + 1
         made = of_records([known[run] for run in range(first, stop)])

@@ -20,7 +20,8 @@ from .results import open_study
 if TYPE_CHECKING:
     from .study import Study
 
-_TRIED = 4  # runs that are made one by one and timed
+_TRIED = 4  # runs of a function that are made and timed first
+_PATIENCE = 10.0  # [s] within which a whole chunk of them is made as well
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,23 @@ class Estimate:
 
 def estimated(study: Study, workers: int | None, device: str | None = None) -> Estimate:
     """Make a few runs, and say what all will take on this machine."""
+    study = study.on(device)
+    if study.prepared.in_processes is None:
+        return _from(study, study.chunk, workers)
+    found = _from(study, min(_TRIED, study.chunk), workers, again=True)
+    if study.chunk > 2 * _TRIED and found.run_seconds * study.chunk < _PATIENCE:
+        found = _from(study, study.chunk, workers)  # what functions ask for may be made together: many are quicker
+    return found
+
+
+def _from(study: Study, timed: int, workers: int | None, again: bool = False) -> Estimate:
+    """From a chunk of this many runs; the second one, where the first may still have something to compile."""
     from .study import Study
 
-    study = study.on(device)
-    timed = _TRIED if study.prepared.in_processes is not None else study.chunk
     trial = Study(
-        study.robot, study.scenario, study.parameters, timed + 1, study.seed, study.keep,
+        study.robot, study.scenario, study.parameters, (2 if again else 1) * timed + 1, study.seed, study.keep,
         timeout=study.timeout, finite=study.finite, chunk=timed,
-    ).on(device)  # fmt: skip
+    ).on(study.device)  # fmt: skip
     made: list[Summary] = []
     sizes: list[float] = []
     with tempfile.TemporaryDirectory(prefix="linkwise-dry-run-") as name:
@@ -58,16 +68,17 @@ def estimated(study: Study, workers: int | None, device: str | None = None) -> E
             sizes.append(_size(name) - before - sum(sizes))
 
         begun = time.monotonic()
-        engines.run("local", trial, place, [1, 0], tell, 1, None)  # one worker: the single run goes before, as warm-up
+        last, *whole = reversed(range(trial.chunks))  # one worker: the single run goes before, as warm-up
+        engines.run("local", trial, place, [last, *whole], tell, 1, None)
         spent = time.monotonic() - begun
         failures = open_study(place).errors()
-    a_run = made[1].seconds / timed
-    start = max(0.0, spent - made[1].seconds)
+    a_run = made[-1].seconds / timed
+    start = max(0.0, spent - len(whole) * made[-1].seconds)
     run_bytes = max(0.0, sizes[1] - sizes[0]) / max(1, timed - 1)
     chunk_bytes = max(0.0, sizes[0] - run_bytes)
     count = min(workers or engines.cores(), study.chunks)
     return Estimate(
-        timed + 1,
+        trial.samples,
         failures,
         count,
         start,

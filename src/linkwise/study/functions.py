@@ -100,7 +100,7 @@ class _OfFunction(Prepared):
         around("end", TRACING)
         for (run, _), found in zip(runs, known):
             if found is not None:
-                yield Ended(run, found, None, (BATCHES,))
+                yield Ended(run, found, None, (BATCHES,), at_once=True)
         runs = [x for x, found in zip(runs, known) if found is None]
 
         def started(run: int, values: Mapping[str, Any]) -> Callable[[Turn], Any]:

@@ -23,6 +23,7 @@ class Ended:
     values: Outcome
     error: Exception | None = None
     ways: tuple[str, ...] = ()
+    at_once: bool = False  # whether it was made with all others of its chunk, so that it need not be put down by itself
 
 
 class Scenario:
