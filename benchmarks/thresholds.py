@@ -13,6 +13,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -25,10 +26,12 @@ from linkwise.codegen import thresholds
 from linkwise.codegen.facts import catalogue
 from linkwise.codegen.program.frames import normal_forms
 from linkwise.codegen.program.pieces import pieces
-from linkwise.codegen.program.schedule import traffic
+from linkwise.codegen.program.schedule import cycles, lifetimes, traffic
+from linkwise.codegen.program.tighten import tightened
 from linkwise.codegen.runtime import engine, result_memory
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.dynamics.linearized.models import elimination_products
+from linkwise.symbols.outputs import reachable
 
 Row = tuple[Any, ...]
 
@@ -257,6 +260,37 @@ def registers() -> Iterable[Row]:
         yield count, traffic(found.program.nodes), round(nanoseconds(found))
 
 
+def orders() -> Iterable[Row]:
+    yield "function", "order", "reckoned cycles", "moves", "most at a time", "order [s]", "ns a state"
+    arm, humanoid = lw.load("panda"), lw.load("humanoid")
+    for robot, name in ((arm, "mass_matrix_inverse"), (humanoid, "forward_dynamics"), (humanoid, "inverse_dynamics")):
+        program = robot.compile(name, rolled=False).program
+        wanted = [*program.roots, *(x for g in program.guards for x in g.nodes)]
+        for kind, order in {
+            "depth first": reachable(wanted),
+            "last first": reachable(wanted[::-1]),
+            "traced": sorted(reachable(wanted), key=lambda x: x.serial),
+        }.items():
+            begun = time.process_time()
+            tight = tightened(order, wanted)
+            took = time.process_time() - begun
+            again = replace(program)
+            again.__dict__["nodes"] = tight
+            reckoned, most = cycles(tight, wanted), int(lifetimes(tight).max())
+            yield name, kind, reckoned, traffic(tight), most, round(took, 2), round(nanoseconds(Kernel(again)))
+
+
+def held_for() -> Iterable[Row]:
+    yield "held for", "ns a state (humanoid, inverse dynamics)", "(forward dynamics)"
+    robot = lw.load("humanoid")
+    for count in (5, 15, 40, 100, 1000):
+        cells = []
+        with mock.patch("linkwise.codegen.llvm.assembly.HELD_FOR", count):
+            for name in ("inverse_dynamics", "forward_dynamics"):
+                cells.append(round(nanoseconds(made(robot, name)[0]), 1))
+        yield count, *cells
+
+
 def llvm_levels() -> Iterable[Row]:
     yield "passes", "code generator", "first call [s]", "ns a state"
     for passes, generator in ((0, 0), (0, 1), (0, 2), (0, 3), (2, 2), (3, 3)):
@@ -369,6 +403,13 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "STREAMED_BYTES": streamed_bytes,
     "STREAMED_VECTORS": streamed_vectors,
     "REGISTERS": registers,
+    "ORDERS_TRIED": orders,
+    "LATENCIES": orders,
+    "LOOK_AHEAD": orders,
+    "MOVE_CYCLES": orders,
+    "FAR_CYCLES": orders,
+    "NEAR_VECTORS": orders,
+    "HELD_FOR": held_for,
     "LLVM_PASSES": llvm_levels,
     "LLVM_CODE_GENERATOR": llvm_levels,
     "QUICKLY_FROM": llvm_levels,

@@ -1,4 +1,4 @@
-"""Code in pieces gives what whole code gives, to the last digit."""
+"""Code in pieces gives what whole code gives, to the last digit. (Where LLVM writes it: assembly needs no pieces.)"""
 
 from collections import Counter
 
@@ -9,6 +9,11 @@ import linkwise as lw
 from linkwise.codegen import thresholds
 from linkwise.codegen.program.pieces import pieces
 from linkwise.symbols.scalar import Scalar
+
+
+@pytest.fixture(autouse=True)
+def by_llvm(monkeypatch):
+    monkeypatch.setenv("LINKWISE_ASSEMBLY", "0")
 
 
 @pytest.mark.parametrize(

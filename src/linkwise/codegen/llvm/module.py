@@ -13,10 +13,11 @@ from collections.abc import Container
 from functools import partial
 from typing import Any
 
-from ...symbols.scalar import Scalar
 from ..program.pieces import is_long, pieces
+from ..program.places import computed_places, input_starts, output_count, output_slots
 from ..program.trace import Program, Signature
 from ..thresholds import STREAMED_BYTES, STREAMED_ROWS
+from .assembled_block import assembled_block, frame_size, is_assembled
 from .one_state import has_scalar_code, one_ir
 from .pieces import block_in_pieces
 from .python_entry import DATA, STRIDES, field
@@ -29,10 +30,11 @@ from .tiles import tile_of_places, transposed
 def kernel_ir(program: Program, t: VectorType) -> str:
     """The module's text: the batch kernel and, in double precision, code for one state."""
     scalar = t.bits == 64 and has_scalar_code(program)
-    types = [t, VectorType("double", 1)] if scalar else [t]
+    one = VectorType("double", 1, t.assembled)
+    types = [t, one] if scalar else [t]
     parts = [*block_parts(program, t, types), driver_ir(program.signature, t), objects_ir(program.signature, t)]
     if scalar:
-        parts.append(one_ir(program))
+        parts.append(one_ir(program, one))
     return "\n".join(parts)
 
 
@@ -46,20 +48,14 @@ def block_parts(program: Program, t: VectorType, types: list[VectorType]) -> lis
 
 def scratch_size(program: Program, t: VectorType) -> int:
     """How many bytes of scratch one run needs: inputs, outputs, and what pieces of long code hand on."""
-    frame = pieces(program).size if is_long(program) else 0
-    return (sum(program.inputs.values()) + _outputs(program) + frame) * t.lanes * t.size
+    return (sum(program.inputs.values()) + output_count(program) + _frame(program, t)) * t.lanes * t.size
 
 
-def _outputs(program: Program) -> int:
-    """How many vectors the outputs take."""
-    return len(set(output_slots(program)))
-
-
-def output_slots(program: Program) -> list[int]:
-    """Where in scratch each number of the outputs is: numbers that are the same (symmetric matrices) share a place."""
-    places: dict[Any, int] = {}
-    keys = [("node", x.serial) if isinstance(x, Scalar) else ("number", x) for x in program.roots]
-    return [places.setdefault(key, len(places)) for key in keys]
+def _frame(program: Program, t: VectorType) -> int:
+    """How many vectors are kept in memory in between."""
+    if is_assembled(program, t):
+        return frame_size(program, t)
+    return pieces(program).size if is_long(program) else 0
 
 
 def identity_places(t: VectorType, size: int, k: int, start: int) -> str:
@@ -86,25 +82,21 @@ def _transposes_out(program: Program, t: VectorType) -> list[str]:
 
 def _block_ir(program: Program, t: VectorType) -> str:
     """``@lw_block(in, out)``: one block of states, inputs and outputs as vectors in memory."""
-    offsets, start = {}, 0
-    for name, size in program.inputs.items():
-        offsets[name] = start
-        start += size
+    starts = input_starts(program)
     step = t.lanes * t.size
 
     def load(name: str, index: int, to: str) -> list[str]:
-        place = f"  {to}p = getelementptr i8, ptr %in, i64 {(offsets[name] + index) * step}"
+        place = f"  {to}p = getelementptr i8, ptr %in, i64 {(starts[name] + index) * step}"
         return [place, f"  {to} = load {t.name}, ptr {to}p, align {t.alignment}"]
 
-    writer = ProgramWriter(t, load)
-    places: dict[int, int] = {}
-    for slot, root in dict(zip(output_slots(program), program.roots)).items():
-        if isinstance(root, Scalar):
-            places[id(root)] = slot
-        else:
-            writer.lines += _store(t, writer.value(root), slot)
+    writer = ProgramWriter(t, load, fused=program.fused)
+    places, constants = computed_places(program)
+    for slot, x in constants.items():
+        writer.lines += _store(t, writer.value(x), slot)
+    if is_assembled(program, t):
+        return assembled_block(program, t, "lw_block", writer.lines)
     if is_long(program):
-        return block_in_pieces(program, t, load, places, writer.lines, _outputs(program))
+        return block_in_pieces(program, t, load, places, writer.lines, output_count(program))
     for node in program.nodes:
         writer.node(node)
         if id(node) in places:  # at once, so that no register holds it for long

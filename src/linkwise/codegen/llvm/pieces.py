@@ -28,7 +28,7 @@ def block_in_pieces(
     store what depends on nothing; the frame begins ``frame`` vectors behind ``out``.
     """
     cut = pieces(program)
-    writer = _PieceWriter(t, load, results, cut)
+    writer = _PieceWriter(t, load, results, cut, program.fused)
     parts = [writer.function(i, part) for i, part in enumerate(cut.parts)]
     calls = [f"  call void @lw_piece{i}(ptr %in, ptr %out, ptr %frame)" for i in range(len(parts))]
     last = ProgramWriter(t, load, "g")
@@ -47,11 +47,12 @@ class _PieceWriter:
     load: Load
     results: Mapping[int, int]
     cut: Pieces
+    fused: Mapping[int, int]
 
     def function(self, i: int, part: Sequence[Scalar]) -> str:
-        writer = ProgramWriter(self.t, self.load)
+        writer = ProgramWriter(self.t, self.load, fused=self.fused)
         for x in part:
-            for a in x.args:
+            for a in writer.operands(x):
                 self.bring(writer, a)
             if x.op != "input":  # which are read where they are used
                 writer.node(x)

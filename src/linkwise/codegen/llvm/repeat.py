@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from ..program.places import output_slots
 from ..program.trace import Program
-from .module import block_parts, call_out, output_slots, size_of
+from .module import block_parts, call_out, size_of
 from .sine_cosine import ALIGNED_STACK, VectorType
 
 _HEAD, _WORDS = 2, 4

@@ -58,6 +58,7 @@ class VectorType:
 
     scalar: str  # "double" or "float"
     lanes: int
+    assembled: bool = False  # whether straight-line code is written in the processor's own language (:mod:`.assembly`)
 
     def wide(self, element: str) -> str:
         """The type of one ``element`` per lane."""
@@ -130,10 +131,14 @@ def sincos_name(t: VectorType) -> str:
 
 
 def sincos_ir(t: VectorType) -> str:
-    """``@lw_sincosN(x) → {sin x, cos x}`` for the vector type, with its slow path for huge angles."""
+    """``@lw_sincosN(x) → {sin x, cos x}`` for the vector type, with its slow path for huge angles.
+
+    ``@lw_sincosN_quick(x)`` has no such path, and says third for which lanes that is right.
+    """
     double = t.bits == 64
     limit = 8.0e5 if double else 4096.0
     v, i, b = t.name, t.wide(f"i{t.bits}"), t.wide("i1")
+    three = sincos_type(t)
     one, zero = (t.splat_integer(n) for n in (1, 0))
     # x · 2/π with so much added that the nearest integer stands in the last bits: −k is one subtraction away, and
     # the bits say in which quadrant x is.
@@ -164,7 +169,17 @@ def sincos_ir(t: VectorType) -> str:
         *_signed("cos", "%n1", "%c0", t, top),
         f"  %size = call {v} @llvm.fabs.{t.mangled}({v} %x)",
         f"  %fits = fcmp olt {v} %size, {t.splat(limit)}",
-        "  %all = and i1 %fits, true" if t.lanes == 1 else f"  %all = call i1 {_all_lanes(t)}({b} %fits)",
+        f"  %q1 = insertvalue {three} undef, {v} %sin, 0",
+        f"  %q2 = insertvalue {three} %q1, {v} %cos, 1",
+        f"  %q3 = insertvalue {three} %q2, {b} %fits, 2",
+        f"  ret {three} %q3",
+    ]
+    whole = [
+        f"  %three = call {three} {sincos_name(t)}_quick({v} %x)",
+        f"  %sin = extractvalue {three} %three, 0",
+        f"  %cos = extractvalue {three} %three, 1",
+        f"  %fits = extractvalue {three} %three, 2",
+        *all_lanes("%all", "%fits", t),
         "  br i1 %all, label %quick, label %slow",
         "quick:",
         f"  %q1 = insertvalue {{{v}, {v}}} undef, {v} %sin, 0",
@@ -181,8 +196,20 @@ def sincos_ir(t: VectorType) -> str:
         f"  %m2 = insertvalue {{{v}, {v}}} %m1, {v} %mixed_cos, 1",
         f"  ret {{{v}, {v}}} %m2",
     ]
-    body = "\n".join(lines)
-    return f"define internal {{{v}, {v}}} {sincos_name(t)}({v} %x) {{\n{body}\n}}\n{_slow_ir(t)}"
+    body, checked = "\n".join(lines), "\n".join(whole)
+    quick = f"define internal {three} {sincos_name(t)}_quick({v} %x) alwaysinline {{\n{body}\n}}\n"
+    return f"{quick}define internal {{{v}, {v}}} {sincos_name(t)}({v} %x) {{\n{checked}\n}}\n{_slow_ir(t)}"
+
+
+def sincos_type(t: VectorType) -> str:
+    """Of what ``@lw_sincosN_quick`` gives."""
+    return f"{{{t.name}, {t.name}, {t.mask}}}"
+
+
+def all_lanes(name: str, mask: str, t: VectorType) -> list[str]:
+    """The line that makes ``name`` true where a mask is, in every lane."""
+    whole = f"and i1 {mask}, true" if t.lanes == 1 else f"call i1 {_all_lanes(t)}({t.mask} {mask})"
+    return [f"  {name} = {whole}"]
 
 
 def _all_lanes(t: VectorType) -> str:
@@ -264,7 +291,7 @@ def declarations(types: Iterable[VectorType]) -> str:
     lines: dict[str, None] = {}
     for t in types:
         v, suffix = t.name, "" if t.bits == 64 else "f"
-        for name, count in {**INTRINSICS, "fma": 3}.items():
+        for name, count in {**INTRINSICS, "fma": 3, "fmuladd": 3}.items():
             lines[f"declare {v} @llvm.{name}.{t.mangled}({', '.join([v] * count)})"] = None
         d = VectorType("double", t.lanes)
         lines[f"declare {d.name} @llvm.fma.{d.mangled}({', '.join([d.name] * 3)})"] = None

@@ -1,18 +1,19 @@
 """The straight-line part of a kernel: each node of the scalar program as one line of LLVM IR.
 
-Products and sums carry the flag ``contract``: LLVM may fuse a product into a following sum (one rounding
-instead of two), and may do nothing else to them.
+Products that a program says are fused into sums (one rounding instead of two) are, where the processor can. In loops,
+which say nothing of it, products and sums carry the flag ``contract``: LLVM may fuse them, and may do nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...symbols.scalar import Guard, Scalar
 from ...tolerances import roundings
+from ..program.fusion import fused_operands, without_sign
 from .sine_cosine import INTRINSICS, LIBM, VectorType, sincos_name
 
 _COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}  # false where an argument is not a number
@@ -21,8 +22,17 @@ _COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}  # false whe
 class ProgramWriter:
     """Writes nodes in order; ``load(input, index, name)`` gives the lines that bring an input in."""
 
-    def __init__(self, t: VectorType, load: Callable[[str, int, str], list[str]], prefix: str = "") -> None:
+    def __init__(
+        self,
+        t: VectorType,
+        load: Callable[[str, int, str], list[str]],
+        prefix: str = "",
+        fused: Mapping[int, int] | None = None,
+    ) -> None:
         self.t, self.load, self.prefix = t, load, prefix
+        self.fused = fused or {}
+        self.within = {*self.fused.values()}  # products that are no lines of their own
+        self.flag = " contract" if fused is None else ""
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.pairs: dict[int, str] = {}  # angle → its {sin, cos}
@@ -30,13 +40,37 @@ class ProgramWriter:
     def value(self, x: Any) -> str:
         return self.names[id(x)] if isinstance(x, Scalar) else self.t.splat(x)
 
+    def operands(self, node: Scalar) -> tuple[Any, ...]:
+        """What the line of a node needs; a product without a line needs nothing."""
+        if id(node) in self.fused:
+            return fused_operands(node, self.fused)[1:4]
+        return () if self._is_within(node) else node.args
+
+    def _is_within(self, node: Scalar) -> bool:
+        return bool(self.within) and id(without_sign(node)) in self.within
+
+    def _fused(self, node: Scalar, name: str) -> None:
+        v = self.t.name
+        sign, a, b, c, other = fused_operands(node, self.fused)
+        values = [self.value(x) for x in (a, b, c)]
+        for k, s in ((0, sign), (2, other)):
+            if s < 0:
+                self.lines.append(f"  {name}n{k} = fneg {v} {values[k]}")
+                values[k] = f"{name}n{k}"
+        arguments = ", ".join(f"{v} {x}" for x in values)
+        self.lines.append(f"  {name} = call {v} @llvm.fmuladd.{self.t.mangled}({arguments})")
+
     def node(self, node: Scalar) -> None:
+        if self._is_within(node):
+            return
         name = self.names[id(node)] = f"%{self.prefix}v{len(self.names)}"
         v, a = self.t.name, node.args
         if node.op == "input":
             self.lines += self.load(a[0], a[1], name)
+        elif id(node) in self.fused:
+            self._fused(node, name)
         elif node.op in ("add", "sub", "mul"):
-            self.lines.append(f"  {name} = f{node.op} contract {v} {self.value(a[0])}, {self.value(a[1])}")
+            self.lines.append(f"  {name} = f{node.op}{self.flag} {v} {self.value(a[0])}, {self.value(a[1])}")
         elif node.op == "neg":
             self.lines.append(f"  {name} = fneg {v} {self.value(a[0])}")
         elif node.op == "inv":

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import Any
 
 from ...symbols.scalar import Scalar
 from .. import thresholds
+from .fusion import together
 from .trace import Program
 
 
@@ -42,25 +41,10 @@ def is_long(program: Program) -> bool:
 def pieces(program: Program) -> Pieces:
     """The program cut where few values wait."""
     guarded = [x for guard in program.guards for x in guard.nodes]
-    groups = _together(program.nodes, [*program.roots, *guarded])
+    groups = together(program.nodes, [*program.roots, *guarded])
     parts = _cut(groups, _waiting(groups, guarded), thresholds.PIECE)
     slots, size = _frame(parts, guarded)
     return Pieces(parts, guarded, slots, size)
-
-
-def _together(nodes: Sequence[Scalar], wanted: Sequence[Any]) -> list[list[Scalar]]:
-    """The same values in groups that no cut divides: a sum and the products, or their negatives, that it alone uses."""
-    uses = Counter(id(a) for x in nodes for a in x.args)
-    uses.update(map(id, wanted))
-
-    def own(x: Scalar) -> list[Scalar]:
-        kinds = ("mul",) if x.op == "neg" else ("mul", "neg")
-        found = [a for a in x.args if isinstance(a, Scalar) and a.op in kinds and uses[id(a)] == 1]
-        return [y for a in found for y in ([*own(a), a] if a.op == "neg" else [a])]
-
-    groups = {id(x): own(x) for x in nodes if x.op in ("add", "sub")}
-    fused = {id(a) for group in groups.values() for a in group}
-    return [[*groups.get(id(x), ()), x] for x in nodes if id(x) not in fused]
 
 
 def _waiting(groups: Sequence[Sequence[Scalar]], guarded: Sequence[Scalar]) -> list[int]:

@@ -1,10 +1,9 @@
 """In which order a program's values are computed: so that few of them are alive at a time.
 
 Any order with arguments first is right. Depth first from the outputs finishes one limb before it starts the next;
-the order of tracing follows the sweeps. Which keeps fewer values waiting depends on the function, so that both are
-tried, and the one taken that asks for less memory beside the registers; of long code, which is cut into pieces, for
-less that the pieces hand on. (The code generator reorders neighbours; over longer distances it keeps to what it is
-given.)
+the order of tracing follows the sweeps. In either, what ends the wait of others is then computed as soon as it can be
+(:mod:`.tighten`). Which order is best depends on the function, so that both are tried, and the one taken that costs
+least; of long code the one in which values wait the shortest time.
 """
 
 from __future__ import annotations
@@ -18,17 +17,21 @@ from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
 from .. import thresholds
 from ..thresholds import REGISTERS
+from .fusion import absorbed, is_simple
+from .tighten import tightened
+
+_SUMS = ("add", "sub")
 
 
 def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
     """Everything the roots and guards need, arguments first.
 
-    Sines and cosines of inputs come before all else: they are calls, during which registers hold nothing. (Where they
-    stand where they are needed a humanoid's forward dynamics takes 238 ns instead of 220 ns, its inverse dynamics 111
-    ns instead of 107 ns.)
+    Sines and cosines of inputs come before all else: they are calls, during which registers hold nothing, or loops.
+    (Where they stand where they are needed a humanoid's forward dynamics takes 238 ns instead of 220 ns, its inverse
+    dynamics 111 ns instead of 107 ns.)
     """
     needed = reachable([*roots, *guards])
-    angles = [x for x in needed if x.op in ("sin", "cos") and _is_simple(x.args[0])]
+    angles = [x for x in needed if x.op in ("sin", "cos") and is_simple(x.args[0])]
     first = reachable(angles)
     known = {id(x) for x in first}
     by_tracing = first + sorted((x for x in needed if id(x) not in known), key=lambda x: x.serial)
@@ -37,7 +40,10 @@ def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
         reachable([*angles, *reversed(guards), *reversed(roots)]),
         by_tracing,
     ]
-    return min(orders, key=traffic) if len(needed) <= thresholds.PIECES_FROM else least_handed_on(orders)
+    wanted = [*roots, *guards]
+    if len(needed) > thresholds.ORDERS_TRIED:
+        return tightened(min(orders, key=waiting), wanted)
+    return min((tightened(x, wanted) for x in orders), key=lambda x: cost(x, wanted))
 
 
 def schedule_for_threads(roots: Sequence[Any], registers: int) -> list[Scalar]:
@@ -48,11 +54,6 @@ def schedule_for_threads(roots: Sequence[Any], registers: int) -> list[Scalar]:
     needed = reachable(roots)
     orders = [needed, reachable(list(reversed(roots))), sorted(needed, key=lambda x: x.serial)]
     return min(orders, key=lambda order: traffic(order, registers))
-
-
-def _is_simple(x: Scalar) -> bool:
-    """Whether a value is an input, or an input and a constant: not the result of a computation."""
-    return x.op == "input" or all(not isinstance(a, Scalar) or a.op == "input" for a in x.args)
 
 
 def traffic(order: Sequence[Scalar], registers: int = REGISTERS) -> int:
@@ -90,20 +91,57 @@ def traffic(order: Sequence[Scalar], registers: int = REGISTERS) -> int:
     return moves
 
 
-def least_handed_on(orders: Sequence[list[Scalar]]) -> list[Scalar]:
-    """The order of these, all of the same values, in which pieces of code read the fewest of each other's values."""
-    first = orders[0]
-    number = {id(x): i for i, x in enumerate(first)}
-    reads = [
-        (number[id(a)], i) for i, x in enumerate(first) for a in x.args if type(a) is not float and id(a) in number
-    ]
-    made, used = np.array(reads, dtype=np.int64).reshape(-1, 2).T
-    computed = np.array([x.op != "input" for x in first])[made]
-    made, used = made[computed], used[computed]
-    piece = np.empty(len(first), dtype=np.int64)
-    counts = []
-    for order in orders:
-        piece[[number[id(x)] for x in order]] = np.arange(len(order)) // thresholds.PIECE
-        elsewhere = piece[made] != piece[used]
-        counts.append(len(np.unique(made[elsewhere] * len(order) + piece[used[elsewhere]])))
-    return orders[counts.index(min(counts))]
+def lifetimes(order: Sequence[Scalar]) -> np.ndarray:
+    """How many computed values, at each place of an order, are needed later. Inputs can be read at any time."""
+    last: dict[int, int] = {}
+    for i, x in enumerate(order):
+        for a in x.args:
+            if type(a) is not float:
+                last[id(a)] = i
+    change = np.zeros(len(order) + 1, dtype=np.int64)
+    begun = [i for i, x in enumerate(order) if x.op != "input" and id(x) in last]
+    change[begun] += 1
+    np.subtract.at(change, [last[id(order[i])] for i in begun], 1)
+    return np.cumsum(change)
+
+
+def waiting(order: Sequence[Scalar]) -> int:
+    """All together, for how long values wait."""
+    return int(lifetimes(order).sum())
+
+
+def cost(order: Sequence[Scalar], wanted: Sequence[Any]) -> float:
+    """About how many cycles code in this order takes.
+
+    What is in the way is looked at one after another: values that wait for others, moves between registers and memory,
+    and memory that the first cache has no room for.
+    """
+    peak = int(lifetimes(order).max(initial=0))
+    moves, far = thresholds.MOVE_CYCLES * traffic(order), thresholds.FAR_CYCLES * max(0, peak - thresholds.NEAR_VECTORS)
+    return cycles(order, wanted) + moves + far
+
+
+def cycles(order: Sequence[Scalar], wanted: Sequence[Any]) -> int:
+    """How long a processor takes that begins one product and one sum in a cycle, and looks ahead only so far."""
+    product, total, quotient = thresholds.LATENCIES
+    fused = absorbed(order, wanted)
+    alone = set(fused.values())
+    known: dict[int, int] = {}  # when each value is there
+    products: set[int] = set()  # cycles in which one begins
+    sums: set[int] = set()
+    behind: list[int] = []  # when each instruction and those before it are finished
+    for x in order:
+        ready = max((known.get(id(a), 0) for a in x.args), default=0)
+        if x.op in ("input", "neg", "sin", "cos") or id(x) in alone:
+            known[id(x)] = ready
+            continue
+        n = len(behind)
+        begin = max(ready, behind[n - thresholds.LOOK_AHEAD]) if n >= thresholds.LOOK_AHEAD else ready
+        is_sum = x.op in _SUMS and id(x) not in fused
+        busy = sums if is_sum else products
+        while begin in busy:
+            begin += 1
+        busy.add(begin)
+        end = known[id(x)] = begin + (total if is_sum else quotient if x.op == "inv" else product)
+        behind.append(max(end, behind[-1]) if n else end)
+    return behind[-1] if behind else 0

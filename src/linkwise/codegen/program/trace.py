@@ -25,6 +25,7 @@ from ...symbols.scalar import Graph, Guard, Scalar, Truth
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
 from ..garbage import collection_paused
+from .fusion import absorbed
 from .parameters import parameter_sizes, with_symbols
 from .schedule import schedule
 
@@ -70,6 +71,11 @@ class Program:
     def nodes(self) -> list[Scalar]:
         """Everything the outputs and the guards need, arguments first, in an order that suits the registers."""
         return schedule(self.roots, [x for g in self.guards for x in g.nodes])
+
+    @cached_property
+    def fused(self) -> dict[int, int]:
+        """By the id of a sum, that of the product that is computed with it, with one rounding for both."""
+        return absorbed(self.nodes, [*self.roots, *(x for g in self.guards for x in g.nodes)])
 
     @cached_property
     def length(self) -> int:

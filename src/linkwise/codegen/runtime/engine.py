@@ -31,6 +31,7 @@ class Host:
     cpu: str
     features: str
     vector_bytes: int
+    assembles: bool = False  # whether straight-line code is written in its own language, which is that of x86-64
 
     def vector(self, dtype: Any) -> VectorType:
         """The host's SIMD type for float64 or float32."""
@@ -38,7 +39,8 @@ class Host:
         if kind is None:
             name = np.dtype(dtype).name
             raise errors.InputError(f'machine code is for float64 and float32, not {name}; target="numpy" takes any')
-        return VectorType(kind, self.vector_bytes // np.dtype(dtype).itemsize)
+        assembled = self.assembles and self.vector_bytes == 64 and assembly_is_wanted()
+        return VectorType(kind, self.vector_bytes // np.dtype(dtype).itemsize, assembled)
 
 
 @lru_cache(maxsize=1)
@@ -49,6 +51,7 @@ def _llvm() -> Any:
         raise errors.MissingExtraError("compiling for the CPU needs llvmlite: pip install llvmlite") from None
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
     return llvm
 
 
@@ -64,7 +67,8 @@ def host() -> Host:
     llvm = _llvm()
     features = llvm.get_host_cpu_features()
     width = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
-    return Host(llvm.get_host_cpu_name(), features.flatten(), width)
+    assembles = all(features.get(f"avx512{x}") for x in ("f", "dq", "vl"))
+    return Host(llvm.get_host_cpu_name(), features.flatten(), width, assembles)
 
 
 def llvm_version() -> str:
@@ -81,6 +85,14 @@ def code_level(quickly: bool = False) -> int:
     if text:
         return int(text)
     return 0 if quickly else LLVM_CODE_GENERATOR
+
+
+def assembly_is_wanted() -> bool:
+    """Whether straight-line code is assembly where it can be; LINKWISE_ASSEMBLY=0 leaves it all to LLVM."""
+    text = os.environ.get("LINKWISE_ASSEMBLY", "")
+    if text not in ("", "0", "1"):
+        raise errors.InputError(f"LINKWISE_ASSEMBLY must be 0 or 1, got {text!r}")
+    return text != "0"
 
 
 def _target_machine(level: int | None = None) -> Any:
@@ -212,7 +224,7 @@ def recall_object(job: CodeJob) -> str | None:
 
 def order_values(job: CodeJob) -> str | None:
     """The order of the program's values in which few of them wait at a time."""
-    return None if job.object_code is not None else job.kernel.ordered()
+    return None if job.object_code is not None else job.kernel.ordered(job.vector)
 
 
 def write_module(job: CodeJob) -> str | None:

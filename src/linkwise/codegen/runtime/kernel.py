@@ -16,6 +16,7 @@ from ...errors import InputError
 from ...symbols.operations import Operations
 from ...symbols.results import rebuilder
 from .. import thresholds
+from ..llvm.assembled_block import instruction_count, is_assembled
 from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal, run_passes
@@ -168,9 +169,11 @@ class Kernel(Remade):
         """Keep on disk what answers the request."""
         remember(self._request, self.signature, self._objects)
 
-    def ordered(self) -> str:
+    def ordered(self, vector: VectorType) -> str:
         """Bring the program's values into the order in which they are computed; says how many there are."""
         values = f"{len(self.program.nodes)} values"
+        if is_assembled(self.program, vector):
+            return f"{values}, {instruction_count(self.program, vector)} instructions"
         return f"{values}, {len(pieces(self.program).parts)} pieces" if is_long(self.program) else values
 
     def ir(self, vector: VectorType) -> str:

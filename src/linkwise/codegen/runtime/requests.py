@@ -21,7 +21,7 @@ from ...symbols.results import described, recalled
 from ...values import digest, value_of
 from ..program.trace import Signature
 from . import disk_cache as cache
-from .engine import code_level, host, is_here, llvm_version
+from .engine import assembly_is_wanted, code_level, host, is_here, llvm_version
 
 STRAIGHT, LOOPS = "straight line", "loops"
 
@@ -48,7 +48,8 @@ def request(
     asked = digest(value_of((name, tuple(arrays), tuple(parameters), rolled, sorted(fixed.items()))))
     if asked is None or robot.fingerprint is None or not is_here():
         return None
-    return cache.key(robot.fingerprint, asked, library_fingerprint(), repr(host()), str(code_level()))
+    made_how = f"{code_level()} {assembly_is_wanted()}"
+    return cache.key(robot.fingerprint, asked, library_fingerprint(), repr(host()), made_how)
 
 
 @lru_cache(maxsize=1)

@@ -127,7 +127,7 @@ class RolledKernel(Kernel):
         remember(self._request, self.signature, self._objects, LOOPS)
         remember_tables(self._request, self._integers, self._numbers)
 
-    def ordered(self) -> str:
+    def ordered(self, vector: VectorType) -> str:
         return f"{self.length} values, each class of bodies by itself"
 
     def ir(self, vector: VectorType) -> str:

@@ -1,0 +1,187 @@
+"""A straight-line program as assembly within an LLVM module, with its constants and its sines.
+
+Sines and cosines of inputs come first, in a loop, and stand in the frame; those of computed angles are calls between
+segments of the assembly.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...symbols.scalar import Scalar
+from ..program.instructions import Instructions, instructions, is_known
+from ..program.places import computed_places, input_starts, output_count
+from ..program.trace import Program
+from .assembly import AHEAD, REGISTERS, Assembly, assembled
+from .sine_cosine import ALIGNED_STACK, VectorType, all_lanes, sincos_name, sincos_type
+from .straight_line import ProgramWriter
+
+# What the assembly gives, takes and changes.
+_CHANGED = [*(f"zmm{i}" for i in range(REGISTERS)), "k1", "k2", "memory", "dirflag", "fpsr", "flags"]
+_RULES = ",".join(["={rax}", "{rdi}", "{rsi}", "{rdx}", "{rcx}", *(f"~{{{x}}}" for x in _CHANGED)])
+
+
+def is_assembled(program: Program, t: VectorType) -> bool:
+    """Whether a program becomes assembly: the processor is one that it is for, and it has all the operations."""
+    return t.assembled and is_known(program)
+
+
+def frame_size(program: Program, t: VectorType) -> int:
+    """How many vectors of memory the code has beside inputs and results, behind which they stand."""
+    return _made(program, t).assembly.frame
+
+
+def instruction_count(program: Program, t: VectorType) -> int:
+    """How many instructions the code has, those that move values included."""
+    return sum(len(segment.lines) for segment in _made(program, t).assembly.segments)
+
+
+def assembled_block(program: Program, t: VectorType, name: str, constants: list[str]) -> str:
+    """``@name(in, out)``, which answers whether a guard failed; ``constants`` are lines that store constant results."""
+    made = _made(program, t)
+    parts, lines = _sines_of_inputs(made, t, name)
+    for n in range(len(made.looped), len(made.angles)):
+        lines += _sine_of_sum(program, made.angles[n], n, t)
+    lines += _code(made.assembly, t, name)
+    pool = ", ".join(f"{t.scalar} {t.literal(x)}" for x in made.assembly.constants)
+    table = f"[{len(made.assembly.constants)} x {t.scalar}] [{pool}]"
+    frame = f"  %frame = getelementptr i8, ptr %out, i64 {output_count(program) * t.alignment}"
+    body = "\n".join([frame, *constants, *lines])
+    return f"""@{name}_constants = internal constant {table}, align 64
+{parts}
+define internal i1 @{name}(ptr %in, ptr %out) noinline {ALIGNED_STACK} {{
+{body}
+  ret i1 %bad
+}}
+"""
+
+
+class _Made(NamedTuple):
+    code: Instructions
+    assembly: Assembly
+    angles: list[Scalar]  # whose sines and cosines stand in the frame, two vectors each
+    looped: list[int]  # those of them that come first are inputs: at which vectors
+
+
+@lru_cache(maxsize=4)  # asked for once for the module's text and once for its memory
+def _made(program: Program, t: VectorType) -> _Made:
+    code = instructions(program, computed_places(program)[0])
+    starts = input_starts(program)
+    found = {id(angle): angle for angle, _ in code.sines.values()}
+    angles = sorted(found.values(), key=lambda x: x.op != "input")
+    looped = [starts[x.args[0]] + x.args[1] for x in angles if x.op == "input"]
+    number = {id(x): k for k, x in enumerate(angles)}
+    sines = {key: 2 * number[id(angle)] + is_cosine for key, (angle, is_cosine) in code.sines.items()}
+    return _Made(code, assembled(code, t, starts, sines, program.guards), angles, looped)
+
+
+def _sines_of_inputs(made: _Made, t: VectorType, name: str) -> tuple[str, list[str]]:
+    """(functions that compute them in a loop, the lines that call them).
+
+    The loop calls nothing, so that registers hold all constants; where an angle is huge it is done again with calls.
+    """
+    if not made.looped:
+        return "", []
+    v, three, both = t.name, sincos_type(t), f"{{{t.name}, {t.name}}}"
+    places = ", ".join(f"i64 {k * t.alignment}" for k in made.looped)
+    table = f"@{name}_angles = internal constant [{len(made.looped)} x i64] [{places}]\n"
+    quick = [
+        f"  %all = phi {t.mask} [{t.all_true}, %entry], [%still, %loop]",
+        f"  %both = call {three} {sincos_name(t)}_quick({v} %x)",
+        f"  %fits = extractvalue {three} %both, 2",
+        f"  %still = and {t.mask} %all, %fits",
+    ]
+    slow = [f"  %both = call {both} {sincos_name(t)}({v} %x)"]
+    end = [*all_lanes("%good", "%still", t), "  ret i1 %good"]
+    text = [
+        _loop(f"i1 @{name}_sines", name, len(made.looped), t, quick, three, end),
+        _loop(f"void @{name}_far_sines", name, len(made.looped), t, slow, both, ["  ret void"]),
+    ]
+    lines = [
+        f"  %near = call i1 @{name}_sines(ptr %in, ptr %frame)",
+        "  br i1 %near, label %begin, label %far",
+        "far:",
+        f"  call void @{name}_far_sines(ptr %in, ptr %frame)",
+        "  br label %begin",
+        "begin:",
+    ]
+    return table + "".join(text), lines
+
+
+def _loop(head: str, name: str, count: int, t: VectorType, lines: list[str], kind: str, end: list[str]) -> str:
+    """A function that has sines and cosines of all angles computed by ``lines``, which make %both of %x."""
+    v, first = t.name, [x for x in lines if " phi " in x]
+    others = [x for x in lines if " phi " not in x]
+    join = "\n".join
+    return f"""define internal {head}(ptr noalias %in, ptr noalias %frame) noinline {ALIGNED_STACK} {{
+entry:
+  br label %loop
+loop:
+  %n = phi i64 [0, %entry], [%next, %loop]
+{join(first)}
+  %where = getelementptr i64, ptr @{name}_angles, i64 %n
+  %offset = load i64, ptr %where
+  %at = getelementptr i8, ptr %in, i64 %offset
+  %x = load {v}, ptr %at, align {t.alignment}
+{join(others)}
+  %s = extractvalue {kind} %both, 0
+  %c = extractvalue {kind} %both, 1
+  %to = mul i64 %n, {2 * t.alignment}
+  %sp = getelementptr i8, ptr %frame, i64 %to
+  %cp = getelementptr i8, ptr %sp, i64 {t.alignment}
+  store {v} %s, ptr %sp, align {t.alignment}
+  store {v} %c, ptr %cp, align {t.alignment}
+  %next = add i64 %n, 1
+  %more = icmp ult i64 %next, {count}
+  br i1 %more, label %loop, label %done
+done:
+{join(end)}
+}}
+"""
+
+
+def _sine_of_sum(program: Program, angle: Scalar, n: int, t: VectorType) -> list[str]:
+    """The sine and cosine of angle n, of inputs and constants."""
+    starts = input_starts(program)
+
+    def load(name: str, index: int, to: str) -> list[str]:
+        place = f"  {to}p = getelementptr i8, ptr %in, i64 {(starts[name] + index) * t.alignment}"
+        return [place, f"  {to} = load {t.name}, ptr {to}p, align {t.alignment}"]
+
+    writer = ProgramWriter(t, load, f"a{n}", {})
+    for x in {id(a): a for a in angle.args if isinstance(a, Scalar)}.values():
+        writer.node(x)
+    writer.node(angle)
+    return [*writer.lines, *_sine_lines(writer.value(angle), (2 * n, 2 * n + 1), t, f"a{n}")]
+
+
+def _code(assembly: Assembly, t: VectorType, name: str) -> list[str]:
+    """The lines that run the code; %bad is whether a guard failed."""
+    arguments = f"ptr %in, ptr %out, ptr %ahead, ptr @{name}_constants"
+    lines = [f"  %ahead = getelementptr i8, ptr %frame, i64 {AHEAD * t.alignment}"]
+    failed = "0"
+    for n, segment in enumerate(assembly.segments):
+        text = "\\0A".join(["kxorw %k1, %k1, %k1", *segment.lines, "kmovw %k1, %eax"])
+        lines.append(f'  %bits{n} = call i64 asm sideeffect "{text}", "{_RULES}"({arguments})')
+        lines.append(f"  %failed{n} = or i64 {failed}, %bits{n}")
+        failed = f"%failed{n}"
+        if segment.sines is not None:
+            angle, *both = segment.sines
+            lines.append(f"  %y{n}at = getelementptr i8, ptr %frame, i64 {angle * t.alignment}")
+            lines.append(f"  %y{n} = load {t.name}, ptr %y{n}at, align {t.alignment}")
+            lines += _sine_lines(f"%y{n}", (both[0], both[1]), t, f"y{n}")
+    return [*lines, f"  %bad = icmp ne i64 {failed}, 0"]
+
+
+def _sine_lines(angle: str, slots: tuple[int, int], t: VectorType, tag: str) -> list[str]:
+    """Sine and cosine of a vector, to two slots of the frame."""
+    v = t.name
+    lines = [f"  %{tag}both = call {{{v}, {v}}} {sincos_name(t)}({v} {angle})"]
+    for k, slot in enumerate(slots):
+        lines += [
+            f"  %{tag}r{k} = extractvalue {{{v}, {v}}} %{tag}both, {k}",
+            f"  %{tag}p{k} = getelementptr i8, ptr %frame, i64 {slot * t.alignment}",
+            f"  store {v} %{tag}r{k}, ptr %{tag}p{k}, align {t.alignment}",
+        ]
+    return lines

@@ -1,0 +1,180 @@
+"""A program as instructions that processors have: products fused into the sums that alone use them, signs for nothing.
+
+A negative is no instruction: whoever uses it subtracts. So every value is a number that is computed, or read, and a
+sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...symbols.scalar import Scalar
+from .fusion import fused_operands, is_simple
+from .trace import Program
+
+KNOWN = {"input", "add", "sub", "mul", "neg", "inv", "sqrt", "fabs", "select", "sin", "cos"}
+COMPARISONS = ("less", "less_equal", "equal")
+_SINES = ("sin", "cos")
+_NO_CODE = ("neg", *COMPARISONS)  # who chooses by a comparison makes it
+
+
+class Instruction(NamedTuple):
+    """``value`` is what the operation gives for these operands, each a key and a sign.
+
+    Operations are "fma" (a b + c, one rounding), "add", "mul", "div" (1 / a), "sqrt", "fabs", "neg"; "out", which
+    stores an operand as result number ``value``; "select", a third operand or a fourth as the first two compare
+    (``signs`` has the number of the comparison); "guard", number ``value``, of one operand or two; and "sines", the
+    sine and cosine of an angle that is computed, which have ``value`` and ``value`` + 1 as keys.
+    """
+
+    op: str
+    value: int
+    operands: tuple[int, ...]
+    signs: tuple[int, ...] = ()
+
+
+class Instructions(NamedTuple):
+    """A program's instructions in order, and what their operands are that no instruction gives."""
+
+    code: list[Instruction]
+    inputs: dict[int, tuple[str, int]]  # by key: which input, and which number of it
+    sines: dict[int, tuple[Scalar, bool]]  # by key: of which angle, and whether it is the cosine
+    constants: dict[int, float]  # by key
+
+
+def is_known(program: Program) -> bool:
+    """Whether the program's values are all of kinds that have instructions."""
+    choices = {id(x.args[0]) for x in program.nodes if x.op == "select"}
+    return all(x.op in KNOWN or (x.op in COMPARISONS and id(x) in choices) for x in program.nodes)
+
+
+def instructions(program: Program, places: dict[int, int]) -> Instructions:
+    """The program's instructions, in its order; ``places`` says as which results nodes, by id, are stored."""
+    return _Reader(program, places).read()
+
+
+class _Reader:
+    def __init__(self, program: Program, places: dict[int, int]) -> None:
+        self.program, self.places = program, places
+        self.result = Instructions([], {}, {}, {})
+        self.key_of: dict[int, int] = {}  # by id of a node that is no negative
+        self.sign_of: dict[int, int] = {}
+        self.constant_keys: dict[float, int] = {}
+        self.keys = 0
+        self.pairs: dict[int, int] = {}  # by id of a computed angle
+
+    def read(self) -> Instructions:
+        nodes = self.program.nodes
+        fused = set(self.program.fused.values())
+        waiting = self._guards(nodes)
+        for number, guard in enumerate(self.program.guards):
+            if not guard.nodes:
+                self._guard(number)
+        for node in nodes:
+            if id(node) in fused:
+                continue
+            if node.op not in _NO_CODE:
+                self._node(node)
+            if id(node) in self.places:
+                key, sign = self.operand(node)
+                self._emit("out", self.places[id(node)], (key,), (sign,))
+            for number in waiting.get(id(node), ()):
+                self._guard(number)
+        return self.result
+
+    def _guard(self, number: int) -> None:
+        guard = self.program.guards[number]
+        looked = [guard.value, guard.size] if isinstance(guard.size, Scalar) else [guard.value]
+        self._emit("guard", number, tuple(self._plain(x) for x in looked))
+
+    def _guards(self, nodes: Sequence[Scalar]) -> dict[int, list[int]]:
+        """The guards' numbers by the node, of those they look at, that is computed last."""
+        guards = self.program.guards
+        looked = {id(x) for g in guards for x in g.nodes}
+        where = {id(x): i for i, x in enumerate(nodes) if id(x) in looked}
+        found: dict[int, list[int]] = {}
+        for number, g in enumerate(guards):
+            if g.nodes:
+                found.setdefault(id(max(g.nodes, key=lambda x: where[id(x)])), []).append(number)
+        return found
+
+    def _new(self) -> int:
+        self.keys += 1
+        return self.keys
+
+    def _emit(self, op: str, value: int, operands: tuple[int, ...], signs: tuple[int, ...] = ()) -> None:
+        self.result.code.append(Instruction(op, value, operands, signs))
+
+    def operand(self, x: Any) -> tuple[int, int]:
+        """Key and sign of a value."""
+        sign = 1
+        while isinstance(x, Scalar) and x.op == "neg":
+            x, sign = x.args[0], -sign
+        if isinstance(x, Scalar):
+            return self.key_of[id(x)], sign * self.sign_of.get(id(x), 1)
+        size = abs(x)
+        if size not in self.constant_keys:
+            key = self.constant_keys[size] = self._new()
+            self.result.constants[key] = size
+        return self.constant_keys[size], -sign if x < 0 else sign
+
+    def _plain(self, x: Any) -> int:
+        """The key of a value with its sign in it."""
+        key, sign = self.operand(x)
+        if sign > 0:
+            return key
+        value = self._new()
+        self._emit("neg", value, (key,))
+        return value
+
+    def _node(self, x: Scalar) -> None:
+        if x.op == "input":
+            key = self.key_of[id(x)] = self._new()
+            self.result.inputs[key] = (x.args[0], x.args[1])
+        elif x.op in _SINES:
+            self._sine(x)
+        elif x.op in ("add", "sub"):
+            self._sum(x)
+        elif x.op == "select":
+            operands = tuple(self._plain(a) for a in (*x.args[0].args, *x.args[1:]))
+            key = self.key_of[id(x)] = self._new()
+            self._emit("select", key, operands, (COMPARISONS.index(x.args[0].op),))
+        else:
+            operands, signs = zip(*(self.operand(a) for a in x.args))
+            if x.op == "sqrt":
+                operands = (self._plain(x.args[0]),)
+            elif x.op != "fabs" and signs.count(-1) % 2:
+                self.sign_of[id(x)] = -1
+            key = self.key_of[id(x)] = self._new()
+            self._emit({"inv": "div"}.get(x.op, x.op), key, operands)
+
+    def _sine(self, x: Scalar) -> None:
+        angle = x.args[0]
+        is_cosine = x.op == "cos"
+        if is_simple(angle):
+            key = self.key_of[id(x)] = self._new()
+            self.result.sines[key] = (angle, is_cosine)
+            return
+        if id(angle) not in self.pairs:
+            operand = self._plain(angle)
+            self.pairs[id(angle)] = self._new()
+            self._new()
+            self._emit("sines", self.pairs[id(angle)], (operand,))
+        self.key_of[id(x)] = self.pairs[id(angle)] + is_cosine
+
+    def _sum(self, x: Scalar) -> None:
+        if id(x) in self.program.fused:
+            sign, first, second, rest, other = fused_operands(x, self.program.fused)
+            (a, p), (b, q), (c, r) = map(self.operand, (first, second, rest))
+            key = self.key_of[id(x)] = self._new()
+            self._emit("fma", key, (a, b, c), (sign * p * q, other * r))
+            return
+        first, second = x.args
+        (a, p), (b, q) = self.operand(first), self.operand(second)
+        if x.op == "sub":
+            q = -q
+        if p < 0 and q < 0:
+            a, p = self._plain(first), 1
+        key = self.key_of[id(x)] = self._new()
+        self._emit("add", key, (a, b), (p, q))
