@@ -197,3 +197,14 @@ def test_functions_that_compute_the_same_are_traced_once(monkeypatch):
         assert np.array_equal(run(lambda robot, t, q, v: robot.gravity_force(q) - gain * v), first)
     gain[:] = 5.0  # which the function reads
     assert not np.array_equal(run(law), first)
+
+
+def test_one_start_for_many_sets_of_parameters():
+    robot, q = lw.load("ur5"), np.zeros(6)
+    sets = np.stack([robot.inertial_parameters * x for x in (0.9, 1.0, 1.1)])
+    asked = {"duration": 0.02, "parameters": {"inertial": sets}, "method": "midpoint"}
+    together = lw.simulate(robot, q, **asked)
+    assert together.batch == (3,)
+    assert np.array_equal(together.q, lw.simulate(robot, np.stack([q] * 3), **asked).q)
+    with pytest.raises(lw.InputError, match=r"different batches: inertial \(3, 6, 10\), offsets \(2, 6, 3\)"):
+        lw.simulate(robot, q, parameters={"inertial": sets, "offsets": np.zeros((2, 6, 3))})

@@ -40,6 +40,26 @@ def start_state(robot: Robot, q0: Any, v0: Any) -> tuple[np.ndarray, np.ndarray,
     return np.array(q), np.array(np.broadcast_to(v, (*batch, robot.nv)).reshape(count, robot.nv)), batch
 
 
+def one_start_for_all(
+    robot: Robot, q: np.ndarray, v: np.ndarray, batch: tuple[int, ...], parameters: Any
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """The same where the states are many, or one start for each of many sets of the robot's parameters."""
+    if batch or not isinstance(parameters, Mapping):
+        return q, v, batch
+    leads = []
+    for name, n in parameter_sizes(robot, tuple(parameters)).items():
+        shape = np.shape(parameters[name])
+        is_table = len(shape) > 1 and shape[-2:] == (len(robot.bodies), n // len(robot.bodies))
+        leads.append(shape[:-2] if is_table else shape[:-1])
+    try:
+        batch = np.broadcast_shapes(*leads)
+    except ValueError:
+        said = ", ".join(f"{name} {np.shape(x)}" for name, x in parameters.items())
+        raise InputError(f"these parameters are of different batches: {said}") from None
+    count = math.prod(batch)
+    return np.repeat(q, count, axis=0), np.repeat(v, count, axis=0), batch
+
+
 def positive(x: Any, what: str) -> float:
     """A positive finite number."""
     try:

@@ -89,7 +89,8 @@ def simulate(
     numbers (of damping those beside that are data, :class:`Joint`), or numbers of your own (in place of its dampers,
     one for all joints but not the modes of flexible bodies and the springs of gears, or nv; False: none; limits: a pair
     lower, upper); :class:`Friction` and :class:`Stops` say more. ``parameters`` ({"inertial": (..., bodies, 10),
-    "offsets": (..., bodies, 3)}) replace numbers of the robot. ``noise`` (:class:`Noise`) adds random joint forces.
+    "offsets": (..., bodies, 3)}) replace numbers of the robot, each set from the same start where q0 and v0 are one.
+    ``noise`` (:class:`Noise`) adds random joint forces.
 
     **Stiff forces.** "semi_implicit_euler", "midpoint" and "runge_kutta_4" in joint rates take springs, dampers,
     friction and stops, and the terms −d v and −k q of a controller that is not held, where steps end: of the same
@@ -159,7 +160,7 @@ def simulate(
         return moved_on_device(robot, given, settings, count, asked)
     if is_foreign:
         return moved(robot, given, settings, count, asked)
-    q, v, batch = arguments.start_state(robot, q0, v0)
+    q, v, batch = arguments.one_start_for_all(robot, *arguments.start_state(robot, q0, v0), parameters)
     if robot.loops:
         loops.refuse_open(robot, q, v, arguments.robot_parameters(robot, parameters, batch, q.dtype))
     return _moved(robot, q, v, batch, settings, count, asked)
