@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -272,11 +273,12 @@ def yielding(robot: Any) -> list[tuple[slice, slice]]:
 def limited(robot: Any) -> list[tuple[int, int, float, float]]:
     """(entry of q, entry of v, lowest, highest) of every degree of freedom that has a limit."""
     out = []
+    lowest, highest = robot.lower_limits.tolist(), robot.upper_limits.tolist()
     for joint, of_q, of_v in robot.coordinates:
         if joint.kind.nq == joint.kind.nv:
             for i, j in zip(range(of_q.start, of_q.stop), range(of_v.start, of_v.stop)):
-                low, high = float(robot.lower_limits[j]), float(robot.upper_limits[j])
-                if np.isfinite(low) or np.isfinite(high):
+                low, high = lowest[j], highest[j]
+                if isfinite(low) or isfinite(high):
                     out.append((i, j, low, high))
     return out
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..errors import InputError, UntraceableError, warn_of_slow_path
 from .calls import as_frames
 from .dispatch import TARGETS, default_target
 
+_EYE = np.eye(3)
 _MOST_STEPS = 60  # from one guess; a Panda's goals take 12 in the mean
 _PATIENCE, _HOPE = 8, 0.5  # steps after which the error must have fallen to this share of what it was
 _STEPS_TO_REST = 30  # in the null space, once a goal is reached
@@ -82,8 +84,9 @@ def inverse_kinematics(
     tolerance = number(tolerance, "tolerance", above=0.0)
     attempts = whole(attempts, "attempts", least=1)
     start = _middle(robot) if q0 is None else _configuration(robot, q0, "q0")
-    batch = np.broadcast_shapes(batch, start.shape[:-1])
-    count = int(np.prod(batch, dtype=int))
+    if start.ndim > 1:
+        batch = np.broadcast_shapes(batch, start.shape[:-1])
+    count = prod(batch)
     flat = [np.broadcast_to(g, (*batch, g.shape[-1])).reshape(count, g.shape[-1]) for g in goals]
     starts = np.broadcast_to(start, (*batch, robot.nq)).reshape(count, robot.nq)
     towards = rest if callable(rest) else None
@@ -138,6 +141,8 @@ def _goal(task: Task, given: Any) -> np.ndarray:
         )
     R = _rotation(_numbers(given[0], (3, 3), f"R for frame {task.frame!r}"), task)
     p = _numbers(given[1], (3,), f"p for frame {task.frame!r}")
+    if R.ndim == 2 and p.ndim == 1:
+        return np.concatenate([R.ravel(), p])
     batch = np.broadcast_shapes(R.shape[:-2], p.shape[:-1])
     turned = np.broadcast_to(R, (*batch, 3, 3)).reshape((*batch, 9))
     return np.concatenate([turned, np.broadcast_to(p, (*batch, 3))], axis=-1)
@@ -153,7 +158,7 @@ def _numbers(given: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 
 def _rotation(R: np.ndarray, task: Task) -> np.ndarray:
-    if np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0) > 1e-6 or np.any(np.linalg.det(R) < 0):
+    if np.abs(R @ R.swapaxes(-1, -2) - _EYE).max(initial=0.0) > 1e-6 or (np.linalg.det(R) < 0).any():
         raise InputError(f"R for frame {task.frame!r} is no rotation matrix (R Rᵀ = I, det R = 1)")
     return R
 
@@ -258,6 +263,9 @@ class _Search:
 
     def _try(self, q: np.ndarray, where: np.ndarray, each: int) -> None:
         """From these configurations towards the goals ``where``, ``each`` of which comes that often, in a row."""
+        if len(where) == 1 and self.step is not None and not self.followers:
+            self._try_one(q, where)
+            return
         found = [
             self._stepped_to_the_end(q[i : i + _TOGETHER], where[i : i + _TOGETHER])
             for i in range(0, len(where), _TOGETHER)
@@ -279,6 +287,14 @@ class _Search:
         self.attempts[goals] += np.where(reached.any(axis=-1), chosen + 1, each)
         better = np.maximum(errors[..., 0], errors[..., 1]) < self.errors[goals].max(axis=-1)
         self.q[goals[better]], self.errors[goals[better]] = q[better], errors[better]
+
+    def _try_one(self, q: np.ndarray, where: np.ndarray) -> None:
+        """As :meth:`_try` of a single row; of one goal the work around its steps would take most of the time."""
+        q, errors, _ = self._one_to_the_end(q, where)
+        goal = where[0]
+        self.attempts[goal] += 1
+        if max(errors[0].tolist()) < max(self.errors[goal].tolist()):
+            self.q[goal], self.errors[goal] = q[0], errors[0]
 
     def _ends(self, i: int, worst: Any, before: Any) -> Any:
         """Whether a goal is reached, or no longer comes nearer, at step i; a number that is none ends as well."""
@@ -384,8 +400,10 @@ class _Search:
 
     def found(self) -> Reach:
         at = np.zeros((len(self.q), self.robot.nv), bool)
-        for i, j, low, high in limited(self.robot):
-            at[:, j] = (self.q[:, i] <= low + 1e-9) | (self.q[:, i] >= high - 1e-9)
+        if limits := limited(self.robot):
+            of_q, of_v, low, high = (list(x) for x in zip(*limits))
+            there = self.q[:, of_q]
+            at[:, of_v] = (there <= np.array(low) + 1e-9) | (there >= np.array(high) - 1e-9)
         shape = self.batch
         followers = {x.coupling.dependent: x.reached(self.q) for x in following_limits(self.robot, bent=False)}
         for limit in self.followers:
