@@ -5,6 +5,8 @@ import pytest
 from trees import ALL, assert_close, robot, state, times
 
 import linkwise as lw
+from linkwise.dynamics import coriolis
+from linkwise.dynamics.diagonal import mass_sensitivity
 from linkwise.dynamics.inertia_rate import inertia_rate
 from linkwise.spatial import cross_force, cross_motion_matrix, skew
 
@@ -74,3 +76,29 @@ def test_inertia_rate_is_half_of_what_changes(rng):
     assert_close(rate.adjoint_times(X), dense.T @ X, 1e-13)
     phi = lw.Joint(lw.Fixed(), at=rng.normal(size=3), rpy=rng.normal(size=3)).placement
     assert_close((rate.moved(phi) + rate).matrix, phi.matrix @ dense @ phi.matrix.T + dense, 1e-12)
+
+
+@pytest.mark.parametrize("name", [*ALL, "panda"])
+def test_one_frame_for_all_bodies_gives_the_same(name, monkeypatch):
+    """As compiled code has it where axes are general; ∂𝓜/∂q as well, which is C + C* along every direction."""
+    r = robot(name)
+    s = state(r, (2,), seed=3)
+    C, dM = r.coriolis_matrix(s.q, s.v, target="numpy"), r.mass_matrix_sensitivity(s.q, target="numpy")
+    for module in (coriolis, mass_sensitivity):
+        monkeypatch.setattr(module, "one_frame_pays", lambda links: True)
+    assert_close(r.coriolis_matrix(s.q, s.v, target="numpy"), C, 1e-12)
+    assert_close(r.mass_matrix_sensitivity(s.q, target="numpy"), dM, 1e-12)
+    along = r.coriolis_matrix(s.q[:, None], np.eye(r.nv), target="numpy")
+    assert_close(along + np.swapaxes(along, -1, -2), dM, 1e-12)
+
+
+def test_general_axes_take_fewer_operations_in_one_frame(monkeypatch):
+    """Counted."""
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    found = {}
+    for pays in (True, False):
+        for module in (coriolis, mass_sensitivity):
+            monkeypatch.setattr(module, "one_frame_pays", lambda links, pays=pays: pays)
+        calls = ("coriolis_matrix", "mass_matrix_sensitivity")
+        found[pays] = [robot("chain8").compile(name, rolled=False).operations.total for name in calls]
+    assert all(one < share * own for one, own, share in zip(found[True], found[False], (0.92, 0.7)))

@@ -19,15 +19,21 @@ from .coupled_links import times
 from .inertia_rate import InertiaRate, composite_rates, inertia_rate
 from .inverse import composite_inertias, mass_times_columns
 from .links import Links, evaluate, map_rates, spinning_rotors, velocities, wider
+from .referred_links import Placed, in_one_frame, one_frame_pays, own_frames
 
 
 def coriolis_matrix(model: Model, q: Array, v: Array) -> Array:
     """C(q, v), (..., nv, nv); C v is the bias force without gravity, and d𝓜/dt − 2C is skew."""
     links = evaluate(model, q)
+    turned = all(s is None for s in links.s) and one_frame_pays(
+        links
+    )  # (rotors are in the axes of those who carry them)
+    placed = in_one_frame(links) if turned else own_frames(links)
+    links = placed.links
     beta = links.split(v)
     V = velocities(links, beta)
     rotors = spinning_rotors(model, links, V)
-    H_dot = _map_rates(model, links, V, beta)
+    H_dot = _map_rates(model, placed, V, beta)
     R, R_hat = composite_inertias(links), composite_rates(links, _inertia_rates(links, V, beta, rotors))
 
     diagonal: list[Any] = []
@@ -57,10 +63,12 @@ def _step_inboard(columns: Array, phi: Transform, H: Array, H_dot: Array) -> Any
     return phi @ columns, (H @ X, Y1.mT @ H_dot + Y2.mT @ H.mT)
 
 
-def _map_rates(model: Model, links: Links, V: list[Array], beta: list[Array]) -> list[Array]:
+def _map_rates(model: Model, placed: Placed, V: list[Array], beta: list[Array]) -> list[Array]:
     """Ḣ* = V × H* (LD (2.13)), plus the joint's own turning where H* is not constant in the body."""
+    links = placed.links
     turned = [cross_motion(x, H.mT) for x, H in zip(V, links.H)]
-    return [x if own is None else x + own for x, own in zip(turned, map_rates(model, links, beta))]
+    own = map_rates(model, links, beta)
+    return [x if y is None else x + placed.motion(k, y) for k, (x, y) in enumerate(zip(turned, own))]
 
 
 def _inertia_rates(links: Links, V: list[Array], beta: list[Array], rotors: list[Any]) -> list[InertiaRate]:

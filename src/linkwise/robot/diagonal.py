@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import inputs
+from .. import arrays, inputs
 from ..arguments import flag, number
-from ..arrays import ArrayLike, SameKind
+from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics.diagonal import articulated_rates, curvature
 from ..dynamics.diagonal import as_printed as diagonal_printed
 from ..dynamics.diagonal import coordinates as diagonal
@@ -28,6 +28,13 @@ DIAGONAL_CORIOLIS_METHODS = {
 }
 
 DIAGONAL_METHODS = {"general": diagonal.forward, "algorithm_8_1": diagonal_printed.algorithm_8_1}
+
+
+def _sensitivity_by_rates(robot: Any, q: ArrayLike) -> Array:
+    """∂𝓜/∂θ_i as the rate of 𝓜 at unit velocities, C + C*: d𝓜/dt − 2C is skew for every one of them."""
+    q = inputs.configuration(robot, q)
+    C: Array = robot.coriolis_matrix(q[..., None, :], arrays.eye(robot.nv, like=q))
+    return C + arrays.transpose(C)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +119,7 @@ class Diagonalized(Calls):
         """P°(k), (..., bodies, 6, 6): the rate of P(k) in body k's own axes (DD Algorithm 6.1)."""
         return self._call(articulated_rates.articulated_inertia_rates, 3, q, v=v)
 
-    @compiled(q="nq", joint_space=True)
+    @compiled(q="nq", joint_space=True, in_parts=_sensitivity_by_rates)
     def mass_matrix_sensitivity(self, q: ArrayLike) -> SameKind:
         """∂𝓜/∂θ_i, (..., nv, nv, nv), i first: along each direction of the velocity (DD Identity 6.3)."""
         return self._call(sensitivity.mass_matrix_sensitivity, 3, q)

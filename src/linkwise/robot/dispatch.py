@@ -61,6 +61,7 @@ def compiled(
     per_pair: int = 0,
     per_body: int = 0,
     mixes_columns: bool = False,
+    in_parts: Callable[..., Any] | None = None,
     on_arrays: tuple[str, ...] = (),
     **arrays: str | int | tuple[str | int, ...],
 ) -> Callable[[Callable[Concatenate[Any, P], R_co]], Method[P, R_co]]:
@@ -74,6 +75,7 @@ def compiled(
     operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other, and
     ``per_body`` about how many for each body, where it is no matrix and more than forward dynamics has.
     ``mixes_columns`` that springs multiply its matrices, which loops do not do.
+    ``in_parts(robot, *arrays)`` gets the same from other compiled calls, for robots whose code would be long.
     ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
     """
     shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
@@ -85,7 +87,7 @@ def compiled(
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
         known = frozenset(names)
         optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
-        facts = Facts(shapes, optional, joint_space, variants, per_pair, per_body, mixes_columns, on_arrays)
+        facts = Facts(shapes, optional, joint_space, variants, per_pair, per_body, mixes_columns, in_parts, on_arrays)
         needed = frozenset(facts.needed)
         arrays_alone = positional == facts.needed
         ways: dict[tuple[Any, ...], _Way | None] = {}
@@ -312,12 +314,25 @@ def _runner(
     fixed: dict[str, Any],
     call: Any,
     checked: Callable[..., Any],
-) -> _Run | None:
+) -> _Run | _Parts | None:
     """What runs this method with these fixed arguments, and is kept for the next time; None where NumPy must do."""
-    kernel = _compiled(robot, call, tuple(found), fixed)
-    run = None if kernel is None else _Run(robot, kernel, call, tuple(found), fixed, checked)
+    parts = call.facts.in_parts
+    kernel = _compiled(robot, call, tuple(found), fixed, parts)
+    run: _Run | _Parts | None = None
+    if kernel is not None:
+        in_one = kernel is not parts
+        run = _Run(robot, kernel, call, tuple(found), fixed, checked) if in_one else _Parts(robot, parts)
     robot._code.keep(code, run)
     return run
+
+
+class _Parts:
+    """A method that gets its result from other compiled calls, which check what they are given."""
+
+    quick = None
+
+    def __init__(self, robot: Any, parts: Callable[..., Any]) -> None:
+        self.run = functools.partial(parts, robot)
 
 
 class _Run:
@@ -394,7 +409,10 @@ class Doubt:
             )
 
 
-def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any], **options: Any) -> Any:
+def _compiled(
+    robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any], parts: Any = None, **options: Any
+) -> Any:
+    """The kernel; ``parts`` where it would be too long and there are such; None, and a word of it, where NumPy does."""
     from ..codegen.pipeline import compile_job, method_job
 
     job = method_job(robot, call, arrays, fixed, **{"patient": False, **options})
@@ -407,6 +425,8 @@ def _compiled(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, A
         return None
     except UntraceableError as e:
         kernel, reason = None, str(at_users_line(e))
+    if kernel is None and parts is not None:
+        return parts
     if kernel is None:
         warn_of_slow_path(
             f"{job.name}({', '.join(arrays)}{_asked(fixed)}) of {robot.name!r} runs on NumPy, not compiled: {reason}"
