@@ -89,6 +89,16 @@ def test_long_chains_keep_their_loops(links, names, in_own_frames):
     assert len(ROLLED) >= 29
 
 
+def test_aligned_chains_are_straight_for_longer():
+    """Loops do not know the zeros of aligned axes, which are half of what there is to do."""
+    for links, aligned, general in ((10, 0, 0), (24, 0, 1), (44, 0, 1), (60, 1, 1)):
+        for chain, expected in ((lw.chain(links), aligned), (lw.chain(links, seed=1), general)):
+            asked = job(chain, "forward_dynamics")
+            pipeline.read_arguments(asked)
+            pipeline.choose_form(asked)
+            assert asked.loops == ("yes" if expected else "no"), (links, asked.loops)
+
+
 def test_what_is_long_by_itself_is_made_of_other_compiled_calls(monkeypatch, tmp_path):
     """∂𝓜/∂q has n³ numbers: C(q, v) along every direction, in either precision; and NumPy is not asked."""
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))

@@ -410,9 +410,21 @@ def _can_be_rolled(job: Job) -> bool:
 def _is_long_chain(job: Job, about: int) -> bool:
     """Whether a robot is a chain of joints that are all alike, but for its base, and long enough for loops."""
     assert job.facts is not None
-    is_long_matrix = job.facts.per_pair > 0 and about > thresholds.LONG_CHAIN
-    long = len(job.robot.bodies) >= thresholds.CHAIN_LINKS or is_long_matrix
-    return long and job.robot.is_chain and len(_class_sizes(job)) <= thresholds.CHAIN_CLASSES
+    n, is_matrix = len(job.robot.bodies), job.facts.per_pair > 0
+    if not job.robot.is_chain or not (n >= thresholds.CHAIN_LINKS or (is_matrix and about > thresholds.LONG_CHAIN)):
+        return False
+    if len(_class_sizes(job)) > thresholds.CHAIN_CLASSES:
+        return False
+    if n >= thresholds.ALIGNED_LINKS or not _is_aligned(job):
+        return True
+    return is_matrix and about > 2 * thresholds.LONG_CHAIN  # half of it is not there
+
+
+def _is_aligned(job: Job) -> bool:
+    """Whether the axes of a robot are aligned, so that straight-line code is shorter than what loops do."""
+    from .rolled.program import is_aligned
+
+    return is_aligned(job.robot)
 
 
 def _about_in_loops(job: Job) -> int:

@@ -275,6 +275,13 @@ def class_sizes(model: Any, in_own_frames: bool = False) -> list[int]:
     return [model.joints[members[0]].kind.nv for members in classes]
 
 
+def is_aligned(model: Any) -> bool:
+    """Whether bodies are placed by right angles, most of them: straight-line code has half the operations then."""
+    placed = [c for k, c in enumerate(normal_form(model)[0].constants()) if not model.tree.on_world(k)]
+    bent = [c for c in placed if any(t.axis == 0 and abs(t.c * t.s) > 1e-9 for t in c.placement.turns or ())]
+    return 2 * len(bent) < len(placed)
+
+
 def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
     """(cos, sin) of a placement's turns about z, x, z, those that are not there included."""
     out = [(1.0, 0.0)] * 3

@@ -55,7 +55,7 @@ def _parts(model: Model, q: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     q = q.astype(np.float64)
     if model.nv == 0:
         none = np.zeros((*q.shape[:-1], 0, 0, 0, 0))
-        return none[..., 0, 0], none, none
+        return none.reshape(*q.shape[:-1], 0, 0), none, none
     with np.errstate(invalid="ignore"):  # NaN stays in its state, and is no news
         g, first, second = _metric(model, q)
 
