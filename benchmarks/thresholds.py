@@ -78,6 +78,34 @@ def straight_or_loops() -> Iterable[Row]:
         yield "humanoid", name, *_both(lw.load("humanoid"), name)
 
 
+def aligned_straight_or_loops() -> Iterable[Row]:
+    yield "links", "function", "values", "straight: first call [s]", "ns a state", "loops: first call [s]", "ns a state"
+    for n in (20, 30, 45):
+        for name in ("forward_dynamics", "inverse_dynamics", "forward_dynamics_jvp", "mass_matrix", "coriolis_matrix"):
+            yield n, name, *_both(lw.chain(n), name)
+
+
+def in_parts() -> Iterable[Row]:
+    yield "links", "values of the sensitivities of the mass matrix", "values of the Coriolis matrix"
+    for n in (16, 24, 32):
+        chain = lw.chain(n, seed=0)
+        yield n, *(chain.compile(name).length for name in ("mass_matrix_sensitivity", "coriolis_matrix"))
+
+
+def streamed_rows() -> Iterable[Row]:
+    yield "function of 96 links", "states", "us a state past the caches", "through them"
+    for name, batches in (("linearize_inverse", (8, 16, 64)), ("mass_matrix", (16, 64))):
+        for batch in batches:
+            yield name, batch, *(f"{x / 1e3:.1f}" for x in _rows_streamed(lw.chain(96, seed=0), name, batch))
+
+
+def _rows_streamed(robot: Any, name: str, batch: int) -> Iterable[float]:
+    for least in (0, 1 << 40):
+        with mock.patch("linkwise.codegen.llvm.module.STREAMED_ROWS", least):
+            found = made(robot, name, rolled=True)[0]
+        yield nanoseconds(found, batch, out=found(*states(found, batch)))
+
+
 def walks_or_products() -> Iterable[Row]:
     yield "links", "by walks: us a state", "from products: us a state"
     usual = thresholds.PRODUCTS_FROM
@@ -377,6 +405,7 @@ def on_a_card() -> Iterable[Row]:
 
 MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CHAIN_LINKS": straight_or_loops,
+    "ALIGNED_LINKS": aligned_straight_or_loops,
     "LONG_CHAIN": straight_or_loops,
     "CHAIN_CLASSES": most_kinds,
     "LOOPS_FROM": straight_or_loops,
@@ -393,6 +422,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "PIECE": in_pieces,
     "LONGEST_CODE": in_pieces,
     "LONGEST_TRACE": in_pieces,
+    "LONGEST_WITH_PARTS": in_parts,
     "ENTRY_NODES": entry_nodes,
     "MOST_SCRATCH": most_scratch,
     "STATES_PER_THREAD": states_per_thread,
@@ -401,6 +431,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "POOLED_BYTES": pooled_bytes,
     "STEPS_PER_STATE": steps_per_state,
     "STREAMED_BYTES": streamed_bytes,
+    "STREAMED_ROWS": streamed_rows,
     "STREAMED_VECTORS": streamed_vectors,
     "REGISTERS": registers,
     "ORDERS_TRIED": orders,

@@ -20,11 +20,11 @@ import math
 # against 212 ns, 25 links 662 against 650 ns.
 CHAIN_LINKS = 20
 
-# The same where the links' axes are aligned, of which straight-line code has half the operations. Chains of 20, 30 and 45
-# such links, straight against loops: forward dynamics 186 against 279, 289 against 393, 509 against 587 ns; inverse
+# The same where the links' axes are aligned, of which straight-line code has half the operations. Chains of 20, 30 and
+# 45 such links, straight against loops: forward dynamics 186 against 279, 289 against 393, 509 against 587 ns; inverse
 # dynamics 103 against 151, 146 against 213, 214 against 296 ns; derivatives along a direction 419 against 502, 619
-# against 715, 951 against 1047 ns. Mass matrices of 24, 32 and 44: 395 against 497, 588 against 808, 810 against 1132 ns;
-# Coriolis matrices 536 against 669, 936 against 1147, 1518 against 1739 ns.
+# against 715, 951 against 1047 ns. Of 24, 32 and 44 links: mass matrices 395 against 497, 588 against 808, 810 against
+# 1132 ns; Coriolis matrices 536 against 669, 936 against 1147, 1518 against 1739 ns.
 ALIGNED_LINKS = 45
 
 # Values of a shorter chain's matrix, about, above which it is rolled as well. Linearised forward dynamics, 16 links
@@ -143,9 +143,10 @@ STAGED_FROM = 36
 STREAMED_BYTES = 1 << 24
 
 # The same of matrices that are made row by row (PRODUCTS_FROM), of which a line is never looked at again. Linearised
-# inverse dynamics of 96 links, past the caches against through them: 1.7 MB 17.3 against 18.4 µs, 3.5 MB 16.8 against
-# 28.7 µs, 14 MB 15.7 against 33.6 µs; mass matrices 1.2 MB 4.4 against 5.8 µs, 4.7 MB 4.1 against 10.1 µs.
-STREAMED_ROWS = 1 << 20
+# inverse dynamics of 96 links, past the caches against through them, on a machine with other work: 1.7 MB 17 to 24
+# against 18 µs, 3.5 MB 15 to 17 against 16 to 29 µs, 14 MB 15 to 16 against 20 to 34 µs; mass matrices of 4.7 MB 3.9 to
+# 4.1 against 3.9 to 10 µs.
+STREAMED_ROWS = 1 << 21
 
 # Vectors that a state's results must fill for that; fewer cannot be written so. Mass matrices, past the caches against
 # through them: 36 numbers 42 against 26 ns, 64 numbers 55 against 91 ns, 100 numbers 76 against 121 ns.
