@@ -100,10 +100,10 @@ def test_aligned_chains_are_straight_for_longer():
 
 
 def test_what_is_long_by_itself_is_made_of_other_compiled_calls(monkeypatch, tmp_path):
-    """∂𝓜/∂q has n³ numbers: C(q, v) along every direction, in either precision; and NumPy is not asked."""
+    """∂𝓜/∂q has n³ numbers: C(q, v) along every direction, in either precision; J*J; and NumPy is not asked."""
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
     monkeypatch.setenv("LINKWISE_TARGET", "cpu")
-    monkeypatch.setattr(thresholds, "LONGEST_WITH_PARTS", 2000)
+    monkeypatch.setattr(thresholds, "LONGEST_WITH_PARTS", 1000)
     for r in (lw.chain(21, seed=1), lw.random_tree(6, seed=2)):  # with the loops of C, and without
         q = r.random_configuration(np.random.default_rng(0), (2,))
         expected = r.mass_matrix_sensitivity(q, target="numpy")
@@ -112,8 +112,11 @@ def test_what_is_long_by_itself_is_made_of_other_compiled_calls(monkeypatch, tmp
             for _ in range(2):  # the second call as the first
                 assert np.abs(r.mass_matrix_sensitivity(q) - expected).max() < 1e-13 * np.abs(expected).max()
             assert r.mass_matrix_sensitivity(q[0].astype(np.float32)).dtype == np.float32
-        with pytest.raises(lw.LinkwiseError):
-            r.mass_matrix_sensitivity(q[:, :-1])
+            inner = r.jacobian_inner(q, r.tips[-1])
+        assert np.abs(inner - r.jacobian_inner(q, r.tips[-1], target="numpy")).max() < 1e-13 * np.abs(inner).max()
+        for call, others in ((r.mass_matrix_sensitivity, ()), (r.jacobian_inner, r.tips[-1:])):
+            with pytest.raises(lw.LinkwiseError):
+                call(q[:, :-1], *others)
 
 
 def test_joints_of_a_kind_share_loops():

@@ -24,7 +24,7 @@ class Facts:
     per_pair: int = 0  # about how many operations a matrix takes for each two degrees of freedom on one path
     per_body: int = 0  # the same for each body of what is no matrix; 0 is as many as forward dynamics has
     mixes_columns: bool = False  # whether its matrices are multiplied by K and d of springs, which no loop does
-    # (robot, *arrays) → the same from other compiled calls, where code of its own would be long
+    # (robot, *arrays, **others) → the same from other compiled calls, where code of its own would be long
     in_parts: Callable[..., Any] | None = None
     on_arrays: tuple[str, ...] = ()  # the values of ``method`` with which NumPy and JAX run it, and no scalar code can
 

@@ -75,7 +75,7 @@ def compiled(
     operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other, and
     ``per_body`` about how many for each body, where it is no matrix and more than forward dynamics has.
     ``mixes_columns`` that springs multiply its matrices, which loops do not do.
-    ``in_parts(robot, *arrays)`` gets the same from other compiled calls, for robots whose code would be long.
+    ``in_parts(robot, *arrays, **others)`` gets the same from other compiled calls, for robots whose code would be long.
     ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
     """
     shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
@@ -321,7 +321,7 @@ def _runner(
     run: _Run | _Parts | None = None
     if kernel is not None:
         in_one = kernel is not parts
-        run = _Run(robot, kernel, call, tuple(found), fixed, checked) if in_one else _Parts(robot, parts)
+        run = _Run(robot, kernel, call, tuple(found), fixed, checked) if in_one else _Parts(robot, parts, fixed)
     robot._code.keep(code, run)
     return run
 
@@ -331,8 +331,8 @@ class _Parts:
 
     quick = None
 
-    def __init__(self, robot: Any, parts: Callable[..., Any]) -> None:
-        self.run = functools.partial(parts, robot)
+    def __init__(self, robot: Any, parts: Callable[..., Any], fixed: Mapping[str, Any]) -> None:
+        self.run = functools.partial(parts, robot, **fixed)
 
 
 class _Run:

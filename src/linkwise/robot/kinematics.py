@@ -32,6 +32,12 @@ def _parts(x: Any, tail: int) -> list[SameKind]:
     return [x[(..., i, *rest)] for i in range(x.shape[-1 - tail])]
 
 
+def _inner_by_jacobian(robot: Any, q: ArrayLike, frame: Any) -> Array:
+    """J*J as it says."""
+    J: Array = robot.jacobian(q, frame)
+    return arrays.symmetric(arrays.transpose(J) @ J)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Kinematics(Calls):
     """Poses, velocities and accelerations of frames, and their Jacobians."""
@@ -137,7 +143,7 @@ class Kinematics(Calls):
         """J J*, (..., 6, 6), world axes, by an outward recursion (math notes 4)."""
         return self._call(kinematics.jacobian_outer, 2, q, frame)
 
-    @compiled(q="nq")
+    @compiled(q="nq", in_parts=_inner_by_jacobian)
     def jacobian_inner(self, q: ArrayLike, frame: Any) -> SameKind:
         """J* J, (..., nv, nv), as a mass matrix with all inertia at the tip (math notes 4)."""
         return self._call(kinematics.jacobian_inner, 2, q, frame)
