@@ -87,14 +87,16 @@ def tabled(parameters: Mapping[str, np.ndarray], made: Columns, about: Mapping[s
     """The runs as the bytes of a Parquet file."""
     pa = require("pyarrow", "study", "a study's table")
     pq = require("pyarrow.parquet", "study", "a study's table")
-    columns: dict[str, Any] = {"run": pa.array(made.run, pa.int64())}
+    columns: dict[str, Any] = {"run": _numbers(pa, np.asarray(made.run, dtype=np.int64))}
     for name in ABOUT[1:]:
-        columns[name] = pa.array(getattr(made, name), pa.string())
+        columns[name] = _words(pa, getattr(made, name))
     for name, x in parameters.items():
         columns[PARAMETER + name] = _arrow(pa, x)
     for name, numbers in made.numbers.items():
         columns[RESULT + name] = _scalars(pa, numbers)
-    table = pa.table(columns).replace_schema_metadata({"linkwise": json.dumps(dict(about))})
+    table = pa.Table.from_arrays(list(columns.values()), names=list(columns)).replace_schema_metadata(
+        {"linkwise": json.dumps(dict(about))}
+    )
     out = io.BytesIO()
     pq.write_table(table, out, compression="zstd")
     return out.getvalue()
@@ -102,8 +104,8 @@ def tabled(parameters: Mapping[str, np.ndarray], made: Columns, about: Mapping[s
 
 def _arrow(pa: Any, x: np.ndarray) -> Any:
     if x.ndim == 1:
-        return pa.array(x.tolist()) if x.dtype.kind == "U" else pa.array(x)
-    flat = pa.array(x.reshape(-1))
+        return _words(pa, x.tolist()) if x.dtype.kind == "U" else _numbers(pa, x)
+    flat = _words(pa, x.ravel().tolist()) if x.dtype.kind == "U" else _numbers(pa, x.reshape(-1))
     for n in reversed(x.shape[1:]):
         flat = pa.FixedSizeListArray.from_arrays(flat, n)
     return flat
@@ -114,20 +116,48 @@ def _scalars(pa: Any, values: Any) -> Any:
     if isinstance(values, np.ndarray):
         values = values.tolist() if values.dtype == np.uint64 else values
     if isinstance(values, np.ndarray):
-        return pa.array(values.astype(np.int64)) if values.dtype.kind in "iu" else _arrow(pa, values)
+        return _numbers(pa, values.astype(np.int64)) if values.dtype.kind in "iu" else _arrow(pa, values)
     there = [np.asarray(x) for x in values if x is not None]
     kinds = {x.dtype.kind for x in there}
     plain = [None if x is None else np.asarray(x).item() for x in values]
     if kinds <= {"U"}:
-        return pa.array(plain, pa.string())
+        return _words(pa, plain)
     if "U" in kinds:
-        return pa.array([None if x is None else str(x) for x in plain], pa.string())
+        return _words(pa, [None if x is None else str(x) for x in plain])
     if kinds <= {"b"}:
-        return pa.array(plain, pa.bool_())
+        return _with_gaps(pa, plain, np.bool_)
     if kinds <= {"i", "u", "b"} and all(x is None or abs(x) < 2**63 for x in plain):
-        return pa.array([None if x is None else int(x) for x in plain], pa.int64())
+        return _with_gaps(pa, plain, np.int64)
     single = all(x.dtype == np.float32 for x in there)
-    return pa.array([None if x is None else float(x) for x in plain], pa.float32() if single else pa.float64())
+    return _with_gaps(pa, plain, np.float32 if single else np.float64)
+
+
+# Arrow's own constructor asks whether it is given something of pandas, and for that imports it: a second for every
+# worker. So columns are made from their bytes.
+
+
+def _numbers(pa: Any, x: np.ndarray, there: np.ndarray | None = None) -> Any:
+    """A column of numbers; ``there`` says which are not missing."""
+    data = np.packbits(x, bitorder="little") if x.dtype == bool else np.ascontiguousarray(x)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(x.dtype), len(x), [_gaps(pa, there), pa.py_buffer(data)])
+
+
+def _with_gaps(pa: Any, values: Sequence[Any], dtype: Any) -> Any:
+    there = np.array([x is not None for x in values], dtype=bool)
+    return _numbers(pa, np.array([0 if x is None else x for x in values], dtype=dtype), there)
+
+
+def _words(pa: Any, values: Sequence[str | None]) -> Any:
+    """A column of words."""
+    encoded = [b"" if x is None else x.encode() for x in values]
+    ends = np.concatenate([[0], np.cumsum([len(x) for x in encoded])]).astype(np.int32)
+    there = np.array([x is not None for x in values], dtype=bool)
+    buffers = [_gaps(pa, there), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+
+
+def _gaps(pa: Any, there: np.ndarray | None) -> Any:
+    return None if there is None or there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
 
 
 def zipped(arrays: Mapping[str, np.ndarray], lengths: Mapping[str, Sequence[int]]) -> bytes:
