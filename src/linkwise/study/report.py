@@ -167,7 +167,7 @@ class Report:
             ("made by", ", ".join(f"{k} {v}" for k, v in about["made_by"].items() if v)),
             ("robot", ", ".join(f"{k} {str(v)[:12]}" for k, v in about["robot"].items() if v)),
             ("how", str(about.get("how", ""))),
-            ("motions", ", ".join(f"{n:,} {way}" for way, n in self.study.ways().items()) or "none on record"),
+            ("made as", ", ".join(f"{n:,} {way}" for way, n in self.study.ways().items()) or "none on record"),
         ]
         drawn = []
         for name, d in about["parameters"].items():
