@@ -54,7 +54,7 @@ def study(runs: int, log: Path) -> lw.Study:
     scenario = Pushed(str(log))
     normal = lw.Normal([0.0, 0.0], 1.0)
     parameters = {"k": lw.Grid(list(range(runs))), "q": normal, "v": normal}
-    return lw.Study(lw.load("double_pendulum"), scenario, parameters, seed=1, chunk=50)
+    return lw.Study(lw.load("double_pendulum"), scenario, parameters, seed=1, chunk=50, callback=True)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

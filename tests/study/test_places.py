@@ -79,7 +79,7 @@ def test_engines_with_other_processes_refuse_this_ones_memory():
 
 
 def test_a_file_url_is_a_folder_of_this_machine(folder, tmp_path):
-    study().run(f"file://{tmp_path}/s", engine="local", workers=1)
+    study().run(f"file://{tmp_path}/s", engine="serial")
     assert contents(tmp_path / "s") == contents(folder) and same(f"file://{folder}", folder)
 
 

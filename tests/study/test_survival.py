@@ -97,46 +97,42 @@ sys.path[:0] = {sys.path!r}
 from study_scenarios import logged, pendulum
 import linkwise as lw
 parameters = {{"k": lw.Grid(list(range(40))), "u": lw.Uniform(0, 1), "pause": 0.05}}
-lw.Study(pendulum(), logged({str(log)!r}), parameters=parameters, seed=3, chunk=7).run({str(folder)!r}, workers=2)
+lw.Study(pendulum(), logged({str(log)!r}), parameters=parameters, seed=3, chunk=7).run({str(folder)!r}, workers=1)
 """
     kills = 0
-    for attempt in range(4):
+    for attempt in range(3):
         driver = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
         before = sum(lines(log).values()) if log.exists() else 0
         deadline = time.monotonic() + PATIENCE
         while driver.poll() is None and time.monotonic() < deadline:
             now = sum(lines(log).values()) if log.exists() else 0
-            if attempt < 3 and now >= before + 5 + attempt:  # in the middle of its work
+            if attempt < 2 and now >= before + 5 + attempt:  # in the middle of its work
                 driver.kill()
                 kills += 1
                 break
             time.sleep(0.02)
         said = driver.communicate()[1]
-        if attempt < 3:
+        if attempt < 2:
             assert driver.returncode == -signal.SIGKILL, said
             time.sleep(0.4)  # orphans end with their driver
     assert driver.returncode == 0, said
-    assert kills == 3
+    assert kills == 2
     assert results_only(contents(folder)) == results_only(undisturbed)
     made = lines(log)
     assert set(made) == {str(k) for k in range(40)}
-    assert sum(made.values()) <= 40 + 2 * kills  # what two workers were making
+    assert sum(made.values()) <= 40 + kills  # what its worker was making
     assert not list(folder.rglob("*.part")) and not list((folder / "journal").rglob("*.*"))
 
 
-@pytest.mark.parametrize("engine", ["serial", "local"])
-def test_stopping_anywhere_equals_never_stopping(tmp_path, undisturbed, engine):
+def test_stopping_anywhere_equals_never_stopping(tmp_path, undisturbed):
     """A scenario that stops the study at one run after another; each time the same call goes on."""
     log = tmp_path / "log"
     study = numbered(log)
-    if engine == "local":
-        study.run(tmp_path / "s", workers=2)
-    else:
-        for stop in (0, 1, 6, 7, 8, 20, 34, 39):
-            with pytest.raises(KeyboardInterrupt):
-                stopped_at(study, stop).run(tmp_path / "s", engine="serial")
-        study.run(tmp_path / "s", engine="serial")
-        assert lines(log) == {str(k): 1 for k in range(40)}  # none skipped, none made twice
+    for stop in (0, 1, 6, 7, 8, 20, 34, 39):
+        with pytest.raises(KeyboardInterrupt):
+            stopped_at(study, stop).run(tmp_path / "s", engine="serial")
+    study.run(tmp_path / "s", engine="serial")
+    assert lines(log) == {str(k): 1 for k in range(40)}  # none skipped, none made twice
     assert results_only(contents(tmp_path / "s")) == results_only(undisturbed)
 
 
@@ -157,16 +153,16 @@ def stopped_at(study, run):
     return again
 
 
-@pytest.mark.parametrize("chunk", [1, 5, 64, 1000])
+@pytest.mark.parametrize("chunk", [3, 64, 1000])
 def test_batches_of_any_size_give_the_same_bits(tmp_path, chunk):
     scenario = lw.scenarios.simulate(duration=0.05, step=0.005)
     parameters = {"q0": lw.Normal([0.3, -0.2], 0.1), "mass.lower": lw.Uniform(0.5, 2.0), "damping": lw.Uniform(0, 1)}
-    study = lw.Study(pendulum(), scenario, parameters=parameters, samples=131, seed=4, chunk=chunk, keep=["q", "v_end"])
+    study = lw.Study(pendulum(), scenario, parameters=parameters, samples=67, seed=4, chunk=chunk, keep=["q", "v_end"])
     assert study.prepared.in_processes is None
     found = study.run(tmp_path / "s", engine="serial").results()
-    whole = study.prepared.batch(study.sampling.values(0, 131))[0]
+    whole = study.prepared.batch(study.sampling.values(0, 67))[0]
     assert np.array_equal(found.q.values, whole["q"]) and np.array_equal(found.v_end.values, whole["v_end"])
-    for k in (0, 64, 130):
+    for k in (0, 64, 66):
         assert np.array_equal(study.replay(k).q, found.q.values[k])
 
 
