@@ -38,6 +38,7 @@ from forms_page import FAMILIES, PICTURE, RESULTS, TABLE, draw, into_page, page,
 import linkwise as lw
 from linkwise.bench.cases import ARGUMENTS, Case, stacked, states
 from linkwise.bench.machine import machine
+from linkwise.bench.native import compilers
 from linkwise.bench.peers import pinocchio_native
 from linkwise.codegen import pipeline
 from linkwise.codegen.facts import catalogue
@@ -220,7 +221,7 @@ def _pinocchio(robot: Any, name: str, function: str, count: int) -> float | None
     case = Case(name, function, count)
     given = states(robot, case)
     try:
-        work = pinocchio_native.in_loop(robot, case, given, most=1)
+        work = pinocchio_native.in_loop(robot, case, given, among=compilers("C++")[:1])
     except (NotHere, LinkwiseError):
         return None
     ours = stacked(getattr(robot, function)(*given, **_fixed(robot, function)))

@@ -109,11 +109,11 @@ _KILLED = (-9, -24, 128 + 9, 128 + 24)  # by SIGKILL or SIGXCPU, as a parent or 
 def quickest(language: str, prepare: Callable[..., Work], ways: Iterable[str] = ("",), most: int | None = None) -> Work:
     """The quickest of what the compilers of a language make, by all ways to go; named by compiler and way.
 
-    Only the first ``most`` of the compilers that are there are asked where compiling takes long.
+    ``among`` are those to ask where compiling takes long, of those that are there.
     """
     ready: list[tuple[float, Work]] = []
     why: list[str] = []
-    for compiler in [c for c in compilers(language) if shutil.which(c)][:most] or compilers(language):
+    for compiler in [c for c in among or () if shutil.which(c)] or compilers(language):
         for way, title in enumerate(ways):
             try:
                 work = prepare(compiler, way)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,13 @@ BY_ROWS = {
 
 
 def in_loop(
-    robot: Robot, case: Case, arguments: list[np.ndarray], copied: bool = True, most: int | None = None
+    robot: Robot,
+    case: Case,
+    arguments: list[np.ndarray],
+    copied: bool = True,
+    among: Iterable[str] | None = None,
 ) -> Work:
-    """The quickest of its ways and of the builds by the first ``most`` compilers."""
+    """The quickest of its ways and of the builds by the compilers, all or ``among`` these."""
     needs_float64(case)
     own, text = layout(robot), model_text(robot)
     include, casadi = headers()
@@ -115,7 +120,7 @@ def in_loop(
 
         return over_states(robot, case, arguments, own, call, by_rows=by_rows, copied=copied)
 
-    return quickest("C++", made, WAYS.get(case.function, ("",)), most)
+    return quickest("C++", made, WAYS.get(case.function, ("",)), among)
 
 
 class Handle:
@@ -180,7 +185,7 @@ VECTORS = Peer(
     ("pin", "casadi"),
     "Pinocchio on CasADi's symbols, generated as C, compiled as C++ on vectors of states, sines by the vector library"
     " of libc, states transposed in and out in registers; the quicker build by clang++ and g++, both -O3 -march=native"
-    " (of functions beyond 8,000 lines by clang++ alone)",
+    " (of functions beyond 40,000 lines by g++ alone)",
     over_vectors,
 )
 LOOP = Peer(
