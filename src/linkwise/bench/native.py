@@ -106,7 +106,9 @@ def run(command: list[str], **options: Any) -> str:
 _KILLED = (-9, -24, 128 + 9, 128 + 24)  # by SIGKILL or SIGXCPU, as a parent or a shell sees it
 
 
-def quickest(language: str, prepare: Callable[..., Work], ways: Iterable[str] = ("",), most: int | None = None) -> Work:
+def quickest(
+    language: str, prepare: Callable[..., Work], ways: Iterable[str] = ("",), among: Iterable[str] | None = None
+) -> Work:
     """The quickest of what the compilers of a language make, by all ways to go; named by compiler and way.
 
     ``among`` are those to ask where compiling takes long, of those that are there.
