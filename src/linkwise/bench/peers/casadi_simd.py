@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ...interop.availability import NotHere
 from ...interop.layout import Layout
 from ...robot.robot import Robot
 from ..cases import ARGUMENTS, Case
@@ -126,9 +127,14 @@ extern "C" void over_states(long n, const double *a, const double *b, const doub
 
 _LONG = 40_000  # lines from which on g++ alone is asked, which then takes a minute and more
 
+_TOO_LONG = 100_000
+
 
 def vectorised(code: str, robot: Robot, case: Case, arguments: list[np.ndarray], layout: Layout) -> Work:
     """Run generated C whose function ``evaluate`` takes the arguments of one state, a vector of states at a time."""
+    lines = code.count("\n")
+    if lines > _TOO_LONG:
+        raise NotHere(f"the generated code has {lines:,} lines, which take many minutes to compile")
     size = math.prod(shape_of_result(robot, case.function))
     text = _HEAD + code + _LOOP.format(nq=robot.nq, nv=robot.nv, size=size)
     absent = [None] * (3 - len(ARGUMENTS[case.function]))
@@ -138,4 +144,4 @@ def vectorised(code: str, robot: Robot, case: Case, arguments: list[np.ndarray],
         call = library.over_states
         return over_states(robot, case, arguments, layout, lambda n, *w: call(n, *w[:-1], *absent, w[-1]))
 
-    return quickest("C++", made, among=("g++",) if code.count("\n") > _LONG else None)
+    return quickest("C++", made, among=("g++",) if lines > _LONG else None)
