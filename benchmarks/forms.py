@@ -106,7 +106,7 @@ def branching(n: int, mixed: bool) -> lw.Robot:
 
 
 def files() -> tuple[list[str], dict[str, str]]:
-    """(the files with robots that move, smallest first; why the others are left out)."""
+    """(the files with robots that move, largest first; why the others are left out)."""
     found: dict[Any, tuple[int, str]] = {}
     why: dict[str, str] = {}
     for path in example_files():
@@ -123,31 +123,28 @@ def files() -> tuple[list[str], dict[str, str]]:
             why[path.name] = f"the same as {found[robot.fingerprint][1]}"
         else:
             found[robot.fingerprint] = (robot.nv, path.name)
-    return [name for _, name in sorted(found.values())], why
+    return [name for _, name in sorted(found.values(), reverse=True)], why
 
 
 # --- in a process of its own ---------------------------------------------------------------------------
 
 
-def child(name: str, functions: list[str], mode: str, share: float, all_forms: int) -> None:
-    """Print what was found for each function, a line of JSON each."""
+def child(name: str, functions: list[str], mode: str, share: float) -> None:
+    """Print what was found for each function, a line of JSON each: "cold" and "warm" calls, or "forms" alone."""
     robot = robot_named(name)
     size = {"bodies": len(robot.bodies), "nv": robot.nv}
     robot.fingerprint  # noqa: B018  (a robot's own, whichever call asks for it first)
-
-    def say(function: str, found: Row) -> None:
-        print(json.dumps({"function": function, **size, **found}), flush=True)
-
+    if mode == "forms":
+        pipeline.normal_forms = lambda robot: []  # the form does not depend on the frames
+        functions = [f for f in catalogue(type(robot)) if f not in functions]
     for function in functions:
         if time.process_time() > share:
-            say(function, {"form": "not reached"})
+            found: Row = {"form": "not reached"}
+        elif mode == "forms":
+            found = {"form": _decided(robot, function)[0]}
         else:
-            say(function, _measured(robot, name, function, mode))
-    if mode == "cold" and len(robot.bodies) <= all_forms:
-        pipeline.normal_forms = lambda robot: []  # the form does not depend on the frames
-        for function in [f for f in catalogue(type(robot)) if f not in functions]:
-            late = time.process_time() > share
-            say(function, {"form": "not reached" if late else _decided(robot, function)[0]})
+            found = _measured(robot, name, function, mode)
+        print(json.dumps({"function": function, **size, **found}), flush=True)
 
 
 def _measured(robot: Any, name: str, function: str, mode: str) -> Row:
@@ -258,37 +255,36 @@ def _alone() -> Iterator[None]:
 # --- the scan ------------------------------------------------------------------------------------------
 
 
-def scanned(name: str, functions: list[str], share: float, all_forms: int, core: int | None = None) -> list[Row]:
+def scanned(name: str, functions: list[str], share: float, core: int | None = None) -> list[Row]:
     """What a robot's calls took: a row for each function."""
-    shared = {"share": share, "all_forms": all_forms, "core": core}
     with tempfile.TemporaryDirectory() as cache:
         # What is compiled for Pinocchio stays where it is: it is no part of a cold call.
         kept = Path(os.environ.get("LINKWISE_CACHE") or Path.home() / ".cache" / "linkwise", "bench")
         kept.mkdir(parents=True, exist_ok=True)
         Path(cache, "bench").symlink_to(kept)
-        cold, warm = (_run(name, functions, cache, mode, **shared) for mode in ("cold", "warm"))
+        cold, warm = (_run(name, functions, mode, share, core, cache) for mode in ("cold", "warm"))
     again = {row["function"]: row.get("first") for row in warm}
-    return [{"robot": name, **row, "warm": again.get(row["function"])} for row in cold]
+    return [row | {"warm": again.get(row["function"])} for row in cold]
 
 
 def _run(
-    name: str, functions: list[str], cache: str, mode: str, share: float, all_forms: int, core: int | None
+    name: str, functions: list[str], mode: str, share: float, core: int | None = None, cache: str | None = None
 ) -> list[Row]:
-    command = [sys.executable, "-W", "ignore", __file__, "--child", name, mode, str(share), str(all_forms)]
+    command = [sys.executable, "-W", "ignore", __file__, "--child", name, mode, str(share)]
     if core is not None:
         command = ["taskset", "-c", str(core), *command]
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as errors:
-        environment = {**os.environ, "LINKWISE_CACHE": cache, "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"} | ({"LINKWISE_CACHE": cache} if cache else {})
         work = subprocess.Popen([*command, "--functions", *functions], env=environment, stdout=said, stderr=errors)
         _wait(work, 2 * share)
         said.seek(0)
         errors.seek(0)
         lines, last_words = said.read().splitlines(), errors.read().strip().splitlines()
-    rows = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+    rows = [{"robot": name, **json.loads(x)} for x in lines if x.startswith("{") and x.endswith("}")]
     if work.returncode:
         last = (last_words or [f"ended with {work.returncode}"])[-1][:160]
         print(f"{name}, {mode}: {last}", file=sys.stderr)
-        rows.append({"function": "(not finished)", "form": f"failed: {last}"})
+        rows.append({"robot": name, "function": f"({mode})", "form": f"failed: {last}"})
     return rows
 
 
@@ -323,6 +319,11 @@ def keep(found: dict[str, Any]) -> None:
     TABLE.write_text(page(found), encoding="utf-8")
 
 
+def wanted_forms(name: str) -> bool:
+    """Whether the forms of all functions of a robot are decided."""
+    return int(name.partition(" ")[2] or 0) <= ALL_FORMS
+
+
 def wanted(name: str, functions: list[str]) -> list[str]:
     """The functions that are timed of a robot in the scan that is kept."""
     family, _, n = name.partition(" ")
@@ -331,39 +332,40 @@ def wanted(name: str, functions: list[str]) -> list[str]:
 
 
 def scan(asked: argparse.Namespace, functions: list[str]) -> None:
-    """All robots of the scan that were not scanned yet, on as many cores as asked for, as long as there is time."""
+    """All robots that were not scanned yet, on as many cores as asked for, as long as there is time.
+
+    First the calls that are timed, of all robots; then the forms of all other functions.
+    """
     names, why = whole()
-    _pinocchio(lw.load("panda"), "panda", "mass_matrix", 8)  # built once, before several processes ask for it
-    found: dict[str, Any] = kept() or {
-        "code": library_fingerprint(),
-        "machine": machine(("linkwise", "pin")),
-        "rows": [],
-    }
+    fresh = {"code": library_fingerprint(), "machine": machine(("linkwise", "pin")), "rows": [], "done": []}
+    found: dict[str, Any] = kept() or fresh
     found["files left out"] = why
-    done = {row["robot"] for row in found["rows"]}
-    todo = [name for name in names if name not in done]
+    forms = [n for n in names if n in QUICK_FORMS or not asked.quick or " " not in n]
+    todo = [f"{what}: {n}" for what, some in (("calls", names), ("forms", forms)) for n in some]
     until = time.monotonic() + 60 * asked.minutes
     share = QUICK_SHARE if asked.quick else SHARE
-    cores = sorted(os.sched_getaffinity(0))[: asked.jobs]
+    free = sorted(os.sched_getaffinity(0))[: asked.jobs]
 
-    def one(name: str) -> None:
-        if time.monotonic() > until:
+    def one(item: str) -> None:
+        if time.monotonic() > until or item in found["done"]:
             return
-        core = free.pop()
-        begun = time.monotonic()
-        only_timed = asked.quick and " " in name and name not in QUICK_FORMS
-        rows = scanned(name, wanted(name, functions), share, 0 if only_timed else ALL_FORMS, core)
+        what, _, name = item.partition(": ")
+        core, begun = free.pop(), time.monotonic()
+        if what == "calls":
+            rows = scanned(name, wanted(name, functions), share, core)
+        else:
+            rows = _run(name, functions, "forms", share, core) if wanted_forms(name) else []
         free.append(core)
         found["rows"] += rows
-        found["not reached"] = [n for n in names if n not in {row["robot"] for row in found["rows"]}]
+        found["done"].append(item)
+        found["not reached"] = [x for x in todo if x not in found["done"]]
         keep(found)
-        print(f"{name}: {len(rows)} calls, {time.monotonic() - begun:.0f} s", flush=True)
+        print(f"{item}: {len(rows)}, {time.monotonic() - begun:.0f} s", flush=True)
 
-    with tempfile.NamedTemporaryFile() as lock:
+    _pinocchio(lw.load("panda"), "panda", "mass_matrix", 8)  # built once, before several processes ask for it
+    with tempfile.NamedTemporaryFile() as lock, ThreadPoolExecutor(len(free)) as pool:
         os.environ["LINKWISE_SCAN_LOCK"] = lock.name
-        free = list(cores)
-        with ThreadPoolExecutor(len(cores)) as pool:
-            list(pool.map(one, todo))
+        list(pool.map(one, todo))
     keep(found)
     draw(found)
     into_page(found)
@@ -381,12 +383,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=240.0, metavar="N", help="start no robot after so many")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="robots at once, each on a core of its own")
     parser.add_argument("--page", action="store_true", help="table and picture again, from what is kept")
-    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     functions = list(catalogue(lw.Robot)) if asked.functions == ["all"] else asked.functions
     if asked.child:
-        name, mode, share, all_forms = asked.child
-        child(name, functions, mode, float(share), int(all_forms))
+        name, mode, share = asked.child
+        child(name, functions, mode, float(share))
     elif asked.page:
         found = json.loads(RESULTS.read_text(encoding="utf-8"))
         keep(found)
@@ -397,7 +399,7 @@ def main() -> None:
         scan(asked, functions)
     else:
         for name in asked.robots or FEW:
-            print(table(scanned(name, functions, SHARE, 0)), flush=True)
+            print(table(scanned(name, functions, SHARE)), flush=True)
 
 
 if __name__ == "__main__":

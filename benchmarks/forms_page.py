@@ -61,7 +61,7 @@ def page(found: Found) -> str:
         lines = [f"- {name}: {why}" for name, why in left_out.items()]
         parts.append("Files left out:\n\n" + "\n".join(lines))
     if found.get("not reached"):
-        parts.append("Robots not reached in the time that was given: " + ", ".join(found["not reached"]) + ".")
+        parts.append("Not reached in the time that was given: " + ", ".join(found["not reached"]) + ".")
     parts.append("Made on " + describe(found["machine"]) if "machine" in found else "")
     return "\n\n".join(parts) + "\n"
 
