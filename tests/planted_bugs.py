@@ -115,6 +115,12 @@ CODE_BUGS = [
      "tests/codegen/rolled/test_rolled.py"),
     ("rotations with the sine's sign", "spatial.py", "[[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]",
      "[[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]", "tests/test_spatial.py"),
+    ("lines past the caches from where none begins", "codegen/llvm/streaming_stores.py", "-(b + s * n) % t.lanes",
+     "-(s * n) % t.lanes", "tests/codegen/llvm/test_streaming_stores.py"),
+    ("rows that no band holds are left out", "codegen/llvm/counted_loops.py", "%left = icmp ult i64 %r, {rows}",
+     "%left = icmp ult i64 %r, {banded}", "tests/codegen/rolled/test_products.py"),
+    ("curvature with a plus", "dynamics/diagonal/curvature.py", "X - np.swapaxes(X, -1, -2)", "X + np.swapaxes(X, -1, -2)",
+     "tests/dynamics/diagonal/test_curvature.py"),
     ("loops pull the wrong way", "dynamics/closed/soft.py", "out - loop.damping", "out + loop.damping", "tests/dynamics/closed"),
 ]  # fmt: skip
 

@@ -27,7 +27,7 @@ def state(robot, batch=(), seed=0):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("batch", [(), (2, 3)])
 def test_compiled_in_and_called_back_are_the_same(method, hold, batch):
-    r = lw.load("ur5")
+    r = lw.chain(3, seed=1)
     q, v = state(r, batch)
     options = {"duration": 0.05, "step": 0.005, "method": method, "hold": hold, "every": 2}
     a = lw.simulate(r, q, v, pd, **options)
@@ -104,14 +104,14 @@ def test_a_table_is_a_controller_that_reads_it():
 
 
 def test_parameters_of_the_robot_per_state():
-    r = lw.load("ur5")
+    r = lw.chain(3, seed=1)
     q, v = state(r)
     scale = np.array([0.5, 1.0, 2.0])
     inertial = r.inertial_parameters * scale[:, None, None]
-    t = lw.rollout(r, np.stack([q] * 3), v, np.ones((30, 6)), parameters={"inertial": inertial}, every=10)
+    t = lw.rollout(r, np.stack([q] * 3), v, np.ones((30, 3)), parameters={"inertial": inertial}, every=10)
     for i, s in enumerate(scale):
         other = r.with_inertial_parameters(r.inertial_parameters * s)
-        one = lw.rollout(other, q, v, np.ones((30, 6)), every=10)
+        one = lw.rollout(other, q, v, np.ones((30, 3)), every=10)
         assert np.abs(t.q[i] - one.q).max() < 1e-11
         assert np.abs(t.a[i] - one.a).max() < 1e-8 * np.abs(one.a).max()
         assert np.abs(t.energy.drift[i] - one.energy.drift).max() < 1e-10
