@@ -87,6 +87,21 @@ def test_an_impossible_body_fails_its_run_alone():
         study.result(1)
 
 
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        {"damping.elbow": lw.Grid([0.5, -0.5])},
+        {"friction": lw.Grid([0.5, -0.5])},
+        {"upper.elbow": lw.Grid([1.0, -2.0]), "lower.elbow": -1.0},
+    ],
+)
+def test_what_no_joint_can_have_fails_its_run_alone(drawn):
+    study = lw.Study(pendulum(), lw.scenarios.simulate(**STEPS), drawn, keep=["q_end"])
+    assert study.prepared.batch(study.sampling.values(0, 2))[1].tolist() == [True, False]
+    with pytest.raises(lw.SimulationError, match="below zero, or limits that cross"):
+        study.result(1)
+
+
 @pytest.mark.parametrize("robot", ["satellite", "gripper"])
 def test_robots_of_other_kinds_are_drawn_as_well(robot):
     model = lw.load(robot)
@@ -172,6 +187,19 @@ def test_a_controller_knows_the_robot_as_it_was_designed(law, callback):
 
 def decides(robot, t, q, v, p):
     return -v if q[0] > 0 else v  # by the values of its arguments
+
+
+def by_word(robot, t, q, v, p):
+    return -v if p["kind"] == "damped" else v
+
+
+def test_words_choose_and_are_for_laws_that_are_called():
+    drawn = {"kind": lw.Choice(["damped", "driven"]), "q0": lw.Normal([1, 1], 0.1)}
+    study = lw.Study(pendulum(), lw.scenarios.closed_loop(controller=by_word, **STEPS), drawn, 4)
+    assert "'kind' is a word" in study.prepared.in_processes
+    law = lambda t, q, v: by_word(None, t, q, v, study.draw(1))
+    wanted = lw.simulate(pendulum(), study.draw(1)["q0"], controller=law, callback=True, **STEPS, target="numpy")
+    assert np.allclose(study.result(1)["q_end"], wanted.q[-1], atol=1e-12)
 
 
 def test_a_law_that_cannot_be_compiled_is_called_and_said(tmp_path):
@@ -282,6 +310,7 @@ def speed(motion):
         (len, {"parameters": {"a/b": 1.0}}, "is named by a letter"),
         (len, {"parameters": {"run": 1.0}}, "is named by a letter"),
         (len, {"samples": None}, "how many runs"),
+        (len, {"parameters": {"a": np.zeros((2, 0))}}, "'a' has no number in it"),
         (len, {"timeout": 0}, "timeout"),
     ],
 )

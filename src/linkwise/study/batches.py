@@ -148,6 +148,17 @@ class Batches:
             np.concatenate(pushed, axis=1) if pushed else None,
         )
 
+    def _possible(self, numbers: Numbers) -> np.ndarray:
+        """Which runs have passive forces that :func:`linkwise.simulate` would take."""
+        passive = dict(zip(self.alike.passive, np.split(numbers.passive, max(len(self.alike.passive), 1), axis=1)))
+        found = np.ones(len(numbers), dtype=bool)
+        for name in ("damping", "friction"):
+            if name in passive:
+                found &= (passive[name] >= 0.0).all(axis=1)
+        if "lower" in passive:
+            found &= (passive["lower"] <= passive["upper"]).all(axis=1)
+        return found
+
     def run(self, values: Mapping[str, np.ndarray], every: int, forces: bool, steps: Any = None) -> Trajectory:
         """The motions of runs whose parameters are ``values`` (runs, …); lost ones are NaN at their end.
 
@@ -158,6 +169,7 @@ class Batches:
         numbers = self.numbers(values, len(q))
         explicit = alike.explicit(numbers)
         out, sound = alike.stepped(q, v, numbers, explicit, every, steps)
+        sound &= self._possible(numbers)
         for x in out:
             x[~sound, -1] = np.nan
         acted_on = alike.law is not None or alike.external is not None

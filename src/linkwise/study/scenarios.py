@@ -150,6 +150,10 @@ class _Motion(Prepared):
             return f"{self.scenario.method} chooses its own steps"
         if self.targets.edits:
             return f"{self.targets.edits[0]} makes another robot of each run"
+        if self.scenario.controller is not None and self.first is not None:
+            words = [name for name, x in self.first()[0].items() if isinstance(x, str)]
+            if words:
+                return f"parameter {words[0]!r} is a word, by which the controller chooses"
         try:
             return self.batches.too_long
         except UntraceableError as e:
@@ -226,7 +230,10 @@ class _Motion(Prepared):
 
 
 _EDITS = ("gravity", "loop")
-LOST = "the motion is lost: a step too long, a force too large, or a body without inertia or with an impossible one"
+LOST = (
+    "the motion is lost: a step too long, a force too large, a body without inertia or with an impossible one, damping"
+    " or friction below zero, or limits that cross"
+)
 
 
 # --- poles --------------------------------------------------------------------------------------------

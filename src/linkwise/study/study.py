@@ -340,6 +340,8 @@ def _parameters(given: Any) -> dict[str, Distribution]:
     for name, x in ({} if given is None else mapping(given, "parameters")).items():
         refuse_name(name, "a parameter")
         found[name] = as_distribution(x, name)
+        if not isinstance(found[name], Drawn) and 0 in found[name].shape:
+            raise InputError(f"parameter {name!r} has no number in it, its shape is {found[name].shape}")
     return found
 
 
