@@ -2,8 +2,9 @@
 
 Two arms welded at their hands, a quadruped on four pinned feet, a humanoid on two welded feet; batch 4096, float64, one
 core, in one run, in processor time; accelerations and derivatives are compared first. CXX chooses the compiler of
-Pinocchio's side (the newest clang, which is the quickest, where it is there). Then chains of four-bars, operations
-for each. --write puts the table into README.md.
+Pinocchio's side (the newest clang, which is the quickest, where it is there). Then chains of four-bars, cut and
+embedded: operations and time for each. Some four minutes the first time, half of it compilers'. --write puts the tables
+into README.md.
 """
 
 from __future__ import annotations
@@ -187,24 +188,64 @@ def difference(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def four_bars(k: int) -> lw.Robot:
-    """k four-bars, each on the coupler of the one before."""
-    bar = lw.load("four_bar")
-    chain = bar
-    for i in range(1, k):
-        chain = chain.attach(bar, f"{'' if i == 1 else f'{i - 1}_'}coupler_end", prefix=f"{i}_")
-    return chain
+    """k planar four-bars, each on the coupler of the one before."""
+
+    def bar(name: str, length: float, mass: float, at: float, on: str | None) -> lw.Body:
+        inertia = lw.Inertia.cylinder(mass, 0.01, (0, 0, 0), (length, 0, 0))
+        return lw.Body(name, lw.Joint(lw.Revolute("z"), f"{name}_hinge", at=(at, 0, 0)), inertia, on)
+
+    bodies, frames, loops = [], [], []
+    for i in range(k):
+        carrier, shift = (None, 0.0) if i == 0 else (f"coupler{i - 1}", 0.1)
+        bodies += [
+            bar(f"crank{i}", 0.3, 0.5, shift, carrier),
+            bar(f"coupler{i}", 0.8, 0.9, 0.3, f"crank{i}"),
+            bar(f"rocker{i}", 0.6, 0.7, shift + 1.0, carrier),
+        ]
+        ends = lw.Frame(f"top{i}", f"rocker{i}", at=(0.6, 0, 0)), lw.Frame(f"end{i}", f"coupler{i}", at=(0.8, 0, 0))
+        frames += ends
+        loops.append(lw.Loop(ends[0].name, ends[1].name, "point_on_line"))
+    return lw.assemble(f"four_bars_{k}", bodies, frames, gravity=(0, -9.81, 0)).close(*loops)
+
+
+def in_series(k: int) -> list[float]:
+    """Operations and ns of a kernel for each of k four-bars, cut and embedded, which are compared first."""
+    rng = np.random.default_rng(k)
+    one, chain = four_bars(1), four_bars(k)
+    at = one.closed_configuration([1.3, -0.9, 1.8] + 0.2 * rng.normal(size=(64 * k, 3)))
+    x = [y.reshape(64, -1) for y in (at, one.closed_velocity(at, rng.normal(size=at.shape)))]
+    x.append(rng.normal(size=x[1].shape))
+    kernels = [chain.compile("forward_dynamics", method=name) for name in ("articulated_body", "embedded")]
+    found = [kernel(*x) for kernel in kernels]
+    off = difference(found[1], found[0])
+    assert off < 1e-9, f"cut and embedded differ by {off:.1e}"
+    row = []
+    for kernel, out in zip(kernels, found):
+        seconds = best(lambda kernel=kernel, out=out: kernel(*x, out=out, threads=1), 2.0)
+        row += [kernel.operations.total / k, 1e9 * seconds / (len(at))]
+    return row
+
+
+def series_table() -> list[str]:
+    rows = {k: in_series(k) for k in (1, 30, 300)}
+    lines = [
+        "| four-bars in series, for each | operations, cut | ns | operations, embedded | ns |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    lines += [f"| {k} | " + " | ".join(f"{x:,.1f}" for x in row) + " |" for k, row in rows.items()]
+    grown = " | ".join(f"{x / y:.2f}" for x, y in zip(rows[300], rows[30]))
+    return [*lines, f"| 300 over 30 | {grown} |"]
 
 
 def main() -> None:
     with one_core():
         lines = [beside(name, function) for name in CASES for function in TITLES]
+        series = series_table()
     head = (
         "| ns a state | kernel | default call | `constraintDynamics` | `lcaba` | the quicker of these over the kernel |"
     )
-    print_or_write("\n".join([head, "|---|---:|---:|---:|---:|---:|", *lines]), HERE / "README.md", MARKS, sys.argv)
-    print("operations for each four-bar of k in series")
-    for k in (1, 10, 20, 30):
-        print(f"k = {k:<4}{four_bars(k).compile('forward_dynamics').operations.total / k:10.1f}")
+    tables = [head, "|---|---:|---:|---:|---:|---:|", *lines, "", *series]
+    print_or_write("\n".join(tables), HERE / "README.md", MARKS, sys.argv)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,11 @@ def _grown_at_rest(
 def _asked(
     loops: Sequence[Closure], V: list[Array], alpha: list[Array], g: list[Array], turning: dict[int, Array]
 ) -> list[Array]:
-    """By loop −(Gβ̇ + Ġβ) where no joint accelerates, (..., m, 1)."""
-    spatial = {k: alpha[k] - g[k] - turning[k] for x in loops for k in x.bodies if k >= 0}
-    return [-x.acceleration(V, spatial) for x in loops]
+    """By loop −(Gβ̇ + Ġβ) where no joint accelerates, (..., m, 1); gravity is in both ends, or in neither."""
+    out = []
+    for x in loops:
+        spatial = {k: alpha[k] - turning[k] for k in x.bodies if k >= 0}
+        if min(x.bodies) < 0:
+            spatial = {k: A - g[k] for k, A in spatial.items()}
+        out.append(-x.acceleration(V, spatial))
+    return out
