@@ -62,6 +62,8 @@ class Supervisor:
                 for what, *rest in self._messages():
                     if what == "start":
                         running = rest[0]
+                        if running != TRACING:
+                            killed.pop(None, None)  # a worker has come so far: deaths before that are past
                     elif what == "end":
                         running = None
                     elif what == "done":
