@@ -308,6 +308,16 @@ def orders() -> Iterable[Row]:
             yield name, kind, reckoned, traffic(tight), most, round(took, 2), round(nanoseconds(Kernel(again)))
 
 
+def fetched_ahead() -> Iterable[Row]:
+    yield "states", "fetched ahead [ns]", "not [ns]"
+    robot, found = lw.load("humanoid"), []
+    for most in (128, 0):
+        with mock.patch("linkwise.codegen.llvm.module.FETCHED_AHEAD", most):
+            found.append(made(robot, "inverse_dynamics")[0])
+    for batch in (256, 4096, 16384, 65536):
+        yield batch, *(round(nanoseconds(x, batch)) for x in found)
+
+
 def held_for() -> Iterable[Row]:
     yield "held for", "ns a state (humanoid, inverse dynamics)", "(forward dynamics)"
     robot = lw.load("humanoid")
@@ -413,6 +423,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LOOPS_PER_PAIR": most_kinds,
     "MOST_OPERATIONS": straight_or_loops,
     "LOOPS_ALWAYS": straight_or_loops,
+    "LOOPS_IN_DOUBT": straight_or_loops,
     "PRODUCTS_FROM": walks_or_products,
     "FRAMES_TRIED": kinds_of_frames,
     "MOST_BODIES": steps,
@@ -435,12 +446,14 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "STREAMED_VECTORS": streamed_vectors,
     "REGISTERS": registers,
     "ORDERS_TRIED": orders,
+    "ORDERS_COMPARED": orders,
     "LATENCIES": orders,
     "LOOK_AHEAD": orders,
     "MOVE_CYCLES": orders,
     "FAR_CYCLES": orders,
     "NEAR_VECTORS": orders,
     "HELD_FOR": held_for,
+    "FETCHED_AHEAD": fetched_ahead,
     "LLVM_PASSES": llvm_levels,
     "LLVM_CODE_GENERATOR": llvm_levels,
     "QUICKLY_FROM": llvm_levels,

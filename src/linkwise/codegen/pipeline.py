@@ -136,7 +136,7 @@ def choose_form(job: Job) -> str:
     if _is_long_chain(job, about):
         job.loops = "yes"
         return f"loops: a chain of {n}"
-    if about > thresholds.LOOPS_FROM and _about_in_loops(job) < about:
+    if about > thresholds.LOOPS_FROM and thresholds.loops_are_worth_a_trial(_about_in_loops(job), about):
         job.loops = "maybe"
         return f"loops if they cost less than straight-line code of about {about} values"
     return f"straight line: about {about} values"

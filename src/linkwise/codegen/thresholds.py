@@ -71,6 +71,18 @@ def loops_cost_less(length: int, operations: int, about: int) -> bool:
     return length < about / 4 and operations <= MOST_OPERATIONS * about
 
 
+# How far the reckoned length of loops may be above what is taken for them to be recorded, to see. A tree of 50 bodies
+# of all kinds, linearised forward dynamics: reckoned 118,320 values, found 129,943 after 6 s; 87,380 would be taken.
+LOOPS_IN_DOUBT = 1.3
+
+
+def loops_are_worth_a_trial(in_loops: int, about: int) -> bool:
+    """Whether loops of about so many values may be better than straight-line code, or that may be too long to make."""
+    if about > LONGEST_CODE // 4:
+        return in_loops < about
+    return in_loops < LOOPS_IN_DOUBT * about / (2 if about > LOOPS_ALWAYS else 4)
+
+
 # Links of a chain from which a matrix whose entries are sums of products is made from these row by row, and not by
 # walks. Mass matrices, by walks against so: 37 links 1.0 against 1.3 µs, 100 links 7.5 against 6.5 µs (104 links, whose
 # rows are whole vectors, 8.3 against 4.8 µs), 250 links 51 against 41 µs, 1000 links 1362 against 323 µs. Linearised
@@ -152,6 +164,10 @@ STREAMED_ROWS = 1 << 21
 # through them: 36 numbers 42 against 26 ns, 64 numbers 55 against 91 ns, 100 numbers 76 against 121 ns.
 STREAMED_VECTORS = 4
 
+# Numbers up to which an input of the next states is brought into the cache while some are computed. A humanoid's
+# inverse dynamics, with and without: 4,096 states 94, 94 ns; 16,384 states 131, 170 ns; 65,536 states 164, 187 ns.
+FETCHED_AHEAD = 128
+
 # Vector registers that the order of a program's values reckons with, of 32. A humanoid's forward dynamics takes 246 to
 # 248 ns with 8 to 32 of them, 278 ns with 48.
 REGISTERS = 24
@@ -159,6 +175,9 @@ REGISTERS = 24
 # Values up to which several orders are compared by what they cost; it takes 30 µs a value. Of longer code the one is
 # taken in which values wait the shortest time.
 ORDERS_TRIED = 15_000
+
+# Values above which code is in the order of tracing, with no other to compare: that takes 6 µs a value.
+ORDERS_COMPARED = 100_000
 
 # What an order is reckoned to cost: cycles of a product (fused or not), a sum and a quotient until the result is there;
 # instructions that the processor looks ahead; cycles of a move between registers and memory, and of each vector beyond

@@ -165,6 +165,7 @@ def test_matrices_of_large_robots_are_rolled_without_being_asked(monkeypatch, tm
     monkeypatch.setattr(thresholds, "LOOPS_FROM", 400)
     monkeypatch.setattr(thresholds, "LOOPS_PER_PAIR", 1)
     monkeypatch.setattr(thresholds, "loops_cost_less", lambda *_: True)  # as if five links were many
+    monkeypatch.setattr(thresholds, "loops_are_worth_a_trial", lambda *_: True)
     r = _on([-1, 0, 0, 1, 2])
     q, v, tau = r.random_configuration(rng), *rng.normal(size=(2, r.nv))
     assert isinstance(called(r, "linearize_inverse"), RolledKernel)

@@ -87,6 +87,7 @@ class _Assembler:
             places.append(NEVER)
             places.reverse()
         self.register: dict[int, int] = {}
+        self.due: dict[int, int] = {}  # by key of what is in a register: the instruction that uses it next
         self.free = list(range(REGISTERS))[::-1]
         self.slot_of: dict[int, int] = {}
         self.free_slots: list[int] = []
@@ -115,12 +116,12 @@ class _Assembler:
 
     # --- registers -------------------------------------------------------------------------------------
 
-    def _room(self, kept: tuple[int, ...]) -> int:
-        """A register that holds nothing, nor any of the keys that are kept."""
+    def _room(self) -> int:
+        """A register that holds nothing; what is used again latest makes room, so no operand of this instruction."""
         if not self.free:
-            uses = self.uses
-            latest = max((k for k in self.register if k not in kept), key=lambda k: uses[k][-1])
+            latest = max(self.due, key=self.due.__getitem__)
             self._keep_in_memory(latest)
+            del self.due[latest]
             self.free.append(self.register.pop(latest))
         return self.free.pop()
 
@@ -137,12 +138,12 @@ class _Assembler:
         self.slots += 1
         return self.slots - 1
 
-    def _bring(self, key: int, kept: tuple[int, ...]) -> int:
+    def _bring(self, key: int) -> int:
         """The register of a value, which is read where it is in none."""
         if key not in self.register:
-            r = self._room(kept)
+            r = self._room()
             self._read(key, r)
-            self.register[key] = r
+            self.register[key], self.due[key] = r, self.uses[key][-1]
         return self.register[key]
 
     def _read(self, key: int, r: int) -> None:
@@ -151,19 +152,26 @@ class _Assembler:
 
     def _used(self, i: int, keys: tuple[int, ...]) -> None:
         """These have been used by instruction i: what is not used again leaves its register and its slot."""
-        for key in set(keys):
+        for key in keys:
             left = self.uses[key]
             while left[-1] <= i:
                 left.pop()
-            if left[-1] == NEVER:
+            if left[-1] != NEVER:
                 if key in self.register:
-                    self.free.append(self.register.pop(key))
-                if key in self.slot_of:
-                    self.leaving.append(self.slot_of.pop(key))
+                    self.due[key] = left[-1]
+                continue
+            if key in self.register:
+                self.free.append(self.register.pop(key))
+                del self.due[key]
+            if key in self.slot_of:
+                self.leaving.append(self.slot_of.pop(key))
 
     def _next(self, key: int, i: int) -> int:
         """The instruction after i that uses a value."""
-        return next(n for n in reversed(self.uses[key]) if n > i)
+        left, k = self.uses[key], -1
+        while left[k] <= i:
+            k -= 1
+        return left[k]
 
     def _folded(self, i: int, keys: tuple[int, ...], all_keys: tuple[int, ...]) -> int | None:
         """Which of the keys, if any, is read from memory by instruction i itself: that used again latest."""
@@ -183,7 +191,7 @@ class _Assembler:
 
     def _give(self, value: int, r: int) -> None:
         if value in self.uses:
-            self.register[value] = r
+            self.register[value], self.due[value] = r, self.uses[value][-1]
         else:
             self.free.append(r)
 
@@ -196,12 +204,12 @@ class _Assembler:
         if commutes and first not in self.register and swap:
             first, second = second, first
         folded = self._folded(i, (second,), keys)
-        self._bring(first, keys)
+        self._bring(first)
         if folded is None:
-            self._bring(second, keys)
+            self._bring(second)
         a, b = self._text(first), self._text(second)
         self._used(i, keys)
-        r = self._room(())
+        r = self._room()
         self.lines.append(f"{op} {b}, {a}, {self.names[r]}")
         self._give(value, r)
 
@@ -223,12 +231,12 @@ class _Assembler:
         folded = self._folded(i, keys, keys)
         for key in keys:
             if key != folded:
-                self._bring(key, keys)
+                self._bring(key)
         if folded in (a, b):  # the factor in memory last
             a, b = (b, a) if folded == a else (a, b)
         gone = [k for k in keys if k != folded and self._next(k, i) == NEVER]
         if not gone:
-            r = self._room(keys)
+            r = self._room()
             if folded is not None:
                 self._read(folded, r)
                 target = folded
@@ -249,7 +257,7 @@ class _Assembler:
             text = f"{op}213{self.kind} {self._text(c)}, {self._text(other)}, {to}"
         self.lines.append(text)
         if gone:
-            self.register.pop(target)
+            del self.register[target], self.due[target]
         self._used(i, keys)
         self._give(x.value, r)
 
@@ -257,8 +265,8 @@ class _Assembler:
         (a,) = x.operands
         folded = self._folded(i, (a,), (a,))
         if folded is None:
-            self._bring(a, (a,))
-        r = self._room((a,))
+            self._bring(a)
+        r = self._room()
         self.lines.append(f"{self.read_constant} {self._constant(1.0)}, {self.names[r]}")
         self.lines.append(f"vdiv{self.kind} {self._text(a)}, {self.names[r]}, {self.names[r]}")
         self._used(i, (a,))
@@ -266,18 +274,18 @@ class _Assembler:
 
     def _sqrt(self, i: int, x: Instruction) -> None:
         (a,) = x.operands
-        self._bring(a, (a,))
+        self._bring(a)
         text = self._text(a)
         self._used(i, (a,))
-        r = self._room(())
+        r = self._room()
         again = f"{text}, " if self.t.lanes == 1 else ""
         self.lines.append(f"vsqrt{self.kind} {text}, {again}{self.names[r]}")
         self._give(x.value, r)
 
     def _fabs(self, i: int, x: Instruction) -> None:
         (a,) = x.operands
-        self._bring(a, (a,))
-        r = self._room((a,))
+        self._bring(a)
+        r = self._room()
         to = self.names[r]
         self.lines.append(f"{self.read_constant} {self._constant(-0.0)}, {to}")
         self.lines.append(f"vandnp{self.kind[1]} {self._text(a)}, {to}, {to}")
@@ -286,7 +294,7 @@ class _Assembler:
 
     def _negative(self, key: int) -> int:
         """A register that holds the negative of a value that is in another."""
-        r = self._room((key,))
+        r = self._room()
         sign = f"{self._constant(-0.0)}{self.spread}"
         if self.t.lanes == 1:  # there is no such instruction for one number: the others are not looked at
             self.lines.append(f"{self.load} {self._constant(-0.0)}, {self.names[r]}")
@@ -296,7 +304,7 @@ class _Assembler:
 
     def _neg(self, i: int, x: Instruction) -> None:
         (a,) = x.operands
-        self._bring(a, (a,))
+        self._bring(a)
         r = self._negative(a)
         self._used(i, (a,))
         self._give(x.value, r)
@@ -304,7 +312,7 @@ class _Assembler:
     def _out(self, i: int, x: Instruction) -> None:
         (a,) = x.operands
         to = self._at("%rsi", x.value)
-        self._bring(a, (a,))
+        self._bring(a)
         if x.signs[0] > 0:
             self.lines.append(f"{self.store} {self._text(a)}, {to}")
             self.home.setdefault(a, to)
@@ -320,10 +328,10 @@ class _Assembler:
         factor, _ = guard.limit(roundings(1, np.float64 if self.t.bits == 64 else np.float32))
         limit = self._constant(factor)
         for key in x.operands:
-            self._bring(key, x.operands)
+            self._bring(key)
         least = limit + self.spread
         if len(x.operands) == 2:
-            r = self._room(x.operands)
+            r = self._room()
             self.lines.append(f"vmul{self.kind} {least}, {self._text(x.operands[1])}, {self.names[r]}")
             least = self.names[r]
             self.free.append(r)
@@ -333,11 +341,11 @@ class _Assembler:
 
     def _select(self, i: int, x: Instruction) -> None:
         """A comparison is false where an operand is not a number."""
-        a, b, yes, no = (self._bring(key, x.operands) for key in x.operands)
+        a, b, yes, no = (self._bring(key) for key in x.operands)
         how = ("lt", "le", "eq")[x.signs[0]]
         self.lines.append(f"vcmp{how}_oq{self.kind} {self.names[b]}, {self.names[a]}, %k2")
         self._used(i, x.operands)
-        r = self._room(())
+        r = self._room()
         op = f"vblendmp{self.kind[1]}"
         self.lines.append(f"{op} {self.names[yes]}, {self.names[no]}, {self.names[r]} {{%k2}}")
         self._give(x.value, r)
@@ -345,7 +353,7 @@ class _Assembler:
     def _sines(self, i: int, x: Instruction) -> None:
         """A call: registers hold nothing over it."""
         (angle,) = x.operands
-        self._bring(angle, (angle,))
+        self._bring(angle)
         slots = [self._slot() for _ in range(3)]
         self.lines.append(f"{self.store} {self._text(angle)}, {self._frame(slots[0])}")
         self._used(i, (angle,))
@@ -353,6 +361,7 @@ class _Assembler:
             self._keep_in_memory(key)
         self.free += self.register.values()
         self.register.clear()
+        self.due.clear()
         self.free_slots.append(slots[0])
         for key, slot in ((x.value, slots[1]), (x.value + 1, slots[2])):
             if key in self.uses:

@@ -16,7 +16,7 @@ from typing import Any
 from ..program.pieces import is_long, pieces
 from ..program.places import computed_places, input_starts, output_count, output_slots
 from ..program.trace import Program, Signature
-from ..thresholds import STREAMED_BYTES, STREAMED_ROWS
+from ..thresholds import FETCHED_AHEAD, STREAMED_BYTES, STREAMED_ROWS
 from .assembled_block import assembled_block, frame_size, is_assembled
 from .one_state import has_scalar_code, one_ir
 from .pieces import block_in_pieces
@@ -308,13 +308,20 @@ entry:
   %none = icmp eq i64 %count, 0
   br i1 %none, label %done, label %loop
 loop:
-  %i = phi i64 [0, %entry], [%i_next, %loop]
-  %bad = phi i1 [false, %entry], [%bad_next, %loop]
+  %i = phi i64 [0, %entry], [%i_next, %run]
+  %bad = phi i1 [false, %entry], [%bad_next, %run]
   %left = sub i64 %count, %i
   %short = icmp ult i64 %left, {t.lanes}
   %lanes = select i1 %short, i64 %left, i64 {t.lanes}
   %last = sub i64 %lanes, 1
 {join(moves_in)}
+  %soon = add i64 %i, {t.lanes}
+  %again = icmp ult i64 %soon, %count
+  br i1 %again, label %ahead, label %run
+ahead:
+{join(line for n, size in enumerate(inputs) for line in _fetched_ahead(n, size, t))}
+  br label %run
+run:
   %bad_block = call i1 @lw_block(ptr %scratch, ptr %results)
   %bad_next = or i1 %bad, %bad_block
 {join(moves_out)}
@@ -322,12 +329,23 @@ loop:
   %more = icmp ult i64 %i_next, %count
   br i1 %more, label %loop, label %done
 done:
-  %any = phi i1 [false, %entry], [%bad_next, %loop]
+  %any = phi i1 [false, %entry], [%bad_next, %run]
   fence seq_cst
   %answer = zext i1 %any to i64
   ret i64 %answer
 }}
 """
+
+
+def _fetched_ahead(n: int, size: int, t: VectorType) -> list[str]:
+    """Input n of the next block is brought into the cache while this one is computed, where that is not much."""
+    if not 0 < size <= FETCHED_AHEAD:
+        return []
+    lines = [f"  %m{n} = mul i64 %w{n}_1, {t.lanes}", f"  %p{n} = getelementptr i8, ptr %a{n}, i64 %m{n}"]
+    for k in range(0, size * t.alignment, 64):
+        lines.append(f"  %p{n}_{k} = getelementptr i8, ptr %p{n}, i64 {k}")
+        lines.append(f"  call void @llvm.prefetch.p0(ptr %p{n}_{k}, i32 0, i32 3, i32 1)")
+    return lines
 
 
 def objects_ir(signature: Signature, t: VectorType) -> str:

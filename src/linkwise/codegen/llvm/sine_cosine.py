@@ -288,7 +288,7 @@ def _slow_ir(t: VectorType) -> str:
 
 def declarations(types: Iterable[VectorType]) -> str:
     """The intrinsics and libm functions that programs of these types call."""
-    lines: dict[str, None] = {}
+    lines: dict[str, None] = {"declare void @llvm.prefetch.p0(ptr, i32, i32, i32)": None}
     for t in types:
         v, suffix = t.name, "" if t.bits == 64 else "f"
         for name, count in {**INTRINSICS, "fma": 3, "fmuladd": 3}.items():

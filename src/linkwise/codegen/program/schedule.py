@@ -35,14 +35,13 @@ def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
     first = reachable(angles)
     known = {id(x) for x in first}
     by_tracing = first + sorted((x for x in needed if id(x) not in known), key=lambda x: x.serial)
-    orders = [
-        reachable([*angles, *roots, *guards]),
-        reachable([*angles, *reversed(guards), *reversed(roots)]),
-        by_tracing,
-    ]
     wanted = [*roots, *guards]
+    if len(needed) > thresholds.ORDERS_COMPARED:
+        return tightened(by_tracing, wanted)
+    from_last = reachable([*angles, *reversed(guards), *reversed(roots)])
     if len(needed) > thresholds.ORDERS_TRIED:
-        return tightened(min(orders, key=waiting), wanted)
+        return tightened(min((from_last, by_tracing), key=waiting), wanted)
+    orders = [reachable([*angles, *roots, *guards]), from_last, by_tracing]
     return min((tightened(x, wanted) for x in orders), key=lambda x: cost(x, wanted))
 
 
