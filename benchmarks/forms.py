@@ -207,8 +207,9 @@ def _nanoseconds(kernel: Any) -> tuple[float, int]:
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(count, n)) for n in kernel.signature.inputs.values()]
     outputs = [np.empty((count, *shape)) for shape in kernel.signature.shapes]
-    out = outputs[0] if kernel.signature.single else outputs
-    return _least(lambda: kernel(*arrays, out=out, threads=1)) / count, count
+    if kernel.signature.single:
+        return _least(kernel.bind(*arrays, out=outputs[0])) / count, count
+    return _least(lambda: kernel(*arrays, out=outputs, threads=1)) / count, count
 
 
 def _pinocchio(robot: Any, name: str, function: str, count: int) -> float | None:

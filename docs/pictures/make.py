@@ -159,7 +159,7 @@ def speed(name: str) -> None:
     figure = style.new_figure(
         11.0, 3.6, "How many times as long others take", "forward dynamics, batch of 4096, one core, float64"
     )
-    for ax, (robot, table) in zip(figure.subplots(1, len(tables), sharey=True), tables):
+    for ax, (robot, table) in zip(figure.subplots(1, len(tables), sharey=True, squeeze=False)[0], tables):
         rows = [[c.strip(" *") for c in line.strip("|").split("|")] for line in table.splitlines()[2:]]
         found = [(r[0], re.search(r"\(([\d.]+)×\)", r[1])) for r in rows]
         names = ["linkwise", *(n for n, x in found if x)]
