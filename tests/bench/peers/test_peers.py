@@ -92,12 +92,12 @@ def test_compiled_libraries_compute_the_same(library, monkeypatch):
 
 
 def test_the_robot_handed_to_compiled_code():
-    """Depth first, each with its parent, kind, axis, placement and inertia."""
+    """Depth first, each with its parent, kind, axis, placement and inertia; then frames, and which is the tip."""
     robot = lw.load("quadruped")
     head, *lines = pinocchio_native.model_text(robot).splitlines()
     assert [float(x) for x in head.split()] == [13, 0, 0, -9.81]
     order = depth_first(robot)
-    for i, (k, line) in enumerate(zip(order, lines, strict=True)):
+    for i, (k, line) in enumerate(zip(order, lines[: len(order)], strict=True)):
         parent, kind, *numbers = line.split()
         body = robot.bodies[k]
         assert int(parent) == (0 if k == 0 else 1 + order.index(robot.parents[k])) and int(parent) <= i
@@ -105,6 +105,12 @@ def test_the_robot_handed_to_compiled_code():
         placement, inertia = body.joint.placement, body.inertia
         expected = [*np.ravel(placement.R), *placement.l, inertia.mass, *inertia.com, *np.ravel(inertia.tensor)]
         assert [float(x) for x in numbers[3:]] == expected
+    count, *frames = lines[len(order) :]
+    assert count == f"{len(robot.frames)} {[f.name for f in robot.frames].index(robot.tips[-1])}"
+    for frame, line in zip(robot.frames, frames, strict=True):
+        k, pose = robot.frame(frame.name)
+        place, *numbers = (float(x) for x in line.split())
+        assert place == (1 + order.index(k) if k >= 0 else 0) and numbers == [*np.ravel(pose.R), *pose.l]
 
 
 def test_no_library_is_forgotten():

@@ -192,8 +192,8 @@ LOOP = Peer(
     "Pinocchio, C++ loop",
     ("pin",),
     "its headers called in a C++ loop, results copied out as they lie in its memory (of symmetric matrices it"
-    " fills the upper triangles alone); the quickest of builds by clang++ and g++, both -O3 -march=native, and of its ways"
-    " (link or world axes; Λ by the inverse mass matrix or by sparse factors)",
+    " fills the upper triangles alone); the quickest of builds by clang++ and g++, both -O3 -march=native, and of its"
+    " ways (link or world axes; Λ by the inverse mass matrix or by sparse factors)",
     in_loop,
 )
 LEFT_THERE = Peer(
