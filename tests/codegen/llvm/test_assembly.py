@@ -7,7 +7,7 @@ import pytest
 from kernel_calls import SIGNATURES, arguments
 
 import linkwise as lw
-from linkwise.codegen.llvm.assembled_block import is_assembled
+from linkwise.codegen.llvm.assembled_block import frame_size, is_assembled
 from linkwise.codegen.program.fusion import absorbed
 from linkwise.codegen.program.instructions import instructions
 from linkwise.codegen.program.places import computed_places
@@ -127,3 +127,9 @@ def test_each_product_is_fused_once_and_nothing_is_lost():
     assert kinds.count("fma") + kinds.count("mul") == products
     assert kinds.count("fma") + kinds.count("add") == sums
     assert kinds.count("out") == len({id(x) for x in program.roots})
+
+
+def test_the_frame_has_room_for_sine_and_cosine_where_one_is_used():
+    """The other was once written behind the memory of the kernel."""
+    program = trace(lw.load("double_pendulum"), lambda robot, q: np.sin(q))
+    assert frame_size(program, engine.host().vector(np.float64)) == 4

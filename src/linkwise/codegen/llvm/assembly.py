@@ -92,7 +92,7 @@ class _Assembler:
         self.slot_of: dict[int, int] = {}
         self.free_slots: list[int] = []
         self.leaving: list[int] = []  # slots that are free once the instruction, which may read them, is written
-        self.slots = 1 + max(sines.values(), default=-1)
+        self.slots = 2 * (1 + max(sines.values(), default=-1) // 2)  # both of an angle are written, if one is used
         self.lines: list[str] = []
         self.segments: list[Segment] = []
 
