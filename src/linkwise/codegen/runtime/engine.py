@@ -240,7 +240,7 @@ def assemble(job: CodeJob) -> str | None:
     """Object code for this computer from LLVM's code generator, or from the disk where the same text was before."""
     if job.object_code is not None:
         return None
-    level = code_level(job.kernel.is_made_quickly)
+    level = code_level(job.kernel.is_made_quickly(job.vector))
     job.name = cache.key(job.ir, host().cpu, host().features, llvm_version(), str(level))
     job.object_code = cache.read(job.name)
     job.from_disk = job.object_code is not None

@@ -86,10 +86,9 @@ class Kernel(Remade):
         """How many values its code has: how long compiling it will take."""
         return len(self.program.nodes)
 
-    @property
-    def is_made_quickly(self) -> bool:
-        """Whether it is so long that its code is made in less time, and runs a little longer for it."""
-        return self.length > thresholds.QUICKLY_FROM
+    def is_made_quickly(self, vector: VectorType) -> bool:
+        """Whether it is so long that LLVM makes its code in less time, and it runs a little longer for it."""
+        return self.length > thresholds.QUICKLY_FROM and not is_assembled(self.program, vector)
 
     @property
     def operations(self) -> Operations:

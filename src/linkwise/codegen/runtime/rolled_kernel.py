@@ -71,8 +71,7 @@ class RolledKernel(Kernel):
         """How many values its code computes, each once."""
         return self._rolled.length
 
-    @property
-    def is_made_quickly(self) -> bool:
+    def is_made_quickly(self, vector: VectorType) -> bool:
         return self.length > thresholds.LOOPS_QUICKLY_FROM
 
     @property
