@@ -92,15 +92,27 @@ def test_what_compiled_code_cannot_vouch_for_is_said_once():
     robot = bricard()
     q = robot.closed_configuration([0.3, 0, 0, 0, 0], keep=["hinge0"]).astype(np.float32)
     z = np.zeros(5, np.float32)
-    expected = robot.forward_dynamics(q, z, z, target="numpy")
-    said = r"forward_dynamics\(q, v, tau\) of 'bricard' .*float32.*nearly singular"
+    expected = robot.loop_forces(q, z, z, target="numpy")
+    said = r"loop_forces\(q, v, tau\) of 'bricard' .*float32.*nearly singular"
     with pytest.warns(lw.SlowPathWarning, match=said):
-        found = robot.forward_dynamics(q, z, z, target="cpu")
+        found = robot.loop_forces(q, z, z, target="cpu")
     assert np.array_equal(found, expected)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        robot.forward_dynamics(q, z, z, target="cpu")  # said already
-        robot.forward_dynamics(q.astype(float), z, z, target="cpu")  # nothing to say
+        robot.loop_forces(q, z, z, target="cpu")  # said already
+        robot.loop_forces(q.astype(float), z, z, target="cpu")  # nothing to say
+
+
+@pytest.mark.parametrize("crank", [0.02, 0.2, 0.4])
+def test_compiled_accelerations_of_redundant_loops_hold_in_single_precision(crank, rng):
+    robot = bricard()
+    q = robot.closed_configuration([crank, 0, 0, 0, 0], keep=["hinge0"])
+    given = [q, robot.closed_velocity(q, rng.normal(size=5)), rng.normal(size=5)]
+    expected = robot.forward_dynamics(*given, target="numpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = robot.forward_dynamics(*(x.astype(np.float32) for x in given), target="cpu")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu"])

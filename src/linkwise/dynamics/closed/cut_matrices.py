@@ -6,8 +6,7 @@ so that y = PT + Z*b and λ = −ZT + X⁺b solve 𝓜y − G*λ = T and Gy = b 
 :mod:`.elimination` solves the same equations in O(n) for a few columns; where matrices are asked for, products with P
 and Z take fewer operations.
 
-Loops may be redundant. Pivots of X that vanish get (d + 2e)/(d + e)² in place of 1/d, with e some share of the robot's
-compliance: 1/d but for (e/d)² where d counts, and finite where it does not. Forces in such directions move nothing.
+Loops may be redundant: X⁺ is :mod:`.damped_solver`'s.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from ...model.model import Model
 from ...tolerances import ACCELERATION_DAMPING
 from ..linearized.forward import joint_space_factors
 from ..links import Links
+from .damped_solver import damped_solver
 from .scales import damping
 
 
@@ -148,31 +148,4 @@ def _cut(model: Model, loops: Sequence[Loop], inverse: Array, Y: Array, X: Array
 
 
 def _solver(model: Model, loops: Sequence[Loop], X: Array) -> Callable[[Array], Array]:
-    return _damped_solver(X, arrays.concatenate(damping(model, loops, X, ACCELERATION_DAMPING), axis=-1))
-
-
-def _damped_solver(X: Array, e: Array) -> Callable[[Array], Array]:
-    """b (..., m, c) ↦ X⁺b by X = LDL*, with e (m,) what pivots are damped by."""
-    n = X.shape[-1]
-    columns: list[Array] = []  # of L, below the diagonal
-    shares: list[Array] = []  # 1/d, damped
-    left = X
-    for i in range(n):
-        d, w = left[..., :1, :1], left[..., 1:, :1]
-        damped = d + e[..., i]
-        shares.append((damped + e[..., i]) / (damped * damped))
-        columns.append(w * shares[i])
-        left = left[..., 1:, 1:] - arrays.symmetric(columns[i] @ w.mT)
-
-    def solve(b: Array) -> Array:
-        down, rest = [], b
-        for l in columns:
-            first, rest = rest[..., :1, :], rest[..., 1:, :]
-            down.append(first)
-            rest = rest - l @ first
-        up = b[..., :0, :]
-        for l, share, y in zip(reversed(columns), reversed(shares), reversed(down)):
-            up = arrays.concatenate([share * y - arrays.transpose(l) @ up, up], axis=-2)
-        return up
-
-    return solve
+    return damped_solver(X, arrays.concatenate(damping(model, loops, X, ACCELERATION_DAMPING), axis=-1))

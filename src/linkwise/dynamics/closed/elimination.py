@@ -12,8 +12,9 @@ loops that are open there, and their compliance L with the body held: f = Pα + 
 So loops in series cost as many operations each, however many there are; where all close at the world, L is G𝓜⁻¹G* of
 the Operator algebra paper §5, application 3, eliminated loop by loop with the blocks that are not zero.
 
-Loops may be redundant. L is damped by E, some ε in units of the robot, and λ corrected: δ ← (X + E)⁻¹Eδ, which leaves a
-direction of X with eigenvalue μ wrong by (ε/(μ + ε))^k, and goes to the λ of least norm in E (math notes 2.4). No
+Loops may be redundant. L is damped by E, some ε in units of the robot. Where forces are asked for, λ is corrected:
+δ ← (X + E)⁻¹Eδ, which leaves a direction of X with eigenvalue μ wrong by (ε/(μ + ε))^k, and goes to the λ of least norm
+in E (math notes 2.4); where accelerations are, pivots are corrected instead. No
 choice depends on numbers, so that the same steps run on numbers, symbols and JAX arrays.
 """
 
@@ -33,6 +34,7 @@ from ..articulated import matrix_of, riccati_step
 from ..kinematics import tip_transform
 from ..links import Links
 from .closures import Closure
+from .damped_solver import damped_solver
 from .scales import damping
 
 Columns = dict[Hashable, Array]  # by loop
@@ -40,13 +42,13 @@ WORLD = -1
 
 
 class Precision(NamedTuple):
-    """ε in double precision, and how often λ is corrected."""
+    """ε in double precision, and how often λ is corrected; 0 where pivots are, once (:mod:`.damped_solver`)."""
 
     damping: float
     corrections: int
 
 
-ACCELERATIONS = Precision(ACCELERATION_DAMPING, 1)  # they are unique: forces that do nothing may be off
+ACCELERATIONS = Precision(ACCELERATION_DAMPING, 0)  # they are unique: forces that do nothing may be off
 FORCES = Precision(FORCE_DAMPING, 3)  # of least norm to the roundings of X over ε
 
 
@@ -237,12 +239,12 @@ def eliminate(
         here.K = {s: whole(K) for s, K in here.K.items()}
         for s, F in own[k].items():
             here.K[s] = here.K[s] + F if s in here.K else F
-        closed = _close(here, closes.get(k, []), damped)
+        closed = _close(here, closes.get(k, []), damped, precision)
         nodes[k] = _cross(links, k, here, closed, world if tree.on_world(k) else gathered[tree.parent(k)])
     # A loop whose ends move with no joint has no compliance at all.
     for i in closes.get(WORLD, []):
         world.K.setdefault(i, arrays.zeros((6, loops[i].loop.size), like=links.q))
-    at_world = _close(world, closes.get(WORLD, []), damped)
+    at_world = _close(world, closes.get(WORLD, []), damped, precision)
     return Elimination(
         bodies, loops, nodes, at_world, damped, precision.corrections, _yielding(links, world, len(frames))
     )
@@ -284,15 +286,13 @@ def _own_columns(model: Model, links: Links, loops: list[Closure], frames: Seque
     return out
 
 
-def _close(here: _Gathered, keys: Sequence[int], damped: Sequence[Array]) -> list[Closed]:
+def _close(here: _Gathered, keys: Sequence[int], damped: Sequence[Array], precision: Precision) -> list[Closed]:
     """Eliminate these loops one by one, those first that couple with the fewest others."""
     left, out = list(keys), []
     while left:
         s = min(left, key=lambda i: (len(here.coupled(i)), i))
         left.remove(s)
-        E = damped[s][:, None] * arrays.eye(len(damped[s]), like=damped[s])
-        compliance = here.L.get((s, s))
-        solve = arrays.solver_spd(E if compliance is None else arrays.symmetric(compliance + E))
+        solve = _solver(here.L.get((s, s)), damped[s], precision)
         K = here.K[s]
         coupled = {o: here.block(s, o) for o in here.coupled(s)}
         here.drop(s)
@@ -306,6 +306,13 @@ def _close(here: _Gathered, keys: Sequence[int], damped: Sequence[Array]) -> lis
                 here.add(o, p, arrays.symmetric(change) if o == p else change)
         out.append(Closed(s, solve, K, coupled))
     return out
+
+
+def _solver(compliance: Array | None, e: Array, precision: Precision) -> Callable[[Array], Array]:
+    E = e[:, None] * arrays.eye(len(e), like=e)
+    if not precision.corrections:
+        return damped_solver(0.0 * E if compliance is None else arrays.symmetric(compliance), e)
+    return arrays.solver_spd(E if compliance is None else arrays.symmetric(compliance + E))
 
 
 def _cross(links: Links, k: int, here: _Gathered, closed: list[Closed], inboard: _Gathered) -> Node:
