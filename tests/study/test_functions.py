@@ -58,7 +58,6 @@ MOTIONS = {
     "gains as arrays": lambda robot, p: motion(
         robot, p, controller=functools.partial(pulled, gains=[p["g"], p["g"] * np.eye(2)])
     ),
-    "an object": lambda robot, p: motion(robot, p, controller=Spring(p["g"])),
     "limits of a law": lambda robot, p: motion(robot, p, controller=lambda t, q, v: np.clip(-p["g"] * q, -1.0, 1.0)),
     "a law of the library": optimal,
     "a held law": lambda robot, p: motion(robot, p, controller=lambda t, q, v: -p["g"] * q, hold=True),

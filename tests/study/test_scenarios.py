@@ -61,17 +61,37 @@ def moved_centre(robot, x):
     return robot.with_inertias({"lower": lw.Inertia(old.mass, x, old.tensor)})
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_a_drawn_number_is_that_of_the_robot(name):
-    distribution, of = DRAWN[name]
+TOGETHER = [
+    ("mass.lower", "com.lower", "payload.lower", "damping", "tau"),
+    ("inertial.lower", "friction", "force.lower"),
+    ("mass.upper", "damping.elbow", "tau.elbow"),
+    ("inertial", "force.upper"),
+    ("lower", "friction.elbow"),  # stops are those of the robot as it was designed: with no inertia beside
+    ("upper",),
+    ("upper.elbow",),
+    ("gravity",),
+]
+
+
+def test_every_parameter_is_drawn_somewhere():
+    assert sorted(name for names in TOGETHER for name in names) == sorted(DRAWN)
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids=" ".join)
+def test_drawn_numbers_are_those_of_the_robot(names):
     robot = pendulum()
-    parameters = {"q0": lw.Normal([0.3, -0.4], 0.2), "v0": lw.Normal([0.0, 1.0], 0.2), name: distribution}
+    parameters = {"q0": lw.Normal([0.3, -0.4], 0.2), "v0": lw.Normal([0.0, 1.0], 0.2)}
+    parameters |= {name: DRAWN[name][0] for name in names}
     study = lw.Study(robot, lw.scenarios.simulate(**STEPS), parameters, 5, keep=["q", "v", "energy_error"])
-    assert (study.prepared.in_processes is None) == (name != "gravity")
+    assert (study.prepared.in_processes is None) == (names != ("gravity",))
     for k in (0, 4):
-        drawn = study.draw(k)
-        other, options = of(robot, drawn[name])
-        wanted = lw.simulate(other, drawn["q0"], drawn["v0"], **STEPS, **options, target="numpy")
+        drawn, other, options = study.draw(k), robot, {}
+        for name in names:
+            other, more = DRAWN[name][1](other, drawn[name])
+            options |= more
+        resists = {"damping", "friction", "limits"} & set(options)
+        varied = {"implicit": True} if resists and other is not robot else {}  # as where inertias vary
+        wanted = lw.simulate(other, drawn["q0"], drawn["v0"], **STEPS, **options, **varied, target="numpy")
         found = study.result(k)
         assert np.allclose(found["q"], wanted.q, atol=1e-11) and np.allclose(found["v"], wanted.v, atol=1e-10)
         assert np.isclose(found["energy_error"], abs(wanted.energy.drift[-1]), atol=1e-10)
