@@ -222,7 +222,8 @@ class Kernel(Remade):
         for x in [*inputs, out]:
             table += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
         states = batch[0] if batch else -1
-        run: Callable[[], bool] | None = bound_function(code, self.signature.name, states, work, table, (*inputs, out))
+        keep = (self, *inputs, out)  # the tables of loops are the kernel's
+        run: Callable[[], bool] | None = bound_function(code, self.signature.name, states, work, table, keep)
         return run or (lambda: self.run(inputs, out, threads=1)[1])
 
     def _bindable(self, x: Any, name: str) -> np.ndarray:
