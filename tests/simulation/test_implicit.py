@@ -397,3 +397,14 @@ def test_one_number_of_damping_is_that_of_the_joints_alone(make):
     one, each, all_alike = (lw.simulate(r, q, v, damping=d, **how).q for d in (0.7, given, np.full(r.nv, 0.7)))
     assert np.abs(one - each).max() < 1e-9
     assert np.abs(one - all_alike).max() > 1e-5
+
+
+@pytest.mark.parametrize("method", ["midpoint", "runge_kutta_4"])
+def test_steps_in_float32_lose_no_more_than_rounding(method):
+    """Increments are extrapolated: differences of positions lost 3e-5 rad in 100 steps."""
+    r = lw.load("panda")
+    q, v = r.random_configuration(0), np.full(r.nv, 0.5)
+    how = {"duration": 0.1, "damping": 2.0, "implicit": True, "method": method}
+    single = lw.simulate(r, q.astype(np.float32), v.astype(np.float32), **how)
+    assert single.q.dtype == np.float32
+    assert np.abs(single.q[-1] - lw.simulate(r, q, v, **how).q[-1]).max() < 2e-6

@@ -162,12 +162,14 @@ class Sums(NamedTuple):
     w: Any = 0.0
     broken: Any = None
 
-    def plus(self, s: Any, start: tuple[Any, Any], here: tuple[Any, Any], end: tuple[Any, Any], weight: Any) -> Sums:
-        """These and another part, from ``here`` to ``end``."""
+    def plus(
+        self, s: Any, start: tuple[Any, Any], here: tuple[Any, Any], end: tuple[Any, Any], weight: Any, line: Any
+    ) -> Sums:
+        """These and another part, from ``here`` to ``end``; ``line`` is how far the parts of its line have come."""
         if isinstance(weight, float) and weight == 0.0:
             q, w = self.q, self.w
         else:
-            q = self.q + weight * s.difference(start[0], end[0])
+            q = self.q + weight * s.come(start[0], end[0], line)
             w = self.w + weight * (end[1] - start[1])
         broken = s.breaks(here, end)
         return Sums(q, w, broken if self.broken is None else self.broken + broken)
@@ -187,11 +189,13 @@ def extrapolated(order: int, part: Callable[..., Any] = part_of_step) -> Callabl
 
     def step(s: Any, t: Any, q: Any, w: Any, h: Any) -> tuple[Any, Any]:
         start, end, sums = (q, w), (q, w), Sums()
+        line: Any = 0.0
         for p in parts(order):
             here = start if p.begins_line else end
             end = part(s, t + h * p.start, *here, h * p.length)
             if order > 1:
-                sums = sums.plus(s, start, here, end, p.weight)
+                line = s.gone(0.0 if p.begins_line else line, end[1], h * p.length)
+                sums = sums.plus(s, start, here, end, p.weight, line)
         return end if order == 1 else sums.applied(s, start, end)
 
     return step

@@ -141,7 +141,7 @@ class PartStepper(StagedStepper):
     @property
     def registers(self) -> dict[str, int]:
         nq, nv, width = self.task.robot.nq, self.task.robot.nv, self.task.moved_width
-        found = {"here_q": nq, "here_w": width, "sum_q": nv, "sum_w": width}
+        found = {"here_q": nq, "here_w": width, "line": nv, "sum_q": nv, "sum_w": width}
         return found if self.task.passive.falls_as_it_is else found | {"broken": 1}
 
     @property
@@ -158,11 +158,12 @@ class PartStepper(StagedStepper):
         end = part_of_step(system, t + h * begun, here_q, here_w, h * length)
         summed = [given[n] for n in ("sum_q", "sum_w", "broken") if n in given]
         before = Sums(*(arrays.where(self.begins(given[_TURN]), 0.0 * x, x) for x in summed))
-        sums = before.plus(system, start, (here_q, here_w), end, weight)
+        line = system.gone(arrays.where(within, given["line"], 0.0 * given["line"]), end[1], h * length)
+        sums = before.plus(system, start, (here_q, here_w), end, weight, line)
         after = sums.applied(system, start, end)
         last = _above(begun, parts(self.task.order)[-1].start - 1e-3)  # no other starts as late
         kept = [arrays.where(last, x, y) for x, y in zip(after, start)]
-        return (*kept, *end, *(x for x in sums if x is not None))
+        return (*kept, *end, line, *(x for x in sums if x is not None))
 
 
 # --- stages of explicit steps -------------------------------------------------------------------------------------

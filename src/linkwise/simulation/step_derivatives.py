@@ -104,6 +104,12 @@ class VariedFlow:
         Y, Z = step_maps(self.robot, value)
         return Varied(value, np.linalg.solve(np.asarray(Z), np.asarray(q1.change - Y @ q0.change)))
 
+    def gone(self, line: Any, v: Varied, h: float) -> None:
+        """Not asked for: in derivatives the digits that rounding takes from differences of positions do not count."""
+
+    def come(self, q0: Varied, q1: Varied, line: None) -> Varied:
+        return self.difference(q0, q1)
+
     def breaks(self, before: Any, after: Any) -> None:
         """Springs and dampers never do."""
 

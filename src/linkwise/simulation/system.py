@@ -16,6 +16,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array, SameKind
 from ..dynamics import springs
+from ..model.joints.kinds import JointKind
 from ..robot.robot import Robot
 from .closing import LEFT, Closing
 from .joint_forces import PassiveForces
@@ -154,6 +155,22 @@ class System:
     def difference(self, q0: Array, q1: Array) -> SameKind:
         """q1 ⊖ q0."""
         return self.robot.difference(q0, q1)
+
+    def gone(self, line: Any, w: Array, h: Any) -> Any:
+        """How far parts of a step have come, the last of h that ends at w: the sum of their increments, (..., nv)."""
+        return line + h * self.rates(w)
+
+    def come(self, q0: Array, q1: Array, line: Any) -> SameKind:
+        """q1 ⊖ q0 of parts whose increments are together ``line``: these where they add up, as the difference of
+        positions has lost the digits that positions round away."""
+        if self.robot.loops:  # whose closing moves q as well
+            return self.difference(q0, q1)
+        adding = [type(j.kind).integrate is JointKind.integrate for j, _, _ in self.robot.coordinates]
+        if all(adding):
+            return line
+        between = self.difference(q0, q1)
+        found = [(line if adds else between)[..., v] for adds, (_, _, v) in zip(adding, self.robot.coordinates)]
+        return np.concatenate(found, axis=-1)
 
     def breaks(self, before: tuple[Array, Array], after: tuple[Array, Array]) -> Any:
         """Where forces break off between two states (q, w) (:meth:`PassiveForces.breaks`)."""
