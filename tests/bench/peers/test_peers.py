@@ -87,7 +87,9 @@ def test_compiled_libraries_compute_the_same(library, monkeypatch):
     monkeypatch.setenv("LINKWISE_CACHE", folder)
     cases = [Case(r, f, 3) for r in ("panda_gripper", "quadruped") for f in ARGUMENTS]
     rows, left_out = runner.run(cases, [library], 1)
-    assert all(x.reason.startswith("has no") for x in left_out) and len(rows) + len(left_out) == len(cases)
+    assert all(x.reason.startswith(("has no", "for large")) for x in left_out) and len(rows) + len(left_out) == len(
+        cases
+    )
     assert len(rows) >= 14 and all(r.difference < (1e-11 if r.case.function in LINEARIZED else 1e-12) for r in rows)
 
 
