@@ -145,7 +145,7 @@ ALONE = {
 def test_what_is_made_alone_is_right_and_said(tmp_path, name):
     function, why = ALONE[name]
     study = lw.Study(pendulum(), function, START, 3, chunk=3)
-    with pytest.warns(lw.SlowPathWarning, match=f"one at a time, in 3 as .*{why}"):
+    with pytest.warns(lw.SlowPathWarning, match=f"one at a time, 3 as .*{why}"):
         found = study.run(tmp_path / "s", engine="serial")
     assert list(found.ways().values()) == [3] and why in next(iter(found.ways()))
     assert np.allclose(found.results().q.values[1], function(pendulum(), study.draw(1))["q"], atol=1e-12)
