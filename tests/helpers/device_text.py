@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from linkwise.codegen.cuda.text import KERNEL
@@ -24,13 +25,69 @@ extern "C" void use_warps(unsigned warps) {{ blockDim = dim3(32 * warps); }}
 """
 
 
+# A block's threads as threads of the host, which wait for each other as those of a card do.
+THREADS_PRELUDE = f"""#include <pthread.h>
+#include <thread>
+#include <vector>
+#define EACH_THREADS thread_local
+#include "{HERE.parent / "codegen" / "sources" / "cuda_on_host.h"}"
+static pthread_barrier_t barrier;
+#define LW_BARRIER() pthread_barrier_wait(&barrier)
+#define LW_SHARED(kind, name) alignas(16) static kind name[1 << 16]
+#define LW_PIECE lw_piece
+struct lw_piece {{ double x, y; }};
+"""
+THREADS_END = """
+template <class... A, size_t... I>
+void spread(void (*kernel)(A...), unsigned threads, const unsigned long long *words, std::index_sequence<I...>)
+{
+    std::vector<std::thread> all;
+    pthread_barrier_init(&barrier, nullptr, threads);
+    for (unsigned t = 0; t < threads; t++)
+        all.emplace_back([=] { threadIdx.x = t; kernel((A)words[I]...); });
+    for (auto &x : all)
+        x.join();
+    pthread_barrier_destroy(&barrier);
+}
+template <class... A> void spread(void (*kernel)(A...), unsigned threads, const unsigned long long *words)
+{
+    spread(kernel, threads, words, std::index_sequence_for<A...>{});
+}
+extern "C" void run_block(unsigned threads, const unsigned long long *words) { spread(%s, threads, words); }
+"""
+
+
+def words(x, layout):
+    """The arguments of an array (states, n)."""
+    strides = [s // x.itemsize for s in x.strides]
+    return [x.ctypes.data] + ([strides[0], strides[1]] if layout != "r" else [])
+
+
+def laid(x, layout):
+    """The array row by row, or number by number."""
+    return np.ascontiguousarray(x) if layout == "r" else np.ascontiguousarray(x.T).T
+
+
 def built(text, folder, level="-O1"):
     """The kernel as a function of the host: one block, whose first warp does all the work."""
     code = folder / "kernel.cpp"
     code.write_text(PRELUDE + text.source)
-    library = folder / "kernel.so"
-    flags = ["-std=c++17", level, "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
-    subprocess.run([CXX, *flags, str(code), "-o", str(library)], check=True)
-    found = ctypes.CDLL(str(library))
+    found = compiled(code, folder, level)
     found.use_warps(ctypes.c_uint(1))
     return getattr(found, KERNEL)
+
+
+def built_for_threads(text, folder):
+    """The kernel as a function of its arguments' words: one block, each of its threads a thread of the host."""
+    code = folder / "kernel.cpp"
+    code.write_text(THREADS_PRELUDE + text.source + THREADS_END % KERNEL)
+    run = compiled(code, folder, "-O1", "-pthread").run_block
+    return lambda given: run(ctypes.c_uint(text.threads), (ctypes.c_longlong * len(given))(*given))
+
+
+def compiled(code, folder, level, *more):
+    """The library of a file of C++."""
+    library = folder / "kernel.so"
+    flags = ["-std=c++17", level, "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC", *more]
+    subprocess.run([CXX, *flags, str(code), "-o", str(library)], check=True)
+    return ctypes.CDLL(str(library))

@@ -18,13 +18,17 @@ def on_card(arrays: Iterable[Any]) -> bool:
     return any(kind == "cupy" or (kind == "torch" and x.device.type == "cuda") for kind, x in kinds)
 
 
-def wants_gradients(x: Any) -> bool:
-    """Whether torch is to follow what is made of a tensor."""
-    if array_kinds.library(x) != "torch" or not x.requires_grad:
+def wants_gradients(arrays: Iterable[Any]) -> bool:
+    """Whether torch is to follow what is made of one of these tensors, or transforms the function that takes them."""
+    tensors = [x for x in arrays if array_kinds.library(x) == "torch"]
+    if not tensors:
         return False
     import torch
 
-    return bool(torch.is_grad_enabled())
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return True
+    transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+    return bool(transformed()) or torch.autograd.forward_ad._current_level >= 0
 
 
 def as_numpy(x: Any) -> Any:

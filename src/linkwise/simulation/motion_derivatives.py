@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
+from typing import Any
 
 from ..codegen.program.repeat import Repeated
 from ..codegen.program.repeat_derivatives import Roles, adjoint, change, seed, tangent
 from ..codegen.program.trace import Program
 from ..symbols.derivative import Call
 from .external_forces import INPUT
+from .loop_arrays import Last, arrays_like
 from .recorded import RecordedSystem
 from .steppers import CompiledStepper, raise_singular
 from .system import System
@@ -26,7 +26,7 @@ from .system import System
 KEPT = 2**28  # bytes of states that are kept for the way back; where there are more, they are made from checkpoints
 STATE = ("q", "w")
 
-Arrays = dict[str, np.ndarray]
+Arrays = dict[str, Any]  # of NumPy, or tensors on a card
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,58 +110,62 @@ class Motions:
 
     # --- forwards --------------------------------------------------------------------------------------
 
-    def states(self, given: Mapping[str, np.ndarray]) -> Arrays:
+    def states(self, given: Mapping[str, Any]) -> Arrays:
         """q and w (states, samples, n), the start among the samples."""
         return self._sampled(self.stepper.loop, given, STATE)
 
-    def changes(self, given: Mapping[str, np.ndarray]) -> Arrays:
+    def changes(self, given: Mapping[str, Any]) -> Arrays:
         """d_q and d_w (states, samples, n)."""
         return self._sampled(self._tangent, given, [change(x) for x in STATE])
 
-    def second_changes(self, given: Mapping[str, np.ndarray]) -> Arrays:
+    def second_changes(self, given: Mapping[str, Any]) -> Arrays:
         """e_d_q and e_d_w (states, samples, n): by what :meth:`changes` change where what they depend on does, by
         e_‹name›, d_‹name› among the names."""
         return self._sampled(self._second_tangent, given, [change(change(x), "e") for x in STATE])
 
-    def _sampled(self, loop: Repeated, given: Mapping[str, np.ndarray], wanted: Iterable[str]) -> Arrays:
+    def _sampled(self, loop: Repeated, given: Mapping[str, Any], wanted: Iterable[str]) -> Arrays:
         after = self._advanced(loop, given, self._start(loop, given), 0, self.steps, self.every)
-        return {x: np.concatenate([given[x][:, None], after[x]], axis=1) for x in wanted}
+        on = arrays_like(given["q"])
+        return {x: on.after_start(given[x], after[x]) for x in wanted}
 
-    def _start(self, loop: Repeated, given: Mapping[str, np.ndarray]) -> Arrays:
+    def _start(self, loop: Repeated, given: Mapping[str, Any]) -> Arrays:
         """What a loop carries before the first step."""
-        states, dtype = len(given["q"]), given["q"].dtype
+        states, on = len(given["q"]), arrays_like(given["q"])
         sizes = loop.signature.inputs
-        return {x: given[x] if x in given else np.zeros((states, sizes[x]), dtype) for x in loop.carried}
+        return {x: given[x] if x in given else on.zeros((states, sizes[x])) for x in loop.carried}
 
     def _advanced(
-        self, loop: Repeated, given: Mapping[str, np.ndarray], start: Arrays, first: int, steps: int, every: int = 1
+        self, loop: Repeated, given: Mapping[str, Any], start: Arrays, first: int, steps: int, every: int = 1
     ) -> Arrays:
         """What is carried, (states, steps // every, n), after steps from ``start``, the one of number ``first`` on."""
         turns = self.stepper.turns
         inputs = self._inputs(loop, given, slice(first, first + steps)) | start
-        return dict(zip(loop.carried, self._run(loop, given, inputs, steps * turns, every * turns)))
+        states, on = len(given["q"]), arrays_like(given["q"])
+        out = [on.empty((states, steps // every, *s)) for s in loop.signature.shapes]
+        self._run(loop, given, inputs, steps * turns, every * turns, out)
+        return {x: out[i] for x, i in loop.carried.items()}
 
     def _run(
         self,
         loop: Repeated,
-        given: Mapping[str, np.ndarray],
+        given: Mapping[str, Any],
         inputs: Arrays,
         turns: int,
         every: int,
-        out: Sequence[np.ndarray] | None = None,
-    ) -> list[np.ndarray]:
-        found, sound = loop.run(inputs, turns, every, self.stepper.task.threads, out)
-        if not sound:
+        out: Sequence[Any],
+        backwards: bool = False,
+    ) -> None:
+        on = arrays_like(given["q"])
+        if not on.run(loop, inputs, turns, every, out, self.stepper.task.threads, backwards):
             raise_singular(self.stepper.task, given["q"], given["w"])
-        return [found[i] for i in loop.carried.values()] if out is None else found
 
-    def _inputs(self, loop: Repeated, given: Mapping[str, np.ndarray], rows: slice) -> Arrays:
+    def _inputs(self, loop: Repeated, given: Mapping[str, Any], rows: slice) -> Arrays:
         """What a loop takes at these steps beside what it carries and what was kept on the way."""
-        task, dtype = self.stepper.task, given["q"].dtype
+        task, on = self.stepper.task, arrays_like(given["q"])
         new: Arrays = {}
-        known: Arrays = {"h": np.array([task.step], dtype)}
+        known: Arrays = {"h": on.array([task.step])}
         if "t" in self.stepper.names:
-            new["t"] = task.times(0, self.steps)[rows, None].astype(dtype)
+            new["t"] = task.times(0, self.steps)[rows, None]
         for name in loop.signature.inputs:
             if name in given and name in loop.stepped and not name.startswith("seed_"):
                 new[name] = given[name][..., rows, :]
@@ -169,45 +173,44 @@ class Motions:
                 known[name] = given[name]
         if INPUT in loop.signature.inputs and INPUT not in known:
             assert task.external is not None and task.external.numbers is not None
-            known[INPUT] = task.external.numbers
-        by_turns = self.stepper.by_turns(new, rows.stop - rows.start)
-        return known | {k: x.astype(dtype, copy=False) for k, x in by_turns.items()}
+            known[INPUT] = on.array(task.external.numbers)
+        by_turns = self.stepper.by_turns(new, rows.stop - rows.start, on.repeated)
+        return known | {k: on.array(x) for k, x in by_turns.items()}
 
     # --- backwards -------------------------------------------------------------------------------------
 
-    def gradients(self, given: Mapping[str, np.ndarray]) -> Arrays:
+    def gradients(self, given: Mapping[str, Any]) -> Arrays:
         """Of Σ seed_q · q + seed_w · w over the samples, by each moving input, for every state by itself."""
         return self._back(self._adjoint, self.stepper.loop, given, self._roles.moving)
 
-    def changes_of_gradients(self, given: Mapping[str, np.ndarray]) -> Arrays:
+    def changes_of_gradients(self, given: Mapping[str, Any]) -> Arrays:
         """The gradients, and as d_‹name› what they change by, where inputs change by d_‹name›, and the weights by
         d_seed_q and d_seed_w."""
         return self._back(self._tangent_of_adjoint, self._tangent, given, self._roles.tangent().moving)
 
-    def _back(self, loop: Repeated, ahead: Repeated, given: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
+    def _back(self, loop: Repeated, ahead: Repeated, given: Mapping[str, Any], names: Sequence[str]) -> Arrays:
         """What ``loop`` gives of these ``names`` from the last step to the first, on the way that ``ahead`` goes."""
-        states, dtype, sizes = len(given["q"]), given["q"].dtype, loop.signature.inputs
+        states, on, sizes = len(given["q"]), arrays_like(given["q"]), loop.signature.inputs
         seeds = [x for x in sizes if x in loop.stepped and x in given and self._is_seed(x)]
         carried = {i: name for name, i in loop.carried.items()}
-        back: Arrays = {x: np.zeros((states, sizes[x]), dtype) for x in loop.carried}
-        new = {x: np.empty((states, self.steps, sizes[x]), dtype) for i, x in enumerate(names) if i not in carried}
+        back: Arrays = {x: on.zeros((states, sizes[x])) for x in loop.carried}
+        new = {x: on.empty((states, self.steps, sizes[x])) for i, x in enumerate(names) if i not in carried}
         for first, start in self._checkpoints(ahead, given):
             steps = min(self._part(ahead, given), self.steps - first)
             turns = steps * self.stepper.turns
             inputs = self._inputs(loop, given, slice(first, first + steps)) | self._way(
                 ahead, given, start, first, steps
             )
-            inputs |= {x: self._seeds(given[x], first, steps) for x in seeds}
-            inputs = {x: y[..., ::-1, :] if x in loop.stepped else y for x, y in inputs.items()} | back
-            last = {x: np.empty_like(y) for x, y in back.items()}
+            inputs |= {x: self._seeds(given[x], first, steps) for x in seeds} | back
+            last = {x: on.empty((states, sizes[x])) for x in back}
             out = [
-                _last_row(last[carried[i]], turns) if i in carried else np.empty((states, turns, sizes[x]), dtype)
+                Last(last[carried[i]]) if i in carried else on.empty((states, turns, sizes[x]))
                 for i, x in enumerate(names)
             ]
-            self._run(loop, given, inputs, turns, 1, out)
+            self._run(loop, given, inputs, turns, 1, out, backwards=True)
             for i, x in enumerate(names):
                 if x in new:
-                    rows = out[i][:, ::-1].reshape(states, steps, self.stepper.turns, sizes[x])
+                    rows = out[i].reshape(states, steps, self.stepper.turns, sizes[x])
                     new[x][:, first : first + steps] = rows.sum(axis=2)
             back = last
         found = {x: back[carried[i]] if i in carried else new[x] for i, x in enumerate(names)}
@@ -219,13 +222,13 @@ class Motions:
     def _is_seed(name: str) -> bool:
         return name in {f(seed(x)) for x in STATE for f in (str, change)}
 
-    def _part(self, ahead: Repeated, given: Mapping[str, np.ndarray]) -> int:
+    def _part(self, ahead: Repeated, given: Mapping[str, Any]) -> int:
         """How many steps there are from one checkpoint to the next."""
         numbers = sum(ahead.signature.inputs[x] for x in ahead.carried)
         whole = len(given["q"]) * self.steps * self.stepper.turns * numbers * given["q"].dtype.itemsize
         return self.steps if whole <= self.kept else math.isqrt(self.steps - 1) + 1
 
-    def _checkpoints(self, ahead: Repeated, given: Mapping[str, np.ndarray]) -> list[tuple[int, Arrays]]:
+    def _checkpoints(self, ahead: Repeated, given: Mapping[str, Any]) -> list[tuple[int, Arrays]]:
         """(number of a step, what is carried there), from the last to the first."""
         part, start = self._part(ahead, given), self._start(ahead, given)
         count = -(-self.steps // part)
@@ -233,11 +236,12 @@ class Motions:
         later = [(part * (i + 1), {x: y[:, i] for x, y in further.items()}) for i in range(count - 1)]
         return [(0, start), *later][::-1]
 
-    def _way(self, ahead: Repeated, given: Mapping[str, np.ndarray], start: Arrays, first: int, steps: int) -> Arrays:
+    def _way(self, ahead: Repeated, given: Mapping[str, Any], start: Arrays, first: int, steps: int) -> Arrays:
         """What is carried at the start of every turn from a checkpoint on, (states, turns, n)."""
         turns = steps * self.stepper.turns
         inputs = self._inputs(ahead, given, slice(first, first + steps)) | start
-        rows = {x: np.empty((len(y), turns, y.shape[-1]), y.dtype) for x, y in start.items()}
+        on = arrays_like(given["q"])
+        rows = {x: on.empty((len(y), turns, y.shape[-1])) for x, y in start.items()}
         for x, y in start.items():
             rows[x][:, 0] = y
         short = {x: y[..., : turns - 1, :] if x in ahead.stepped else y for x, y in inputs.items()}
@@ -245,17 +249,12 @@ class Motions:
         self._run(ahead, given, short, turns - 1, 1, [rows[outputs[i]][:, 1:] for i in range(len(outputs))])
         return rows
 
-    def _seeds(self, weights: np.ndarray, first: int, steps: int) -> np.ndarray:
+    def _seeds(self, weights: Any, first: int, steps: int) -> Any:
         """What weighs the states after each turn of these steps, (states, turns, n)."""
         turns, every = self.stepper.turns, self.every
-        out = np.zeros((len(weights), steps * turns, weights.shape[-1]), weights.dtype)
+        out = arrays_like(weights).zeros((len(weights), steps * turns, weights.shape[-1]))
         begin = (first // every + 1) * every  # the first sample that lies after one of these steps
         chosen = range(begin, first + steps + 1, every)
         if chosen:
             out[:, [(i - first) * turns - 1 for i in chosen]] = weights[:, [i // every for i in chosen]]
         return out
-
-
-def _last_row(x: np.ndarray, rows: int) -> np.ndarray:
-    """(states, rows, n), all of whose rows are the same memory, of which the last that is written stays."""
-    return np.lib.stride_tricks.as_strided(x, (len(x), rows, x.shape[-1]), (x.strides[0], 0, x.strides[-1]))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..codegen.foreign.function import ArrayFunction
 from ..codegen.program.repeat_derivatives import change, seed
 from ..codegen.program.trace import Signature
 from ..errors import InputError, SimulationError
+from .loop_arrays import arrays_like
 from .motion_derivatives import STATE, Arrays, Motions
 
 SAMPLES = tuple(map(seed, STATE))  # what has the shapes of samples: the results themselves, and what weighs them
@@ -37,7 +39,7 @@ class MotionFunction(ArrayFunction):
         token: str,
         takes: Sequence[str],
         gives: Sequence[str],
-        compute: Callable[[Arrays], Sequence[np.ndarray]],
+        compute: Callable[[Arrays], Sequence[Any]],
         vjp: Derivative | None = None,
         jvp: Derivative | None = None,
     ) -> None:
@@ -66,18 +68,22 @@ class MotionFunction(ArrayFunction):
             name = name.partition("_")[2]
         return self._shapes[name]
 
-    def run(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        batch = self.batch([x.shape for x in arrays])
-        states = math.prod(batch)
+    def run(self, arrays: list[Any]) -> list[Any]:
+        """The outputs, of arrays of NumPy or of tensors on a card."""
+        batch = self.batch([tuple(x.shape) for x in arrays])
+        states, on = math.prod(batch), arrays_like(arrays[0])
         if not states:
-            return [np.zeros((*batch, *s), arrays[0].dtype) for s in self.signature.shapes]
+            return [on.zeros((states, math.prod(s))).reshape(*batch, *s) for s in self.signature.shapes]
         given = {}
         for name, x in zip(self.signature.inputs, arrays):
             one = x.ndim == 1 and name.rpartition("d_")[2] not in (*STATE, *SAMPLES) and not name.startswith("e_")
-            flat = x if one else np.broadcast_to(x, (*batch, x.shape[-1])).reshape(states, x.shape[-1])
+            flat = x if one else on.spread(x, (*batch, x.shape[-1])).reshape(states, x.shape[-1])
             given[name] = flat.reshape(*flat.shape[:-1], *self._shape(name))
         found = self._compute(given)
         return [x.reshape(*batch, *s) for x, s in zip(found, self.signature.shapes)]
+
+    def run_on_card(self, tensors: Sequence[Any]) -> list[Any]:
+        return self.run([x.detach() for x in tensors])
 
     def run_into(self, arrays: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         try:
@@ -133,10 +139,10 @@ def _gradient(motions: Motions, token: str) -> MotionFunction:
     takes = motions.moving
     state = (*takes, *SAMPLES)
 
-    def along(given: Arrays) -> list[np.ndarray]:
+    def along(given: Arrays) -> list[Any]:
         return _picked(motions.changes_of_gradients(given), _changes(takes))
 
-    def backwards(given: Arrays) -> list[np.ndarray]:
+    def backwards(given: Arrays) -> list[Any]:
         second = motions.changes_of_gradients(given | _still(given, SAMPLES))
         return [*_picked(second, _changes(takes)), *_picked(motions.changes(given), _changes(STATE))]
 
@@ -154,10 +160,10 @@ def _gradient(motions: Motions, token: str) -> MotionFunction:
 def _direction(motions: Motions, token: str) -> MotionFunction:
     takes = (*motions.moving, *_changes(motions.moving))
 
-    def along(given: Arrays) -> list[np.ndarray]:
+    def along(given: Arrays) -> list[Any]:
         return _picked(motions.second_changes(given), [change(change(x), "e") for x in STATE])
 
-    def backwards(given: Arrays) -> list[np.ndarray]:
+    def backwards(given: Arrays) -> list[Any]:
         second = motions.changes_of_gradients(given | _still(given, SAMPLES))
         return _picked(second, (*_changes(motions.moving), *motions.moving))
 
@@ -176,10 +182,10 @@ def _changes(names: Sequence[str], sort: str = "d") -> tuple[str, ...]:
     return tuple(change(x, sort) for x in names)
 
 
-def _picked(found: Mapping[str, np.ndarray], names: Sequence[str]) -> list[np.ndarray]:
+def _picked(found: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
     return [found[x] for x in names]
 
 
 def _still(given: Arrays, names: Sequence[str]) -> Arrays:
     """Changes of nothing."""
-    return {change(x): np.zeros_like(given[x]) for x in names}
+    return {change(x): arrays_like(given[x]).zeros(tuple(given[x].shape)) for x in names}

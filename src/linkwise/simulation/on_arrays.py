@@ -27,10 +27,12 @@ from .arguments import chosen_target, thread_count
 from .array_trajectory import ArrayTrajectory, as_kind
 from .asked import Asked
 from .called import compiled_stepper
+from .cards import on_card
 from .external_forces import ExternalForces, external_forces
 from .gains import PREFIX, WHAT, names_of_gains, with_gains
 from .motion_derivatives import Motions
 from .motion_functions import MotionFunction, motion
+from .staged import StageStepper, has_stages
 from .steppers import Task
 from .steps import EXPLICIT
 from .trajectory import Settings
@@ -75,7 +77,7 @@ def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int
         implicit=settings.implicit,
         accounts=False,
     )
-    function = _function(task, steps, settings.every)
+    function = _function(task, steps, settings.every, on_card(given.values()))
     q = with_unit_quaternions(robot, library, _tail(given["q0"], (robot.nq,), "q0"))
     v = [0.0] * robot.nv if "v0" not in given else _tail(given["v0"], (robot.nv,), "v0")
     arrays = [q, v]
@@ -129,7 +131,12 @@ def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Asked) 
     }
     for name, is_asked in refused.items():
         if is_asked:
-            raise InputError(f"{name} is for simulations of NumPy arrays; those of {library} may not be known yet")
+            raise InputError(
+                f"{name} is for simulations of NumPy arrays, and on cards for those without gradients (x.detach(),"
+                f" torch.no_grad()); arrays of {library} may not be known yet"
+                if name in ("noise", "cost")
+                else f"{name} is for simulations of NumPy arrays; those of {library} may not be known yet"
+            )
 
 
 def _controller(robot: Robot, given: Any, parameters: Mapping[str, Any]) -> Controller | None:
@@ -195,9 +202,9 @@ def _tail(x: Any, shape: tuple[int, ...], what: str) -> Any:
     return rows(x, len(shape))
 
 
-def _function(task: Task, steps: int, every: int) -> MotionFunction:
-    """The motion as a function; kept with the robot."""
-    stepper = compiled_stepper(task)
+def _function(task: Task, steps: int, every: int, card: bool) -> MotionFunction:
+    """The motion as a function; kept with the robot. On a card stages of a step are turns: short kernels."""
+    stepper = StageStepper(task) if card and has_stages(task) else compiled_stepper(task)
     if not stepper.worthwhile:
         raise InputError(
             f"the motion of {task.robot.name!r} has no gradient as one function: {stepper.too_long}. Make the steps by"

@@ -9,7 +9,7 @@ for the end of the motion, to refuse states that are no longer finite; without i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ from ..codegen.thresholds import MOST_NODES
 from ..errors import InputError, SimulationError
 from ..robot.robot import Robot
 from .asked import Asked, task_of
-from .cards import Card, as_its_kind, as_numpy, wants_gradients
+from .cards import Card, as_its_kind, as_numpy
 from .closing import refuse_open
 from .external_forces import INPUT
 from .methods import METHODS, SOLVERS
@@ -39,7 +39,7 @@ from .user_functions import Controller
 
 def moved_on_device(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Asked) -> Trajectory:
     """The motion from states on a card, whose samples stay there; ``given`` are all its arrays, by name."""
-    _refuse(settings, asked, given.values())
+    _refuse(settings, asked)
     array_kinds.common(given)
     of_library = [x for x in given.values() if array_kinds.library(x)]
     single = all(str(x.dtype).endswith("float32") for x in of_library)
@@ -54,13 +54,8 @@ def moved_on_device(robot: Robot, given: Mapping[str, Any], settings: Settings, 
     return made.trajectory(made.run(q, v, asked), asked)
 
 
-def _refuse(settings: Settings, asked: Asked, arrays: Iterable[Any]) -> None:
+def _refuse(settings: Settings, asked: Asked) -> None:
     asked.refuse_unfit()
-    if any(wants_gradients(x) for x in arrays):
-        raise InputError(
-            "motions on graphics cards have no gradients; those of tensors on the CPU have (x.cpu()), and x.detach() or"
-            " torch.no_grad() say that none are wanted"
-        )
     if settings.method in SOLVERS:
         raise InputError(f'{settings.method} runs on the CPU alone; on a card take method="runge_kutta_4"')
     refused = {

@@ -17,7 +17,7 @@ from . import adaptive, arguments
 from . import closing as loops
 from .asked import Asked, task_of
 from .called import ArrayStepper, CalledStepper, Pieces, compiled_stepper
-from .cards import on_card
+from .cards import on_card, wants_gradients
 from .checkpoint import Checkpoint, kept_run
 from .events import Watch, as_events
 from .joint_forces import passive_forces, with_other_damping
@@ -156,7 +156,7 @@ def simulate(
     if duration is None and steps is None and rows is None:
         duration = 1.0
     count = arguments.step_count(duration, steps, settings.step, every, rows)
-    if on_card(given.values()):
+    if on_card(given.values()) and not wants_gradients(given.values()):
         return moved_on_device(robot, given, settings, count, asked)
     if is_foreign:
         return moved(robot, given, settings, count, asked)

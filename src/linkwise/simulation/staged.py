@@ -7,7 +7,7 @@ start of the step it carries what the turns before have given; which one it is c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ import numpy as np
 from .. import arrays
 from ..codegen.thresholds import MOST_BODIES, STAGED_FROM
 from .implicit import Sums, part_of_step, parts
-from .steppers import CompiledStepper, Task
+from .steppers import CompiledStepper, Task, repeated_rows
 from .steps import RUNGE_KUTTA_4, runge_kutta_end
 from .system import System
 
@@ -102,8 +102,10 @@ class StagedStepper(CompiledStepper):
     def turns(self) -> int:
         return len(self.table)
 
-    def by_turns(self, given: Mapping[str, Any], steps: int) -> dict[str, Any]:
-        found = {k: None if x is None else np.repeat(x, self.turns, axis=-2) for k, x in given.items()}
+    def by_turns(
+        self, given: Mapping[str, Any], steps: int, repeated: Callable[[Any, int], Any] = repeated_rows
+    ) -> dict[str, Any]:
+        found = {k: None if x is None else repeated(x, self.turns) for k, x in given.items()}
         return found | {_TURN: np.tile(self.table, (steps, 1))}
 
     @property

@@ -246,6 +246,11 @@ class Stepper(Protocol):
         ...
 
 
+def repeated_rows(x: Any, times: int) -> Any:
+    """Every row of NumPy's so many times, one after the other."""
+    return np.repeat(x, times, axis=-2)
+
+
 # --- compiled ----------------------------------------------------------------------------------------
 
 
@@ -413,8 +418,10 @@ class CompiledStepper:
         if not self._turned(given, steps, every, out):
             raise_singular(self.task, q, w)
 
-    def by_turns(self, given: Mapping[str, Any], steps: int) -> dict[str, Any]:
-        """What is new at every step, for every turn of the loop."""
+    def by_turns(
+        self, given: Mapping[str, Any], steps: int, repeated: Callable[[Any, int], Any] = repeated_rows
+    ) -> dict[str, Any]:
+        """What is new at every step, for every turn of the loop; ``repeated`` gives every row so many times."""
         return dict(given)
 
     @property

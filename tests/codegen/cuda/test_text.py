@@ -5,22 +5,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from device_text import built, needs_compiler
+from device_text import built, laid, needs_compiler, words
 
 import linkwise as lw
 from linkwise.codegen.cuda.launch import flat_strides
 from linkwise.codegen.cuda.text import DeviceText, layouts_within, padded
-
-
-def words(x, layout):
-    """The arguments of an array (states, n)."""
-    strides = [s // x.itemsize for s in x.strides]
-    return [x.ctypes.data] + ([strides[0], strides[1]] if layout != "r" else [])
-
-
-def laid(x, layout):
-    """The array row by row, or number by number."""
-    return np.ascontiguousarray(x) if layout == "r" else np.ascontiguousarray(x.T).T
 
 
 @needs_compiler

@@ -21,7 +21,11 @@ struct dim3 {
     explicit dim3(unsigned n) : x(n) {}
 };
 static unsigned most_blocks = 0xffffffffu; /* of a launch: fewer have the threads loop */
-static dim3 gridDim(1), blockDim(1), blockIdx(0), threadIdx(0);
+#ifndef EACH_THREADS
+#define EACH_THREADS /* thread_local, where a block's threads are threads of the host */
+#endif
+static dim3 gridDim(1), blockDim(1), blockIdx(0);
+static EACH_THREADS dim3 threadIdx(0);
 
 static inline float __int_as_float(int bits)
 {

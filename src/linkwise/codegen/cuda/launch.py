@@ -60,7 +60,7 @@ class DeviceFunction:
         self._kernel = kernel
         self._sizes = [*kernel.signature.inputs.values(), *(math.prod(s) for s in kernel.signature.shapes)]
         self._loaded: dict[tuple[str, str, int], tuple[Loaded, DeviceText]] = {}
-        self._rows: dict[tuple[str, int], tuple[Loaded, int, bool, list[bool]]] = {}
+        self._rows: dict[tuple[str, int], tuple[Loaded, DeviceText, list[bool]]] = {}
 
     def loaded(self, dtype: str, layouts: str, device: int) -> tuple[Loaded, DeviceText]:
         """The kernel for arrays that lie so."""
@@ -84,34 +84,37 @@ class DeviceFunction:
             words.append(x.address)
             if layout != ROWS:
                 words += [x.between & _WORD, x.within & _WORD]
-        launch(kernel, text.warp_bytes, words, stream, text.ahead)
+        launch(kernel, text, words, stream)
 
     def run_rows(self, addresses: Sequence[int], count: int, dtype: str, device: int, stream: int) -> None:
         """The same for arrays that all lie row by row, with the least to do before the launch."""
         if count == 0:
             return
         try:
-            kernel, warp_bytes, ahead, strided = self._rows[dtype, device]
+            kernel, text, strided = self._rows[dtype, device]
         except KeyError:
             kernel, text = self.loaded(dtype, ROWS * len(self._sizes), device)
-            warp_bytes, ahead, strided = text.warp_bytes, text.ahead, [layout != ROWS for layout in text.layouts]
-            self._rows[dtype, device] = kernel, warp_bytes, ahead, strided
+            strided = [layout != ROWS for layout in text.layouts]
+            self._rows[dtype, device] = kernel, text, strided
         words = [count]
         for address, is_strided, n in zip(addresses, strided, self._sizes):
             words.append(address)
             if is_strided:
                 words += [n, 1]
-        launch(kernel, warp_bytes, words, stream, ahead)
+        launch(kernel, text, words, stream)
 
 
-def launch(kernel: Loaded, warp_bytes: int, words: list[int], stream: int, ahead: bool = False) -> None:
+def launch(kernel: Loaded, text: DeviceText | TurnsText, words: list[int], stream: int) -> None:
     """Few states are spread over all multiprocessors, a warp each; of many, warps take one lot after the other."""
     enter(kernel.device)
-    count = words[0]
+    count, warp_bytes = words[0], text.warp_bytes
+    if text.workers > 1:
+        kernel.launch(min(-(-count // 32), _MOST_BLOCKS), text.threads, warp_bytes, stream, words)
+        return
     threads = _most_threads(warp_bytes, kernel.device) if count >= 2 * THREADS * multiprocessors(kernel.device) else 32
     room = warp_bytes * threads // 32
     blocks = -(-count // threads)
-    if ahead:
+    if text.ahead:
         blocks = min(blocks, CUDA_WAVES * kernel.resident(threads, room) * multiprocessors(kernel.device))
     kernel.launch(min(blocks, _MOST_BLOCKS), threads, room, stream, words)
 
@@ -123,16 +126,18 @@ def _most_threads(warp_bytes: int, device: int) -> int:
 
 def squeezed(text: Text, device: int) -> tuple[Loaded, Text]:
     """The kernel as it comes, or with fewer registers a thread, where more blocks then run at a time."""
-    plain = _loaded(text, device)
+    plain = loaded(text, device)
     now, most = (int(_REGISTERS / (part * THREADS * plain.registers)) for part in (1.0, CUDA_SQUEEZE))
     for blocks in range(most, now, -1) if plain.local_bytes <= CUDA_SPILL else ():
         tighter = replace(text, blocks=blocks)
-        found = _loaded(tighter, device)
+        found = loaded(tighter, device)
         if found.local_bytes <= CUDA_SPILL:
             return found, tighter
     return plain, text
 
 
-def _loaded(text: DeviceText | TurnsText, device: int) -> Loaded:
+def loaded(text: DeviceText | TurnsText, device: int) -> Loaded:
+    """The machine code of a text on a device."""
     code = machine_code(text.source, architecture(device))
-    return Loaded(code, KERNEL, device, text.warp_bytes * _most_threads(text.warp_bytes, device) // 32)
+    warps = 1 if text.workers > 1 else _most_threads(text.warp_bytes, device) // 32
+    return Loaded(code, KERNEL, device, text.warp_bytes * warps)

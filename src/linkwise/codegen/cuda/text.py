@@ -129,7 +129,7 @@ def _indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _is_input(x: Any) -> bool:
+def is_input(x: Any) -> bool:
     return isinstance(x, Scalar) and x.op == "input"
 
 
@@ -142,6 +142,12 @@ class DeviceText(CudaSource):
 
     registers: float = math.inf  # for values; more of them wait in shared memory
     ahead: bool = False  # whether the inputs of a warp's next states are fetched while it works on some
+    workers: int = 1  # threads of a state
+
+    @property
+    def threads(self) -> int:
+        """The most threads of a block."""
+        return THREADS
 
     @cached_property
     def _planned(self) -> tuple[Kept, frozenset[int]]:
@@ -179,7 +185,7 @@ class DeviceText(CudaSource):
     def _angles(self) -> list[tuple[str, int]]:
         """The inputs (name in the text, place) whose sines or cosines are needed, in order."""
         names = self._arguments()
-        found = {x.args[0].args for x in self._order if x.op in ("sin", "cos") and _is_input(x.args[0])}
+        found = {x.args[0].args for x in self._order if x.op in ("sin", "cos") and is_input(x.args[0])}
         order = {name: k for k, name in enumerate(self.program.inputs)}
         if 32 * padded(2 * len(found)) * np.dtype(self.dtype).itemsize > CUDA_ROOM // 2:
             return []  # too many to keep: each is computed where it is needed
@@ -206,7 +212,7 @@ class DeviceText(CudaSource):
         if x.op == "input" and id(x) not in self._only_angles:
             name = self._arguments()[x.args[0]]
             return f"((const volatile {self.number} *)lw_{name})[{x.args[1]}]" if name in self._rooms else None
-        if x.op in ("sin", "cos") and _is_input(x.args[0]) and self._angles:
+        if x.op in ("sin", "cos") and is_input(x.args[0]) and self._angles:
             name, i = x.args[0].args
             k = 2 * self._angles.index((self._arguments()[name], i)) + (x.op == "cos")
             return f"((const volatile {self.number} *)lw_turns)[{k}]"
@@ -262,7 +268,7 @@ class DeviceText(CudaSource):
     def _sine_and_cosine(
         self, values: Expressions, angle: Any, sine: Scalar | None, cosine: Scalar | None
     ) -> list[str]:
-        if not (_is_input(angle) and self._angles):
+        if not (is_input(angle) and self._angles):
             return super()._sine_and_cosine(values, angle, sine, cosine)
         name, i = angle.args
         k = 2 * self._angles.index((self._arguments()[name], i))
@@ -344,7 +350,7 @@ class DeviceText(CudaSource):
             parameters.append(f"{constant}{self.number} *__restrict__ {name}")
             if self._layout(name) != ROWS:
                 parameters += [f"long long lw_between_{name}", f"long long lw_within_{name}"]
-        bounds = f"__launch_bounds__({THREADS}, {self.blocks})"
+        bounds = f"__launch_bounds__({self.threads}, {self.blocks})"
         return f'extern "C" __global__ void {bounds}\n{KERNEL}({", ".join(parameters)})\n'
 
     def _around(self, body: list[str]) -> str:

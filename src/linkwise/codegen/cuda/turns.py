@@ -76,7 +76,7 @@ class DeviceTurns:
         words += [] if noise is None else list(noise)
         for out in outputs:
             words += out.words
-        launch(kernel, text.warp_bytes, words, stream)
+        launch(kernel, text, words, stream)
 
 
 def _bits(x: float) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -81,6 +82,9 @@ class TurnsText:
     noise: bool = False
     registers: float = math.inf
     blocks: int = 1  # that a multiprocessor shall have room for, by which threads have fewer registers
+
+    workers: ClassVar[int] = 1  # threads of a state
+    ahead: ClassVar[bool] = False
 
     @property
     def number(self) -> str:

@@ -62,6 +62,12 @@ class ArrayFunction:
         for y, x in zip(outputs, self.run(arrays)):
             y[...] = x
 
+    def run_on_card(self, tensors: Sequence[Any]) -> list[Any]:
+        """The outputs of PyTorch's tensors on a card, without gradients."""
+        from .cuda_calls import run_torch
+
+        return run_torch(self, tensors)
+
     @property
     def on_device(self) -> DeviceFunction:
         """Its code for graphics cards."""

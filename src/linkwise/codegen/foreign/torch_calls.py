@@ -105,9 +105,7 @@ def _run(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
     """The outputs, where no gradient is wanted."""
     where = tensors[0].device.type if tensors else "cpu"
     if where == "cuda":
-        from .cuda_calls import run_torch
-
-        return run_torch(function, tensors)
+        return function.run_on_card(tensors)
     if where != "cpu":
         raise InputError(f"tensors on {tensors[0].device} have no compiled code; those on cpu and cuda have")
     found = function.run([x.detach().numpy() for x in tensors])

@@ -21,11 +21,17 @@ class Kept:
     slots: int
 
 
-def kept(order: Sequence[Scalar], registers: float, readable: Container[int], at_end: Iterable[Scalar] = ()) -> Kept:
+def kept(
+    order: Sequence[Scalar],
+    registers: float,
+    readable: Container[int],
+    at_end: Iterable[Scalar] = (),
+    written: Container[int] = (),
+) -> Kept:
     """A plan for so many registers, as well as can be: what is used again latest makes room (Belady).
 
-    ``readable`` are ids of values that memory has anyhow, which are read where they are first needed; ``at_end`` are
-    needed after the last place.
+    ``readable`` are ids of values that memory has anyhow, which are read where they are first needed; ``written`` of
+    those that it has once they are computed; ``at_end`` are needed after the last place.
     """
     uses: dict[int, list[int]] = {}
     for i, x in enumerate(order):
@@ -65,7 +71,7 @@ def kept(order: Sequence[Scalar], registers: float, readable: Container[int], at
         while len(held) > registers:
             latest = max(held, key=lambda key: uses[key][-1])
             held.discard(latest)
-            if latest not in slot_of and latest not in readable:
+            if latest not in slot_of and latest not in readable and latest not in written:
                 if not free:
                     free.append(slots)
                     slots += 1

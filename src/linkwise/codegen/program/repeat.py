@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
 from ...symbols.operations import Operations
+from ..cuda.launch import DeviceFunction
 from ..llvm.repeat import repeat_ir, table_words
 from ..llvm.sine_cosine import VectorType
 from ..runtime.engine import MachineCode
@@ -47,6 +48,11 @@ class Repeated:
     def fingerprint(self) -> str:
         """Differs between loops that compute different things."""
         return self._code.fingerprint
+
+    @cached_property
+    def on_device(self) -> DeviceFunction:
+        """One turn as a kernel for graphics cards."""
+        return DeviceFunction(self._code)
 
     def is_shorter_than(self, nodes: int) -> bool:
         """Whether its program is no longer than this; what is compiled already counts as short."""

@@ -68,7 +68,7 @@ def tangent(program: Program, roles: Roles, calls: Sequence[Call] = (), sort: st
     seeds = {(name, i): x for name, d in directions.items() for i, x in enumerate(d)}
     roots = (*program.roots, *tangents(program, seeds, calls))
     shapes = (*program.shapes, *program.shapes)
-    return Program(f"{program.name}_tangent", {**program.inputs, **sizes}, shapes, False, roots)
+    return Program(f"{program.name}_tangent", {**program.inputs, **sizes}, shapes, False, roots, limbs=program.limbs)
 
 
 def adjoint(program: Program, roles: Roles, calls: Sequence[Call] = ()) -> Program:
@@ -89,4 +89,4 @@ def adjoint(program: Program, roles: Roles, calls: Sequence[Call] = ()) -> Progr
         stays = name in kept and name not in roles.carried
         roots += list(inputs[weight(name)] + own) if stays else own
     shapes = tuple((program.inputs[name],) for name in roles.moving)
-    return Program(f"{program.name}_adjoint", {**program.inputs, **sizes}, shapes, False, tuple(roots))
+    return Program(f"{program.name}_adjoint", {**program.inputs, **sizes}, shapes, False, tuple(roots), limbs=program.limbs)

@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
 from ..garbage import collection_paused
 from .fusion import absorbed
+from .limbs import Limbs, limbs_of
 from .parameters import parameter_sizes, with_symbols
 from .schedule import schedule
 
@@ -62,6 +63,7 @@ class Program:
     single: bool
     roots: tuple[Any, ...]
     structure: Any = None
+    limbs: Limbs = field(default_factory=dict)  # of the robot, for who divides the work
 
     @property
     def signature(self) -> Signature:
@@ -174,7 +176,8 @@ def _traced(
         )
     shapes = tuple(x.shape for x in arrays)
     single = structure is LEAF
-    return Program(name or function.__name__, known, shapes, single, roots, None if is_plain(structure) else structure)
+    kept = None if is_plain(structure) else structure
+    return Program(name or function.__name__, known, shapes, single, roots, kept, limbs_of(model))
 
 
 _OF_SYMBOLS = (TypeError, AttributeError, ValueError)  # what NumPy raises where it cannot take symbols

@@ -21,7 +21,7 @@ of that state are NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -176,41 +176,20 @@ extern "C" {self.prototype}
 
         ``place`` says where element i of an array is.
         """
-        names = self._arguments()
         values = Expressions(self.dtype)
         guards, nodes = self.program.guards, self._order
-        sines, cosines = ({id(n.args[0]): n for n in nodes if n.op == op} for op in ("sin", "cos"))
-        places: dict[int, list[str]] = {}
+        places = Places(place)
         constants: list[str] = []
         for name, i, x in self._entries():
             if isinstance(x, Scalar):
-                places.setdefault(id(x), []).append(place(name, i))
+                places.add(x, name, i)
             else:
                 constants.append(f"    {place(name, i)} = {values[x]};")
-        used = {node.args[0] for node in nodes if node.op == "input"}
+        names, used = self._arguments(), {node.args[0] for node in nodes if node.op == "input"}
         lines = [f"    (void){names[name]};" for name in names if name not in used]
         plan, readable = self._plan(places)
         for now, node in enumerate(nodes):
-            if id(node) in self._only_angles or id(node) in readable:
-                continue
-            lines += [
-                f"    const {self.number} {values.variable(x)} = {self._read(x, plan)};"
-                for x in plan.reads.get(now, ())
-            ]
-            if node.op == "input":
-                name, i = node.args
-                lines.append(f"    const {self.number} {values.variable(node)} = {place(names[name], i)};")
-            elif node.op in ("sin", "cos"):
-                if node not in values:
-                    angle = id(node.args[0])
-                    lines += self._sine_and_cosine(values, node.args[0], sines.get(angle), cosines.get(angle))
-            else:
-                right = values.right_side(node)
-                if node.op == "inv" and self.dtype == "float32":
-                    right = f"lw_inverse({values[node.args[0]]})"
-                lines.append(f"    const {self.number} {values.variable(node)} = {right};")
-            lines += [f"    {at} = {values[node]};" for at in places.get(id(node), ())]
-            lines += [f"    lw_kept[{slot}] = {values[x]};" for x, slot in plan.writes.get(now, ())]
+            lines += self._computed(values, node, now, nodes, plan, readable, places)
         lines += [
             f"    const {self.number} {values.variable(x)} = {self._read(x, plan)};"
             for x in plan.reads.get(len(nodes), ())
@@ -220,6 +199,40 @@ extern "C" {self.prototype}
             blank = [f"        {place(name, i)} = NAN;" for name, i, _ in self._entries()]
             lines += [f"    if ({values.singular(guards)}) {{", *blank, "    }"]
         return lines
+
+    def _computed(
+        self,
+        values: Expressions,
+        node: Scalar,
+        now: int,
+        nodes: Sequence[Scalar],
+        plan: Kept,
+        readable: Container[int],
+        places: Places,
+    ) -> list[str]:
+        """The value at one place of an order: what is read before it, the value, and where it goes."""
+        if id(node) in self._only_angles or id(node) in readable:
+            return []
+        lines = [
+            f"    const {self.number} {values.variable(x)} = {self._read(x, plan)};" for x in plan.reads.get(now, ())
+        ]
+        if node.op == "input":
+            name, i = node.args
+            lines.append(f"    const {self.number} {values.variable(node)} = {places.of(self._arguments()[name], i)};")
+        elif node.op in ("sin", "cos"):
+            if node not in values:
+                lines += self._sine_and_cosine(values, node.args[0], *_of_angle(nodes, node.args[0]))
+        else:
+            right = values.right_side(node)
+            if node.op == "inv" and self.dtype == "float32":
+                right = f"lw_inverse({values[node.args[0]]})"
+            lines.append(f"    const {self.number} {values.variable(node)} = {right};")
+        lines += [f"    {at} = {values[node]};" for at in places.written(node)]
+        return lines + [f"    {self._keep(slot, values[x])}" for x, slot in plan.writes.get(now, ())]
+
+    def _keep(self, slot: int, value: str) -> str:
+        """A value to where it waits."""
+        return f"lw_kept[{slot}] = {value};"
 
     @property
     def _only_angles(self) -> frozenset[int]:
@@ -245,6 +258,29 @@ extern "C" {self.prototype}
         """Both at once, in two new variables; what is not needed the compiler leaves out."""
         s, c = (values.spare() if x is None else values.variable(x) for x in (sine, cosine))
         return [f"    {self.number} {s}, {c};", f"    lw_sincos{values.suffix}({values[angle]}, &{s}, &{c});"]
+
+
+class Places:
+    """Where numbers of arrays are in the text, and which of them a value is written to."""
+
+    def __init__(self, of: Callable[[str, int], str]) -> None:
+        self.of = of
+        self._written: dict[int, list[str]] = {}
+
+    def add(self, x: Scalar, name: str, i: int) -> None:
+        self._written.setdefault(id(x), []).append(self.of(name, i))
+
+    def written(self, x: Scalar) -> list[str]:
+        return self._written.get(id(x), [])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._written
+
+
+def _of_angle(nodes: Sequence[Scalar], angle: Any) -> tuple[Scalar | None, Scalar | None]:
+    """The sine and the cosine of an angle among these values."""
+    found = {x.op: x for x in nodes if x.op in ("sin", "cos") and x.args[0] is angle}
+    return found.get("sin"), found.get("cos")
 
 
 def functions_of(number: str, body: str) -> str:

@@ -1,0 +1,95 @@
+"""Gradients of motions on cards, with the host in the place of the card: the same loops of turns, on tensors."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen.runtime.kernel import Kernel
+from linkwise.simulation import on_arrays
+from linkwise.simulation.loop_arrays import CardTensors
+
+torch = pytest.importorskip("torch")
+STEPS, STATES = 6, 3
+KERNELS = {}
+
+
+def on_host(self, loop, inputs, outputs, states):
+    """A turn by the machine code of the CPU; inputs must not be written before all are read, as on a card."""
+    given = [x.numpy().copy() if x.ndim == 2 else np.tile(x.numpy(), (states, 1)) for x in inputs]
+    found = KERNELS.setdefault(loop, Kernel(loop._code.program)).run(given)[0]
+    for y, x in zip(outputs, found):
+        assert all(y.data_ptr() != z.data_ptr() for z in inputs)
+        assert y.is_contiguous()  # one turn's rows lie side by side
+        y.copy_(torch.from_numpy(np.ascontiguousarray(x)))
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """Has tensors on the CPU go the way of those on a card."""
+    monkeypatch.setattr(CardTensors, "call", on_host)
+    monkeypatch.setattr(on_arrays, "on_card", lambda arrays: True)
+    from linkwise.codegen.foreign import torch_calls
+
+    plain = torch_calls._run
+    monkeypatch.setattr(
+        torch_calls,
+        "_run",
+        lambda function, tensors: (
+            function.run_on_card(tensors) if function.signature.name == "simulate" else plain(function, tensors)
+        ),
+    )
+
+
+def servo(robot, t, q, v, *, stiffness):
+    return -stiffness * v
+
+
+CASES = {
+    "runge_kutta_4": {},
+    "midpoint": {"method": "midpoint"},
+    "semi_implicit_euler": {"method": "semi_implicit_euler"},
+    "parts": {"damping": 3.0},
+    "gains": {"controller": servo},
+    "inertial": {"parameters": True},
+}
+
+
+def tree(case):
+    return lw.random_tree(3, seed=2, floating=case == "midpoint", joints=["revolute", "spherical"])
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kept", [2**28, 0])
+def test_as_on_the_cpu(case, kept, monkeypatch, card):
+    """Motions, gradients and second derivatives, also from checkpoints."""
+    robot = tree(case)
+    rng = np.random.default_rng(1)
+    q = robot.random_configuration(rng, batch=STATES)
+    v, tau = rng.normal(size=(STATES, robot.nv)), rng.normal(size=(STATES, STEPS, robot.nv))
+    options = dict(CASES[case])
+    gains = torch.tensor(rng.uniform(1.0, 2.0, robot.nv))
+    if case == "gains":
+        options["parameters"] = {"stiffness": gains.requires_grad_()}
+    elif case == "inertial":
+        options["parameters"] = {"inertial": torch.tensor(robot.inertial_parameters.ravel(), requires_grad=True)}
+    if case != "gains":
+        options["tau"] = torch.tensor(tau, requires_grad=True)
+    given = [torch.tensor(x, requires_grad=True) for x in (q, v)]
+    leaves = [*given, *(x for x in (options.get("tau"), *options.get("parameters", {}).values()) if x is not None)]
+    weights = [torch.tensor(rng.normal(size=(STATES, 4, n))) for n in (robot.nq, robot.nv)]
+
+    def found(robot):
+        run = lw.simulate(robot, *given, steps=STEPS, step=0.01, every=2, **options)
+        value = sum((w * x**2).sum() for w, x in zip(weights, (run.q, run.v)))
+        first = torch.autograd.grad(value, leaves, create_graph=True)
+        second = torch.autograd.grad(sum((g**2).sum() for g in first), leaves)
+        return [run.q, run.v, *first, *second]
+
+    monkeypatch.setattr(on_arrays, "Motions", partial(on_arrays.Motions, kept=kept))
+    ours = found(robot)
+    monkeypatch.undo()
+    for x, y in zip(ours, found(tree(case))):
+        assert x.shape == y.shape
+        assert torch.allclose(x, y, rtol=1e-9, atol=1e-9 * float(y.detach().abs().max()))
