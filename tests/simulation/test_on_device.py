@@ -4,11 +4,15 @@ Runs where there is a card and CuPy: python -m pytest tests/simulation/test_on_d
 host in tests/codegen/cuda/test_turns_text.py.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from kernel_motions import effort, push, swaying
 
 import linkwise as lw
+from linkwise.simulation import on_arrays
+from linkwise.simulation.motion_derivatives import Motions
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 try:
@@ -123,6 +127,51 @@ def test_tensors_stay_tensors():
         a, b = getattr(found, name).cpu().numpy(), getattr(expected, name)
         assert np.abs(a - b).max() <= 1e-9 * max(1.0, np.abs(b).max()), name
     assert isinstance(found.to_numpy().q, np.ndarray)
+
+
+@pytest.mark.parametrize("method", ["runge_kutta_4", "midpoint", "semi_implicit_euler"])
+def test_gradients_of_motions(method):
+    """By differences, of first and second order; the motion is that without gradients."""
+    torch = pytest.importorskip("torch")
+    robot = lw.random_tree(2, seed=4, floating=method == "midpoint", joints=["revolute"])
+    rng = np.random.default_rng(0)
+    q = robot.random_configuration(rng, batch=2)
+    given = [q, rng.normal(size=(2, robot.nv)), rng.normal(size=(2, 3, robot.nv)), robot.inertial_parameters.ravel()]
+    x = [torch.tensor(y, device="cuda", requires_grad=True) for y in given]
+
+    def run(q, v, tau, inertial):
+        parameters = {"inertial": inertial}
+        found = lw.simulate(robot, q, v, tau=tau, step=0.01, method=method, parameters=parameters)
+        return found.q, found.v
+
+    with torch.no_grad():
+        plain = run(*x)
+    found = run(*x)
+    assert found[0].device.type == "cuda" and found[0].requires_grad
+    assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(found, plain))
+    assert torch.autograd.gradcheck(run, x, check_forward_ad=method == "midpoint", nondet_tol=0.0)
+    if method == "semi_implicit_euler":
+        assert torch.autograd.gradgradcheck(run, x)
+
+
+def test_gradients_of_the_arm_are_those_of_the_cpu():
+    """In float32 to roundings of it, from checkpoints as well."""
+    torch = pytest.importorskip("torch")
+    robot = lw.load("panda")
+    rng = np.random.default_rng(0)
+    q, v, tau = robot.random_configuration(rng, batch=65), rng.normal(size=(65, 7)), rng.normal(size=(65, 40, 7))
+
+    def slopes(dtype, kept):
+        x = [torch.tensor(y, device="cuda", dtype=dtype, requires_grad=True) for y in (q, v, tau)]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(on_arrays, "Motions", partial(Motions, kept=kept))
+            run = lw.rollout(lw.load("panda"), *x, step=1e-3, every=10)
+        return [y.cpu() for y in torch.autograd.grad((run.q**2).sum() + (run.v**2).sum(), x)]
+
+    exact = slopes(torch.float64, 2**28)
+    for a, b, c in zip(exact, slopes(torch.float64, 0), slopes(torch.float32, 2**28)):
+        assert torch.allclose(a, b, rtol=1e-11, atol=1e-11 * float(a.abs().max()))
+        assert torch.allclose(a, c.double(), rtol=0, atol=1e-4 * float(a.abs().max()))
 
 
 def test_loops_and_couplings_move_there():

@@ -214,6 +214,29 @@ CUDA_ROOM = 48_000
 # of them 2.36 ns.
 CUDA_KEPT = {"float64": 110.0, "float32": math.inf}
 
+# The same where rows of results are to have room in shared memory too, the first with which two warps fit: linearised
+# forward dynamics of the arm in float64, rows, left to the compiler (2.6 kB spilled) 1.98 ns, 60 of them 1.24 ns.
+CUDA_KEPT_WITH_ROWS = (110.0, 90.0, 72.0, 64.0)
+
+# Values of a program from which several threads work on one state, each on some limbs of the robot, and how many, in
+# the order in which they are tried; the least number of values first. An H200, a humanoid, one thread, two and four
+# of them: forward dynamics (6,087 values) in float32 0.63, 0.49 and 0.52 ns a state, in float64 2.37, 2.40 and 1.60 ns;
+# inverse dynamics (2,291 values) in float32 0.22 ns and, by four, 0.26 ns, in float64 0.81 and 0.55 ns; the adjoint of
+# forward dynamics (11,519 values) in float32 8.0 and, by four, 6.5 ns.
+CUDA_LIMBS = {"float32": ((4000, (2,)), (9000, (4, 2))), "float64": ((2000, (4, 2)),)}
+
+# Values that such a thread has in registers by plan, the first with which two blocks fit. The same forward dynamics
+# in float64: left to the compiler 1.65 ns, 140 of them 1.60 ns; 125 of them, where one block fits, 2.94 ns.
+CUDA_LIMBS_KEPT = {"float32": (math.inf,), "float64": (110.0, 120.0, 130.0, 140.0, 150.0, 160.0, math.inf)}
+
+# Bytes that such a thread may spill where more blocks then run at a time. The same in float32 by four threads: three
+# blocks 0.57 ns, four blocks with 216 bytes spilled 0.52 ns.
+CUDA_LIMBS_SPILL = 240
+
+# Blocks of 128 threads on a multiprocessor from which no more are wanted. The arm's inverse dynamics in float32: five
+# of them (95 registers) 0.0326 ns a state, six (80 registers) 0.0340 ns.
+CUDA_ENOUGH = 5
+
 # The part of the registers, of those a thread would like to have, that it gets where more blocks then fit on a
 # multiprocessor. The arm, rows, forward dynamics in float32: all 148 registers 0.086 ns, 128 0.070 ns, 96 0.061 ns;
 # inverse dynamics in float64: 176 registers 0.111 ns, 166 0.069 ns. Spills of more bytes than that are not worth it:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import sys
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -140,11 +141,26 @@ class Loaded:
     def launch(self, blocks: int, threads: int, shared_bytes: int, stream: int, arguments: Sequence[int]) -> None:
         """Put the kernel on a stream; every argument is a word of 64 bits. Nothing is waited for."""
         n = len(arguments)
-        words = (ctypes.c_uint64 * n)(*arguments)
-        start = ctypes.addressof(words)
-        places = (ctypes.c_uint64 * n)(*range(start, start + 8 * n, 8))  # where each of them is
-        code = self._launch(
-            self._function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, ctypes.addressof(places), None
-        )
+        try:
+            words, extra = _PACKED.held[n]
+        except (AttributeError, KeyError):
+            words, extra = _packed(n)
+        words[:] = arguments
+        code = self._launch(self._function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, None, extra)
         if code:
             _check(library(), code, "cuLaunchKernel")
+
+
+_PACKED = threading.local()  # by how many words: memory for arguments, which the driver copies at a launch
+_BUFFER, _SIZE = 1, 2  # what the entries of a launch's list are; 0 ends it
+
+
+def _packed(n: int) -> tuple[Any, int]:
+    """Memory of this thread's for so many words, and the address of the list by which a launch finds it."""
+    words, size = (ctypes.c_uint64 * n)(), ctypes.c_size_t(8 * n)
+    entries = (_BUFFER, ctypes.addressof(words), _SIZE, ctypes.addressof(size), 0)
+    listed = (ctypes.c_void_p * len(entries))(*entries)
+    held = _PACKED.__dict__.setdefault("held", {})
+    held[n] = words, ctypes.addressof(listed)
+    _PACKED.__dict__.setdefault("alive", []).append((size, listed))
+    return words, ctypes.addressof(listed)

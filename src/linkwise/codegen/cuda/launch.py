@@ -7,10 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ..thresholds import CUDA_KEPT, CUDA_SPILL, CUDA_SQUEEZE, CUDA_WAVES
+from ..program.trace import Program
+from ..thresholds import (
+    CUDA_ENOUGH,
+    CUDA_KEPT,
+    CUDA_LIMBS,
+    CUDA_LIMBS_KEPT,
+    CUDA_LIMBS_SPILL,
+    CUDA_SPILL,
+    CUDA_SQUEEZE,
+    CUDA_WAVES,
+)
 from ..thresholds import CUDA_THREADS as THREADS
 from .compiler import machine_code
 from .driver import Loaded, architecture, enter, multiprocessors, shared_bytes
+from .limb_text import LimbText, divided
 from .text import KERNEL, ROWS, STRIDED, DeviceText
 from .turns_text import TurnsText
 
@@ -70,7 +81,11 @@ class DeviceFunction:
         return self._loaded[key]
 
     def _made(self, dtype: str, layouts: str, device: int) -> tuple[Loaded, DeviceText]:
-        text = DeviceText(self._kernel.program, "device", dtype, layouts, registers=CUDA_KEPT[dtype]).fitted()
+        program, room = self._kernel.program, shared_bytes(device)
+        divided = by_limbs(program, dtype, layouts, room)
+        if divided is not None:
+            return _crowded(divided, device)
+        text = DeviceText(program, "device", dtype, layouts, registers=CUDA_KEPT[dtype]).fitted(room)
         return squeezed(text, device)
 
     def run(self, arrays: Sequence[Placed], count: int, dtype: str, device: int, stream: int) -> None:
@@ -124,11 +139,42 @@ def _most_threads(warp_bytes: int, device: int) -> int:
     return THREADS if warp_bytes * THREADS <= 32 * shared_bytes(device) else 32 * (shared_bytes(device) // warp_bytes)
 
 
+def by_limbs(program: Program, dtype: str, layouts: str, room: int) -> LimbText | None:
+    """The text for several threads a state, where that pays and a block's ``room`` has place for it."""
+    if not program.limbs:
+        return None
+    tried: tuple[int, ...] = ()
+    for least, workers in CUDA_LIMBS[dtype]:
+        tried = workers if program.length >= least else tried
+    for count in tried:
+        shares = divided(program, dtype, count)
+        text = LimbText(program, "device", dtype, layouts, workers=count, shares=shares)
+        for registers in CUDA_LIMBS_KEPT[dtype] if shares is not None else ():
+            found = replace(text, registers=registers)
+            if found.warp_bytes <= room // 2 - 1024:  # a block has 1 KiB beside its own
+                return found
+    return None
+
+
+def _crowded(text: LimbText, device: int) -> tuple[Loaded, LimbText]:
+    """As many blocks on a multiprocessor as have room there without much spilling."""
+    fit = shared_bytes(device) // (text.warp_bytes + 1024)
+    least = _REGISTERS // (text.threads * 255)
+    found, kept = loaded(replace(text, blocks=least), device), replace(text, blocks=least)
+    for blocks in range(least + 1, fit + 1):
+        tighter = replace(text, blocks=blocks)
+        tried = loaded(tighter, device)
+        if tried.local_bytes > max(CUDA_LIMBS_SPILL, found.local_bytes):
+            break
+        found, kept = tried, tighter
+    return found, kept
+
+
 def squeezed(text: Text, device: int) -> tuple[Loaded, Text]:
     """The kernel as it comes, or with fewer registers a thread, where more blocks then run at a time."""
     plain = loaded(text, device)
     now, most = (int(_REGISTERS / (part * THREADS * plain.registers)) for part in (1.0, CUDA_SQUEEZE))
-    for blocks in range(most, now, -1) if plain.local_bytes <= CUDA_SPILL else ():
+    for blocks in range(most, now, -1) if plain.local_bytes <= CUDA_SPILL and now < CUDA_ENOUGH else ():
         tighter = replace(text, blocks=blocks)
         found = loaded(tighter, device)
         if found.local_bytes <= CUDA_SPILL:

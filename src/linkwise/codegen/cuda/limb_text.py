@@ -18,6 +18,7 @@ import numpy as np
 from ...symbols.scalar import Guard, Scalar
 from ..program.limbs import Shares, shares
 from ..program.registers import Kept, kept
+from ..program.trace import Program
 from ..sources.cuda import Places
 from ..sources.cuda_functions import LARGEST_QUICK
 from ..sources.source import Expressions
@@ -86,6 +87,13 @@ __device__ __forceinline__ void lw_block_numbers_out(const NUMBER *room, NUMBER 
 """
 
 
+def divided(program: Program, dtype: str, workers: int) -> Shares | None:
+    """The work of so many threads a state; None where the robot has not as many limbs, or guards look at several."""
+    guarded = [x for g in program.guards for x in g.nodes]
+    found = shares(program.roots, guarded, program.inputs, program.limbs, workers, CUDA_REGISTERS[dtype])
+    return found if found is not None and guards_of(found, program.guards) is not None else None
+
+
 def guards_of(found: Shares, guards: Sequence[Guard]) -> list[list[Guard]] | None:
     """For each thread the guards of its own values; None where one looks at values of several threads."""
     computed = [{id(x) for part in parts for x in part} for parts in found.orders]
@@ -104,24 +112,16 @@ class LimbText(DeviceText):
     """The text for so many threads a state; arrays in any layout are carried through shared memory."""
 
     workers: int = 4
+    shares: Shares | None = None  # who does what, as :func:`divided` has it
 
     @property
     def threads(self) -> int:
         return 32 * self.workers
 
-    @cached_property
-    def divided(self) -> Shares | None:
-        """Who does what; None where the robot has not as many limbs."""
-        guarded = [x for g in self.program.guards for x in g.nodes]
-        registers = CUDA_REGISTERS[self.dtype]
-        p = self.program
-        found = shares(p.roots, guarded, p.inputs, p.limbs, self.workers, registers)
-        return found if found is not None and guards_of(found, p.guards) is not None else None
-
     @property
     def _shares(self) -> Shares:
-        assert self.divided is not None, "asked for the text of work that was not divided"
-        return self.divided
+        assert self.shares is not None, "the work was not divided"
+        return self.shares
 
     @cached_property
     def _order(self) -> list[Scalar]:
@@ -187,9 +187,6 @@ class LimbText(DeviceText):
     def warp_bytes(self) -> int:
         """Shared memory of a block's states."""
         return int(self._after_arrays[""] * np.dtype(self.dtype).itemsize)
-
-    def fitted(self) -> LimbText:
-        return self
 
     # --- the text --------------------------------------------------------------------------------------
 

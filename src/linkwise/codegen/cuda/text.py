@@ -24,7 +24,7 @@ from ..program.registers import Kept, kept
 from ..sources.cuda import CudaSource
 from ..sources.cuda_functions import LARGEST_QUICK
 from ..sources.source import Expressions
-from ..thresholds import CUDA_AHEAD, CUDA_ROOM
+from ..thresholds import CUDA_AHEAD, CUDA_KEPT_WITH_ROWS, CUDA_ROOM
 from ..thresholds import CUDA_THREADS as THREADS
 
 KERNEL = "lw_kernel"
@@ -223,8 +223,8 @@ class DeviceText(CudaSource):
         """The length of a thread's row of sines and cosines."""
         return padded(2 * len(self._angles)) if self._angles else 0
 
-    def fitted(self) -> DeviceText:
-        """The text for the layouts among these that fit into shared memory."""
+    def fitted(self, room: int = CUDA_ROOM) -> DeviceText:
+        """The text for the layouts among these that fit into shared memory, of which a block has ``room``."""
         size = np.dtype(self.dtype).itemsize
         taken = 32 * (self._turns + self._kept) * size
         carried = layouts_within(self.sizes, self.layouts, size, taken, len(self.program.inputs))
@@ -232,9 +232,15 @@ class DeviceText(CudaSource):
         if ahead.warp_bytes <= CUDA_AHEAD:
             return ahead
         found = replace(self, layouts=layouts_within(self.sizes, self.layouts, size, taken))
-        if self._kept and self._mostly_writes and found._rooms.keys().isdisjoint(self._outputs()):
-            return replace(self, registers=math.inf).fitted()  # rows of results need the room more
-        return found
+        if not self._kept:
+            return found
+        if self._mostly_writes and found._rooms.keys().isdisjoint(self._outputs()):  # rows of results need room
+            for registers in CUDA_KEPT_WITH_ROWS:
+                roomy = replace(self, registers=registers)
+                if roomy.warp_bytes <= room // 2 - 1024:
+                    return roomy
+            return replace(self, registers=math.inf).fitted(room)
+        return found if found.warp_bytes <= room else replace(self, registers=math.inf).fitted(room)
 
     @property
     def _mostly_writes(self) -> bool:

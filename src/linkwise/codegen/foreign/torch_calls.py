@@ -37,7 +37,7 @@ def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
 
 
 def quick_rows(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
-    """The function on contiguous tensors (states, n) of one card of which nobody wants derivatives; else None."""
+    """The function on contiguous tensors (states, n) of one card, outside of what transforms functions; else None."""
     sizes, (shape,) = function.sizes, function.signature.shapes
     empty, stream, is_enabled = torch.empty, getattr(torch._C, "_cuda_getCurrentRawStream", None), torch.is_grad_enabled
     names = {torch.float32: "float32", torch.float64: "float64"}
@@ -46,16 +46,17 @@ def quick_rows(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
         first = tensors[0]
         if not first.is_cuda or stream is None or forward_ad._current_level >= 0 or _TRANSFORMED() or first.ndim != 2:
             return None
-        count, dtype, device, graded, addresses = first.shape[0], first.dtype, first.get_device(), is_enabled(), []
+        count, dtype, device, graded, addresses = first.shape[0], first.dtype, first.get_device(), False, []
         for x, n in zip(tensors, sizes):
             if x.shape != (count, n) or x.dtype != dtype or not x.is_contiguous() or x.get_device() != device:
                 return None
-            if graded and x.requires_grad:
-                return None
+            graded = graded or x.requires_grad
             addresses.append(x.data_ptr())
         name = names.get(dtype)
         if name is None:
             return None
+        if graded and is_enabled():
+            return _Differentiable.apply(function, *tensors)[0]
         out = empty((count, *shape), dtype=dtype, device=first.device)
         addresses.append(out.data_ptr())
         function.on_device.run_rows(addresses, count, name, device, stream(device))
@@ -119,10 +120,16 @@ def _gradients(function: ArrayFunction, tensors: Sequence[Any], weights: Sequenc
     """The gradient in each input, in the input's own shape: where it served several states, their sum."""
     if function.is_constant:
         return [torch.zeros_like(x) for x in tensors]
-    batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
-    flat = [w.reshape((*batch, math.prod(s))) for w, s in zip(weights, function.signature.shapes)]
-    found = call(function.vjp, [*tensors, *flat])
-    return [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
+    batch = tensors[0].shape[:-1]
+    alike = all(x.shape[:-1] == batch for x in tensors)
+    if not alike:
+        batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
+    shapes = function.signature.shapes
+    flat = [w if len(s) == 1 else w.reshape((*batch, math.prod(s))) for w, s in zip(weights, shapes)]
+    given = [*tensors, *flat]
+    quick = not torch.is_grad_enabled() and not torch.compiler.is_compiling() and _is_plain(given)
+    found = _run(function.vjp, given) if quick else call(function.vjp, given)
+    return found if alike else [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
 
 
 def _derivatives(function: ArrayFunction, tensors: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
