@@ -2,22 +2,27 @@
 
     python benchmarks/gpu.py                 the table; needs CuPy and a card, PyTorch for the last lines
     python benchmarks/gpu.py --states 20     2**20 states instead of 2**22
+    python benchmarks/gpu.py --latency       the last lines alone, which the table has from a process of their own
 
 Arrays are float32 and float64, row by row and number by number. Times are medians by CUDA events, of calls one behind
 the other; results are compared with NumPy's sweeps on the way. The part of the copy's bandwidth is that of the bytes
 which must be moved, each once; that of operations compares the sums and products of a state, two where they are fused,
 with the fused ones that a kernel can do which has nothing else to do: the larger says what bounds it. Rollouts are
-lw.rollout on states that stay on the card. Peers (frax, MuJoCo's MJX) are named where they are not installed.
+lw.rollout on states that stay on the card. Peers (frax, MuJoCo's MJX) make the arm's forward dynamics in float32,
+jitted, on fewer states, and are named where they are not installed.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +36,7 @@ CASES = (
     ("panda", "forward_dynamics_vjp"),
     ("humanoid", "forward_dynamics"),
     ("humanoid", "inverse_dynamics"),
+    ("humanoid", "forward_dynamics_vjp"),
 )
 TOLERANCE = {"float64": 1e-11, "float32": 2e-3}
 ROUNDS, CALLS = 9, 8
@@ -120,10 +126,64 @@ def _cost(q: Any, v: Any, tau: Any) -> Any:
     return (q * q).sum(axis=-1) + (v * v).sum(axis=-1) + (tau * tau).sum(axis=-1)
 
 
-def peers() -> list[str]:
-    """What other libraries say of themselves here; their figures need them to be installed."""
-    missing = [name for name in ("frax", "mujoco") if importlib.util.find_spec(name) is None]
-    return [f"(not installed here, and so not measured: {', '.join(missing)})"] if missing else []
+def peers(exponent: int) -> list[str]:
+    """The arm's forward dynamics by other libraries, compared before it is timed; the missing are named."""
+    lines = []
+    for name, make in {"frax": _frax, "mujoco.mjx": _mjx}.items():
+        try:
+            run = make(lw.load("panda"))
+        except ImportError as e:
+            lines.append(f"({name} is not installed here, and so not measured: {e})")
+            continue
+        lines.append(f"{name}, panda, forward_dynamics, float32: {_peer_rate(run, 1 << exponent):.2e} states a second")
+    return lines
+
+
+def _frax(robot: Any) -> Callable[..., Any]:
+    from frax.core.robot import Robot
+
+    from linkwise.interop.robot_files import moving, urdf
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "robot.urdf")
+        path.write_text(urdf(robot), encoding="utf-8")
+        peer = Robot(str(path), joint_ordering=[b.joint.name for b in moving(robot)], floating_base=None)
+    return lambda q, v, tau: peer.forward_dynamics(q, v, tau, None)
+
+
+def _mjx(robot: Any) -> Callable[..., Any]:
+    import mujoco
+    from mujoco import mjx
+
+    model = mujoco.MjModel.from_xml_string(robot.to_mjcf())
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    there = mjx.put_model(model)
+    start = mjx.make_data(there)
+
+    def run(q: Any, v: Any, tau: Any) -> Any:
+        return mjx.forward(there, start.replace(qpos=q, qvel=v, qfrc_applied=tau)).qacc
+
+    return run
+
+
+def _peer_rate(run: Callable[..., Any], states: int) -> float:
+    """States a second of a function of one state in JAX, jitted over many; AssertionError where it differs."""
+    import jax
+
+    robot, rng = lw.load("panda"), np.random.default_rng(0)
+    few = [robot.random_configuration(rng, batch=64), *rng.normal(size=(2, 64, 7))]
+    jitted = jax.jit(jax.vmap(run))
+    given = [jax.numpy.asarray(np.tile(x, (states // 64, 1)), dtype="float32") for x in few]
+    found, expected = np.asarray(jitted(*given))[:64], robot.forward_dynamics(*few, target="numpy")
+    assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max(), np.abs(found - expected).max()
+    spent = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            found = jitted(*given)
+        found.block_until_ready()
+        spent.append((time.perf_counter() - start) / CALLS)
+    return states / statistics.median(spent)
 
 
 def _leaves(x: Any) -> list[Any]:
@@ -172,7 +232,12 @@ def latency(states: int = 4096) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--states", type=int, default=22, help="the exponent of two of the number of states")
-    exponent = parser.parse_args().states
+    parser.add_argument("--latency", action="store_true", help="only how long a call from PyTorch takes")
+    asked = parser.parse_args()
+    if asked.latency:
+        print("\n".join(latency()))
+        return 0
+    exponent = asked.states
     import cupy
 
     copy = copy_bandwidth(cupy)
@@ -188,8 +253,9 @@ def main() -> int:
                 print(
                     line(cupy, name, method, dtype, order, 1 << (exponent - 2 * small), copy, rates[dtype]), flush=True
                 )
-    print("\n".join([*rollouts(cupy, exponent - 2), *peers()]))
-    print("\n".join(latency()))
+    print("\n".join(rollouts(cupy, exponent - 2)), flush=True)
+    subprocess.run([sys.executable, __file__, "--latency"], check=True)
+    print("\n".join(peers(exponent - 4)))
     return 0
 
 

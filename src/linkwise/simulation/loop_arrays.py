@@ -1,8 +1,8 @@
 """What loops over steps ask of the arrays they run on: NumPy's, by machine code, or tensors on a graphics card.
 
-On a card a turn of a loop is one kernel, and the loop is Python's. Nobody looks at the values there: where a matrix that
-is inverted is singular, a state is NaN from then on. Arrays (states, turns, n) lie turn by turn, so that one turn's
-rows are read and written side by side.
+On a card a turn of a loop is one kernel, and the loop is Python's. Nobody looks at the values there: where a matrix
+that is inverted is singular, a state is NaN from then on. Arrays (states, turns, n) lie turn by turn, so that the rows
+of a turn are read and written side by side.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Last:
 class HostArrays:
     """NumPy's arrays."""
 
+    def __init__(self, like: np.ndarray) -> None:
+        self.dtype = like.dtype
+
     def zeros(self, shape: tuple[int, ...]) -> Any:
         return np.zeros(shape, self.dtype)
 
     def empty(self, shape: tuple[int, ...]) -> Any:
         return np.empty(shape, self.dtype)
-
-    def __init__(self, like: np.ndarray) -> None:
-        self.dtype = like.dtype
 
     def array(self, x: Any) -> Any:
         """Numbers in the precision of the motion."""
@@ -121,10 +121,9 @@ class CardTensors:
         for turn in range(turns):
             row = turns - 1 - turn if backwards else turn
             taken = [now[x] if x in now else given[x][..., row, :] if x in loop.stepped else given[x] for x in names]
-            written, sample = (turn + 1) % every == 0, (turns // every - 1 - turn // every if backwards else turn // every)
-            found = [
-                spare[turn % 2][i] if isinstance(x, Last) or not written else x[:, sample] for i, x in enumerate(out)
-            ]
+            sample = (turns - 1 - turn if backwards else turn) // every
+            kept = (turn + 1) % every == 0
+            found = [spare[turn % 2][i] if isinstance(x, Last) or not kept else x[:, sample] for i, x in enumerate(out)]
             self.call(loop, taken, found, states)
             now = {x: found[i] for x, i in loop.carried.items()}
             if turn + 1 == turns:

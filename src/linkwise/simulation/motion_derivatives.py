@@ -203,7 +203,7 @@ class Motions:
             )
             inputs |= {x: self._seeds(given[x], first, steps) for x in seeds} | back
             last = {x: on.empty((states, sizes[x])) for x in back}
-            out = [
+            out: list[Any] = [
                 Last(last[carried[i]]) if i in carried else on.empty((states, turns, sizes[x]))
                 for i, x in enumerate(names)
             ]

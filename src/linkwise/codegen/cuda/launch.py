@@ -123,7 +123,7 @@ def launch(kernel: Loaded, text: DeviceText | TurnsText, words: list[int], strea
     """Few states are spread over all multiprocessors, a warp each; of many, warps take one lot after the other."""
     enter(kernel.device)
     count, warp_bytes = words[0], text.warp_bytes
-    if text.workers > 1:
+    if isinstance(text, LimbText):
         kernel.launch(min(-(-count // 32), _MOST_BLOCKS), text.threads, warp_bytes, stream, words)
         return
     threads = _most_threads(warp_bytes, kernel.device) if count >= 2 * THREADS * multiprocessors(kernel.device) else 32

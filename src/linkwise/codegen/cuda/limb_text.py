@@ -1,7 +1,7 @@
 """CUDA text of a function of a large robot: several threads work on one state, each on some of the robot's limbs.
 
-A block has 32 states, and a warp of it is one of their threads (:mod:`...program.limbs`), so that all lanes of a warp do
-the same. Arrays go through shared memory, carried by the whole block; so do sines and cosines, of which each warp
+A block has 32 states, and a warp of it is one of their threads (:mod:`...program.limbs`), so that all lanes of a warp
+do the same. Arrays go through shared memory, carried by the whole block; so do sines and cosines, of which each warp
 computes some, and the values that threads hand each other. Between phases the warps of a block wait for each other.
 What finds no register waits in shared memory, by plan. Lanes without a state do as the others, and write nothing.
 """
@@ -47,10 +47,10 @@ template <unsigned n, unsigned pad>
 __device__ __forceinline__ void lw_block_in(NUMBER *room, const NUMBER *__restrict__ rows, unsigned count)
 {
     if (count == 32 && pad == n && ((size_t)rows & 15) == 0) {
-        for (unsigned k = threadIdx.x; k < n * 2 * sizeof(NUMBER); k += THREADS)
+        for (unsigned k = threadIdx.x % THREADS; k < n * 2 * sizeof(NUMBER); k += THREADS)
             LW_FETCH((LW_PIECE *)room + k, (const LW_PIECE *)rows + k);
     } else {
-        for (unsigned k = threadIdx.x; k < count * n; k += THREADS)
+        for (unsigned k = threadIdx.x % THREADS; k < count * n; k += THREADS)
             LW_FETCH(room + k / n * pad + k % n, rows + k);
     }
 }
@@ -58,10 +58,10 @@ template <unsigned n, unsigned pad>
 __device__ __forceinline__ void lw_block_out(const NUMBER *room, NUMBER *__restrict__ rows, unsigned count)
 {
     if (count == 32 && pad == n && ((size_t)rows & 15) == 0) {
-        for (unsigned k = threadIdx.x; k < n * 2 * sizeof(NUMBER); k += THREADS)
+        for (unsigned k = threadIdx.x % THREADS; k < n * 2 * sizeof(NUMBER); k += THREADS)
             ((LW_PIECE *)rows)[k] = ((const LW_PIECE *)room)[k];
     } else {
-        for (unsigned k = threadIdx.x; k < count * n; k += THREADS)
+        for (unsigned k = threadIdx.x % THREADS; k < count * n; k += THREADS)
             rows[k] = room[k / n * pad + k % n];
     }
 }
@@ -72,7 +72,7 @@ __device__ __forceinline__ void lw_block_numbers(NUMBER *room, const NUMBER *__r
 {
     const unsigned lane = threadIdx.x & 31u;
     if (lane < count)
-        for (unsigned j = threadIdx.x >> 5; j < n; j += THREADS / 32)
+        for (unsigned j = (threadIdx.x % THREADS) >> 5; j < n; j += THREADS / 32)
             LW_FETCH(room + lane * pad + j, from + lane * between + j * within);
 }
 template <unsigned n, unsigned pad>
@@ -81,7 +81,7 @@ __device__ __forceinline__ void lw_block_numbers_out(const NUMBER *room, NUMBER 
 {
     const unsigned lane = threadIdx.x & 31u;
     if (lane < count)
-        for (unsigned j = threadIdx.x >> 5; j < n; j += THREADS / 32)
+        for (unsigned j = (threadIdx.x % THREADS) >> 5; j < n; j += THREADS / 32)
             to[lane * between + j * within] = room[lane * pad + j];
 }
 """
@@ -132,10 +132,53 @@ class LimbText(DeviceText):
 
     @cached_property
     def _rooms(self) -> dict[str, int]:
-        found, at = {}, 0
+        found: dict[str, int] = {}
+        at = 0
         for name, n in self.sizes.items():
+            if name in self._in_place:
+                found[name] = found[self._in_place[name]]
+                continue
             found[name] = at
             at += 32 * padded(n)
+        return found
+
+    @property
+    def _arrays_room(self) -> int:
+        return sum(32 * padded(n) for name, n in self.sizes.items() if name not in self._in_place)
+
+    @cached_property
+    def _in_place(self) -> dict[str, str]:
+        """Outputs that take the place of an input: each of whose numbers is read for the last time before that of the
+        output is written, as those of joint forces are where accelerations come out."""
+        shares, names = self._shares, self._arguments()
+        read: dict[tuple[str, int], list[tuple[int, int, int]]] = {}  # (thread, phase, place) of every use
+        when: dict[int, tuple[int, int, int]] = {}
+        for w, parts in enumerate(shares.orders):
+            places = iter(range(sum(map(len, parts))))
+            for phase, part in enumerate(parts):
+                for x, place in zip(part, places):
+                    if shares.owner.get(id(x), shares.trunk) == w:
+                        when[id(x)] = w, phase, place
+                    for a in (x, *x.args):
+                        if isinstance(a, Scalar) and a.op == "input":
+                            read.setdefault((names[a.args[0]], a.args[1]), []).append((w, phase, place))
+        guarded = {names[x.args[0]] for g in self.program.guards for x in g.nodes if x.op == "input"}
+        roots: dict[str, list[Any]] = {}
+        for name, _, x in self._entries():
+            roots.setdefault(name, []).append(x)
+        found: dict[str, str] = {}
+        for out, values in roots.items():
+            if not all(isinstance(x, Scalar) and x.op != "input" for x in values):
+                continue
+            for name in names.values():
+                fits = self.sizes[name] == len(values) and name not in guarded and name not in found.values()
+                if fits and all(
+                    all((v == w and at <= place) or p < phase for v, p, at in read.get((name, i), ()))
+                    for i, x in enumerate(values)
+                    for w, phase, place in (when[id(x)],)
+                ):
+                    found[out] = name
+                    break
         return found
 
     @cached_property
@@ -237,9 +280,7 @@ class LimbText(DeviceText):
         ]
         if w == 0:
             lines += [
-                f"    {self._at(name, i)} = {values[x]};"
-                for name, i, x in self._entries()
-                if not isinstance(x, Scalar)
+                f"    {self._at(name, i)} = {values[x]};" for name, i, x in self._entries() if not isinstance(x, Scalar)
             ]
         if self.program.guards:
             bad = values.singular(self._guards[w]) if self._guards[w] else "0"
@@ -278,7 +319,7 @@ class LimbText(DeviceText):
         after = self._after_arrays
         own = [
             f"{'' if name in outputs else 'const '}{number} *const lw_{name} = room + {at} + lane * {padded(n)};"
-            for (name, n), at in zip(self.sizes.items(), self._rooms.values())
+            for (name, n), at in ((x, self._rooms[x[0]]) for x in self.sizes.items())
         ]
         if self._angles:
             own.append(f"{number} *const lw_turns = room + {after['turns']} + lane * {self._turns};")
@@ -286,7 +327,9 @@ class LimbText(DeviceText):
             own.append(f"{number} *const lw_handed = room + {after['handed']} + lane;")
         if self.program.guards:
             own.append(f"{number} *const lw_flags = room + {after['flags']} + lane;")
-        carry_in, carry_out, blank = [], [], []
+        carry_in: list[str] = []
+        carry_out: list[str] = []
+        blank: list[str] = []
         for name, n in self.sizes.items():
             if not n:
                 continue
@@ -302,13 +345,16 @@ class LimbText(DeviceText):
             if out:
                 blank += [f"    for (int j = lw_worker; j < {n}; j += {self.workers})", f"        lw_{name}[j] = NAN;"]
         lines = [
-            f"LW_SHARED({number}, room);",
-            "const unsigned lane = threadIdx.x & 31u;",
-            "const int lw_worker = (int)(threadIdx.x >> 5);",
+            f"LW_SHARED({number}, shared);",
+            f"const unsigned lane = threadIdx.x & 31u, group = threadIdx.x / {32 * self.workers};",
+            f"const int lw_worker = (int)(threadIdx.x >> 5) % {self.workers};",
+            f"{number} *const room = shared + group * {after['']};",
             *own,
             *(f"(void)lw_{name};" for name in self._arguments().values()),
-            "for (size_t first = (size_t)blockIdx.x * 32; first < batch; first += (size_t)gridDim.x * 32) {",
-            "    const unsigned count = batch - first < 32 ? (unsigned)(batch - first) : 32u;",
+            "const size_t step = (size_t)gridDim.x * 32;",
+            "for (size_t begin = (size_t)blockIdx.x * 32; begin < batch; begin += step) {",
+            "    const size_t first = begin + group * 32;",
+            "    const unsigned count = first >= batch ? 0u : batch - first < 32 ? (unsigned)(batch - first) : 32u;",
             *(f"    {x}" for x in carry_in),
             "    LW_FETCHED();",
             "    LW_BARRIER();",

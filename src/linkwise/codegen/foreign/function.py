@@ -22,6 +22,7 @@ from ..runtime.kernel import Kernel
 
 OnNumpy = Callable[[list[np.ndarray]], list[np.ndarray]]
 Makers = Callable[[], Kernel | None]
+REGISTERED: dict[str, ArrayFunction] = {}  # by token: what graphs of torch.compile name
 
 
 class ArrayFunction:
@@ -42,6 +43,11 @@ class ArrayFunction:
     @property
     def token(self) -> str:
         raise NotImplementedError
+
+    def registered(self) -> str:
+        """The token, by which the function is found from now on; torch.compile calls this at once and keeps it."""
+        REGISTERED[self.token] = self
+        return self.token
 
     @property
     def vjp(self) -> ArrayFunction:

@@ -19,9 +19,8 @@ import torch
 from torch.autograd import forward_ad
 
 from ...errors import InputError
-from .function import ArrayFunction
+from .function import REGISTERED, ArrayFunction
 
-_FUNCTIONS: dict[str, ArrayFunction] = {}  # by token: what graphs of torch.compile name
 _WHOLE = (torch.float64, torch.float32)
 
 
@@ -30,7 +29,7 @@ def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     tensors = _alike(function, arrays)
     function.batch([tuple(x.shape) for x in tensors])
     if torch.compiler.is_compiling():
-        return list(_operator(_registered(function), tensors))
+        return list(_operator(function.registered(), tensors))
     if _is_plain(tensors):
         return _run(function, tensors)
     return list(_Differentiable.apply(function, *tensors))
@@ -93,13 +92,8 @@ def _alike(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _register(function: ArrayFunction) -> str:
-    """Under which name graphs find a function; torch.compile calls this at once and keeps the name."""
-    _FUNCTIONS[function.token] = function
-    return function.token
-
-
-_registered: Any = torch.compiler.assume_constant_result(_register)
+# (Of a method with no arguments: PyTorch 2.11 takes no objects as arguments of such a function.)
+torch.compiler.assume_constant_result(ArrayFunction.registered)
 
 
 def _run(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
@@ -195,12 +189,12 @@ _Differentiable: Any = type(
 
 
 def _called(function: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-    return _run(_FUNCTIONS[function], tensors)
+    return _run(REGISTERED[function], tensors)
 
 
 def _shapes(function: str, tensors: Any) -> Any:
     batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
-    return [tensors[0].new_empty((*batch, *s)) for s in _FUNCTIONS[function].signature.shapes]
+    return [tensors[0].new_empty((*batch, *s)) for s in REGISTERED[function].signature.shapes]
 
 
 def _keep_for_operator(ctx: Any, inputs: Any, output: Any) -> None:
@@ -209,12 +203,12 @@ def _keep_for_operator(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _operator_backward(ctx: Any, weights: Any) -> Any:
-    function, tensors = _FUNCTIONS[ctx.function], ctx.saved_tensors
+    function, tensors = REGISTERED[ctx.function], ctx.saved_tensors
     if function.is_constant:
         return None, [torch.zeros_like(x) for x in tensors]
     batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
     flat = [w.reshape((*batch, math.prod(s))) for w, s in zip(weights, function.signature.shapes)]
-    found = _operator(_registered(function.vjp), [*tensors, *flat])
+    found = _operator(function.vjp.registered(), [*tensors, *flat])
     return None, [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
 
 

@@ -33,7 +33,14 @@ def jvp(program: Program) -> Program:
     directions = dict(zip(names, program.inputs.values()))
     seeds = {(k, i): x for k, d in zip(program.inputs, names) for i, x in enumerate(graph.inputs(d, directions[d]))}
     roots = tuple(tangents(program, seeds))
-    return Program(f"{program.name}_jvp", {**program.inputs, **directions}, program.shapes, program.single, roots, limbs=program.limbs)
+    return Program(
+        f"{program.name}_jvp",
+        {**program.inputs, **directions},
+        program.shapes,
+        program.single,
+        roots,
+        limbs=program.limbs,
+    )
 
 
 def vjp(program: Program) -> Program:
@@ -45,7 +52,9 @@ def vjp(program: Program) -> Program:
     found = against(program.roots, weights, program.nodes)
     roots = tuple(found.get((k, i), 0.0) for k, n in program.inputs.items() for i in range(n))
     shapes = tuple((n,) for n in program.inputs.values())
-    return Program(f"{program.name}_vjp", {**program.inputs, **sizes}, shapes, len(shapes) == 1, roots, limbs=program.limbs)
+    return Program(
+        f"{program.name}_vjp", {**program.inputs, **sizes}, shapes, len(shapes) == 1, roots, limbs=program.limbs
+    )
 
 
 def jacobian(program: Program, wrt: str) -> Program:
@@ -62,7 +71,9 @@ def jacobian(program: Program, wrt: str) -> Program:
             found = against(program.roots, [1.0 if k == j else 0.0 for k in range(m)], program.nodes)
             columns[j] = [found.get((wrt, i), 0.0) for i in range(n)]
     shapes = tuple((*s, n) for s in program.shapes)
-    return Program(f"{program.name}_d{wrt}", program.inputs, shapes, program.single, tuple(columns.ravel()), limbs=program.limbs)
+    return Program(
+        f"{program.name}_d{wrt}", program.inputs, shapes, program.single, tuple(columns.ravel()), limbs=program.limbs
+    )
 
 
 def fresh(wanted: list[str], program: Program) -> list[str]:

@@ -66,7 +66,12 @@ def limbs_of(model: Model) -> dict[int, tuple[int, ...]]:
 
 
 def shares(
-    roots: Sequence[Any], guarded: Sequence[Scalar], sizes: Mapping[str, int], limbs: Limbs, threads: int, registers: int
+    roots: Sequence[Any],
+    guarded: Sequence[Scalar],
+    sizes: Mapping[str, int],
+    limbs: Limbs,
+    threads: int,
+    registers: int,
 ) -> Shares | None:
     """The work of so many threads; None where there are not as many limbs."""
     orders = [
@@ -76,13 +81,11 @@ def shares(
     ]
     nodes = orders[-1]
     limb_of = {
-        id(x): limbs[sizes[x.args[0]]][x.args[1]]
-        for x in nodes
-        if x.op == "input" and sizes[x.args[0]] in limbs
+        id(x): limbs[sizes[x.args[0]]][x.args[1]] for x in nodes if x.op == "input" and sizes[x.args[0]] in limbs
     }
     weights: dict[int, int] = {}
-    for owner in _owners(nodes, limb_of).values():
-        weights[owner] = weights.get(owner, 0) + 1
+    for limb in _owners(nodes, limb_of).values():
+        weights[limb] = weights.get(limb, 0) + 1
     for none in (0, _EVERYBODY):
         weights.pop(none, None)
     if len(weights) < threads:
@@ -99,7 +102,7 @@ def shares(
     owner = {k: trunk_at if w == 0 else w - 1 for k, w in owners.items() if w != _EVERYBODY and k not in ready}
     phase, handed = _phases(nodes, owner)
     count = 1 + max(phase.values(), default=0)
-    wanted = [[[] for _ in range(count)] for _ in range(threads)]
+    wanted: list[list[list[Scalar]]] = [[[] for _ in range(count)] for _ in range(threads)]
     for x in nodes:
         if id(x) in owner:
             wanted[owner[id(x)]][phase[id(x)]].append(x)

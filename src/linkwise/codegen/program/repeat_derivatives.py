@@ -89,4 +89,6 @@ def adjoint(program: Program, roles: Roles, calls: Sequence[Call] = ()) -> Progr
         stays = name in kept and name not in roles.carried
         roots += list(inputs[weight(name)] + own) if stays else own
     shapes = tuple((program.inputs[name],) for name in roles.moving)
-    return Program(f"{program.name}_adjoint", {**program.inputs, **sizes}, shapes, False, tuple(roots), limbs=program.limbs)
+    return Program(
+        f"{program.name}_adjoint", {**program.inputs, **sizes}, shapes, False, tuple(roots), limbs=program.limbs
+    )

@@ -77,7 +77,7 @@ def part(program: Program, name: str, roots: Sequence[object], shapes: Sequence[
     """Some of the outputs of a program, as a program of the inputs that they need; so many results are known."""
     later = {result(k) for k in range(known, len(program.inputs))}
     at_hand = frozenset(program.inputs.keys() - later)
-    found = Part(name, program.inputs, tuple(shapes), False, tuple(roots), None, at_hand)
+    found = Part(name, program.inputs, tuple(shapes), False, tuple(roots), known=at_hand)
     used = _names([*roots, *(x for g in found.guards for x in g.nodes)])
     return replace(found, inputs={k: n for k, n in program.inputs.items() if k in used})
 
