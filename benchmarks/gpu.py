@@ -2,7 +2,8 @@
 
     python benchmarks/gpu.py                 the table; needs CuPy and a card, PyTorch for the last lines
     python benchmarks/gpu.py --states 20     2**20 states instead of 2**22
-    python benchmarks/gpu.py --latency       the last lines alone, which the table has from a process of their own
+    python benchmarks/gpu.py --latency       calls from PyTorch alone, which the table has from a process of their own
+    python benchmarks/gpu.py --peers         other libraries alone
 
 Arrays are float32 and float64, row by row and number by number. Times are medians by CUDA events, of calls one behind
 the other; results are compared with NumPy's sweeps on the way. The part of the copy's bandwidth is that of the bytes
@@ -135,7 +136,7 @@ def peers(exponent: int) -> list[str]:
         except ImportError as e:
             lines.append(f"({name} is not installed here, and so not measured: {e})")
             continue
-        lines.append(f"{name}, panda, forward_dynamics, float32: {_peer_rate(run, 1 << exponent):.2e} states a second")
+        lines.append(f"{name}, panda, forward_dynamics, float32: {_peer_rate(run, 1 << exponent)}")
     return lines
 
 
@@ -166,16 +167,19 @@ def _mjx(robot: Any) -> Callable[..., Any]:
     return run
 
 
-def _peer_rate(run: Callable[..., Any], states: int) -> float:
-    """States a second of a function of one state in JAX, jitted over many; AssertionError where it differs."""
+def _peer_rate(run: Callable[..., Any], states: int) -> str:
+    """States a second of a function of one state in JAX, jitted over many, or by how much it differs."""
     import jax
 
+    jax.config.update("jax_default_matmul_precision", "highest")  # by default its products are rounded to 10 bits
     robot, rng = lw.load("panda"), np.random.default_rng(0)
     few = [robot.random_configuration(rng, batch=64), *rng.normal(size=(2, 64, 7))]
     jitted = jax.jit(jax.vmap(run))
     given = [jax.numpy.asarray(np.tile(x, (states // 64, 1)), dtype="float32") for x in few]
     found, expected = np.asarray(jitted(*given))[:64], robot.forward_dynamics(*few, target="numpy")
-    assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max(), np.abs(found - expected).max()
+    off = np.abs(found - expected).max() / np.abs(expected).max()
+    if not off <= 0.01:
+        return f"off by {off:.0%} of the largest acceleration, and so not timed"
     spent = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
@@ -183,7 +187,7 @@ def _peer_rate(run: Callable[..., Any], states: int) -> float:
             found = jitted(*given)
         found.block_until_ready()
         spent.append((time.perf_counter() - start) / CALLS)
-    return states / statistics.median(spent)
+    return f"{states / statistics.median(spent):.2e} states a second, off by {off:.0e} of the largest acceleration"
 
 
 def _leaves(x: Any) -> list[Any]:
@@ -233,9 +237,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--states", type=int, default=22, help="the exponent of two of the number of states")
     parser.add_argument("--latency", action="store_true", help="only how long a call from PyTorch takes")
+    parser.add_argument("--peers", action="store_true", help="only other libraries")
     asked = parser.parse_args()
-    if asked.latency:
-        print("\n".join(latency()))
+    if asked.latency or asked.peers:
+        print("\n".join(latency() if asked.latency else peers(asked.states - 4)))
         return 0
     exponent = asked.states
     import cupy
