@@ -207,7 +207,7 @@ def latency(states: int = 4096) -> list[str]:
         run()
         torch.cuda.synchronize()
         times = []
-        for _ in range(5):
+        for _ in range(25):
             start = time.perf_counter()
             for _ in range(repeats):
                 run()
@@ -227,8 +227,8 @@ def latency(states: int = 4096) -> list[str]:
 
     alone = best(forward, 20)
     return [
-        f"PyTorch, one call on {states} states: {1e6 * best(lambda: robot.forward_dynamics(*x), 300):.0f} µs"
-        f" (torch.add of two of them: {1e6 * best(lambda: torch.add(x[0], x[1]), 300):.0f} µs)",
+        f"PyTorch, one call on {states} states: {1e6 * best(lambda: robot.forward_dynamics(*x), 100):.0f} µs"
+        f" (torch.add of two of them: {1e6 * best(lambda: torch.add(x[0], x[1]), 100):.0f} µs)",
         f"PyTorch, float32, backward beside forward: {(best(both, 20) - alone) / alone:.1f}×",
     ]
 

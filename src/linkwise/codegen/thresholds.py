@@ -220,13 +220,13 @@ CUDA_KEPT_WITH_ROWS = (110.0, 90.0, 72.0, 64.0)
 
 # Values of a program from which several threads work on one state, each on some limbs of the robot, and how many, in
 # the order in which they are tried; the least number of values first. An H200, a humanoid, one thread, two and four
-# of them: forward dynamics (6,087 values) in float32 0.63, 0.49 and 0.52 ns a state, in float64 2.37, 2.40 and 1.60 ns;
-# inverse dynamics (2,291 values) in float32 0.22 ns and, by four, 0.26 ns, in float64 0.81 and 0.55 ns; the adjoint of
+# of them: forward dynamics (6,087 values) in float32 0.63, 0.49 and 0.52 ns a state, in float64 2.37, 2.40 and 1.21 ns;
+# inverse dynamics (2,291 values) in float32 0.22 ns and, by four, 0.26 ns, in float64 0.81 and 0.48 ns; the adjoint of
 # forward dynamics (11,519 values) in float32 8.0 and, by four, 6.5 ns.
 CUDA_LIMBS = {"float32": ((4000, (2,)), (9000, (4, 2))), "float64": ((2000, (4, 2)),)}
 
 # Values that such a thread has in registers by plan, the first with which two blocks fit. The same forward dynamics
-# in float64: left to the compiler 1.65 ns, 140 of them 1.60 ns; 125 of them, where one block fits, 2.94 ns.
+# in float64: 140 of them 1.35 ns, 130 of them 1.26 ns, 125 of them 1.21 ns; 120 of them, where one block fits, 2.03 ns.
 CUDA_LIMBS_KEPT = {
     "float32": (math.inf,),
     "float64": (110.0, 115.0, 120.0, 125.0, 130.0, 135.0, 140.0, 150.0, 160.0, math.inf),
