@@ -68,7 +68,7 @@ REFUSED = {
     "a cycle": (
         lambda r: r.couple("joint2", "joint1").couple("joint1", "joint2"),
         lw.ModelError,
-        "'joint1' would follow itself.*cycle",
+        "'joint1' would follow itself, by way of 'joint2': .*cycle",
     ),
     "a longer cycle": (
         lambda r: r.couple("joint2", "joint1").couple("joint3", "joint2").couple("joint1", "joint3", relation=np.sin),

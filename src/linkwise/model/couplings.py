@@ -106,10 +106,12 @@ def added(couplings: Sequence[Coupling], new: Coupling, robot: str) -> tuple[Cou
             f"robot {robot!r}: joint {new.dependent!r} already follows {_listed(table[new.dependent].independents)};"
             " a joint follows one relation: uncouple it first, or put both into one relation="
         )
+    given = [x for x in new.independents if x != new.dependent]
     new = _resolved(new, table)
     if new.dependent in new.independents:
+        way = f", by way of {_listed(given)}" if given else ""
         raise ModelError(
-            f"robot {robot!r}: joint {new.dependent!r} would follow itself, by way of {_listed(new.independents)}:"
+            f"robot {robot!r}: joint {new.dependent!r} would follow itself{way}:"
             " couplings in a cycle leave nothing to choose; leave one of them out"
         )
     later = [_resolved(c, {new.dependent: new}) if new.dependent in c.independents else c for c in couplings]

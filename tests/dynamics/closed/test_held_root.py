@@ -97,6 +97,19 @@ def test_one_welded_foot_is_a_robot_that_stands_on_it(rng):
     near(robot.forward_dynamics(q, v, tau, target="numpy"), dense(robot, q, v, tau))
 
 
+def test_rotors_of_the_free_joint_count(rng):
+    """MJCF has them where a default armature reaches a free joint."""
+    box = lw.Inertia.box(1.0, (0.3, 0.2, 0.1))
+    trunk = lw.Body("trunk", lw.Joint(lw.Free(), "float", rotor=lw.Rotor(0.7)), box)
+    leg = lw.Body("leg", lw.Joint(lw.Revolute("y"), "hip", at=(0, 0, -0.1)), box, "trunk")
+    tree = lw.assemble("armature", [trunk, leg])
+    q = tree.random_configuration(rng)
+    robot = pinned(tree, q, ["leg"], "spherical")
+    v = null_space(robot.loop_jacobian(q, target="numpy")) @ rng.normal(size=robot.mobility(q))
+    tau = rng.normal(size=robot.nv)
+    near(robot.forward_dynamics(q, v, tau, target="numpy"), dense(robot, q, v, tau))
+
+
 @pytest.mark.parametrize(("name", "kind", "most"), [("quadruped", "spherical", 5500), ("humanoid", "weld", 7600)])
 def test_operations(name, kind, most):
     robot = lw.load(name)

@@ -56,6 +56,19 @@ def test_forward_dynamics(name):
         assert_close(found.dq, dq, 1e-8, method)
 
 
+def test_a_rotor_on_a_free_base_notices_what_the_base_answers():
+    box = lw.Inertia.box(1.0, (0.3, 0.2, 0.1))
+    trunk = lw.Body("trunk", lw.Joint(lw.Free(), "float", rotor=lw.Rotor(0.7)), box)
+    legs = [lw.Body(x, lw.Joint(lw.Revolute(x), at=(0.1, 0.2, -0.1)), box, "trunk") for x in "xyz"]
+    r = lw.assemble("armature", [trunk, *legs])
+    s = state(r, (), seed=2)
+    dq, dv, _ = jacobians(r, s, lambda q, v, tau: r.forward_dynamics(q, v, tau, target="numpy"))
+    for method in (m for m in lw.FORWARD_LINEARIZATIONS if m.startswith("algorithm")):
+        found = r.linearize_forward(s.q, s.v, s.a, method=method, target="numpy")
+        assert_close(found.dv, dv, 1e-8, method)
+        assert_close(found.dq, dq, 1e-8, method)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_hinges_by_complex_steps(seed):
     """To rounding, with gravity: joints whose configuration is a number."""

@@ -76,6 +76,8 @@ def _holds(model: Model, links: Links, x: Closure) -> bool:
     if a < 0 and kind != "weld":  # its rows are fixed in the world
         return False
     base, *path = links.tree.path(max(a, b))
+    if links.Gamma[base] is not None:  # rotors that turn with the free joint have no place in a tree without it
+        return False
     return isinstance(model.joints[base].kind, Free) and all(links.s[k] is None for k in path)
 
 

@@ -213,12 +213,13 @@ def without_free_bases(m: Motion, variations: list[JointVariation]) -> tuple[lis
     """The variations less what a free base can answer by itself, and those answers (C_v, C_q) by body.
 
     At a joint that moves its body in all six directions from the world, λ = (Ḣ* + Ψ̇)δβ + Ψ̈δq equals H*(C_vδβ +
-    C_qδq): an acceleration of that joint undoes it, and no other joint notices. What is left there is 2M̂ϑ.
+    C_qδq): an acceleration of that joint undoes it, and no other joint notices. What is left there is 2M̂ϑ. A rotor on
+    that joint does notice.
     """
     links = m.links
     left, answers = list(variations), {}
     for k, (H, r) in enumerate(zip(links.H, links.sizes)):
-        if r == 6 and links.tree.on_world(k):
+        if r == 6 and links.tree.on_world(k) and links.Gamma[k] is None:
             x = variations[k]
             H_inverse = arrays.inverse(arrays.transpose(H))
             answers[k] = (H_inverse @ x.lambda_v, H_inverse @ x.lambda_q)
