@@ -33,7 +33,15 @@ from linkwise.spatial import Transform
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
 START, END = "<!-- accuracy -->", "<!-- end accuracy -->"
 ROBOTS = ("panda", "humanoid", "chain-30", "chain-100")
-FUNCTIONS = (*ARGUMENTS, "jacobian")
+FUNCTIONS = (
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "mass_matrix_inverse",
+    "linearize_inverse",
+    "linearize_forward",
+    "jacobian",
+)
 STATES = 64
 ANGLES = (np.pi, 1e2, 1e4, 1e6)  # largest angles of the tests of sine and cosine
 WIDE = np.longdouble

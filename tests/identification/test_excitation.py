@@ -77,7 +77,7 @@ def test_positions_velocities_and_accelerations_belong_together(arm):
 
 @pytest.mark.parametrize("criterion", ["log_det", "condition"])
 def test_it_tells_more_than_random_motions(arm, criterion):
-    found = lw.excitation(arm, duration=5.0, harmonics=3, criterion=criterion, starts=2, iterations=60)
+    found = lw.excitation(arm, duration=5.0, harmonics=3, criterion=criterion, starts=2, iterations=80)
     (condition, log_det), n = found.before, len(lw.identify(arm, *_data(arm, found)).combinations)
     if criterion == "condition":
         assert found.condition < 0.7 * condition

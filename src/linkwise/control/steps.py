@@ -24,6 +24,7 @@ from ..simulation.closing import chosen
 from ..simulation.simulate import simulate
 from ..simulation.step_derivatives import at_end, held_step, linearized_step, order_at_end
 from ..simulation.steps import EXPLICIT
+from ..simulation.system import come_along
 from ..simulation.trajectory import Trajectory
 from .law import selection
 from .tracking import times
@@ -219,6 +220,13 @@ class _Held:
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         return self.robot.difference(q0, q1)
+
+    def gone(self, line: Any, v: np.ndarray, h: Any) -> Any:
+        return line + h * v
+
+    def come(self, q0: np.ndarray, q1: np.ndarray, line: Any) -> np.ndarray:
+        found: np.ndarray = come_along(self.robot, q0, q1, line)
+        return found
 
     def breaks(self, before: Any, after: Any) -> None:
         """Springs and dampers never do."""

@@ -42,4 +42,5 @@ def lowest(sets: np.ndarray) -> np.ndarray:
     pseudo[..., :3, 3] = pseudo[..., 3, :3] = h
     pseudo[..., 3, 3] = m
     found: np.ndarray = np.linalg.eigvalsh(pseudo)
-    return found[..., 0] / np.maximum(np.abs(found).max(axis=-1), np.finfo(float).tiny)
+    largest = np.abs(found).max(axis=-1)
+    return found[..., 0] / np.where(largest > 0.0, largest, 1.0)

@@ -161,20 +161,27 @@ class System:
         return line + h * self.rates(w)
 
     def come(self, q0: Array, q1: Array, line: Any) -> SameKind:
-        """q1 ⊖ q0 of parts whose increments are together ``line``: these where they add up, as the difference of
-        positions has lost the digits that positions round away."""
-        if self.robot.loops:  # whose closing moves q as well
-            return self.difference(q0, q1)
-        adding = [type(j.kind).integrate is JointKind.integrate for j, _, _ in self.robot.coordinates]
-        if all(adding):
-            return line
-        between = self.difference(q0, q1)
-        found = [(line if adds else between)[..., v] for adds, (_, _, v) in zip(adding, self.robot.coordinates)]
-        return np.concatenate(found, axis=-1)
+        return come_along(self.robot, q0, q1, line)
 
     def breaks(self, before: tuple[Array, Array], after: tuple[Array, Array]) -> Any:
         """Where forces break off between two states (q, w) (:meth:`PassiveForces.breaks`)."""
         return self.passive.breaks(self.robot, *((q, self.rates(w)) for q, w in (before, after)))
+
+
+def come_along(robot: Robot, q0: Array, q1: Array, line: Any) -> SameKind:
+    """q1 ⊖ q0 of parts of a step whose increments are together ``line``, (..., nv).
+
+    Where joints' coordinates add up it is ``line``: the difference of positions has lost digits that they round away.
+    """
+    if robot.loops:  # whose closing moves q as well
+        return robot.difference(q0, q1)
+    adding = [type(j.kind).integrate is JointKind.integrate for j, _, _ in robot.coordinates]
+    if all(adding):
+        found: SameKind = line
+        return found
+    between = robot.difference(q0, q1)
+    pieces = [(line if adds else between)[..., v] for adds, (_, _, v) in zip(adding, robot.coordinates)]
+    return np.concatenate(pieces, axis=-1)
 
 
 def with_powers(rate: Array, powers: Array | None) -> SameKind:

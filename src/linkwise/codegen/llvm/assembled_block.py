@@ -181,7 +181,7 @@ def _sine_lines(angle: str, slots: tuple[int, int], t: VectorType, tag: str) -> 
     for k, slot in enumerate(slots):
         lines += [
             f"  %{tag}r{k} = extractvalue {{{v}, {v}}} %{tag}both, {k}",
-            f"  %{tag}p{k} = getelementptr i8, ptr %frame, i64 {slot * t.alignment}",
-            f"  store {v} %{tag}r{k}, ptr %{tag}p{k}, align {t.alignment}",
+            f"  %{tag}at{k} = getelementptr i8, ptr %frame, i64 {slot * t.alignment}",
+            f"  store {v} %{tag}r{k}, ptr %{tag}at{k}, align {t.alignment}",
         ]
     return lines

@@ -87,16 +87,16 @@ def held_root(links: Links, x: Closure) -> HeldRoot:
     reach = x.reach[x.bodies.index(body)]
     path = links.tree.path(body)
     no_rows = links.H[0][..., :0, :]
-    parents: list[int] = []
+    hangs_on: list[int] = []
     columns: dict[str, Any] = {name: [] for name in ("names", "phi", "H", "M", "Gamma", "s", "sizes", "loads")}
 
     def grow(
         parent: int, phi: Any, H: Array, M: Any = 0, Gamma: Any = None, s: Any = None, name: str = "", load: Any = None
     ) -> int:
-        parents.append(parent)
+        hangs_on.append(parent)
         for key, value in zip(columns, (name, phi, H, M, Gamma, s, H.shape[-2], load)):
             columns[key].append(value)
-        return len(parents) - 1
+        return len(hangs_on) - 1
 
     place, hinge = [-1] * len(links.sizes), [-1] * len(links.sizes)
     free = [i for i in range(6) if i not in TRANSMITTED[x.loop.kind]]
@@ -113,6 +113,6 @@ def held_root(links: Links, x: Closure) -> HeldRoot:
         if place[k] < 0:
             given = (links.phi[k], links.H[k], links.M[k], links.Gamma[k], links.s[k], links.names[k], links.carried[k])
             place[k] = hinge[k] = grow(-1 if p < 0 else place[p], *given)
-    tree = BodyTree(tuple(parents))
+    tree = BodyTree(tuple(hangs_on))
     grown = replace(links, tree=tree, theta=[], **columns)
     return HeldRoot(grown, body, path[0], place, hinge, frozenset(path[1:]))
