@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def drawn(found: dict[float, list[tuple[float, float]]], workers: int) -> object:
-    from linkwise.view.style import LIGHT, named, new_figure, plain
+    from linkwise.view.style import LIGHT, new_figure, plain
 
     said = "one driver, four chunks waiting at each worker; chunks' times scatter by a fifth"
     figure = new_figure(9.0, 3.6, f"{workers:,} workers: who has time to spare", said)
@@ -129,7 +129,7 @@ def drawn(found: dict[float, list[tuple[float, float]]], workers: int) -> object
         ax.set_xticks(LENGTHS, [f"{x:g}" for x in LENGTHS])
         ax.minorticks_off()
         ax.set_ylim(0, 105)
-    named(axes[0])
+    lw.plots.legend(axes[0], fontsize=8.5)
     return figure
 
 

@@ -1,5 +1,9 @@
 """LQR and TVLQR: gains against SciPy's dense solution, stability, and motions that are led back."""
 
+import copy
+import dataclasses
+import inspect
+import pickle
 import sys
 
 import numpy as np
@@ -159,6 +163,20 @@ def test_goes_on_as_told():
     assert_close(law(1.0, s.q, s.v), then(1.0, s.q, s.v), 1e-14)
     last = TVLQR.along(r, q, v, u, step, method="runge_kutta_4")
     assert_close(last(9.0, q[-1], v[-1]), np.array([u[-1, 0], 0.0]), 1e-12)
+
+
+def test_called_as_a_class_it_names_what_makes_one():
+    """And what was made is still copied, pickled and changed field by field."""
+    r = robot("cartpole")
+    for make in (lambda: LQR(r, [0, 0]), lambda: LQR(r), LQR, lambda: LQR(r, [0, 0], state=1.0)):
+        with pytest.raises(InputError, match=r"LQR\.about\(robot, q\)"):
+            make()
+    with pytest.raises(InputError, match=r"TVLQR\.along"):
+        TVLQR(r, np.zeros((3, 2)), np.zeros((3, 2)))
+    law = LQR.about(r, [0, 0])
+    for other in (pickle.loads(pickle.dumps(law)), copy.copy(law), dataclasses.replace(law, step=None)):
+        assert np.array_equal(other.K, law.K)
+    assert list(inspect.signature(LQR).parameters)[:3] == ["robot", "q", "v"]
 
 
 def test_refused(monkeypatch):

@@ -90,6 +90,17 @@ def test_ways_of_writing_a_call(robot, checked):
     checked.clear()
     assert np.array_equal(robot.operational_compliance(q, tuple(frames)), both) and not checked
     assert np.abs(robot.operational_compliance(q, frames[::-1]) - both).max() > 1e-3
+    for again in range(2):  # what can be read once is read once, and is no other call than the list
+        assert np.array_equal(robot.operational_compliance(q, (name for name in frames)), both), again
+
+
+def test_no_array_after_one_and_one_after_none(robot):
+    """``external=None`` in a call that was quick with an array, and an array in one that had none at first."""
+    q, v, a = np.random.default_rng(1).normal(size=(3, 2))
+    f = np.ones((2, 6))
+    plain, pushed = (robot.inverse_dynamics(q, v, a, external=x, target="numpy") for x in (None, f))
+    for x, expected in ((None, plain), (f, pushed), (f, pushed), (None, plain), (None, plain), (f, pushed)):
+        assert np.allclose(robot.inverse_dynamics(q, v, a, external=x), expected, rtol=1e-12)
 
 
 def test_a_target_that_is_named_is_kept_apart_from_the_default(robot, checked, monkeypatch):

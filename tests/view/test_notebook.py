@@ -62,6 +62,14 @@ def test_a_robot_without_pillow_is_a_table(monkeypatch):
     assert "slider" in text and "<img" not in text
 
 
+def test_limits_have_units():
+    """Of a joint that slides other ones than of a joint that turns."""
+    text = checked(lw.load("cartpole"))
+    assert checked(lw.load("panda")).count(" N m<") == 7
+    slider, hinge = (re.search(f"<td[^>]*>{name}</td>.*?</tr>", text, re.S)[0] for name in ("slider", "hinge"))
+    assert " m<" in slider and " N<" in slider and " N m<" in hinge and " m<" not in hinge.replace(" N m<", "")
+
+
 def test_names_are_words_not_tags():
     body = lw.Body("<b>", lw.Joint(lw.Revolute("y"), "<script>"), lw.Inertia.sphere(1.0, 0.1))
     assert "<script>" not in checked(lw.assemble("<i>", [body]))

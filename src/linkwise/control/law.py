@@ -6,9 +6,11 @@ that ``law.compile()`` gives machine code of (t, q, v), with exact operation cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +24,32 @@ from ..robot.coupled import refuse_following
 from ..robot.robot import Robot
 from ..robot.underactuated import undriven_joints
 from ..values import owned
+
+C = TypeVar("C", bound=type)
+
+
+def made_by(call: str) -> Callable[[C], C]:
+    """Mark a law whose fields are results, not what a user has: called as if it had them, it names the ``call``."""
+
+    def decorate(law: C) -> C:
+        init = law.__init__  # type: ignore[misc]  # of a class, which is not instantiated here
+        signature = inspect.signature(init)
+
+        @functools.wraps(init)
+        def make(self: Any, *args: Any, **named: Any) -> None:
+            try:
+                signature.bind(self, *args, **named)
+            except TypeError:
+                raise InputError(
+                    f"{law.__name__} is made by lw.control.{call}, which computes its gain; {law.__name__}(…) itself"
+                    " takes a law that was computed before, with all of its fields"
+                ) from None
+            init(self, *args, **named)
+
+        law.__init__ = make  # type: ignore[misc]
+        return law
+
+    return decorate
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from ..extras import require
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from ..simulation.closing import refuse_open
-from .law import Law, selection, state, weight_matrix
+from .law import Law, made_by, selection, state, weight_matrix
 from .steps import Steps
 from .tracking import times
 
@@ -30,6 +30,7 @@ def _riccati_solvers() -> Any:
     return require("scipy.linalg", "control", "LQR, whose Riccati equations SciPy solves,")
 
 
+@made_by("LQR.about(robot, q)")
 @dataclass(frozen=True, eq=False)
 class LQR(Law):
     """τ = τ̄ − S K [q ⊖ q̄; v − v̄]. Make one with :meth:`about`.
@@ -229,6 +230,7 @@ def _spreads(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
         return False
 
 
+@made_by("TVLQR.along(robot, q, v, u, step)")
 @dataclass(frozen=True, eq=False)
 class TVLQR(Law):
     """τ = S(ū_k − K_k δx) along a trajectory of steps, δx from states interpolated between samples.

@@ -29,13 +29,13 @@ class CodeStore:
     and go with it.
     """
 
-    __slots__ = ("_kept", "_ways", "foreign", "quick")
+    __slots__ = ("_kept", "foreign", "quick", "ways")
 
     def __init__(self) -> None:
         self.quick: dict[Callable[..., Any], Any] = {}
         self.foreign: dict[tuple[Callable[..., Any], type, bool], Any] = {}
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._ways: dict[Hashable, Way] = {}
+        self.ways: dict[Hashable, Way] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -55,34 +55,26 @@ class CodeStore:
         if len(self._kept) > thresholds.MOST_KERNELS:
             self._let_go()
 
-    def way(self, key: Hashable) -> Any:
-        """The quick function of a call; it counts as used now. None where there is none yet."""
-        found = self._ways.get(key)
-        if found is None:
-            return None
-        found.used = True
-        return found.quick
-
     def keep_way(self, key: Hashable, code: Hashable, quick: Any) -> None:
         """Keep the quick function of a call under it, or under its method alone; ``code`` is what it belongs to."""
         if callable(key):
             self.quick[key] = quick
             return
-        if len(self._ways) >= _WAYS * thresholds.MOST_KERNELS:
-            self._ways = {k: way for k, way in self._ways.items() if way.used}
-        self._ways[key] = Way(quick, code)
+        if len(self.ways) >= _WAYS * thresholds.MOST_KERNELS:
+            self.ways = {k: way for k, way in self.ways.items() if way.used}
+        self.ways[key] = Way(quick, code)
 
     def _let_go(self) -> None:
         """Drop what was used longest ago, by a way since the last time or otherwise."""
         newest = next(reversed(self._kept))
-        for way in list(self._ways.values()):
+        for way in list(self.ways.values()):
             if way.used and way.code in self._kept:
                 self._kept.move_to_end(way.code)
             way.used = False
         self._kept.move_to_end(newest)
         while len(self._kept) > thresholds.MOST_KERNELS:
             self._kept.popitem(last=False)
-        self._ways = {k: way for k, way in self._ways.items() if way.code in self._kept}
+        self.ways = {k: way for k, way in self.ways.items() if way.code in self._kept}
 
 
 _WAYS = 4  # in which the same call is written, at most on average

@@ -7,7 +7,7 @@ checks them; a result that is not sound (a singular mass matrix) is computed aga
 
 The methods are ordinary Python functions before and after their first call. Their code is in the robot's
 :class:`CodeStore`, where a call with arrays alone finds the C function that takes them: some 0.1 µs of Python
-before it, and about 1 µs where there are frames, options or optional arrays, by which the function is looked up. (A C
+before it, and about 0.5 µs where there are frames, options or optional arrays, by which it is looked up. (A C
 function put on the robot itself would save that, and hide the method's signature, help and pickle.)
 """
 
@@ -90,31 +90,43 @@ def compiled(
         facts = Facts(shapes, optional, joint_space, variants, per_pair, per_body, mixes_columns, in_parts, on_arrays)
         needed = frozenset(facts.needed)
         arrays_alone = positional == facts.needed
-        ways: dict[tuple[Any, ...], _Way | None] = {}
+        ways: dict[Any, _Way | None] = {}  # by how many arguments are given by place, and which by name
 
         @functools.wraps(method)
         def call(self: Any, *args: Any, **named: Any) -> Any:
-            if arrays_alone and not named:
+            # Some tenths of a microsecond in all: one statement more is felt.
+            form: Any
+            if named:
+                form, values = (len(args), *named), (*args, *named.values())
+            elif arrays_alone:
                 quick = self._code.quick.get(method)
                 return checked(self, args, named, method) if quick is None else quick(*args)
-            form = (method, len(args), *named)
+            else:
+                form, values = len(args), args
             try:
                 way = ways[form]
             except KeyError:
                 way = ways[form] = _way(positional, facts, len(args), tuple(named))
             if way is None:
                 return checked(self, args, named)
-            arrays, fixed = way.split((*args, *named.values()))
-            if way.has_optional and any(x is None for x in arrays):
-                return checked(self, args, named)
-            key = (form, *fixed) if _TEXT.issuperset(map(type, fixed)) else (form, *map(_key, fixed))
+            key: Any = way
+            if way.fixed:
+                option = values[way.first]
+                if way.one_fixed and type(option) is str:
+                    key = (way, option)
+                else:
+                    key, values = way.read(values)
             try:
-                quick = self._code.way(key)
+                found = self._code.ways.get(key)
             except TypeError:  # an argument that nothing can be kept under
-                quick = None
-            if quick is not None:
-                return quick(*arrays)
-            return checked(self, (), dict(zip(way.arrays, arrays)) | dict(zip(way.fixed, fixed)), key)
+                found = None
+            if found is not None:
+                found.used = True
+                return found.quick(*way.pick(values))  # it hands on an optional array that is None
+            arrays = way.pick(values)
+            if way.has_optional and any(x is None for x in arrays):  # code of other arrays, not to be kept under it
+                key = None
+            return checked(self, (), dict(zip(way.arrays, arrays)) | way.options(values), key)
 
         def checked(self: Any, args: Sequence[Any], named: Mapping[str, Any], key: Any = None) -> Any:
             """The call as the method checks it; what is quick from now on is kept under ``key``."""
@@ -275,18 +287,36 @@ def _checked(robot: Any, found: dict[str, np.ndarray], facts: Facts) -> list[np.
 
 
 class _Way:
-    """How the arguments of a call are given: which are arrays, in the order of the kernel's, and which are fixed."""
+    """How the arguments of a call are given: which are arrays, in the order of the kernel's, and which are fixed.
+
+    A call is kept under its way, told from others by its identity, and the values of what is fixed.
+    """
+
+    __slots__ = ("_fixed", "_places", "arrays", "first", "fixed", "has_optional", "one_fixed", "pick")
 
     def __init__(self, arrays: dict[str, int], fixed: dict[str, int], has_optional: bool) -> None:
         self.arrays, self.fixed, self.has_optional = tuple(arrays), tuple(fixed), has_optional
-        self._arrays, self._fixed = _picker(tuple(arrays.values())), _picker(tuple(fixed.values()))
+        self.pick, self._fixed = _picker(tuple(arrays.values())), _picker(tuple(fixed.values()))  # of a call's values
+        self._places = tuple(fixed.items())
+        self.first, self.one_fixed = min(fixed.values(), default=0), len(fixed) == 1
 
-    def split(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """(the arrays, the fixed arguments as they stay) of the values of a call, in the order they are given."""
+    def read(self, values: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """(what a call is kept under, its values with what is fixed as it stays), of values in the order given."""
         fixed = self._fixed(values)
-        if not _TEXT.issuperset(map(type, fixed)):
-            fixed = tuple(kept(x, name) for name, x in zip(self.fixed, fixed))
-        return self._arrays(values), fixed
+        if _TEXT.issuperset(map(type, fixed)):
+            return (self, fixed), values
+        out = list(values)
+        if self.one_fixed and type(fixed[0]) in (list, tuple) and _TEXT.issuperset(map(type, fixed[0])):
+            names = out[self.first] = tuple(fixed[0])
+            return (self, names), tuple(out)
+        for name, i in self._places:
+            out[i] = kept(out[i], name)
+        values = tuple(out)
+        return (self, *map(_key, self._fixed(values))), values
+
+    def options(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        """What is fixed, by name."""
+        return dict(zip(self.fixed, self._fixed(values)))
 
 
 def _picker(places: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:

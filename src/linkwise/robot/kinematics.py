@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,11 @@ def _asked(target: str | None) -> dict[str, Any]:
     return {} if target is None else {"target": target}
 
 
-def _parts(x: Any, tail: int) -> list[SameKind]:
+def _parts(x: Any, tail: int) -> Iterable[SameKind]:
     """The entries of the axis before the last ``tail``."""
     if x.ndim == tail + 1:
-        return list(x)
+        parts: Iterable[SameKind] = x  # it gives them one by one
+        return parts
     rest = (slice(None),) * tail
     return [x[(..., i, *rest)] for i in range(x.shape[-1 - tail])]
 

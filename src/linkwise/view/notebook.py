@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import shown
-from ..model.units import position_units
+from ..model.units import force_units, position_units, velocity_units
 from ..robot.robot import Robot
 from ..simulation.trajectory import Trajectory, labels
 from .motion import Motion
@@ -26,18 +26,29 @@ def robot(robot: Robot) -> str:
     words = f"{len(robot.bodies)} bodies, nq = {robot.nq}, nv = {robot.nv}, {robot.total_mass:.4g} kg"
     if robot.loops:
         words += f", {len(robot.loops)} loops"
-    lower, upper, speed, effort = (
-        x for x in (robot.lower_limits, robot.upper_limits, robot.velocity_limits, robot.effort_limits)
-    )
+    positions, rates, forces = position_units(robot), velocity_units(robot), force_units(robot)
     rows = []
     for joint, a, b in list(robot.coordinates)[:MOST_ROWS]:
-        limits = [shown.number(float(x[b][0])) if b.stop - b.start == 1 else "" for x in (lower, upper, speed, effort)]
+        limits = ["", "", "", ""]
+        if b.stop - b.start == 1:
+            k = b.start
+            limits = [
+                _with_unit(robot.lower_limits[k], positions[a.start]),
+                _with_unit(robot.upper_limits[k], positions[a.start]),
+                _with_unit(robot.velocity_limits[k], rates[k]),
+                _with_unit(robot.effort_limits[k], forces[k]),
+            ]
         rows.append((shown.text(joint.name), shown.text(joint.kind.kind), _span(a), _span(b), *limits))
     heading = ("joint", "kind", "q", "v", "lower", "upper", "speed", "effort")
     listed = shown.table(rows, heading, right=range(2, 8)) + _more(len(robot.coordinates))
     notes = shown.folded(f"{len(robot.notes)} notes", shown.listing("\n".join(robot.notes))) if robot.notes else ""
     picture = _picture(robot, robot.neutral()[None])
     return shown.titled(robot.name, words, _beside(picture, listed), notes)
+
+
+def _with_unit(x: float, unit: str) -> str:
+    """A limit as it is read; of one that there is not, infinity alone."""
+    return f"{shown.number(float(x))} {unit}" if np.isfinite(x) else shown.number(float(x))
 
 
 def trajectory(run: Trajectory) -> str:

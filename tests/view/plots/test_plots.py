@@ -244,6 +244,26 @@ def test_what_is_read_stands_out(name):
     assert_allclose(style.contrast("#ffffff", "#000000"), 21.0)
 
 
+@pytest.mark.parametrize("name", style.THEMES)
+def test_curves_are_told_apart(name):
+    """By their distance in OKLab (B. Ottosson, 2020), where 0.02 is just noticeable."""
+    rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in style.THEMES[name].colours])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    cones = [
+        [0.41222147, 0.53633254, 0.05144599],
+        [0.2119035, 0.68069955, 0.10739696],
+        [0.08830246, 0.28171884, 0.6299787],
+    ]
+    opponents = [
+        [0.21045426, 0.79361779, -0.00407205],
+        [1.9779985, -2.4285922, 0.45059371],
+        [0.02590404, 0.78277177, -0.80867577],
+    ]
+    lab = np.cbrt(linear @ np.transpose(cones)) @ np.transpose(opponents)
+    apart = np.linalg.norm(lab[:, None] - lab, axis=-1) + np.eye(len(lab))
+    assert apart.min() >= 0.1, np.unravel_index(apart.argmin(), apart.shape)
+
+
 def test_dark_and_transparent_pictures(falling, tmp_path):
     import matplotlib.image
 
