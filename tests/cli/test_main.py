@@ -69,6 +69,8 @@ def test_robots_lists_every_robot(capsys):
         (["dmeo"], "linkwise --help"),
         (["demo", "--frobnicate"], "--help"),
         (["demo", "--robot", "nope"], "built in are"),
+        (["demo", "nope"], "built in are"),
+        (["demo", "ur5", "--robot", "panda"], "one robot"),
         (["demo", "--robot", "nope.urdf"], "check the path"),
         (["demo", "--output", "nowhere/picture.png"], "make it first"),
         (["demo", "--output", "picture.txt"], ".svg"),
@@ -102,7 +104,7 @@ def test_a_disk_that_fails_leaves_nothing(capsys, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", fail)
     output = tmp_path / "x.png"
-    code, _, err = run(capsys, "demo", "--robot", "double_pendulum", "--output", str(output))
+    code, _, err = run(capsys, "demo", "double_pendulum", "--output", str(output))
     assert code == 2
     assert "No space left" in err
     assert not list(tmp_path.iterdir())

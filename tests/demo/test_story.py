@@ -19,6 +19,7 @@ def test_demo_prints_and_draws(capsys, tmp_path, monkeypatch, name):
     assert (code, err) == (0, "")
     assert "H φ M φ* H*" in out or "(I - H ψ K)* D⁻¹ (I - H ψ K)" in out
     assert all(method in out for method in lw.FORWARD_METHODS)
+    assert set(demo.IDEAS) == set(lw.FORWARD_METHODS)  # each has words beside it
     assert [p.name for p in tmp_path.iterdir()] == ["linkwise-demo.png"]
     assert (tmp_path / "linkwise-demo.png").read_bytes().startswith(b"\x89PNG")
 

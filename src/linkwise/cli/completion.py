@@ -146,7 +146,7 @@ def _words(action: argparse.Action) -> Words:
     if given is FRAMES:
         return Words(frames=True)
     words = tuple(str(w) for w in (given() if callable(given) else given))
-    is_robot = action.dest == "robot" or action.dest == "frames"
+    is_robot = action.dest in ("robot", "named", "frames")
     return Words(words, robot=is_robot, files=is_robot or not words)
 
 

@@ -8,27 +8,29 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import FileError
+from ..errors import FileError, InputError
 from ..whole_files import refuse_unwritable, write_figure
 from .arguments import load_robot
 from .command import Command, Output
 
+ROBOT = "panda"
 PICTURE = "linkwise-demo.png"
 NO_MATPLOTLIB = 'No picture: matplotlib is missing. This brings it: pip install "linkwise[plot]"'
 EXAMPLES = """examples:
   linkwise demo
-  linkwise demo --robot ur5 --output ur5.svg
-  linkwise demo --robot my_arm.urdf --no-picture
+  linkwise demo ur5 --output ur5.svg
+  linkwise demo my_arm.urdf --no-picture
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--robot",
-        default="panda",
-        metavar="NAME",
-        help="a built-in robot, a robot file, or chain-N (panda)",
+        "robot",
+        nargs="?",
+        metavar="ROBOT",
+        help=f"a built-in robot, a URDF, MJCF or SDF file, or chain-N ({ROBOT})",
     )
+    parser.add_argument("--robot", dest="named", metavar="ROBOT", help="the same, by name")
     parser.add_argument("--output", default=PICTURE, metavar="FILE.png", help=f"where the picture goes ({PICTURE})")
     parser.add_argument("--no-picture", action="store_true", help="only print")
 
@@ -37,7 +39,9 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     from ..demo import story as demo
 
     output = None if arguments.no_picture else _checked_output(Path(arguments.output))
-    robot = load_robot(arguments.robot)
+    if arguments.robot and arguments.named:
+        raise InputError(f"name one robot, not {arguments.robot!r} and --robot {arguments.named!r}")
+    robot = load_robot(arguments.robot or arguments.named or ROBOT)
     out.say(f"linkwise {__version__}: rigid-body dynamics as an algebra of operators")
     motion = demo.tell(robot, out.say)
     out.say()
@@ -45,7 +49,7 @@ def run(arguments: argparse.Namespace, out: Output) -> None:
     out.give(robot=robot.name, nv=robot.nv, mass=robot.total_mass, duration=motion.duration, drift=drift)
     if output is not None:
         _draw(motion, output, out)
-    out.say("Next: linkwise demo --robot ur5 (linkwise robots lists them all), then README.md and docs/start.md")
+    out.say("Next: linkwise demo ur5 (linkwise robots lists them all), then README.md and docs/start.md")
 
 
 def _draw(motion: Any, output: Path, out: Output) -> None:

@@ -44,6 +44,7 @@ IDEAS = {
     "brandl_johanni_otter": "1986, elimination link by link; O(n)",
     "bae_haug": "1987, virtual work; O(n)",
     "rosenthal": "1990, Kane's equations; O(n)",
+    "scan": "all links at once, on arrays; O(log n) steps",
 }
 
 Say = Callable[[str], None]
