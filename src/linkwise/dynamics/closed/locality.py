@@ -30,8 +30,8 @@ from .loop_errors import TURNING_MOMENTS
 _X_ALONG_EACH = [np.roll(np.eye(3), i, axis=0) for i in range(3)]  # turns that take x along x, y and z
 # Beyond these a group is not embedded unasked. Freedoms: a node of r rates inverts a matrix of r × r, and six are what
 # a free body has (math notes on closed chains 1.2). Rows: loops that share a platform are one
-# dense node, where cut ones couple in few blocks (a delta arm of 18 rows 11172 operations against 7022, a Stewart
-# platform 21051 against 6315; a four-bar of 2 in a chain 527 against 561).
+# dense node, where cut ones couple in few blocks (a delta arm of 18 rows 10581 operations against 7022, a Stewart
+# platform 15965 against 6315; a four-bar of 2 in a chain 527 against 561).
 MOST_FREEDOMS = 6
 MOST_ROWS = 6
 
