@@ -118,6 +118,10 @@ MOST_NODES = 120_000
 # values the first call takes 6.6 s instead of 4.0 s, and one call 3.8 µs instead of 34 µs.
 ENTRY_NODES = 20_000
 
+# Numbers that assembly for one state may have on the stack: 128 KiB, a quarter of the smallest stack that threads have
+# (macOS). A humanoid's forward dynamics has 533, the arm's linearised 447.
+STACK_NUMBERS = 16_384
+
 # Bytes that a thread may work in. Mass matrices of 400 links take 10 MB, their linearised forward dynamics 34 MB, both
 # growing with the square: the bound is met by some 3,000 and 1,600 links.
 MOST_SCRATCH = 1 << 29

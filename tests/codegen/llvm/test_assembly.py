@@ -1,5 +1,6 @@
 """Code in the processor's own language gives what LLVM's gives, to the last digit."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,11 @@ import pytest
 from kernel_calls import SIGNATURES, arguments
 
 import linkwise as lw
+from linkwise.codegen.llvm import assembled_block, one_state
 from linkwise.codegen.llvm.assembled_block import frame_size, is_assembled
+from linkwise.codegen.llvm.assembly import Segment
+from linkwise.codegen.llvm.assembly_bounds import Memory, check_bounds
+from linkwise.codegen.llvm.one_state import scalar_type
 from linkwise.codegen.program.fusion import absorbed
 from linkwise.codegen.program.instructions import instructions
 from linkwise.codegen.program.places import computed_places
@@ -84,6 +89,14 @@ def test_a_users_function(dtype, size, monkeypatch, rng):
 
 
 @BOTH
+def test_sines_of_sines(dtype, monkeypatch, rng):
+    """Once a name in the module's text that was there before."""
+    program = trace(lw.chain(2, seed=0), lambda robot, q: np.sin(np.cos(q)) + np.cos(np.sin(1.0 + q)), sizes={"q": 2})
+    (found,) = assert_same(program, [q := rng.normal(size=(9, 2)).astype(dtype)], monkeypatch)
+    np.testing.assert_allclose(found, np.sin(np.cos(q)) + np.cos(np.sin(1 + q)), rtol=1e-5)
+
+
+@BOTH
 def test_far_angles_take_the_slow_way_in_their_own_lane_alone(dtype, monkeypatch, rng):
     program = trace(lw.chain(2, seed=0), lambda robot, q: np.stack([np.sin(q[0]), np.cos(q[1])]), sizes={"q": 2})
     q = rng.normal(size=(33, 2)).astype(dtype)
@@ -133,3 +146,95 @@ def test_the_frame_has_room_for_sine_and_cosine_where_one_is_used():
     """The other was once written behind the memory of the kernel."""
     program = trace(lw.load("double_pendulum"), lambda robot, q: np.sin(q))
     assert frame_size(program, engine.host().vector(np.float64)) == 4
+
+
+def test_zero_and_negative_zero_are_two_numbers(monkeypatch):
+    """Constants that are chosen once lost the sign of −0, and results that are both had one place."""
+
+    def function(robot, q):
+        results = np.empty(6, dtype=object)
+        results[:] = [0.0, np.where(q[0] > 0, -0.0, q[1]), np.where(q[0] > 0, q[1], -0.0), -0.0, np.nan, 1e-320]
+        return results
+
+    program = trace(lw.chain(2, seed=0), function)
+    q = np.array([[1.0, -2.0], [-1.0, -2.0]])
+    for (found,), _, single in by_both(program, [q], monkeypatch):
+        for x in (found, np.array(single)):
+            assert np.signbit(x[:, :4]).tolist() == [[False, True, True, True]] * 2
+            assert np.isnan(x[:, 4]).all() and (x[:, 5] == 1e-320).all()
+
+
+def test_many_inputs_are_not_copied_to_the_stack(monkeypatch, rng):
+    """Two million of them, of which two were used, once ended the process."""
+    vector = engine.host().vector(np.float64)
+    program = trace(lw.chain(2, seed=0), lambda robot, q, x: q * x[0] + x[-1], sizes={"x": 50})
+    assert scalar_type(program, vector).assembled
+    monkeypatch.setattr(one_state, "STACK_NUMBERS", 53)
+    assert is_assembled(program, vector) and not scalar_type(program, vector).assembled
+    assert_same(program, [rng.normal(size=(9, 2)), rng.normal(size=(9, 50))], monkeypatch)
+
+
+def long_sum(robot, q, v):
+    """Many values at a time, of which memory holds some, with sines before and between."""
+    parts = [np.sin(q[0]) + k * v[0] for k in range(40)]
+    middle = np.sin(sum(parts))
+    return np.stack([sum(x * x for x in parts) * middle, 1.0 / (2.0 + middle)])
+
+
+@BOTH
+def test_memory_that_the_text_names_is_its_own(dtype):
+    program = trace(lw.chain(2, seed=0), long_sum)
+    vector = engine.host().vector(dtype)
+    _, assembly, angles, _ = assembled_block._made(program, replace(vector, assembled=True))
+    memory, sines = Memory(4, 2), 2 * len(angles)
+    check_bounds(assembly, vector, memory, sines)
+    spoiled = {
+        "of rdi": (assembly, Memory(1, 2), sines),
+        "of rsi": (assembly, Memory(4, 1), sines),
+        "of rdx": (assembly._replace(frame=assembly.frame - 1), memory, sines),
+        "of rcx": (assembly._replace(constants=assembly.constants[:-1]), memory, sines),
+        "sines stand outside": (assembly, memory, assembly.frame + 1),
+    }
+    for why, (text, room, count) in spoiled.items():
+        with pytest.raises(AssertionError, match=why):
+            check_bounds(text, vector, room, count)
+    move = "vmovap" + ("d" if dtype == np.float64 else "s")
+    for line, why in {
+        f"{move} %zmm1, 0(%rdi)": "writes over",
+        f"{move} 0(%rcx), %zmm1": "as a vector",
+        f"{move} 1(%rdi), %zmm1": "reaches",
+        f"{move} 0(%rsp), %zmm1": "reaches",
+        f"{move} (%rdi,%rax,8), %zmm1": "not known",
+    }.items():
+        with pytest.raises(AssertionError, match=why):
+            check_bounds(assembly._replace(segments=[Segment([line], None)]), vector, memory, sines)
+
+
+def test_windows_and_callers_of_old_instructions_get_their_registers_back():
+    """There xmm6 to xmm15 are the caller's; and vector registers are left as SSE wants to find them."""
+    llvm = engine._llvm()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    vector = engine.host().vector(np.float64)
+    program = trace(lw.chain(2, seed=0), lambda robot, q: np.sin(q) * q)
+    module = llvm.parse_assembly(Kernel(program).ir(vector))
+    module.triple = "x86_64-pc-windows-msvc"
+    host = engine.host()
+    machine = llvm.Target.from_triple(module.triple).create_target_machine(cpu=host.cpu, features=host.features)
+    for function in ("lw_block", "lw_single"):
+        text = machine.emit_assembly(module).split(f"\n{function}:", 1)[1]
+        before, after = text.split("#APP", 1)[0], text.split("#NO_APP", 1)[1].split("retq", 1)[0]
+        assert all(re.search(rf"%xmm{k}, .*\(%r[sb]p\)", before) for k in range(6, 16))
+        assert all(re.search(rf"\(%r[sb]p\), %xmm{k}\b", after) for k in range(6, 16))
+        assert "vzeroupper" in after
+
+
+@pytest.mark.parametrize("missing", [*engine.ASSEMBLY_FEATURES, "x86_64"])
+def test_processors_without_an_instruction_get_none(missing, monkeypatch):
+    llvm = engine._llvm()
+    features = llvm.get_host_cpu_features()
+    features[missing] = False
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
+    if missing == "x86_64":
+        monkeypatch.setattr(llvm, "get_default_triple", lambda: "i686-pc-linux-gnu")
+    assert not engine.host.__wrapped__().assembles

@@ -11,6 +11,7 @@ from patience import PATIENCE
 
 import linkwise as lw
 from linkwise.codegen.runtime import disk_cache as cache
+from linkwise.codegen.runtime import engine
 
 
 @pytest.fixture
@@ -239,3 +240,17 @@ def test_levels_of_the_code_generator(folder, monkeypatch):
     monkeypatch.setenv("LINKWISE_LLVM_LEVEL", "fast")
     with pytest.raises(lw.InputError, match="LINKWISE_LLVM_LEVEL must be 0, 1, 2 or 3, got 'fast'"):
         robot.compile("mass_matrix")
+
+
+def test_assembly_and_llvms_code_are_two_answers(folder, monkeypatch):
+    robot, vector = lw.load("double_pendulum"), engine.host().vector(np.float64)
+    for way, answers in (("0", 1), ("1", 2), ("0", 2)):
+        monkeypatch.setenv("LINKWISE_ASSEMBLY", way)
+        code = compiled(robot)
+        assert len(list(folder.glob("*.answer"))) == answers
+        assert len(list(folder.glob("*.o"))) == (answers if engine.host().assembles else 1)
+        assert code.vector.assembled == (way == "1" and engine.host().assembles)
+    assert code.from_cache and code.vector.lanes == vector.lanes
+    monkeypatch.setenv("LINKWISE_ASSEMBLY", "yes")
+    with pytest.raises(lw.InputError, match="LINKWISE_ASSEMBLY must be 0 or 1, got 'yes'"):
+        compiled(robot)

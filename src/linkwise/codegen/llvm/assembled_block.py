@@ -14,6 +14,7 @@ from ..program.instructions import Instructions, instructions, is_known
 from ..program.places import computed_places, input_starts, output_count
 from ..program.trace import Program
 from .assembly import AHEAD, REGISTERS, Assembly, assembled
+from .assembly_bounds import Memory, check_bounds
 from .sine_cosine import ALIGNED_STACK, VectorType, all_lanes, sincos_name, sincos_type
 from .straight_line import ProgramWriter
 
@@ -73,7 +74,9 @@ def _made(program: Program, t: VectorType) -> _Made:
     looped = [starts[x.args[0]] + x.args[1] for x in angles if x.op == "input"]
     number = {id(x): k for k, x in enumerate(angles)}
     sines = {key: 2 * number[id(angle)] + is_cosine for key, (angle, is_cosine) in code.sines.items()}
-    return _Made(code, assembled(code, t, starts, sines, program.guards), angles, looped)
+    made = assembled(code, t, starts, sines, program.guards)
+    check_bounds(made, t, Memory(sum(program.inputs.values()), output_count(program)), 2 * len(angles))
+    return _Made(code, made, angles, looped)
 
 
 def _sines_of_inputs(made: _Made, t: VectorType, name: str) -> tuple[str, list[str]]:

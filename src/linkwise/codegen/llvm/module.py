@@ -18,7 +18,7 @@ from ..program.places import computed_places, input_starts, output_count, output
 from ..program.trace import Program, Signature
 from ..thresholds import FETCHED_AHEAD, STREAMED_BYTES, STREAMED_ROWS
 from .assembled_block import assembled_block, frame_size, is_assembled
-from .one_state import has_scalar_code, one_ir
+from .one_state import has_scalar_code, one_ir, scalar_type
 from .pieces import block_in_pieces
 from .python_entry import DATA, STRIDES, field
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
@@ -30,12 +30,9 @@ from .tiles import tile_of_places, transposed
 def kernel_ir(program: Program, t: VectorType) -> str:
     """The module's text: the batch kernel and, in double precision, code for one state."""
     scalar = t.bits == 64 and has_scalar_code(program)
-    one = VectorType("double", 1, t.assembled)
-    types = [t, one] if scalar else [t]
-    parts = [*block_parts(program, t, types), driver_ir(program.signature, t), objects_ir(program.signature, t)]
-    if scalar:
-        parts.append(one_ir(program, one))
-    return "\n".join(parts)
+    one = [scalar_type(program, t)] if scalar else []
+    parts = [*block_parts(program, t, [t, *one]), driver_ir(program.signature, t), objects_ir(program.signature, t)]
+    return "\n".join([*parts, *(one_ir(program, x) for x in one)])
 
 
 def block_parts(program: Program, t: VectorType, types: list[VectorType]) -> list[str]:

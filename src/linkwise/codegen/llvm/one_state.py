@@ -6,10 +6,12 @@ of the program was not positive.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...symbols.scalar import Scalar
 from ..program.places import computed_places, input_starts, output_count, output_slots
 from ..program.trace import Program
-from ..thresholds import ENTRY_NODES
+from ..thresholds import ENTRY_NODES, STACK_NUMBERS
 from .assembled_block import assembled_block, frame_size, is_assembled
 from .python_entry import field
 from .sine_cosine import VectorType
@@ -22,6 +24,21 @@ def has_scalar_code(program: Program) -> bool:
     All others run the code for a block of states on one; it takes about as long, and longer to write results out.
     """
     return program.single and len(program.nodes) <= ENTRY_NODES
+
+
+def scalar_type(program: Program, t: VectorType) -> VectorType:
+    """The type that code for one state is written for, where that for blocks is written for t.
+
+    Assembly works in memory of the stack, which many inputs or results would not fit on: LLVM's code needs none.
+    """
+    one = VectorType("double", 1, t.assembled)
+    is_in_assembly = is_assembled(program, one) and _room(program, one) <= STACK_NUMBERS
+    return replace(one, assembled=is_in_assembly)
+
+
+def _room(program: Program, t: VectorType) -> int:
+    """How many numbers inputs, results and frame are together."""
+    return sum(program.inputs.values()) + output_count(program) + frame_size(program, t)
 
 
 def one_ir(program: Program, t: VectorType) -> str:
@@ -67,9 +84,8 @@ _ENTRY = """define i64 @lw_one(ptr %table, ptr %out) {
 def _in_assembly(program: Program, t: VectorType) -> str:
     """``@lw_state``: inputs are copied before the program runs, and results, which may be written over them, after."""
     starts, slots = input_starts(program), output_slots(program)
-    room = sum(program.inputs.values()) + output_count(program) + frame_size(program, t)
     results = sum(program.inputs.values())
-    lines = [f"  %room = alloca [{room} x {t.scalar}], align 64", "  br label %copy0", "copy0:"]
+    lines = [f"  %room = alloca [{_room(program, t)} x {t.scalar}], align 64", "  br label %copy0", "copy0:"]
     for k, (name, size) in enumerate(program.inputs.items()):
         lines += field(f"%data{k}", "%table", 24 * k, "ptr") + field(f"%step{k}", "%table", 24 * k + 16, "i64")
         if not size:

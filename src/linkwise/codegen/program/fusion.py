@@ -12,8 +12,10 @@ _SUMS = ("add", "sub")
 
 
 def is_simple(x: Scalar) -> bool:
-    """Whether a value is an input, or an input and a constant: not the result of a computation."""
-    return x.op == "input" or all(not isinstance(a, Scalar) or a.op == "input" for a in x.args)
+    """Whether a value is an input, or one operation on inputs and constants, that is no sine: those are calls."""
+    if x.op in ("input", "sin", "cos"):
+        return x.op == "input"
+    return all(not isinstance(a, Scalar) or a.op == "input" for a in x.args)
 
 
 def without_sign(x: Any) -> Any:

@@ -6,6 +6,7 @@ sign.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -117,7 +118,7 @@ class _Reader:
         if size not in self.constant_keys:
             key = self.constant_keys[size] = self._new()
             self.result.constants[key] = size
-        return self.constant_keys[size], -sign if x < 0 else sign
+        return self.constant_keys[size], -sign if math.copysign(1.0, x) < 0 else sign  # −0 is not below 0
 
     def _plain(self, x: Any) -> int:
         """The key of a value with its sign in it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...symbols.scalar import Scalar
 from .trace import Program
 
@@ -18,9 +16,12 @@ def input_starts(program: Program) -> dict[str, int]:
 
 
 def output_slots(program: Program) -> list[int]:
-    """Where each number of the outputs is: numbers that are the same (symmetric matrices) share a place."""
-    places: dict[Any, int] = {}
-    keys = [("node", x.serial) if isinstance(x, Scalar) else ("number", x) for x in program.roots]
+    """Where each number of the outputs is: numbers that are the same (symmetric matrices) share a place.
+
+    Constants are so by their digits: 0 and −0 are equal.
+    """
+    places: dict[int | str, int] = {}
+    keys = [x.serial if isinstance(x, Scalar) else x.hex() for x in program.roots]
     return [places.setdefault(key, len(places)) for key in keys]
 
 

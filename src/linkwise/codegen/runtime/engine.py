@@ -21,6 +21,9 @@ from ..thresholds import FIRST_STATES, LLVM_CODE_GENERATOR, LLVM_PASSES, THREAD_
 from . import disk_cache as cache
 from .array_layout import arrays_are_as_known
 
+# What assembly needs: of F vectors and masks, of DQ signs (vandnpd, vxorpd), of VL single numbers in 32 registers.
+ASSEMBLY_FEATURES = ("avx512f", "avx512dq", "avx512vl")
+
 _NUMBERS = {"float64": "double", "float32": "float"}
 
 
@@ -63,11 +66,14 @@ def is_here() -> bool:
 
 @lru_cache(maxsize=1)
 def host() -> Host:
-    """This computer: AVX-512 has 64-byte vectors, AVX 32, SSE2 and NEON 16."""
+    """This computer: AVX-512 has 64-byte vectors, AVX 32, SSE2 and NEON 16.
+
+    (Processes of 32 bits have none of the registers that assembly names, whatever the processor can do.)
+    """
     llvm = _llvm()
     features = llvm.get_host_cpu_features()
     width = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
-    assembles = all(features.get(f"avx512{x}") for x in ("f", "dq", "vl"))
+    assembles = all(features.get(x) for x in ASSEMBLY_FEATURES) and llvm.get_default_triple().startswith("x86_64")
     return Host(llvm.get_host_cpu_name(), features.flatten(), width, assembles)
 
 
