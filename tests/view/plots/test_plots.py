@@ -316,3 +316,20 @@ def test_a_legend_covers_no_curve(course, inside):
     assert not covers(ax, made)
     below = made.get_window_extent().y1 < ax.get_window_extent().y0
     assert below is not inside
+
+
+def test_a_legend_covers_no_marker_and_finds_a_free_corner():
+    from matplotlib.figure import Figure
+
+    from linkwise.view.plots.legends import covers
+
+    ax = Figure(figsize=(4, 3), layout="constrained").subplots()
+    ax.plot([0.0, 0.4, 1.0], [0.0, 0.8, 0.8], "o-", markersize=40, label="a curve with a long name")
+    ax.set_ylim(0.0, 1.0)
+    beside = ax.legend(loc="upper right")
+    assert covers(ax, beside)
+    ax.get_lines()[0].set_marker("")
+    assert not covers(ax, beside)  # the line alone passes below it
+    ax.get_lines()[0].set_marker("o")
+    made = lw.plots.legend(ax)
+    assert not covers(ax, made) and made.get_window_extent().y0 > ax.get_window_extent().y0

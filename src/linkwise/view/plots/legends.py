@@ -10,6 +10,7 @@ from ...extras import require
 
 BETWEEN = 40  # points looked at on each piece of a curve, so that none crosses a legend unseen
 ROOM = 3.0  # pixels that a legend keeps from curves
+PLACES = ("best", "upper left", "upper right", "lower left", "lower right")  # inside, in the order they are tried
 
 
 def legend(ax: Any, **options: Any) -> Any:
@@ -20,9 +21,10 @@ def legend(ax: Any, **options: Any) -> Any:
     """
     require("matplotlib", "plot", "a legend")
     options = {"frameon": False, **options}
-    made = ax.legend(loc="best", **options)
-    if not covers(ax, made):
-        return made
+    for place in PLACES:
+        made = ax.legend(**({"loc": place} | options))
+        if not covers(ax, made):
+            return made
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}
     return ax.legend(**(below | options))
 
@@ -34,7 +36,10 @@ def covers(ax: Any, legend: Any) -> bool:
     box = legend.get_window_extent(renderer).padded(ROOM)
     for line in ax.get_lines():
         points = line.get_transform().transform(np.column_stack(line.get_data(orig=False)).astype(float))
-        if box.count_contains(_filled(points)):
+        marker = 0.0 if line.get_marker() in ("", " ", "None", None) else line.get_markersize()
+        if box.padded(marker * ax.figure.dpi / 144.0).count_contains(
+            _filled(points)
+        ):  # half of it, from points of 1/72"
             return True
     for patch in ax.patches:
         if box.overlaps(patch.get_window_extent(renderer)):
@@ -54,7 +59,8 @@ def _filled(points: np.ndarray) -> np.ndarray:
     if len(points) < 2:
         return points
     part = np.linspace(0.0, 1.0, BETWEEN)[:, None, None]
-    return ((1.0 - part) * points[:-1] + part * points[1:]).reshape(-1, 2)
+    between: np.ndarray = (1.0 - part) * points[:-1] + part * points[1:]
+    return between.reshape(-1, 2)
 
 
 def _renderer(figure: Any) -> Any:
