@@ -110,6 +110,7 @@ def refusing_soft(method: Any) -> Any:
         per_pair=facts.per_pair,
         per_body=facts.per_body,
         mixes_columns=facts.mixes_columns,
+        in_parts=facts.in_parts,
         on_arrays=facts.on_arrays,
         **facts.arrays,
     )(call)
