@@ -160,6 +160,24 @@ def test_errors_name_file_line_and_remedy(desk, capsys, was, now, line, said):
     assert sorted(p.name for p in (desk / "here").iterdir()) == ["s.toml"]
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "line", "said"),
+    [
+        ("[parameters]", "[[parameters]]", 8, "must be a table"),
+        ("samples = 5", "# \u2028\nsampels = 5", 5, "samples"),
+        ("samples = 5", "samples = 1" + "0" * 5000, 4, "digits"),
+        ("samples = 5", 'samples = 5\nkeep = [\n"q_ennd"]', 5, "did you mean q_end?"),
+        ("mass.lower", "mass.lowr", 9, "did you mean lower?"),
+    ],
+)
+def test_unusual_mistakes_have_their_lines(desk, capsys, was, now, line, said):
+    text = '[study]\nrobot = "double_pendulum"\nscenario = "simulate"\nsamples = 5\n[scenario]\nduration = 0.1\n\n'
+    text += '[parameters]\n"mass.lower" = {kind = "uniform", lower = 1, upper = 2}\n'
+    (desk / "s.toml").write_text(text.replace(was, now), encoding="utf-8")
+    code, _, err = run(capsys, "s.toml")
+    assert code == 2 and f"s.toml:{line}: " in err and said in err, err
+
+
 def test_options_of_scenarios_have_lines(desk, capsys):
     text = '[study]\nrobot = "double_pendulum"\nscenario = "simulate"\nsamples = 5\n[scenario]\nduration = 1\n{}\n'
     for option, said in (("stp = 1", "did you mean step?"), ("step = -1", "step"), ('controller = "a"', "module:")):

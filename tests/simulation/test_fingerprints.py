@@ -264,6 +264,17 @@ def test_what_cannot_be_taken_apart_is_listed():
         assert made_of(closing([stream])).unknown == ["value (TextIOWrapper)"]
 
 
+def test_the_environment_is_listed_and_not_compared():
+    """Another terminal has another one, and what is read of it may be the same."""
+
+    def reads(robot, p):
+        return os.environ.get("HOME")
+
+    found = made_of(reads)
+    assert found.unknown == ["os.environ (the environment of the process)"] and found.identity is None
+    assert not any("environ" in name for name in found.parts)
+
+
 def test_another_process_finds_the_same():
     script = """
 import sys

@@ -337,3 +337,9 @@ def speed(motion):
 def test_what_does_not_fit_is_refused_at_once(scenario, options, said):
     with pytest.raises(lw.LinkwiseError, match=said):
         lw.Study(pendulum(), scenario, **{"parameters": {"mass.lower": lw.Uniform(0.5, 1)}, "samples": 2} | options)
+
+
+def test_more_samples_than_memory_holds_are_refused_by_name():
+    study = lw.Study(pendulum(), lw.scenarios.simulate(duration=1e12), {"q0": lw.Normal([0.3, 0.2], 0.1)}, 6)
+    with pytest.raises(lw.InputError, match="GiB, and this machine has"):
+        study.replay(0)

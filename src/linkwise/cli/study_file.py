@@ -34,7 +34,7 @@ SETTINGS = (
 _SAME = {"low": "lower", "high": "upper"}  # other names of what distributions take
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _KEYS = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
-_HEADER = re.compile(rf"\s*\[\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
+_HEADER = re.compile(rf"\s*\[\[?\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
 _FUNCTION = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 
 Keys = tuple[str, ...]
@@ -70,7 +70,7 @@ class StudyFile:
         try:
             if self.path.stat().st_size > MOST_BYTES:
                 raise FileError(f"{self.path}: a study file has {MOST_BYTES // 2**20} MiB at most")
-            return self.path.read_bytes().decode("utf-8")
+            return self.path.read_bytes().decode("utf-8-sig")
         except OSError as e:
             raise FileError(f"{self.path}: cannot be read ({e.strerror})") from None
         except UnicodeDecodeError as e:
@@ -87,13 +87,17 @@ class StudyFile:
             raise FileError(f"{self.path}:{number}: not TOML: {said or e}") from None
         except RecursionError:
             raise FileError(f"{self.path}: not TOML: nested too deep") from None
+        except ValueError:  # the one number that Python does not read
+            digits = re.search(r"[0-9][0-9_]{4000,}", self.text)
+            number = self.text.count("\n", 0, digits.start() if digits else 0) + 1
+            raise FileError(f"{self.path}:{number}: not TOML: a number of thousands of digits") from None
 
     @cached_property
     def lines(self) -> dict[Keys, int]:
         """The line on which each table and each key stands first."""
         found: dict[Keys, int] = {}
         within: Keys = ()
-        for i, line in enumerate(self.text.splitlines(), 1):
+        for i, line in enumerate(self.text.split("\n"), 1):
             if header := _HEADER.match(line):
                 within = _parts(header[1])
                 for n in range(1, len(within) + 1):  # with the tables around it, where they have no line of their own
@@ -118,8 +122,13 @@ class StudyFile:
                 )
 
     def _culprit(self, said: str) -> Keys:
-        """The key that an error is about: the one that it names first."""
+        """The key that an error is about: the one that it quotes first, by its name or what it says, or names first."""
         keys: list[Keys] = [(t, k) for t in TABLES for k in self._table(t)]
+        for quoted in re.findall(r"'([^']*)'", said):
+            for table, k in keys:
+                value = self._table(table)[k]
+                if quoted in (k, k.partition(".")[2]) or quoted in (value if isinstance(value, list) else [value]):
+                    return table, k
         places = {key: re.search(rf"(?<![\w.]){re.escape(key[1])}(?![\w.]\w)", said) for key in keys}
         named = {key: m.start() for key, m in places.items() if m is not None}
         return min(named, key=lambda key: (named[key], -len(key[1]))) if named else ("study",)

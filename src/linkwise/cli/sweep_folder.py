@@ -29,9 +29,14 @@ def look(arguments: argparse.Namespace, folders: tuple[Path, ...], out: Output) 
     found = lw.open_study(arguments.study)
     if arguments.replay is not None:
         return replay(_study_of(found, folders), found, arguments, out)
+    found = found.still()  # it may be running
     tell(found, arguments.study, out)
     for said, count in list(found.errors().items())[:5]:
         out.say(f"  {count} by {said}")
+    if (first := found.first_failed()) is not None:
+        words = ["linkwise", "sweep", arguments.study, "--replay", str(first)]
+        words += [word for folder in arguments.path for word in ("--path", folder)]
+        out.say(f"The first that failed, again: {shlex.join(words)}")
     if arguments.report is not None:
         source = _source(found, folders, out)
         file = found.report(arguments.report or None, worst_of=arguments.worst_of, study=source)

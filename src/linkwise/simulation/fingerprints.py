@@ -12,6 +12,7 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
+import os
 import re
 import sys
 import types
@@ -184,7 +185,9 @@ class _Taking:
 
     def _part(self, name: str, value: Any) -> None:
         """A value under its name: functions and classes by their parts, others whole."""
-        if isinstance(value, (*_CALLED, type)):
+        if value is os.environ:  # no two terminals have the same, and which of it is read is not known
+            self.found.unknown.append(f"{name} (the environment of the process)")
+        elif isinstance(value, (*_CALLED, type)):
             self.function(value, f"{name}.")
         elif isinstance(value, _PLAIN) and len(repr(value)) <= _SHOWN:
             self._put(name, repr(value))

@@ -166,6 +166,7 @@ class Batches:
         """
         alike = self.alike
         q, v = self.scenario.start(self.targets, values, self.robot)
+        arguments.refuse_too_large(len(q), self.robot.nq + self.robot.nv, alike.steps, every, q.dtype)
         numbers = self.numbers(values, len(q))
         explicit = alike.explicit(numbers)
         out, sound = alike.stepped(q, v, numbers, explicit, every, steps)

@@ -146,17 +146,26 @@ def summary_of_table(chunk: int, table: Any) -> Summary:
     """The same of a chunk that is written."""
     names = [c for c in table.column_names if c.startswith(RESULT)]
     none: list[str | None] = [None] * len(table)
-    numbers = {c.removeprefix(RESULT): table[c].to_pylist() for c in names}
+    plain = [c for c in names if str(table[c].type) == "double"]  # most are, and these need not become objects
+    numbers = {c.removeprefix(RESULT): table[c].to_numpy() if c in plain else table[c].to_pylist() for c in names}
     return summary(
         chunk, Columns(np.arange(len(table)), table["status"].to_pylist(), none, none, none, numbers, {}, {}), 0.0
     )
 
 
-def left_to_do(study: Study, place: Place, damaged: Callable[[str], None]) -> list[int]:
-    """Chunks that are not there, or whose files are not what was written; those are put aside by ``damaged``."""
+def left_to_do(
+    study: Study, place: Place, damaged: Callable[[str], None], tell: Callable[[Summary], None] = lambda made: None
+) -> list[int]:
+    """Chunks that are not there, or whose files are not what was written; those are put aside by ``damaged``.
+
+    ``tell`` is called with what came of the others.
+    """
     there = chunks_there(place)
     for chunk, name in list(there.items()):
-        if chunk >= study.chunks or whole_chunk(place, name, study.chunk_runs(chunk)) is None:
+        table = whole_chunk(place, name, study.chunk_runs(chunk)) if chunk < study.chunks else None
+        if table is None:
             damaged(name)
             del there[chunk]
+        else:
+            tell(summary_of_table(chunk, table))
     return [c for c in range(study.chunks) if c not in there]

@@ -14,7 +14,6 @@ import re
 import secrets
 import time
 import zlib
-from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,13 @@ class Journal:
         """Runs that are on record, by number."""
         found: dict[int, Record] = {}
         for name in [x for x in self.place.names(self.folder) if _FILE.fullmatch(x)]:
-            for line in self.place.read(f"{self.folder}/{name}", MOST_BYTES).splitlines():
+            try:
+                data = self.place.read(f"{self.folder}/{name}", MOST_BYTES)
+            except FileError:
+                if self.place.exists(f"{self.folder}/{name}"):
+                    raise
+                continue  # its chunk was written since it was listed
+            for line in data.splitlines():
                 record = _read(line)
                 if record is not None:
                     found.setdefault(record.run, record)
@@ -98,11 +103,11 @@ def clear(place: Place, folder: str) -> None:
             path.rmdir()
 
 
-def count(place: Place, written: Container[int]) -> dict[int, Record]:
-    """Runs of chunks that are not written yet, by number."""
+def records(place: Place) -> dict[int, Record]:
+    """Runs that are on record, by number; those of a chunk that has just been written may be among them."""
     found: dict[int, Record] = {}
     for folder in sorted({n.partition("/")[0] for n in place.names("journal")}):
-        if _FOLDER.fullmatch(folder) and int(folder) not in written:
+        if _FOLDER.fullmatch(folder):
             found |= Journal(place, int(folder)).records()
     return found
 

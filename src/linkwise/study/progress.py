@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .chunks import Summary
@@ -18,9 +19,20 @@ _SHOWN = 3  # estimates
 
 
 class StudyProgress:
-    """Called with the summary of every chunk; shows a line on terminals, or where it is asked to."""
+    """Called with the summary of every chunk; shows a line on terminals, or where it is asked to.
 
-    def __init__(self, study: Study, place: Place, todo: list[int], show: bool | None, stream: Any = None) -> None:
+    Counts and estimates are of all runs that are there, also those that were ``known`` before; the rate is this call's.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        place: Place,
+        todo: list[int],
+        show: bool | None,
+        known: Sequence[Summary] = (),
+        stream: Any = None,
+    ) -> None:
         self.samples = study.samples
         self.left = sum(b - a for a, b in map(study.chunk_runs, todo))
         self.stream = sys.stderr if stream is None else stream
@@ -31,11 +43,18 @@ class StudyProgress:
         self.ways: dict[str, int] = {}  # how runs were made → how many
         self.made, self.began, self.last = 0, time.monotonic(), 0.0
         self.url = place.url
+        for before in known:
+            self._add(before)
         if self.on and self.left:
             self._draw()
 
     def __call__(self, done: Summary) -> None:
         self.made += done.runs
+        self._add(done)
+        if self.on and time.monotonic() - self.last > _BETWEEN:
+            self._draw()
+
+    def _add(self, done: Summary) -> None:
         for status, count in done.statuses.items():
             self.statuses[status] = self.statuses.get(status, 0) + count
         for way, count in done.ways.items():
@@ -43,13 +62,11 @@ class StudyProgress:
         for name, (n, total, squares) in done.sums.items():
             a, b, c = self.sums.get(name, (0, 0.0, 0.0))
             self.sums[name] = (a + n, b + total, c + squares)
-        if self.on and time.monotonic() - self.last > _BETWEEN:
-            self._draw()
 
     @property
     def failed(self) -> int:
-        """Runs of this call that are not done."""
-        return self.made - self.statuses.get("done", 0)
+        """Runs that ended otherwise than done."""
+        return sum(self.statuses.values()) - self.statuses.get("done", 0)
 
     def line(self) -> str:
         """All of it in one line."""

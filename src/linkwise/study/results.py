@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,11 +29,33 @@ _AXES = {
 
 
 @dataclass(frozen=True, eq=False)
+class Seen:
+    """What a folder held at one moment: the tables of its chunks, and runs on record whose chunk was not written."""
+
+    tables: dict[int, str]
+    loose: list[Record]
+
+
+@dataclass(frozen=True, eq=False)
 class OpenStudy:
-    """A study in a folder. Each call looks at the folder anew."""
+    """A study in a folder. Each call looks at the folder anew; those of :meth:`still` at one moment of it."""
 
     place: Place
     manifest: Mapping[str, Any]
+    seen: Seen | None = None
+
+    def still(self) -> OpenStudy:
+        """The study as it is now, whatever is added while it is looked at: all that is said of it goes together."""
+        return self if self.seen is not None else replace(self, seen=self._look())
+
+    def _look(self) -> Seen:
+        if self.seen is not None:
+            return self.seen
+        records = journal.records(self.place)  # first: what goes from there meanwhile has gone into a table
+        chunk = int(self.manifest["chunk"])
+        there = {c: name for c, name in chunks_there(self.place).items() if c * chunk < self.samples}  # no others
+        runs = [k for k in sorted(records) if 0 <= k < self.samples and k // chunk not in there]
+        return Seen(there, [records[k] for k in runs])
 
     @property
     def samples(self) -> int:
@@ -73,13 +95,14 @@ class OpenStudy:
     def finished(self) -> bool:
         """Whether every run is there."""
         chunks = -(-self.samples // int(self.manifest["chunk"]))
-        return len(chunks_there(self.place)) >= chunks
+        return len(self._look().tables) >= chunks
 
     def record(self, run: int) -> dict[str, Any]:
         """The single numbers and words that are kept of one run; empty where it is not there."""
-        name = chunks_there(self.place).get(run // int(self.manifest["chunk"]))
+        seen = self._look()
+        name = seen.tables.get(run // int(self.manifest["chunk"]))
         if name is None:
-            return next((r.values for r in self.loose() if r.run == run), {})
+            return next((r.values for r in seen.loose if r.run == run), {})
         table = read_table(self.place, name, MOST_BYTES)
         row = table["run"].to_pylist().index(run)
         columns = [c for c in table.column_names if c.startswith(RESULT)]
@@ -96,11 +119,12 @@ class OpenStudy:
         from .datasets import dataset
 
         wanted = None if names is None else as_names(names, "names")
-        return dataset(self, wanted, number(limit, "limit", above=0.0))
+        return dataset(self.still(), wanted, number(limit, "limit", above=0.0))
 
     def to_pandas(self, *, limit: float = LIMIT) -> Any:
         """A pandas.DataFrame, one row a run: parameters and single numbers, vectors as columns ``name[i]``."""
-        return self.results(self._single_names(limit), limit=limit).to_pandas()
+        now = self.still()
+        return now.results(now._single_names(limit), limit=limit).to_pandas()
 
     def failures(self) -> Any:
         """A pandas.DataFrame of the runs that are not done: status, error, message, traceback, parameters."""
@@ -123,10 +147,11 @@ class OpenStudy:
 
     def _failed(self) -> Iterator[tuple[int, str]]:
         """Each run that is not done, and what it failed by in a line; tables are read one at a time."""
-        for table in self._each_table(MOST_BYTES):
+        now = self.still()
+        for table in now._each_table(MOST_BYTES):
             columns = [table[x].to_pylist() for x in ("run", "status", "error", "message")]
             yield from ((run, _in_a_line(*rest)) for run, status, *rest in zip(*columns) if status != "done")
-        yield from ((r.run, _in_a_line(r.error, r.message)) for r in self.loose() if r.status != "done")
+        yield from ((r.run, _in_a_line(r.error, r.message)) for r in now.loose() if r.status != "done")
 
     def report(self, path: Any = None, *, worst_of: str | None = None, study: Any = None) -> Any:
         """Write one HTML file that says what was run and what came of it; gives its path.
@@ -136,7 +161,7 @@ class OpenStudy:
         """
         from .report import write_report
 
-        return write_report(self, path, worst_of, study)
+        return write_report(self.still(), path, worst_of, study)
 
     # --- tables ----------------------------------------------------------------------------------------
 
@@ -156,9 +181,8 @@ class OpenStudy:
     def _each_table(self, most: float) -> Iterator[Any]:
         """The tables of the chunks that are there, in order, one at a time."""
         chunk = int(self.manifest["chunk"])
-        for c, name in sorted(chunks_there(self.place).items()):
-            if c * chunk < self.samples:  # others are none of this study's
-                yield read_table(self.place, name, most, (c * chunk, min((c + 1) * chunk, self.samples)))
+        for c, name in sorted(self._look().tables.items()):
+            yield read_table(self.place, name, most, (c * chunk, min((c + 1) * chunk, self.samples)))
 
     def _single_names(self, limit: float) -> list[str]:
         found: dict[str, None] = {}
@@ -173,19 +197,18 @@ class OpenStudy:
 
     def loose(self) -> list[Record]:
         """Runs on record whose chunk is not written yet."""
-        chunk, there = int(self.manifest["chunk"]), chunks_there(self.place)
-        found = journal.count(self.place, there)
-        return [found[k] for k in sorted(found) if 0 <= k < self.samples and k // chunk not in there]
+        return self._look().loose
 
     def _records(self, about: bool = False) -> dict[str, list[Any]]:
         """Run and status of all that is there; ``about`` failures: how they failed, and their parameters."""
         wanted = ["run", "status", *(["error", "message", "traceback"] if about else [])]
         found: dict[str, list[Any]] = {name: [] for name in wanted}
-        for table in self.tables():
+        now = self.still()
+        for table in now.tables():
             columns = [c for c in table.column_names if about and c.startswith(PARAMETER)]
             for name in [*wanted, *columns]:
                 found.setdefault(name.removeprefix(PARAMETER), []).extend(table[name].to_pylist())
-        for record in self.loose():
+        for record in now.loose():
             for name in found:
                 found[name].append(getattr(record, name, None))
         return found

@@ -24,7 +24,7 @@ from ..simulation.fingerprints import differences, made_of
 from ..simulation.storage_checks import robot_parts
 from ..simulation.trajectory import Trajectory
 from . import manifest
-from .chunks import left_to_do
+from .chunks import Summary, left_to_do
 from .distributions import Distribution, Drawn, Fixed, Grid, as_distribution
 from .functions import Function
 from .keeping import as_items, keep_name
@@ -224,8 +224,9 @@ class Study:
         with held(place):
             study.begin(place)
             sweep(place)
-            todo = left_to_do(study, place, lambda name: _put_aside(place, name))
-            shown_as = StudyProgress(study, place, todo, progress)
+            known: list[Summary] = []
+            todo = left_to_do(study, place, lambda name: _put_aside(place, name), known.append)
+            shown_as = StudyProgress(study, place, todo, progress, known)
             manifest.log(place, {"event": "start", "engine": engine, "device": device, "chunks left": len(todo)})
             try:
                 engines.run(engine, study, place, todo, shown_as, count, address)
@@ -240,7 +241,7 @@ class Study:
             manifest.log(place, {"event": "done", "ways": shown_as.ways})
         _warn_of_slow_ways(shown_as.ways)
         found = open_study(place)
-        if shown_as.failed or len(todo) < study.chunks:  # others than this call's may have failed before
+        if shown_as.failed:
             _warn_of_failures(found)
         return found
 
