@@ -87,6 +87,14 @@ def test_what_is_said_of_a_moment_goes_together(folders, tmp_path):
     assert found.results().sizes["run"] == 7 and not found.finished
 
 
+def test_the_study_file_is_kept_from_the_first_run_on(folders, tmp_path):
+    """A driver that is killed has no end at which it could be written; the reports of such folders move too."""
+    begun = study()
+    begun.file = b"[study]"
+    begun.begin(Place(str(tmp_path / "s")))
+    assert lw.open_study(tmp_path / "s").has_file and (tmp_path / "s" / "study.toml").read_bytes() == b"[study]"
+
+
 def test_progress_counts_what_was_there_before(folders):
     place, known = Place(str(folders / "stopped")), []
     todo = left_to_do(study(), place, pytest.fail, known.append)

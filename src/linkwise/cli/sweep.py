@@ -95,7 +95,7 @@ def _folder(given: str) -> Path:
 
 
 def _run(study: lw.Study, arguments: argparse.Namespace, out: Output) -> int:
-    from ..study.manifest import FILE, NAME
+    from ..study.manifest import NAME
     from ..study.places import Place
 
     folder = arguments.folder or _default_folder(arguments.study)
@@ -105,6 +105,7 @@ def _run(study: lw.Study, arguments: argparse.Namespace, out: Output) -> int:
         raise InputError(f"{folder} is there already: --resume goes on with the study in it, --folder names another")
     if arguments.resume and not there:
         out.say(f"{folder} holds nothing to go on with; the study begins")
+    study.file = Path(arguments.study).read_bytes()
     try:
         found = study.run(
             place,
@@ -116,9 +117,6 @@ def _run(study: lw.Study, arguments: argparse.Namespace, out: Output) -> int:
     except KeyboardInterrupt:
         _say_how_to_go_on(place, arguments)
         return INTERRUPTED
-    finally:
-        if place.exists(NAME) and not place.exists(FILE):  # for replays, and reports with moving pictures
-            place.write(FILE, Path(arguments.study).read_bytes())
     tell(found, folder, out)
     out.say(f"Look at it: linkwise sweep {shlex.quote(str(folder))} --report")
     return OK

@@ -95,6 +95,7 @@ class Study:
         self.timeout = None if timeout is None else number(timeout, "timeout [s]", above=0.0)
         self.finite = flag(finite, "finite")
         self._chunk = None if chunk is None else whole(chunk, "chunk", least=1)
+        self.file: bytes | None = None  # the study file that says it, which its folder keeps
         self.device: str | None = None  # the card that makes batches, None where this machine's processor does
         _ = self.prepared  # refused at once where it does not fit
 
@@ -127,7 +128,7 @@ class Study:
 
     def __getstate__(self) -> dict[str, Any]:
         """What other processes are sent: machine code is made, or found on disk, by each of them."""
-        return {**{k: x for k, x in vars(self).items() if k != "prepared"}, "chunk": self.chunk}
+        return {**{k: x for k, x in vars(self).items() if k != "prepared"}, "chunk": self.chunk, "file": None}
 
     def __repr__(self) -> str:
         names = ", ".join(self.parameters) or "no parameters"
@@ -265,6 +266,7 @@ class Study:
             if any(True for _ in place.names("runs")):
                 raise InputError(f"{place.url} holds runs and no {manifest.NAME}; name another folder")
             place.write(manifest.NAME, json.dumps(self._manifest(), indent=1).encode())
+            self._keep_file(place)
             return
         found = manifest.read(place)
         if self._chunk is None:
@@ -283,6 +285,12 @@ class Study:
                 SimulationWarning,
                 stacklevel=4,
             )
+        self._keep_file(place)
+
+    def _keep_file(self, place: Place) -> None:
+        """At once, as it may be killed before its end: for replays, and reports with moving pictures."""
+        if self.file is not None and not place.exists(manifest.FILE):
+            place.write(manifest.FILE, self.file)
 
     def _manifest(self) -> dict[str, Any]:
         parts, unknown = self._code()
