@@ -255,6 +255,16 @@ def test_runs_are_made_again_from_the_folder(desk, capsys, in_this_process):
     assert code == 2 and "holds another study: parameters: q0" in " ".join(err.split())
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_the_study_file_of_a_folder_is_no_link(desk, capsys, in_this_process):
+    (desk / "s.toml").write_text(MOVING, encoding="utf-8")
+    run(capsys, "s.toml")
+    (desk / "s" / "study.toml").unlink()
+    (desk / "s" / "study.toml").symlink_to(desk / "s.toml")
+    code, _, err = run(capsys, "s", "--replay", "3")
+    assert code == 2 and "leads out of the folder of the study" in " ".join(err.split())
+
+
 def test_reports_from_the_command_show_worst_cases_moving(desk, capsys, in_this_process):
     pytest.importorskip("matplotlib")
     (desk / "s.toml").write_text(MOVING, encoding="utf-8")

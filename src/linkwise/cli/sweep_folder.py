@@ -67,7 +67,7 @@ def _study_of(found: OpenStudy, folders: tuple[Path, ...]) -> lw.Study:
             f"{found.place.url} keeps no study file, as it was started from Python: study.replay(K) there, or"
             " linkwise sweep FILE.toml --replay K"
         )
-    study = StudyFile(found.place.path(FILE), folders).study().on(found.manifest.get("device"))
+    study = StudyFile(found.place.own_path(FILE), folders).study().on(found.manifest.get("device"))
     study.begin(found.place)
     return study
 
