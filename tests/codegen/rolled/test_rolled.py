@@ -147,12 +147,13 @@ def test_rolled_matrices_agree_with_numpy(robot, name, rng):
 
 def test_operations_of_matrices_are_those_of_straight_line_code():
     """But for the first bodies, whose zeros loops do not see, and for what the last body of a walk hands to nobody."""
-    chain = lw.chain(20, seed=1)
     for name in PER_PAIR:
+        # The first bodies weigh more where all share one frame: 1.23 times as many for 20 links, 1.19 for 26.
+        chain = lw.chain(26 if name == "linearize_inverse" else 20, seed=1)
         method = {"method": "rows"} if name == "mass_matrix_inverse" else {}
         loops = chain.compile(name, rolled=True, **method).operations.total
         straight = chain.compile(name, rolled=False, **method).operations.total
-        assert straight <= loops <= 1.25 * straight
+        assert straight <= loops <= 1.2 * straight
 
 
 def test_matrices_of_large_robots_are_rolled_without_being_asked(monkeypatch, tmp_path, rng):
