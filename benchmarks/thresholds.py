@@ -24,6 +24,8 @@ import numpy as np
 import linkwise as lw
 from linkwise.codegen import thresholds
 from linkwise.codegen.facts import catalogue
+from linkwise.codegen.llvm import one_state
+from linkwise.codegen.llvm.sine_cosine import VectorType
 from linkwise.codegen.program.frames import normal_forms
 from linkwise.codegen.program.pieces import pieces
 from linkwise.codegen.program.schedule import cycles, lifetimes, traffic
@@ -190,6 +192,14 @@ def entry_nodes() -> Iterable[Row]:
             one = [x[0] for x in states(found, 1)]
             cells.append((round(first, 2), round(1e6 * best(lambda: found.quick(*one)), 2)))  # noqa: B023
         yield len(found.program.nodes), *(c[0] for c in cells), *(c[1] for c in cells)
+
+
+def stack_numbers() -> Iterable[Row]:
+    yield "robot", "function", "numbers of one state on the stack"
+    for robot in ("panda", "humanoid"):
+        for name in ("forward_dynamics", "mass_matrix_inverse", "linearize_forward"):
+            found = lw.load(robot).compile(name).program
+            yield robot, name, one_state.room(found, VectorType("double", 1, True))
 
 
 def most_kinds() -> Iterable[Row]:
@@ -435,6 +445,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LONGEST_TRACE": in_pieces,
     "LONGEST_WITH_PARTS": in_parts,
     "ENTRY_NODES": entry_nodes,
+    "STACK_NUMBERS": stack_numbers,
     "MOST_SCRATCH": most_scratch,
     "STATES_PER_THREAD": states_per_thread,
     "THREAD_NANOSECONDS": states_per_thread,
@@ -468,6 +479,11 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CUDA_ROOM": on_a_card,
     "CUDA_AHEAD": on_a_card,
     "CUDA_KEPT": on_a_card,
+    "CUDA_KEPT_WITH_ROWS": on_a_card,
+    "CUDA_LIMBS": on_a_card,
+    "CUDA_LIMBS_KEPT": on_a_card,
+    "CUDA_LIMBS_SPILL": on_a_card,
+    "CUDA_ENOUGH": on_a_card,
     "CUDA_WAVES": on_a_card,
     "CUDA_SQUEEZE": on_a_card,
     "CUDA_SPILL": on_a_card,

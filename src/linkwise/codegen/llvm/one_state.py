@@ -32,11 +32,11 @@ def scalar_type(program: Program, t: VectorType) -> VectorType:
     Assembly works in memory of the stack, which many inputs or results would not fit on: LLVM's code needs none.
     """
     one = VectorType("double", 1, t.assembled)
-    is_in_assembly = is_assembled(program, one) and _room(program, one) <= STACK_NUMBERS
+    is_in_assembly = is_assembled(program, one) and room(program, one) <= STACK_NUMBERS
     return replace(one, assembled=is_in_assembly)
 
 
-def _room(program: Program, t: VectorType) -> int:
+def room(program: Program, t: VectorType) -> int:
     """How many numbers inputs, results and frame are together."""
     return sum(program.inputs.values()) + output_count(program) + frame_size(program, t)
 
@@ -85,7 +85,7 @@ def _in_assembly(program: Program, t: VectorType) -> str:
     """``@lw_state``: inputs are copied before the program runs, and results, which may be written over them, after."""
     starts, slots = input_starts(program), output_slots(program)
     results = sum(program.inputs.values())
-    lines = [f"  %room = alloca [{_room(program, t)} x {t.scalar}], align 64", "  br label %copy0", "copy0:"]
+    lines = [f"  %room = alloca [{room(program, t)} x {t.scalar}], align 64", "  br label %copy0", "copy0:"]
     for k, (name, size) in enumerate(program.inputs.items()):
         lines += field(f"%data{k}", "%table", 24 * k, "ptr") + field(f"%step{k}", "%table", 24 * k + 16, "i64")
         if not size:
