@@ -223,6 +223,14 @@ def test_the_table_goes_between_markers(tmp_path, report):
 OPTIONS = ["--robot", "double_pendulum", "--function", "mass_matrix", "--batch", "8", "--repeats", "1"]
 
 
+def test_libraries_of_one_picture_have_colours_of_their_own():
+    pytest.importorskip("matplotlib")
+    from linkwise.bench.plot import colour
+
+    names = list(PEERS)
+    assert len({colour(name, names) for name in names}) == len(names)
+
+
 def test_the_command(capsys, tmp_path):
     pytest.importorskip("matplotlib")
     kept, picture, table = tmp_path / "o.json", tmp_path / "o.png", tmp_path / "o.md"

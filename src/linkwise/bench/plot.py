@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.figure import Figure
 
 from .report import TITLES, Report
@@ -14,12 +15,9 @@ from .runner import Row
 
 CHAIN = re.compile(r"chain-(\d+)")  # a serial chain of so many links
 _INK, _PALE, _GRID = "#22303c", "#8a97a3", "#dde3e8"
-# Ways to run one library share a hue.
-_HUES = {
-    "linkwise": ("#d1495b", "#e58a96", "#f0b9c0", "#8c1c2e"),
-    "Pinocchio": ("#1d4e6b", "#2e6f95", "#6fa3c2", "#b5d2e3"),
-    "": ("#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f"),
-}
+# Ways to run one library share a hue, from its darkest shade to its palest; all other libraries have one each.
+_HUES = {"linkwise": ("#8c1c2e", "#d1495b", "#f0b9c0"), "Pinocchio": ("#12344a", "#2e6f95", "#8dbbd6", "#d3e5ef")}
+_OTHERS = ("#e0a030", "#4f9d69", "#7d5ba6", "#3bb0b0", "#b5651d", "#6b7a8f", "#c9c03a", "#2b2b2b")
 
 
 def draw(report: Report) -> Figure:
@@ -45,7 +43,7 @@ def _draw_growth(report: Report) -> Figure:
             rows = [r for r in report.rows if r.case.function == function and r.library == library]
             found = sorted((int(r.case.robot.partition("-")[2]), r.nanoseconds) for r in rows)
             if found:
-                style = {"color": _colour(library, libraries), "linewidth": 2.4 if library == "linkwise" else 1.6}
+                style = {"color": colour(library, libraries), "linewidth": 2.4 if library == "linkwise" else 1.6}
                 axis.plot(*zip(*found), marker="o", markersize=4, label=library, **style)
         axis.set_xscale("log")
         axis.set_xticks(_lengths(report), [str(n) for n in _lengths(report)], minor=False)
@@ -106,7 +104,7 @@ def _draw_panel(axis: Any, rows: list[Row], libraries: list[str]) -> None:
             x, y = i + (k - 0.5 * (len(group) - 1)) * width, r.nanoseconds
             label = None if r.library in labelled else r.library
             labelled.add(r.library)
-            axis.bar(x, y, 0.92 * width, label=label, color=_colour(r.library, libraries))
+            axis.bar(x, y, 0.92 * width, label=label, color=colour(r.library, libraries))
             axis.annotate(_short(y), (x, y), (0, 2), textcoords="offset points", ha="center", fontsize=6.5, color=_INK)
     axis.set_ylabel("ns per state", color=_INK)
     axis.set_xticks(range(len(functions)), [TITLES[f] for f in functions])
@@ -114,14 +112,19 @@ def _draw_panel(axis: Any, rows: list[Row], libraries: list[str]) -> None:
     _tidy(axis)
 
 
-def _colour(library: str, libraries: list[str]) -> str:
+def colour(library: str, libraries: list[str]) -> str:
+    """Its own among these, as far as there are colours to tell apart."""
     family = _family(library)
     members = [x for x in libraries if _family(x) == family]
-    return _HUES[family][members.index(library) % len(_HUES[family])]
+    place = members.index(library)
+    if not family:
+        return _OTHERS[place % len(_OTHERS)]
+    shades = LinearSegmentedColormap.from_list(family, _HUES[family])
+    return to_hex(shades((place + 1) / (len(members) + 1) if len(members) < 3 else place / (len(members) - 1)))
 
 
 def _family(library: str) -> str:
-    return next((f for f in _HUES if f and library.startswith(f)), "")
+    return next((f for f in _HUES if library.startswith(f)), "")
 
 
 def _short(nanoseconds: float) -> str:

@@ -163,14 +163,14 @@ def _digits(x: float) -> str:
 def peak_table(report: Report) -> str:
     """Operations and rates of linkwise's kernels beside the measured peak of the core."""
     limits = {x.case: x for x in report.limits}
-    head = ["robot", "function", "operations", "G/s", "of the peak", "fused", "stores", "ns", "read/write alone"]
-    head.append("sin/cos alone")
+    head = ["robot", "function", "operations", "G/s", "of the peak", "fused", "stores", "ns"]
+    head += ["× alone", "read/write alone", "sin/cos alone"]
     lines = [_line(*head), _line("---", "---", "---", *("---:" for _ in head[3:]))]
     for r in report.rows:
         if r.library != "linkwise" or r.operations is None or r.case.dtype not in report.peaks:
             continue
         rate, peak, limit = kernel_rate(r), report.peaks[r.case.dtype], limits.get(r.case)
-        parts = [_digits(limit.traffic), _digits(limit.sines)] if limit else ["–", "–"]
+        parts = [_digits(_multiplying(r, peak)), *(map(_digits, (limit.traffic, limit.sines)) if limit else ("–", "–"))]
         code = limit.instructions if limit else None
         cells = [
             r.case.robot,
@@ -189,8 +189,14 @@ def peak_table(report: Report) -> str:
     notes = (
         "G/s counts × and + alone. Fused is the part of the vector instructions for × and + that do both, stores are"
     )
-    notes += " vector stores for each of them, both counted in the machine code."
+    notes += " vector stores for each of them, both counted in the machine code. × alone is the time of a state's"
+    notes += " multiplications at that peak: fused or not, each takes a place in the same pipes."
     return "\n".join(lines) + f"\n\nMeasured peak of additions and multiplications, {rates}. {notes}"
+
+
+def _multiplying(row: Row, peak: Peak) -> float:
+    """Nanoseconds that a state's multiplications take where they are done at the peak, and nothing beside them."""
+    return 1e9 * row.operations.multiplications / (peak.fused / 2) if row.operations else 0.0
 
 
 def limits_text(report: Report) -> str:
@@ -217,9 +223,13 @@ def limits_text(report: Report) -> str:
             f" {_range(fused)} of the instructions for these are fused. With none, the loop of the peak runs at"
             f" {peak.unfused / peak.fused:.0%} of it.",
         ]
+    products = {x.case: _multiplying(own[x.case], report.peaks[x.case.dtype]) / own[x.case].nanoseconds for x in limits}
     sines = {x.case: x.sines / x.kernel for x in limits}
     traffic = {x.case: x.traffic / x.kernel for x in limits}
     lines += [
+        "- **Multiplications.** Fused with an addition or not, each takes a place in the pipes that the peak fills: a"
+        " program with more multiplications than additions cannot reach it. At the peak's rate they alone take"
+        f" {_range(products)} of the time.",
         "- **Sines and cosines** are one operation each in the table, but take a polynomial. A kernel of these alone,"
         f" its own reading included, takes {_range(sines)} of the time.",
         "- **Reading and writing.** States are rows of the caller's arrays and several rows make the lanes of a vector,"
