@@ -441,11 +441,26 @@ def _time(given: Mapping[str, np.ndarray]) -> Any:
 
 def shortest(robot: Robot) -> Robot:
     """The robot in frames that make its forward dynamics short, for programs in joint space alone."""
+    found: Robot | None = robot._kept_structure.get(shortest)
+    if found is None:
+        found = robot._kept_structure[shortest] = _in_shortest_frames(robot)
+    return found
+
+
+def _in_shortest_frames(robot: Robot) -> Robot:
     if catalogue(type(robot))["forward_dynamics"].shows_frames(("q", "v", "tau")):  # loops join frames
         return robot
     models: list[Robot] = [robot, *(form for _, form in normal_forms(robot))]
-    call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
-    return min(models, key=lambda model: trace(model, call).operations.total)
+    chosen = _CHOSEN.get(robot.fingerprint)
+    if chosen is None:
+        call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
+        chosen = min(range(len(models)), key=lambda i: trace(models[i], call).operations.total)
+        if robot.fingerprint is not None:
+            _CHOSEN[robot.fingerprint] = chosen
+    return models[chosen]
+
+
+_CHOSEN: dict[str | None, int] = {}  # by the fingerprint of a robot, which one of its forms is the shortest
 
 
 def raise_singular(task: Task, q: np.ndarray, w: np.ndarray) -> None:

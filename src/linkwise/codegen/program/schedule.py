@@ -3,7 +3,8 @@
 Any order with arguments first is right. Depth first from the outputs finishes one limb before it starts the next;
 the order of tracing follows the sweeps. In either, what ends the wait of others is then computed as soon as it can be
 (:mod:`.tighten`). Which order is best depends on the function, so that both are tried, and the one taken that costs
-least; of long code the one in which values wait the shortest time.
+least; of long code the one in which values wait the shortest time. (Where code is to be made soon, at level 0, the
+order of tracing is taken as it is.)
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
 from .. import thresholds
+from ..levels import takes_first_order
 from ..thresholds import REGISTERS
 from .fusion import absorbed, is_simple
 from .tighten import tightened
@@ -35,6 +37,8 @@ def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
     first = reachable(angles)
     known = {id(x) for x in first}
     by_tracing = first + sorted((x for x in needed if id(x) not in known), key=lambda x: x.serial)
+    if takes_first_order():
+        return by_tracing
     wanted = [*roots, *guards]
     if len(needed) > thresholds.ORDERS_COMPARED:
         return tightened(by_tracing, wanted)

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ..levels import code_level
 from ..llvm.sine_cosine import VectorType
 from ..passes import Pass
-from ..thresholds import FIRST_STATES, LLVM_CODE_GENERATOR, LLVM_PASSES, THREAD_NANOSECONDS
+from ..thresholds import FIRST_STATES, LLVM_PASSES, THREAD_NANOSECONDS
 from . import disk_cache as cache
 from .array_layout import arrays_are_as_known
 
@@ -80,17 +81,6 @@ def host() -> Host:
 def llvm_version() -> str:
     """The version of LLVM that makes the code."""
     return str(_llvm().llvm_version_info)
-
-
-def code_level(quickly: bool = False) -> int:
-    """How long LLVM's code generator may think, 0 to 3: ``LINKWISE_LLVM_LEVEL``, or what was measured to be best for
-    code that is ``quickly`` made, being very long, and for other code."""
-    text = os.environ.get("LINKWISE_LLVM_LEVEL", "")
-    if text not in ("", "0", "1", "2", "3"):
-        raise errors.InputError(f"LINKWISE_LLVM_LEVEL must be 0, 1, 2 or 3, got {text!r}")
-    if text:
-        return int(text)
-    return 0 if quickly else LLVM_CODE_GENERATOR
 
 
 def assembly_is_wanted() -> bool:

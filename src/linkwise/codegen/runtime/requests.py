@@ -19,9 +19,10 @@ import numpy as np
 
 from ...symbols.results import described, recalled
 from ...values import digest, value_of
+from ..levels import code_level
 from ..program.trace import Signature
 from . import disk_cache as cache
-from .engine import assembly_is_wanted, code_level, host, is_here, llvm_version
+from .engine import assembly_is_wanted, host, is_here, llvm_version
 
 STRAIGHT, LOOPS = "straight line", "loops"
 
