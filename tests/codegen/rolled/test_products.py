@@ -5,7 +5,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen import thresholds
-from linkwise.codegen.thresholds import STREAMED_BYTES, STREAMED_ROWS
+from linkwise.codegen.runtime.engine import host
+from linkwise.codegen.thresholds import STREAMED_ROWS
 from linkwise.dynamics import mass
 from linkwise.dynamics.links import evaluate
 
@@ -62,22 +63,34 @@ def test_kinds_and_rotors(rotors, gyroscopic):
     assert np.abs(kernel(q) - expected).max() < 1e-12 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("n", [96, 100])
-def test_large_batches_past_the_caches(n):
-    """So many that they are written past the caches; and into memory that begins anywhere."""
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [16, 21, 22, 24, 36, 67])
+def test_past_the_caches_into_memory_that_begins_anywhere(n, dtype, from_few, monkeypatch):
+    """The same numbers as through them, to the last digit, and nothing beside them touched."""
     robot = lw.chain(n, seed=1)
+    lanes = host().vector(dtype).lanes
+    q = np.random.default_rng(0).normal(size=(lanes + 3, n)).astype(dtype)
+    expected = has_products(robot)[0](q)
+    monkeypatch.setattr("linkwise.codegen.llvm.module.STREAMED_ROWS", 0)
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    kernel, products = has_products(lw.chain(n, seed=1))
+    assert products and "!nontemporal" in kernel.ir(host().vector(dtype))
+    for first in range(2 * lanes):
+        memory = np.full(expected.size + 4 * lanes, np.nan, dtype)
+        out = memory[first : first + expected.size].reshape(expected.shape)
+        kernel(q, out=out, threads=1)
+        assert np.array_equal(out, expected)
+        assert np.isnan(memory[:first]).all() and np.isnan(memory[first + expected.size :]).all()
+
+
+def test_large_batches_past_the_caches():
+    robot = lw.chain(100, seed=1)
     kernel, products = has_products(robot)
     assert products
-    count = STREAMED_BYTES // (8 * n * n) + 5
-    q = np.random.default_rng(0).normal(size=(count, n))
-    expected = in_link_frames(robot, q[::40])
-    memory = np.full(count * n * n + 16, np.nan)
-    for first in (0, 1, 3):
-        out = memory[first : first + count * n * n].reshape(count, n, n)
-        kernel(q, out=out)
-        assert np.abs(out[::40] - expected).max() < 1e-12 * np.abs(expected).max()
-        assert np.isnan(memory[first + count * n * n :]).all()  # and nothing beyond
-        memory[:] = np.nan
+    count = STREAMED_ROWS // (8 * 100 * 100) + 5
+    q = np.random.default_rng(0).normal(size=(count, 100))
+    expected = in_link_frames(robot, q)
+    assert np.abs(kernel(q) - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 LINEARIZED = {0: (6, 0), 1: (6, 9), 2: (6, 9)}  # terms of 𝓜, A_D and B_D, above and below the diagonal

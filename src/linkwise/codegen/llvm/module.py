@@ -23,7 +23,7 @@ from .pieces import block_in_pieces
 from .python_entry import DATA, STRIDES, field
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .straight_line import ProgramWriter
-from .streaming_stores import NONTEMPORAL, is_streamed, stream_ir
+from .streaming_stores import is_streamed, stream_ir, streaming_head
 from .tiles import tile_of_places, transposed
 
 
@@ -38,7 +38,7 @@ def kernel_ir(program: Program, t: VectorType) -> str:
 def block_parts(program: Program, t: VectorType, types: list[VectorType]) -> list[str]:
     """What any driver needs: the program on one block of states, and how states get in and out of it."""
     parts = [declarations(types), *(sincos_ir(x) for x in types)]
-    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_size(program, t)}\n{NONTEMPORAL}")
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_size(program, t)}\n{streaming_head(t)}")
     parts += [transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
     return [*parts, *_transposes_out(program, t), _block_ir(program, t)]
 

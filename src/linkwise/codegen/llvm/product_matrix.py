@@ -8,8 +8,11 @@ past the caches where there are many, and no memory of that size is needed in be
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from ..rolled.products import Terms, row_length
-from .counted_loops import by_bands, counted
+from .counted_loops import counted
 from .sine_cosine import ALIGNED_STACK, VectorType
 from .tiles import transposed
 
@@ -28,23 +31,36 @@ def product_out(t: VectorType, n: int, k: int, start: int, terms: Terms) -> str:
         ]
     names, shuffles = transposed([f"%x{i}" for i in range(L)], t, "t")
     store: list[str] = []
+    each = total + L  # numbers from one state's to the next one's, which lie in a line as its matrix does
     for i, name in enumerate(names):
         store += [
-            f"  %r{i} = getelementptr {s}, ptr %rows, i64 {i * total}",
             f"  %q{i} = getelementptr {s}, ptr %r{i}, i64 %c",
-            f"  store {v} {name}, ptr %q{i}, align {t.alignment}",
+            f"  store {v} {name}, ptr %q{i}, align {t.size}",
+        ]
+    begin = ["  %dst_at = ptrtoint ptr %dst to i64"]
+    for i in range(L):
+        begin += [
+            f"  %by{i} = mul i64 %between, {i}",
+            f"  %dst{i} = add i64 %dst_at, %by{i}",
+            f"  %in_line{i} = and i64 %dst{i}, {t.alignment - 1}",
+            f"  %skip{i} = add i64 %in_line{i}, {i * each * t.size}",
+            f"  %r{i} = getelementptr i8, ptr %rows, i64 %skip{i}",
         ]
     join = "\n".join
-    rows = _rows(t, n, k, terms, past=False) + (_rows(t, n, k, terms, past=True) if n % L == 0 else _by_lines(t, n, k))
+    rows = _rows(t, n, k, terms, past=False) + (_rows(t, n, k, terms, past=True) if n >= L else "")
+    past = f"{k}_past" if n >= L else str(k)
     tile = join([*load, *shuffles, *store])
     lane = f"""  %move = mul i64 %lane, %between
   %to = getelementptr i8, ptr %dst, i64 %move
-  %skip = mul i64 %lane, {total}
-  %own = getelementptr {s}, ptr %rows, i64 %skip
+  %to_at = ptrtoint ptr %to to i64
+  %in_line = and i64 %to_at, {t.alignment - 1}
+  %lane_by = mul i64 %lane, {each * t.size}
+  %skip = add i64 %lane_by, %in_line
+  %own = getelementptr i8, ptr %rows, i64 %skip
   br i1 %large, label %past, label %through
 past:
-  %spare = getelementptr i8, ptr %rows, i64 {total * L * t.size}
-  call void @lw_rows{k}_past(ptr %to, ptr %own, ptr %spare)
+  %seams = getelementptr i8, ptr %rows, i64 {each * L * t.size}
+  call void @lw_rows{past}(ptr %to, ptr %own, ptr %seams)
   br label %lane_end
 through:
   call void @lw_rows{k}(ptr %to, ptr %own, ptr null)
@@ -55,6 +71,7 @@ define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64
 entry:
   %from = getelementptr i8, ptr %src, i64 {start * L * t.size}
   %rows = getelementptr i8, ptr %from, i64 {total * L * t.size}
+{join(begin)}
   br label %tile
 {counted("tile", "c", total, tile, before="entry", after="lane_loop", by=L)}
 {counted("lane_loop", "lane", "%lanes", lane, before="tile", after="done", last="lane_end")}
@@ -64,79 +81,107 @@ done:
 """
 
 
-_TOGETHER = 4  # rows that share what they read, where all rows begin alike
+_TOGETHER = 4  # rows that share what they read: such as begin at the same place of a line
 
 
 def _rows(t: VectorType, n: int, k: int, terms: Terms, past: bool) -> str:
-    """``@lw_rows{k}(dst, own, spare)``: the matrix of one state from its numbers; ``past`` caches or not."""
+    """``@lw_rows{k}(dst, own, seams)``: the matrix of one state from its numbers; ``past`` caches or not."""
     name = f"{k}_past" if past else str(k)
-    together = n - n % _TOGETHER if n % t.lanes == 0 else 0
+    apart = t.lanes // math.gcd(n, t.lanes)  # rows from one that begins at some place of a line to the next
+    turn = _TOGETHER * apart
+    banded = n - n % turn
 
     def band(count: int, row: str) -> str:
-        return f"  call void @lw_band{name}_{count}(ptr %dst, ptr %own, i64 {row})"
+        return f"  call void @lw_band{name}_{count}(ptr %dst, ptr %own, i64 {row}, ptr %seams)"
 
-    return f"""{_band(t, n, name, terms, past, _TOGETHER)}
-{_band(t, n, name, terms, past, 1)}
-define internal void @lw_rows{name}(ptr %dst, ptr %own, ptr %spare) {{
-{by_bands(_TOGETHER, together, n, band)}
-}}
-"""
-
-
-def _by_lines(t: VectorType, n: int, k: int) -> str:
-    """``@lw_rows{k}_past`` where rows end in the middle of a line: as many rows as fill lines, by way of ``spare``."""
-    L, s, v = t.lanes, t.scalar, t.name
-    line = f"""  %off = mul i64 %i, {L * t.size}
-  %from_p = getelementptr i8, ptr %spare, i64 %off
-  %to_p = getelementptr i8, ptr %to, i64 %off
-  %x = load {v}, ptr %from_p, align {t.alignment}
-  store {v} %x, ptr %to_p, align {t.alignment}, !nontemporal !0"""
-    band = f"""  %skip = mul i64 %k, {n}
-  %to = getelementptr {s}, ptr %dst, i64 %skip
-  %back = sub i64 0, %skip
-  %held = getelementptr {s}, ptr %spare, i64 %back
-  %until_line = add i64 %k, {L}
-  %full = icmp ule i64 %until_line, {n}
-  %by_line = and i1 %full, %even
-  %into = select i1 %by_line, ptr %held, ptr %dst
-  %until = select i1 %full, i64 %until_line, i64 {n}
-  br label %row
-row:
-  %r = phi i64 [%k, %band], [%r_next, %row]
-  call void @lw_band{k}_1(ptr %into, ptr %own, i64 %r)
-  %r_next = add i64 %r, 1
-  %more_rows = icmp ult i64 %r_next, %until
-  br i1 %more_rows, label %row, label %rows_end
-rows_end:
-  br i1 %by_line, label %line, label %band_end
-{counted("line", "i", n, line, before="rows_end", after="band_end")}
-band_end:"""
-    return f"""define internal void @lw_rows{k}_past(ptr %dst, ptr %own, ptr %spare) {{
+    together = f"""  br label %alike
+{counted("alike", "a", apart, "  %row = add i64 %i, %a" + chr(10) + band(_TOGETHER, "%row"), before="turn", after="turn_end")}
+turn_end:"""
+    turns = counted("turn", "i", banded, together, before="entry", after="singles", by=turn, last="turn_end")
+    return f"""{_band(t, n, name, terms, past, _TOGETHER, apart)}
+{_band(t, n, name, terms, past, 1, 1)}
+define internal void @lw_rows{name}(ptr %dst, ptr %own, ptr %seams) {{
 entry:
-  %address = ptrtoint ptr %dst to i64
-  %odd = and i64 %address, {t.alignment - 1}
-  %even = icmp eq i64 %odd, 0
-  br label %band
-{counted("band", "k", n, band, before="entry", after="done", by=L, last="band_end")}
-done:
-  ret void
+  br label %{"turn" if banded else "singles"}
+{turns if banded else ""}
+singles:
+  br label %{"single" if n % turn else "written"}
+{_singles(band, banded, n) if n % turn else ""}
+written:
+{_seams(t, n) if past else "  ret void"}
 }}
 """
 
 
-def _band(t: VectorType, n: int, name: str, terms: Terms, past: bool, rows: int) -> str:
-    """``@lw_band{name}_{rows}(dst, own, k)``: rows from k on.
+def _singles(band: Callable[[int, str], str], first: int, n: int) -> str:
+    """Rows one by one from ``first`` on."""
+    body = f"  %r = add i64 %s, {first}\n{band(1, '%r')}"
+    return counted("single", "s", n - first, body, before="singles", after="written")
+
+
+def _seams(t: VectorType, n: int) -> str:
+    """The lines in which one row ends and the next begins, gathered in ``seams``: whole to where they belong."""
+    v, line, numbers = t.name, t.lanes * t.size, t.wide("i64")
+    lanes = ", ".join(f"i64 {i}" for i in range(t.lanes))
+    return f"""  %address = ptrtoint ptr %dst to i64
+  %before = and i64 %address, {line - 1}
+  %until = add i64 %address, {n * n * t.size}
+  %after = and i64 %until, {line - 1}
+  %before_n = udiv i64 %before, {t.size}
+  %after_n = udiv i64 %after, {t.size}
+  %b1 = insertelement {numbers} poison, i64 %before_n, i32 0
+  %b2 = shufflevector {numbers} %b1, {numbers} poison, <{t.lanes} x i32> zeroinitializer
+  %a1 = insertelement {numbers} poison, i64 %after_n, i32 0
+  %a2 = shufflevector {numbers} %a1, {numbers} poison, <{t.lanes} x i32> zeroinitializer
+  %not_first = icmp uge {numbers} <{lanes}>, %b2
+  %not_last = icmp ult {numbers} <{lanes}>, %a2
+  br label %seam
+{counted("seam", "k", n + 1, _seam(t, n), before="written", after="done", last="seam_end")}
+done:
+  ret void"""
+
+
+def _seam(t: VectorType, n: int) -> str:
+    """The line in which row k begins; row n is the end of the last, and whose the rest of these two is, is not known."""
+    v, line = t.name, t.lanes * t.size
+    store = f"call void @llvm.masked.store.{t.mangled}.p0({v} %x, ptr %to, i32 {t.size}, {t.mask}"
+    return f"""  %skip = mul i64 %k, {n * t.size}
+  %row_at = add i64 %address, %skip
+  %in_line = and i64 %row_at, {line - 1}
+  %has_seam = icmp ne i64 %in_line, 0
+  br i1 %has_seam, label %has, label %seam_end
+has:
+  %to_i = and i64 %row_at, {-line}
+  %to = inttoptr i64 %to_i to ptr
+  %held = mul i64 %k, {line}
+  %from = getelementptr i8, ptr %seams, i64 %held
+  %x = load {v}, ptr %from, align {t.alignment}
+  switch i64 %k, label %inner [i64 0, label %outer_first i64 {n}, label %outer_last]
+inner:
+  store {v} %x, ptr %to, align {t.alignment}, !nontemporal !0
+  br label %seam_end
+outer_first:
+  {store} %not_first)
+  br label %seam_end
+outer_last:
+  {store} %not_last)
+  br label %seam_end
+seam_end:"""
+
+
+def _band(t: VectorType, n: int, name: str, terms: Terms, past: bool, rows: int, apart: int) -> str:
+    """``@lw_band{name}_{rows}(dst, own, k, seams)``: row k and others after it, each so many ``apart``.
 
     The first columns, up to where vectors lie as they like to, and the last ones are stored under a mask. Between them
-    are vectors below the diagonal, across it and above.
+    are vectors below the diagonal, across it and above. ``past`` the caches go whole lines; parts go to the seams.
     """
     how = f"align {t.alignment}, !nontemporal !0" if past else f"align {t.alignment}"
-    writer, part = (_BandWriter(t, n, terms, x, rows) for x in (how, "masked"))
+    writer, part = (_BandWriter(t, n, terms, x, rows, apart) for x in (how, "masked in seams" if past else "masked"))
     join, L = "\n".join, t.lanes
-    return f"""define internal void @lw_band{name}_{rows}(ptr %dst, ptr %own, i64 %k) noinline {ALIGNED_STACK} {{
+    return f"""define internal void @lw_band{name}_{rows}(ptr %dst, ptr %own, i64 %k, ptr %seams) noinline {ALIGNED_STACK} {{
 entry:
 {join(writer.head())}
-  %last = add i64 %k, {rows - 1}
+  %last = add i64 %k, {(rows - 1) * apart}
   %address = ptrtoint ptr %row_0 to i64
   %ahead = sub i64 0, %address
   %short = and i64 %ahead, {t.alignment - 1}
@@ -144,6 +189,7 @@ entry:
   %beyond = icmp ugt i64 %ahead_of, {n}
   %begin = select i1 %beyond, i64 {n}, i64 %ahead_of
   %odd = icmp ne i64 %begin, 0
+{join(part.seams())}
   br i1 %odd, label %first, label %whole
 first:
   %fj = add i64 0, 0
@@ -216,9 +262,23 @@ done:
 class _BandWriter:
     """Lines for some rows, from k on, of vectors that begin at column ``%{tag}j``."""
 
-    def __init__(self, t: VectorType, n: int, terms: Terms, how: str, rows: int) -> None:
-        """``how`` is what vectors are stored with; "masked" stores ``%{tag}count`` of their numbers."""
-        self.t, self.n, self.terms, self.how, self.rows = t, n, terms, how, rows
+    def __init__(self, t: VectorType, n: int, terms: Terms, how: str, rows: int, apart: int) -> None:
+        """``how`` is what vectors are stored with; "masked" stores ``%{tag}count`` of their numbers, or in seams."""
+        self.t, self.n, self.terms, self.how, self.rows, self.apart = t, n, terms, how, rows, apart
+
+    def seams(self) -> list[str]:
+        """Where the first numbers of each row and the last ones are gathered with those of its neighbours."""
+        if self.how != "masked in seams":
+            return []
+        lines, line = [f"  %in_line = and i64 %address, {self.t.alignment - 1}"], self.t.alignment
+        for r in range(self.rows):
+            lines += [
+                f"  %seam_by{r} = mul i64 %k_{r}, {line}",
+                f"  %seam{r} = getelementptr i8, ptr %seams, i64 %seam_by{r}",
+                f"  %seam_first{r} = getelementptr i8, ptr %seam{r}, i64 %in_line",
+                f"  %seam_last{r} = getelementptr i8, ptr %seam{r}, i64 {line}",
+            ]
+        return lines
 
     def head(self) -> list[str]:
         """The rows' own numbers in all lanes, and where the rows and all bodies' numbers begin."""
@@ -229,13 +289,13 @@ class _BandWriter:
             lines.append(f"  %n{i}k = getelementptr {t.scalar}, ptr %n{i}p, i64 %k")
             for r in range(self.rows):
                 lines += [
-                    f"  %n{i}_{r}p = getelementptr {t.scalar}, ptr %n{i}k, i64 {r}",
+                    f"  %n{i}_{r}p = getelementptr {t.scalar}, ptr %n{i}k, i64 {r * self.apart}",
                     f"  %n{i}_{r}s = load {t.scalar}, ptr %n{i}_{r}p",
                     *t.spread(f"%n{i}_{r}s", f"%n{i}_{r}"),
                 ]
         for r in range(self.rows):
             lines += [
-                f"  %k_{r} = add i64 %k, {r}",
+                f"  %k_{r} = add i64 %k, {r * self.apart}",
                 f"  %skip_{r} = mul i64 %k_{r}, {self.n}",
                 f"  %row_{r} = getelementptr {t.scalar}, ptr %dst, i64 %skip_{r}",
                 f"  %k1_{r} = insertelement {numbers} poison, i64 %k_{r}, i32 0",
@@ -285,18 +345,21 @@ class _BandWriter:
                 f"  {y}x = load {t.name}, ptr {y}p, align {t.size}",
             ]
             for r in range(self.rows):
-                product = f"{y}_{r}" if not so_far[r] else f"{y}_{r}m"
-                lines.append(f"  {product} = fmul contract {t.name} {y}x, %n{own + i}_{r}")
-                if so_far[r]:
-                    lines.append(f"  {y}_{r} = fadd contract {t.name} {so_far[r]}, {product}")
+                if so_far[r]:  # fused wherever that is one instruction, so that all columns have the same digits
+                    operands = f"{t.name} {y}x, {t.name} %n{own + i}_{r}, {t.name} {so_far[r]}"
+                    lines.append(f"  {y}_{r} = call {t.name} @llvm.fmuladd.{t.mangled}({operands})")
+                else:
+                    lines.append(f"  {y}_{r} = fmul {t.name} {y}x, %n{own + i}_{r}")
                 so_far[r] = f"{y}_{r}"
         return so_far, lines
 
     def _stored(self, tag: str, r: int, value: str) -> list[str]:
         t, to = self.t, f"%{tag}to{r}"
         place = f"  {to} = getelementptr {t.scalar}, ptr %row_{r}, i64 %{tag}j"
-        if self.how != "masked":
+        if not self.how.startswith("masked"):
             return [place, f"  store {t.name} {value}, ptr {to}, {self.how}"]
+        if self.how == "masked in seams":
+            place = f"  {to} = getelementptr i8, ptr %seam_{'first' if tag in 'fg' else 'last'}{r}, i64 0"
         numbers = t.wide("i64")
         counted = ", ".join(f"i64 {i}" for i in range(t.lanes))
         return [

@@ -38,7 +38,7 @@ from .rolled_body import (
 )
 from .rolled_walks import pair_loop, pair_slots
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
-from .streaming_stores import NONTEMPORAL
+from .streaming_stores import streaming_head
 
 if TYPE_CHECKING:
     from ..rolled.program import RolledProgram
@@ -49,7 +49,7 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
     signature = program.signature
     parts = [declarations([t]), sincos_ir(t)]
     parts += [f"@{name} = global ptr null" for name in ("lw_integers", "lw_numbers")]
-    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_vectors(program) * t.lanes * t.size}\n{NONTEMPORAL}")
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_vectors(program) * t.lanes * t.size}\n{streaming_head(t)}")
     parts += [transpose_in(t, n, k) for k, n in enumerate(signature.inputs.values())]
     start = 0
     for k, shape in enumerate(signature.shapes):

@@ -3,10 +3,12 @@
 A store to memory that is not in the cache first reads the line it is part of; a non-temporal store of a whole,
 aligned line does not. An output of many states that is larger than the cache is therefore written line by line. Rows
 of neighbouring states follow each other without gaps, so that lane s's row begins (b + s n) numbers past a line's
-beginning, where b is where the array begins, and blocks with it: one version of the code for each b that allocators
-give (:data:`STARTS`), chosen when it runs. A line that lies across two of the transposed tiles is put together from
-both; what does not fill a line at a row's ends is stored the usual way, and so is an array that begins elsewhere: code
-for every b would be most of a module, in all calls, for parts of arrays that users hand in.
+beginning, where b is where the array begins, and blocks with it. A line that lies across two of the transposed tiles is
+put together from both; what does not fill a line at a row's ends is stored the usual way.
+
+Processors with vectors of 64 bytes have an instruction that takes any numbers of two vectors, so that b is found when
+the code runs (:class:`_FoundLeads`). For others there is a version for each b that allocators give (:data:`STARTS`),
+and an array that begins elsewhere is written the usual way.
 """
 
 from __future__ import annotations
@@ -15,8 +17,13 @@ from ..thresholds import STREAMED_VECTORS
 from .sine_cosine import VectorType
 from .tiles import tile_of_places
 
-NONTEMPORAL = "!0 = !{i32 1}"
-STARTS = (0, 16)  # bytes past a line: arrays of our own (:mod:`.result_memory`), and those behind malloc's head
+STARTS = (0, 16)  # bytes past a line: what malloc gives, where lines are 32 bytes
+
+
+def streaming_head(t: VectorType) -> str:
+    """What a module that writes past the caches declares, once."""
+    declared = f"declare {t.name} {_permute(t)}({t.name}, {t.wide(f'i{t.bits}')}, {t.name})"
+    return "!0 = !{i32 1}" + (f"\n{declared}" if t.alignment == 64 else "")
 
 
 def is_streamed(n: int, t: VectorType) -> bool:
@@ -31,6 +38,9 @@ def _starts(t: VectorType) -> list[int]:
 
 def stream_ir(t: VectorType, n: int, k: int) -> str:
     """``i1 @lw_stream{k}(dst, src)``: a full block of states to contiguous memory; whether it begins where it must."""
+    if t.alignment == 64:
+        head = f"define internal i1 @lw_stream{k}(ptr %dst, ptr %src)"
+        return f"{head} {{\nentry:\n{_body(t, n, k, _FoundLeads(t, n))}\n  ret i1 true\n}}\n"
     starts = _starts(t)
     versions = "\n".join(_version(t, n, k, b) for b in starts)
     cases = " ".join(f"i64 {b * t.size}, label %b{b}" for b in starts)
@@ -50,47 +60,148 @@ elsewhere:
 
 def _version(t: VectorType, n: int, k: int, b: int) -> str:
     """The code for a block that begins b numbers past a line's beginning."""
+    body = _body(t, n, k, _KnownLeads(t, n, b))
+    return f"define internal void @lw_stream{k}_{b}(ptr %dst, ptr %src) {{\nentry:\n{body}\n  ret void\n}}"
+
+
+def _body(t: VectorType, n: int, k: int, leads: _KnownLeads | _FoundLeads) -> str:
+    """All lines of a block, with the numbers before each row's first whole line as they are known or found."""
     tiles, rest = divmod(n, t.lanes)
-    leads = [-(b + s * n) % t.lanes for s in range(t.lanes)]  # numbers before each row's first line
     lines = [f"  %row{s} = getelementptr {t.scalar}, ptr %dst, i64 {s * n}" for s in range(t.lanes)]
+    lines += leads.head()
     first, made = tile_of_places(t, k, "f", "0", t.lanes)
     lines += made
-    for s, lead in enumerate(leads):
-        if lead:
-            lines += _masked(t, first[s], f"%row{s}", "0", lead, f"a{s}")
+    for s in range(t.lanes):
+        lines += leads.before(s, first[s])
     lines += ["  br label %loop", "loop:"]
     lines.append(f"  %c = phi i64 [{t.lanes}, %entry], [%c_next, %loop]")
     lines += [f"  %prev{s} = phi {t.name} [{first[s]}, %entry], [%cur{s}, %loop]" for s in range(t.lanes)]
     current, made = tile_of_places(t, k, "l", "%c", t.lanes)
     lines += made
     lines += [f"  %cur{s} = {_same(t, x)}" for s, x in enumerate(current)]
-    for s, lead in enumerate(leads):
-        lines.append(f"  %c_{s} = add i64 %c, {lead - t.lanes}")
-        lines += _line(t, f"%prev{s}", f"%cur{s}", lead, s, f"%c_{s}", f"i{s}")
+    for s in range(t.lanes):
+        lines.append(f"  %c_{s} = add i64 %c, {leads.less(s)}")
+        lines += leads.joined(s, f"%prev{s}", f"%cur{s}", f"%i{s}v")
+        lines += _line(t, f"%i{s}v", s, f"%c_{s}", f"i{s}")
     lines += [f"  %c_next = add i64 %c, {t.lanes}", f"  %more = icmp ult i64 %c_next, {tiles * t.lanes}"]
     lines += ["  br i1 %more, label %loop, label %tail", "tail:"]
-    lines += _tail(t, k, tiles, rest, leads)
-    body = "\n".join(lines)
-    return f"define internal void @lw_stream{k}_{b}(ptr %dst, ptr %src) {{\nentry:\n{body}\n  ret void\n}}"
-
-
-def _tail(t: VectorType, k: int, tiles: int, rest: int, leads: list[int]) -> list[str]:
-    """The last whole line of each row, where there is one, and what is left of it."""
-    lines: list[str] = []
     values = ["zeroinitializer"] * t.lanes
     if rest:
-        values, lines = tile_of_places(t, k, "t", str(tiles * t.lanes), rest)
-    for s, lead in enumerate(leads):
+        values, made = tile_of_places(t, k, "t", str(tiles * t.lanes), rest)
+        lines += made
+    for s in range(t.lanes):
+        lines += leads.end(s, tiles, rest, values[s])
+    return "\n".join(lines)
+
+
+class _KnownLeads:
+    """How many numbers each row has before its first whole line, where it is known in which place the block begins."""
+
+    def __init__(self, t: VectorType, n: int, b: int) -> None:
+        self.t, self.leads = t, [-(b + s * n) % t.lanes for s in range(t.lanes)]
+
+    def head(self) -> list[str]:
+        return []
+
+    def less(self, s: int) -> str:
+        """From the first column of a tile to where its line begins that ends in it."""
+        return str(self.leads[s] - self.t.lanes)
+
+    def before(self, s: int, first: str) -> list[str]:
+        """What row s has before its first whole line."""
+        lead = self.leads[s]
+        return _masked(self.t, first, f"%row{s}", "0", _up_to(self.t, lead), f"a{s}") if lead else []
+
+    def joined(self, s: int, low: str, high: str, name: str) -> list[str]:
+        """A line of row s from two tiles."""
+        picks = ", ".join(f"i32 {self.leads[s] + i}" for i in range(self.t.lanes))
+        v = self.t.name
+        return [f"  {name} = shufflevector {v} {low}, {v} {high}, <{self.t.lanes} x i32> <{picks}>"]
+
+    def end(self, s: int, tiles: int, rest: int, values: str) -> list[str]:
+        """The last whole line of row s, where there is one, and what is left of it."""
+        t, lead = self.t, self.leads[s]
         start = lead + (tiles - 1) * t.lanes
-        if lead <= rest:
-            lines += _line(t, f"%cur{s}", values[s], lead, s, str(start), f"e{s}")
-            if rest - lead:
-                lines += _shifted(t, values[s], "zeroinitializer", lead, f"%z{s}")
-                lines += _masked(t, f"%z{s}", f"%row{s}", str(start + t.lanes), rest - lead, f"z{s}")
-        else:
-            lines += _shifted(t, f"%cur{s}", values[s], lead, f"%z{s}")
-            lines += _masked(t, f"%z{s}", f"%row{s}", str(start), t.lanes + rest - lead, f"z{s}")
-    return lines
+        lines = self.joined(s, f"%cur{s}", values, f"%e{s}v")
+        if lead > rest:
+            return lines + _masked(t, f"%e{s}v", f"%row{s}", str(start), _up_to(t, t.lanes + rest - lead), f"z{s}")
+        lines += _line(t, f"%e{s}v", s, str(start), f"e{s}")
+        if rest - lead:
+            lines += self.joined(s, values, "zeroinitializer", f"%z{s}")
+            lines += _masked(t, f"%z{s}", f"%row{s}", str(start + t.lanes), _up_to(t, rest - lead), f"z{s}")
+        return lines
+
+
+class _FoundLeads:
+    """The same where it is found when the code runs, for vectors of 64 bytes."""
+
+    def __init__(self, t: VectorType, n: int) -> None:
+        self.t, self.n = t, n
+        self.places = t.wide(f"i{t.bits}")
+        self.numbers = "<" + ", ".join(f"i{t.bits} {i}" for i in range(t.lanes)) + ">"
+
+    def head(self) -> list[str]:
+        t = self.t
+        lines = ["  %address = ptrtoint ptr %dst to i64", f"  %b = udiv i64 %address, {t.size}"]
+        for s in range(t.lanes):
+            lines += [
+                f"  %ahead{s} = sub i64 {-s * self.n}, %b",
+                f"  %lead{s} = and i64 %ahead{s}, {t.lanes - 1}",
+                f"  %less{s} = sub i64 %lead{s}, {t.lanes}",
+                f"  %short{s} = trunc i64 %lead{s} to i32" if t.bits == 32 else f"  %short{s} = add i64 %lead{s}, 0",
+                *self._spread(f"%short{s}", f"%leads{s}"),
+                f"  %picks{s} = add {self.places} %leads{s}, {self.numbers}",
+            ]
+        return lines
+
+    def less(self, s: int) -> str:
+        return f"%less{s}"
+
+    def before(self, s: int, first: str) -> list[str]:
+        mask = f"  %before{s} = icmp ult {self.places} {self.numbers}, %leads{s}"
+        return [mask, *_masked(self.t, first, f"%row{s}", "0", f"{self.t.mask} %before{s}", f"a{s}")]
+
+    def joined(self, s: int, low: str, high: str, name: str) -> list[str]:
+        v = self.t.name
+        return [f"  {name} = call {v} {_permute(self.t)}({v} {low}, {self.places} %picks{s}, {v} {high})"]
+
+    def end(self, s: int, tiles: int, rest: int, values: str) -> list[str]:
+        t, row = self.t, f"%row{s}"
+        v = f"i{t.bits}"
+        return [
+            *self.joined(s, f"%cur{s}", values, f"%e{s}v"),
+            *self.joined(s, values, "zeroinitializer", f"%z{s}"),
+            f"  %start{s} = add i64 %less{s}, {tiles * t.lanes}",
+            f"  %after{s} = add i64 %start{s}, {t.lanes}",
+            f"  %left{s} = sub {v} {rest}, %short{s}",
+            *self._spread(f"%left{s}", f"%lefts{s}"),
+            f"  %is_whole{s} = icmp sge {v} %left{s}, 0",
+            f"  br i1 %is_whole{s}, label %whole{s}, label %part{s}",
+            f"whole{s}:",
+            *_line(t, f"%e{s}v", s, f"%start{s}", f"e{s}"),
+            f"  %up_to{s} = icmp slt {self.places} {self.numbers}, %lefts{s}",
+            *_masked(t, f"%z{s}", row, f"%after{s}", f"{t.mask} %up_to{s}", f"z{s}"),
+            f"  br label %ended{s}",
+            f"part{s}:",
+            f"  %less_than{s} = add {self.places} %lefts{s}, {self._all(t.lanes)}",
+            f"  %parts{s} = icmp slt {self.places} {self.numbers}, %less_than{s}",
+            *_masked(t, f"%e{s}v", row, f"%start{s}", f"{t.mask} %parts{s}", f"y{s}"),
+            f"  br label %ended{s}",
+            f"ended{s}:",
+        ]
+
+    def _all(self, number: int) -> str:
+        return "<" + ", ".join([f"i{self.t.bits} {number}"] * self.t.lanes) + ">"
+
+    def _spread(self, number: str, name: str) -> list[str]:
+        one = f"insertelement {self.places} poison, i{self.t.bits} {number}, i32 0"
+        zeros = f"<{self.t.lanes} x i32> zeroinitializer"
+        return [f"  {name}o = {one}", f"  {name} = shufflevector {self.places} {name}o, {self.places} poison, {zeros}"]
+
+
+def _permute(t: VectorType) -> str:
+    """The instruction that takes any numbers of two vectors of 64 bytes."""
+    return f"@llvm.x86.avx512.vpermi2var.{'pd' if t.bits == 64 else 'ps'}.512"
 
 
 def _same(t: VectorType, x: str) -> str:
@@ -99,26 +210,22 @@ def _same(t: VectorType, x: str) -> str:
     return f"shufflevector {t.name} {x}, {t.name} poison, <{t.lanes} x i32> <{picks}>"
 
 
-def _shifted(t: VectorType, low: str, high: str, lead: int, name: str) -> list[str]:
-    """``lead`` … ``lead`` + lanes − 1 of two vectors one after another."""
-    picks = ", ".join(f"i32 {lead + i}" for i in range(t.lanes))
-    return [f"  {name} = shufflevector {t.name} {low}, {t.name} {high}, <{t.lanes} x i32> <{picks}>"]
-
-
-def _line(t: VectorType, low: str, high: str, lead: int, s: int, column: str, tag: str) -> list[str]:
-    """One whole line of a row, past the caches."""
-    size = t.lanes * t.size
+def _line(t: VectorType, value: str, s: int, column: str, tag: str) -> list[str]:
+    """One whole line of row s, past the caches."""
     return [
-        *_shifted(t, low, high, lead, f"%{tag}v"),
         f"  %{tag}p = getelementptr {t.scalar}, ptr %row{s}, i64 {column}",
-        f"  store {t.name} %{tag}v, ptr %{tag}p, align {size}, !nontemporal !0",
+        f"  store {t.name} {value}, ptr %{tag}p, align {t.alignment}, !nontemporal !0",
     ]
 
 
-def _masked(t: VectorType, value: str, row: str, column: str, count: int, tag: str) -> list[str]:
-    """The first ``count`` numbers of a vector, stored the usual way."""
+def _up_to(t: VectorType, count: int) -> str:
+    """The mask of the first ``count`` lanes."""
     bits = ", ".join(f"i1 {1 if i < count else 0}" for i in range(t.lanes))
-    mask = f"<{t.lanes} x i1> <{bits}>"
+    return f"{t.mask} <{bits}>"
+
+
+def _masked(t: VectorType, value: str, row: str, column: str, mask: str, tag: str) -> list[str]:
+    """Some numbers of a vector, stored the usual way."""
     return [
         f"  %{tag}m = getelementptr {t.scalar}, ptr {row}, i64 {column}",
         f"  call void @llvm.masked.store.{t.mangled}.p0({t.name} {value}, ptr %{tag}m, i32 {t.size}, {mask})",

@@ -51,8 +51,11 @@ def row_length(n: int) -> int:
 
 
 def held(n: int, terms: Terms) -> int:
-    """Vectors of memory for a matrix of n bodies: what the sweeps leave, the same state by state, and some rows."""
-    return (2 * terms.numbers + 1) * row_length(n)
+    """Vectors of memory for a matrix of n bodies: what the sweeps leave, the same state by state, and rows' ends.
+
+    (A state has room for a vector more, so that its numbers lie in a line as its matrix does.)
+    """
+    return 2 * terms.numbers * row_length(n) + 16 + n + 1
 
 
 def products(recorder: RecordedTree, matrix: RecordedMatrix) -> Products | None:
