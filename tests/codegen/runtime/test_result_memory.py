@@ -75,23 +75,59 @@ def test_held_results_stay_as_they_are(kernel):
         assert np.array_equal(result, kernel(q, out=np.empty(result.shape)))
 
 
-def test_the_pool_has_a_bound(kernel, monkeypatch):
+@pytest.fixture
+def bounds():
+    """Sets the pool's bounds, and puts them back."""
+    usual = memory.limit, memory.most
+
+    def set_to(limit, most):
+        memory.words[pool.P["limit"]], memory.words[pool.P["most"]] = limit, most
+
+    yield set_to
+    set_to(*usual)
+    memory.flush()
+
+
+def test_the_pool_has_a_bound(kernel, bounds):
     size = kernel.quick(states(0)).nbytes
-    limit = memory.limit
-    memory.words[pool.P["limit"]] = 4 * size
-    try:
-        results = [kernel.quick(states(i)) for i in range(20)]
-        assert memory.kept <= 4 * size
-        del results
-        assert size <= memory.kept <= 4 * size
-        large = kernel.quick(states(0, 8 * STATES))
-        kept = memory.kept
-        del large  # larger than the bound by itself: back to the system
-        assert memory.kept == kept
-        memory.flush()
-        assert memory.kept == 0
-    finally:
-        memory.words[pool.P["limit"]] = limit
+    bounds(4 * size, 4 * size)
+    results = [kernel.quick(states(i)) for i in range(20)]
+    assert memory.kept <= 4 * size
+    del results
+    assert size <= memory.kept <= 4 * size
+    large = kernel.quick(states(0, 8 * STATES))
+    kept = memory.kept
+    del large  # larger than the bound by itself: back to the system
+    assert memory.kept == kept
+    memory.flush()
+    assert memory.kept == 0
+
+
+def loose():
+    """Megabytes of this process that the system may take at any time."""
+    with open("/proc/self/smaps_rollup") as f:
+        return next((int(line.split()[1]) / 1000 for line in f if line.startswith("LazyFree")), 0.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system has no pages that it may take")
+def test_beyond_the_bound_the_system_may_take_the_pages(kernel, bounds):
+    size = kernel.quick(states(0, 8 * STATES)).nbytes  # 8 MB
+    memory.flush()
+    bounds(size // 2, 3 * size)
+    first, before = kernel.quick(states(0, 8 * STATES)), loose()
+    where = first.ctypes.data
+    del first
+    assert size <= memory.kept <= 3 * size and loose() >= before + 0.6 * size / 1e6
+    again = kernel.quick(states(1, 8 * STATES))  # the same memory; what is written nobody may take now
+    assert again.ctypes.data == where and memory.kept == 0
+    assert loose() <= before + 0.25 * size / 1e6  # (behind the array)
+    assert np.array_equal(again, kernel(states(1, 8 * STATES), out=np.empty(again.shape)))
+    held = [kernel.quick(states(i, 8 * STATES)) for i in range(5)]
+    del held, again
+    assert size <= memory.kept <= 3 * size
+    small = [kernel.quick(states(i)) for i in range(5)]  # too small to be kept loosely: the bound is the tighter one
+    del small
+    assert memory.kept <= size // 2
 
 
 def test_threads_do_not_share_a_result(kernel):

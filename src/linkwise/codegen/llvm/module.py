@@ -198,7 +198,7 @@ def transpose_in(t: VectorType, n: int, k: int) -> str:
             f"  store {s} %y{i}, ptr %k{i}, align {t.size}",
         ]
     join = "\n".join
-    return f"""define internal void @lw_in{k}(ptr %src, i64 %between, i64 %step, ptr %dst, i64 %last) {{
+    return f"""define internal void @lw_in{k}(ptr %src, i64 %between, i64 %step, ptr %dst, i64 %last) {ALIGNED_STACK} {{
 entry:
 {join(rows)}
   %packed = icmp eq i64 %step, {t.size}
@@ -230,7 +230,7 @@ def transpose_out(t: VectorType, n: int, k: int) -> str:
     stream = f"  %all = call i1 @lw_stream{k}(ptr %dst, ptr %src)" if streamed else "  %all = or i1 false, false"
     before = stream_ir(t, n, k) if streamed else ""
     return f"""{before}
-define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {{
+define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {ALIGNED_STACK} {{
 entry:
   %packed = icmp eq i64 %step, {t.size}
   %filled = icmp eq i64 %lanes, {width}

@@ -67,7 +67,7 @@ through:
   br label %lane_end
 lane_end:"""
     return f"""{rows}
-define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {{
+define internal void @lw_out{k}(ptr %dst, i64 %between, i64 %step, ptr %src, i64 %lanes, i1 %large) {ALIGNED_STACK} {{
 entry:
   %from = getelementptr i8, ptr %src, i64 {start * L * t.size}
   %rows = getelementptr i8, ptr %from, i64 {total * L * t.size}
@@ -94,8 +94,9 @@ def _rows(t: VectorType, n: int, k: int, terms: Terms, past: bool) -> str:
     def band(count: int, row: str) -> str:
         return f"  call void @lw_band{name}_{count}(ptr %dst, ptr %own, i64 {row}, ptr %seams)"
 
+    alike = f"  %row = add i64 %i, %a\n{band(_TOGETHER, '%row')}"
     together = f"""  br label %alike
-{counted("alike", "a", apart, "  %row = add i64 %i, %a" + chr(10) + band(_TOGETHER, "%row"), before="turn", after="turn_end")}
+{counted("alike", "a", apart, alike, before="turn", after="turn_end")}
 turn_end:"""
     turns = counted("turn", "i", banded, together, before="entry", after="singles", by=turn, last="turn_end")
     return f"""{_band(t, n, name, terms, past, _TOGETHER, apart)}
@@ -121,7 +122,7 @@ def _singles(band: Callable[[int, str], str], first: int, n: int) -> str:
 
 def _seams(t: VectorType, n: int) -> str:
     """The lines in which one row ends and the next begins, gathered in ``seams``: whole to where they belong."""
-    v, line, numbers = t.name, t.lanes * t.size, t.wide("i64")
+    line, numbers = t.lanes * t.size, t.wide("i64")
     lanes = ", ".join(f"i64 {i}" for i in range(t.lanes))
     return f"""  %address = ptrtoint ptr %dst to i64
   %before = and i64 %address, {line - 1}
@@ -142,7 +143,7 @@ done:
 
 
 def _seam(t: VectorType, n: int) -> str:
-    """The line in which row k begins; row n is the end of the last, and whose the rest of these two is, is not known."""
+    """The line in which row k begins. (Row n is the end of the last one; of both these lines a part is not ours.)"""
     v, line = t.name, t.lanes * t.size
     store = f"call void @llvm.masked.store.{t.mangled}.p0({v} %x, ptr %to, i32 {t.size}, {t.mask}"
     return f"""  %skip = mul i64 %k, {n * t.size}
@@ -178,7 +179,8 @@ def _band(t: VectorType, n: int, name: str, terms: Terms, past: bool, rows: int,
     how = f"align {t.alignment}, !nontemporal !0" if past else f"align {t.alignment}"
     writer, part = (_BandWriter(t, n, terms, x, rows, apart) for x in (how, "masked in seams" if past else "masked"))
     join, L = "\n".join, t.lanes
-    return f"""define internal void @lw_band{name}_{rows}(ptr %dst, ptr %own, i64 %k, ptr %seams) noinline {ALIGNED_STACK} {{
+    head = f"define internal void @lw_band{name}_{rows}(ptr %dst, ptr %own, i64 %k, ptr %seams)"
+    return f"""{head} noinline {ALIGNED_STACK} {{
 entry:
 {join(writer.head())}
   %last = add i64 %k, {(rows - 1) * apart}

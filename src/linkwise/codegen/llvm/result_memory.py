@@ -8,7 +8,9 @@ later result has it. So no array's memory is ever written while anybody can see 
 The functions run with Python's lock held (NumPy makes and destroys arrays under it), and need no other. ``ctx`` is a
 table of words: :data:`POOL`, then the first free block of each class. A block starts with a line of its own, {class,
 next free block}, and its array's numbers begin after it. Classes are four to each power of two. When more than
-``limit`` bytes would be kept, all are given back first, so that what is kept is of sizes in use now.
+``most`` bytes would be kept, all are given back first, so that what is kept is of sizes in use now. Of what is kept
+beyond ``limit`` bytes, the system may take the pages whenever it wants memory (MADV_FREE): a block's own line is in its
+first huge page, which it may not. Systems that know nothing of the kind have ``most`` and ``limit`` the same.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ from __future__ import annotations
 LINE = 64  # bytes before an array's numbers, and how they are aligned
 HUGE, HUGE_PAGE = 1 << 22, 1 << 21  # from which size on blocks are aligned for huge pages, and how
 CLASSES = 256
-_MADV_HUGEPAGE = 14
+_MADV_HUGEPAGE, _MADV_FREE = 14, 8
 
 POOL = (
     "kept",  # bytes
     "limit",
+    "most",
     "posix_memalign",  # addresses
     "free",
     "madvise",  # or 0
@@ -117,7 +120,9 @@ some:
   %class = load i64, ptr %block
   %bytes = call i64 @lw_class_bytes(i64 %class)
 {_read("limit")}
-  %too_large = icmp ugt i64 %bytes, %limit
+{_read("most")}
+{_read("madvise", "ptr")}
+  %too_large = icmp ugt i64 %bytes, %most
   br i1 %too_large, label %release, label %fits
 release:
 {_read("free", "ptr")}
@@ -126,10 +131,23 @@ release:
 fits:
 {_read("kept")}
   %with = add i64 %kept, %bytes
-  %over = icmp ugt i64 %with, %limit
-  br i1 %over, label %flush, label %keep
+  %beyond = icmp ugt i64 %with, %limit
+  %huge = icmp uge i64 %bytes, {HUGE}
+  %bound = select i1 %huge, i64 %most, i64 %limit
+  %over = icmp ugt i64 %with, %bound
+  br i1 %over, label %flush, label %loosen
 flush:
   call void @lw_flush(ptr %ctx)
+  br label %loosen
+loosen:
+  %first = phi i1 [false, %fits], [true, %flush]
+  %alone = icmp ugt i64 %bytes, %limit
+  %loose = select i1 %first, i1 %alone, i1 %beyond
+  br i1 %loose, label %advise, label %keep
+advise:
+  %pages = getelementptr i8, ptr %block, i64 {HUGE_PAGE}
+  %length = sub i64 %bytes, {HUGE_PAGE}
+  %ignored = call i32 %madvise(ptr %pages, i64 %length, i32 {_MADV_FREE})
   br label %keep
 keep:
   %kept_now = load i64, ptr %kept_p

@@ -14,7 +14,7 @@ and an array that begins elsewhere is written the usual way.
 from __future__ import annotations
 
 from ..thresholds import STREAMED_VECTORS
-from .sine_cosine import VectorType
+from .sine_cosine import ALIGNED_STACK, VectorType
 from .tiles import tile_of_places
 
 STARTS = (0, 16)  # bytes past a line: what malloc gives, where lines are 32 bytes
@@ -39,7 +39,7 @@ def _starts(t: VectorType) -> list[int]:
 def stream_ir(t: VectorType, n: int, k: int) -> str:
     """``i1 @lw_stream{k}(dst, src)``: a full block of states to contiguous memory; whether it begins where it must."""
     if t.alignment == 64:
-        head = f"define internal i1 @lw_stream{k}(ptr %dst, ptr %src)"
+        head = f"define internal i1 @lw_stream{k}(ptr %dst, ptr %src) {ALIGNED_STACK}"
         return f"{head} {{\nentry:\n{_body(t, n, k, _FoundLeads(t, n))}\n  ret i1 true\n}}\n"
     starts = _starts(t)
     versions = "\n".join(_version(t, n, k, b) for b in starts)
@@ -61,7 +61,8 @@ elsewhere:
 def _version(t: VectorType, n: int, k: int, b: int) -> str:
     """The code for a block that begins b numbers past a line's beginning."""
     body = _body(t, n, k, _KnownLeads(t, n, b))
-    return f"define internal void @lw_stream{k}_{b}(ptr %dst, ptr %src) {{\nentry:\n{body}\n  ret void\n}}"
+    head = f"define internal void @lw_stream{k}_{b}(ptr %dst, ptr %src) {ALIGNED_STACK}"
+    return f"{head} {{\nentry:\n{body}\n  ret void\n}}"
 
 
 def _body(t: VectorType, n: int, k: int, leads: _KnownLeads | _FoundLeads) -> str:

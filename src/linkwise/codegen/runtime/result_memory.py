@@ -1,7 +1,8 @@
 """Memory for large results that is kept for the next ones (see :mod:`..llvm.result_memory`).
 
-``LINKWISE_POOL_MB`` bounds how many megabytes are kept while no array has them (default 256); 0 turns it off, and all
-results come from NumPy's own memory.
+``LINKWISE_POOL_MB`` bounds how many megabytes are kept while no array has them; 0 turns it off, and all results come
+from NumPy's own memory. Left out it is 256, and on Linux up to a quarter of the computer's memory is kept beyond, whose
+pages the system takes as soon as it wants memory.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class _Handler(ctypes.Structure):
 class ResultMemory:
     """The one pool of this process."""
 
-    def __init__(self, limit: int, set_handler: int, libc: Any) -> None:
+    def __init__(self, limit: int, most: int, set_handler: int, libc: Any) -> None:
         self.words = (ctypes.c_int64 * POOL_WORDS)()
-        self.words[P["limit"]] = limit
+        self.words[P["limit"]], self.words[P["most"]] = limit, most
         for name in ("posix_memalign", "free", "madvise"):
             found = getattr(libc, name, None) if name != "madvise" or sys.platform == "linux" else None
             self.words[P[name]] = 0 if found is None else ctypes.cast(found, ctypes.c_void_p).value or 0
@@ -66,8 +67,13 @@ class ResultMemory:
 
     @property
     def limit(self) -> int:
-        """How many may."""
+        """How many may, held fast."""
         return self.words[P["limit"]]
+
+    @property
+    def most(self) -> int:
+        """How many may, those included that the system may take."""
+        return self.words[P["most"]]
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """An array of this memory."""
@@ -99,7 +105,7 @@ def result_memory() -> ResultMemory | None:
         return None
     if set_handler is None or not hasattr(libc, "posix_memalign"):
         return None
-    memory = ResultMemory(limit, set_handler, libc)
+    memory = ResultMemory(limit, max(limit, _loosely_kept()), set_handler, libc)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # Python frees arrays after it has cleared all modules
     usual = handler_of(np.empty(1))
     if handler_of(memory.empty((3,), float)) != "linkwise" or handler_of(np.empty(1)) != usual:
@@ -116,6 +122,13 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.empty(shape, dtype)
     memory = result_memory()
     return np.empty(shape, dtype) if memory is None else memory.empty(shape, dtype)
+
+
+def _loosely_kept() -> int:
+    """How many bytes may be kept in all where the system may take what is beyond the limit; 0 where it cannot."""
+    if sys.platform != "linux" or "LINKWISE_POOL_MB" in os.environ:
+        return 0
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
 
 
 def _limit() -> int:
