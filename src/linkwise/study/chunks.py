@@ -16,11 +16,12 @@ from .compiled import TRACING
 from .journal import Journal
 from .parts import RESULT, chunks_there, table_of, write_chunk
 from .places import Place
-from .reading import whole_chunk
+from .reading import ways_of, whole_chunk
 from .sampling import plain_value
 from .scenario_base import Ended
 from .scenarios import LOST
 from .together import BATCHES
+from .ways import counted, worded
 
 if TYPE_CHECKING:
     from .study import Study
@@ -62,7 +63,7 @@ def make_chunk(
             of_batch(first, *study.prepared.batch(values, study.device), study.finite, LOST),
             {BATCHES: stop - first},
         )
-        write_chunk(place, chunk, values, made)
+        write_chunk(place, chunk, values, made, ways)
     else:
         made, ways = _one_by_one(study, place, chunk, values, condemned or {}, tell)
     return replace(summary(chunk, made, time.monotonic() - begun), ways=ways)
@@ -79,7 +80,6 @@ def _one_by_one(
     first, stop = study.chunk_runs(chunk)
     journal = Journal(place, chunk)
     known = journal.records()
-    ways: dict[str, int] = {}
     try:
         if TRACING in condemned:
             study.prepared.uncompiled = f"it could not be looked at: {condemned[TRACING].message}"
@@ -92,10 +92,9 @@ def _one_by_one(
             known[ended.run] = _record(ended, study)
             if not ended.at_once:
                 journal.add(known[ended.run])
-            for way in ended.ways:
-                ways[way] = ways.get(way, 0) + 1
-        made = of_records([known[run] for run in range(first, stop)])
-        write_chunk(place, chunk, values, made)
+        records = [known[run] for run in range(first, stop)]
+        made, ways = of_records(records), counted(r.ways for r in records)  # also of those that were on record
+        write_chunk(place, chunk, values, made, ways)
         journal.clear()
     finally:
         journal.close()
@@ -104,11 +103,11 @@ def _one_by_one(
 
 def _record(ended: Ended, study: Study) -> Record:
     """What came of one run; what the user's code raised is kept with it."""
-    e = ended.error
+    e, ways = ended.error, tuple(map(worded, ended.ways))
     if e is None:
-        return _checked(Record(ended.run, "done", ended.values), study)
+        return _checked(Record(ended.run, "done", ended.values, ways=ways), study)
     text = "".join(traceback.format_exception(e))
-    return Record(ended.run, "failed", {}, type(e).__name__, _shortened(str(e)), _shortened(text))
+    return Record(ended.run, "failed", {}, type(e).__name__, _shortened(str(e)), _shortened(text), ways)
 
 
 def _checked(record: Record, study: Study) -> Record:
@@ -116,7 +115,7 @@ def _checked(record: Record, study: Study) -> Record:
     if study.finite:
         bad = [n for n, x in record.values.items() if not isinstance(x, str) and not np.isfinite(x).all()]
         if bad:
-            return Record(record.run, "failed", record.values, "NotFinite", not_finite(bad))
+            return replace(record, status="failed", error="NotFinite", message=not_finite(bad))
     return record
 
 
@@ -148,9 +147,8 @@ def summary_of_table(chunk: int, table: Any) -> Summary:
     none: list[str | None] = [None] * len(table)
     plain = [c for c in names if str(table[c].type) == "double"]  # most are, and these need not become objects
     numbers = {c.removeprefix(RESULT): table[c].to_numpy() if c in plain else table[c].to_pylist() for c in names}
-    return summary(
-        chunk, Columns(np.arange(len(table)), table["status"].to_pylist(), none, none, none, numbers, {}, {}), 0.0
-    )
+    columns = Columns(np.arange(len(table)), table["status"].to_pylist(), none, none, none, numbers, {}, {})
+    return replace(summary(chunk, columns, 0.0), ways=ways_of(table))
 
 
 def left_to_do(

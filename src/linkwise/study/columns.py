@@ -19,6 +19,7 @@ class Record:
     error: str | None = None
     message: str | None = None
     traceback: str | None = None
+    ways: tuple[str, ...] = ()  # how it was made
 
 
 @dataclass

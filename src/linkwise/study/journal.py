@@ -24,6 +24,7 @@ from .columns import Record
 from .names import refuse_name
 from .parts import MOST_BYTES, STATUSES
 from .places import Place
+from .ways import is_way
 
 _FOLDER = re.compile(r"[0-9]{9,12}")
 _FILE = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
@@ -114,7 +115,7 @@ def records(place: Place) -> dict[int, Record]:
 
 def _written(record: Record) -> bytes:
     values = {name: _packed(x) for name, x in record.values.items()}
-    said = [record.run, record.status, values, record.error, record.message, record.traceback]
+    said = [record.run, record.status, values, record.error, record.message, record.traceback, record.ways]
     text = json.dumps(said, separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
@@ -123,14 +124,16 @@ def _read(line: bytes) -> Record | None:
     try:
         if int(line[:8], 16) != zlib.crc32(line[9:]) or line[8:9] != b" ":
             return None
-        run, status, values, *rest = json.loads(line[9:])
+        run, status, values, *rest, ways = json.loads(line[9:])
         unpacked = {str(name): _unpacked(x) for name, x in values.items()}
         for name in unpacked:
             refuse_name(name, "a result")
         said = all(x is None or isinstance(x, str) for x in rest)
         if type(run) is not int or status not in STATUSES or len(rest) != 3 or not said:
             return None
-        return Record(run, status, unpacked, *rest)
+        if not isinstance(ways, list) or not all(map(is_way, ways)):
+            return None
+        return Record(run, status, unpacked, *rest, ways=tuple(ways))
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError, ArithmeticError):
         return None
 

@@ -53,16 +53,3 @@ def log(place: Place, event: dict[str, Any]) -> None:
         line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **event})
         with contextlib.suppress(OSError), open(place.own_path(LOG), "a", encoding="utf-8") as f:
             f.write(line + "\n")
-
-
-def events(place: Place) -> list[dict[str, Any]]:
-    """The lines of the log that can be read."""
-    if not place.exists(LOG):
-        return []
-    found = []
-    for line in place.read(LOG, _MOST).splitlines():
-        with contextlib.suppress(ValueError, RecursionError):
-            event = json.loads(line)
-            if isinstance(event, dict):
-                found.append(event)
-    return found

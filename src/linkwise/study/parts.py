@@ -70,9 +70,11 @@ def intact(place: Place, name: str, most: float = MOST_BYTES) -> bytes | None:
 # --- writing ------------------------------------------------------------------------------------------
 
 
-def write_chunk(place: Place, chunk: int, parameters: Mapping[str, np.ndarray], made: Columns) -> str:
-    """Write the files of a chunk; gives the name of its table."""
-    about: dict[str, Any] = {"chunk": chunk}
+def write_chunk(
+    place: Place, chunk: int, parameters: Mapping[str, np.ndarray], made: Columns, ways: Mapping[str, int]
+) -> str:
+    """Write the files of a chunk, with how its runs were made; gives the name of its table."""
+    about: dict[str, Any] = {"chunk": chunk, "ways": dict(ways)}
     if made.arrays:
         packed = zipped(made.arrays, made.lengths)
         about["series"] = f"series/{file_name(chunk, packed, 'zarr.zip')}"

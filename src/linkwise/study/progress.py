@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .chunks import Summary
 from .places import Place
+from .ways import add
 
 if TYPE_CHECKING:
     from .study import Study
@@ -57,8 +58,7 @@ class StudyProgress:
     def _add(self, done: Summary) -> None:
         for status, count in done.statuses.items():
             self.statuses[status] = self.statuses.get(status, 0) + count
-        for way, count in done.ways.items():
-            self.ways[way] = self.ways.get(way, 0) + count
+        add(self.ways, done.ways)
         for name, (n, total, squares) in done.sums.items():
             a, b, c = self.sums.get(name, (0, 0.0, 0.0))
             self.sums[name] = (a + n, b + total, c + squares)

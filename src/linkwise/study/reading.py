@@ -20,6 +20,7 @@ from ..extras import require
 from .names import refuse_name
 from .parts import ABOUT, MOST_BYTES, PADDED, PARAMETER, RESULT, SERIES, STATUSES, intact
 from .places import Place
+from .ways import are_counts
 
 _MOST_TEXT = 2**24  # bytes of the JSON that says what an array is: lengths of a chunk's runs are in it
 _NUMBERS = (
@@ -84,6 +85,8 @@ def _refuse_layout(file: Any, most: float, runs: tuple[int, int] | None) -> None
     about = json.loads((schema.metadata or {}).get(b"linkwise", b"null"))
     if not isinstance(about, dict):
         raise ValueError("it does not say of which chunk it is")
+    if not are_counts(about.get("ways", {}), rows):
+        raise ValueError("it does not say how its runs were made")
 
 
 def _refuse_column(field: Any) -> None:
@@ -157,6 +160,12 @@ def whole_chunk(place: Place, name: str, runs: tuple[int, int]) -> Any:
     if series is not None and (not place.exists(series) or intact(place, series) is None):
         return None
     return table
+
+
+def ways_of(table: Any) -> dict[str, int]:
+    """How a table's runs were made → how many."""
+    found: dict[str, int] = json.loads(table.schema.metadata[b"linkwise"]).get("ways", {})
+    return found
 
 
 def series_of(table: Any) -> str | None:

@@ -17,7 +17,8 @@ from . import journal, manifest
 from .columns import Record
 from .parts import MOST_BYTES, PARAMETER, RESULT, chunks_there
 from .places import Place
-from .reading import read_series, read_table, series_of
+from .reading import read_series, read_table, series_of, ways_of
+from .ways import add, counted
 
 LIMIT = 2**33  # bytes that results may have in memory, where nothing else is said
 # What the axes of arrays are, where a motion gave them.
@@ -77,13 +78,14 @@ class OpenStudy:
         return found
 
     def ways(self) -> dict[str, int]:
-        """How motions were made → in how many runs, as far as the folder's log says; why, where it was one by one."""
-        found: dict[str, int] = {}
-        for event in manifest.events(self.place):
-            ways = event.get("ways")
-            for way, n in ways.items() if isinstance(ways, dict) else ():
-                if isinstance(n, int):
-                    found[str(way)] = found.get(str(way), 0) + n
+        """How runs were made → how many of those that are there; why, where it was one by one.
+
+        A run whose motions were made in several ways is counted in each; one that never came to an end, in none.
+        """
+        now = self.still()
+        found = counted(r.ways for r in now.loose())
+        for table in now._each_table(MOST_BYTES):
+            add(found, ways_of(table))
         return found
 
     @property

@@ -59,12 +59,13 @@ class Prepared:
         around: Around,
     ) -> Iterator[Ended]:
         """What each of several runs gives, as they end; whatever the user's code raises is kept with it."""
+        ways = (f"one by one: {self.in_processes}",)
         for run, values in runs:
             around("start", run)
             try:
-                ended = Ended(run, self.one(values, generator(run)))
+                ended = Ended(run, self.one(values, generator(run)), None, ways)
             except Exception as e:  # of the user's own code: the run has failed, and the study goes on
-                ended = Ended(run, {}, e)
+                ended = Ended(run, {}, e, ways)
             yield ended
             around("end", run)
 

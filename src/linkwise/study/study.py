@@ -240,7 +240,8 @@ class Study:
             shown_as.close()
             sweep(place)
             manifest.log(place, {"event": "done", "ways": shown_as.ways})
-        _warn_of_slow_ways(shown_as.ways)
+        if todo:
+            _warn_of_slow_ways(shown_as.ways)
         found = open_study(place)
         if shown_as.failed:
             _warn_of_failures(found)
