@@ -78,7 +78,15 @@ NEEDS = {
 @pytest.fixture(scope="module")
 def apart(tmp_path_factory):
     """Runs commands in processes of their own."""
-    nursery = Nursery(tmp_path_factory.mktemp("apart"))
+    nursery = Nursery(tmp_path_factory.mktemp("apart"), extras=True)
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture(scope="module")
+def without_extras(tmp_path_factory):
+    """The same, with no extra loaded yet: any may be missing."""
+    nursery = Nursery(tmp_path_factory.mktemp("bare"))
     yield nursery
     nursery.close()
 
@@ -86,7 +94,7 @@ def apart(tmp_path_factory):
 @pytest.fixture(scope="module")
 def in_pipes_of_ascii(tmp_path_factory):
     """The same, with pipes that know ASCII only."""
-    nursery = Nursery(tmp_path_factory.mktemp("ascii"), PYTHONIOENCODING="ascii", TERM="dumb")
+    nursery = Nursery(tmp_path_factory.mktemp("ascii"), extras=True, PYTHONIOENCODING="ascii", TERM="dumb")
     yield nursery
     nursery.close()
 
@@ -210,9 +218,9 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("argv", "package", "extra"), MISSING)
-def test_missing_extras(apart, tmp_path, argv, package, extra):
+def test_missing_extras(without_extras, tmp_path, argv, package, extra):
     (tmp_path / "m.xml").write_text("<mujoco/>", encoding="utf-8")
-    done = apart(*argv, blocked=[package], cwd=tmp_path)
+    done = without_extras(*argv, blocked=[package], cwd=tmp_path)
     assert done.returncode == 2, done.stdout
     assert ONE_LINE.fullmatch(done.stderr)
     assert f'pip install "linkwise[{extra}]"' in done.stderr
@@ -235,8 +243,8 @@ EVERYTHING = [
 
 
 @pytest.mark.parametrize("name", [n for n in CALLS if n not in ("plot", "view", "sweep")])
-def test_what_needs_no_extra(apart, tmp_path, name):
-    done = apart(*argv_of(name, "double_pendulum"), blocked=EVERYTHING, cwd=tmp_path)
+def test_what_needs_no_extra(without_extras, tmp_path, name):
+    done = without_extras(*argv_of(name, "double_pendulum"), blocked=EVERYTHING, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -11,11 +11,49 @@ from patience import PATIENCE
 
 from linkwise import cli
 
+# Most of what commands load when they run, none of it from an extra; and what comes from the extras that several need.
+OWN = (
+    "numpy.random",
+    "llvmlite.binding",
+    "linkwise.algebra.formula",
+    "linkwise.algebra.operators",
+    "linkwise.bench.report",
+    "linkwise.bench.runner",
+    "linkwise.check.consistency",
+    "linkwise.check.peers",
+    "linkwise.cli.study_file",
+    "linkwise.demo.story",
+    "linkwise.model.files.mjcf",
+    "linkwise.study.results",
+    "linkwise.study.study",
+)
+EXTRAS = ("matplotlib.pyplot", "PIL.Image", "pyarrow.compute", "pyarrow.parquet", "pandas", "mujoco", "pinocchio")
+
 # A process that has linkwise loaded and forks once for each command asked of it: what a command does with its files,
 # folders, packages and exit code is its own, and it starts in milliseconds.
 NURSERY = """
-import ctypes, json, os, sys
+import atexit, ctypes, gc, importlib, json, os, sys, threading
 from linkwise.cli import main
+
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:  # an extra that is not installed here
+        if name.startswith("linkwise."):
+            raise
+gc.collect()
+gc.freeze()  # what children share with this process stays shared: nothing of it is looked at for garbage
+
+def leave(code):
+    # As Python ends, but for taking apart, module by module, what the kernel takes away at once.
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = 120
+    os._exit(code or 0)
 
 def drop_privileges():
     # Root may write anywhere by a capability of its own; this gives it up.
@@ -54,24 +92,31 @@ sys.meta_path.insert(0, Blocker())
 if asked["humble"]:
     drop_privileges()
 if asked["code"]:
+    sys.argv = ["-c"]
     exec(asked["code"])
     sys.exit()
-sys.exit(main(asked["argv"]))
+try:
+    code = main(asked["argv"])
+except SystemExit as e:
+    code = e.code
+leave(code)
 """
 
 
 class Nursery:
     """Commands in processes of their own, forked from one that has linkwise loaded already.
 
+    It has no extra loaded, so that any may be missing in a command; or, with ``extras``, those that take long to load.
     Where processes do not fork, each is a new one.
     """
 
-    def __init__(self, folder, **env):
+    def __init__(self, folder, extras=False, **env):
         self.folder, self.env, self.count = folder, {**os.environ, "PYTHONIOENCODING": "utf-8", **env}, 0
+        self.loads = () if not hasattr(os, "fork") else OWN + EXTRAS if extras else OWN
         self.process = self._start()
 
     def _start(self):
-        command, pipe = [sys.executable, "-c", NURSERY], subprocess.PIPE
+        command, pipe = [sys.executable, "-c", NURSERY, *self.loads], subprocess.PIPE
         return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=self.env)
 
     def __call__(self, *argv, cwd, blocked=(), humble=False, stdout=None, env=None, code=""):
