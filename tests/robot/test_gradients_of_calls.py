@@ -22,13 +22,17 @@ ON_NUMPY = ("wrenches", "operators", "curvature", "conjugate_gradient")  # the t
 NAMES = [name for name in CALLS if not any(x in name for x in ON_NUMPY)]
 
 
-@pytest.fixture(autouse=True)
-def as_users_have_it(monkeypatch):
-    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+@pytest.fixture(scope="module", autouse=True)
+def double_precision():
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture(autouse=True)
+def as_users_have_it(monkeypatch):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
 
 
 @cache

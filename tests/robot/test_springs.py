@@ -125,14 +125,15 @@ def test_edits_keep_springs():
 
 def test_jax():
     jax = pytest.importorskip("jax")
-    robot = sprung(lw.random_tree(2, seed=2, joints=["spherical"]))  # each operation is compiled by itself
+    robot = sprung(lw.random_tree(2, seed=2, joints=["spherical"]))
+    inverse, forward = jax.jit(robot.inverse_dynamics), jax.jit(robot.forward_dynamics)  # or each operation is compiled
     q, v, a = state(robot)
     with jax.enable_x64() if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
         x = [jax.numpy.asarray(y) for y in (q, v, a)]
-        tau = robot.inverse_dynamics(*x)
+        tau = inverse(*x)
         np.testing.assert_allclose(np.asarray(tau), robot.inverse_dynamics(q, v, a), atol=1e-10)
-        np.testing.assert_allclose(np.asarray(robot.forward_dynamics(x[0], x[1], tau)), a, atol=1e-9)
-        slope = jax.jacfwd(lambda v: robot.inverse_dynamics(x[0], v, x[2]))(x[1])
+        np.testing.assert_allclose(np.asarray(forward(x[0], x[1], tau)), a, atol=1e-9)
+        slope = jax.jacfwd(lambda v: inverse(x[0], v, x[2]))(x[1])
     np.testing.assert_allclose(np.asarray(slope), robot.linearize_inverse(q, v, a).dv, atol=1e-9)
 
 

@@ -12,13 +12,17 @@ if not hasattr(jax, "ffi"):
 from jax.test_util import check_grads  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def compiled_by_default(monkeypatch):
-    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+@pytest.fixture(scope="module", autouse=True)
+def double_precision():
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture(autouse=True)
+def compiled_by_default(monkeypatch):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
 
 
 def arrays(robot, batches, seed=0):
@@ -56,7 +60,7 @@ def test_vmap_of_derivatives_is_linearised_dynamics():
     robot = lw.load("panda")
     q, v, tau = arrays(robot, [(3,)] * 3)
     exact = robot.linearize_forward(*map(np.asarray, (q, v, tau)))
-    by_q = jax.vmap(jax.jacrev(robot.forward_dynamics))(q, v, tau)
+    by_q = jax.jit(jax.vmap(jax.jacrev(robot.forward_dynamics)))(q, v, tau)
     by_tau = jax.jit(jax.vmap(jax.jacfwd(robot.forward_dynamics, argnums=2)))(q, v, tau)
     assert np.allclose(by_q, exact.dq, rtol=1e-9, atol=1e-9)
     assert np.allclose(by_tau, exact.Minv, rtol=1e-9, atol=1e-9)
@@ -87,7 +91,7 @@ def test_gradients_through_a_scan():
     def traced(q, v):
         return end(q, v, step=lambda *x: robot.forward_dynamics(*x, target="numpy"))
 
-    for a, b in zip(jax.grad(end, (0, 1))(q, v), jax.grad(traced, (0, 1))(q, v)):
+    for a, b in zip(*(jax.jit(jax.grad(f, (0, 1)))(q, v) for f in (end, traced))):
         assert np.allclose(a, b, rtol=1e-10, atol=1e-10)
 
 
