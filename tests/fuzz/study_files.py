@@ -96,7 +96,7 @@ def read(path: Path) -> None:
         study().run(path, engine="serial")
 
 
-LOOKS = ("counts", "results", "to_pandas", "failures", "errors", "first_failed")
+LOOKS = ("counts", "ways", "results", "to_pandas", "failures", "errors", "first_failed")
 
 
 def read_toml(path: Path) -> None:
@@ -213,7 +213,9 @@ def _table(victim: Path, rng: Random) -> bytes:
             [],
             "series/000000/000000000-0123456789abcdef.zarr.zip",
         )
-        about = rng.choice((None, 3, [], {}, {**about, "series": rng.choice(odd_series)}))
+        odd_ways = (None, [], "x", {"a": -1}, {"a": True}, {"a": 2**70}, {"a": [1]}, {"\x1b[2J": 1}, {"x" * 10**6: 1})
+        spoilt = {**about, "series": rng.choice(odd_series)}, {**about, "ways": rng.choice(odd_ways)}
+        about = rng.choice((None, 3, [], {}, *spoilt))
     return _packed(table, about)
 
 

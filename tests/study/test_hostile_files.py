@@ -209,8 +209,11 @@ RECORDS = [
 @pytest.mark.parametrize("said", RECORDS)
 def test_records_that_are_none_are_left_out(sent, said):
     (file,) = (p for p in (sent / "journal").rglob("*") if p.is_file())
-    text = json.dumps(said).encode()
-    file.write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
+    sound = [8, "done", {"x": ["<f8", [], "AAAAAAAAAAA="]}, None, None, None]
+    for record, runs in ((sound, 9), (said, 8)):
+        text = json.dumps([*record, []] if isinstance(record, list) else record).encode()
+        file.write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
+        assert lw.open_study(sent).results().sizes["run"] == runs
     (sent / "journal" / "²²²²²²²²²").mkdir()
     (sent / "journal" / "²²²²²²²²²" / "x").touch()
     (file.parent / ".nfs0001").touch()
