@@ -383,6 +383,8 @@ def _module(x: Any) -> str:
 def _is_installed(x: Any) -> bool:
     """Whether Python or an installed package brings it, and not the user."""
     root = _module(x).partition(".")[0]
+    if root == "__main__":  # a worker's own program is, it may be, and functions of the user's are sent to it
+        return False
     place = getattr(sys.modules.get(root), "__file__", None) or ""
     return root in _BY_NAME or "site-packages" in place or "dist-packages" in place
 

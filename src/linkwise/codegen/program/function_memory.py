@@ -218,7 +218,9 @@ def _package(x: Any) -> str:
 @functools.cache
 def _is_installed(package: str) -> bool:
     """Whether a package is part of Python or was installed, and not the user's own."""
-    if package in sys.stdlib_module_names and package != "__main__":
+    if package == "__main__":  # a worker's own program is, it may be, and functions of the user's are sent to it
+        return False
+    if package in sys.stdlib_module_names:
         return True
     place = getattr(sys.modules.get(package), "__file__", None) or ""
     return package in _WITHOUT_MEMORY or "site-packages" in place or "dist-packages" in place
