@@ -25,8 +25,8 @@ def counted(
   br i1 %{i}_more, label %{label}, label %{after}"""
 
 
-def by_bands(together: int, banded: str | int, rows: str | int, band: Callable[[int, str], str]) -> str:
-    """The body of a function that goes over ``rows``: so many at a time of the first ``banded``, then one by one.
+def by_bands(together: int, rows: str, band: Callable[[int, str], str]) -> str:
+    """The body of a function that goes over ``rows``: so many at a time, then one by one.
 
     ``band(count, row)`` are the lines for so many rows from the value ``row`` on. There may be no rows.
     """
@@ -35,7 +35,7 @@ def by_bands(together: int, banded: str | int, rows: str | int, band: Callable[[
 bands:
   %i = phi i64 [0, %entry], [%i_next, %band]
   %i_next = add i64 %i, {together}
-  %fits = icmp ule i64 %i_next, {banded}
+  %fits = icmp ule i64 %i_next, {rows}
   br i1 %fits, label %band, label %singles
 band:
 {band(together, "%i")}

@@ -142,7 +142,7 @@ def _some_rows(count: int, row: str) -> str:
 
 
 _MULTIPLY = f"""define internal void @lw_multiply({_PLACE}, i64 %rows, i64 %vectors, double %alpha, i1 %keep) {{
-{by_bands(_ROWS[0], "%rows", "%rows", _some_rows)}
+{by_bands(_ROWS[0], "%rows", _some_rows)}
 }}
 """
 
