@@ -1,7 +1,8 @@
 """A scalar program as LLVM IR: straight-line SIMD code over the batch, one state per lane.
 
 The kernel is ``i64 lw_kernel(i64 count, ptr arrays, ptr scratch)``; it answers 1 where a guard of the program was
-not positive in some state, otherwise 0. ``arrays`` holds three words for each
+not positive in some state, otherwise 0. ``count`` is how many states it is given and, in the bits from
+:data:`PART_BITS` on, how many times as many the whole call has, less one. ``arrays`` holds three words for each
 input and output, {address, bytes from state to state, bytes from number to number}. For each block of lanes
 the inputs are transposed into ``scratch`` (one vector per number), the program runs on vectors, and the
 results are transposed back. A last block that is not full repeats its last state and stores only what is real.
@@ -20,7 +21,7 @@ from ..thresholds import FETCHED_AHEAD, STREAMED_BYTES, STREAMED_ROWS
 from .assembled_block import assembled_block, frame_size, is_assembled
 from .one_state import has_scalar_code, one_ir, scalar_type
 from .pieces import block_in_pieces
-from .python_entry import DATA, STRIDES, field
+from .python_entry import DATA, PART_BITS, STRIDES, field
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .straight_line import ProgramWriter
 from .streaming_stores import is_streamed, stream_ir, streaming_head
@@ -278,7 +279,14 @@ def driver_ir(signature: Signature, t: VectorType, in_rows: Container[int] = ())
     inputs = list(signature.inputs.values())
     outputs = [size_of(shape) for shape in signature.shapes]
     total_in = sum(inputs)
-    header, moves_in, moves_out = [f"  %bytes = mul i64 %count, {sum(outputs) * t.size}"], [], []
+    header = [
+        f"  %count = and i64 %given, {(1 << PART_BITS) - 1}",
+        f"  %times_less = lshr i64 %given, {PART_BITS}",
+        "  %times = add i64 %times_less, 1",
+        "  %whole = mul i64 %count, %times",
+        f"  %bytes = mul i64 %whole, {sum(outputs) * t.size}",
+    ]
+    moves_in, moves_out = [], []
     for n in range(len(inputs) + len(outputs)):
         for word, kind in ((0, "ptr"), (1, "i64"), (2, "i64")):
             header.append(f"  %w{n}_{word}p = getelementptr i64, ptr %arrays, i64 {3 * n + word}")
@@ -298,7 +306,7 @@ def driver_ir(signature: Signature, t: VectorType, in_rows: Container[int] = ())
             header.append(f"  %large{i} = icmp ugt i64 %bytes, {enough if is_streamed(size, t) else -1}")
             moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
     join = "\n".join
-    return f"""define i64 @lw_kernel(i64 %count, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{
+    return f"""define i64 @lw_kernel(i64 %given, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{
 entry:
 {join(header)}
   %results = getelementptr i8, ptr %scratch, i64 {total_in * block_bytes}

@@ -6,8 +6,8 @@ NumPy array of the kernel's precision, one state or a batch with one axis, it ma
 their memory and returns them, as an array, a tuple, or what the function ``finish`` makes of the tuple. An input
 without a batch is read again for each state. In every other case it hands the call to ``fallback``, the Python function
 that checks and explains; it does so too where a guard of the program is not positive, where there are more than
-``most`` states (which threads share) and while another thread works in the kernel's memory. Batches run without the
-interpreter's lock.
+``most`` states (which Python's threads share where there is no :mod:`.team`) and while another thread works in the
+kernel's memory. Batches run without the interpreter's lock.
 
 The fields of NumPy's array object are read directly: their order is part of NumPy's public C interface;
 :mod:`..runtime.python_functions` checks it against a live array before this code is used.
@@ -18,6 +18,8 @@ returns whether the result is sound.
 """
 
 from __future__ import annotations
+
+PART_BITS = 40  # of the count of states that a kernel is given (:mod:`.module`)
 
 # Offsets in PyObject and PyArrayObject_fields on 64-bit platforms.
 TYPE, DATA, NDIM, SHAPE, STRIDES, DESCR, FLAGS = 8, 16, 24, 32, 40, 56, 64
@@ -30,6 +32,12 @@ WORDS = (
     "one",  # address of lw_one, or 0
     "scratch",  # address of the memory it works in
     "busy",  # address of a word that is not 0 while a thread works there
+    "team",  # address of the table of :mod:`.team`, or 0 where nobody helps
+    "batch",  # address of lw_batch
+    "scratch_step",  # bytes from one thread's memory to the next one's
+    "lanes",  # states at a time
+    "helpers",  # the most threads besides the caller's
+    "pace",  # address of the picoseconds of a state
     "inputs",  # how many arrays
     "outputs",
     "most",  # the most states that one call may have
@@ -297,6 +305,11 @@ fail_end:
   ret ptr null
 """
 
+_BATCH = (
+    "ptr %w_team, ptr %w_kernel, i64 %count, ptr %table, i64 %arrays, ptr %w_scratch, i64 %w_scratch_step,"
+    " i64 %w_lanes, i64 %w_helpers, ptr %w_pace, i64 0"
+)
+
 _RUN = f"""
 run:
 {_word("one", "ptr")}
@@ -318,14 +331,29 @@ run_block:
   %bad_block = call i64 %w_kernel(i64 1, ptr %table, ptr %w_scratch)
   br label %judge
 run_batch:
+{_word("team", "ptr")}
+{_word("batch", "ptr")}
+{_word("scratch_step")}
+{_word("lanes")}
+{_word("helpers")}
+{_word("pace", "ptr")}
+  %no_team = icmp eq ptr %w_team, null
   store i64 1, ptr %w_busy
   %thread = call ptr %c_PyEval_SaveThread()
-  %bad_batch = call i64 %w_kernel(i64 %count, ptr %table, ptr %w_scratch)
+  br i1 %no_team, label %batch_alone, label %batch_shared
+batch_alone:
+  %bad_by_one = call i64 %w_kernel(i64 %count, ptr %table, ptr %w_scratch)
+  br label %batch_done
+batch_shared:
+  %bad_by_some = call i64 %w_batch({_BATCH})
+  br label %batch_done
+batch_done:
+  %bad_batch = phi i64 [%bad_by_one, %batch_alone], [%bad_by_some, %batch_shared]
   call void %c_PyEval_RestoreThread(ptr %thread)
   store i64 0, ptr %w_busy
   br label %judge
 judge:
-  %bad = phi i64 [%bad_one, %run_one], [%bad_block, %run_block], [%bad_batch, %run_batch]
+  %bad = phi i64 [%bad_one, %run_one], [%bad_block, %run_block], [%bad_batch, %batch_done]
   %sound = icmp eq i64 %bad, 0
   br i1 %sound, label %give, label %drop
 drop:

@@ -18,7 +18,7 @@ from ... import errors
 from ..levels import code_level
 from ..llvm.sine_cosine import VectorType
 from ..passes import Pass
-from ..thresholds import FIRST_STATES, LLVM_PASSES, THREAD_NANOSECONDS
+from ..thresholds import FIRST_STATES, LLVM_PASSES, TEAM_SCRATCH, THREAD_NANOSECONDS
 from . import disk_cache as cache
 from .array_layout import arrays_are_as_known
 
@@ -141,26 +141,39 @@ class MachineCode:
         """Tell the code where a table is."""
         ctypes.c_void_p.from_address(self._engine.get_global_value_address(name)).value = address
 
+    @property
+    def scratch_step(self) -> int:
+        """Bytes from the scratch of one thread to that of the next."""
+        return -(-self.scratch_bytes // 128) * 128
+
+    @cached_property
+    def most_threads(self) -> int:
+        """How many may share a call: as many as there are processors, and scratch for."""
+        return max(1, min(os.cpu_count() or 1, TEAM_SCRATCH // max(1, self.scratch_step)))
+
     @cached_property
     def entry_memory(self) -> EntryMemory:
         """What the ways in from Python work in, one call at a time."""
-        return EntryMemory(self.scratch_bytes, self.vector.alignment)
+        return EntryMemory(1, self.scratch_step, self.vector.alignment, self.most_threads)
 
-    def workspace(self, words: int) -> Workspace:
-        """Memory for one call; give it back to ``spare``."""
+    def workspace(self, words: int, threads: int = 0) -> Workspace:
+        """Memory for one call, of so many threads at least; give it back to ``spare``."""
+        if threads > self.most_threads:
+            return Workspace(words, self.scratch_step, self.vector.alignment, threads)
         try:
             return self.spare.pop()
         except IndexError:
-            return Workspace(words, self.scratch_bytes, self.vector.alignment)
+            return Workspace(words, self.scratch_step, self.vector.alignment, self.most_threads)
 
 
 class Workspace:
-    """What one running call needs: the table of its arguments, and scratch."""
+    """What one running call needs: the table of its arguments, and scratch for so many threads."""
 
-    def __init__(self, words: int, scratch_bytes: int, alignment: int) -> None:
+    def __init__(self, words: int, scratch_step: int, alignment: int, threads: int) -> None:
+        self.threads = threads
         self.table = (ctypes.c_int64 * words)()
         self.table_address = ctypes.addressof(self.table)
-        self._memory = np.empty(scratch_bytes + alignment, np.uint8)  # touched only where it is used
+        self._memory = np.empty(threads * scratch_step + alignment, np.uint8)  # touched only where it is used
         start = self._memory.ctypes.data
         self.scratch_address = start + -start % alignment
 
@@ -168,8 +181,9 @@ class Workspace:
 class EntryMemory(Workspace):
     """The same for :mod:`..llvm.python_entry`, with a word that says whether a thread is at work in it."""
 
-    def __init__(self, scratch_bytes: int, alignment: int) -> None:
-        super().__init__(1, scratch_bytes, alignment)
+    def __init__(self, words: int, scratch_step: int, alignment: int, threads: int) -> None:
+        super().__init__(words + 1, scratch_step, alignment, threads)
+        self.pace_address = self.table_address + 8
         _entry_memories.add(self)
 
     def set_idle(self) -> None:

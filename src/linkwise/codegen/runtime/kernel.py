@@ -19,6 +19,7 @@ from .. import thresholds
 from ..llvm.assembled_block import instruction_count, is_assembled
 from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
+from ..llvm.team import MOST_WORKERS
 from ..passes import Journal, run_passes
 from ..program import derivative
 from ..program.listing import listing
@@ -30,6 +31,7 @@ from .python_functions import bound_function, entry_function
 from .remade import Remade, made
 from .requests import recall, remember
 from .result_memory import empty
+from .team import Team, team
 from .threads import crew, refuse_other_threads, usable_cores
 
 
@@ -343,6 +345,11 @@ class Kernel(Remade):
 
     def _run(self, code: MachineCode, count: int, arrays: list[np.ndarray], threads: int | None) -> bool:
         """Whether a guard failed."""
+        if threads is not None:
+            refuse_other_threads(threads)
+        helping = team()
+        if helping is not None and code.on_objects is not None and threads != 1:
+            return self._run_by(helping, code, count, arrays, min(int(threads or 0), count, MOST_WORKERS + 1))
         workers = _workers(code, count, threads)
         if workers == 1:
             begun = perf_counter_ns()
@@ -353,6 +360,19 @@ class Kernel(Remade):
         share = -(-count // (workers * lanes)) * lanes
         parts = [[x[s : s + share] for x in arrays] for s in range(0, count, share)]
         return any(crew().map(lambda part: _call(code, len(part[-1]), part), parts))
+
+    def _run_by(self, helping: Team, code: MachineCode, count: int, arrays: list[np.ndarray], asked: int) -> bool:
+        """The same by as many threads as are asked for, or (0) as the work deserves."""
+        work = code.workspace(3 * len(arrays), asked)
+        work.table[: len(arrays)] = [id(x) for x in arrays]
+        failed = helping.on_objects(
+            *(helping.address, code.address, count, work.table_address, len(self._sizes), len(arrays)),
+            *(code.vector.size, work.scratch_address, code.scratch_step, code.vector.lanes, work.threads - 1),
+            *(code.entry_memory.pace_address, asked),
+        )
+        if work.threads == code.most_threads:
+            code.spare.append(work)
+        return bool(failed)
 
 
 _FLOAT64 = np.dtype(np.float64)
@@ -384,7 +404,6 @@ def refuse_other_numbers(x: np.ndarray, name: str) -> None:
 def _workers(code: MachineCode, count: int, threads: int | None) -> int:
     """How many threads share a call."""
     if threads is not None:
-        refuse_other_threads(threads)
         return min(int(threads), count)
     return 1 if count <= code.pace.most else code.pace.workers(count, usable_cores())
 

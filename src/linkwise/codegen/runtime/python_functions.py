@@ -16,8 +16,10 @@ from ..llvm.python_entry import W
 from ..program.trace import Signature
 from ..thresholds import POOLED_BYTES
 from .array_layout import array_new
-from .engine import MachineCode, process_code
+from .engine import MachineCode
 from .result_memory import result_memory
+from .shared_code import shared_code
+from .team import team
 from .threads import usable_cores
 
 
@@ -91,12 +93,19 @@ def entry_function(
     if words is None:
         return None
     memory, dtype = code.entry_memory, np.dtype(np.float64 if code.vector.bits == 64 else np.float32)
+    helping = team()
     head = {
         "kernel": code.address,
         "one": code.one if scalar else 0,
         "scratch": memory.scratch_address,
         "busy": memory.table_address,
-        "most": code.pace.most,
+        "most": code.pace.most if helping is None else np.iinfo(np.int64).max,
+        "team": 0 if helping is None else helping.address,
+        "batch": 0 if helping is None else helping.batch_address,
+        "scratch_step": code.scratch_step,
+        "lanes": code.vector.lanes,
+        "helpers": memory.threads - 1,
+        "pace": memory.pace_address,
         "fallback": id(fallback),
         "finish": 0 if finish is None else id(finish),
         "tuple": int(not signature.single),
@@ -108,13 +117,14 @@ def entry_function(
     for word, value in head.items():
         words[W[word]] = value
     words.what = fallback
-    code.pace.followers.append(_Most(weakref.ref(words)))
-    if usable_cores() == 1:
-        words[W["most"]] = np.iinfo(np.int64).max
+    if helping is None:
+        code.pace.followers.append(_Most(weakref.ref(words)))
+        if usable_cores() == 1:
+            words[W["most"]] = np.iinfo(np.int64).max
     # The first line tells inspect.signature and help what it takes.
     about = "Plain float64 arrays, one state or many; all else goes the checked way."
     doc = f"{name}({', '.join((*signature.inputs, '/'))})\n--\n\n{about}"
-    return _built_in(_code()["lw_call"], name, words, (code, fallback, finish), _FASTCALL_KEYWORDS, doc)
+    return _built_in(shared_code()["lw_call"], name, words, (code, fallback, finish), _FASTCALL_KEYWORDS, doc)
 
 
 def _described(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> _Words | None:
@@ -155,11 +165,7 @@ def bound_function(code: MachineCode, name: str, count: int, work: Any, table: l
     head = [count, code.address, code.one, work.scratch_address, out, ctypes.addressof(known)]
     doc = "Run on the bound arrays; returns whether the result is sound (no matrix to invert was singular)."
     words = np.array([*head, *table], dtype=np.int64).view(_Words)
-    return _built_in(_code()["lw_bound"], name, words, (code, work, keep), _NO_ARGUMENTS, doc)
-
-
-def _code() -> dict[str, int]:
-    return process_code("entry", layout.entry_ir())
+    return _built_in(shared_code()["lw_bound"], name, words, (code, work, keep), _NO_ARGUMENTS, doc)
 
 
 def _built_in(address: int, name: str, self: Any, keep: Any, flags: int, doc: str) -> Any:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ..llvm.result_memory import POOL_WORDS, P, memory_ir
+from ..llvm.result_memory import POOL_WORDS, P
 from ..thresholds import POOLED_BYTES
 from .array_layout import numpy_function
-from .engine import process_code
+from .shared_code import shared_code
 
 _SET_HANDLER = 304  # its place in NumPy's table of C functions, fixed by NumPy's ABI
 
@@ -49,7 +49,7 @@ class ResultMemory:
         for name in ("posix_memalign", "free", "madvise"):
             found = getattr(libc, name, None) if name != "madvise" or sys.platform == "linux" else None
             self.words[P[name]] = 0 if found is None else ctypes.cast(found, ctypes.c_void_p).value or 0
-        code = process_code("result memory", memory_ir())
+        code = shared_code()
         self._flush = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["lw_flush"])
         functions = (code[f"lw_{name}"] for name in ("malloc", "calloc", "realloc", "free"))
         self.handler = _Handler(b"linkwise", 1, ctypes.addressof(self.words), *functions)
