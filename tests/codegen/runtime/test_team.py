@@ -59,13 +59,27 @@ def test_every_way_in_is_shared(kernel, eager):
             assert all(np.array_equal(call(*inputs), expected) for _ in range(3))
 
 
-def test_states_without_a_result_are_found_whoever_has_them(kernel, eager):
-    robot = lw.load("double_pendulum")
-    kernel = robot.compile("mass_matrix_inverse")
+def test_a_call_ends_when_all_have_ended():
+    """States of some microseconds, so that the last ones of a worker take a while."""
+    kernel = lw.chain(40, seed=0).compile("mass_matrix", rolled=True)
+    q = np.random.default_rng(0).normal(size=(64, 40))
+    out = np.empty((64, 40, 40))
+    for _ in range(100):
+        out[...] = np.nan
+        kernel(q, out=out, threads=2)
+        assert np.isfinite(out[:, -1]).all()
+
+
+def test_states_without_a_result_are_found_whoever_has_them():
+    kernel = lw.load("double_pendulum").compile("mass_matrix_inverse")
     q = np.random.default_rng(0).normal(size=(500, 2))
-    q[[3, 499]] = np.nan
-    found = kernel(q)
-    assert np.isnan(found[[3, 499]]).all() and np.isfinite(np.delete(found, [3, 499], 0)).all()
+    assert kernel.run((q,), threads=2)[1]
+    for i in (3, 499):  # one is the caller's, one a worker's
+        bad = q.copy()
+        bad[i] = np.nan
+        for _ in range(30):
+            found, sound = kernel.run((bad,), threads=2)
+            assert not sound and np.isnan(found[i]).all() and np.isfinite(np.delete(found, i, 0)).all()
 
 
 def test_several_callers_at_a_time(kernel, eager):
