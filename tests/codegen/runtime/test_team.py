@@ -12,7 +12,9 @@ import pytest
 import linkwise as lw
 from linkwise.codegen import thresholds
 from linkwise.codegen.llvm import team as layout
+from linkwise.codegen.program.trace import trace
 from linkwise.codegen.runtime import team as teams
+from linkwise.codegen.runtime.kernel import Kernel
 
 team = teams.team()
 pytestmark = pytest.mark.skipif(team is None, reason="this system has no team")
@@ -71,14 +73,15 @@ def test_a_call_ends_when_all_have_ended():
 
 
 def test_states_without_a_result_are_found_whoever_has_them():
-    kernel = lw.load("double_pendulum").compile("mass_matrix_inverse")
-    q = np.random.default_rng(0).normal(size=(500, 2))
-    assert kernel.run((q,), threads=2)[1]
+    arm = lw.chain(3, seed=0)
+    kernel = Kernel(trace(arm, lambda robot, q: robot.mass_solve(q, q), parameters=["inertial"], plain=True))
+    own = np.tile(arm.inertial_parameters.ravel(), (500, 1))
+    assert kernel.run((np.ones((500, 3)), own), threads=2)[1]
     for i in (3, 499):  # one is the caller's, one a worker's
-        bad = q.copy()
-        bad[i] = np.nan
+        none = own.copy()
+        none[i] = 0
         for _ in range(30):
-            found, sound = kernel.run((bad,), threads=2)
+            found, sound = kernel.run((np.ones((500, 3)), none), threads=2)
             assert not sound and np.isnan(found[i]).all() and np.isfinite(np.delete(found, i, 0)).all()
 
 
