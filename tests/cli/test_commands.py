@@ -399,32 +399,33 @@ COMPLETED = [
 ]
 
 
-@pytest.mark.parametrize(("words", "expected"), COMPLETED)
-def test_bash_completes(capsys, tmp_path, words, expected):
+def test_bash_completes(capsys, tmp_path):
+    """One word after another in one shell, as people have it."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("no bash here")
     (tmp_path / "robot.urdf").write_text("", encoding="utf-8")
     script = run(capsys, "completion", "bash")[1]
-    line = ["linkwise", *words]
-    quoted = " ".join(f"'{w}'" for w in line)
-    script += f'\nCOMP_WORDS=({quoted}); COMP_CWORD={len(line) - 1}; _linkwise; echo "${{COMPREPLY[@]}}"\n'
+    for words, _ in COMPLETED:
+        line = ["linkwise", *words]
+        quoted = " ".join(f"'{w}'" for w in line)
+        script += f'\nCOMP_WORDS=({quoted}); COMP_CWORD={len(line) - 1}; _linkwise; echo "${{COMPREPLY[@]}}"\n'
     done = subprocess.run([bash], input=script, capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.split() == [expected], done.stderr
+    found = [x.split() for x in done.stdout.splitlines()]
+    for (words, expected), reply in zip(COMPLETED, found, strict=True):
+        assert reply == [expected], (words, done.stderr)
 
 
-@pytest.mark.parametrize(("words", "expected"), COMPLETED)
-def test_fish_completes(capsys, tmp_path, words, expected):
+def test_fish_completes(capsys, tmp_path):
     fish = shutil.which("fish")
     if fish is None:
         pytest.skip("no fish here")
     (tmp_path / "robot.urdf").write_text("", encoding="utf-8")
     (tmp_path / "linkwise.fish").write_text(run(capsys, "completion", "fish")[1], encoding="utf-8")
-    line = " ".join(["linkwise", *words])
-    done = subprocess.run(
-        [fish, "-c", f'source linkwise.fish; complete -C "{line}"'], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert expected in [x.split("\t")[0] for x in done.stdout.splitlines()], done.stderr
+    asked = "; echo; ".join(f'complete -C "{" ".join(["linkwise", *words])}"' for words, _ in COMPLETED)
+    done = subprocess.run([fish, "-c", f"source linkwise.fish; {asked}"], capture_output=True, text=True, cwd=tmp_path)
+    for (words, expected), reply in zip(COMPLETED, done.stdout.split("\n\n"), strict=True):
+        assert expected in [x.split("\t")[0] for x in reply.splitlines()], (words, done.stderr)
 
 
 def test_zsh_reads_the_script(capsys, tmp_path):

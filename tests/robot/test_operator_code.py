@@ -109,8 +109,9 @@ def test_complex_and_extended_numbers_take_the_sweeps():
     assert r.operators(q.astype(np.longdouble)).mass.apply(x, target="cpu").dtype == np.longdouble
 
 
-def test_jax_arrays_stay(r):
+def test_jax_arrays_stay():
     jnp = pytest.importorskip("jax.numpy")
+    r = robot("chain2")  # each operation is compiled by itself
     q, x = r.random_configuration(0), np.random.default_rng(0).normal(size=r.nv)
     expected = r.operators(q).mass.apply(x, target="numpy")
     for found in (r.operators(jnp.asarray(q)).mass @ x, r.operators(q).mass.apply(jnp.asarray(x), target="cpu")):
@@ -162,7 +163,7 @@ def test_singular_states_are_refused_as_by_the_sweeps():
     arm = robot("chain4")
     rng = np.random.default_rng(0)
     cases = []
-    for _ in range(4):
+    for _ in range(2):
         o = arm.operators(arm.random_configuration(rng))
         cases += [(o.J @ o.mass.inv() @ o.J.T).inv(), (o.J @ o.J.T).inv()]
         cases += [o.block_diagonal([np.zeros((6, 6))] * 4).inv(), (o.J @ o.J.T + 1e-16 * o.I_tips).inv()]
@@ -246,7 +247,7 @@ def test_coefficients_that_meet_stay_apart():
     """2A + 2B and 2A + 4B, (2A)⁻¹ and (4A)⁻¹: code of one must not answer for the other."""
     r = small()
     o = operators(r)
-    for a, b in ((2.0, 2.0), (2.0, 4.0), (2.0, -2.0), (1.0, 2.0), (-1.0, 2.0), (4.0, 2.0), (0.5, 0.5)):
+    for a, b in ((2.0, 2.0), (2.0, 4.0), (2.0, -2.0), (-1.0, 2.0), (0.5, 0.5)):
         for A in (a * o.D + b * o.rotor_inertia, (a * o.P + abs(b) * o.M).inv()):
             found, expected = both(A, vector(A))
             assert_close(found, expected, 1e-10)

@@ -18,6 +18,7 @@ import cloudpickle
 import links_by_hand as by_hand
 import numpy as np
 import pytest
+from command_line import Nursery
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -47,12 +48,22 @@ while sys.stdin.buffer.peek(1):
 """
 
 
-def numbers(robot, target):
-    """What a robot computes at some state: its forces and motions, and where its bodies and its tool are."""
+def state(robot):
+    """Some q, v and tau, the same for robots alike."""
     rng = np.random.default_rng(4)
     q = np.concatenate([joint.kind.random(rng) for joint, _, _ in robot.coordinates])
-    v, tau = rng.normal(size=(2, robot.nv))
-    found = [robot.forward_dynamics(q, v, tau, target=target), robot.center_of_mass(q, target=target)]
+    return q, *rng.normal(size=(2, robot.nv))
+
+
+def accelerations(robot, target):
+    """What a robot computes with all its numbers."""
+    return robot.forward_dynamics(*state(robot), target=target)
+
+
+def numbers(robot, target):
+    """What a robot computes at some state: its forces and motions, and where its bodies and its tool are."""
+    q = state(robot)[0]
+    found = [accelerations(robot, target), robot.center_of_mass(q, target=target)]
     if robot.loops:
         found.append(robot.loop_jacobian(q, target=target).ravel())
     if any(f.name == "tool" for f in robot.frames):
@@ -93,7 +104,7 @@ FOLDERS = [str(Path(__file__).parent), str(Path(by_hand.__file__).parent), str(P
 
 
 class Helper:
-    """A program beside this one, started once."""
+    """A program beside this one."""
 
     def __init__(self):
         command = [sys.executable, "-c", HELPER, *FOLDERS]
@@ -349,15 +360,19 @@ class Paths(RuleBasedStateMachine):
         assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
+@pytest.fixture(scope="module")
+def helper():
+    program = Helper()
+    yield program
+    program.close()
+
+
 @pytest.mark.parametrize(("joints", "examples"), [("free", 4), ("coupled", 3), ("closed", 3)])
-def test_every_path_gives_the_numbers_of_a_robot_built_by_hand(joints, examples):
-    Paths.helper, Paths.joints = Helper(), joints
-    try:
-        slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-        chosen = settings(max_examples=examples, stateful_step_count=12, deadline=None, suppress_health_check=slow)
-        run_state_machine_as_test(Paths, settings=chosen)
-    finally:
-        Paths.helper.close()
+def test_every_path_gives_the_numbers_of_a_robot_built_by_hand(joints, examples, helper):
+    Paths.helper, Paths.joints = helper, joints
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    chosen = settings(max_examples=examples, stateful_step_count=12, deadline=None, suppress_health_check=slow)
+    run_state_machine_as_test(Paths, settings=chosen)
 
 
 MAKERS = ("Robot", "ClosedRobot", "Self", "R")
@@ -431,10 +446,10 @@ ALIKE = {
 def test_couplings_and_loops_are_part_of_what_code_is_for(name, tmp_path, monkeypatch):
     """Both fill one cache; then each comes again from there, another robot of the same value."""
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
-    expected = [numbers(make(by_hand.start().build()), "numpy") for make in ALIKE[name]]
+    expected = [accelerations(make(by_hand.start().build()), "numpy") for make in ALIKE[name]]
     assert expected[0].shape != expected[1].shape or not np.allclose(*expected, rtol=1e-6)
     for make, right in 2 * [*zip(ALIKE[name], expected)]:
-        found = numbers(pickle.loads(pickle.dumps(make(by_hand.start().build()))), "cpu")
+        found = accelerations(pickle.loads(pickle.dumps(make(by_hand.start().build()))), "cpu")
         assert np.abs(found - right).max() <= 1e-9 * np.abs(right).max()
 
 
@@ -443,10 +458,14 @@ HEAVIER = PLAIN + "r = r.with_constants(t.scaled(r, 2.0))\n"
 SHOWN = "print(np.allclose(t.numbers(r, 'cpu'), t.numbers(r, 'numpy'), rtol=1e-9))"
 
 
-@pytest.mark.parametrize("order", [(PLAIN, HEAVIER), (HEAVIER, PLAIN)], ids=["clone second", "clone first"])
-def test_a_clone_leaves_the_cache_as_good_as_it_was(order, tmp_path):
+def test_a_clone_leaves_the_cache_as_good_as_it_was(tmp_path):
     """In processes of their own: a robot must not get the code that another process made for its clone."""
-    surroundings = os.environ | {"LINKWISE_CACHE": str(tmp_path), "PYTHONPATH": os.pathsep.join(FOLDERS)}
-    for program in order:
-        run = subprocess.run([sys.executable, "-c", program + SHOWN], capture_output=True, text=True, env=surroundings)
-        assert run.stdout == "True\n", run.stdout + run.stderr
+    apart = Nursery(tmp_path, PYTHONPATH=os.pathsep.join(FOLDERS))
+    try:
+        for order in ((PLAIN, HEAVIER), (HEAVIER, PLAIN)):
+            cache = tempfile.mkdtemp(dir=tmp_path)
+            for program in order:
+                done = apart(cwd=tmp_path, env={"LINKWISE_CACHE": cache}, code=program + SHOWN)
+                assert done.stdout == "True\n", done.stdout + done.stderr
+    finally:
+        apart.close()

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-import trees
 from sprung import sprung, tree
 
 import linkwise as lw
@@ -23,6 +22,9 @@ CALLS = {
 }
 
 
+SPRUNG_KINDS = ["helical", "spherical", "cylindrical", "universal"]
+
+
 def state(robot, batch=(), seed=0, dtype=float):
     rng = np.random.default_rng(seed)
     q, (v, a) = robot.random_configuration(rng, batch), rng.normal(size=(2, *batch, robot.nv))
@@ -34,9 +36,9 @@ def flat(x):
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize(("robot", "dtype"), [("tree", np.float64), ("chain6", np.float32)])
+@pytest.mark.parametrize(("robot", "dtype"), [("kinds", np.float64), ("chain4", np.float32)])
 def test_machine_code(name, robot, dtype):
-    robot = tree(robot)
+    robot = tree(robot) if robot != "kinds" else sprung(lw.random_tree(4, seed=3, joints=SPRUNG_KINDS))  # one of each
     given = state(robot, (3,), dtype=dtype)[: CALLS[name]]
     found = flat(getattr(robot, name)(*given, target="cpu"))
     expected = flat(getattr(robot, name)(*given, target="numpy"))
@@ -150,7 +152,7 @@ METHODS = ("runge_kutta_4", "midpoint", "semi_implicit_euler", "variational")
 
 @pytest.mark.parametrize("method", METHODS)
 def test_energy_is_kept_and_what_dampers_take_is_counted(method):
-    robot = sprung(trees.robot("spherical"))
+    robot = sprung(lw.random_tree(2, seed=2, joints=["spherical"]))
     q, v, _ = state(robot)
     drift = []
     first = 1e-3 if method == "semi_implicit_euler" else 2e-3  # which damps what springs swing, by its order
@@ -164,7 +166,7 @@ def test_energy_is_kept_and_what_dampers_take_is_counted(method):
 
 @pytest.mark.parametrize("coordinates", ["total", "unnormalized"])
 def test_other_coordinates(coordinates):
-    robot = tree("chain6")
+    robot = tree("chain3")
     q, v, _ = state(robot)
     one = lw.simulate(robot, q, v, duration=0.05, target="cpu")
     other = lw.simulate(robot, q, v, duration=0.05, coordinates=coordinates, target="cpu")
@@ -186,7 +188,7 @@ def test_a_spring_and_a_mass():
 
 
 def test_sensitivity_of_a_motion():
-    robot = tree("chain6")
+    robot = tree("chain3")
     q, v, _ = state(robot)
     tau = np.zeros((10, robot.nv))
     change = np.random.default_rng(2).normal(size=robot.inertial_parameters.shape) * 1e-5
