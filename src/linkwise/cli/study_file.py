@@ -46,6 +46,7 @@ class StudyFile:
 
     path: Path
     folders: Sequence[Path] = field(default_factory=tuple)
+    needed: list[Path] = field(default_factory=list)  # those, and its own, in which what it names was found
 
     def study(self) -> lw.Study:
         """The study that it says."""
@@ -59,9 +60,11 @@ class StudyFile:
         parameters = {name: self._parameter(name, x) for name, x in self._table("parameters").items()}
         others = {k: x for k, x in about.items() if k not in ("robot", "floating", "scenario")}
         try:
-            return lw.Study(robot, scenario, parameters, **others)
+            found = lw.Study(robot, scenario, parameters, **others)
         except LinkwiseError as e:
             self._refuse(self._culprit(str(e)), str(e))
+        found.folders = tuple(dict.fromkeys(str(folder.resolve()) for folder in self.needed))
+        return found
 
     # --- its text --------------------------------------------------------------------------------------
 
@@ -169,6 +172,7 @@ class StudyFile:
         for folder in (self.path.parent, *self.folders):
             file = (folder / name).resolve()
             if file.is_file() and file.is_relative_to(folder.resolve()):
+                self.needed.append(folder)
                 return file
         self._refuse(where, f"there is no {name!r} in the folder of the study file or in one given by --path")
 
@@ -228,9 +232,11 @@ class StudyFile:
         if not self.folders:
             self._refuse(where, f"{name!r} is looked for in a folder that you give: --path FOLDER")
         try:
-            return _imported(found[1], found[2], self.folders)
+            folder, function = _imported(found[1], found[2], self.folders)
         except InputError as e:
             self._refuse(where, str(e))
+        self.needed.append(folder)
+        return function
 
 
 def _parts(keys: str) -> Keys:
@@ -242,7 +248,8 @@ def _parts(keys: str) -> Keys:
     return tuple(found)
 
 
-def _imported(module: str, name: str, folders: Sequence[Path]) -> Any:
+def _imported(module: str, name: str, folders: Sequence[Path]) -> tuple[Path, Any]:
+    """The folder in which a module is, and a function of it."""
     top = module.partition(".")[0]
     folder = next((f for f in folders if _is_in(top, f)), None)
     if folder is None:
@@ -261,7 +268,7 @@ def _imported(module: str, name: str, folders: Sequence[Path]) -> Any:
         own = [k for k, x in vars(found).items() if callable(x) and getattr(x, "__module__", None) == module]
         meant = did_you_mean(name, own) or f"it has {', '.join(own) or 'none'}"
         raise InputError(f"{module} defines no function {name!r}; {meant}")
-    return function
+    return folder, function
 
 
 def _is_in(module: str, folder: Path) -> bool:

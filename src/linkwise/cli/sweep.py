@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import linkwise as lw
 
 from ..errors import InputError
 from .command import INTERRUPTED, OK, Command, Output
-from .sweep_folder import look, replay, tell
+from .sweep_folder import look, paths, replay, tell
 
 if TYPE_CHECKING:
     from ..study.places import Place
@@ -118,7 +119,8 @@ def _run(study: lw.Study, arguments: argparse.Namespace, out: Output) -> int:
         _say_how_to_go_on(place, arguments)
         return INTERRUPTED
     tell(found, folder, out)
-    out.say(f"Look at it: linkwise sweep {shlex.quote(str(folder))} --report")
+    elsewhere = [os.path.relpath(x) for x in study.folders]
+    out.say(f"Look at it: {shlex.join(['linkwise', 'sweep', str(folder), '--report', *paths(elsewhere)])}")
     return OK
 
 
@@ -134,8 +136,7 @@ def _say_how_to_go_on(place: Place, arguments: argparse.Namespace) -> None:
     for name in ("folder", "workers", "address", "device"):
         if getattr(arguments, name) is not None:
             words += [f"--{name}", str(getattr(arguments, name))]
-    for folder in arguments.path:
-        words += ["--path", folder]
+    words += paths(arguments.path)
     print(f"linkwise: interrupted; {kept} runs are kept in {place.url}. To go on:\n  {shlex.join(words)}",
           file=sys.stderr)  # fmt: skip
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,11 @@ import numpy as np
 import linkwise as lw
 
 from ..errors import InputError, LinkwiseError
-from .command import OK, Output
+from ..study.results import in_a_line
+from .command import FAILED, OK, Output
 
 if TYPE_CHECKING:
+    from ..study.columns import Record
     from ..study.results import OpenStudy
 
 _PICTURES = (".png", ".gif", ".webp", ".mp4", ".html")
@@ -35,8 +39,7 @@ def look(arguments: argparse.Namespace, folders: tuple[Path, ...], out: Output) 
         out.say(f"  {count} by {said}")
     if (first := found.first_failed()) is not None:
         words = ["linkwise", "sweep", arguments.study, "--replay", str(first)]
-        words += [word for folder in arguments.path for word in ("--path", folder)]
-        out.say(f"The first that failed, again: {shlex.join(words)}")
+        out.say(f"The first that failed, again: {shlex.join([*words, *paths(arguments.path)])}")
     if arguments.report is not None:
         source = _source(found, folders, out)
         file = found.report(arguments.report or None, worst_of=arguments.worst_of, study=source)
@@ -52,6 +55,11 @@ def tell(found: OpenStudy, folder: str, out: Output) -> None:
     said = ", ".join(f"{n} {status}" for status, n in counts.items()) or "no run yet"
     out.say(f"{folder}: {said}, of {found.samples} runs")
     out.give(ways=found.ways())
+
+
+def paths(folders: Sequence[str]) -> list[str]:
+    """The words that name folders again."""
+    return [word for folder in folders for word in ("--path", folder)]
 
 
 # --- the study itself ----------------------------------------------------------------------------------
@@ -88,12 +96,18 @@ def replay(study: lw.Study, found: OpenStudy | None, arguments: argparse.Namespa
     """One run again: its parameters, what it gives and whether that is on record so; its motion, into a file."""
     run = arguments.replay
     drawn = study.draw(run)
-    kept = {} if found is None else found.record(run)
+    record = None if found is None else found.record(run)
+    kept = {} if record is None else record.values
     out.say(f"run {run} of {study!r}")
     for name, x in drawn.items():
         out.say(f"  {name} = {_shown(x)}")
-    result = study.result(run)
-    same = {name: bool(np.array_equal(kept[name], x, equal_nan=True)) for name, x in result.items() if name in kept}
+    if record is not None and record.status != "done":
+        out.say(f"  on record: {record.status}, {in_a_line(record.error, record.message, 500)}")
+    try:
+        result = study.result(run)
+    except Exception as e:  # of the user's own code, as it was when it failed
+        return _failed_again(e, record, run, drawn, out)
+    same = {name: _same(kept[name], x) for name, x in result.items() if name in kept}
     for name, x in result.items():
         where = "" if study.device is None else f", made on {study.device}: the processor has other roundings"
         other = f"  ({_shown(kept[name])} on record{where})" if name in same and not same[name] else ""
@@ -108,9 +122,27 @@ def replay(study: lw.Study, found: OpenStudy | None, arguments: argparse.Namespa
         out.say(f"Written: {arguments.save}")
         out.give(file=arguments.save)
     else:
-        again = shlex.join(["linkwise", "sweep", arguments.study, "--replay", str(run), "--save", f"run-{run}.gif"])
-        out.say(f"See it move: {again}")
+        words = ["linkwise", "sweep", arguments.study, "--replay", str(run), "--save", f"run-{run}.gif"]
+        out.say(f"See it move: {shlex.join([*words, *paths(arguments.path)])}")
     return OK
+
+
+def _failed_again(e: Exception, record: Record | None, run: int, drawn: dict[str, Any], out: Output) -> int:
+    """A run that raises: how, where, and whether it did so before."""
+    same = record is not None and (record.error, record.message) == (type(e).__name__, str(e))
+    out.say("".join(traceback.format_exception(e)).rstrip())
+    out.say(f"run {run} fails{' as on record' if same else '' if record is None else ' otherwise than on record'}")
+    said = f"{type(e).__name__}: {e}"
+    out.give(run=run, parameters=_plain(drawn), error=said, as_on_record=same)
+    return FAILED
+
+
+def _same(kept: Any, x: Any) -> bool:
+    """Whether a result is that on record, where arrays are as long as the longest of their chunk."""
+    if np.ndim(x) and np.ndim(kept) == np.ndim(x):
+        kept = kept[: len(x)]
+    numbers = not isinstance(x, str) and not isinstance(kept, str)
+    return bool(np.array_equal(kept, x, equal_nan=True)) if numbers else bool(kept == x)
 
 
 def _shown(x: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,22 +47,28 @@ def _columns(study: OpenStudy, tables: list[Any], loose: list[Any]) -> dict[str,
     names = list(dict.fromkeys(c for t in tables for c in t.column_names))
     parameters = list(study.manifest["parameters"])
     found: dict[str, np.ndarray] = {}
-    drawn = _drawn(study, loose, parameters)
+    drawn = drawn_again(study, loose, parameters)
     for name in parameters:
         parts = [_values(t, PARAMETER + name) for t in tables]
-        found[name] = _joined(name, parts + ([np.stack([d[name] for d in drawn])] if loose else []))
+        if loose:
+            own = np.stack([d[name] for d in drawn])
+            if parts and study.manifest["parameters"][name].get("kind") == "function":  # what it gave is not known yet
+                own = np.full((len(loose), *parts[0].shape[1:]), np.nan)
+            parts.append(own)
+        found[name] = _joined(name, parts)
     results = [c.removeprefix(RESULT) for c in names if c.startswith(RESULT)]
     results += [n for r in loose for n, x in r.values.items() if np.ndim(x) == 0]
     for name in dict.fromkeys(results):
         parts = [_values(t, RESULT + name) for t in tables]
         rest = [_plain(r.values.get(name)) for r in loose]
-        found[_free(name, parameters)] = _joined(name, [*parts, _from_list(rest)] if loose else parts)
+        found[free_name(name, parameters)] = _joined(name, [*parts, _from_list(rest)] if loose else parts)
     ends = [np.array([r.status for r in loose], dtype=str)]
     found["status"] = _joined("status", [_values(t, "status") for t in tables] + ends)
     return found
 
 
-def _free(name: str, parameters: Sequence[str]) -> str:
+def free_name(name: str, parameters: Iterable[str]) -> str:
+    """What a result is named beside parameters."""
     return f"{name}_result" if name in parameters else name
 
 
@@ -70,7 +76,7 @@ def _plain(x: Any) -> Any:
     return None if x is None or np.ndim(x) else x if isinstance(x, str) else np.asarray(x).item()
 
 
-def _drawn(study: OpenStudy, loose: list[Any], parameters: Sequence[str]) -> list[dict[str, Any]]:
+def drawn_again(study: OpenStudy, loose: list[Any], parameters: Sequence[str]) -> list[dict[str, Any]]:
     """Parameters of runs that are on record alone: drawn again, as they depend on the seed and the run only."""
     from .distributions import from_plain
     from .sampling import Sampling
@@ -137,6 +143,8 @@ def _arrays(
     names = [n for n in wanted if n not in columns] if wanted is not None else None
     if names == []:
         return {}
+    if names is not None:  # as their files name them
+        names += [n for n in study.manifest["parameters"] if free_name(n, [n]) in names]
     parts: list[tuple[int, dict[str, Any]]] = []
     size = 0.0
     for table in tables:
@@ -153,7 +161,9 @@ def _arrays(
         own = {n: np.asarray(x)[None] for n, x in record.values.items() if np.ndim(x)}
         parts.append((1, {n: x for n, x in own.items() if names is None or n in names}))
     known = list(dict.fromkeys(n for _, found in parts for n in found))
-    return {_free(n, list(study.manifest["parameters"])): _stacked([(k, f.get(n)) for k, f in parts], n) for n in known}
+    return {
+        free_name(n, list(study.manifest["parameters"])): _stacked([(k, f.get(n)) for k, f in parts], n) for n in known
+    }
 
 
 def _stacked(parts: list[tuple[int, np.ndarray | None]], name: str) -> np.ndarray:

@@ -51,9 +51,15 @@ def distributions(results: Mapping[str, np.ndarray], worst: Mapping[str, Sequenc
     return figure
 
 
-def drivers(name: str, y: np.ndarray, inputs: Mapping[str, np.ndarray], worst: Sequence[int]) -> Any:
-    """A result over the parameters that it goes with most, one point a run; ``worst`` are marked."""
-    found = sensitivity.rank_correlations(inputs, y)
+def drivers(
+    name: str, y: np.ndarray, inputs: Mapping[str, np.ndarray], worst: Sequence[int], drawn: np.ndarray | None
+) -> Any:
+    """A result over the parameters that it goes with most, one point a run; ``worst`` are marked.
+
+    Correlations are those of the runs that were ``drawn`` independently; where none was, they have no intervals.
+    """
+    asked = np.ones(len(y), dtype=bool) if drawn is None else drawn
+    found = sensitivity.rank_correlations({n: x[asked] for n, x in inputs.items()}, y[asked])
     chosen = np.argsort(-np.abs(found.values), kind="stable")[:3]
     figure, axes = _panels(len(chosen), 3, 3.7, 2.7, f"{name} over what it goes with most", "red: worst cases")
     shown = np.unique(np.linspace(0, len(y) - 1, min(len(y), _POINTS)).astype(int))
@@ -62,7 +68,9 @@ def drivers(name: str, y: np.ndarray, inputs: Mapping[str, np.ndarray], worst: S
         style: dict[str, Any] = {"linewidths": 0, "rasterized": True}
         ax.scatter(x[shown], y[shown], s=7, color=_BLUE, alpha=0.35, **style)
         ax.scatter(x[list(worst)], y[list(worst)], s=34, color=_RED, **style)
-        said = f"rank correlation {found.values[i]:.2f} ± {found.errors[i]:.2f}"
+        digits = 2 if found.errors[i] >= 0.01 else 4
+        error = "" if drawn is None else f" ± {found.errors[i]:.{digits}f}"
+        said = f"rank correlation {found.values[i]:.{digits}f}{error}"
         plain(ax, said, name if ax is axes[0] else "", found.names[i])
     return figure
 

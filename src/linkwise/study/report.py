@@ -200,11 +200,12 @@ class Report:
     def _drivers(self) -> str:
         inputs, results = self._together()
         name, y = next(iter(results.items()))
-        if len(y) < 10:
-            return ""
         rows = self._sound()
+        if self.drawn[rows].sum() < 10:
+            return ""
         worst = [int(np.searchsorted(rows, self._at(k))) for k in self.worst if self._at(k) in rows]
-        return _picture(figures.drivers(name, y, inputs, worst), "the first result over parameters")
+        drawn = self.drawn[rows] if self.independent.any else None
+        return _picture(figures.drivers(name, y, inputs, worst, drawn), "the first result over parameters")
 
     def _at(self, run: int) -> int:
         return int(self.runs.index.get_loc(run))
@@ -291,7 +292,10 @@ class Report:
     def _replay(self, run: int) -> str:
         """How a run is made again: by the command where a study file is kept in the folder, else in Python."""
         if self.study.has_file:
-            return f"linkwise sweep {shlex.quote(str(self.study.place.url))} --replay {run}"
+            words = ["linkwise", "sweep", str(self.study.place.url), "--replay", str(run)]
+            known = self.source is not None or not self.study.manifest["code"]
+            folders = ("FOLDER",) if not known else () if self.source is None else self.source.folders
+            return shlex.join([*words, *(word for folder in folders for word in ("--path", folder))])
         return f"study.replay({run})"
 
     def _moving(self, run: int) -> str:

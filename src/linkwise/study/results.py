@@ -99,16 +99,22 @@ class OpenStudy:
         chunks = -(-self.samples // int(self.manifest["chunk"]))
         return len(self._look().tables) >= chunks
 
-    def record(self, run: int) -> dict[str, Any]:
-        """The single numbers and words that are kept of one run; empty where it is not there."""
-        seen = self._look()
-        name = seen.tables.get(run // int(self.manifest["chunk"]))
+    def record(self, run: int) -> Record | None:
+        """What is kept of one run, None where it is not there; arrays may be filled up beyond their ends."""
+        seen, chunk = self._look(), int(self.manifest["chunk"])
+        first = run // chunk * chunk
+        name = seen.tables.get(run // chunk)
         if name is None:
-            return next((r.values for r in seen.loose if r.run == run), {})
-        table = read_table(self.place, name, MOST_BYTES)
-        row = table["run"].to_pylist().index(run)
+            return next((r for r in seen.loose if r.run == run), None)
+        table = read_table(self.place, name, MOST_BYTES, (first, min(first + chunk, self.samples)))
+        row, series = run - first, series_of(table)
         columns = [c for c in table.column_names if c.startswith(RESULT)]
-        return {c.removeprefix(RESULT): table[c][row].as_py() for c in columns}
+        values = {c.removeprefix(RESULT): table[c][row].as_py() for c in columns}
+        if series is not None:
+            arrays = read_series(self.place, series, MOST_BYTES, None, len(table))
+            values |= {n: x[row] for n, x in arrays.items()}
+        said = [table[c][row].as_py() for c in ("error", "message", "traceback")]
+        return Record(run, table["status"][row].as_py(), values, *said)
 
     # --- what it found ---------------------------------------------------------------------------------
 
@@ -152,8 +158,8 @@ class OpenStudy:
         now = self.still()
         for table in now._each_table(MOST_BYTES):
             columns = [table[x].to_pylist() for x in ("run", "status", "error", "message")]
-            yield from ((run, _in_a_line(*rest)) for run, status, *rest in zip(*columns) if status != "done")
-        yield from ((r.run, _in_a_line(r.error, r.message)) for r in now.loose() if r.status != "done")
+            yield from ((run, in_a_line(*rest)) for run, status, *rest in zip(*columns) if status != "done")
+        yield from ((r.run, in_a_line(r.error, r.message)) for r in now.loose() if r.status != "done")
 
     def report(self, path: Any = None, *, worst_of: str | None = None, study: Any = None) -> Any:
         """Write one HTML file that says what was run and what came of it; gives its path.
@@ -187,15 +193,13 @@ class OpenStudy:
             yield read_table(self.place, name, most, (c * chunk, min((c + 1) * chunk, self.samples)))
 
     def _single_names(self, limit: float) -> list[str]:
-        found: dict[str, None] = {}
-        for table in self.tables(limit):
-            for name in table.column_names:
-                for before in (PARAMETER, RESULT):
-                    if name.startswith(before):
-                        found[name.removeprefix(before)] = None
-        loose = self.loose()
-        found |= dict.fromkeys(n for r in loose for n, x in r.values.items() if np.ndim(x) == 0)
-        return [*found, "status"]
+        from .datasets import free_name
+
+        parameters = self.manifest["parameters"]
+        found = dict.fromkeys(parameters)
+        single = [c.removeprefix(RESULT) for t in self.tables(limit) for c in t.column_names if c.startswith(RESULT)]
+        single += [n for r in self.loose() for n, x in r.values.items() if np.ndim(x) == 0]
+        return [*found, *dict.fromkeys(free_name(n, parameters) for n in single), "status"]
 
     def loose(self) -> list[Record]:
         """Runs on record whose chunk is not written yet."""
@@ -203,6 +207,8 @@ class OpenStudy:
 
     def _records(self, about: bool = False) -> dict[str, list[Any]]:
         """Run and status of all that is there; ``about`` failures: how they failed, and their parameters."""
+        from .datasets import drawn_again
+
         wanted = ["run", "status", *(["error", "message", "traceback"] if about else [])]
         found: dict[str, list[Any]] = {name: [] for name in wanted}
         now = self.still()
@@ -210,9 +216,11 @@ class OpenStudy:
             columns = [c for c in table.column_names if about and c.startswith(PARAMETER)]
             for name in [*wanted, *columns]:
                 found.setdefault(name.removeprefix(PARAMETER), []).extend(table[name].to_pylist())
-        for record in now.loose():
-            for name in found:
-                found[name].append(getattr(record, name, None))
+        drawn = drawn_again(now, now.loose(), list(self.manifest["parameters"])) if about else []
+        for i, record in enumerate(now.loose()):
+            for name in dict.fromkeys([*found, *(drawn[i] if about else ())]):
+                column = found.setdefault(name, [])
+                column.append(getattr(record, name) if name in wanted else drawn[i].get(name))
         return found
 
     @cached_property
@@ -225,8 +233,10 @@ class OpenStudy:
         return []
 
 
-def _in_a_line(error: str | None, message: str | None, most: int = 120) -> str:
+def in_a_line(error: str | None, message: str | None, most: int = 120) -> str:
+    """What a run failed by, for terminals: of a folder that anybody may have written, nothing that moves a cursor."""
     said = " ".join(f"{error}: {message}".split()) if message else str(error)
+    said = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in said)
     return said if len(said) <= most else f"{said[:most]}…"
 
 

@@ -96,6 +96,7 @@ class Study:
         self.finite = flag(finite, "finite")
         self._chunk = None if chunk is None else whole(chunk, "chunk", least=1)
         self.file: bytes | None = None  # the study file that says it, which its folder keeps
+        self.folders: tuple[str, ...] = ()  # beside it in which a study file's robot and functions were found
         self.device: str | None = None  # the card that makes batches, None where this machine's processor does
         _ = self.prepared  # refused at once where it does not fit
 
