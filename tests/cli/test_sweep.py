@@ -168,6 +168,7 @@ def test_errors_name_file_line_and_remedy(desk, capsys, was, now, line, said):
         ("samples = 5", "samples = 1" + "0" * 5000, 4, "digits"),
         ("samples = 5", 'samples = 5\nkeep = [\n"q_ennd"]', 5, "did you mean q_end?"),
         ("mass.lower", "mass.lowr", 9, "did you mean lower?"),
+        ("samples = 5", 'samples = 5\nkeep = ["speed_end.tpc"]', 5, "no frame is named 'tpc'"),
     ],
 )
 def test_unusual_mistakes_have_their_lines(desk, capsys, was, now, line, said):

@@ -130,7 +130,8 @@ class StudyFile:
         for quoted in re.findall(r"'([^']*)'", said):
             for table, k in keys:
                 value = self._table(table)[k]
-                if quoted in (k, k.partition(".")[2]) or quoted in (value if isinstance(value, list) else [value]):
+                said_there = [k, *(value if isinstance(value, list) else [value])]
+                if any(quoted in (x, str(x).partition(".")[2]) for x in said_there):  # whole, or the name after a dot
                     return table, k
         places = {key: re.search(rf"(?<![\w.]){re.escape(key[1])}(?![\w.]\w)", said) for key in keys}
         named = {key: m.start() for key, m in places.items() if m is not None}
