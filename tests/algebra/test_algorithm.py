@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from algorithm_reader import AlgorithmReader
-from matplotlib import mathtext
+from latex import refuse_bad_latex
 from sprung import sprung
 from trees import robot
 
@@ -88,19 +88,6 @@ def test_every_call_of_the_catalogue_has_an_explanation(name, method):
         "n … 1", ""
     )
     refuse_bad_latex(explanation.latex)
-
-
-PARSED = set()  # lines that are right
-
-
-def refuse_bad_latex(formula):
-    body = re.sub(r"\\(begin|end)\{aligned\}|\\textstyle", "", formula)
-    parser = mathtext.MathTextParser("agg")
-    for line in body.split("\\\\\n"):
-        line = re.sub(r"\\text\{(?:\\.|[^{}\\])*\}", "w", line.replace("&", " ")).strip()
-        if line and line not in PARSED:
-            parser.parse(f"${line}$")
-            PARSED.add(line)
 
 
 def test_a_notebook_shows_it_typeset():

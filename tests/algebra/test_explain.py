@@ -2,11 +2,10 @@
 
 import html
 import re
-from functools import cache
 
 import numpy as np
 import pytest
-from matplotlib import mathtext
+from latex import refuse_bad_latex
 from operator_zoo import EXPRESSIONS, LEAVES, make, operators
 from recursion_reader import Reader
 from trees import assert_close, robot, state
@@ -232,24 +231,10 @@ def formulas(shown):
     return re.findall(r"\$\$?([^$]+)\$\$?", html.unescape(shown))
 
 
-def refuse_bad_latex(formula):
-    """By matplotlib's parser, line by line, without the alignment that it does not know."""
-    body = re.sub(r"\\(begin|end)\{aligned\}|\\textstyle", "", formula)
-    for line in body.split(r"\\"):
-        line = re.sub(r"\\text\{[^{}]*\}", "w", line.replace("&", " ").replace(r"\lbrace", "")).strip()
-        if line:
-            parse_latex(line)
-
-
-@cache
-def parse_latex(line):
-    """Once for lines that several explanations share."""
-    mathtext.MathTextParser("agg").parse(f"${line}$")
-
-
-def test_bad_latex_is_found():
+@pytest.mark.parametrize("wrong", [r"x &= \frac{1 \\ y", r"x^2^3 + y", r"\left( x + y", r"\fi(k) x", r"a_{b} + c}"])
+def test_bad_latex_is_found(wrong):
     with pytest.raises(ValueError):
-        refuse_bad_latex(r"\begin{aligned} x &= \frac{1 \\ y \end{aligned}")
+        refuse_bad_latex(rf"\begin{{aligned}} {wrong} \end{{aligned}}")
 
 
 def test_proofs_are_typeset():
