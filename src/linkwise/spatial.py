@@ -276,10 +276,12 @@ def turn_about(axis: Array, c: Array, s: Array) -> tuple[Turn, ...] | None:
     values = np.asarray(axis)
     if values.dtype == object:  # of symbols, which may be any
         return None
-    i = int(np.abs(values).argmax())
-    if np.abs(values).sum() != 1.0 or abs(values[i]) != 1.0:
+    entries = values.tolist()  # (asked of every joint in every state: NumPy takes longer to look at three numbers)
+    sizes = list(map(abs, entries))
+    if sum(sizes) != 1.0 or max(sizes) != 1.0:
         return None
-    return (Turn(i, c, s if values[i] > 0 else -s),)
+    i = sizes.index(1.0)
+    return (Turn(i, c, s if entries[i] > 0 else -s),)
 
 
 _ROUNDING = 4 * np.finfo(float).eps  # of the entries of a rotation that is a product of others

@@ -5,7 +5,7 @@ from pose_oracle import Mechanics
 from trees import ALL, assert_close, robot, state
 
 
-@pytest.fixture(params=ALL)
+@pytest.fixture(params=ALL, scope="module")
 def case(request):
     r = robot(request.param)
     s = state(r, (), seed=8)

@@ -66,7 +66,7 @@ def test_inverse(case, method):
     assert_close(inverse, inverse.swapaxes(-1, -2), 1e-13)
 
 
-@pytest.mark.parametrize("links", [5, 13, 14, 16])
+@pytest.mark.parametrize("links", [5, 13, 14])
 def test_the_quickest_inverse_takes_fewest_operations(links):
     chain = lw.chain(links, seed=0)
     taken = {
@@ -189,7 +189,7 @@ def test_long_chains_take_one_frame_and_fewer_operations():
     def in_link_frames(model, q):
         return mass.composite_of(evaluate(model, q))
 
-    for n, long in ((10, False), (20, True), (40, True)):
+    for n, long in ((10, False), (20, True)):
         form = normal_form(robot(f"chain{n}"))[0]
         usual, chosen = (trace(form, f).operations.total for f in (in_link_frames, mass.composite))
         assert chosen < usual if long else chosen == usual

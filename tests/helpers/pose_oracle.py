@@ -23,8 +23,9 @@ _STEP = 1e-30
 
 def _velocity_of(R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(R, ω) from a rotation whose imaginary part holds h Ṙ: ω̃ = Ṙ R*."""
-    rate = (R.imag / _STEP) @ R.real.T
-    return R.real, 0.5 * np.array([rate[2, 1] - rate[1, 2], rate[0, 2] - rate[2, 0], rate[1, 0] - rate[0, 1]])
+    rate = (R.imag / _STEP) @ R.real.swapaxes(-1, -2)
+    rate = rate - rate.swapaxes(-1, -2)
+    return R.real, 0.5 * np.stack([rate[..., 2, 1], rate[..., 0, 2], rate[..., 1, 0]], axis=-1)
 
 
 class Mechanics:
@@ -34,12 +35,14 @@ class Mechanics:
         self.robot, self.q, self.v, self.a = robot, q, v, a
 
     def motion(self, t: float, direction: np.ndarray | None = None) -> list[tuple[np.ndarray, ...]]:
-        """(R, ω, c, ċ) of every body at time t, world axes; with ``direction``, velocities along that v."""
+        """(R, ω, c, ċ) of every body at time t, world axes; with ``direction``, velocities along that v, or those."""
         if direction is None:
             s = t + 1j * _STEP
             q = self.robot.integrate(self.q, s * self.v + 0.5 * s * s * self.a)
         else:
-            q = self.robot.integrate(self.q, 1j * _STEP * direction)
+            q = self.robot.integrate(
+                np.broadcast_to(self.q, (*direction.shape[:-1], self.robot.nq)), 1j * _STEP * direction
+            )
         out = []
         for body in self.robot.bodies:
             R, p = self.robot.pose(q, body.name)
@@ -47,18 +50,19 @@ class Mechanics:
             out.append((*_velocity_of(R), c.real, c.imag / _STEP))
         return out
 
-    def momenta(self, t: float = 0.0, direction: np.ndarray | None = None) -> np.ndarray:
+    def momenta(self, t: float = 0.0) -> np.ndarray:
         """(bodies, 6): [angular about the body's centre of mass; linear], world axes, rotors included."""
+        return self._momenta(self.motion(t), self.v + t * self.a)
+
+    def _momenta(self, motion: list[tuple[np.ndarray, ...]], rates: np.ndarray) -> np.ndarray:
         out = []
-        for body, (R, w, _, velocity) in zip(self.robot.bodies, self.motion(t, direction)):
+        for body, (R, w, _, velocity) in zip(self.robot.bodies, motion):
             tensor = R @ body.inertia.tensor @ R.T
             out.append(np.concatenate([tensor @ w, body.inertia.mass * velocity]))
-        rates = direction if direction is not None else self.v + t * self.a
-        turned = [x[0] for x in self.motion(t, direction)]
         for p, rotor, own in self._rotors():
             if rotor.axis is not None and p >= 0:
                 spin = rotor.gear_ratio * rotor.inertia * rates[own][0]
-                out[p][:3] += spin * (turned[p] @ rotor.axis)
+                out[p][:3] += spin * (motion[p][0] @ rotor.axis)
         return np.array(out)
 
     def _rotors(self) -> list[tuple[int, lw.Rotor, slice]]:
@@ -69,7 +73,8 @@ class Mechanics:
     @cached_property
     def partial_velocities(self) -> list[list[tuple[np.ndarray, ...]]]:
         """For every degree of freedom, (R, ω, c, ċ) of every body at unit velocity."""
-        return [self.motion(0.0, e) for e in np.eye(self.robot.nv)]
+        every = self.motion(0.0, np.eye(self.robot.nv))
+        return [[tuple(x[j] for x in body) for body in every] for j in range(self.robot.nv)]
 
     def joint_forces(self) -> np.ndarray:
         """T (nv,) for the acceleration a."""
@@ -107,7 +112,7 @@ class Mechanics:
         nv = self.robot.nv
         out = np.zeros((nv, nv))
         for j, e in enumerate(np.eye(nv)):
-            out[:, j] = self._projected(self.momenta(0.0, e))
+            out[:, j] = self._projected(self._momenta(self.partial_velocities[j], e))
             for p, rotor, own in self._rotors():
                 out[own, j] += rotor.reflected * e[own]
                 if rotor.axis is not None and p >= 0:

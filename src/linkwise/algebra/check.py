@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,7 @@ def _search(
         left, right, drawn = None, None, seed + trial
         for attempt in range(_MOST_DRAWN):
             drawn = seed + trial + attempt * trials
-            left, right = _regular_sides(drawing.robot(trial, drawn), sides, drawn)
+            left, right = _regular_sides(_drawn_operators(drawing, trial, drawn), sides)
             if left is not None:
                 break
             redrawn += 1
@@ -188,13 +189,19 @@ _MOST_DRAWN = 30  # robots for one trial
 _WORST_CONDITION = 1e6  # of what is inverted: above it rounding alone may exceed the tolerance
 
 
-def _regular_sides(
-    model: Model, sides: Callable[[Operators], tuple[Operator, Operator]], seed: int
-) -> tuple[Operator, Operator] | tuple[None, None]:
-    """Both sides at a random state of a robot, or nothing where one does not exist there or nearly so."""
+@lru_cache(maxsize=64)  # every identity is tried on the same ones
+def _drawn_operators(drawing: Drawing, trial: int, seed: int) -> Operators:
+    """The operators of the robot of a trial at a random state."""
+    model = drawing.robot(trial, seed)
     rng = np.random.default_rng(seed)
     q, v, a = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
-    op = operators_at(model, q, v, a)
+    return operators_at(model, q, v, a)
+
+
+def _regular_sides(
+    op: Operators, sides: Callable[[Operators], tuple[Operator, Operator]]
+) -> tuple[Operator, Operator] | tuple[None, None]:
+    """Both sides at a random state of a robot, or nothing where one does not exist there or nearly so."""
     try:
         left, right = sides(op)
         regular = all(_is_regular(side.numbers) for side in (left, right))

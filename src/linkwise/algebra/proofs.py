@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from ..errors import UnknownNameError
 from .derivation import Formula, derive
@@ -123,6 +123,7 @@ class Proofs(Mapping[str, Proof]):
 
     def __init__(self) -> None:
         self._known: dict[str, Proof] = {}
+        self._of_rules: dict[str, Proof] = {}  # by the rule, which several papers may have
 
     def __getitem__(self, name: str) -> Proof:
         if name not in self._known:
@@ -135,7 +136,12 @@ class Proofs(Mapping[str, Proof]):
         if name in STATEMENTS:
             return statement(name)
         printed: Any = _PRINTED.get(name)
-        return prove(self._rules[name]) if printed is None else printed()
+        if printed is not None:
+            return cast(Proof, printed())
+        rule = self._rules[name]
+        if rule.name not in self._of_rules:
+            self._of_rules[rule.name] = prove(rule)
+        return self._of_rules[rule.name]
 
     @property
     def _names(self) -> set[str]:

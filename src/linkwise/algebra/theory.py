@@ -61,7 +61,7 @@ class Theory:
 
 
 _SYSTEMS: dict[Any, System] = {}
-_MOST_SYSTEMS = 64
+_MOST_SYSTEMS = 256
 
 
 def _system(relations: list[tuple[Any, Polynomial]]) -> System:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,22 +18,37 @@ from .kinds import UserBlockDiagonal, UserColumn, families_of, leaves_of, own_le
 from .leaves import Leaves
 from .random_robots import Drawing, coupled_robot, random_robot, with_rotors, without_axes
 from .recipe import SPACES, OwnBlocks, build, recipe_of
-from .words import ALPHABET, Dictionary, Polynomial
+from .words import ALPHABET, Dictionary, Polynomial, Word
 
+_MOST_PRODUCTS = 300  # of words that a trial keeps
 _MOST_DRAWN = 30  # robots for one trial, where what is inverted is nearly singular
+
+
+class Drawn:
+    """A random robot at a random state, and the matrices of letters that are its own."""
+
+    def __init__(self, model: Model, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        q, v, a = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
+        self.leaves, self.rng = Leaves(model, model.tips, q, v, a), rng
+        self.matrices: dict[int, np.ndarray] = {}
+
+
+@lru_cache(maxsize=16)  # all proofs try their steps on the same few
+def _drawn_robot(seed: int, drawing: Drawing, serial: bool) -> Drawn:
+    return Drawn(random_model(seed, drawing, serial), seed)
 
 
 class Trial:
     """A random robot at a random state, with the matrices of the letters of a dictionary."""
 
-    def __init__(self, model: Model, seed: int, dictionary: Dictionary) -> None:
-        rng = np.random.default_rng(seed)
-        q, v, a = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
-        self.model, self.dictionary = model, dictionary
-        self.leaves = Leaves(model, model.tips, q, v, a)
+    def __init__(self, drawn: Drawn, dictionary: Dictionary) -> None:
+        self.drawn, self.dictionary = drawn, dictionary
+        self.leaves = drawn.leaves
         self.things: dict[int, Leaves | OwnBlocks] = {0: self.leaves}
-        self._own_blocks(rng)
-        self.matrices: dict[int, np.ndarray] = {}
+        self._own_blocks(deepcopy(drawn.rng))
+        self.products: dict[tuple[Word, bool], np.ndarray] = {}  # of words, which steps have from those before them
+        self.matrices: dict[int, np.ndarray] = {}  # of letters that rest on the user's own blocks
 
     def _own_blocks(self, rng: np.random.Generator) -> None:
         """Random blocks for block diagonals of the user's own; positive definite where they may be inertias."""
@@ -63,8 +80,12 @@ class Trial:
         """The dense matrix of a letter."""
         found = self.matrices.get(letter)
         if found is None:
-            found = self.matrices[letter] = as_numpy(dense(self._numbers(self.dictionary.leaves[letter])))
-            self.matrices[ALPHABET.adjoints[letter]] = found.T
+            leaf = self.dictionary.leaves[letter]
+            known = self.matrices if own_leaves(leaf) else self.drawn.matrices
+            if letter not in known:
+                known[letter] = as_numpy(dense(self._numbers(leaf)))
+                known[ALPHABET.adjoints[letter]] = known[letter].T
+            found = self.matrices[letter] = known[letter]
         return found
 
     def difference(self, p: Polynomial, size: tuple[Polynomial, ...]) -> float:
@@ -77,15 +98,21 @@ class Trial:
         rows = next((self.matrix(word[0]).shape[0] for word in p if word), 1)  # what I is the identity of
         out = np.zeros(())
         for word, c in p.items():
-            product = np.eye(rows) if not word else self._factor(word[0], positive)
-            for letter in word[1:]:
-                product = product @ self._factor(letter, positive)
+            product = self._product(word, positive) if word else np.eye(rows)
             out = out + (abs(float(c)) if positive else float(c)) * product
         return out
 
-    def _factor(self, letter: int, positive: bool) -> np.ndarray:
-        matrix = self.matrix(letter)
-        return np.abs(matrix) if positive else matrix
+    def _product(self, word: Word, positive: bool) -> np.ndarray:
+        """The matrix of a word, or the product of its letters' sizes."""
+        found = self.products.get((word, positive))
+        if found is None:
+            found = np.abs(self.matrix(word[0])) if positive else self.matrix(word[0])
+            for letter in word[1:]:
+                found = found @ (np.abs(self.matrix(letter)) if positive else self.matrix(letter))
+            if len(self.products) >= _MOST_PRODUCTS:
+                self.products.clear()
+            self.products[word, positive] = found
+        return found
 
 
 def _inverts(leaf: Expression) -> bool:
@@ -100,7 +127,7 @@ def draw(dictionary: Dictionary, drawing: Drawing, seed: int, count: int) -> lis
 def _drawn(dictionary: Dictionary, drawing: Drawing, seed: int, i: int, count: int) -> Trial:
     for attempt in range(_MOST_DRAWN):
         drawn = seed + attempt * count
-        trial = Trial(random_model(drawn, drawing, serial=i % 3 == 2), drawn, dictionary)
+        trial = Trial(_drawn_robot(drawn, drawing, i % 3 == 2), dictionary)
         if trial.is_regular():
             return trial
     raise SingularError(f"a side is singular, or nearly so, on each of {_MOST_DRAWN} random robots: nothing to compare")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from complex_steps import accelerations_by_state
 from linkages import four_bar, four_bar_state, loop_between, null_space
 
 import linkwise as lw
@@ -13,13 +14,6 @@ from linkwise.dynamics.tangent import commutes
 from linkwise.model.loops import TRANSMITTED
 
 KINDS = [*TRANSMITTED, "constrains"]
-H = 1e-30j
-
-
-def derivative(robot, f, q, directions):
-    """∂f/∂q along tangent directions, by complex steps."""
-    rates = [robot.configuration_rate(q, d, target="numpy") for d in directions]
-    return np.stack([f(q + H * rate).imag / abs(H) for rate in rates], axis=-1)
 
 
 def state(kind, to_world, rng):
@@ -41,10 +35,8 @@ def test_against_complex_steps(kind, to_world, rng):
     def a(q, v, tau):
         return equations.forward_dynamics(robot, q, v, tau, external, robot.loops)[0]
 
-    unit = np.eye(robot.nv)
     scale = 1 + np.abs(found.dq).max()
-    by_q = derivative(robot, lambda x: a(x, v + 0j, tau + 0j), q, unit)
-    by_v = np.stack([a(q + 0j, v + H * e, tau + 0j).imag / abs(H) for e in unit], axis=-1)
+    _, by_v, by_q = accelerations_by_state(robot, a, q, v, tau)
     np.testing.assert_allclose(found.dq, by_q, atol=2e-9 * scale)
     np.testing.assert_allclose(found.dv, by_v, atol=2e-9 * scale)
     np.testing.assert_allclose(found.Minv, robot.mass_matrix_inverse(q, target="numpy"), atol=1e-12 * scale)
@@ -125,12 +117,7 @@ def by_complex_steps(robot, q, v, tau):
     def a(q, v, tau):
         return equations.forward_dynamics(robot, q, v, tau, None, robot.loops)[0]
 
-    unit = np.eye(robot.nv)
-    return (
-        np.stack([a(q + 0j, v + 0j, tau + H * e).imag / abs(H) for e in unit], axis=-1),
-        np.stack([a(q + 0j, v + H * e, tau + 0j).imag / abs(H) for e in unit], axis=-1),
-        derivative(robot, lambda x: a(x, v + 0j, tau + 0j), q, unit),
-    )
+    return accelerations_by_state(robot, a, q, v, tau)
 
 
 @pytest.mark.parametrize("turned", [(0, 0, 0), (0.4, -0.7, 0.2)])

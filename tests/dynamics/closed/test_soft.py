@@ -1,15 +1,15 @@
 """Soft loops: springs and dampers between frames."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from complex_steps import H, accelerations_by_state
 from linkages import four_bar, four_bar_state, loop_between, open_four_bar
 
 import linkwise as lw
 from linkwise.model.loops import TRANSMITTED
-
-H = 1e-30j
 
 
 def sprung(kind="spherical", **options):
@@ -115,15 +115,7 @@ def test_numbers_that_cannot_be(bad):
 def by_complex_steps(robot, q, v, tau):
     """The derivatives of forward dynamics by τ, v and q (tangent)."""
 
-    def a(q, v, tau):
-        return robot.forward_dynamics(q, v, tau, target="numpy").imag / abs(H)
-
-    unit = np.eye(robot.nv)
-    return (
-        np.stack([a(q + 0j, v + 0j, tau + H * e) for e in unit], axis=-1),
-        np.stack([a(q + 0j, v + H * e, tau + 0j) for e in unit], axis=-1),
-        np.stack([a(q + H * robot.configuration_rate(q, e, target="numpy"), v + 0j, tau + 0j) for e in unit], axis=-1),
-    )
+    return accelerations_by_state(robot, partial(robot.forward_dynamics, target="numpy"), q, v, tau)
 
 
 @pytest.mark.parametrize("kind", [*TRANSMITTED, "constrains"])

@@ -47,7 +47,7 @@ def test_accelerations(name):
     assert_close(S @ change.ravel(), difference(accelerations), 1e-6)
 
 
-@pytest.mark.parametrize(("name", "method"), [("panda", "midpoint"), ("spherical", "runge_kutta_4")])
+@pytest.mark.parametrize(("name", "method"), [("chain4", "midpoint"), ("spherical", "runge_kutta_4")])
 def test_motions(name, method):
     r, x, change = prepared(name)
     tau = np.broadcast_to(x.tau, (5, r.nv))
