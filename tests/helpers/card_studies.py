@@ -19,7 +19,7 @@ def told(true_robot, t, q, v, p):
 
 CASES = {
     "a payload": (lw.scenarios.simulate(**STEPS), {"payload.lower": lw.Uniform(0, 2)}),
-    "dampers, slow and stiff": (lw.scenarios.simulate(**STEPS), {"damping": lw.Grid([1e-3, 1.0, 1e5])}),
+    "dampers, slow and stiff": (lw.scenarios.simulate(**STEPS), {"damping": lw.Grid([0.0, 1e-6, 1e5])}),
     "friction and stops": (
         lw.scenarios.simulate(**STEPS, limits=True),
         {"friction.elbow": lw.Uniform(0, 1), "upper": lw.Uniform([0.1, 0.1], [0.2, 0.2])},

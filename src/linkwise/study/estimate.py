@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..simulation import cards
 from . import engines
 from .chunks import Summary
 from .places import Place
@@ -40,6 +41,8 @@ class Estimate:
 def estimated(study: Study, workers: int | None, device: str | None = None) -> Estimate:
     """Make a few runs, and say what all will take on this machine."""
     study = study.on(device)
+    if device is not None:
+        cards.card_at(device, "float64")
     if study.prepared.in_processes is None:
         return _from(study, study.chunk, workers)
     found = _from(study, min(_TRIED, study.chunk), workers, again=True)

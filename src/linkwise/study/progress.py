@@ -74,7 +74,11 @@ class StudyProgress:
         rate = self.made / spent if spent > 0 else 0.0
         remaining = self.left - self.made
         finished = self.samples - remaining
-        parts = [f"{finished}/{self.samples} runs", f"{self.failed} failed", f"{rate:.3g}/s"]
+        parts = [
+            f"{finished}/{self.samples} runs",
+            f"{self.failed} failed",
+            f"{rate:.3g}/s" if rate < 999.5 else f"{rate:,.0f}/s",
+        ]
         parts.append(f"{duration(remaining / rate)} left" if rate and remaining else duration(spent))
         if slow := sum(n for way, n in self.ways.items() if way.startswith("alone")):
             parts.append(f"{slow} alone")

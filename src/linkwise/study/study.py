@@ -20,6 +20,7 @@ from ..errors import InputError, SimulationError, SimulationWarning, warn_at_use
 from ..extras import require
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
+from ..simulation import cards
 from ..simulation.fingerprints import differences, made_of
 from ..simulation.storage_checks import robot_parts
 from ..simulation.trajectory import Trajectory
@@ -222,6 +223,8 @@ class Study:
         if why is not None and not isinstance(self.scenario, Function) and self.scenario.kind in _COMPILED:
             warn_of_slow_path(f"the runs of this study are made one at a time: {why}")
         require("pyarrow", "study", "a study's table")  # before a folder is made
+        if device is not None and engine in ("serial", "local"):
+            cards.card_at(device, "float64")  # of a cluster, machines with cards may be others than this one
         place = Place.of(folder)
         with held(place):
             study.begin(place)
