@@ -47,9 +47,20 @@ PAIRS = [(name, "rotors") for name in CALLS] + [(name, OTHERS[i % 3]) for i, nam
 CONDITIONED = ("operational", "consistent", "jacobian_inner", "gradient", "tip_force")  # what inverts Λ⁻¹ = J𝓜⁻¹J*
 
 
+# What has no quick way, and why.
+SLOW = {
+    "forward_dynamics (conjugate_gradient)": "goes on until it has converged",
+    "forward_dynamics (preconditioned_conjugate_gradient)": "goes on until it has converged",
+    "curvature": "has n⁴ numbers, and NumPy runs it",
+}
+
+
 @pytest.mark.parametrize(("name", "robot"), PAIRS)
-def test_every_method_gives_the_same_on_every_path(name, robot, monkeypatch, tmp_path):
-    """NumPy, the first compiled call, later ones, single states, code found on disk by an equal robot, and float32."""
+def test_every_method_gives_the_same_on_every_path(name, robot, checked_calls, monkeypatch, tmp_path):
+    """NumPy, the first compiled call, later ones, single states, code found on disk by an equal robot, and float32.
+
+    From the second time on every call goes the quick way, on which nothing is checked in Python.
+    """
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
     r, call = ROBOTS[robot](), methods.CALLS[name]
     x = methods.inputs(r, (5,), seed=1)
@@ -71,6 +82,12 @@ def test_every_method_gives_the_same_on_every_path(name, robot, monkeypatch, tmp
     one = x.mapped(lambda y: y[3])
     for _ in range(2):  # the second by the quick entry
         assert_near(call(r, one), [y[3] for y in expected], tolerance)
+    if name not in SLOW:
+        assert checked_calls, f"{name} is not compiled: what is it?"
+        checked_calls.clear()
+        assert_same(call(r, x), found)
+        call(r, one)
+        assert not checked_calls, f"{name} was checked in Python again"
     if robot == "rotors" and CALLS.index(name) % 2 == 0:
         single = call(r, x.mapped(lambda y: y.astype(np.float32)))
         assert_near([y.astype(float) for y in single], expected, 1e9 * 2e-12 if tolerance < 1e-9 else 1e-1)

@@ -7,13 +7,6 @@ import pytest
 import linkwise as lw
 from linkwise.robot import dispatch
 
-# What has no quick way, and why.
-SLOW = {
-    "forward_dynamics (conjugate_gradient)": "goes on until it has converged",
-    "forward_dynamics (preconditioned_conjugate_gradient)": "goes on until it has converged",
-    "curvature": "has n⁴ numbers, and NumPy runs it",
-}
-
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch):
@@ -21,39 +14,25 @@ def compiled(monkeypatch):
 
 
 @pytest.fixture
-def checked(monkeypatch):
-    """The calls that were checked in Python, and those of methods that NumPy runs."""
-    seen = []
-    real = dispatch._arrays
-    monkeypatch.setattr(dispatch, "_arrays", lambda given, names: seen.append(given) or real(given, names))
-    return seen
-
-
-@pytest.fixture
 def robot():
     return lw.chain(2, seed=3)
 
 
-@pytest.fixture
-def arm():
-    return lw.chain(6, seed=3)
+NEED_SIX_JOINTS = ("operational_inertia", "operational_inertia_derivative", "operational_bias", "consistent_inverse")
 
 
-CALLS = [name for name in methods.CALLS if not name.startswith("operators") and name not in SLOW]
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_every_call_goes_the_quick_way(name, robot, arm, checked):
-    if name.startswith(("operational_inertia", "operational_bias", "consistent")):  # Λ needs six joints
-        robot = arm
+@pytest.mark.parametrize("name", NEED_SIX_JOINTS)
+def test_calls_that_need_six_joints_go_the_quick_way(name, checked_calls):
+    """The others are in tests/robot/test_default.py, on a robot that has two."""
+    robot = lw.chain(6, seed=3)
     call, x = methods.CALLS[name], methods.inputs(robot, (3,))
     one = x.mapped(lambda y: y[0])
     for given in (x, one, x, one):
         call(robot, given)
-    assert checked, f"{name} is not compiled: what is it?"
-    checked.clear()
+    assert checked_calls, f"{name} is not compiled: what is it?"
+    checked_calls.clear()
     found, single = call(robot, x), call(robot, one)
-    assert not checked, f"{name} was checked in Python again"
+    assert not checked_calls, f"{name} was checked in Python again"
     for a, b in zip(found, single, strict=True):
         assert np.allclose(a[0], b, rtol=1e-9, atol=1e-9)
 
@@ -65,7 +44,7 @@ def test_all_calls_of_the_catalogue_are_listed():
     assert set(catalogue(lw.Robot)) <= listed
 
 
-def test_ways_of_writing_a_call(robot, checked):
+def test_ways_of_writing_a_call(robot, checked_calls):
     """Names in any order, options, optional arrays, targets, frames as lists: each form is quick by itself."""
     q, v, a = np.random.default_rng(0).normal(size=(3, 2))
     f = np.zeros((2, 6))
@@ -81,14 +60,14 @@ def test_ways_of_writing_a_call(robot, checked):
     for form in forms:
         form()
         form()
-        checked.clear()
-        assert np.allclose(form(), expected, rtol=1e-12) and not checked
-    assert np.allclose(robot.inverse_dynamics(q, v, a, external=None), expected) and checked  # no array is none
+        checked_calls.clear()
+        assert np.allclose(form(), expected, rtol=1e-12) and not checked_calls
+    assert np.allclose(robot.inverse_dynamics(q, v, a, external=None), expected) and checked_calls  # no array is none
     frames = ["link1", "link2"]
     robot.operational_compliance(q, frames)
     both = robot.operational_compliance(q, frames)
-    checked.clear()
-    assert np.array_equal(robot.operational_compliance(q, tuple(frames)), both) and not checked
+    checked_calls.clear()
+    assert np.array_equal(robot.operational_compliance(q, tuple(frames)), both) and not checked_calls
     assert np.abs(robot.operational_compliance(q, frames[::-1]) - both).max() > 1e-3
     for again in range(2):  # what can be read once is read once, and is no other call than the list
         assert np.array_equal(robot.operational_compliance(q, (name for name in frames)), both), again
@@ -103,7 +82,7 @@ def test_no_array_after_one_and_one_after_none(robot):
         assert np.allclose(robot.inverse_dynamics(q, v, a, external=x), expected, rtol=1e-12)
 
 
-def test_a_target_that_is_named_is_kept_apart_from_the_default(robot, checked, monkeypatch):
+def test_a_target_that_is_named_is_kept_apart_from_the_default(robot, checked_calls, monkeypatch):
     q = np.zeros(2)
     robot.jacobian(q, "link2", target="cpu")
     robot.gravity_force(q, target="cpu")
