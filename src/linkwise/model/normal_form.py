@@ -64,7 +64,12 @@ def normal_form(model: M, slide: bool = True) -> tuple[M, list[Transform]]:
     Only joint-space functions may be asked of it. Its world is turned and shifted too, gravity with it. Without
     ``slide`` origins stay where they are, which suits links that are symmetric about planes.
     """
-    return _reframed(model, _frames(model, slide))
+    kept: dict[Any, tuple[M, list[Transform]]] = model._kept_structure  # for the next function of the robot
+    key = "normal form", slide
+    if key not in kept:
+        kept[key] = _reframed(model, _frames(model, slide))
+    form, moved = kept[key]
+    return form, list(moved)
 
 
 def _reframed(model: M, moved: list[Transform]) -> tuple[M, list[Transform]]:

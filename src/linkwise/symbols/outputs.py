@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -40,13 +41,16 @@ def reachable(
 
 def count(outputs: Iterable[Any], stop: Container[int] = ()) -> Operations:
     """The operations that computing these outputs takes, given the nodes of ``stop``."""
+    return counted(node for node in reachable(outputs, stop) if id(node) not in stop)
+
+
+def counted(nodes: Iterable[Scalar]) -> Operations:
+    """The operations of these nodes themselves."""
     totals: dict[str, int] = {}
-    for node in reachable(outputs, stop):
-        if id(node) in stop:
-            continue
-        kind = OPERATIONS[node.op].counts if node.op in OPERATIONS else ""
+    for op, times in Counter(node.op for node in nodes).items():
+        kind = OPERATIONS[op].counts if op in OPERATIONS else ""
         if kind:
-            totals[kind] = totals.get(kind, 0) + 1
+            totals[kind] = totals.get(kind, 0) + times
     return Operations(**totals)
 
 

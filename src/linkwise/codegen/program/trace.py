@@ -19,7 +19,7 @@ from ...progress import waiting
 from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.operations import Operations
-from ...symbols.outputs import count, evaluate, reachable
+from ...symbols.outputs import counted, evaluate, reachable
 from ...symbols.results import LEAF, flatten, is_plain, rebuild
 from ...symbols.scalar import Graph, Guard, Scalar, Truth
 from ...symbols.users_line import at_users_line
@@ -80,9 +80,15 @@ class Program:
         return absorbed(self.nodes, [*self.roots, *(x for g in self.guards for x in g.nodes)])
 
     @cached_property
+    def _needed(self) -> list[Scalar]:
+        """Everything the outputs need, without what guards look at."""
+        return reachable(self.roots)
+
+    @cached_property
     def length(self) -> int:
         """How many values it has."""
-        return len(reachable([*self.roots, *(x for g in self.guards for x in g.nodes)]))
+        looked_at = [x for g in self.guards for x in g.nodes]
+        return len(reachable([*self.roots, *looked_at]) if looked_at else self._needed)
 
     @cached_property
     def guards(self) -> list[Guard]:
@@ -90,14 +96,16 @@ class Program:
         graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
         if graph is None:
             return []
-        used = {id(x) for x in reachable(self.roots)}
+        if not graph.guards and not graph.conditions:
+            return []
+        used = {id(x) for x in self._needed}
         found = [g for g in graph.guards if any(id(x) in used for x in g.on)] + graph.conditions
         return list({g.key: g for g in found}.values())
 
     @cached_property
     def operations(self) -> Operations:
         """Exact counts of +, ×, ÷, √ and sin/cos for one state."""
-        return count(self.roots)
+        return counted(self._needed)
 
     @cached_property
     def unused_inputs(self) -> list[tuple[str, int]]:
