@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import flag, mapping, number, one_of, shown, whole, word
+from ..codegen.runtime.engine import host
 from ..errors import InputError, SimulationError, SimulationWarning, warn_at_users_line, warn_of_slow_path
 from ..extras import require
 from ..robot.calls import refuse_other_than_robot
@@ -413,6 +414,7 @@ def _made_by() -> dict[str, Any]:
         "llvmlite": llvmlite.__version__,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
+        "processor": host().cpu,
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "git": _git_state(),
     }
