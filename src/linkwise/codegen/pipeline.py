@@ -22,9 +22,6 @@ from ..symbols.scalar import TooLongError
 from . import thresholds
 from .facts import Facts, catalogue
 from .passes import Journal, Pass, run_passes
-from .program.frames import normal_forms, shortest, stand_in
-from .program.function_memory import refusing_memory
-from .program.trace import Program, argument_names, lengths, trace
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
 from .runtime.remade import RunAsItIs, made
@@ -32,6 +29,7 @@ from .runtime.requests import LOOPS, recall, remember_refusal, request
 from .runtime.rolled_kernel import RolledKernel
 
 if TYPE_CHECKING:
+    from .program.trace import Program
     from .rolled.program import RolledProgram
 
 SOURCES = ("c", "cuda")
@@ -98,6 +96,8 @@ def leave_as_it_is(job: Job) -> str | None:
 def read_arguments(job: Job) -> str:
     """How many numbers each input has, from the method's declaration or from its name."""
     if job.facts is None:
+        from .program.trace import lengths
+
         job.lengths = lengths(job.robot, job.arrays, job.sizes)
     else:
         shapes = {name: job.facts.arrays[name] for name in job.arrays}
@@ -187,6 +187,8 @@ def trace_in_normal_form(job: Job) -> str | None:
     """The same in frames that take fewer operations, where what is asked of the robot cannot show it."""
     if job.program is not None:
         return None
+    from .program.frames import shortest, stand_in
+
     free = not _shows_frames(job)
     if not job.parameters and (free or job.facts is None):
         for name, form in normal_forms(job.robot):
@@ -277,6 +279,9 @@ def compile_function(
         raise InputError(f"code is compiled for a robot, got {arguments.shown(robot)}")
     if not callable(function):
         raise InputError(f"what is compiled is a function of (robot, q, …), got {arguments.shown(function)}")
+    from .program.function_memory import refusing_memory
+    from .program.trace import argument_names
+
     name = getattr(function, "__name__", "function")
     given = {} if sizes is None else arguments.mapping(sizes, "sizes")
     job = Job(robot, name, function, tuple(argument_names(function)), sizes=given, target=target, dtype=dtype)
@@ -321,6 +326,24 @@ def _source(target: str) -> Any:
     from .sources.cuda import CudaSource
 
     return {"c": CSource, "cuda": CudaSource}[target]
+
+
+# These, as what else makes code, are imported when they are used: a process that finds its code on disk spends most of
+# its first call on imports.
+
+
+def trace(*arguments: Any) -> Program:
+    """:func:`.program.trace.trace`."""
+    from .program.trace import trace
+
+    return trace(*arguments)
+
+
+def normal_forms(robot: Any) -> list[tuple[str, Any]]:
+    """:func:`.program.frames.normal_forms`."""
+    from .program.frames import normal_forms
+
+    return normal_forms(robot)
 
 
 def _will_be_long(job: Job) -> bool:

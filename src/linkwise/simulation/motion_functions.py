@@ -18,7 +18,7 @@ import numpy as np
 
 from ..codegen.foreign.function import ArrayFunction
 from ..codegen.program.repeat_derivatives import change, seed
-from ..codegen.program.trace import Signature
+from ..codegen.program.signature import Signature
 from ..errors import InputError, SimulationError
 from .loop_arrays import arrays_like
 from .motion_derivatives import STATE, Arrays, Motions

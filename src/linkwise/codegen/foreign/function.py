@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import InputError
 from ...symbols.scalar import Scalar
 from ..cuda.launch import DeviceFunction
-from ..program.trace import Signature
+from ..program.signature import Signature
 from ..runtime.kernel import Kernel
 
 OnNumpy = Callable[[list[np.ndarray]], list[np.ndarray]]

@@ -16,7 +16,8 @@ from typing import Any
 
 from ..program.pieces import is_long, pieces
 from ..program.places import computed_places, input_starts, output_count, output_slots
-from ..program.trace import Program, Signature
+from ..program.signature import Signature
+from ..program.trace import Program
 from ..thresholds import FETCHED_AHEAD, STREAMED_BYTES, STREAMED_ROWS
 from .assembled_block import assembled_block, frame_size, is_assembled
 from .one_state import has_scalar_code, one_ir, scalar_type

@@ -20,7 +20,7 @@ from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.operations import Operations
 from ...symbols.outputs import counted, evaluate, reachable
-from ...symbols.results import LEAF, flatten, is_plain, rebuild
+from ...symbols.results import LEAF, flatten, is_plain
 from ...symbols.scalar import Graph, Guard, Scalar, Truth
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
@@ -29,28 +29,7 @@ from .fusion import absorbed
 from .limbs import Limbs, limbs_of
 from .parameters import parameter_sizes, with_symbols
 from .schedule import schedule
-
-
-@dataclass(frozen=True, eq=False)
-class Signature:
-    """What a compiled function takes and gives."""
-
-    name: str
-    inputs: dict[str, int]  # name → how many numbers
-    shapes: tuple[tuple[int, ...], ...]  # of the outputs
-    single: bool  # whether the function returned one array
-    structure: Any = None  # what else it returned: how its arrays stand in tuples, dicts, …; None is a plain tuple
-
-    @property
-    def kind(self) -> type:
-        """What holds the outputs: an array, a tuple, …"""
-        return np.ndarray if self.single else tuple if self.structure is None else self.structure[0].cls
-
-    def result(self, arrays: list[Any]) -> Any:
-        """The outputs as the function returned them."""
-        if self.single:
-            return arrays[0]
-        return tuple(arrays) if self.structure is None else rebuild(self.structure, iter(arrays))
+from .signature import Signature
 
 
 @dataclass(frozen=True, eq=False)

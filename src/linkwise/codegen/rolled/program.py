@@ -38,7 +38,7 @@ from ...symbols.outputs import count, reachable
 from ...symbols.results import LEAF, flatten
 from ...symbols.scalar import Graph
 from ..facts import Shape
-from ..program.trace import Signature
+from ..program.signature import Signature
 from .plan import PlannedLoop, Work, plan
 from .products import Terms, held
 from .recorder import Sweep

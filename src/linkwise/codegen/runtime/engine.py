@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
 import os
 import re
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -19,8 +20,10 @@ from ..levels import code_level
 from ..llvm.sine_cosine import VectorType
 from ..passes import Pass
 from ..thresholds import FIRST_STATES, LLVM_PASSES, TEAM_SCRATCH, THREAD_NANOSECONDS
+from . import computer
 from . import disk_cache as cache
 from .array_layout import arrays_are_as_known
+from .object_loader import LoadedObject, NotLoadableError, can_load
 
 # What assembly needs: of F vectors and masks, of DQ signs (vandnpd, vxorpd), of VL single numbers in 32 registers.
 ASSEMBLY_FEATURES = ("avx512f", "avx512dq", "avx512vl")
@@ -71,16 +74,29 @@ def host() -> Host:
 
     (Processes of 32 bits have none of the registers that assembly names, whatever the processor can do.)
     """
+    known = _from_disk()
+    if known:
+        return Host(known["cpu"], known["features"], known["vector_bytes"], known["assembles"])
     llvm = _llvm()
     features = llvm.get_host_cpu_features()
     width = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
     assembles = all(features.get(x) for x in ASSEMBLY_FEATURES) and llvm.get_default_triple().startswith("x86_64")
-    return Host(llvm.get_host_cpu_name(), features.flatten(), width, assembles)
+    found = Host(llvm.get_host_cpu_name(), features.flatten(), width, assembles)
+    computer.keep(**asdict(found), version=str(llvm.llvm_version_info))
+    return found
 
 
+@lru_cache(maxsize=1)
 def llvm_version() -> str:
     """The version of LLVM that makes the code."""
-    return str(_llvm().llvm_version_info)
+    known = _from_disk()
+    return known["version"] if known else str(_llvm().llvm_version_info)
+
+
+@lru_cache(maxsize=1)
+def _from_disk() -> dict[str, Any]:
+    """What LLVM said of this computer in an earlier process."""
+    return computer.remembered()
 
 
 def assembly_is_wanted() -> bool:
@@ -135,11 +151,11 @@ class MachineCode:
     one: int  # address of the code for one state; 0 where there is none
     spare: list[Workspace] = field(default_factory=list)  # workspaces not in use
     pace: Pace = field(default_factory=Pace)
-    _engine: Any = None  # owns the code; the function dies with it
+    _linked: Any = None  # owns the code; the function dies with it
 
     def set_pointer(self, name: str, address: int) -> None:
         """Tell the code where a table is."""
-        ctypes.c_void_p.from_address(self._engine.get_global_value_address(name)).value = address
+        ctypes.c_void_p.from_address(self._linked.address(name)).value = address
 
     @property
     def scratch_step(self) -> int:
@@ -277,33 +293,51 @@ CODE_PASSES = (
 
 
 def _loaded(name: str, code: bytes, vector: VectorType, from_cache: bool) -> MachineCode:
-    llvm = _llvm()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
+    linked = _linked(code)
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-    address = engine.get_function_address("lw_kernel")
-    objects = engine.get_function_address("lw_objects")
+    address = linked.address("lw_kernel")
+    objects = linked.address("lw_objects")
     on_objects = prototype(objects) if objects and arrays_are_as_known() else None
-    scratch = ctypes.c_int64.from_address(engine.get_global_value_address("lw_scratch_bytes")).value
-    one = engine.get_function_address("lw_one")
-    return MachineCode(name, prototype(address), on_objects, vector, scratch, from_cache, address, one, _engine=engine)
+    scratch = ctypes.c_int64.from_address(linked.address("lw_scratch_bytes")).value
+    one = linked.address("lw_one")
+    return MachineCode(name, prototype(address), on_objects, vector, scratch, from_cache, address, one, _linked=linked)
+
+
+def _linked(code: bytes) -> LoadedObject | LoadedByLlvm:
+    """Object code in memory."""
+    if can_load():
+        with contextlib.suppress(NotLoadableError):
+            return LoadedObject(code)
+    return LoadedByLlvm(code)
+
+
+class LoadedByLlvm:
+    """The same by LLVM, on systems that we do not know."""
+
+    def __init__(self, code: bytes) -> None:
+        llvm = _llvm()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Where a function or a variable is; 0 where there is none of this name."""
+        found: int = self._engine.get_function_address(name) or self._engine.get_global_value_address(name)
+        return found
 
 
 def process_code(name: str, ir: str) -> dict[str, int]:
     """The addresses of the functions of a module that every kernel uses; it is loaded once and stays."""
     if name not in _of_the_process:
-        llvm, key = _llvm(), cache.key(ir, host().cpu, host().features, llvm_version(), "process")
+        key = cache.key(ir, host().cpu, host().features, llvm_version(), "process")
         code = cache.read(key)
         if code is None:
             code = _object_code(ir, passes=2)
             cache.write(key, code)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
+        linked = _linked(code)
         functions = re.findall(r"^define (?!internal)\w+ @(\w+)", ir, re.MULTILINE)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # Python may call it to its very end
-        _of_the_process[name] = {f: engine.get_function_address(f) for f in functions}
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(linked))  # Python may call it to its very end
+        _of_the_process[name] = {f: linked.address(f) for f in functions}
     return _of_the_process[name]
 
 

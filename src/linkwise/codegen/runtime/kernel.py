@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from time import perf_counter_ns
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,15 +16,10 @@ from ...errors import InputError
 from ...symbols.operations import Operations
 from ...symbols.results import rebuilder
 from .. import thresholds
-from ..llvm.assembled_block import instruction_count, is_assembled
-from ..llvm.module import kernel_ir
 from ..llvm.sine_cosine import VectorType
 from ..llvm.team import MOST_WORKERS
 from ..passes import Journal, run_passes
-from ..program import derivative
-from ..program.listing import listing
-from ..program.pieces import is_long, pieces
-from ..program.trace import Program, Signature
+from ..program.signature import Signature
 from . import disk_cache
 from .engine import CODE_PASSES, MachineCode, code_job
 from .python_functions import bound_function, entry_function
@@ -33,6 +28,12 @@ from .requests import recall, remember
 from .result_memory import empty
 from .team import Team, team
 from .threads import crew, refuse_other_threads, usable_cores
+
+if TYPE_CHECKING:
+    from ..program.trace import Program
+
+# What makes code is imported by what needs it: a process that finds its code on disk spends most of its first call on
+# imports.
 
 
 class Kernel(Remade):
@@ -90,6 +91,8 @@ class Kernel(Remade):
 
     def is_made_quickly(self, vector: VectorType) -> bool:
         """Whether it is so long that LLVM makes its code in less time, and it runs a little longer for it."""
+        from ..llvm.assembled_block import is_assembled
+
         return self.length > thresholds.QUICKLY_FROM and not is_assembled(self.program, vector)
 
     @property
@@ -100,6 +103,8 @@ class Kernel(Remade):
     @cached_property
     def source(self) -> str:
         """The scalar program, one readable line per value."""
+        from ..program.listing import listing
+
         return listing(self.program)
 
     @cached_property
@@ -143,14 +148,20 @@ class Kernel(Remade):
 
     def jacobian(self, wrt: str) -> Kernel:
         """A kernel for the exact derivatives with respect to one input, each (..., *output, length of wrt)."""
+        from ..program import derivative
+
         return made(Kernel(derivative.jacobian(self.program, wrt)), self.jacobian, wrt)
 
     def jvp(self) -> Kernel:
         """A kernel for directional derivatives: takes the inputs, then one direction per input."""
+        from ..program import derivative
+
         return made(Kernel(derivative.jvp(self.program)), self.jvp)
 
     def vjp(self) -> Kernel:
         """A kernel for gradients of weighted outputs: takes inputs, then weights; gives one array per input."""
+        from ..program import derivative
+
         return made(Kernel(derivative.vjp(self.program)), self.vjp)
 
     def code(self, dtype: Any) -> MachineCode:
@@ -172,6 +183,9 @@ class Kernel(Remade):
 
     def ordered(self, vector: VectorType) -> str:
         """Bring the program's values into the order in which they are computed; says how many there are."""
+        from ..llvm.assembled_block import instruction_count, is_assembled
+        from ..program.pieces import is_long, pieces
+
         values = f"{len(self.program.nodes)} values"
         if is_assembled(self.program, vector):
             return f"{values}, {instruction_count(self.program, vector)} instructions"
@@ -179,6 +193,8 @@ class Kernel(Remade):
 
     def ir(self, vector: VectorType) -> str:
         """The text of the LLVM module."""
+        from ..llvm.module import kernel_ir
+
         return kernel_ir(self.program, vector)
 
     @cached_property

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..llvm import python_entry as layout
 from ..llvm.python_entry import W
-from ..program.trace import Signature
+from ..program.signature import Signature
 from ..thresholds import POOLED_BYTES
 from .array_layout import array_new
 from .engine import MachineCode

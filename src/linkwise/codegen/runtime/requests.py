@@ -7,7 +7,7 @@ the robot or of the arguments makes another key.
 
 from __future__ import annotations
 
-import json
+import ast
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ import numpy as np
 from ...symbols.results import described, recalled
 from ...values import digest, value_of
 from ..levels import code_level
-from ..program.trace import Signature
+from ..program.signature import Signature
 from . import disk_cache as cache
 from .engine import assembly_is_wanted, host, is_here, llvm_version
 
@@ -75,7 +75,7 @@ def recall(key: str | None) -> Answer | None:
     data = None if key is None else cache.read(key, cache.ANSWER)
     if data is None:
         return None
-    found = json.loads(data)
+    found = ast.literal_eval(data.decode())
     shapes = tuple(tuple(s) for s in found["shapes"])
     structure = None if found["structure"] is None else recalled(found["structure"])
     signature = Signature(found["name"], found["inputs"], shapes, found["single"], structure)
@@ -126,4 +126,4 @@ def _store(
         "form": form,
         "refused": refused,
     }
-    cache.write(key, json.dumps(text).encode(), cache.ANSWER)
+    cache.write(key, repr(text).encode(), cache.ANSWER)

@@ -11,7 +11,6 @@ import ctypes
 import importlib
 import os
 import sys
-import sysconfig
 from functools import lru_cache
 from typing import Any
 
@@ -95,7 +94,7 @@ def result_memory() -> ResultMemory | None:
     It is made once and stays to the end of the process, since arrays may.
     """
     limit = _limit()
-    if not limit or sys.platform == "win32" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if not limit or sys.platform == "win32" or "t" in getattr(sys, "abiflags", ""):
         return None
     set_handler = numpy_function(_SET_HANDLER)
     try:

@@ -11,10 +11,8 @@ import numpy as np
 from ...errors import InputError
 from ...symbols.operations import Operations
 from .. import thresholds
-from ..llvm.rolled import rolled_ir, scratch_vectors, tables
 from ..llvm.sine_cosine import VectorType
 from ..passes import Journal
-from ..program.listing import rolled_listing
 from . import disk_cache
 from .engine import MachineCode, host
 from .kernel import Kernel
@@ -22,6 +20,12 @@ from .requests import LOOPS, Answer, recall_tables, remember, remember_tables
 
 if TYPE_CHECKING:
     from ..rolled.program import RolledProgram
+
+
+def _tables(program: RolledProgram, model: Any) -> tuple[np.ndarray, np.ndarray]:
+    from ..llvm.rolled import tables
+
+    return tables(program, model)
 
 
 def _count(n: int, one: str, many: str) -> str:
@@ -35,7 +39,7 @@ class RolledKernel(Kernel):
         self, program: RolledProgram, model: Any, journal: Journal | None = None, request: str | None = None
     ) -> None:
         self._roll: Callable[[], RolledProgram] = lambda: program
-        self._fill(*tables(program, model))
+        self._fill(*_tables(program, model))
         self._start(program.signature, request, journal)
 
     @classmethod
@@ -50,7 +54,7 @@ class RolledKernel(Kernel):
         """A kernel for a request that was answered before; its program is recorded only when needed."""
         kernel = cls.__new__(cls)
         kernel._roll = roll
-        kernel._fill(*(recall_tables(request) or tables(kernel._rolled, model)))
+        kernel._fill(*(recall_tables(request) or _tables(kernel._rolled, model)))
         kernel._start(answer.signature, request, journal, answer.objects)
         return kernel
 
@@ -77,11 +81,15 @@ class RolledKernel(Kernel):
     @property
     def scratch_bytes(self) -> int:
         """How much memory each thread works in."""
+        from ..llvm.rolled import scratch_vectors
+
         return scratch_vectors(self._rolled) * host().vector_bytes
 
     @cached_property
     def source(self) -> str:
         """What each class of bodies does in each phase."""
+        from ..program.listing import rolled_listing
+
         return rolled_listing(self._rolled)
 
     @cached_property
@@ -130,4 +138,6 @@ class RolledKernel(Kernel):
         return f"{self.length} values, each class of bodies by itself"
 
     def ir(self, vector: VectorType) -> str:
+        from ..llvm.rolled import rolled_ir
+
         return rolled_ir(self._rolled, vector)

@@ -6,12 +6,14 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ...errors import InputError
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 T = TypeVar("T")
 
@@ -58,6 +60,8 @@ class Crew:
     """Threads that wait for work, started when there is work for them; they end with the process."""
 
     def __init__(self) -> None:
+        from queue import SimpleQueue
+
         self._tasks: SimpleQueue[Task] = SimpleQueue()
         self._threads = 0
         self._starting = threading.Lock()
