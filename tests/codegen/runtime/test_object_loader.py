@@ -27,8 +27,6 @@ def object_code():
 
 
 def run(linked, q, scratch):
-    import ctypes
-
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
         linked.address("lw_kernel")
     )
