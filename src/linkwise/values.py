@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -135,7 +135,15 @@ def value_of(x: Any) -> Hashable:
 
 
 def _fields_of(x: Any) -> Hashable:
-    return (type(x), *(value_of(getattr(x, f.name)) for f in fields(x) if f.compare))
+    """(A robot of a thousand bodies has twenty thousand of them: what is plain is not asked what it is.)"""
+    own = [getattr(x, name) for name in _compared(type(x))]
+    return (type(x), *(part if type(part) in _PLAIN else value_of(part) for part in own))
+
+
+@lru_cache(maxsize=256)
+def _compared(kind: Any) -> tuple[str, ...]:
+    """The names of the fields of a dataclass that count."""
+    return tuple(f.name for f in fields(kind) if f.compare)
 
 
 def digest(value: Hashable) -> str | None:
@@ -153,8 +161,13 @@ _PLAIN = frozenset({type(None), str, bytes, bool, int, float})
 
 def _text(x: Hashable) -> str | None:
     if isinstance(x, tuple) and not _PLAIN.issuperset(map(type, x)):
-        parts = [_text(part) for part in x]
-        return None if None in parts else f"({','.join(map(str, parts))})"
+        parts = []
+        for part in x:
+            text = repr(part) if type(part) in _PLAIN else _text(part)
+            if text is None:
+                return None
+            parts.append(text)
+        return f"({','.join(parts)})"
     if isinstance(x, type):
         name = f"{x.__module__}.{x.__qualname__}"
         return name if name.partition(".")[0] == __name__.partition(".")[0] else None
