@@ -133,7 +133,8 @@ def _read(line: bytes) -> Record | None:
             return None
         if not isinstance(ways, list) or not all(map(is_way, ways)):
             return None
-        return Record(run, status, unpacked, *rest, ways=tuple(ways))
+        error, message, traceback = rest
+        return Record(run, status, unpacked, error, message, traceback, tuple(ways))
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError, ArithmeticError):
         return None
 

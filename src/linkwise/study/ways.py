@@ -31,8 +31,7 @@ def counted(runs: Iterable[Iterable[str]]) -> dict[str, int]:
 
 def are_counts(x: Any, runs: int) -> bool:
     """Whether they may be the counts of a chunk of so many runs."""
-    whole = lambda n: isinstance(n, int) and not isinstance(n, bool) and 0 < n <= runs
-    return isinstance(x, dict) and all(is_way(way) and whole(n) for way, n in x.items())
+    return isinstance(x, dict) and all(is_way(way) and type(n) is int and 0 < n <= runs for way, n in x.items())
 
 
 def add(total: dict[str, int], more: Mapping[str, int]) -> None:
