@@ -210,17 +210,17 @@ class OpenStudy:
         from .datasets import drawn_again
 
         wanted = ["run", "status", *(["error", "message", "traceback"] if about else [])]
-        found: dict[str, list[Any]] = {name: [] for name in wanted}
+        parameters = list(self.manifest["parameters"]) if about else []
+        found: dict[str, list[Any]] = {name: [] for name in (*wanted, *parameters)}
         now = self.still()
         for table in now.tables():
-            columns = [c for c in table.column_names if about and c.startswith(PARAMETER)]
-            for name in [*wanted, *columns]:
-                found.setdefault(name.removeprefix(PARAMETER), []).extend(table[name].to_pylist())
-        drawn = drawn_again(now, now.loose(), list(self.manifest["parameters"])) if about else []
+            for name in (*wanted, *(PARAMETER + x for x in parameters)):
+                there = name in table.column_names  # not, where others have written it
+                found[name.removeprefix(PARAMETER)] += table[name].to_pylist() if there else [None] * len(table)
+        drawn = drawn_again(now, now.loose(), parameters) if about else []
         for i, record in enumerate(now.loose()):
-            for name in dict.fromkeys([*found, *(drawn[i] if about else ())]):
-                column = found.setdefault(name, [])
-                column.append(getattr(record, name) if name in wanted else drawn[i].get(name))
+            for name, column in found.items():
+                column.append(getattr(record, name) if name in wanted else drawn[i][name])
         return found
 
     @cached_property
