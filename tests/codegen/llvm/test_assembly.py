@@ -164,6 +164,46 @@ def test_zero_and_negative_zero_are_two_numbers(monkeypatch):
             assert np.isnan(x[:, 4]).all() and (x[:, 5] == 1e-320).all()
 
 
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-30])
+
+
+@BOTH
+def test_larger_smaller_and_conditions_of_several_parts(monkeypatch, dtype):
+    """To the last digit and sign, for zeros of both signs, infinities and what is no number; and as NumPy has them."""
+
+    def function(robot, q):
+        a, b = q[0], q[1]
+        inside = (a > -0.5) & (b < 0.5) | ~(a <= b) & (a * b != 0.0)
+        chosen = np.where(inside, a + b, a - b)
+        by_many = np.where((a < b) ^ (b < 1.0) | ((a == b) & ~(a < 0.0)), 2.0 * a, -b)
+        return np.stack(
+            [np.maximum(a, b), np.minimum(a, b), np.fmax(a, b), np.fmin(a, b), np.clip(a, b, 1.0), chosen, by_many]
+        )
+
+    program = trace(lw.chain(2, seed=0), function)
+    q = np.array([[x, y] for x in SPECIAL for y in SPECIAL], dtype)
+    with np.errstate(invalid="ignore"):
+        (found,) = assert_same(program, [q], monkeypatch)
+        expected = np.stack([function(None, x) for x in q])
+    np.testing.assert_array_equal(found[:, :5], expected[:, :5])
+    for (x,), _, single in by_both(program, [q], monkeypatch):
+        assert (np.signbit(x) == np.signbit(found))[~np.isnan(found)].all()
+        np.testing.assert_array_equal(x, np.array(single).astype(dtype) if dtype == np.float64 else x)
+
+
+def test_conditions_of_too_many_parts_are_left_to_llvm():
+    def function(robot, q):
+        so_far = q[0] < q[1]
+        for i in range(12):
+            so_far = (q[i % 3] < float(i)) | so_far & (q[1] > 0.5 * i)
+        return np.where(so_far, q[0], q[1])
+
+    program = trace(lw.chain(3, seed=0), function)
+    assert not is_assembled(program, engine.host().vector(np.float64))
+    q = np.random.default_rng(0).normal(size=(40, 3))
+    np.testing.assert_array_equal(Kernel(program)(q), [function(None, x) for x in q])
+
+
 def test_many_inputs_are_not_copied_to_the_stack(monkeypatch, rng):
     """Two million of them, of which two were used, once ended the process."""
     vector = engine.host().vector(np.float64)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...symbols.scalar import Scalar
-from ..program.instructions import Instructions, instructions, is_known
+from ..program.instructions import MASKS, Instructions, instructions, is_known
 from ..program.places import computed_places, input_starts, output_count
 from ..program.trace import Program
 from .assembly import AHEAD, REGISTERS, Assembly, assembled
@@ -19,7 +19,14 @@ from .sine_cosine import ALIGNED_STACK, VectorType, all_lanes, sincos_name, sinc
 from .straight_line import ProgramWriter
 
 # What the assembly gives, takes and changes.
-_CHANGED = [*(f"zmm{i}" for i in range(REGISTERS)), "k1", "k2", "memory", "dirflag", "fpsr", "flags"]
+_CHANGED = [
+    *(f"zmm{i}" for i in range(REGISTERS)),
+    *(f"k{i}" for i in range(1, MASKS + 2)),
+    "memory",
+    "dirflag",
+    "fpsr",
+    "flags",
+]
 _RULES = ",".join(["={rax}", "{rdi}", "{rsi}", "{rdx}", "{rcx}", *(f"~{{{x}}}" for x in _CHANGED)])
 
 

@@ -16,12 +16,13 @@ import numpy as np
 
 from ...symbols.scalar import Guard
 from ...tolerances import roundings
-from ..program.instructions import Instruction, Instructions
+from ..program.instructions import TRUTHS, Instruction, Instructions
 from ..thresholds import HELD_FOR
 from .sine_cosine import VectorType
 
 REGISTERS = 32
 NEVER = 1 << 60
+_COMPARED = {"less": "lt", "less_equal": "le", "equal": "eq"}
 AHEAD = 128  # vectors by which the address of the frame is ahead: offsets of 256 of them then fit into one byte
 
 
@@ -340,10 +341,20 @@ class _Assembler:
         self._used(i, x.operands)
 
     def _select(self, i: int, x: Instruction) -> None:
-        """A comparison is false where an operand is not a number."""
-        a, b, yes, no = (self._bring(key) for key in x.operands)
-        how = ("lt", "le", "eq")[x.signs[0]]
-        self.lines.append(f"vcmp{how}_oq{self.kind} {self.names[b]}, {self.names[a]}, %k2")
+        """A comparison is false where an operand is not a number. Truths wait in k2, k3, …"""
+        *compared, yes, no = (self._bring(key) for key in x.operands)
+        pairs, waiting = iter(zip(compared[::2], compared[1::2])), 1
+        for truth in x.signs:
+            op = TRUTHS[truth]
+            if op in _COMPARED:
+                a, b = next(pairs)
+                waiting += 1
+                self.lines.append(f"vcmp{_COMPARED[op]}_oq{self.kind} {self.names[b]}, {self.names[a]}, %k{waiting}")
+            elif op == "not":
+                self.lines.append(f"knotw %k{waiting}, %k{waiting}")
+            else:
+                waiting -= 1
+                self.lines.append(f"k{op}w %k{waiting + 1}, %k{waiting}, %k{waiting}")
         self._used(i, x.operands)
         r = self._room()
         op = f"vblendmp{self.kind[1]}"

@@ -16,17 +16,21 @@ from .trace import Program
 
 KNOWN = {"input", "add", "sub", "mul", "neg", "inv", "sqrt", "fabs", "select", "sin", "cos"}
 COMPARISONS = ("less", "less_equal", "equal")
+TRUTHS = (*COMPARISONS, "and", "or", "not")  # by their numbers in a condition
 _SINES = ("sin", "cos")
-_NO_CODE = ("neg", *COMPARISONS)  # who chooses by a comparison makes it
+_NO_CODE = ("neg", *TRUTHS)  # who chooses by a condition makes it
+MASKS = 6  # truths that can wait at a time
+_MOST_COMPARISONS = 10  # of one condition, whose operands are in registers all at once
 
 
 class Instruction(NamedTuple):
     """``value`` is what the operation gives for these operands, each a key and a sign.
 
     Operations are "fma" (a b + c, one rounding), "add", "mul", "div" (1 / a), "sqrt", "fabs", "neg"; "out", which
-    stores an operand as result number ``value``; "select", a third operand or a fourth as the first two compare
-    (``signs`` has the number of the comparison); "guard", number ``value``, of one operand or two; and "sines", the
-    sine and cosine of an angle that is computed, which have ``value`` and ``value`` + 1 as keys.
+    stores an operand as result number ``value``; "select", the last operand but one or the last, by a condition on
+    those before (``signs`` has it as numbers of :data:`TRUTHS`, each after what it is of); "guard", number ``value``,
+    of one operand or two; and "sines", the sine and cosine of an angle that is computed, which have ``value`` and
+    ``value`` + 1 as keys.
     """
 
     op: str
@@ -46,8 +50,34 @@ class Instructions(NamedTuple):
 
 def is_known(program: Program) -> bool:
     """Whether the program's values are all of kinds that have instructions."""
-    choices = {id(x.args[0]) for x in program.nodes if x.op == "select"}
-    return all(x.op in KNOWN or (x.op in COMPARISONS and id(x) in choices) for x in program.nodes)
+    if not all(x.op in KNOWN or x.op in TRUTHS for x in program.nodes):
+        return False
+    return all(_is_short(x.args[0]) for x in program.nodes if x.op == "select")
+
+
+def _is_short(truth: Scalar) -> bool:
+    """Whether a condition can be made where it is needed."""
+    found = _condition(truth, _MOST_COMPARISONS)
+    if found is None:
+        return False
+    waiting = most = 0
+    for x in found:
+        waiting += {"not": 0, "and": -1, "or": -1}.get(x.op, 1)
+        most = max(most, waiting)
+    return most <= MASKS
+
+
+def _condition(truth: Scalar, most: int) -> list[Scalar] | None:
+    """The truths that a condition is made of, each after those it is of; None where it has too many comparisons."""
+    if truth.op in COMPARISONS:
+        return [truth] if most else None
+    found: list[Scalar] = []
+    for x in truth.args:
+        parts = _condition(x, most - sum(y.op in COMPARISONS for y in found))
+        if parts is None:
+            return None
+        found += parts
+    return [*found, truth]
 
 
 def instructions(program: Program, places: dict[int, int]) -> Instructions:
@@ -138,9 +168,11 @@ class _Reader:
         elif x.op in ("add", "sub"):
             self._sum(x)
         elif x.op == "select":
-            operands = tuple(self._plain(a) for a in (*x.args[0].args, *x.args[1:]))
+            condition = _condition(x.args[0], _MOST_COMPARISONS) or []
+            compared = [a for truth in condition if truth.op in COMPARISONS for a in truth.args]
+            operands = tuple(self._plain(a) for a in (*compared, *x.args[1:]))
             key = self.key_of[id(x)] = self._new()
-            self._emit("select", key, operands, (COMPARISONS.index(x.args[0].op),))
+            self._emit("select", key, operands, tuple(TRUTHS.index(truth.op) for truth in condition))
         else:
             operands, signs = zip(*(self.operand(a) for a in x.args))
             if x.op == "sqrt":
