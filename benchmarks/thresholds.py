@@ -412,6 +412,21 @@ def _resident() -> float:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def traced_by_jax() -> Iterable[Row]:
+    """Robot, function; values of loops a body; seconds until JAX has compiled loops, and the algorithm as it stands."""
+    arm, dog = lw.load("panda"), lw.load("quadruped")
+    for robot, name in ((arm, "forward_dynamics"), (arm, "mass_matrix_inverse"), (dog, "forward_dynamics")):
+        values = robot.compile(name, rolled=True).length / len(robot.bodies)
+        yield robot.name, name, f"{values:.0f}", *(f"{_jitted(robot, name, x):.1f} s" for x in (True, False))
+
+
+def _jitted(robot: Any, name: str, rolled: bool) -> float:
+    found, sizes = robot.compile(name, target="jax", rolled=rolled), robot.compile(name).signature.inputs
+    begun = time.process_time()
+    found(*(np.full(n, 0.1) for n in sizes.values()))
+    return time.process_time() - begun
+
+
 def cuda() -> Iterable[Row]:
     yield (
         "on a GPU: python benchmarks/cuda_check.py --export FOLDER --only forward_dynamics --registers 60 --threads 64",
@@ -434,6 +449,8 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "MOST_OPERATIONS": straight_or_loops,
     "LOOPS_ALWAYS": straight_or_loops,
     "LOOPS_IN_DOUBT": straight_or_loops,
+    "JAX_LOOP_VALUES": traced_by_jax,
+    "JAX_TRIED": traced_by_jax,
     "PRODUCTS_FROM": walks_or_products,
     "FRAMES_TRIED": kinds_of_frames,
     "MOST_BODIES": steps,

@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ..dynamics import coordinate_gradients
+
 Shape = tuple[str | int, ...]  # of an array for one state: numbers, and names of numbers of the robot ("nv", "bodies")
 
 _JOINT_SPACE = (("nq",), ("nv",))
+
+# What differentiates a method: its adjoint and its derivative along a direction, in the tangent space of q.
+ANALYTIC = frozenset({"forward_dynamics", "inverse_dynamics"})
 
 
 @dataclass(frozen=True)
@@ -56,3 +61,15 @@ def argument_shapes(cls: Any) -> dict[str, Shape]:
         for name, shape in facts.arrays.items():
             found.setdefault(name, set()).add(shape)
     return {name: shapes.pop() for name, shapes in found.items() if len(shapes) == 1}
+
+
+def has_adjoint(robot: Any, name: str) -> bool:
+    """Whether a method has derivatives of its own, of which its gradients are made."""
+    adjoint = getattr(type(robot), f"{name}_vjp", None)
+    return (
+        name in ANALYTIC
+        and hasattr(adjoint, "facts")
+        and not getattr(adjoint, "refuses", False)
+        and not robot.loops
+        and coordinate_gradients.has_orthogonal_rates(robot)
+    )

@@ -20,7 +20,7 @@ from ..model.flexible.structure import grouped
 from ..model.model import Model
 from ..symbols.scalar import TooLongError
 from . import thresholds
-from .facts import Facts, catalogue
+from .facts import Facts, catalogue, has_adjoint
 from .passes import Journal, Pass, run_passes
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
@@ -86,10 +86,8 @@ def leave_as_it_is(job: Job) -> str | None:
         job.rolled = arguments.flag(job.rolled, "rolled")
     if job.target == "numpy":
         job.finish(RunAsItIs(job.call, job.robot))
-    elif job.target == "jax":
-        from .sources.jax import JaxFunction
-
-        job.finish(JaxFunction(job.call, job.robot))
+    elif job.target == "jax" and (job.rolled is False or (not job.rolled and not _can_be_rolled(job))):
+        _leave_to_jax(job)
     return f"run by {job.target}" if job.done else None
 
 
@@ -136,6 +134,9 @@ def choose_form(job: Job) -> str:
     if _is_long_chain(job, about):
         job.loops = "yes"
         return f"loops: a chain of {n}"
+    if job.target == "jax":
+        job.loops = "maybe"
+        return f"loops if JAX compiles them sooner than the algorithm for {n} bodies one after the other"
     if about > thresholds.LOOPS_FROM and thresholds.loops_are_worth_a_trial(_about_in_loops(job), about):
         job.loops = "maybe"
         return f"loops if they cost less than straight-line code of about {about} values"
@@ -146,6 +147,8 @@ def record_loops(job: Job) -> str | None:
     """Each sweep's step is traced once for each class of bodies; what loops hand on to later ones is made least."""
     if job.loops == "no":
         return None
+    if job.target == "jax":
+        return _loops_of_jax(job)
     try:
         kernel = RolledKernel(_rolled(job), job.robot, job.journal, job.key)
     except (
@@ -372,12 +375,51 @@ def _traced(job: Job, robot: Any) -> Program:
     return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters, plain, most)
 
 
-def _rolled(job: Job) -> RolledProgram:
-    """The function as loops over bodies."""
+def _leave_to_jax(job: Job) -> None:
+    """JAX traces the algorithm itself."""
+    from .sources.jax import JaxFunction
+
+    if job.parameters:
+        raise InputError(
+            'target="jax" traces the robot with its numbers as they are: leave parameters= out, or call a kernel of'
+            ' target="cpu", which takes arrays of JAX, with gradients in them'
+        )
+    job.finish(JaxFunction(job.call, job.robot))
+
+
+def _loops_of_jax(job: Job) -> str:
+    """JAX traces loops, of a long chain or where they have few values for the robot's bodies, or the algorithm."""
+    from .sources.jax import JaxLoopFunction
+
+    few = thresholds.JAX_LOOP_VALUES * len(job.robot.bodies)
+    try:
+        program = _rolled(job, None if job.loops == "yes" else thresholds.JAX_TRIED * few)
+    except (TooLongError, NotAdmittedError, UnrollableError) as e:
+        if job.rolled:
+            raise
+        _leave_to_jax(job)
+        return f"not taken: {e}"
+    note = f"{program.length} values in loops, {program.operations.total} operations"
+    if job.loops == "maybe" and program.length > few:
+        _leave_to_jax(job)
+        return f"{note}: not taken"
+    has_rules = job.arrays == job.facts.needed and has_adjoint(job.robot, job.name) if job.facts else False
+    job.finish(JaxLoopFunction(program, job.robot, (lambda which: _derivative(job, which)) if has_rules else None))
+    return note
+
+
+def _derivative(job: Job, which: str) -> RolledProgram:
+    """The loops of a method's adjoint ("vjp") or derivative along a direction ("jvp")."""
+    return _rolled(method_job(job.robot, getattr(type(job.robot), f"{job.name}_{which}"), None, {}))
+
+
+def _rolled(job: Job, most: int | None = None) -> RolledProgram:
+    """The function as loops over bodies; ``most`` values, or as many as a mere call can wait for."""
     from .rolled.program import roll
 
     assert job.facts is not None
-    most = None if job.patient or job.rolled else thresholds.LONGEST_TRACE
+    if most is None:
+        most = None if job.patient or job.rolled else thresholds.LONGEST_TRACE
     shapes = {name: job.facts.arrays[name] for name in job.arrays}
     return roll(job.robot, job.call, job.name, shapes, most, in_own_frames=_shows_frames(job))
 
@@ -425,7 +467,9 @@ def _mixes_columns(job: Job) -> bool:
 
 
 def _can_be_rolled(job: Job) -> bool:
-    if job.target != "cpu" or job.parameters or job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):
+    if job.target not in ("cpu", "jax") or job.parameters or job.facts is None:
+        return False
+    if not job.facts.can_roll(job.arrays, job.fixed):
         return False
     return bool(job.robot.bodies) and not job.robot.couplings and not _mixes_columns(job)
 

@@ -179,7 +179,7 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
     if not found.keys() >= frozenset(facts.needed) or not array_kinds.among(found.values()):
         return _NOT_YET
     library = array_kinds.common(found)
-    if library == "jax" and (_chosen(target) == "numpy" or not hasattr(sys.modules["jax"], "ffi")):
+    if library == "jax" and _chosen(target) == "numpy":
         return _NOT_YET
     if library != "jax" and target is not None and _chosen(target) == "numpy":
         raise foreign_calls.refuse(library, call.__name__, 'target="numpy" runs on NumPy\'s alone')
@@ -188,6 +188,8 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
         if library != "jax":
             raise foreign_calls.refuse(library, call.__name__, f"method={fixed['method']!r} is not compiled")
         return _NOT_YET
+    if library == "jax" and not hasattr(sys.modules["jax"], "ffi"):
+        return _traced_loops(robot, call, found, fixed)
     on_device = array_kinds.on_device(found.values())
     key = ("foreign", on_device, call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
     function = robot._code.get(key, _NOT_YET)
@@ -205,6 +207,19 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
     if not fixed and target is None and tuple(found) == facts.needed and len(kinds) == 1 and library != "jax":
         robot._code.foreign[call.plain, *kinds.pop()] = answer
     return answer(tuple(found.values()))
+
+
+def _traced_loops(robot: Any, call: Any, found: dict[str, Any], fixed: dict[str, Any]) -> Any:
+    """Without foreign functions JAX traces what it is given: loops over bodies, or (_NOT_YET) the method itself."""
+    from ..codegen.pipeline import compile_job, method_job
+    from ..codegen.sources.jax import JaxLoopFunction
+
+    key = ("traced", call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
+    function = robot._code.get(key, _NOT_YET)
+    if function is _NOT_YET:
+        function = compile_job(method_job(robot, call, tuple(found), fixed, target="jax", patient=False))
+        robot._code.keep(key, function)
+    return function(*found.values()) if isinstance(function, JaxLoopFunction) else _NOT_YET
 
 
 def _runs_on_arrays(named: Mapping[str, Any], on_arrays: tuple[str, ...], target: str | None) -> bool:

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import array_kinds, inputs
-from ..codegen.facts import Facts
+from ..codegen.facts import Facts, has_adjoint
 from ..codegen.foreign.calls import quick_rows, run_on
 from ..codegen.foreign.function import Function, leaves, rows
 from ..dynamics import coordinate_gradients
 from ..errors import InputError
-
-# What differentiates a method: its adjoint and its derivative along a direction, in the tangent space of q.
-ANALYTIC = frozenset({"forward_dynamics", "inverse_dynamics"})
 
 
 class Answer:
@@ -65,19 +62,9 @@ def function_of(robot: Any, call: Any, kernel: Any, names: tuple[str, ...], fixe
             result = call.plain(robot, **given, **fixed)  # which says what is wrong, or has the answer
         return [np.asarray(x) for x in leaves(kernel.signature, result)]
 
-    if call.__name__ not in ANALYTIC or names != facts.needed or not has_adjoint(robot, call.__name__):
+    if names != facts.needed or not has_adjoint(robot, call.__name__):
         return Function(kernel, on_numpy)
     return Function(kernel, on_numpy, lambda: _adjoint(robot, call.__name__), lambda: _direction(robot, call.__name__))
-
-
-def has_adjoint(robot: Any, name: str) -> bool:
-    adjoint = getattr(type(robot), f"{name}_vjp", None)
-    return (
-        hasattr(adjoint, "facts")
-        and not getattr(adjoint, "refuses", False)
-        and not robot.loops
-        and coordinate_gradients.has_orthogonal_rates(robot)
-    )
 
 
 def _adjoint(robot: Any, name: str) -> Any:

@@ -2,8 +2,9 @@
 
 XLA calls the machine code through its foreign-function interface (:mod:`.jax_frame`) and hands it its own memory. Two
 primitives: a call, and its derivative along a direction, which is linear in the direction and so has a transpose; both
-are differentiated by kernels (:mod:`.function`), to any order. Results of states in which a matrix that is inverted is
-singular are NaN.
+are differentiated by kernels (:mod:`.function`), to any order. Functions that JAX traces itself (:mod:`.jax_traced`)
+are the same primitives, with their own code in place of the foreign call. Results of states in which a matrix that is
+inverted is singular are NaN.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ...extras import require
 from ..cuda.launch import flat_strides
 from .function import ArrayFunction
 from .jax_frame import Memory, handler
+from .jax_traced import TracedFunction
 
 _TARGET = "linkwise_call"
 _FUNCTIONS: dict[str, ArrayFunction] = {}  # by token: what programs of XLA name
@@ -46,7 +48,20 @@ def _is_jax(jax: Any, x: Any) -> bool:
     return isinstance(x, jax.Array)
 
 
+def call_traced(function: TracedFunction, arrays: Sequence[Any]) -> list[Any]:
+    """The outputs of a function that JAX traces on its arrays (..., n), in the precision that these have together."""
+    jax = require("jax", "jax", 'target="jax"')
+    dtype = jax.numpy.result_type(*arrays)
+    if not jax.numpy.issubdtype(dtype, jax.numpy.inexact):
+        dtype = jax.numpy.result_type(float)
+    found = [x.astype(dtype) for x in arrays]
+    function.batch([tuple(x.shape) for x in found])
+    return list(_primitives().call.bind(*found, function=function))
+
+
 def _registered(function: ArrayFunction) -> ArrayFunction:
+    if isinstance(function, TracedFunction):  # which XLA does not call
+        return function
     _FUNCTIONS.setdefault(function.token, function)
     return function
 
@@ -74,7 +89,7 @@ class _Primitives:
         self._jax: Any = jax
         self._ad: Any = ad
         self._handlers = {"cpu": handler(_on_cpu, False), "CUDA": handler(_on_cuda, True)}  # XLA keeps their addresses
-        for platform, function in self._handlers.items():
+        for platform, function in self._handlers.items() if hasattr(jax, "ffi") else ():
             jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
 
         self.call: Any = Primitive(_TARGET)
@@ -95,9 +110,20 @@ class _Primitives:
         return [self._jax.core.ShapedArray((*batch, *s), avals[0].dtype) for s in function.signature.shapes]
 
     def _eager(self, primitive: Any) -> Any:
-        return lambda *x, function: _jitted(primitive, function)(*x)
+        def run(*x: Any, function: ArrayFunction) -> Any:
+            if not self._jax.config.jax_disable_jit:
+                return _jitted(primitive, function)(*x)
+            called = function if primitive is self.call else function.jvp
+            if isinstance(called, TracedFunction):
+                return called.traced(*x)
+            with self._jax.disable_jit(False):  # there is nothing in a foreign call to go through step by step
+                return _jitted(primitive, function)(*x)
+
+        return run
 
     def _foreign(self, *arrays: Any, function: ArrayFunction) -> Any:
+        if isinstance(function, TracedFunction):
+            return function.traced(*arrays)
         batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
         arrays = tuple(self._spread(x, batch) for x in arrays)
         shapes = [self._jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self._shapes(function, arrays)]

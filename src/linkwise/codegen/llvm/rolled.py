@@ -12,31 +12,13 @@ What differs from body to body stands in two tables that are handed over when th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ..rolled.tables import areas, scratch_vectors
 from .module import driver_ir, identity_places, objects_ir, size_of, transpose_in, transpose_out
 from .product_matrix import product_out
-from .rolled_body import (
-    CLASS,
-    FIRST,
-    IN_OWN,
-    IN_PARENT,
-    INPUTS,
-    LAST_OUTBOARD,
-    NUMBER_FROM_BASE,
-    NUMBERS,
-    OUT_OWN,
-    OUT_PARENT,
-    OUTPUT,
-    PARENT,
-    BodyCode,
-    columns,
-    row_lines,
-    saved,
-)
-from .rolled_walks import pair_loop, pair_slots
+from .rolled_body import BodyCode, row_lines
+from .rolled_walks import pair_loop
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .streaming_stores import streaming_head
 
@@ -62,121 +44,6 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
     return "\n".join(parts)
 
 
-# --- tables ------------------------------------------------------------------------------------------
-
-
-def tables(program: RolledProgram, model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(integers (bodies, columns), numbers) of a robot."""
-    names = list(program.signature.inputs)
-    starts = np.concatenate(([0], np.cumsum(list(program.signature.inputs.values()))))
-    out = np.zeros((len(program.parents), columns(program)), dtype=np.int64)
-    numbers: list[np.ndarray] = []
-    position = 0
-    for c, kind in enumerate(program.classes):
-        for row, k in zip(kind.table, kind.members):
-            out[k, CLASS], out[k, NUMBERS] = c, position
-            numbers.append(row)
-            position += len(row)
-    for k, (q, v) in enumerate(zip(model.q_slices, model.v_slices)):
-        out[k, OUTPUT] = v.start
-        for j, name in enumerate(names):
-            out[k, INPUTS + j] = starts[j] + (q.start if name == "q" else v.start)
-    out[:, OUT_OWN], out[:, OUT_PARENT] = _outward_slots(program.parents)[:2]
-    out[:, IN_OWN], out[:, IN_PARENT], out[:, FIRST] = _inward_slots(program.parents)[:3]
-    out[:, PARENT] = program.parents
-    out[:, NUMBER_FROM_BASE], out[:, LAST_OUTBOARD] = _branch_by_branch(program.parents)
-    return out, np.concatenate(numbers) if numbers else np.zeros(0)
-
-
-def _branch_by_branch(parents: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """Numbers of the bodies such that those outboard of a body follow it, and the last of them: a body is inboard of
-    another, or is it, where the other's number lies between the two."""
-    n = len(parents)
-    outboard = [1] * n  # itself and all outboard
-    for k in range(n - 1, -1, -1):
-        if parents[k] >= 0:
-            outboard[parents[k]] += outboard[k]
-    number, free = [0] * n, [0] * n
-    roots = 0
-    for k, p in enumerate(parents):
-        number[k] = roots if p < 0 else free[p]
-        if p < 0:
-            roots += outboard[k]
-        else:
-            free[p] += outboard[k]
-        free[k] = number[k] + 1
-    return number, [first + size - 1 for first, size in zip(number, outboard)]
-
-
-def _outward_slots(parents: tuple[int, ...]) -> tuple[list[int], list[int], int]:
-    """(own slot, parent's slot, how many slots) of values that children will read."""
-    waiting = np.bincount([p for p in parents if p >= 0], minlength=len(parents)).tolist()
-    own: list[int] = []
-    of_parent: list[int] = []
-    free: list[int] = []
-    used = 2
-    for k, p in enumerate(parents):
-        of_parent.append(0 if p < 0 else own[p])
-        if not waiting[k]:
-            own.append(1)
-        elif free:
-            own.append(free.pop())
-        else:
-            own.append(used)
-            used += 1
-        if p >= 0:
-            waiting[p] -= 1
-            if not waiting[p]:
-                free.append(own[p])
-    return own, of_parent, used
-
-
-def _inward_slots(parents: tuple[int, ...]) -> tuple[list[int], list[int], list[int], int]:
-    """(own slot, parent's slot, whether the first to add to it, how many slots) of sums over children."""
-    n = len(parents)
-    own, of_parent, first = [0] * n, [1] * n, [1] * n
-    free: list[int] = []
-    used = 2
-    for k in range(n - 1, -1, -1):
-        p = parents[k]
-        if p >= 0:
-            first[k] = int(own[p] == 0)
-            if first[k]:
-                if not free:
-                    free.append(used)
-                    used += 1
-                own[p] = free.pop()
-            of_parent[k] = own[p]
-        if own[k]:
-            free.append(own[k])
-    return own, of_parent, first, used
-
-
-# --- memory ------------------------------------------------------------------------------------------
-
-
-def _areas(program: RolledProgram) -> tuple[dict[str, int], int]:
-    """(where the carries of each sweep and walk begin, where all end), in vectors from the start of the work area."""
-    position = saved(program) * len(program.parents)
-    outward, inward = _outward_slots(program.parents)[2], _inward_slots(program.parents)[3]
-    areas = {}
-    for sweep in program.sweeps:
-        areas[f"%area{sweep.index}"] = position
-        position += (outward if sweep.outward else inward) * len(sweep.start)
-    for loop in program.loops:
-        for walk in loop.walks:
-            areas[f"%walk{walk.index}"] = position
-            position += pair_slots(program, walk)
-    return areas, position
-
-
-def scratch_vectors(program: RolledProgram) -> int:
-    """How many vectors of memory one run works in: inputs, outputs, saved values and carries."""
-    signature = program.signature
-    moved = sum(signature.inputs.values()) + sum(map(program.held, range(len(signature.shapes))))
-    return moved + _areas(program)[1]
-
-
 # --- code --------------------------------------------------------------------------------------------
 
 
@@ -184,7 +51,7 @@ def _block_ir(program: RolledProgram, t: VectorType) -> str:
     """``@lw_block(in, out)``: all phases for one block of states."""
     step = t.lanes * t.size
     outputs = sum(map(program.held, range(len(program.signature.shapes))))
-    areas, _ = _areas(program)
+    places, _ = areas(program)
     lines = [
         "  %flag = alloca i1",
         "  store i1 false, ptr %flag",
@@ -192,7 +59,7 @@ def _block_ir(program: RolledProgram, t: VectorType) -> str:
         "  %numbers = load ptr, ptr @lw_numbers",
         f"  %work = getelementptr i8, ptr %out, i64 {outputs * step}",
     ]
-    lines += [f"  {name} = getelementptr i8, ptr %work, i64 {place * step}" for name, place in areas.items()]
+    lines += [f"  %{name} = getelementptr i8, ptr %work, i64 {place * step}" for name, place in places.items()]
     for sweep in program.sweeps:
         for i, value in enumerate(sweep.start):
             place = f"%start{sweep.index}_{i}"

@@ -9,6 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
+from ..rolled.tables import (
+    CLASS,
+    FIRST,
+    IN_OWN,
+    IN_PARENT,
+    INPUTS,
+    NUMBERS,
+    OUT_OWN,
+    OUT_PARENT,
+    OUTPUT,
+    PARENT,
+    columns,
+    saved,
+)
 from .sine_cosine import VectorType
 from .straight_line import ProgramWriter
 
@@ -16,32 +30,6 @@ if TYPE_CHECKING:
     from ..rolled.plan import Place, Work
     from ..rolled.program import RolledProgram
     from ..rolled.recorder import Sweep
-
-# The columns of the table of integers: one row per body, and after these where its inputs begin.
-(
-    CLASS,
-    OUT_OWN,
-    OUT_PARENT,
-    IN_OWN,
-    IN_PARENT,
-    FIRST,
-    NUMBERS,
-    OUTPUT,
-    PARENT,
-    NUMBER_FROM_BASE,
-    LAST_OUTBOARD,
-    INPUTS,
-) = range(12)
-
-
-def columns(program: RolledProgram) -> int:
-    """How many integers a body has."""
-    return INPUTS + len(program.signature.inputs)
-
-
-def saved(program: RolledProgram) -> int:
-    """How many values a body saves."""
-    return max((1 + place for works in program.phases for w in works for place in w.saves), default=0)
 
 
 def integer(name: str, at: str, column: int) -> list[str]:

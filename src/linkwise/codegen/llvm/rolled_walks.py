@@ -8,24 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .rolled_body import LAST_OUTBOARD, NUMBER_FROM_BASE, PARENT, BodyCode, integer, row_lines
+from ..rolled.tables import LAST_OUTBOARD, NUMBER_FROM_BASE, PARENT, in_memory
+from .rolled_body import BodyCode, integer, row_lines
 from .sine_cosine import VectorType
 
 if TYPE_CHECKING:
     from ..rolled.plan import PlannedLoop
     from ..rolled.program import RolledProgram
-    from ..rolled.walk_recorder import Walk
 
 Registers = dict[int, list[str]]
-
-
-def pair_slots(program: RolledProgram, walk: Walk) -> int:
-    """How many vectors of memory a walk needs."""
-    return (len(program.parents) + 1) * len(walk.handed[0]) if _in_memory(program, walk) else 0
-
-
-def _in_memory(program: RolledProgram, walk: Walk) -> bool:
-    return walk.outward and not program.is_chain
 
 
 def pair_loop(program: RolledProgram, i: int, loop: PlannedLoop, t: VectorType) -> list[str]:
@@ -56,7 +47,7 @@ def _nothing_at_world(program: RolledProgram, loop: PlannedLoop, t: VectorType) 
     lines, step = [], t.lanes * t.size
     for walk in loop.walks:
         width = len(walk.handed[0])
-        if _in_memory(program, walk):
+        if in_memory(program, walk):
             for i in range(width):
                 name, place = f"%world{walk.index}_{i}", (len(program.parents) * width + i) * step
                 lines.append(f"  {name} = getelementptr i8, ptr %walk{walk.index}, i64 {place}")
@@ -66,7 +57,7 @@ def _nothing_at_world(program: RolledProgram, loop: PlannedLoop, t: VectorType) 
 
 def _begin(program: RolledProgram, at: str, loop: PlannedLoop, t: VectorType) -> tuple[Registers, list[str]]:
     """(what each walk carries first, in registers; the code of each class that starts)."""
-    held: Registers = {w.index: [] for w in loop.walks if not _in_memory(program, w)}
+    held: Registers = {w.index: [] for w in loop.walks if not in_memory(program, w)}
     values: dict[int, dict[int, list[str]]] = {walk: {} for walk in held}
     lines = []
     for c, work in loop.begin.items():

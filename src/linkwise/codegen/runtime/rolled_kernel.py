@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _tables(program: RolledProgram, model: Any) -> tuple[np.ndarray, np.ndarray]:
-    from ..llvm.rolled import tables
+    from ..rolled.tables import tables
 
     return tables(program, model)
 
@@ -81,7 +81,7 @@ class RolledKernel(Kernel):
     @property
     def scratch_bytes(self) -> int:
         """How much memory each thread works in."""
-        from ..llvm.rolled import scratch_vectors
+        from ..rolled.tables import scratch_vectors
 
         return scratch_vectors(self._rolled) * host().vector_bytes
 

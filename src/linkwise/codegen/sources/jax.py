@@ -1,20 +1,26 @@
 """JAX target: the same functions on JAX arrays, jitted. Needs the extra ``[jax]``.
 
 Nothing is translated: the algorithms run on JAX arrays as they stand, so ``jit``, ``vmap``, ``grad``,
-``jacfwd`` and any precision work on them. Import is lazy.
+``jacfwd`` and any precision work on them. Those of longer robots are traced as loops over bodies, from the same
+program that rolled machine code has (:mod:`.jax_loops`). Import is lazy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...arguments import unmasked
+from ...dynamics import coordinate_gradients
 from ...errors import InputError
 from ...extras import require
 from ..runtime.remade import Remade
+from .jax_loops import JaxLoops
+
+if TYPE_CHECKING:
+    from ..rolled.program import RolledProgram
 
 
 class JaxFunction(Remade):
@@ -29,9 +35,74 @@ class JaxFunction(Remade):
         self._jitted = jax.jit(lambda *arrays: function(robot, *arrays))
 
     def __call__(self, *arrays: Any) -> Any:
-        for i, x in enumerate(arrays):
-            what = f"argument {i + 1} of {self.__name__}"
-            if isinstance(x, (np.ndarray, np.generic)) and x.dtype.char in "gG":  # JAX would round them
-                raise InputError(f"{what} holds numbers of dtype {x.dtype}, which JAX does not have; round them")
-            unmasked(x, what)
+        _check(self.__name__, arrays)
         return self._jitted(*map(self._asarray, arrays))
+
+
+class JaxLoopFunction(Remade):
+    """A rolled program as JAX traces it, jitted; ``derivatives`` makes the rolled program of the method's "jvp" or
+    "vjp", which are its derivatives. JAX differentiates the loops itself where there are none."""
+
+    target = "jax"
+
+    def __init__(
+        self, program: RolledProgram, robot: Any, derivatives: Callable[[str], RolledProgram] | None = None
+    ) -> None:
+        from ..foreign.jax_traced import TracedFunction
+
+        jax = require("jax", "jax", 'target="jax"')
+        self.signature, self._robot = program.signature, robot
+        self.__name__ = program.signature.name
+        self._asarray = jax.numpy.asarray
+        self._rolled = program
+        rules: list[Any] = [None, None]
+        if derivatives is not None:
+            rules = [lambda: self._gradient(derivatives("vjp")), lambda: self._direction(derivatives("jvp"))]
+        self._function = TracedFunction(program.signature, JaxLoops(program, robot), *rules)
+        self._jitted = jax.jit(self._called)
+
+    @property
+    def operations(self) -> Any:
+        """Operations for one state, what is done again included."""
+        return self._rolled.operations
+
+    def __call__(self, *arrays: Any) -> Any:
+        _check(self.__name__, arrays)
+        found = [self._asarray(x) for x in arrays]
+        result = self.signature.result(self._jitted(*found))
+        if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
+            result.set_origin(self._robot, found[list(self.signature.inputs).index("v")])
+        return result
+
+    def _called(self, *arrays: Any) -> list[Any]:
+        from ..foreign.jax_calls import call_traced
+
+        return call_traced(self._function, arrays)
+
+    def _gradient(self, program: RolledProgram) -> Callable[..., list[Any]]:
+        """(state, weights) → the gradients in its numbers, from the adjoint in the tangent space."""
+        adjoint, robot = JaxLoops(program, self._robot), self._robot
+
+        def gradients(q: Any, v: Any, third: Any, weights: Any) -> list[Any]:
+            dq, *others = adjoint(q, v, third, weights)
+            return [coordinate_gradients.gradient_in_numbers(robot, q, dq), *others]
+
+        return adjoint if coordinate_gradients.is_plain(robot) else gradients
+
+    def _direction(self, program: RolledProgram) -> Callable[..., list[Any]]:
+        """(state, a change of its numbers) → the derivative, from that along the change in the tangent space."""
+        along, robot = JaxLoops(program, self._robot), self._robot
+
+        def derivative(q: Any, v: Any, third: Any, dq: Any, dv: Any, dthird: Any) -> list[Any]:
+            return along(q, v, third, coordinate_gradients.direction_in_tangent(robot, q, dq), dv, dthird)
+
+        return along if coordinate_gradients.is_plain(robot) else derivative
+
+
+def _check(name: str, arrays: Sequence[Any]) -> None:
+    """An error for what JAX would take otherwise than it is meant."""
+    for i, x in enumerate(arrays):
+        what = f"argument {i + 1} of {name}"
+        if isinstance(x, (np.ndarray, np.generic)) and x.dtype.char in "gG":  # JAX would round them
+            raise InputError(f"{what} holds numbers of dtype {x.dtype}, which JAX does not have; round them")
+        unmasked(x, what)
