@@ -414,10 +414,16 @@ def _resident() -> float:
 
 def traced_by_jax() -> Iterable[Row]:
     """Robot, function; values of loops a body; seconds until JAX has compiled loops, and the algorithm as it stands."""
-    arm, dog = lw.load("panda"), lw.load("quadruped")
-    for robot, name in ((arm, "forward_dynamics"), (arm, "mass_matrix_inverse"), (dog, "forward_dynamics")):
-        values = robot.compile(name, rolled=True).length / len(robot.bodies)
-        yield robot.name, name, f"{values:.0f}", *(f"{_jitted(robot, name, x):.1f} s" for x in (True, False))
+    arm, dog, human, chain = lw.load("panda"), lw.load("quadruped"), lw.load("humanoid"), lw.chain(30, seed=1)
+    for robot in (arm, dog, human, chain, lw.chain(100, seed=1), lw.chain(300, seed=1)):
+        for name in {arm: ("mass_matrix_inverse",), dog: (), human: ()}.get(robot, ("linearize_forward",)):
+            yield _traced(robot, name, (True, False) if robot is arm else (True,))
+        yield _traced(robot, "forward_dynamics", (True, False) if len(robot.bodies) < 100 else (True,))
+
+
+def _traced(robot: Any, name: str, ways: Iterable[bool]) -> Row:
+    values = robot.compile(name, rolled=True).length / len(robot.bodies)
+    return robot.name, name, f"{values:.0f}", *(f"{_jitted(robot, name, x):.1f} s" for x in ways)
 
 
 def _jitted(robot: Any, name: str, rolled: bool) -> float:

@@ -8,14 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..dynamics import coordinate_gradients
-
 Shape = tuple[str | int, ...]  # of an array for one state: numbers, and names of numbers of the robot ("nv", "bodies")
 
 _JOINT_SPACE = (("nq",), ("nv",))
-
-# What differentiates a method: its adjoint and its derivative along a direction, in the tangent space of q.
-ANALYTIC = frozenset({"forward_dynamics", "inverse_dynamics"})
 
 
 @dataclass(frozen=True)
@@ -64,11 +59,13 @@ def argument_shapes(cls: Any) -> dict[str, Shape]:
 
 
 def has_adjoint(robot: Any, name: str) -> bool:
-    """Whether a method has derivatives of its own, of which its gradients are made."""
+    """Whether a method of (q, v, a third vector) has derivatives of its own, from which its gradients are: methods of
+    its name, its adjoint (_vjp) and its derivative along a direction (_jvp), in the tangent space of q."""
+    from ..dynamics import coordinate_gradients
+
     adjoint = getattr(type(robot), f"{name}_vjp", None)
     return (
-        name in ANALYTIC
-        and hasattr(adjoint, "facts")
+        hasattr(adjoint, "facts")
         and not getattr(adjoint, "refuses", False)
         and not robot.loops
         and coordinate_gradients.has_orthogonal_rates(robot)

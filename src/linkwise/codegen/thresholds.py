@@ -84,9 +84,9 @@ def loops_are_worth_a_trial(in_loops: int, about: int) -> bool:
 
 
 # Values of loops for each body of a robot up to which JAX traces loops, and not the algorithm body after body.
-# Processor time until JAX has compiled it, loops against that: the arm's forward dynamics (76 values a body) 2.1
-# against 3.6 s, its inverted mass matrix (85) 2.8 against 2.3 s, a quadruped's forward dynamics (110) 4.7 against
-# 6.8 s, a humanoid's 4.0 against 16.4 s. They run no longer: a state of the humanoid, of 900, 25 against 29 µs.
+# Processor time until JAX has compiled it, loops against that: the arm's forward dynamics (76 values a body) 1.6
+# against 2.4 s, its inverted mass matrix (85) 2.4 against 1.7 s, a quadruped's forward dynamics (110) 4.2 against
+# 5.5 s, a humanoid's (44) 3.9 against 10.1 s. They run no longer: a state of the humanoid, of 900, 25 against 29 µs.
 JAX_LOOP_VALUES = 110
 
 # How many times as many values recording loops for JAX may make, those that no result needs included: a second of it. A

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program.trace import Signature
+from ..program.signature import Signature
 from .function import ArrayFunction
 
 Traced = Callable[..., list[Any]]  # arrays (..., n), whose batches broadcast → outputs (..., *shape)

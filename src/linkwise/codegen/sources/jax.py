@@ -69,15 +69,15 @@ class JaxLoopFunction(Remade):
     def __call__(self, *arrays: Any) -> Any:
         _check(self.__name__, arrays)
         found = [self._asarray(x) for x in arrays]
-        result = self.signature.result(self._jitted(*found))
+        result = self.signature.result(list(self._jitted(*found)))
         if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
             result.set_origin(self._robot, found[list(self.signature.inputs).index("v")])
         return result
 
-    def _called(self, *arrays: Any) -> list[Any]:
+    def _called(self, *arrays: Any) -> tuple[Any, ...]:
         from ..foreign.jax_calls import call_traced
 
-        return call_traced(self._function, arrays)
+        return tuple(call_traced(self._function, arrays))
 
     def _gradient(self, program: RolledProgram) -> Callable[..., list[Any]]:
         """(state, weights) → the gradients in its numbers, from the adjoint in the tangent space."""
