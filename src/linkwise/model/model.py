@@ -31,6 +31,7 @@ from .inertia import Inertia, as_vector
 from .joints.kinds import JointKind
 from .joints.springs import Spring, spring_of
 from .parts import WORLD, Body, Frame, Joint
+from .random_configurations import random_configurations
 from .visuals import Visual
 
 MOST_NUMBERS = 10**8  # in a batch of random configurations
@@ -367,22 +368,7 @@ class Model(ByValue):
         shape = tuple(whole(n, "a batch dimension") for n in shape)
         if prod(shape) * self.nq > MOST_NUMBERS:
             raise InputError(f"a batch {shape} of robot {self.name!r} has more than {MOST_NUMBERS:.0e} numbers")
-        flat = [self._random_one(rng) for _ in range(prod(shape))]
-        return np.array(flat).reshape((*shape, self.nq))
-
-    def _random_one(self, rng: np.random.Generator) -> np.ndarray:
-        parts = []
-        for joint, _, where in self.coordinates:
-            q = joint.kind.random(rng)
-            lower, upper = self.lower_limits[where], self.upper_limits[where]
-            if joint.kind.nq == joint.kind.nv:
-                # A joint limited on one side only is drawn from within one unit of that limit.
-                low = np.where(np.isfinite(lower), lower, upper - 1.0)
-                high = np.where(np.isfinite(upper), upper, lower + 1.0)
-                bounded = np.isfinite(low) & np.isfinite(high)
-                q = np.where(bounded, rng.uniform(np.where(bounded, low, 0), np.where(bounded, high, 1)), q)
-            parts.append(q)
-        return _joined(parts)
+        return random_configurations(self, rng, prod(shape)).reshape((*shape, self.nq))
 
     # --- constants ---------------------------------------------------------------------------------
 

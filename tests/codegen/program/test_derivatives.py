@@ -147,3 +147,14 @@ def test_functions_beyond_the_catalogues():
 def test_what_cannot_be_traced_is_said(function):
     with pytest.raises(lw.UntraceableError):
         lw.compile(function, lw.chain(2))
+
+
+def test_gradients_are_the_same_to_the_last_digit_at_every_level(monkeypatch):
+    """What is added up in which order follows from the program, not from how soon code is to be made of it."""
+    found = []
+    for level in ("0", "2"):
+        monkeypatch.setenv("LINKWISE_LLVM_LEVEL", level)
+        kernel = lw.chain(3, seed=1).compile("inverse_dynamics").vjp()
+        given = np.random.default_rng(0).normal(size=(len(kernel.signature.inputs), 20, 3))
+        found.append(kernel(*given))
+    assert all(np.array_equal(x, y) for x, y in zip(*found, strict=True))

@@ -49,7 +49,7 @@ def vjp(program: Program) -> Program:
     names = fresh([f"w{i}" for i in range(len(program.shapes))], program)
     sizes = {name: int(np.prod(s)) for name, s in zip(names, program.shapes)}
     weights = [x for name, n in sizes.items() for x in graph.inputs(name, n)]
-    found = against(program.roots, weights, program.nodes)
+    found = against(program.roots, weights, program.best_order)
     roots = tuple(found.get((k, i), 0.0) for k, n in program.inputs.items() for i in range(n))
     shapes = tuple((n,) for n in program.inputs.values())
     return Program(
@@ -68,7 +68,7 @@ def jacobian(program: Program, wrt: str) -> Program:
             columns[:, i] = tangents(program, {(wrt, i): 1.0})
     else:
         for j in range(m):
-            found = against(program.roots, [1.0 if k == j else 0.0 for k in range(m)], program.nodes)
+            found = against(program.roots, [1.0 if k == j else 0.0 for k in range(m)], program.best_order)
             columns[j] = [found.get((wrt, i), 0.0) for i in range(n)]
     shapes = tuple((*s, n) for s in program.shapes)
     return Program(

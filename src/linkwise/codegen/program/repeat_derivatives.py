@@ -82,7 +82,7 @@ def adjoint(program: Program, roles: Roles, calls: Sequence[Call] = ()) -> Progr
     for name, i in roles.carried.items():
         own = inputs[weight(name)]
         weights[starts[i] : starts[i + 1]] = list(own + inputs[seed(name)] if name in roles.seeded else own)
-    found = against(program.roots, weights, program.nodes, calls)
+    found = against(program.roots, weights, program.best_order, calls)
     roots: list[Any] = []
     for name in roles.moving:
         own = [found.get((name, i), 0.0) for i in range(program.inputs[name])]

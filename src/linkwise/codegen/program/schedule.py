@@ -3,8 +3,8 @@
 Any order with arguments first is right. Depth first from the outputs finishes one limb before it starts the next;
 the order of tracing follows the sweeps. In either, what ends the wait of others is then computed as soon as it can be
 (:mod:`.tighten`). Which order is best depends on the function, so that both are tried, and the one taken that costs
-least; of long code the one in which values wait the shortest time. (Where code is to be made soon, at level 0, the
-order of tracing is taken as it is.)
+least; of long code the one in which values wait the shortest time. Where code is to be made soon
+(:mod:`..levels`) the order of tracing is taken as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
 from .. import thresholds
-from ..levels import takes_first_order
 from ..thresholds import REGISTERS
 from .fusion import absorbed, is_simple
 from .tighten import tightened
@@ -33,12 +32,8 @@ def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
     dynamics 111 ns instead of 107 ns.)
     """
     needed = reachable([*roots, *guards])
-    angles = [x for x in needed if x.op in ("sin", "cos") and is_simple(x.args[0])]
-    first = reachable(angles)
-    known = {id(x) for x in first}
-    by_tracing = first + sorted((x for x in needed if id(x) not in known), key=lambda x: x.serial)
-    if takes_first_order():
-        return by_tracing
+    angles = _angles(needed)
+    by_tracing = _by_tracing(needed, angles)
     wanted = [*roots, *guards]
     if len(needed) > thresholds.ORDERS_COMPARED:
         return tightened(by_tracing, wanted)
@@ -47,6 +42,23 @@ def schedule(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
         return tightened(min((from_last, by_tracing), key=waiting), wanted)
     orders = [reachable([*angles, *roots, *guards]), from_last, by_tracing]
     return min((tightened(x, wanted) for x in orders), key=lambda x: cost(x, wanted))
+
+
+def order_of_tracing(roots: Sequence[Any], guards: Sequence[Scalar]) -> list[Scalar]:
+    """The same values, sines and cosines of inputs first, then one after another as they were traced."""
+    needed = reachable([*roots, *guards])
+    return _by_tracing(needed, _angles(needed))
+
+
+def _angles(nodes: Sequence[Scalar]) -> list[Scalar]:
+    """The sines and cosines of inputs."""
+    return [x for x in nodes if x.op in ("sin", "cos") and is_simple(x.args[0])]
+
+
+def _by_tracing(nodes: Sequence[Scalar], angles: Sequence[Scalar]) -> list[Scalar]:
+    first = reachable(angles)
+    known = {id(x) for x in first}
+    return first + sorted((x for x in nodes if id(x) not in known), key=lambda x: x.serial)
 
 
 def schedule_for_threads(roots: Sequence[Any], registers: int) -> list[Scalar]:

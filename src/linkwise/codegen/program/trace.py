@@ -25,10 +25,11 @@ from ...symbols.scalar import Graph, Guard, Scalar, Truth
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
 from ..garbage import collection_paused
+from ..levels import takes_first_order
 from .fusion import absorbed
 from .limbs import Limbs, limbs_of
 from .parameters import parameter_sizes, with_symbols
-from .schedule import schedule
+from .schedule import order_of_tracing, schedule
 from .signature import Signature
 
 
@@ -50,7 +51,16 @@ class Program:
 
     @cached_property
     def nodes(self) -> list[Scalar]:
-        """Everything the outputs and the guards need, arguments first, in an order that suits the registers."""
+        """Everything the outputs and the guards need, arguments first, in an order that suits the registers, or, where
+        code is to be made soon, that of tracing."""
+        if takes_first_order():
+            return order_of_tracing(self.roots, [x for g in self.guards for x in g.nodes])
+        return self.best_order
+
+    @cached_property
+    def best_order(self) -> list[Scalar]:
+        """The order that suits the registers. Derivatives add up by it, which are the same to the last digit however
+        soon code is to be made."""
         return schedule(self.roots, [x for g in self.guards for x in g.nodes])
 
     @cached_property

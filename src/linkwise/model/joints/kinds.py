@@ -112,8 +112,12 @@ class JointKind(ByValue):
     def neutral(self) -> np.ndarray:
         return np.zeros(self.nq)
 
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """(lowest, highest) of every number of a configuration that :meth:`random` draws, evenly between them."""
+        return np.full(self.nq, -np.pi), np.full(self.nq, np.pi)
+
     def random(self, rng: np.random.Generator) -> np.ndarray:
-        return rng.uniform(-np.pi, np.pi, self.nq)
+        return rng.uniform(*self.ranges())
 
     def integrate(self, q: Array, dv: Array) -> Array:
         """q ⊕ dv: the configuration reached by moving with the constant velocity dv for unit time."""
@@ -159,8 +163,8 @@ class Prismatic(JointKind):
     def transform(self, q: Array) -> Transform:
         return Transform(np.eye(3, dtype=arrays.precision(q)), q * arrays.constant(self.axis, like=q), ())
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
-        return rng.uniform(-1, 1, 1)
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([-1.0]), np.array([1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +198,8 @@ class Cylindrical(JointKind):
         axis = arrays.constant(self.axis, like=q)
         return _turned(axis, q[..., 0], q[..., 1:2] * axis)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
-        return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1)])
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([-np.pi, -1.0]), np.array([np.pi, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,8 +301,8 @@ class Planar(JointKind):
         offset = q[..., 0:1] * basis[:, 0] + q[..., 1:2] * basis[:, 1]
         return _turned(basis[:, 2], q[..., 2], offset)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
-        return np.array([*rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi)])
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([-1.0, -1.0, -np.pi]), np.array([1.0, 1.0, np.pi])
 
     def integrate(self, q: Array, dv: Array) -> Array:
         twist = _planar_twist(dv)
