@@ -143,6 +143,19 @@ def test_tables_that_are_none(sent, what):
         lw.open_study(sent).results()
 
 
+def test_what_a_table_says_of_itself_is_what_was_looked_at(sent):
+    """Parquet files hold it twice, and readers of columns and of rows take one each."""
+    (table,) = (sent / "runs").rglob("000000000-*.parquet")
+    data = table.read_bytes()
+    spoilt = data.replace(b'{"chunk": 0, "ways"', b'\xff\xfe"hunk": 0, "ways"', 1)
+    assert spoilt != data and pq.read_schema(pa.BufferReader(spoilt)).metadata[b"linkwise"].startswith(b'{"chunk"')
+    assert pq.ParquetFile(pa.BufferReader(spoilt)).read().schema.metadata[b"linkwise"].startswith(b"\xff")
+    table.unlink()
+    table.with_name(f"000000000-{digest_of(spoilt)}.parquet").write_bytes(spoilt)
+    found = lw.open_study(sent)
+    assert "x" in found.results() and sum(found.ways().values()) == 8  # two runs on record say nothing
+
+
 def test_tables_are_not_unpacked_beyond_the_limit(sent):
     """One long word in many rows, and lists that are not there, take little on disk."""
     words = put(first(sent), "message", pa.array(["x" * 10**6] * 4))

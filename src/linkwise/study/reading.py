@@ -59,8 +59,9 @@ def read_table(place: Place, name: str, most: float, runs: tuple[int, int] | Non
     try:
         words = [field.name for field in pq.read_schema(pa.BufferReader(data)) if str(field.type) == "string"]
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=words)
-        _refuse_layout(file, most, runs)
-        table = _with_words(pa, file.read(), words, most)
+        about = _refuse_layout(file, most, runs)
+        # As it was looked at: a file may hold two of these, and which of them is read with its rows is not said.
+        table = _with_words(pa, file.read(), words, most).replace_schema_metadata({"linkwise": json.dumps(about)})
         _refuse_rows(table, runs)
     except FileError:
         raise
@@ -69,8 +70,9 @@ def read_table(place: Place, name: str, most: float, runs: tuple[int, int] | Non
     return table
 
 
-def _refuse_layout(file: Any, most: float, runs: tuple[int, int] | None) -> None:
-    """Refuse columns that are none of a study's, and more bytes than may be; before anything is unpacked."""
+def _refuse_layout(file: Any, most: float, runs: tuple[int, int] | None) -> dict[str, Any]:
+    """What it says of itself; columns that are none of a study's, and more bytes than may be, are refused before
+    anything is unpacked."""
     rows, schema = file.metadata.num_rows, file.schema_arrow
     if runs is not None and rows != runs[1] - runs[0]:
         raise ValueError(f"it has {rows} rows in place of {runs[1] - runs[0]}")
@@ -87,6 +89,7 @@ def _refuse_layout(file: Any, most: float, runs: tuple[int, int] | None) -> None
         raise ValueError("it does not say of which chunk it is")
     if not are_counts(about.get("ways", {}), rows):
         raise ValueError("it does not say how its runs were made")
+    return about
 
 
 def _refuse_column(field: Any) -> None:
