@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,15 @@ class Last:
     """An array (states, n) for what comes out of a loop's last turn alone."""
 
     array: Any
+
+
+class Turning(NamedTuple):
+    """How a loop is run: how often, of which turns samples are kept, and whether from the last row to the first."""
+
+    turns: int
+    every: int
+    threads: int | None
+    backwards: bool
 
 
 class HostArrays:
@@ -51,21 +60,12 @@ class HostArrays:
     def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
         return np.broadcast_to(x, shape)
 
-    def run(
-        self,
-        loop: Repeated,
-        inputs: Mapping[str, Any],
-        turns: int,
-        every: int,
-        out: Sequence[Any],
-        threads: int | None,
-        backwards: bool,
-    ) -> bool:
-        """Run a loop, from the last row to the first where ``backwards``; whether all its turns were sound."""
-        turned = slice(None, None, -1 if backwards else 1)
+    def run(self, loop: Repeated, inputs: Mapping[str, Any], out: Sequence[Any], how: Turning) -> bool:
+        """Run a loop; whether all its turns were sound."""
+        turned = slice(None, None, -1 if how.backwards else 1)
         given = {x: y[..., turned, :] if x in loop.stepped else y for x, y in inputs.items()}
-        rows = [_last_row(x.array, turns // every) if isinstance(x, Last) else x[:, turned] for x in out]
-        return loop.run(given, turns, every, threads, rows)[1]
+        rows = [_last_row(x.array, how.turns // how.every) if isinstance(x, Last) else x[:, turned] for x in out]
+        return loop.run(given, how.turns, how.every, how.threads, rows)[1]
 
 
 def _last_row(x: np.ndarray, rows: int) -> np.ndarray:
@@ -103,16 +103,8 @@ class CardTensors:
     def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
         return x.expand(shape)
 
-    def run(
-        self,
-        loop: Repeated,
-        inputs: Mapping[str, Any],
-        turns: int,
-        every: int,
-        out: Sequence[Any],
-        threads: int | None,
-        backwards: bool,
-    ) -> bool:
+    def run(self, loop: Repeated, inputs: Mapping[str, Any], out: Sequence[Any], how: Turning) -> bool:
+        turns, every, backwards = how.turns, how.every, how.backwards
         names = loop.signature.inputs
         given = {x: self._lying(inputs[x], x in loop.stepped) for x in names}
         now = {x: given[x] for x in loop.carried}

@@ -18,7 +18,7 @@ from ..codegen.program.repeat_derivatives import Roles, adjoint, change, seed, t
 from ..codegen.program.trace import Program
 from ..symbols.derivative import Call
 from .external_forces import INPUT
-from .loop_arrays import Last, arrays_like
+from .loop_arrays import Last, Turning, arrays_like
 from .recorded import RecordedSystem
 from .steppers import CompiledStepper, raise_singular
 from .system import System
@@ -156,7 +156,7 @@ class Motions:
         backwards: bool = False,
     ) -> None:
         on = arrays_like(given["q"])
-        if not on.run(loop, inputs, turns, every, out, self.stepper.task.threads, backwards):
+        if not on.run(loop, inputs, out, Turning(turns, every, self.stepper.task.threads, backwards)):
             raise_singular(self.stepper.task, given["q"], given["w"])
 
     def _inputs(self, loop: Repeated, given: Mapping[str, Any], rows: slice) -> Arrays:

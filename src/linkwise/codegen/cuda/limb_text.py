@@ -20,7 +20,6 @@ from ..program.limbs import Shares, shares
 from ..program.registers import Kept, kept
 from ..program.trace import Program
 from ..sources.cuda import Places
-from ..sources.cuda_functions import LARGEST_QUICK
 from ..sources.source import Expressions
 from ..thresholds import CUDA_REGISTERS
 from .text import ROWS, DeviceText, padded
@@ -289,26 +288,9 @@ class LimbText(DeviceText):
 
     def _sines(self) -> list[str]:
         """Sines and cosines of inputs, of which each warp has every so manieth."""
-        f, number = "" if self.dtype == "float64" else "f", self.number
-        if not self._angles:
-            return []
-        every = f"for (int j = lw_worker; j < {{n}}; j += {self.workers})"
-        lines = [f"{number} lw_largest = 0;"]
-        for name, i, n, _ in self._runs():
-            lines += [
-                every.format(n=n),
-                f"    lw_largest = fmax{f}(lw_largest, fabs{f}({self._at(name, i, 'j')}));",
-            ]
-        for head, call in (
-            (f"if (lw_largest <= {LARGEST_QUICK!r}{f}) {{", "lw_sincos_near"),
-            ("} else {", f"lw_sincos{f}"),
-        ):
-            lines.append(head)
-            for name, i, n, k in self._runs():
-                at = f"lw_turns + {2 * k} + 2 * j"
-                lines.append(f"#pragma unroll {4 if call == 'lw_sincos_near' else 1}")
-                lines += [every.format(n=n), f"    {call}({self._at(name, i, 'j')}, {at}, {at} + 1);"]
-        return [f"    {line}" if not line.startswith("#") else line for line in (*lines, "}", "LW_BARRIER();")]
+        each = f"for (int j = lw_worker; j < {{n}}; j += {self.workers})"
+        lines = self._sine_lines(each, unrolled=4, margin="    ", search_unrolled=False)
+        return lines and [*lines, "    LW_BARRIER();"]
 
     def _at(self, name: str, i: int, more: str = "") -> str:
         return f"lw_{name}[{f'{i} + {more}' if more else i}]"

@@ -289,18 +289,24 @@ class DeviceText(CudaSource):
         return f"{self._functions(called)}{self._helpers()}{self._head()}{self._around(turns + body)}"
 
     def _sines(self) -> list[str]:
-        """The sines and cosines of inputs: in a loop that knows no huge angles, or in one that does."""
+        lines = self._sine_lines("for (int j = 0; j < {n}; j++)", unrolled=8)
+        return lines and [f"        {self.number} *const lw_turns = {self._turns_at};", *lines]
+
+    def _sine_lines(
+        self, each: str, unrolled: int, margin: str = "        ", *, search_unrolled: bool = True
+    ) -> list[str]:
+        """The sines and cosines of inputs, ``each`` in a loop that knows no huge angles, or in one that does.
+
+        The first is ``unrolled`` so many times, and so is that which looks for huge ones, where it is said.
+        """
         f, number = "" if self.dtype == "float64" else "f", self.number
         if not self._angles:
             return []
-        lines = [f"{number} *const lw_turns = {self._turns_at};", f"{number} lw_largest = 0;"]
+        lines = [f"{number} lw_largest = 0;"]
         for name, i, n, _ in self._runs():
             x = f"fabs{f}({self._at(name, i, 'j')})"
-            lines += [
-                "#pragma unroll 8",
-                f"for (int j = 0; j < {n}; j++)",
-                f"    lw_largest = fmax{f}(lw_largest, {x});",
-            ]
+            lines += [f"#pragma unroll {unrolled}"] if search_unrolled else []
+            lines += [each.format(n=n), f"    lw_largest = fmax{f}(lw_largest, {x});"]
         for head, call in (
             (f"if (lw_largest <= {LARGEST_QUICK!r}{f}) {{", "lw_sincos_near"),
             ("} else {", f"lw_sincos{f}"),
@@ -308,9 +314,9 @@ class DeviceText(CudaSource):
             lines.append(head)
             for name, i, n, k in self._runs():
                 at = f"lw_turns + {2 * k} + 2 * j"
-                lines.append(f"#pragma unroll {8 if call == 'lw_sincos_near' else 1}")
-                lines += [f"for (int j = 0; j < {n}; j++)", f"    {call}({self._at(name, i, 'j')}, {at}, {at} + 1);"]
-        return [f"        {line}" if not line.startswith("#") else line for line in (*lines, "}")]
+                lines.append(f"#pragma unroll {unrolled if call == 'lw_sincos_near' else 1}")
+                lines += [each.format(n=n), f"    {call}({self._at(name, i, 'j')}, {at}, {at} + 1);"]
+        return [f"{margin}{line}" if not line.startswith("#") else line for line in (*lines, "}")]
 
     def _waiting(self) -> list[str]:
         """Where a thread has values that wait, declared."""
