@@ -45,7 +45,7 @@ class Team:
     @property
     def workers(self) -> int:
         """How many there are."""
-        return self._word("workers").value
+        return int(self._word("workers").value)
 
     def forget(self) -> None:
         """In a forked child, which has none of the threads."""
