@@ -36,7 +36,9 @@ def pytest_collection_finish():
     """What thousands of tests and a dozen libraries keep for good need not be searched for garbage again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # (700, 10, 10) looks every millisecond at what a traced program has so far
+    # (700, 10, 10) looks every millisecond at what a traced program has so far; (20_000, 20, 20) at each program once
+    # it is there, and again when it is garbage: a quarter of the time of tests that trace much.
+    gc.set_threshold(1_000_000, 5, 20)
 
 
 AS_USERS_HAVE_IT = ("codegen/llvm/", "codegen/rolled/", "codegen/runtime/", "benchmarks/")

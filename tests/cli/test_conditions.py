@@ -91,14 +91,6 @@ def without_extras(tmp_path_factory):
     nursery.close()
 
 
-@pytest.fixture(scope="module")
-def in_pipes_of_ascii(tmp_path_factory):
-    """The same, with pipes that know ASCII only."""
-    nursery = Nursery(tmp_path_factory.mktemp("ascii"), extras=True, PYTHONIOENCODING="ascii", TERM="dumb")
-    yield nursery
-    nursery.close()
-
-
 def argv_of(name, robot):
     return [x.format(robot=robot, study=STUDY) for x in CALLS[name]]
 
@@ -252,9 +244,9 @@ def test_what_needs_no_extra(without_extras, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_no_terminal(in_pipes_of_ascii, tmp_path, name):
+def test_no_terminal(apart, tmp_path, name):
     """Into pipes that know ASCII only, without anything to read from: no colours, no bars, no letters lost."""
-    done = in_pipes_of_ascii(*argv_of(name, "double_pendulum"), cwd=tmp_path)
+    done = apart(*argv_of(name, "double_pendulum"), cwd=tmp_path, env={"PYTHONIOENCODING": "ascii", "TERM": "dumb"})
     assert done.returncode == 0, done.stderr
     said = done.stdout + done.stderr
     assert said.isascii() and "\x1b" not in said and "\r" not in said

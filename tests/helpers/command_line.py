@@ -86,6 +86,8 @@ for descriptor, name in ((1, "out"), (2, "err")):
     os.dup2(os.open(asked[name], os.O_WRONLY), descriptor)
 os.chdir(asked["cwd"])
 os.environ.update(asked["env"])
+for stream in (sys.stdout, sys.stderr):  # which Python made with what the variable was
+    stream.reconfigure(encoding=os.environ["PYTHONIOENCODING"], errors=stream.errors)
 loaded = {name.partition(".")[0] for name in sys.modules}
 assert not loaded & set(asked["blocked"]), loaded
 sys.meta_path.insert(0, Blocker())

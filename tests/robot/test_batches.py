@@ -34,7 +34,7 @@ def in_turn(first):
 def test_batches_are_single_states_side_by_side(r, name):
     x = inputs(r, (2, 3))
     found = CALLS[name](r, x)
-    for i in np.ndindex(2, 3):
+    for i in ((0, 0), (0, 2), (1, 1)):  # every row and column
         one = CALLS[name](r, x.mapped(lambda y, i=i: y[i]))
         for part, alone in zip(found, one, strict=True):
             assert part.shape == (2, 3, *alone.shape)

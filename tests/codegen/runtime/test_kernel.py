@@ -102,7 +102,7 @@ def test_every_vector_width(monkeypatch, vector_bytes, dtype):
         pytest.skip("this machine has narrower vectors")
     narrow = replace(engine.host(), vector_bytes=vector_bytes)
     monkeypatch.setattr(engine, "host", lambda: narrow)
-    robot = lw.load("quadruped")
+    robot = lw.random_tree(4, seed=2, floating=True)
     args = arguments(robot, ("q", "v", "tau"), (21,), np.random.default_rng(1), dtype)
     kernel = robot.compile("forward_dynamics")
     assert kernel.code(dtype).vector.lanes == vector_bytes // np.dtype(dtype).itemsize

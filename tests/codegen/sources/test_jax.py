@@ -24,10 +24,12 @@ def double_precision():
 def test_jax_agrees_with_numpy(name):
     """All are traced by JAX. Its compiler takes its time: every fourth runs, half of them on batches, and those that
     JAX derives itself."""
-    # a tip that moves in all six directions has an operational inertia; of fewer joints the programs are shorter
+    # a tip that moves in all six directions has an operational inertia; of fewer joints the programs are shorter, and
+    # of one body those of its derivatives
     spatial, place = name.startswith(("operational", "consistent")), list(SIGNATURES).index(name)
     small = lw.chain(2, joint="mixed", seed=2) if place % 2 and "hvp" not in name else lw.chain(2, seed=2)
-    robot = lw.chain(1, seed=2).floating() if spatial else small
+    free = lw.random_tree(1, seed=2, joints=["free"]) if "derivative" in name else lw.chain(1, seed=2).floating()
+    robot = free if spatial else small
     fixed = {"frame": robot.tips[0]} if name in FRAMED else {}
     runs = place % 4 == 0 or "hvp" in name
     args = arguments(robot, SIGNATURES[name], (3,) if place % 8 == 0 else (), np.random.default_rng(0))
