@@ -373,6 +373,21 @@ def test_jax_compiles_and_maps_motions():
         assert_close(numpy(mapped[k]), np.stack([numpy(x[k]) for x in one]), 1e-12)
 
 
+def test_motions_come_out_of_what_jax_transforms():
+    r = rigid()
+    q, v, tau = (array("jax", x) for x in start(r))
+    plain = lw.rollout(r, q, v, tau, **OPTIONS)
+    compiled = jax.jit(lambda *x: lw.rollout(r, *x, **OPTIONS))(q, v, tau)
+    mapped = jax.vmap(lambda *x: lw.rollout(r, *x, **OPTIONS))(q, v, tau)
+    for run in (compiled, mapped):
+        assert type(run) is type(plain) and run.robot == r and np.array_equal(run.time, plain.time)
+        assert np.array_equal(run.q, plain.q) and np.array_equal(run.tau, plain.tau)
+    assert jax.tree.structure(plain) == jax.tree.structure(lw.rollout(r, q, v, 2 * tau, **OPTIONS))
+    assert jax.tree.structure(plain) != jax.tree.structure(lw.rollout(r, q, v, **OPTIONS, duration=0.1))
+    doubled = jax.jit(lambda run: jax.tree.map(lambda x: 2 * x, run))(plain)  # taken and given
+    assert np.array_equal(doubled.v, 2 * plain.v)
+
+
 def test_third_derivatives_are_refused_by_name():
     r = rigid()
     q = jax.numpy.asarray(start(r, ())[0])

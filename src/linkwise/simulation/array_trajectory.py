@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from .. import array_kinds
 from ..codegen.program.parameters import KINDS
 from ..errors import InputError
+from ..values import ByValue
 from .gains import PREFIX
 from .trajectory import Trajectory
 from .user_functions import Controller
@@ -87,6 +89,47 @@ class ArrayTrajectory(Trajectory):
     def _of_robot(self) -> tuple[str, ...]:
         """The parameters that are the robot's, and not gains of the controller."""
         return tuple(name for name in self.parameters if name in KINDS)
+
+
+@dataclass(frozen=True, eq=False)
+class _Known(ByValue):
+    """What a trajectory knows before it is computed: all but its arrays. JAX compares it where two must be alike."""
+
+    robot: Any
+    time: np.ndarray
+    settings: Any = field(compare=False)  # with a dict, which is compared by what it holds:
+    functions: tuple[tuple[str, str], ...]
+    others: Any
+    forces: Any  # that are no array
+    external_forces: Any
+
+
+@lru_cache(maxsize=1)
+def known_to_jax() -> None:
+    """Tell JAX, once, which arrays a trajectory has, so that ``jit``, ``vmap`` and the like may give it."""
+    sys.modules["jax"].tree_util.register_pytree_node(ArrayTrajectory, _apart, _together)
+
+
+def _apart(run: ArrayTrajectory) -> tuple[Any, _Known]:
+    forces, others = (run.forces, None) if array_kinds.library(run.forces) else (None, run.forces)
+    settings: Any = run.settings
+    named, without = tuple(sorted(settings.functions.items())), replace(settings, functions=None)
+    known = _Known(run.robot, run.time, settings, named, without, others, run.external_forces)
+    return (run.q, run.v, forces, dict(run.parameters)), known
+
+
+def _together(known: _Known, arrays: Any) -> ArrayTrajectory:
+    q, v, forces, parameters = arrays
+    return ArrayTrajectory(
+        known.robot,
+        known.time,
+        q,
+        v,
+        known.settings,
+        forces=known.forces if forces is None else forces,
+        parameters=parameters,
+        external_forces=known.external_forces,
+    )
 
 
 def as_kind(library: str, x: np.ndarray, like: Any) -> Any:

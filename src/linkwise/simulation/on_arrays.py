@@ -24,7 +24,7 @@ from ..errors import InputError, SlowPathWarning
 from ..robot.robot import Robot
 from .adaptive import unit
 from .arguments import chosen_target, thread_count
-from .array_trajectory import ArrayTrajectory, as_kind
+from .array_trajectory import ArrayTrajectory, as_kind, known_to_jax
 from .asked import Asked
 from .called import compiled_stepper
 from .cards import on_card
@@ -88,6 +88,8 @@ def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int
     own |= {name: _numbers(robot, asked.parameters[name], name, n) for name, n in parameters.items()}
     arrays += own.values()
     found_q, found_v = run_on(library, function, arrays)
+    if library == "jax":
+        known_to_jax()
     return ArrayTrajectory(
         robot,
         task.times(0, steps // settings.every + 1, settings.every),
