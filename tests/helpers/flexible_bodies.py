@@ -138,7 +138,7 @@ def point_positions(robot: lw.Robot, bodies: Sequence[lw.Body], q: np.ndarray) -
 
 def moved(robot: lw.Robot, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
     """q ⊕ dv of complex numbers too."""
-    return np.concatenate([j.kind.integrate(q[a], dv[b]) for j, a, b in robot.coordinates])
+    return np.concatenate([j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in robot.coordinates], axis=-1)
 
 
 def lagrangian_forces(

@@ -117,7 +117,8 @@ def test_robots_of_other_kinds(tmp_path, robot):
         q = model.closed_configuration(q)
 
     def swing(robot, p):
-        x = lw.simulate(robot, q, controller=lambda t, q, v: -p["g"] * v + np.sin(t), duration=0.02, step=0.002)
+        law = lambda t, q, v: -p["g"] * v + np.sin(t)
+        x = lw.simulate(robot, q, controller=law, duration=0.02, step=0.002, method="midpoint")
         return {"q": x.q, "work": x.energy.work}
 
     study = lw.Study(model, swing, {"g": lw.Uniform(1, 2)}, 3, chunk=3)
