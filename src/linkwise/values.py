@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -140,10 +140,12 @@ def _fields_of(x: Any) -> Hashable:
     return (type(x), *(part if type(part) in _PLAIN else value_of(part) for part in own))
 
 
-@lru_cache(maxsize=256)
 def _compared(kind: Any) -> tuple[str, ...]:
     """The names of the fields of a dataclass that count."""
-    return tuple(f.name for f in fields(kind) if f.compare)
+    found: tuple[str, ...] | None = vars(kind).get("_compared_fields")
+    if found is None:
+        found = kind._compared_fields = tuple(f.name for f in fields(kind) if f.compare)
+    return found
 
 
 def digest(value: Hashable) -> str | None:
