@@ -98,3 +98,17 @@ def test_kinds_of_the_users_own_keep_their_frames_and_inertias(kind):
         expected = getattr(robot, name)(q, v, x, target="numpy")
         for found in (getattr(form, name)(q, v, x, target="numpy"), getattr(robot, name)(q, v, x, target="cpu")):
             assert np.abs(found - expected).max() <= 1e-10 * np.abs(expected).max()
+
+
+def test_both_forms_are_found_once_each():
+    """And neither is handed out for the other, nor to a robot with other numbers."""
+    robot = arm(0.1)
+    forms = [normal_form(robot, slide)[0] for slide in (True, False)]
+    assert all(normal_form(robot, slide)[0] is form for slide, form in zip((True, False), forms))
+    places = [np.array([c.placement.l for c in form.constants()]) for form in forms]
+    assert np.abs(places[0] - places[1]).max() > 1e-3
+    placed = normal_form(robot)[1]
+    placed.clear()  # whoever has the list may do so
+    assert len(normal_form(robot)[1]) == 6
+    other = normal_form(robot.with_gravity((0, 0, 1)))[0]
+    assert other is not forms[0] and not np.allclose(other.gravity, forms[0].gravity)
