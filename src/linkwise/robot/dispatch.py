@@ -397,15 +397,24 @@ class _Run:
                 return checked(robot, arrays, fixed)
             return checked(robot, (), dict(zip(names, arrays)) | fixed | {"target": "cpu"})
 
-        quick = self._entry(again)
-        self.quick = None if quick is again else quick
+        def in_single_precision(*arrays: Any) -> Any:
+            """What is all float32 has an entry of its own, made when it is first needed."""
+            if arrays and all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays):
+                if self._single is None:
+                    self._single = self._entry(again, np.float32)
+                return self._single(*arrays)
+            return again(*arrays)
+
+        self._single: Callable[..., Any] | None = None
+        quick = self._entry(in_single_precision)
+        self.quick = None if quick is in_single_precision else quick
         self.run = self._entry(self._checked)  # the same code, so that a first call gives what later ones give
 
-    def _entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+    def _entry(self, fallback: Callable[..., Any], dtype: Any = np.float64) -> Callable[..., Any]:
         """The kernel's way in from Python; what it cannot do itself it hands to ``fallback``."""
         axes = {name: inputs.sizes(self._robot, self._call.facts.arrays[name]) for name in self._names}
         shapes = {name: shape for name, shape in axes.items() if len(shape) > 1}
-        quick: Callable[..., Any] = self._kernel.quick_before(fallback, shapes=shapes)
+        quick: Callable[..., Any] = self._kernel.quick_before(fallback, shapes=shapes, dtype=dtype)
         if quick is fallback or not hasattr(self._kernel.signature.kind, "set_origin"):
             return quick
         return _with_origin(quick, self._robot, self._names.index("v"))

@@ -1,5 +1,6 @@
 """The way in from Python: what it takes itself, what it hands on, and that both give the same."""
 
+import subprocess
 import sys
 import threading
 
@@ -130,6 +131,38 @@ def test_rolled_and_long_code_have_the_entry_too(rng):
             for x, y in zip(leaves(c.quick(*arrays)), leaves(kernel(*arrays)), strict=True):
                 assert near(x, y)
         assert c.handed == 0
+
+
+def test_calls_in_single_precision_have_an_entry_of_their_own(monkeypatch):
+    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
+    robot = lw.chain(2, seed=1)
+    kernel = robot.compile("forward_dynamics")
+    x = np.random.default_rng(0).normal(size=(3, 37, 2)).astype(np.float32)
+    for inputs in (x, x[:, 0], x[:, ::2], (x[0], x[1, 0], x[2])):
+        expected = kernel(*inputs)
+        for _ in range(2):
+            found = robot.forward_dynamics(*inputs)
+            assert found.dtype == np.float32 and np.array_equal(found, expected)
+    mixed = robot.forward_dynamics(x[0], x[1].astype(float), x[2])
+    assert mixed.dtype == np.float64 and np.allclose(mixed, kernel(*x), rtol=1e-3)
+    with pytest.raises(lw.InputError, match="q"):
+        robot.forward_dynamics(x[0, :, :1], x[1], x[2])
+
+
+def test_definitions_outlive_all_modules():
+    """Functions that were destroyed last of all read memory that was given back: a fault, once in many ends."""
+    script = (
+        "import gc, sys, weakref\n"
+        "import linkwise as lw\n"
+        "from linkwise.codegen.runtime import python_functions\n"
+        "function = lw.load('double_pendulum').compile('mass_matrix').quick\n"
+        "definition = weakref.ref(python_functions._DEFINITIONS[-1])\n"
+        "vars(sys.modules.pop(python_functions.__name__)).clear()\n"  # as Python does in the end
+        "gc.collect()\n"
+        "print(definition() is not None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "True", "")
 
 
 def test_unsound_results_are_handed_on():

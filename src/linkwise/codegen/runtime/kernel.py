@@ -208,12 +208,14 @@ class Kernel(Remade):
         name: str | None = None,
         *,
         shapes: Mapping[str, tuple[int, ...]] | None = None,
+        dtype: Any = np.float64,
     ) -> Any:
         """The quick function that hands every call it cannot do itself to ``fallback``, of which it is ``name``.
 
-        ``shapes`` are those of inputs that have two axes for one state, where it is not (n,) that is given.
+        ``shapes`` are those of inputs that have two axes for one state, where it is not (n,) that is given; ``dtype``
+        the precision that it takes.
         """
-        code, called = self.code(np.float64), name or self.signature.name
+        code, called = self.code(dtype), name or self.signature.name
         return entry_function(code, self.signature, fallback, called, shapes or {}, self._finish) or fallback
 
     @cached_property

@@ -170,10 +170,13 @@ def bound_function(code: MachineCode, name: str, count: int, work: Any, table: l
 
 def _built_in(address: int, name: str, self: Any, keep: Any, flags: int, doc: str) -> Any:
     definition = _MethodDef(name.encode(), address, flags, doc.encode())
-    _DEFINITIONS.append(definition)
+    ctypes.pythonapi.Py_IncRef(
+        ctypes.py_object(definition)
+    )  # Python reads it even while destroying the function, which
+    _DEFINITIONS.append(definition)  # may be after all modules: it stays
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     return make(ctypes.addressof(definition), self, keep)
 
 
-_DEFINITIONS: list[Any] = []  # Python reads a function's definition even while destroying it: these stay
+_DEFINITIONS: list[Any] = []
