@@ -170,10 +170,9 @@ def bound_function(code: MachineCode, name: str, count: int, work: Any, table: l
 
 def _built_in(address: int, name: str, self: Any, keep: Any, flags: int, doc: str) -> Any:
     definition = _MethodDef(name.encode(), address, flags, doc.encode())
-    ctypes.pythonapi.Py_IncRef(
-        ctypes.py_object(definition)
-    )  # Python reads it even while destroying the function, which
-    _DEFINITIONS.append(definition)  # may be after all modules: it stays
+    # Python reads it even while destroying the function, which may be after all modules: it stays.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
+    _DEFINITIONS.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     return make(ctypes.addressof(definition), self, keep)
