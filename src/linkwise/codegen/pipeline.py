@@ -149,6 +149,12 @@ def record_loops(job: Job) -> str | None:
         return None
     if job.target == "jax":
         return _loops_of_jax(job)
+    if job.target == "cuda":
+        from .sources.cuda_loops import CudaLoopSource
+
+        program: Any = _rolled(job)
+        job.finish(CudaLoopSource(program, job.robot.name, job.dtype, job.robot))
+        return f"cuda source, {job.dtype}, {program.length} values in loops"
     try:
         kernel = RolledKernel(_rolled(job), job.robot, job.journal, job.key)
     except (
@@ -439,8 +445,8 @@ def _without_straight_line(job: Job, why: str) -> str:
 
 def _refuse_rolling(job: Job) -> None:
     """Say why a function cannot be rolled that was asked to be."""
-    if job.target in SOURCES:
-        raise InputError(f'target="{job.target}" gives straight-line code; leave rolled= out')
+    if job.target == "c":
+        raise InputError('target="c" gives straight-line code; leave rolled= out')
     if job.parameters:
         raise InputError("rolled code has the robot's numbers in tables: leave parameters= or rolled= out")
     if job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):

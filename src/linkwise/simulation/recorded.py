@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, SameKind
+from ..codegen.facts import has_adjoint
 from ..dynamics import coordinate_gradients
 from ..dynamics.reference_parameters import parameter_forces
-from ..robot.foreign_calls import has_adjoint
 from ..symbols.derivative import Call
 from ..symbols.scalar import Scalar
 from .system import System

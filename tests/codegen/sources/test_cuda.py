@@ -5,10 +5,10 @@ import re
 import runpy
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
+from cuda_source import WARNINGS, built, needs_compiler
 from numpy_samples import PAIRS, USES
 
 import linkwise as lw
@@ -17,23 +17,9 @@ from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.codegen.sources.cuda import CudaSource
 from snippets import ROOT
 
-CXX = shutil.which("g++") or shutil.which("clang++")
 NVCC = shutil.which("nvcc")
-HERE = Path(__file__).parent
-WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
-needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler on this machine")
 needs_nvcc = pytest.mark.skipif(NVCC is None, reason="no nvcc on this machine")
-
-
-def built(source, folder):
-    """The library of a CudaSource, with the host in the place of the device."""
-    code, _ = source.write(folder)
-    (folder / "cuda_runtime_api.h").write_text(f'#include "{HERE / "cuda_on_host.h"}"\n')
-    library = folder / f"{source.name}.so"
-    flags = ["-std=c++17", "-O1", *WARNINGS, "-shared", "-fPIC", f"-I{folder}", "-x", "c++"]
-    subprocess.run([CXX, *flags, str(code), "-o", str(library)], check=True)
-    return ctypes.CDLL(str(library))
 
 
 def run(source, library, *inputs):
@@ -190,5 +176,3 @@ def test_refuses():
     robot = lw.load("ur5")
     with pytest.raises(lw.InputError, match="dtype"):
         robot.compile("mass_matrix", target="cuda", dtype="float16")
-    with pytest.raises(lw.InputError, match='target="cuda" gives straight-line code'):
-        robot.compile("mass_times", target="cuda", rolled=True)

@@ -75,6 +75,22 @@ class RolledProgram:
         return held(shape[0], self.terms[output]) if output in self.terms else math.prod(shape)
 
     @property
+    def name(self) -> str:
+        return self.signature.name
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        return self.signature.inputs
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return self.signature.shapes
+
+    @property
+    def single(self) -> bool:
+        return self.signature.single
+
+    @property
     def parents(self) -> tuple[int, ...]:
         return self.tree.parents
 

@@ -353,10 +353,11 @@ class _Values:
         carried: Mapping[str, Any],
         axes: tuple[int, ...] = (),
     ) -> None:
-        self._run, self._shape, self._known = run, (*axes, *run.batch), {}
+        self._run, self._shape = run, (*axes, *run.batch)
         starts = run.program.classes[c].starts
         functions = _functions(run.jax)
-        known: dict[int, Any] = self._known
+        known: dict[int, Any] = {}
+        self._known = known
         guarded = [x for g in work.guards for x in g.nodes]
         for node in reachable([*work.sinks, *guarded], stop=work.loads):
             if id(node) in work.loads:
