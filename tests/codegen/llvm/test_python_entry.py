@@ -1,5 +1,6 @@
 """The way in from Python: what it takes itself, what it hands on, and that both give the same."""
 
+import ctypes
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.codegen.llvm import python_entry as layout
 from linkwise.codegen.runtime.python_functions import context
 
 pytestmark = pytest.mark.skipif(context() is None, reason="this Python has no quick entries")
@@ -190,6 +192,31 @@ def test_threads_at_once_get_their_own_results(dynamics):
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_a_kernel_that_another_thread_took_while_results_are_made_is_left_to_it(dynamics, rng):
+    """Python may run other code where an array is made (finalisers), and other threads with it."""
+    place = layout.C["PyDataMem_SetHandler"]
+    usual = context()[place]
+    if not usual:
+        pytest.skip("this system has no memory of results")
+    c, memory = Counted(dynamics), dynamics.code(float).entry_memory
+    function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)
+
+    def taken(handler):
+        memory.table[0] = 1
+        return function(usual)(handler)
+
+    stand_in = function(taken)
+    q, v, tau = rng.normal(size=(3, 50_000, 3))
+    expected = dynamics(q, v, tau)
+    context()[place] = ctypes.cast(stand_in, ctypes.c_void_p).value
+    try:
+        found = c.quick(q, v, tau)
+    finally:
+        context()[place], was = usual, memory.table[0]
+        memory.set_idle()
+    assert c.handed == 1 == was and np.array_equal(found, expected)
 
 
 def test_references_are_kept_in_balance(dynamics, robot, rng):

@@ -133,6 +133,17 @@ def test_out_is_written_in_place():
         kernel(*args, out=np.empty((6, 7)).T)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_out_may_be_in_the_memory_of_an_input(threads):
+    kernel = lw.load("double_pendulum").compile("forward_dynamics")
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 100, 2))
+    expected = kernel(q, v, tau)
+    for given, out in ((slice(0, 100), slice(0, 100)), (slice(0, 100), slice(3, 103)), (slice(3, 103), slice(0, 100))):
+        memory = np.empty((103, 2))
+        memory[given] = tau
+        assert np.array_equal(kernel(q, v, memory[given], out=memory[out], threads=threads), expected)
+
+
 def test_user_functions_with_operator_expressions():
     robot = lw.load("ur5")
 

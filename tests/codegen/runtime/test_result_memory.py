@@ -1,5 +1,6 @@
 """Memory of results that is used again: never while anybody can see it, and only so much of it."""
 
+import ctypes
 import gc
 import os
 import pickle
@@ -125,9 +126,41 @@ def test_beyond_the_bound_the_system_may_take_the_pages(kernel, bounds):
     held = [kernel.quick(states(i, 8 * STATES)) for i in range(5)]
     del held, again
     assert size <= memory.kept <= 3 * size
+    kept = memory.kept
+    small = kernel.quick(states(0))
+    del small  # is held fast, and lets what is kept loosely be
+    assert memory.kept > kept
     small = [kernel.quick(states(i)) for i in range(5)]  # too small to be kept loosely: the bound is the tighter one
     del small
     assert memory.kept <= size // 2
+
+
+def test_what_is_kept_is_given_back_where_memory_is_short(kernel):
+    """The system refuses once, while something is kept; then always."""
+    del_me = kernel.quick(states(0))
+    del del_me
+    assert memory.kept
+    place, refused = pool.P["posix_memalign"], []
+    usual = memory.words[place]
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+
+    def refuse(where, alignment, size, most=1):
+        refused.append(memory.kept)
+        return kind(usual)(where, alignment, size) if len(refused) > most else 12
+
+    for most in (1, 100):
+        refused.clear()
+        function = kind(lambda *given, most=most: refuse(*given, most=most))
+        memory.words[place] = ctypes.cast(function, ctypes.c_void_p).value
+        try:
+            if most == 1:
+                assert np.isfinite(kernel.quick(states(0, 2 * STATES))).all()
+                assert refused[0] > 0 == refused[1]
+            else:
+                with pytest.raises(MemoryError):
+                    kernel.quick(states(0, 4 * STATES))
+        finally:
+            memory.words[place] = usual
 
 
 def test_threads_do_not_share_a_result(kernel):

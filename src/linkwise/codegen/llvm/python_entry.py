@@ -7,7 +7,8 @@ their memory and returns them, as an array, a tuple, or what the function ``fini
 without a batch is read again for each state. In every other case it hands the call to ``fallback``, the Python function
 that checks and explains; it does so too where a guard of the program is not positive, where there are more than
 ``most`` states (which Python's threads share where there is no :mod:`.team`) and while another thread works in the
-kernel's memory. Batches run without the interpreter's lock.
+kernel's memory (it may have begun while the results were made, where Python runs finalisers). Batches run without the
+interpreter's lock.
 
 The fields of NumPy's array object are read directly: their order is part of NumPy's public C interface;
 :mod:`..runtime.python_functions` checks it against a live array before this code is used.
@@ -318,6 +319,10 @@ run:
 {_known("PyEval_SaveThread")}
 {_known("PyEval_RestoreThread")}
   %first = load ptr, ptr %made
+  %at_work_now = load i64, ptr %w_busy
+  %still_idle = icmp eq i64 %at_work_now, 0
+  br i1 %still_idle, label %run_idle, label %drop
+run_idle:
   %has_one = icmp ne ptr %w_one, null
   %scalar = and i1 %single, %has_one
   br i1 %scalar, label %run_one, label %run_kernel
@@ -357,7 +362,7 @@ judge:
   %sound = icmp eq i64 %bad, 0
   br i1 %sound, label %give, label %drop
 drop:
-  %d = phi i64 [0, %judge], [%d_next, %drop]
+  %d = phi i64 [0, %judge], [0, %run], [%d_next, %drop]
   %dropp = getelementptr ptr, ptr %made, i64 %d
   %dropped = load ptr, ptr %dropp
   call void %c_Py_DecRef(ptr %dropped)

@@ -7,10 +7,12 @@ later result has it. So no array's memory is ever written while anybody can see 
 
 The functions run with Python's lock held (NumPy makes and destroys arrays under it), and need no other. ``ctx`` is a
 table of words: :data:`POOL`, then the first free block of each class. A block starts with a line of its own, {class,
-next free block}, and its array's numbers begin after it. Classes are four to each power of two. When more than
-``most`` bytes would be kept, all are given back first, so that what is kept is of sizes in use now. Of what is kept
-beyond ``limit`` bytes, the system may take the pages whenever it wants memory (MADV_FREE): a block's own line is in its
-first huge page, which it may not. Systems that know nothing of the kind have ``most`` and ``limit`` the same.
+next free block, whether the system may take its pages}, and its array's numbers begin after it. Classes are four to
+each power of two. When more than ``most`` bytes would be kept, all are given back first, so that what is kept is of
+sizes in use now; the same where there is no memory for a new block. Of what is kept beyond ``limit`` bytes, the system
+may take the pages whenever it wants memory (MADV_FREE): a block's own line is in its first huge page, which it may not.
+Blocks without huge pages are always held fast, within ``limit``. Systems that know nothing of the kind have ``most``
+and ``limit`` the same.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ _MADV_HUGEPAGE, _MADV_FREE = 14, 8
 
 POOL = (
     "kept",  # bytes
+    "fast",  # those of them whose pages the system may not take
     "limit",
     "most",
     "posix_memalign",  # addresses
@@ -85,6 +88,13 @@ again:
 {_read("kept")}
   %left = sub i64 %kept, %bytes
   store i64 %left, ptr %kept_p
+{_read("fast")}
+  %is_loose_p = getelementptr i8, ptr %head, i64 16
+  %is_loose = load i64, ptr %is_loose_p
+  %no_more_loose = icmp eq i64 %is_loose, 0
+  %was_fast = select i1 %no_more_loose, i64 %bytes, i64 0
+  %fast_left = sub i64 %fast, %was_fast
+  store i64 %fast_left, ptr %fast_p
   br label %give
 fresh:
 {_read("posix_memalign", "ptr")}
@@ -93,7 +103,12 @@ fresh:
   %alignment = select i1 %huge, i64 {HUGE_PAGE}, i64 {LINE}
   %error = call i32 %posix_memalign(ptr %new_p, i64 %alignment, i64 %bytes)
   %got = icmp eq i32 %error, 0
-  br i1 %got, label %number, label %none
+  br i1 %got, label %number, label %make_room
+make_room:
+  call void @lw_flush(ptr %ctx)
+  %error_again = call i32 %posix_memalign(ptr %new_p, i64 %alignment, i64 %bytes)
+  %got_again = icmp eq i32 %error_again, 0
+  br i1 %got_again, label %number, label %none
 number:
   %new = load ptr, ptr %new_p
   store i64 %class, ptr %new
@@ -130,29 +145,37 @@ release:
   br label %done
 fits:
 {_read("kept")}
+{_read("fast")}
   %with = add i64 %kept, %bytes
-  %beyond = icmp ugt i64 %with, %limit
+  %over = icmp ugt i64 %with, %most
+  br i1 %over, label %flush, label %look
+look:
+  %fast_with = add i64 %fast, %bytes
+  %beyond = icmp ugt i64 %fast_with, %limit
+  br i1 %beyond, label %loosen, label %keep
+loosen:
   %huge = icmp uge i64 %bytes, {HUGE}
-  %bound = select i1 %huge, i64 %most, i64 %limit
-  %over = icmp ugt i64 %with, %bound
-  br i1 %over, label %flush, label %loosen
+  br i1 %huge, label %advise, label %flush
 flush:
   call void @lw_flush(ptr %ctx)
-  br label %loosen
-loosen:
-  %first = phi i1 [false, %fits], [true, %flush]
   %alone = icmp ugt i64 %bytes, %limit
-  %loose = select i1 %first, i1 %alone, i1 %beyond
-  br i1 %loose, label %advise, label %keep
+  br i1 %alone, label %advise, label %keep
 advise:
   %pages = getelementptr i8, ptr %block, i64 {HUGE_PAGE}
   %length = sub i64 %bytes, {HUGE_PAGE}
   %ignored = call i32 %madvise(ptr %pages, i64 %length, i32 {_MADV_FREE})
   br label %keep
 keep:
+  %loose = phi i64 [0, %look], [0, %flush], [1, %advise]
+  %held = phi i64 [%bytes, %look], [%bytes, %flush], [0, %advise]
+  %loose_p = getelementptr i8, ptr %block, i64 16
+  store i64 %loose, ptr %loose_p
   %kept_now = load i64, ptr %kept_p
   %more = add i64 %kept_now, %bytes
   store i64 %more, ptr %kept_p
+  %fast_now = load i64, ptr %fast_p
+  %more_fast = add i64 %fast_now, %held
+  store i64 %more_fast, ptr %fast_p
 {_list("%class")}
   %head = load ptr, ptr %list
   %next_p = getelementptr i8, ptr %block, i64 8
@@ -167,7 +190,9 @@ _FLUSH = f"""define void @lw_flush(ptr %ctx) {{
 entry:
 {_read("free", "ptr")}
   %kept_p = getelementptr i64, ptr %ctx, i64 {P["kept"]}
+  %fast_p = getelementptr i64, ptr %ctx, i64 {P["fast"]}
   store i64 0, ptr %kept_p
+  store i64 0, ptr %fast_p
   br label %class
 class:
   %c = phi i64 [0, %entry], [%c_next, %emptied]

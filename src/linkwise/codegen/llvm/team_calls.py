@@ -27,12 +27,13 @@ define internal i64 @lw_now(ptr %team) {{
   %now = add i64 %whole, %rest
   ret i64 %now
 }}
-; how many processors the caller may run on; workers are told where it changed
+; how many processors the caller may use; workers are told where those changed on which it may run
 define internal i64 @lw_cores(ptr %team) {{
 entry:
 {reads("sched_getaffinity", "pthread_setaffinity_np", kind="ptr")}
-{read("workers")}
-{places("mask", "threads")}
+{read("most_cores")}
+{places("workers", "mask", "threads")}
+  %workers = load atomic i64, ptr %workers_p acquire, align 8
   %mask_now = alloca [{MASK_WORDS} x i64], align 16
   call void @llvm.memset.p0.i64(ptr %mask_now, i8 0, i64 {8 * MASK_WORDS}, i1 false)
   %error = call i32 %sched_getaffinity(i32 0, i64 {8 * MASK_WORDS}, ptr %mask_now)
@@ -72,7 +73,9 @@ told:
 one:
   ret i64 1
 done:
-  ret i64 %cores_next
+  %beyond = icmp ugt i64 %cores_next, %most_cores
+  %usable = select i1 %beyond, i64 %most_cores, i64 %cores_next
+  ret i64 %usable
 }}
 """
 
@@ -94,6 +97,7 @@ entry:
   %is_asked = icmp ne i64 %asked, 0
   br i1 %is_asked, label %as_asked, label %any
 as_asked:
+  %cores_then = call i64 @lw_cores(ptr %team)
   %asked_helpers = sub i64 %asked, 1
   br label %engage
 any:

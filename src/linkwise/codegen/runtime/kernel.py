@@ -317,8 +317,8 @@ class Kernel(Remade):
         flat_out = outputs
         if len(batch) != 1:
             flat_out = [y.reshape(count, math.prod(s)) for y, s in zip(outputs, self.signature.shapes)]
-        if out is not None:  # which may be one of the inputs
-            flat_in = [x.copy() if any(x.base is y or x is y for y in outputs) else x for x in flat_in]
+        if out is not None:  # which may be an input, or a part of its memory
+            flat_in = [x.copy() if any(np.may_share_memory(x, y) for y in outputs) else x for x in flat_in]
         failed = count > 0 and self._run(self.code(dtype), count, [*flat_in, *flat_out], threads)
         if failed:
             _blank_unsound(self.code(dtype), flat_in, flat_out)

@@ -1,8 +1,9 @@
 """Memory for large results that is kept for the next ones (see :mod:`..llvm.result_memory`).
 
 ``LINKWISE_POOL_MB`` bounds how many megabytes are kept while no array has them; 0 turns it off, and all results come
-from NumPy's own memory. Left out it is 256, and on Linux up to a quarter of the computer's memory is kept beyond, whose
-pages the system takes as soon as it wants memory.
+from NumPy's own memory. Left out it is 256, and a quarter of the memory that this process may have (:mod:`.allowance`)
+where that is less; where it is more, up to that is kept on Linux, and of what is beyond 256 MB the system takes the
+pages as soon as it wants memory.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import numpy as np
 from ...errors import InputError
 from ..llvm.result_memory import POOL_WORDS, P
 from ..thresholds import POOLED_BYTES
+from .allowance import memory_allowed
 from .array_layout import numpy_function
 from .shared_code import shared_code
 
+_USUAL = 256 * 10**6  # bytes that are kept, held fast
 _SET_HANDLER = 304  # its place in NumPy's table of C functions, fixed by NumPy's ABI
 
 
@@ -127,11 +130,13 @@ def _loosely_kept() -> int:
     """How many bytes may be kept in all where the system may take what is beyond the limit; 0 where it cannot."""
     if sys.platform != "linux" or "LINKWISE_POOL_MB" in os.environ:
         return 0
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+    return memory_allowed() // 4
 
 
 def _limit() -> int:
-    text = os.environ.get("LINKWISE_POOL_MB", "256")
+    text = os.environ.get("LINKWISE_POOL_MB")
+    if text is None:
+        return min(_USUAL, memory_allowed() // 4) if sys.platform != "win32" else _USUAL
     try:
         limit = float(text)
     except ValueError:

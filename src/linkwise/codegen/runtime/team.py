@@ -11,6 +11,7 @@ from typing import Any
 
 from ..llvm import team as layout
 from ..thresholds import CLOSE_CALLS, CLOSE_NANOSECONDS, LEAST_STATES, SHARED_NANOSECONDS, SPINS, WAKING_NANOSECONDS
+from .allowance import processors_allowed
 from .shared_code import shared_code
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}  # the number of the system call
@@ -33,6 +34,7 @@ class Team:
             "least_asleep": WAKING_NANOSECONDS,
             "recent": CLOSE_NANOSECONDS,
             "calls": CLOSE_CALLS,
+            "most_cores": processors_allowed(),
         }
         for name, number in numbers.items():
             self._set(name, number)
@@ -49,7 +51,7 @@ class Team:
 
     def forget(self) -> None:
         """In a forked child, which has none of the threads."""
-        for name in ("seq", "sleepers", "open", "active", "busy", "workers"):
+        for name in ("seq", "sleepers", "open", "active", "waiter", "busy", "workers"):
             self._set(name, 0)
 
     def _set(self, name: str, number: int) -> None:

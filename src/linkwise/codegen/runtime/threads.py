@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...errors import InputError
+from .allowance import processors_allowed
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -19,10 +20,9 @@ T = TypeVar("T")
 
 
 def usable_cores() -> int:
-    """How many cores this process may run on now."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """How many cores this process may use now."""
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(here, processors_allowed())
 
 
 def refuse_other_threads(threads: Any) -> None:
