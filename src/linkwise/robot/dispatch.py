@@ -397,6 +397,8 @@ class _Run:
                 return checked(robot, arrays, fixed)
             return checked(robot, (), dict(zip(names, arrays)) | fixed | {"target": "cpu"})
 
+        self._single: Callable[..., Any] | None = None
+
         def in_single_precision(*arrays: Any) -> Any:
             """What is all float32 has an entry of its own, made when it is first needed."""
             if arrays and all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays):
@@ -405,7 +407,6 @@ class _Run:
                 return self._single(*arrays)
             return again(*arrays)
 
-        self._single: Callable[..., Any] | None = None
         quick = self._entry(in_single_precision)
         self.quick = None if quick is in_single_precision else quick
         self.run = self._entry(self._checked)  # the same code, so that a first call gives what later ones give

@@ -277,4 +277,4 @@ def test_processors_without_an_instruction_get_none(missing, monkeypatch):
     monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
     if missing == "x86_64":
         monkeypatch.setattr(llvm, "get_default_triple", lambda: "i686-pc-linux-gnu")
-    assert not engine.host.__wrapped__().assembles
+    assert not engine.host_as_llvm_says().assembles

@@ -70,20 +70,25 @@ def is_here() -> bool:
 
 @lru_cache(maxsize=1)
 def host() -> Host:
-    """This computer: AVX-512 has 64-byte vectors, AVX 32, SSE2 and NEON 16.
-
-    (Processes of 32 bits have none of the registers that assembly names, whatever the processor can do.)
-    """
+    """This computer."""
     known = _from_disk()
     if known:
         return Host(known["cpu"], known["features"], known["vector_bytes"], known["assembles"])
+    found = host_as_llvm_says()
+    computer.keep(**asdict(found), version=str(_llvm().llvm_version_info))
+    return found
+
+
+def host_as_llvm_says() -> Host:
+    """AVX-512 has 64-byte vectors, AVX 32, SSE2 and NEON 16.
+
+    (Processes of 32 bits have none of the registers that assembly names, whatever the processor can do.)
+    """
     llvm = _llvm()
     features = llvm.get_host_cpu_features()
     width = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
     assembles = all(features.get(x) for x in ASSEMBLY_FEATURES) and llvm.get_default_triple().startswith("x86_64")
-    found = Host(llvm.get_host_cpu_name(), features.flatten(), width, assembles)
-    computer.keep(**asdict(found), version=str(llvm.llvm_version_info))
-    return found
+    return Host(llvm.get_host_cpu_name(), features.flatten(), width, assembles)
 
 
 @lru_cache(maxsize=1)
