@@ -412,27 +412,6 @@ def _resident() -> float:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def traced_by_jax() -> Iterable[Row]:
-    """Robot, function; values of loops a body; seconds until JAX has compiled loops, and the algorithm as it stands."""
-    arm, dog, human, chain = lw.load("panda"), lw.load("quadruped"), lw.load("humanoid"), lw.chain(30, seed=1)
-    for robot in (arm, dog, human, chain, lw.chain(100, seed=1), lw.chain(300, seed=1)):
-        for name in {arm: ("mass_matrix_inverse",), dog: (), human: ()}.get(robot, ("linearize_forward",)):
-            yield _traced(robot, name, (True, False) if robot is arm else (True,))
-        yield _traced(robot, "forward_dynamics", (True, False) if len(robot.bodies) < 100 else (True,))
-
-
-def _traced(robot: Any, name: str, ways: Iterable[bool]) -> Row:
-    values = robot.compile(name, rolled=True).length / len(robot.bodies)
-    return robot.name, name, f"{values:.0f}", *(f"{_jitted(robot, name, x):.1f} s" for x in ways)
-
-
-def _jitted(robot: Any, name: str, rolled: bool) -> float:
-    found, sizes = robot.compile(name, target="jax", rolled=rolled), robot.compile(name).signature.inputs
-    begun = time.process_time()
-    found(*(np.full(n, 0.1) for n in sizes.values()))
-    return time.process_time() - begun
-
-
 def cuda() -> Iterable[Row]:
     yield (
         "on a GPU: python benchmarks/cuda_check.py --export FOLDER --only forward_dynamics --registers 60 --threads 64",
@@ -455,8 +434,6 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "MOST_OPERATIONS": straight_or_loops,
     "LOOPS_ALWAYS": straight_or_loops,
     "LOOPS_IN_DOUBT": straight_or_loops,
-    "JAX_LOOP_VALUES": traced_by_jax,
-    "JAX_TRIED": traced_by_jax,
     "PRODUCTS_FROM": walks_or_products,
     "FRAMES_TRIED": kinds_of_frames,
     "MOST_BODIES": steps,

@@ -86,7 +86,7 @@ def leave_as_it_is(job: Job) -> str | None:
         job.rolled = arguments.flag(job.rolled, "rolled")
     if job.target == "numpy":
         job.finish(RunAsItIs(job.call, job.robot))
-    elif job.target == "jax" and (job.rolled is False or (not job.rolled and not _can_be_rolled(job))):
+    elif job.target == "jax" and not job.rolled:
         _leave_to_jax(job)
     return f"run by {job.target}" if job.done else None
 
@@ -134,9 +134,6 @@ def choose_form(job: Job) -> str:
     if _is_long_chain(job, about):
         job.loops = "yes"
         return f"loops: a chain of {n}"
-    if job.target == "jax":
-        job.loops = "maybe"
-        return f"loops if JAX compiles them sooner than the algorithm for {n} bodies one after the other"
     if about > thresholds.LOOPS_FROM and thresholds.loops_are_worth_a_trial(_about_in_loops(job), about):
         job.loops = "maybe"
         return f"loops if they cost less than straight-line code of about {about} values"
@@ -394,24 +391,17 @@ def _leave_to_jax(job: Job) -> None:
 
 
 def _loops_of_jax(job: Job) -> str:
-    """JAX traces loops, of a long chain or where they have few values for the robot's bodies, or the algorithm."""
+    """JAX traces loops, where they are asked for.
+
+    (They compile sooner; but processes that had many of them compiled have ended with a fault in Python's memory, and
+    why is not known: so not by default.)
+    """
     from .sources.jax import JaxLoopFunction
 
-    few = thresholds.JAX_LOOP_VALUES * len(job.robot.bodies)
-    try:
-        program = _rolled(job, None if job.loops == "yes" else thresholds.JAX_TRIED * few)
-    except (TooLongError, NotAdmittedError, UnrollableError) as e:
-        if job.rolled:
-            raise
-        _leave_to_jax(job)
-        return f"not taken: {e}"
-    note = f"{program.length} values in loops, {program.operations.total} operations"
-    if job.loops == "maybe" and program.length > few:
-        _leave_to_jax(job)
-        return f"{note}: not taken"
+    program = _rolled(job)
     has_rules = job.arrays == job.facts.needed and has_adjoint(job.robot, job.name) if job.facts else False
     job.finish(JaxLoopFunction(program, job.robot, (lambda which: _derivative(job, which)) if has_rules else None))
-    return note
+    return f"{program.length} values in loops, {program.operations.total} operations"
 
 
 def _derivative(job: Job, which: str) -> RolledProgram:

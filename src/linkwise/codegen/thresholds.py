@@ -83,16 +83,6 @@ def loops_are_worth_a_trial(in_loops: int, about: int) -> bool:
     return in_loops < LOOPS_IN_DOUBT * about / (2 if about > LOOPS_ALWAYS else 4)
 
 
-# Values of loops for each body of a robot up to which JAX traces loops, and not the algorithm body after body.
-# Processor time until JAX has compiled it, loops against that: the arm's forward dynamics (76 values a body) 1.6
-# against 2.4 s, its inverted mass matrix (85) 2.4 against 1.7 s, a quadruped's forward dynamics (110) 4.2 against
-# 5.5 s, a humanoid's (44) 3.9 against 10.1 s. They run no longer: a state of the humanoid, of 900, 25 against 29 µs.
-JAX_LOOP_VALUES = 110
-
-# How many times as many values recording loops for JAX may make, those that no result needs included: a second of it. A
-# humanoid's linearised forward dynamics makes 3.1 times as many as its loops then have.
-JAX_TRIED = 4
-
 # Links of a chain from which a matrix whose entries are sums of products is made from these row by row, and not by
 # walks. Mass matrices, by walks against so: 37 links 1.0 against 1.3 µs, 100 links 7.5 against 6.5 µs (104 links, whose
 # rows are whole vectors, 8.3 against 4.8 µs), 250 links 51 against 41 µs, 1000 links 1362 against 323 µs. Linearised

@@ -60,25 +60,20 @@ def _from(study: Study, timed: int, workers: int | None, again: bool = False) ->
         timeout=study.timeout, finite=study.finite, chunk=timed,
     ).on(study.device)  # fmt: skip
     made: list[Summary] = []
-    sizes: list[float] = []
     with tempfile.TemporaryDirectory(prefix="linkwise-dry-run-") as name:
         place = Place.of(name)
         trial.begin(place)
         before = _size(name)
-
-        def tell(done: Summary) -> None:
-            made.append(done)
-            sizes.append(_size(name) - before - sum(sizes))
-
         begun = time.monotonic()
         last, *whole = reversed(range(trial.chunks))  # one worker: the single run goes before, as warm-up
-        engines.run("local", trial, place, [last, *whole], tell, 1, None)
+        engines.run("local", trial, place, [last, *whole], made.append, 1, None)
         spent = time.monotonic() - begun
         failures = open_study(place).errors()
+        single, several = (_size(name, f"{done.chunk:09d}") for done in (made[0], made[-1]))
     a_run = made[-1].seconds / timed
     start = max(0.0, spent - len(whole) * made[-1].seconds)
-    run_bytes = max(0.0, sizes[1] - sizes[0]) / max(1, timed - 1)
-    chunk_bytes = max(0.0, sizes[0] - run_bytes)
+    run_bytes = max(0.0, several - single) / max(1, timed - 1)
+    chunk_bytes = max(0.0, single - run_bytes)
     count = min(workers or engines.cores(), study.chunks)
     return Estimate(
         trial.samples,
@@ -91,5 +86,8 @@ def _from(study: Study, timed: int, workers: int | None, again: bool = False) ->
     )
 
 
-def _size(folder: str) -> float:
-    return float(sum(p.stat().st_size for p in Path(folder).rglob("*") if p.is_file()))
+def _size(folder: str, chunk: str = "") -> float:
+    """Of all that stays in a study's folder, or of one chunk's part of it. (Journals go with their chunks.)"""
+    found = ((p.relative_to(folder).parts, p) for p in Path(folder).rglob("*") if p.is_file())
+    mine = [p for parts, p in found if parts[0] != "journal" and any(x.startswith(chunk) for x in parts)]
+    return float(sum(p.stat().st_size for p in mine))

@@ -18,6 +18,7 @@ import numpy as np
 from ...symbols.operations import OPERATIONS
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
+from ...tolerances import roundings
 from ..rolled.products import row_length
 from ..rolled.tables import CLASS, FIRST, IN_OWN, IN_PARENT, OUT_OWN, OUT_PARENT, OUTPUT, in_memory, slot_counts, tables
 
@@ -385,7 +386,7 @@ class _Values:
         numpy = self._run.numpy
         bad = numpy.zeros(self._shape, bool)
         for guard in guards:
-            factor, size = guard.limit(float(numpy.finfo(self._run.dtype).eps))
+            factor, size = guard.limit(roundings(1, self._run.dtype))
             bad = bad | (self[guard.value] <= (factor if size is None else factor * self[size]))
         return bad
 
