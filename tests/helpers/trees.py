@@ -144,3 +144,13 @@ def _tangent_rate(robot: lw.Robot, q: Any, u: Any, v: Any, h: float = 1e-3) -> A
         return v
     here = robot.integrate(q, u)
     return derivative(lambda t: robot.difference(q, robot.integrate(here, t * v)), h)
+
+
+def branches(parents: list[int]) -> lw.Robot:
+    """A tree of hinges, of bodies on these parents (−1: the world)."""
+    bodies = []
+    for i, p in enumerate(parents):
+        joint = lw.Joint(lw.Revolute("xyz"[i % 3]), at=(0.1, 0.2, 0.3), rpy=(0.3, 0.2 * i, 0.1))
+        inertia = lw.Inertia(1.0 + 0.1 * i, com=(0.1, 0.02 * i, 0.2), tensor=np.diag([0.1, 0.2, 0.25]))
+        bodies.append(lw.Body(f"b{i}", joint, inertia, None if p < 0 else f"b{p}"))
+    return lw.assemble("branches", bodies)

@@ -6,19 +6,9 @@ import pickle
 import numpy as np
 import pytest
 from cuda_source import built, needs_compiler
+from trees import branches
 
 import linkwise as lw
-
-
-def branches(parents):
-    """A tree of hinges."""
-    bodies = []
-    for i, p in enumerate(parents):
-        joint = lw.Joint(lw.Revolute("xyz"[i % 3]), at=(0.1, 0.2, 0.3), rpy=(0.3, 0.2 * i, 0.1))
-        inertia = lw.Inertia(1.0 + 0.1 * i, com=(0.1, 0.02 * i, 0.2), tensor=np.diag([0.1, 0.2, 0.25]))
-        bodies.append(lw.Body(f"b{i}", joint, inertia, None if p < 0 else f"b{p}"))
-    return lw.assemble("branches", bodies)
-
 
 CASES = [
     (lambda: lw.chain(24, seed=1), "forward_dynamics", "float64", 40),
