@@ -13,13 +13,13 @@ symbols it is applied by its blocks, which spares the operations on its zeros.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from . import arrays
 from .arrays import Array, block, is_numpy, is_symbolic, matrix, symmetric, transpose
+from .properties import cached_property
 
 _IDENTITY = np.eye(3)
 

@@ -24,12 +24,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from operator import itemgetter
 from typing import Any, Literal, overload
 
 from . import arrays
 from .arrays import Array
+from .properties import cached_property
 
 Step = Callable[..., Any]
 

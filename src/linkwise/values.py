@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from .properties import cached_property
 
 
 class ByValue:
@@ -39,7 +41,7 @@ class ByValue:
         own = self.__dict__
         if _is_told_by_fields(self):
             return {name: own[name] for name in _names(self) if name in own}
-        return {k: x for k, x in own.items() if not isinstance(getattr(type(self), k, None), cached_property)}
+        return {k: x for k, x in own.items() if not isinstance(getattr(type(self), k, None), functools.cached_property)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for x in state.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..codegen.pipeline import compile_job, method_job, method_named
 from ..codegen.thresholds import MOST_EXPLAINED
 from ..errors import InputError, LinkwiseError
 from ..model.model import Model
+from ..properties import cached_property
 from . import typeset
 from .algorithm_page import finished
 from .algorithm_text import Reader

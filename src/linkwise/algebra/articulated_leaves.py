@@ -6,11 +6,11 @@ They come from the Riccati recursion (:mod:`linkwise.dynamics.articulated`), whe
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays
 from ..arrays import Array
+from ..properties import cached_property
 from . import spaces
 from .blocks import Edge, Gain, Projection
 from .expression import Expression

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from ..arrays import Array, as_numpy
 from ..errors import SpaceError
 from ..model.model import Model
+from ..properties import cached_property
 from .expression import Expression
 from .leaves import Leaves, remembered
 from .recipe import SPACES, OwnBlocks, build, homes_of, places_of, recipe_of

@@ -10,10 +10,10 @@ components in common inertial axes. Blocks and vectors of the user's own do not 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, NotAdmittedError
+from ..properties import cached_property
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
 from .kinds import Leaf, UserBlockDiagonal, UserColumn, UserMatrix
 from .spaces import NUMBER

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from .. import arrays
 from ..arrays import Array
 from ..errors import SpaceError
+from ..properties import cached_property
 from . import spaces
 from .expression import Expression
 from .kinds import own_leaves

@@ -9,7 +9,6 @@ Where the leaves have numbers (:attr:`.leaves.Leaves.q`) an expression applies t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import SpaceError
+from ..properties import cached_property
 from . import spaces, typeset
 from .spaces import Space, Structure, structure_name
 

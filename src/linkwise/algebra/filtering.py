@@ -14,7 +14,6 @@ back (JPL 88-11 (4.1)–(4.22), UF §6):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..arguments import whole
 from ..arrays import ArrayLike, SameKind
 from ..dynamics.mass import log_determinant
 from ..errors import NotAdmittedError
+from ..properties import cached_property
 from .operator import Operator
 from .operators import Operators
 

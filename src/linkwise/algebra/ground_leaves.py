@@ -8,12 +8,12 @@ for every body, and φ_I = diag φ(𝓘, k) leads to it. There the rigid propaga
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays
 from ..arrays import Array
 from ..errors import NotAdmittedError
+from ..properties import cached_property
 from . import spaces
 from .blocks import Unit
 from .expression import Expression

@@ -9,10 +9,10 @@ pick             y(body of t) = Σ_t φ(body, t) x(t)     B
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays
+from ..properties import cached_property
 from ..sweeps import Tree
 from . import spaces
 from .blocks import act, act_adjoint, plus

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from .. import arrays
 from ..arrays import Array
 from ..errors import NoRecursionError, NotAdmittedError, SpaceError
 from ..model.model import Model
+from ..properties import cached_property
 from ..sweeps import Tree
 from . import spaces
 from .articulated_leaves import ArticulatedLeaves

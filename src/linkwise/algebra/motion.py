@@ -12,11 +12,11 @@ Accelerations are spatial ones with gravity as the base's acceleration.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import Array
 from ..errors import InputError
+from ..properties import cached_property
 from ..spatial import cross_force, cross_motion, cross_motion_matrix
 from . import spaces
 from .expression import Expression

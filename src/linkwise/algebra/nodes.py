@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from .. import arrays
@@ -21,6 +20,7 @@ from ..dynamics.closed.locality import Group
 from ..dynamics.coupled_links import Gathering, Lift, Slopes, coupled_nodes
 from ..dynamics.links import Links
 from ..model.model import Model
+from ..properties import cached_property
 from ..sweeps import BodyTree
 from .blocks import AtNode, Unit, dense_block
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ..arguments import one_of
 from ..arrays import Array
 from ..errors import InputError, SpaceError, did_you_mean
 from ..model.model import Model
+from ..properties import cached_property
 from ..values import owned
 from .binding import Binding, Blocks, State, merged, moved, placed, rooted, settled
 from .blocks import checked_blocks

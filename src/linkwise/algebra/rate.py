@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .. import arrays
 from ..arrays import Array, as_numpy
+from ..properties import cached_property
 from . import spaces
 from .derivative import Direction, derivative, of_leaf
 from .expression import Blocks, Expression, Identity, Inclusion, Product, Sum, Zero, product, total

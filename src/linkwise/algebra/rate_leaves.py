@@ -8,7 +8,6 @@ the axes of the bodies.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from operator import matmul
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from .. import arrays
 from ..aggregates import Members
 from ..arrays import Array
 from ..errors import NotAdmittedError
+from ..properties import cached_property
 from ..spatial import cross_motion_matrix
 from . import spaces
 from .blocks import Edge, dense_block

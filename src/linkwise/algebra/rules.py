@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownNameError
 from ..model.model import Model
+from ..properties import cached_property
 from . import typeset
 from .expression import Expression, Identity, Inclusion, Product, Sum, Zero, product, total
 from .kinds import Leaf, families_of

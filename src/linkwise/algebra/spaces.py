@@ -7,13 +7,13 @@ non-zero where body i is the *same* as j, *inboard* of it, *outboard* of it, or 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
+from ..properties import cached_property
 
 
 @dataclass(frozen=True, eq=False)

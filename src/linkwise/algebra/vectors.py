@@ -13,12 +13,12 @@ them, 𝔸*(a + H*ẋ), and f what each member carries from outside the node.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays
 from ..arrays import Array
 from ..errors import InputError
+from ..properties import cached_property
 from ..spatial import cross
 from .expression import Expression
 from .rate_leaves import RateLeaves

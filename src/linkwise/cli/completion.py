@@ -10,10 +10,10 @@ import argparse
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from ..bench import command as bench_command
 from ..errors import InputError
+from ..properties import cached_property
 from .arguments import FRAMES, WORDS, completes, functions, load_robot
 from .command import Command, Output
 

@@ -11,7 +11,6 @@ import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +20,7 @@ import linkwise as lw
 from ..arguments import shown
 from ..errors import FileError, InputError, LinkwiseError, did_you_mean
 from ..model import robots
+from ..properties import cached_property
 from ..study.distributions import KINDS, from_plain
 from ..study.scenarios import BUILT_IN, made, option_names
 from .arguments import is_chain, load_robot

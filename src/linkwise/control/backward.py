@@ -12,11 +12,11 @@ alone, half of [A B], takes part in products. Regularisation μ adds μB*B and �
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ..codegen.runtime.matrix_tape import Tape, padded
+from ..properties import cached_property
 from .box import minimise_in_box
 from .costs import Expansion
 from .steps import StepChanges, Steps

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..arguments import number, numbers, one_of
 from ..dynamics.springs import taken_at_end
 from ..dynamics.tangent import commutes, step_maps, transport, turning, turning_maps
 from ..errors import InputError, NotAdmittedError
+from ..properties import cached_property
 from ..robot.dispatch import default_target
 from ..robot.robot import Robot
 from ..simulation.closing import chosen

@@ -14,7 +14,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..aggregates import Inside, Members, Port, rows, stacked
 from ..arrays import Array
 from ..model.couplings import Coupling
 from ..model.model import Model
+from ..properties import cached_property
 from ..sweeps import BodyTree
 
 if TYPE_CHECKING:

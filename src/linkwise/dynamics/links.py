@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from .. import arrays
 from ..arrays import Array
 from ..model.loose_joints import carried
 from ..model.model import Model
+from ..properties import cached_property
 from ..spatial import RigidInertia, Transform, cross, cross_force, cross_motion
 from ..sweeps import Pairs, Step, Tree
 from .coupled_links import Coordinates, Gathering, Lift, Slopes, positions

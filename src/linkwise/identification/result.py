@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from .. import inputs
 from ..arguments import number, numbers
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.edit import inertial_parameters
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .least_squares import Estimate, quantile
 from .unknowns import Rows, Unknowns

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from ..model.flexible.structure import parts_of_flexible
 from ..model.joints.kinds import Free
 from ..model.joints.modal import Modal
 from ..model.parts import Joint, Rotor
+from ..properties import cached_property
 from ..robot.coupled import refuse_following
 from ..robot.robot import Robot
 from ..simulation.joint_forces import FRICTION_SPEED

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..arrays import as_numpy
 from ..model.model import Model
+from ..properties import cached_property
 from ..spatial import rotation_from_quaternion
 
 _AS_FREE = np.arange(7)

@@ -7,13 +7,13 @@ about its z, a slider moves along its z, a plane has it as normal (math notes on
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..arguments import is_number, one_of, shown, unmasked
 from ..errors import ModelError
+from ..properties import cached_property
 from ..values import ByValue, fixed
 from .parts import Frame
 

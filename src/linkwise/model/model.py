@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from math import prod
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ import numpy as np
 from ..arguments import generator, shown, whole
 from ..arguments import numbers as real_numbers
 from ..errors import InputError, ModelError, UnknownNameError, did_you_mean
+from ..properties import cached_property
 from ..spatial import RigidInertia, Transform
 from ..sweeps import BodyTree, Tree
 from ..values import ByValue, digest, fixed, owned, value_of

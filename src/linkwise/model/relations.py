@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -19,6 +18,7 @@ from .. import arrays
 from ..arguments import shown
 from ..arrays import Array
 from ..errors import ModelError, UntraceableError
+from ..properties import cached_property
 from ..symbols.array import Symbols
 from ..symbols.creation import arrays_take_symbols
 from ..symbols.derivative import along

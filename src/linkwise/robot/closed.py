@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from ..dynamics.linearized import models as linear
 from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
 from ..model.model import Model, with_numbers
+from ..properties import cached_property
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_scan, refuse_unfit
 from .closed_refusals import OF_RIGID_LOOPS, REFUSED, refuse_method, refusing, refusing_soft

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..errors import InputError, ModelError, NotAdmittedError, SingularError, Un
 from ..model.contacts import Contact
 from ..model.loops import Loop
 from ..model.model import Model, with_numbers
+from ..properties import cached_property
 from ..tolerances import RANK
 from .closed import ClosedRobot
 from .dispatch import compiled, on_numpy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays, inputs
@@ -13,6 +12,7 @@ from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics
 from ..dynamics.linearized import placements
 from ..model.model import Model
+from ..properties import cached_property
 from .calls import Calls
 from .dispatch import compiled
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..codegen.runtime.requests import request
 from ..errors import SimulationError
 from ..extras import require
 from ..progress import Progress
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .adaptive_batches import EXPLICIT, Batch
 from .events import Crossing, Watch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from .. import array_kinds
 from ..codegen.program.parameters import KINDS
 from ..errors import InputError
+from ..properties import cached_property
 from ..values import ByValue
 from .gains import PREFIX
 from .trajectory import Trajectory

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..codegen.runtime.kernel import Kernel
 from ..codegen.runtime.requests import request
 from ..codegen.thresholds import MOST_BODIES
 from ..model.joints.kinds import JointKind
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .implicit import part_of_step
 from .staged import staged_stepper

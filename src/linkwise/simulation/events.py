@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ..arguments import number, shown, unmasked, word
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .user_functions import UserFunction, batch_of, takes_robot
 

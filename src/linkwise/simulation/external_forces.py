@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
 from ..model.parts import Frame
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .user_functions import UserFunction, batch_of, refuse_shape
 

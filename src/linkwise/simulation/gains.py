@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .user_functions import Controller, UserFunction
 

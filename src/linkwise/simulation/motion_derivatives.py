@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ..codegen.program.repeat import Repeated
 from ..codegen.program.repeat_derivatives import Roles, adjoint, change, seed, tangent
 from ..codegen.program.trace import Program
+from ..properties import cached_property
 from ..symbols.derivative import Call
 from .external_forces import INPUT
 from .loop_arrays import Last, Turning, arrays_like

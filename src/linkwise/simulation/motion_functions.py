@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..codegen.foreign.function import ArrayFunction
 from ..codegen.program.repeat_derivatives import change, seed
 from ..codegen.program.signature import Signature
 from ..errors import InputError, SimulationError
+from ..properties import cached_property
 from .loop_arrays import arrays_like
 from .motion_derivatives import STATE, Arrays, Motions
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from .. import arrays
 from ..codegen.thresholds import MOST_BODIES, STAGED_FROM
+from ..properties import cached_property
 from .implicit import Sums, part_of_step, parts
 from .steppers import CompiledStepper, Task, repeated_rows
 from .steps import RUNGE_KUTTA_4, runge_kutta_end

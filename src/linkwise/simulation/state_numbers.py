@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ..codegen.program.function_memory import refusing_memory
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .law_numbers import Taken
 from .user_functions import Controller, UserFunction, falls, may_fall

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.requests import request
 from ..codegen.thresholds import MOST_BODIES, MOST_NODES
 from ..errors import SimulationError
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .closing import LEFT, Closing
 from .external_forces import INPUT, ExternalForces

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import LinkwiseError
+from ..properties import cached_property
 from ..robot.robot import Robot
 from ..simulation.called import compiled_stepper
 from ..simulation.external_forces import ExternalForces

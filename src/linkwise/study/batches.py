@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ..arrays import is_symbolic
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
+from ..properties import cached_property
 from ..robot.robot import Robot
 from ..simulation import arguments
 from ..simulation.external_forces import INPUT, ExternalForces

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..arguments import shown, word
 from ..errors import InputError, UnknownNameError, did_you_mean
+from ..properties import cached_property
 from ..simulation.trajectory import Trajectory
 
 # Series along the samples, and what is known of a whole motion. Each takes a trajectory of any batch; but for machine

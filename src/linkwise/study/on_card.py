@@ -8,12 +8,12 @@ processor, so that a study says which of them made it, and goes on there.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..codegen.cuda.turns import DeviceTurns, Span
+from ..properties import cached_property
 from ..simulation import cards
 from ..simulation.external_forces import INPUT
 from ..simulation.on_device import code_of, samples_on

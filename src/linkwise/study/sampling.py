@@ -11,7 +11,6 @@ import hashlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from ..arguments import one_of, shown, whole
 from ..errors import InputError
 from ..extras import require
+from ..properties import cached_property
 from .distributions import Distribution, Drawn, Grid
 
 SAMPLINGS = ("random", "latin_hypercube", "sobol", "saltelli", "morris")

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..model.parts import Frame
+from ..properties import cached_property
 from ..robot.robot import Robot
 from ..spatial import Transform
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from .. import inputs
 from ..errors import InputError
 from ..model.units import force_units, position_units, velocity_units
+from ..properties import cached_property
 from ..robot.closed import ClosedRobot
 from ..robot.grasp import Grasp
 from ..robot.robot import Robot

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..arguments import one_of
 from ..errors import InputError
+from ..properties import cached_property
 from ..spatial import Transform
 from . import raster, solids
 from .motion import Motion

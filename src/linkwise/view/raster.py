@@ -6,9 +6,10 @@ Pictures made by it need no screen and no graphics card, and are the same everyw
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+
+from ..properties import cached_property
 
 SKY, FLOOR, LINES = np.array([0.965, 0.972, 0.98]), np.array([0.925, 0.935, 0.945]), np.array([0.84, 0.86, 0.88])
 LIGHT = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])

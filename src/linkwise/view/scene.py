@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..model.flexible.structure import mass_points
 from ..model.inertia import Inertia
 from ..model.joints.modal import Modal
 from ..model.visuals import Ball, Box, Mesh, Rod, Surface, Visual
+from ..properties import cached_property
 from ..robot.robot import Robot
 from ..spatial import Transform
 from . import bending, meshes, solids

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...properties import cached_property
 from ...symbols.scalar import Guard, Scalar
 from ..program.limbs import Shares, shares
 from ..program.registers import Kept, kept

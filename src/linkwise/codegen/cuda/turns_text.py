@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from ...properties import cached_property
 from ..program.trace import Program
 from ..program.turns import LENGTH, Turns, result
 from ..sources.cuda import CudaSource, functions_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...properties import cached_property
 from ..program.signature import Signature
 from .function import ArrayFunction
 

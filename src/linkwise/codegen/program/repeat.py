@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...properties import cached_property
 from ...symbols.operations import Operations
 from ..cuda.launch import DeviceFunction
 from ..llvm.repeat import repeat_ir, table_words

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from ...properties import cached_property
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Guard, Scalar
 from .trace import Program

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +12,7 @@ import numpy as np
 from ... import array_kinds, shown
 from ...arguments import unmasked
 from ...errors import InputError
+from ...properties import cached_property
 from ...symbols.operations import Operations
 from ...symbols.results import rebuilder
 from .. import thresholds

@@ -10,8 +10,8 @@ Where a matrix that is inverted is singular (:mod:`...singularity`), all results
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from ...properties import cached_property
 from ...symbols.outputs import reachable
 from .source import Expressions, Source, argument
 

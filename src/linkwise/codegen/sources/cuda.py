@@ -23,9 +23,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from ...properties import cached_property
 from ...symbols.scalar import Scalar
 from ..program.registers import Kept, kept
 from ..program.schedule import schedule_for_threads

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ import numpy as np
 from ... import shown
 from ...arguments import one_of
 from ...errors import FileError, InputError
+from ...properties import cached_property
 from ...symbols.operations import OPERATIONS, Operations
 from ...symbols.scalar import Guard, Scalar
 from ...tolerances import roundings

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ... import arrays
 from ...arrays import Array
+from ...properties import cached_property
 from ...spatial import Transform, congruence
 from ...sweeps import BodyTree
 from ..articulated import Articulated, articulated, matrix_of, past_joint

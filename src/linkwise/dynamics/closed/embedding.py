@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from ... import arrays
 from ...arrays import Array
 from ...errors import ClosureError
 from ...model.model import Model
+from ...properties import cached_property
 from ...spatial import Transform
 from ...tolerances import FOLLOWED
 from ..coupled_links import gathered_by, nodes_of

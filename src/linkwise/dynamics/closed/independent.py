@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from ... import arrays
 from ...arrays import Array
 from ...errors import NotAdmittedError
 from ...model.model import Model
+from ...properties import cached_property
 from ..articulated import articulated
 from ..coupled_links import Coordinates, gathered_by, nodes_of
 from ..linearized.second_derivatives import along_motion, directional

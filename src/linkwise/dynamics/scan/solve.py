@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ...arrays import Array
 from ...errors import NotAdmittedError, UntraceableError
 from ...model.flexible.structure import grouped
 from ...model.model import Model
+from ...properties import cached_property
 from .. import springs
 from ..links import base_acceleration
 from . import elements

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
 from ...arrays import as_numpy
+from ...properties import cached_property
 from ...spatial import Transform, quaternion_from_rotation
 from ..visuals import Ball, Box, Mesh, Rod, Surface, Visual
 from .mesh_files import find

@@ -19,7 +19,6 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -28,6 +27,7 @@ import numpy as np
 from ...arguments import file_path
 from ...arrays import as_numpy
 from ...errors import ModelError, ModelWarning
+from ...properties import cached_property
 from ...spatial import Transform, quaternion_from_rotation
 from ..inertia import Inertia
 from ..joints.kinds import Cylindrical, Fixed, Free, JointKind, Prismatic, Revolute, Spherical, Universal

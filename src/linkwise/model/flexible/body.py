@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ...arguments import shown
 from ...errors import ModelError
+from ...properties import cached_property
 from ...spatial import skew
 from ...values import ByValue, fixed
 from ..inertia import as_array, as_vector

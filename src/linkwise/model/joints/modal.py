@@ -11,7 +11,6 @@ the right Jacobian of the rotations (closed chains and flexible bodies, math not
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import factorial
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from ... import arrays
 from ...arrays import Array
 from ...errors import ModelError
+from ...properties import cached_property
 from ...spatial import Transform, cross, rotation_about, skew, turn_about
 from ...values import fixed
 from ..inertia import as_array
