@@ -2,13 +2,15 @@
 
     python benchmarks/study_throughput.py [--runs 80000] [--rounds 2] [--workers N] [--engines local ray dask]
     python benchmarks/study_throughput.py --runs 1000000 --rounds 1 --engines local    # some four minutes on two cores
+    python benchmarks/study_throughput.py --runs 1000000 --rounds 1 --device cuda --workers 1    # ten seconds on a card
 
 A run is one second of the 7-joint arm, 1000 steps of RK4, from a drawn start and with a drawn payload. The bare kernel
 is one call of the machine code that the study runs, threads and all, with inputs that are there already and results
 that are forgotten. Kernel and engines take turns, and an engine's rate is compared with that of the calls of the kernel
 before and after it. Chunks are those that a study of a million runs would have. "start" is the time until the first
 worker begins, "rate" what is made from then on; processor time counts the processes that this one has started (not
-Ray's), and the largest resident memory is that of one of them.
+Ray's), and the largest resident memory is that of one of them. With ``--device`` batches are made on a graphics card by
+the local engine; what stands for the bare kernel is then one chunk's batch with what is kept of it, draws made before.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.bench.machine import machine
+from linkwise.simulation import cards
 from linkwise.study import engines
 from linkwise.study.places import Place
 from linkwise.study.study import Study
@@ -36,7 +39,7 @@ STEP, STEPS = 1e-3, 1000
 ALL = 1_000_000  # runs, whose chunks are taken
 
 
-def arm_study(runs: int, chunk: int | None = None) -> Study:
+def arm_study(runs: int, chunk: int | None = None, device: str | None = None) -> Study:
     robot = lw.load("panda")
     return Study(
         robot,
@@ -46,7 +49,7 @@ def arm_study(runs: int, chunk: int | None = None) -> Study:
         seed=1,
         keep=["q_end", "v_end", "speed_end.tcp"],
         chunk=chunk,
-    )
+    ).on(device)
 
 
 def bare_kernel(study: Study, threads: int) -> Any:
@@ -70,6 +73,18 @@ def bare_kernel(study: Study, threads: int) -> Any:
     return call
 
 
+def bare_batch(study: Study) -> Any:
+    """A call that makes one batch of all runs of one study on its card."""
+    values = study.sampling.values(0, study.samples)
+
+    def call() -> tuple[float, float]:
+        begun, used = time.monotonic(), processor_seconds()
+        study.prepared.batch(values, study.device)
+        return study.samples / (time.monotonic() - begun), (processor_seconds() - used) / study.samples
+
+    return call
+
+
 def processor_seconds() -> float:
     """Of this process and of those it has started and waited for."""
     mine, theirs = (resource.getrusage(x) for x in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -82,7 +97,7 @@ def with_engine(engine: str, study: Study, workers: int) -> dict[str, float]:
         place = Place.of(folder + "/study")
         told: list[tuple[float, Any]] = []
         begun, used = time.monotonic(), processor_seconds()
-        study.begin(place)
+        place = study.begin(place)
         engines.run(
             engine, study, place, range(study.chunks), lambda x: told.append((time.monotonic(), x)), workers, None
         )
@@ -117,27 +132,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=80_000)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--workers", type=int, default=engines.cores())
-    parser.add_argument("--engines", nargs="*", default=["local", "ray", "dask"])
+    parser.add_argument("--workers", type=int, help="processes (default: those that a study chooses)")
+    parser.add_argument("--engines", nargs="*", help="default: local ray dask; of a card local")
+    parser.add_argument("--device", metavar="CARD", help="cuda, cuda:1, …: batches on a graphics card")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    chunk = min(arm_study(ALL).chunk, -(-arguments.runs // arguments.workers))
-    study = arm_study(arguments.runs, chunk)
-    call = bare_kernel(arm_study(min(arguments.runs, 2 * arm_study(ALL).chunk)), arguments.workers)
+    device = arguments.device
+    try:
+        card = "" if device is None else f", {cards.card_at(device, 'float64').name}"
+    except lw.InputError as e:
+        parser.error(str(e))
+    whole = arm_study(ALL, device=device)
+    workers = arguments.workers or engines.processes(whole)
+    chunk = min(whole.chunk, -(-arguments.runs // workers))
+    study = arm_study(arguments.runs, chunk, device)
+    call = (
+        bare_kernel(arm_study(min(arguments.runs, 2 * whole.chunk)), workers)
+        if device is None
+        else bare_batch(arm_study(chunk, chunk, device))
+    )
     call()  # compiled
     packages = {"ray": "ray", "dask": "distributed"}
-    asked = [e for e in arguments.engines if importlib.util.find_spec(packages.get(e, "linkwise"))]
+    engines_asked = arguments.engines or (["local", "ray", "dask"] if device is None else ["local"])
+    asked = [e for e in engines_asked if importlib.util.find_spec(packages.get(e, "linkwise"))]
     kernel, rows = [call()], {engine: [] for engine in asked}
     for _ in range(arguments.rounds):
         for engine in asked:
-            found = with_engine(engine, study, arguments.workers)
+            found = with_engine(engine, study, workers)
             kernel.append(call())
             beside = (kernel[-1][0] + kernel[-2][0]) / 2
             found |= {"of_kernel": found["rate"] / beside, "whole_of_kernel": found["whole"] / beside}
             rows[engine].append(found)
             print(engine, {k: round(x, 6) for k, x in found.items()}, "kernel", *map("{:.0f}".format, kernel[-1][:1]))
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    print(f"{machine()}; {arguments.workers} workers, {arguments.runs} runs in chunks of {chunk}\n")
+    print(f"{machine()}{card}; {workers} workers, {arguments.runs} runs in chunks of {chunk}\n")
     print(table(rows, kernel))
     print(f"\nlargest resident memory of a worker: {memory:.0f} MiB")
     if arguments.json:

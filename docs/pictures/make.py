@@ -1,8 +1,8 @@
 """Make the pictures of the docs anew: python docs/pictures/make.py [NAME ...]
 
 Those of docs/view.md are made here; the others are what the scripts in examples/ draw. Needs the extras plot and view;
-the picture of the viewer also playwright and a chromium, and is left as it is without. The costs are measured on the
-machine this runs on.
+the pictures of the viewer and of a report also playwright and a chromium, and are left as they are without. The costs
+are measured on the machine this runs on.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,9 @@ EXAMPLES = {
     "elastic_arm.png": "19_elastic_arm.py",
     "flexible_arm.png": "20_flexible_arm.py",
 }
+
+
+REPORT = "24_satellite_dispersion.py"
 
 
 def fall(robot: lw.Robot, duration: float = 3.0, step: float = 0.004, damping: float = 0.5) -> lw.view.Motion:
@@ -173,18 +177,49 @@ def speed(name: str) -> None:
     put(name, figure)
 
 
-def screenshot(motion: lw.view.Motion) -> None:
-    """The viewer in a browser, with a motion held in its middle."""
+@contextlib.contextmanager
+def chromium(name: str) -> Iterator[Any]:
+    """A browser, None where there is none; what is drawn with it is then left as it is."""
     browser = os.environ.get("LINKWISE_BROWSER") or shutil.which("chromium")
     if browser is None:
-        print("viewer.png: no chromium here; left as it is")
+        print(f"{name}: no chromium here; left as it is")
+        yield None
         return
     from playwright.sync_api import sync_playwright
 
     flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    with lw.view.open(motion, browser=False, port=0, show=ALL) as viewer, sync_playwright() as p:
-        chromium = p.chromium.launch(executable_path=browser, args=flags)
-        page = chromium.new_page(viewport={"width": 1100, "height": 680})
+    with sync_playwright() as p:
+        made = p.chromium.launch(executable_path=browser, args=flags)
+        yield made
+        made.close()
+
+
+def report(name: str) -> None:
+    """The report that an example writes, from its results on, as a browser shows it without scripts."""
+    with tempfile.TemporaryDirectory() as folder, chromium(name) as browser:
+        if browser is None:
+            return
+        run = [sys.executable, str(HERE.parents[1] / "examples" / REPORT)]
+        subprocess.run(run, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        (file,) = Path(folder).glob("*.html")
+        page = browser.new_page(viewport={"width": 1060, "height": 800}, java_script_enabled=False)
+        page.goto(file.as_uri())
+        top = page.get_by_role("heading", name="Results").bounding_box()["y"] - 20
+        end = page.get_by_role("heading", name="Failures").bounding_box()["y"] - 30
+        place = {"x": 0, "y": top, "width": 1060, "height": end - top}
+        shrink(name, page.screenshot(full_page=True, clip=place))
+
+
+def screenshot(motion: lw.view.Motion) -> None:
+    """The viewer in a browser, with a motion held in its middle."""
+    with chromium("viewer.png") as browser:
+        if browser is not None:
+            _screenshot(motion, browser)
+
+
+def _screenshot(motion: lw.view.Motion, browser: Any) -> None:
+    with lw.view.open(motion, browser=False, port=0, show=ALL) as viewer:
+        page = browser.new_page(viewport={"width": 1100, "height": 680})
         page.goto(viewer.url)
         page.wait_for_timeout(8000)
         for close in page.locator("button.mantine-Notification-closeButton").all():
@@ -193,7 +228,6 @@ def screenshot(motion: lw.view.Motion) -> None:
         viewer.seek(0.6)
         page.wait_for_timeout(4000)
         shrink("viewer.png", page.screenshot())
-        chromium.close()
 
 
 def mechanism(name: str) -> None:
@@ -228,6 +262,7 @@ def main() -> None:
         "social.png": social,
         "speed.png": speed,
         **{f"{name}.png": mechanism for name in MECHANISMS},
+        "study_report.png": report,
         "viewer.png": lambda name: screenshot(motion),
         **dict.fromkeys(EXAMPLES, from_example),
         "two_links.png": lambda name: put(name, sketches.two_links()),

@@ -103,3 +103,20 @@ def test_what_a_folder_says_moves_no_cursor(tmp_path, capsys):
         study.run(tmp_path / "s", engine="serial")
     code, out, err = run(capsys, str(tmp_path / "s"))
     assert code == 0 and "bad" in out and "\x1b" not in out + err and "\x07" not in out + err
+
+
+def test_folders_behind_urls_are_replayed_and_reported(desk, capsys):
+    pytest.importorskip("fsspec")
+    pytest.importorskip("matplotlib")
+    url = f"local://{desk}/there"  # a folder of this machine, in which only what all stores can do is done
+    code, out, err = run(capsys, "s.toml", "--path", "own", "--folder", url)
+    assert code == 0, err
+    (look,) = printed(out)
+    assert look[0] == url and look[1:3] == ["--report", "report.html"]
+    code, out, err = run(capsys, *look)
+    assert code == 0, err
+    assert (desk / "report.html").read_text(encoding="utf-8").count("data:image/gif;base64") == 3
+    code, out, _ = run(capsys, url, "--replay", "3", *look[3:])
+    assert code == 0 and "q: [" in out and "as on record" in out
+    code, _, err = run(capsys, url, "--report")
+    assert code == 2 and "--report FILE" in " ".join(err.split())

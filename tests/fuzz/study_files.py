@@ -70,14 +70,13 @@ def whole(path: Path) -> None:
     """A study of which two chunks are written and two runs of the third are on record."""
     from linkwise.study.columns import Record
     from linkwise.study.journal import Journal
-    from linkwise.study.places import Place
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study().run(path, engine="serial")
     for kind in ("runs", "series"):
         sorted((path / kind).rglob("0*-*"))[-1].unlink()
-    journal = Journal(Place(str(path)), 2)
+    journal = Journal(lw.open_study(path).place, 2)
     for k in (8, 9):
         journal.add(Record(k, "done", study().result(k)))
     journal.close()

@@ -13,6 +13,7 @@ from host_card import use_host_card
 from study_scenarios import contents, pendulum
 
 import linkwise as lw
+from linkwise.study.ways import BATCHES, ON_CARD
 
 
 @needs_compiler
@@ -36,12 +37,18 @@ def test_a_folder_is_gone_on_with_where_it_was_begun(tmp_path, monkeypatch):
     found = study.run(tmp_path / "card", engine="serial", device="cuda")
     assert json.loads((tmp_path / "card" / "study.json").read_text())["device"] == "cuda"
     assert found.counts() == {"done": study.samples}
+    assert found.ways() == {ON_CARD: study.samples} and found.manifest["how"] == ON_CARD
+    assert found.manifest["made_by"]["card"] == "a host, by ctypes"
+    said = found.report().read_text(encoding="utf-8")
+    assert f"{study.samples} {ON_CARD}" in said and "card a host, by ctypes" in said
+    assert ON_CARD in (tmp_path / "card" / "log.jsonl").read_text()
     with pytest.raises(lw.InputError, match="device"):
         study_of("a payload").run(tmp_path / "card", engine="serial")
     before = contents(tmp_path / "card")
     study_of("a payload").run(tmp_path / "card", engine="serial", device="cuda:1")
     assert contents(tmp_path / "card") == before
-    study_of("a payload").run(tmp_path / "here", engine="serial")
+    here = study_of("a payload").run(tmp_path / "here", engine="serial")
+    assert here.ways() == {BATCHES: study.samples} and here.manifest["made_by"]["card"] is None
     with pytest.raises(lw.InputError, match="device"):
         study_of("a payload").run(tmp_path / "here", engine="serial", device="cuda")
     assert study.device is None and np.allclose(study.result(1)["q_end"], found.results().q_end.values[1], atol=1e-9)

@@ -9,7 +9,7 @@ from study_scenarios import contents, pendulum
 
 import linkwise as lw
 from linkwise.study.compiled import TRACING
-from linkwise.study.together import BATCHES
+from linkwise.study.ways import BATCHES
 
 DRAWN = {"q": lw.Normal([0.3, -0.4], 0.2), "m": lw.Uniform(0.5, 2.0)}
 SEEN = []

@@ -8,7 +8,7 @@ from study_scenarios import contents, pendulum
 
 import linkwise as lw
 from linkwise.control import LQR
-from linkwise.study.together import BATCHES
+from linkwise.study.ways import BATCHES
 
 STEPS = {"duration": 0.06, "step": 0.003, "method": "midpoint"}  # of which programs are short
 START = {"q0": lw.Normal([0.3, -0.4], 0.2), "g": lw.Uniform(2.0, 9.0)}

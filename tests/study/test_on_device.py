@@ -12,6 +12,7 @@ from card_studies import CASES, study_of
 
 import linkwise as lw
 from linkwise.simulation.cards import card_at
+from linkwise.study.ways import ON_CARD
 
 try:
     card_at("cuda", "float64")
@@ -60,10 +61,11 @@ def test_the_arm_at_a_cards_pace(capsys):
 
 def test_a_whole_study_on_a_card(tmp_path):
     for package in ("pyarrow", "xarray", "zarr", "cloudpickle", "scipy", "llvmlite"):
-        pytest.importorskip(package, reason="of the extra study")
+        pytest.importorskip(package, reason=f"needs {package}, of the extra study")
     study = study_of("a law", 500)
     found = study.run(tmp_path / "s", device="cuda", workers=2)
-    assert found.counts() == {"done": 500}
+    assert found.counts() == {"done": 500} and found.ways() == {ON_CARD: 500}
+    assert ", by " in found.manifest["made_by"]["card"] and found.manifest["how"] == ON_CARD
     with pytest.raises(lw.InputError, match="device"):
         study_of("a law", 500).run(tmp_path / "s")
     assert np.allclose(study.result(7)["q_end"], found.results().q_end.values[7], atol=1e-9)

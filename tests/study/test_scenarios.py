@@ -269,7 +269,29 @@ def test_an_identification_finds_what_it_can():
     exact, noisy = study.result(0), study.result(1)
     assert exact["largest_error"] < 1e-9 < 1e-3 < noisy["largest_error"] < 0.5
     assert np.isclose(noisy["residual"], 0.1, rtol=0.3)
-    assert np.array_equal(noisy["error"], study.result(1)["error"])  # noise of the run's own
+    assert np.array_equal(noisy["rms_error"], study.result(1)["rms_error"])  # noise of the run's own
+
+
+MEASURED = np.random.default_rng(0).normal(size=(3, 20, 2))
+BUILT_IN = {
+    "simulate": lw.scenarios.simulate(**STEPS),
+    "closed_loop": lw.scenarios.closed_loop(controller=lambda robot, t, q, v, p: -p["gain"] * v, **STEPS),
+    "poles": lw.scenarios.poles(),
+    "identify": lw.scenarios.identify(*MEASURED, noise=0.1),
+}
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_what_each_scenario_gives_is_kept_and_read(tmp_path, kind):
+    drawn = {"mass.lower": lw.Uniform(0.5, 2)} | ({"gain": lw.Uniform(1, 2)} if kind == "closed_loop" else {})
+    study = lw.Study(pendulum(), BUILT_IN[kind], drawn, 5, chunk=3)
+    found = study.run(tmp_path / "s", engine="serial")
+    assert found.counts() == {"done": 5}
+    results, again = found.results(), study.result(4)
+    assert set(results.data_vars) == {*drawn, *again, "status"}
+    for name, x in again.items():
+        assert np.array_equal(results[name].values[4], x), name
+    assert found.report().exists() and len(found.to_pandas()) == 5
 
 
 def test_a_function_may_give_a_motion_a_number_or_names():

@@ -167,7 +167,7 @@ def test_batches_of_any_size_give_the_same_bits(tmp_path, chunk):
 
 
 def test_two_drivers_do_not_share_a_folder(tmp_path):
-    from linkwise.study.places import held
+    from linkwise.study.drivers import held
 
     with held(Place(str(tmp_path / "s"))), pytest.raises(lw.InputError, match="by another process"):
         numbered(tmp_path / "log").run(tmp_path / "s", engine="serial")

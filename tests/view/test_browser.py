@@ -6,9 +6,8 @@ path, or the one that the environment variable LINKWISE_BROWSER names.
 
 import contextlib
 import io
-import os
-import shutil
 
+import browsers
 import numpy as np
 import patience
 import pytest
@@ -16,20 +15,12 @@ from motions import swing
 
 import linkwise as lw
 
-BROWSER = os.environ.get("LINKWISE_BROWSER") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-if BROWSER is None:
+if browsers.BROWSER is None:
     pytest.skip("no browser here: install chromium, or name one in LINKWISE_BROWSER", allow_module_level=True)
 pytest.importorskip("viser", reason='the viewer needs viser: pip install "linkwise[view]"')
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 Image = pytest.importorskip("PIL.Image")
 
-FLAGS = [
-    *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader"),
-    *("--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"),
-]
 # Said by the three.js inside viser 1.1 about itself, and by browsers that draw without a graphics card.
 HARMLESS = (
     "THREE.Clock: This module has been deprecated",
@@ -40,10 +31,8 @@ HARMLESS = (
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as p:
-        made = p.chromium.launch(executable_path=BROWSER, args=FLAGS, headless=True, timeout=1000 * patience.PATIENCE)
+    with browsers.started() as made:
         yield made
-        made.close()
 
 
 @contextlib.contextmanager

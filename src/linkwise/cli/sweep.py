@@ -120,7 +120,8 @@ def _run(study: lw.Study, arguments: argparse.Namespace, out: Output) -> int:
         return INTERRUPTED
     tell(found, folder, out)
     elsewhere = [os.path.relpath(x) for x in study.folders]
-    out.say(f"Look at it: {shlex.join(['linkwise', 'sweep', str(folder), '--report', *paths(elsewhere)])}")
+    file = [] if place.is_local else ["report.html"]
+    out.say(f"Look at it: {shlex.join(['linkwise', 'sweep', str(folder), '--report', *file, *paths(elsewhere)])}")
     return OK
 
 
@@ -137,7 +138,7 @@ def _say_how_to_go_on(place: Place, arguments: argparse.Namespace) -> None:
         if getattr(arguments, name) is not None:
             words += [f"--{name}", str(getattr(arguments, name))]
     words += paths(arguments.path)
-    print(f"linkwise: interrupted; {kept} runs are kept in {place.url}. To go on:\n  {shlex.join(words)}",
+    print(f"linkwise: interrupted; {kept} runs are kept in {place}. To go on:\n  {shlex.join(words)}",
           file=sys.stderr)  # fmt: skip
 
 

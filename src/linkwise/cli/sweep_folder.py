@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,14 +69,20 @@ def paths(folders: Sequence[str]) -> list[str]:
 def _study_of(found: OpenStudy, folders: tuple[Path, ...]) -> lw.Study:
     """The study that the file in the folder says; that it is the one whose runs are there is made sure."""
     from ..study.manifest import FILE
-    from .study_file import StudyFile
+    from .study_file import MOST_BYTES, StudyFile
 
     if not found.has_file:
         raise InputError(
-            f"{found.place.url} keeps no study file, as it was started from Python: study.replay(K) there, or"
+            f"{found.place} keeps no study file, as it was started from Python: study.replay(K) there, or"
             " linkwise sweep FILE.toml --replay K"
         )
-    study = StudyFile(found.place.own_path(FILE), folders).study().on(found.manifest.get("device"))
+    with tempfile.TemporaryDirectory() as folder:
+        if found.place.is_local:
+            file = found.place.own_path(FILE)
+        else:
+            file = Path(folder) / FILE
+            file.write_bytes(found.place.read(FILE, MOST_BYTES))
+        study = StudyFile(file, folders).study().on(found.manifest.get("device"))
     study.begin(found.place)
     return study
 

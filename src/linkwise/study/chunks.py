@@ -20,7 +20,6 @@ from .reading import ways_of, whole_chunk
 from .sampling import plain_value
 from .scenario_base import Ended
 from .scenarios import LOST
-from .together import BATCHES
 from .ways import counted, worded
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def make_chunk(
     if study.prepared.in_processes is None:
         made, ways = (
             of_batch(first, *study.prepared.batch(values, study.device), study.finite, LOST),
-            {BATCHES: stop - first},
+            {study.batches_are: stop - first},
         )
         write_chunk(place, chunk, values, made, ways)
     else:

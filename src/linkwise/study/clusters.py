@@ -29,21 +29,21 @@ _SUPERVISORS: dict[tuple[str, int], Supervisor] = {}
 _CLOSING: dict[tuple[str, int], threading.Timer] = {}
 
 
-def study_key(payload: bytes, url: str) -> str:
+def study_key(payload: bytes, place: Place) -> str:
     """What tells the study of one call from others on a cluster."""
-    return hashlib.sha256(payload + url.encode()).hexdigest()
+    return hashlib.sha256(payload + repr(place).encode()).hexdigest()
 
 
-def made_on_cluster(payload: bytes, url: str, timeout: float | None, chunk: int) -> Summary | Exception | None:
+def made_on_cluster(payload: bytes, place: Place, timeout: float | None, chunk: int) -> Summary | Exception | None:
     """One chunk, by the worker that this thread of a cluster's process keeps; what cannot be helped is given back.
 
     None where the study was stopped meanwhile. A worker ends when nothing was asked of it for a while: whoever called
     may be no more.
     """
-    key = study_key(payload, url), threading.get_ident()
+    key = study_key(payload, place), threading.get_ident()
     if key in _CLOSING:
         _CLOSING.pop(key).cancel()
-    supervisor = _SUPERVISORS.setdefault(key, Supervisor(payload, Place(url), timeout))
+    supervisor = _SUPERVISORS.setdefault(key, Supervisor(payload, place, timeout))
     try:
         return supervisor.make(chunk)
     except (FileError, InputError) as e:  # no use to try it elsewhere
@@ -101,7 +101,7 @@ def with_ray(
         room = _Room(lambda: int(ray.cluster_resources().get("CPU", 1)))
         while True:
             while len(waiting) < room() and (chunk := next(left, None)) is not None:
-                waiting.append(task.remote(payload, place.url, study.timeout, chunk))
+                waiting.append(task.remote(payload, place, study.timeout, chunk))
             if not waiting:
                 return
             done, waiting = ray.wait(waiting, num_returns=1)
@@ -152,7 +152,7 @@ def _by_client(
     waiting = distributed.as_completed()
 
     def submit(chunk: int) -> None:
-        future = client.submit(made_on_cluster, payload, place.url, study.timeout, chunk, pure=False)
+        future = client.submit(made_on_cluster, payload, place, study.timeout, chunk, pure=False)
         chunks[future.key] = chunk
         waiting.add(future)
 
@@ -175,7 +175,7 @@ def _by_client(
                 submit(chunk)
             fill()
     finally:
-        client.run(stop_on_cluster, study_key(data, place.url), on_error="ignore")
+        client.run(stop_on_cluster, study_key(data, place), on_error="ignore")
 
 
 class _Room:

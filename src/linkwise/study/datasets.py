@@ -38,7 +38,7 @@ def dataset(study: OpenStudy, wanted: Sequence[str] | None, limit: float) -> Any
             axes = tuple(f"{name}_{i}" for i in range(x.ndim - 1))
         lengths.update(zip(axes, x.shape[1:]))
         found[name] = (("run", *axes), x[order])
-    about = {"study": study.place.url, "samples": study.samples, "seed": str(study.manifest["seed"])}
+    about = {"study": str(study.place), "samples": study.samples, "seed": str(study.manifest["seed"])}
     made = _study_dataset()
     return made(found, coords={"run": runs[order]}, attrs=about)
 
@@ -153,7 +153,7 @@ def _arrays(
         size += sum(x.nbytes for x in found.values())
         if size > limit:
             raise FileError(
-                f"the arrays of {study.place.url} have more than {limit / 2**30:.2g} GiB; ask for some names"
+                f"the arrays of {study.place} have more than {limit / 2**30:.2g} GiB; ask for some names"
                 " (results([…])), or for a larger limit="
             )
         parts.append((len(table), found))

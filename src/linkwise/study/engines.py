@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..extras import require
 from .chunks import Summary, make_chunk
 from .frames import packed
 from .places import Place
@@ -36,7 +37,7 @@ def run(
         for chunk in todo:
             tell(make_chunk(study, place, chunk))
     elif engine == "local":
-        local(study, place, todo, tell, workers or _processes(study))
+        local(study, place, todo, tell, workers or processes(study))
     else:
         from . import clusters
 
@@ -45,7 +46,17 @@ def run(
         clusters.ENGINES[engine](study, place, todo, tell, workers, address)
 
 
-def _processes(study: Study) -> int:
+def require_packages(engine: str) -> None:
+    """What an engine takes, or an error that says what is missing."""
+    if engine != "serial":
+        require("cloudpickle", "study", "a study in other processes")
+    if engine == "dask":
+        require("distributed", "cluster", 'engine="dask"')
+    elif engine == "ray":
+        require("ray", None, 'engine="ray"')
+
+
+def processes(study: Study) -> int:
     """How many processes make chunks where nobody says it: of a card's, some that draw and write while it works."""
     return cores() if study.device is None else min(cores(), _AT_A_CARD)
 

@@ -62,7 +62,7 @@ def _from(study: Study, timed: int, workers: int | None, again: bool = False) ->
     made: list[Summary] = []
     with tempfile.TemporaryDirectory(prefix="linkwise-dry-run-") as name:
         place = Place.of(name)
-        trial.begin(place)
+        place = trial.begin(place)
         before = _size(name)
         begun = time.monotonic()
         last, *whole = reversed(range(trial.chunks))  # one worker: the single run goes before, as warm-up

@@ -82,8 +82,8 @@ def correlations(inputs: Mapping[str, np.ndarray], results: Mapping[str, np.ndar
     count, n = len(next(iter(everything.values()))), len(everything)
     chance = 1.96 / np.sqrt(max(count - 1, 1))
     size = 2.6 + 0.36 * n
-    said = f"{count:,} runs; numbers where |r| is above {chance:.2f}, which chance exceeds in 5 % of pairs"
-    figure = new_figure(size + 0.8, size, "Rank correlations", said)
+    said = f"rank correlations of {count:,} runs; numbers: |r| above {chance:.2f}, which chance exceeds in 5 % of pairs"
+    figure = new_figure(size + 0.8, size, "", said)
     ax = figure.subplots()
     sure = np.abs(matrix) > chance
     image = ax.imshow(np.where(sure, matrix, 0.0), cmap="RdBu_r", vmin=-1, vmax=1)
@@ -105,7 +105,7 @@ def correlations(inputs: Mapping[str, np.ndarray], results: Mapping[str, np.ndar
 def sensitivities(found: Mapping[str, Sequence[Estimates]], subtitle: str) -> Any:
     """Bars with 95 % intervals, one panel a result."""
     most = max(len(x[0].names) for x in found.values())
-    figure, axes = _panels(len(found), 2, 5.4, 1.2 + 0.3 * most, "Sensitivities", subtitle)
+    figure, axes = _panels(len(found), 2, 5.4, 1.2 + 0.3 * most, "", subtitle)
     for ax, (name, estimated) in zip(axes, found.items()):
         height = 0.8 / len(estimated)
         order = np.argsort(estimated[-1].values)
@@ -123,8 +123,8 @@ def sensitivities(found: Mapping[str, Sequence[Estimates]], subtitle: str) -> An
 
 def convergence(results: Mapping[str, np.ndarray]) -> Any:
     """Mean and 99 % quantile as runs come in, with 95 % intervals."""
-    said = "bands: 95 % intervals, open above where runs are too few for the quantile"
-    figure, axes = _panels(len(results), 3, 3.7, 2.4, "Convergence of the estimates", said)
+    said = "estimates as runs come in; bands: 95 % intervals, open above where runs are too few for the quantile"
+    figure, axes = _panels(len(results), 3, 3.7, 2.4, "", said)
     for ax, (name, y) in zip(axes, results.items()):
         bounds: list[float] = []
         bands: list[tuple[np.ndarray, list[Estimate], str]] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from .. import arrays
 from ..arguments import shown
 from ..errors import InputError, UntraceableError
+from ..properties import cached_property
 from ..robot.robot import Robot
 from ..simulation.makers import Motion, made_by
 from ..simulation.record import motions_made
@@ -22,7 +22,8 @@ from .keeping import DEFAULT, Keeping
 from .names import refuse_name
 from .rounds import Turn, in_turns
 from .scenario_base import Around, Ended, Outcome, Prepared, Scenario
-from .together import ASKED, BATCHES, Together
+from .together import ASKED, Together
+from .ways import BATCHES
 
 CALLED = "its function is called"
 

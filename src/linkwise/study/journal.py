@@ -14,6 +14,7 @@ import re
 import secrets
 import time
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,14 @@ class Journal:
                     raise
                 continue  # its chunk was written since it was listed
             for line in data.splitlines():
-                record = _read(line)
+                record = _read(line, self.place.study)
                 if record is not None:
                     found.setdefault(record.run, record)
         return found
 
     def add(self, record: Record) -> None:
         """Put a run on record."""
-        line = _written(record)
+        line = _written(record, self.place.study)
         if not self.place.is_local:
             self._waiting.append(line)
             if time.monotonic() - self._last >= _SECONDS:
@@ -95,6 +96,14 @@ class Journal:
         clear(self.place, self.folder)
 
 
+def forget(place: Place, todo: Iterable[int]) -> None:
+    """Clear records of chunks that are not to be made: who wrote them died before it could, or had been overtaken."""
+    left = set(todo)
+    for folder in sorted({n.partition("/")[0] for n in place.names("journal")}):
+        if _FOLDER.fullmatch(folder) and int(folder) not in left:
+            clear(place, f"journal/{folder}")
+
+
 def clear(place: Place, folder: str) -> None:
     for name in list(place.names(folder)):
         place.remove(f"{folder}/{name}")
@@ -113,16 +122,21 @@ def records(place: Place) -> dict[int, Record]:
     return found
 
 
-def _written(record: Record) -> bytes:
+def _written(record: Record, study: str) -> bytes:
     values = {name: _packed(x) for name, x in record.values.items()}
     said = [record.run, record.status, values, record.error, record.message, record.traceback, record.ways]
     text = json.dumps(said, separators=(",", ":")).encode()
-    return b"%08x %s\n" % (zlib.crc32(text), text)
+    return b"%08x %s\n" % (_checksum(text, study), text)
 
 
-def _read(line: bytes) -> Record | None:
+def _checksum(text: bytes, study: str) -> int:
+    """That of a record of this study, and of no other one that may have lain in its folder."""
+    return zlib.crc32(text, zlib.crc32(study.encode()))
+
+
+def _read(line: bytes, study: str) -> Record | None:
     try:
-        if int(line[:8], 16) != zlib.crc32(line[9:]) or line[8:9] != b" ":
+        if int(line[:8], 16) != _checksum(line[9:], study) or line[8:9] != b" ":
             return None
         run, status, values, *rest, ways = json.loads(line[9:])
         unpacked = {str(name): _unpacked(x) for name, x in values.items()}

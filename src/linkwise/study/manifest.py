@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import time
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from ..errors import FileError, InputError
 from .names import refuse_name
 from .places import Place
+from .sampling import MOST_RUNS
 
 NAME = "study.json"
 LOG = "log.jsonl"
@@ -22,28 +24,33 @@ _KINDS: dict[str, type] = {
 }  # fmt: skip
 
 
+def digest(place: Place) -> str:
+    """What tells a study in a folder from another one there: nobody writes its manifest a second time."""
+    return hashlib.sha256(place.read(NAME, _MOST)).hexdigest()
+
+
 def read(place: Place) -> dict[str, Any]:
     """The manifest, checked."""
     try:
         found = json.loads(place.read(NAME, _MOST))
     except (ValueError, RecursionError) as e:
-        raise FileError(f"{place.url}/{NAME} is no manifest of a study: {e}") from e
+        raise FileError(f"{place}/{NAME} is no manifest of a study: {e}") from e
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FileError(f"{place.url}/{NAME} is no manifest of a study, or one of another version of linkwise")
+        raise FileError(f"{place}/{NAME} is no manifest of a study, or one of another version of linkwise")
     for name, kind in _KINDS.items():
         value: Any = found.get(name)
         negative = kind is int and isinstance(value, int) and (isinstance(value, bool) or value < 0)
         if not isinstance(value, kind) or negative:
-            raise FileError(f"{place.url}/{NAME}: {name} is missing or of another kind")
+            raise FileError(f"{place}/{NAME}: {name} is missing or of another kind")
     for name, about in found["parameters"].items():
         if not isinstance(about, dict) or not isinstance(about.get("kind"), str):
-            raise FileError(f"{place.url}/{NAME}: parameter {name!r:.80} has no kind")
+            raise FileError(f"{place}/{NAME}: parameter {name!r:.80} has no kind")
         try:
             refuse_name(name, "a parameter")
         except InputError as e:
-            raise FileError(f"{place.url}/{NAME}: {e}") from None
-    if found["chunk"] < 1 or found["samples"] < 1:
-        raise FileError(f"{place.url}/{NAME}: samples and chunk must be 1 or more")
+            raise FileError(f"{place}/{NAME}: {e}") from None
+    if found["chunk"] < 1 or not 1 <= found["samples"] <= MOST_RUNS:
+        raise FileError(f"{place}/{NAME}: samples and chunk must be 1 or more, and samples {MOST_RUNS} at most")
     return found
 
 

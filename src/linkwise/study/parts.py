@@ -18,6 +18,7 @@ import numpy as np
 
 from ..extras import require
 from .columns import Columns
+from .drivers import refuse_if_ended
 from .places import Place
 
 STATUSES = ("done", "failed", "crashed", "timeout")
@@ -74,6 +75,7 @@ def write_chunk(
     place: Place, chunk: int, parameters: Mapping[str, np.ndarray], made: Columns, ways: Mapping[str, int]
 ) -> str:
     """Write the files of a chunk, with how its runs were made; gives the name of its table."""
+    refuse_if_ended(place)
     about: dict[str, Any] = {"chunk": chunk, "ways": dict(ways)}
     if made.arrays:
         packed = zipped(made.arrays, made.lengths)

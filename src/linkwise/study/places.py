@@ -11,27 +11,49 @@ import os
 import re
 import secrets
 import stat
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..arguments import shown
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, LinkwiseError, SimulationWarning
 from ..extras import require
+from ..properties import cached_property
 from ..whole_files import cannot_write
 
+T = TypeVar("T")
 _PART = re.compile(r"\..+\.[0-9a-f]{8}\.part")  # of a file that is being written
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
+_PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
+_FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, NotImplementedError, TypeError)
+_ONE_OF_SEVERAL = {"s3", "s3a", "gs", "gcs", "memory"}  # protocols of stores that create a file for one writer only
+_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # [s] before a store is asked again, the first time and later
+_SETTLED = 2.0  # [s] after which others' writings of a file are seen elsewhere
+
+
 @dataclass(frozen=True)
 class Place:
-    """A folder; ``url`` as the user gave it."""
+    """A folder; ``url`` as the user gave it. Whoever writes a study there says which: ``study`` is the digest of what
+    it says of itself, ``driver`` the number of the lease that it is written under. A store that does not answer is
+    asked again for ``patience`` [s]."""
 
     url: str
+    study: str = ""
+    driver: int = 0
+    patience: float = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What other processes are sent: their connections are their own."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __str__(self) -> str:
+        """For people: without a password."""
+        return _PASSWORD.sub(r"\1:…@", self.url)
 
     @staticmethod
     def of(folder: Any) -> Place:
@@ -53,12 +75,30 @@ class Place:
 
     @cached_property
     def _remote(self) -> tuple[Any, str]:
-        fsspec = require("fsspec", "study", f"the folder {self.url}")
+        fsspec = require("fsspec", "study", f"the folder {self}")
         try:
             fs, root = fsspec.core.url_to_fs(self.url)
-        except (ValueError, ImportError, OSError) as e:
-            raise FileError(f"cannot open {self.url}: {e}") from e
+        except Exception as e:  # whatever is raised by who knows the protocol
+            raise FileError(f"cannot open {self}: {e}") from e
         return fs, root
+
+    def _asked(self, doing: str, call: Callable[[Any], T]) -> T:
+        """What a store answers: asked again, for as long as there is patience, where that is something else."""
+        until, pause, fs = time.monotonic() + self.patience, _PAUSE, self._remote[0]
+        while True:
+            try:
+                return call(fs)
+            except (LinkwiseError, FileNotFoundError):
+                raise
+            except Exception as e:  # of whatever library speaks with the store
+                what = f"cannot {doing}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"
+                if isinstance(e, _FINAL) or time.monotonic() + pause > until:
+                    raise FileError(what) from e
+                if pause == _PAUSE:
+                    said = f"{what}; it is asked again for up to {self.patience:g} s"
+                    warnings.warn(said, SimulationWarning, stacklevel=3)
+            time.sleep(pause)
+            pause = min(2.0 * pause, _LONGEST_PAUSE)
 
     def path(self, name: str) -> Path:
         """Where a file of a folder of this machine is."""
@@ -82,11 +122,38 @@ class Place:
             if self.is_local:
                 _write_local(self.own_path(name), data)
             else:
-                self._remote[0].pipe_file(self._at(name), data)
+                self._asked(f"write {self}/{name}", lambda fs: _piped(fs, self._remote[1], self._at(name), data))
         except OSError as e:
-            raise FileError(cannot_write(f"{self.url}/{name}", e)) from e
-        except _foreign() as e:
-            raise FileError(f"cannot write {self.url}/{name}: {e}") from e
+            raise FileError(cannot_write(f"{self}/{name}", e)) from e
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write a file that is not there yet; whether it is this one that is there then.
+
+        In folders of this machine nobody else writes. Where a store sees to it that one of several writers comes first,
+        it is that one's. Of others who wrote last has it; they wait until what all of them wrote is seen.
+        """
+        if self.is_local:
+            self.write(name, data)
+            return True
+        known = set(_as_names(self._remote[0].protocol)) & _ONE_OF_SEVERAL
+        refused = self._refused_to_create(name, data)
+        if not known or (refused is None and self._refused_to_create(name, data) is None):
+            time.sleep(_SETTLED)
+        found = self.read_if_there(name, len(data) + 2**16)
+        if found is None:
+            raise refused or FileError(f"cannot write {self}/{name}: it is not there afterwards")
+        return found == data
+
+    def _refused_to_create(self, name: str, data: bytes) -> FileError | None:
+        """Why a file was not created, as where it is there."""
+        root, at = self._remote[1], self._at(name)
+        try:
+            self._asked(f"write {self}/{name}", lambda fs: _piped(fs, root, at, data, mode="create"))
+        except FileError as e:
+            return e
+        except FileNotFoundError as e:
+            return FileError(cannot_write(f"{self}/{name}", e))
+        return None
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -94,7 +161,7 @@ class Place:
             if self.is_local:
                 self.path(name).unlink()
             else:
-                self._remote[0].rm_file(self._at(name))
+                self._asked(f"remove {self}/{name}", lambda fs: fs.rm_file(self._at(name)))
 
     # --- reading -----------------------------------------------------------------------------------------
 
@@ -110,23 +177,37 @@ class Place:
                     raise FileError(f"{path} is no file; remove it")
                 size = about.st_size
             else:
-                size = int(self._remote[0].size(self._at(name)) or 0)
+                size = self._asked(f"read {self}/{name}", lambda fs: int(_about(fs, self._at(name)).get("size") or 0))
             if size > most:
                 raise FileError(
-                    f"{self.url}/{name} has {size / 2**20:.0f} MiB, more than the {most / 2**20:.0f} MiB that are read;"
+                    f"{self}/{name} has {size / 2**20:.0f} MiB, more than the {most / 2**20:.0f} MiB that are read;"
                     " a larger limit= reads it"
                 )
-            found: bytes = self.path(name).read_bytes() if self.is_local else self._remote[0].cat_file(self._at(name))
+            if self.is_local:
+                return self.path(name).read_bytes()
+            return self._asked(f"read {self}/{name}", lambda fs: bytes(fs.cat_file(self._at(name))))
         except FileNotFoundError:
-            raise FileError(f"{self.url} has no {name}; it is no study, or not the whole of one") from None
+            raise FileError(f"{self} has no {name}; it is no study, or not the whole of one") from None
         except OSError as e:
-            raise FileError(f"cannot read {self.url}/{name}: {e.strerror or e}") from e
-        except _foreign() as e:
-            raise FileError(f"cannot read {self.url}/{name}: {e}") from e
-        return found
+            raise FileError(f"cannot read {self}/{name}: {e.strerror or e}") from e
+
+    def read_if_there(self, name: str, most: float) -> bytes | None:
+        """The same, None where it is not there."""
+        try:
+            return self.read(name, most)
+        except FileError:
+            if self.exists(name):
+                raise
+            return None
 
     def exists(self, name: str) -> bool:
-        return os.path.isfile(self.path(name)) if self.is_local else bool(self._remote[0].exists(self._at(name)))
+        if self.is_local:
+            return os.path.isfile(self.path(name))
+        try:
+            about = self._asked(f"look for {self}/{name}", lambda fs: _about(fs, self._at(name)))
+        except FileNotFoundError:
+            return False
+        return about.get("type") != "directory"
 
     def names(self, folder: str) -> Iterator[str]:
         """The names of all files in a folder, those in folders within it too, in order."""
@@ -138,17 +219,40 @@ class Place:
                 for file in sorted(files):
                     yield file if inner == "." else f"{inner}/{file}"
             return
-        fs, at = self._remote[0], self._at(folder)
-        if not fs.exists(at):
-            return
-        for file in sorted(fs.find(at)):
-            yield file.removeprefix(at).lstrip("/")
+        at = self._at(folder)
+        with contextlib.suppress(FileNotFoundError):
+            for file in self._asked(f"list {self}/{folder}", lambda fs: _found(fs, at)):
+                yield file.removeprefix(at).lstrip("/")
 
 
-def _foreign() -> tuple[type[Exception], ...]:
-    """What file systems behind URLs raise beside OSError."""
-    web = getattr(sys.modules.get("aiohttp"), "ClientError", NotImplementedError)
-    return NotImplementedError, web
+# What file systems remember of folders is older than what others have written since.
+
+
+def _about(fs: Any, at: str) -> dict[str, Any]:
+    fs.invalidate_cache()
+    found: dict[str, Any] = fs.info(at)
+    return found
+
+
+def _found(fs: Any, at: str) -> list[str]:
+    fs.invalidate_cache()
+    return sorted(fs.find(at))
+
+
+def _piped(fs: Any, root: str, at: str, data: bytes, **how: str) -> None:
+    """Write a file; folders on its way are made where the store has some, and the place itself, or what it is in, is
+    there."""
+    try:
+        fs.pipe_file(at, data, **how)
+    except FileNotFoundError:
+        if not any(fs.isdir(x) for x in (root, root.rpartition("/")[0])):
+            raise
+        fs.makedirs(at.rpartition("/")[0], exist_ok=True)
+        fs.pipe_file(at, data, **how)
+
+
+def _as_names(protocol: Any) -> tuple[str, ...]:
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
 
 def sweep(place: Place) -> None:
@@ -180,43 +284,3 @@ def _write_local(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
-
-
-# --- one driver at a time ---------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def held(place: Place) -> Iterator[None]:
-    """Keep other drivers off a folder of this machine; the system gives it free where this process dies."""
-    if not place.is_local:
-        yield
-        return
-    path = place.own_path("lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(path, "a+b")  # noqa: SIM115 (held for as long as the study runs)
-    except OSError as e:
-        raise FileError(cannot_write(path, e)) from e
-    with lock:
-        if not _locked(lock):
-            raise InputError(f"{place.url} is being run by another process; wait for it, or look on:"
-                             f" lw.open_study({place.url!r}).results()")  # fmt: skip
-        yield
-
-
-def _locked(file: Any) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows, which locks bytes
-        import msvcrt
-
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -43,7 +43,7 @@ class StudyProgress:
         self.sums: dict[str, tuple[int, float, float]] = {}
         self.ways: dict[str, int] = {}  # how runs were made → how many
         self.made, self.began, self.last = 0, time.monotonic(), 0.0
-        self.url = place.url
+        self.url = str(place)
         for before in known:
             self._add(before)
         if self.on and self.left:

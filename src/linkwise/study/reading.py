@@ -51,7 +51,7 @@ def read_table(place: Place, name: str, most: float, runs: tuple[int, int] | Non
     data = intact(place, name, most)
     if data is None:
         raise FileError(
-            f"{place.url}/{name} is damaged: its bytes are not those that were written; run the study again, which"
+            f"{place}/{name} is damaged: its bytes are not those that were written; run the study again, which"
             " makes this chunk anew"
         )
     pa = require("pyarrow", "study", "a study's table")
@@ -66,7 +66,7 @@ def read_table(place: Place, name: str, most: float, runs: tuple[int, int] | Non
     except FileError:
         raise
     except (pa.ArrowException, *_MALFORMED) as e:
-        raise FileError(f"{place.url}/{name} is no table of a study: {_first_line(e)}") from e
+        raise FileError(f"{place}/{name} is no table of a study: {_first_line(e)}") from e
     return table
 
 
@@ -187,7 +187,7 @@ def read_series(place: Place, name: str, most: float, wanted: Sequence[str] | No
     """Arrays of a chunk of so many ``runs``, by name: (runs, …)."""
     data = intact(place, name, most)
     if data is None:
-        raise FileError(f"{place.url}/{name} is damaged; run the study again, which makes this chunk anew")
+        raise FileError(f"{place}/{name} is damaged; run the study again, which makes this chunk anew")
     found = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as z:
@@ -197,7 +197,7 @@ def read_series(place: Place, name: str, most: float, wanted: Sequence[str] | No
             for array in names if wanted is None else [x for x in names if x in wanted]:
                 found[array] = _array_of(z, array, most, runs)
     except _MALFORMED as e:
-        raise FileError(f"{place.url}/{name} holds no arrays of a study: {_first_line(e)}") from e
+        raise FileError(f"{place}/{name} holds no arrays of a study: {_first_line(e)}") from e
     return found
 
 

@@ -9,7 +9,6 @@ import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..arguments import file_path
 from ..errors import InputError, LinkwiseError, UnknownNameError
+from ..properties import cached_property
 from ..whole_files import write_text
 from . import estimates, figures, sensitivity
 from .estimates import Estimate, Independent
@@ -27,33 +27,53 @@ if TYPE_CHECKING:
     from .study import Study
 
 _RESULTS = 6  # that are shown
+_FEWEST = 10  # runs of which correlations are said
 _INPUTS = 16  # numbers of parameters that are shown
 _WORST = 3
 _FAILED = 10
+_TOLD = 6  # parameters of a worst case
 _FRAMES = 24  # of a moving picture
+_POSES = 3  # that stand for it on paper, and where nothing is to move
+_SHARP = 180  # pixels of a picture in an inch that it has 110 of on the page
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #22303c; max-width: 1000px; margin: 2.5em auto; padding: 0 1.2em; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #22303c; background: #fff; max-width: 1000px; margin: 2.5em auto;
+  padding: 0 1.2em; }
 h1 { font-size: 1.7em; margin-bottom: 0.1em; }
 h2 { margin-top: 2em; border-bottom: 1px solid #dde3e8; }
 table { border-collapse: collapse; font-size: 0.93em; }
 td, th { padding: 0.25em 0.9em 0.25em 0; text-align: left; vertical-align: top; }
+td + td { overflow-wrap: anywhere; }
 th { color: #5d6975; font-weight: 600; }
 tr + tr { border-top: 1px solid #eef1f4; }
 code, pre { font: 0.92em ui-monospace, monospace; background: #f4f6f8; padding: 0.1em 0.3em; border-radius: 3px; }
 pre { padding: 0.7em; overflow-x: auto; white-space: pre-wrap; }
-img { max-width: 100%; }
+img { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; margin: 1em 0; }
+.wide img { max-width: max(100%, 640px); }
+.wide td { overflow-wrap: normal; }
+.stills { display: none; }
+.stills img { width: 100%; }
 .pale { color: #5d6975; }
 .case { display: inline-block; margin: 0 1em 1em 0; vertical-align: top; width: 300px; }
 .bar { height: 10px; border-radius: 5px; background: #c23b4e; overflow: hidden; }
 .bar div { height: 100%; background: #2f7d4f; }
+@media print, (prefers-reduced-motion: reduce) { .moving { display: none; } .stills { display: block; } }
+@media print {
+  body { max-width: none; margin: 0; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  h2, h3 { break-after: avoid; }
+  tr, .wide, .case, details { break-inside: avoid; }
+  .wide { overflow-x: visible; }
+  .wide img { max-width: 100%; }
+  .case { width: 31%; margin-right: 1.5%; }
+}
 """
 
 
 def write_report(study: OpenStudy, path: Any, worst_of: str | None, source: Study | None) -> Path:
     """Write the report; gives its path."""
     if path is None and not study.place.is_local:
-        raise InputError("the study lies behind a URL; name a file for the report: report(path)")
+        raise InputError("the study lies behind a URL; name a file for the report: report(path), --report FILE")
     target = study.place.path("report.html") if path is None else file_path(path, "the report")
     write_text(target, Report(study, worst_of, source).text())
     return target
@@ -176,20 +196,22 @@ class Report:
         return f"<h2>What was run</h2>{_table(rows)}<h3>Parameters</h3>{_table(drawn)}"
 
     def _numbers(self) -> str:
-        rows, head = [], ["result"]
+        rows, head, is_open = [], ["result"], False
         for name, y in self.finite.items():
             found = estimates.estimates(y)
             head = ["result", *found, "least", "largest"]
             cells = [_cell(x, self.independent.any) for x in found.values()]
+            is_open |= not all(np.isfinite([x.low, x.high]).all() for x in found.values())
             every = self.results[name][np.isfinite(self.results[name])]
             rows.append([html.escape(name), *cells, f"{every.min():.5g}", f"{every.max():.5g}"])
         said = [f"[95 % intervals] {self.independent.said}".strip()] if self.independent.any else []
-        said += ["those of quantiles are between order statistics", "‥: too few runs to bound it"] if said else []
+        said += ["those of quantiles are between order statistics"] if said else []
+        said += ["‥: too few runs to bound it"] if said and is_open else []
         said = said or [self.independent.said]
         failed = sum(n for status, n in self.study.counts().items() if status != "done")
         said += [f"{failed:,} runs that are not done are in none of these numbers"] if failed else []
         note = f'<p class="pale">{html.escape("; ".join(said))}</p>'
-        return f"<h2>Results</h2>{_table(rows, head, raw=True)}{note}"
+        return f'<h2>Results</h2><div class="wide">{_table(rows, head, raw=True)}</div>{note}'
 
     def _distributions(self) -> str:
         first = next(iter(self.results))
@@ -201,7 +223,7 @@ class Report:
         inputs, results = self._together()
         name, y = next(iter(results.items()))
         rows = self._sound()
-        if self.drawn[rows].sum() < 10:
+        if self.drawn[rows].sum() < _FEWEST:
             return ""
         worst = [int(np.searchsorted(rows, self._at(k))) for k in self.worst if self._at(k) in rows]
         drawn = self.drawn[rows] if self.independent.any else None
@@ -226,7 +248,7 @@ class Report:
 
     def _correlations(self) -> str:
         inputs, results = self._of_drawn()
-        if self.study.manifest["sampling"] == "morris" or len(next(iter(results.values()))) < 10:
+        if self.study.manifest["sampling"] == "morris" or len(next(iter(results.values()))) < _FEWEST:
             return ""  # paths move one parameter at a time: the effects above say what correlations would
         return f"<h2>Correlations</h2>{_picture(figures.correlations(inputs, results), 'rank correlations')}"
 
@@ -283,16 +305,27 @@ class Report:
         cases = []
         for run in self.worst:
             row = self.runs.loc[run]
-            rows = [(n, f"{row[n]:.5g}") for n in [name, *list(self.inputs)[:6]] if n in row.index]
+            rows = [(n, f"{row[n]:.5g}") for n in [name, *self._driving[:_TOLD]] if n in row.index]
             picture = self._moving(run)
             command = f"<p><code>{html.escape(self._replay(run))}</code></p>"
             cases.append(f'<div class="case"><h3>run {run}</h3>{picture}{_table(rows)}{command}</div>')
         return f"<h2>Worst cases: the largest {html.escape(name)}</h2>{''.join(cases)}"
 
+    @property
+    def _driving(self) -> list[str]:
+        """Parameters, those first that the first result goes with most."""
+        inputs, results = self._together()
+        kept = self.drawn[self._sound()]
+        if not inputs or kept.sum() < _FEWEST:
+            return list(self.inputs)
+        y = next(iter(results.values()))
+        found = sensitivity.rank_correlations({n: x[kept] for n, x in inputs.items()}, y[kept])
+        return [found.names[i] for i in np.argsort(-np.abs(found.values), kind="stable")]
+
     def _replay(self, run: int) -> str:
         """How a run is made again: by the command where a study file is kept in the folder, else in Python."""
         if self.study.has_file:
-            words = ["linkwise", "sweep", str(self.study.place.url), "--replay", str(run)]
+            words = ["linkwise", "sweep", str(self.study.place), "--replay", str(run)]
             known = self.source is not None or not self.study.manifest["code"]
             folders = ("FOLDER",) if not known else () if self.source is None else self.source.folders
             return shlex.join([*words, *(word for folder in folders for word in ("--path", folder))])
@@ -308,10 +341,19 @@ class Report:
         except LinkwiseError as e:
             return f'<p class="pale">no moving picture: {html.escape(str(e))}</p>'
         rate = min(25.0, _FRAMES / max(motion.duration, 1e-9))
+        times = np.linspace(0.0, motion.duration, _POSES)
         with tempfile.TemporaryDirectory() as folder:
             path = view.save(Path(folder) / "case.gif", motion, size=(300, 225), rate=rate)
-            data = base64.b64encode(path.read_bytes()).decode()
-        return f'<img alt="run {run}, moving" src="data:image/gif;base64,{data}">'
+            stills = [view.save(Path(folder) / f"{t}.png", motion, size=(300, 225), time=t) for t in times]
+            moving, *poses = [base64.b64encode(x.read_bytes()).decode() for x in (path, *stills)]
+        images = " ".join(
+            f'<img alt="run {run} at {t:.4g} s" src="data:image/png;base64,{x}">' for t, x in zip(times, poses)
+        )
+        said = f'<p class="pale">at {", ".join(f"{t:.4g}" for t in times)} s</p>'
+        return (
+            f'<img class="moving" alt="run {run}, moving" src="data:image/gif;base64,{moving}">'
+            f'<div class="stills">{images}{said}</div>'
+        )
 
     def _failures(self) -> str:
         failed = self.study.failures()
@@ -346,8 +388,10 @@ def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), raw: bool = 
 
 def _picture(figure: Any, alt: str) -> str:
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110)
-    return f'<p><img alt="{alt}" src="data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"></p>'
+    width = round(figure.get_figwidth() * figure.dpi)
+    figure.savefig(out, format="png", dpi=_SHARP)
+    data = base64.b64encode(out.getvalue()).decode()
+    return f'<div class="wide"><img alt="{alt}" width="{width}" src="data:image/png;base64,{data}"></div>'
 
 
 def _is_short(x: Any) -> bool:
@@ -355,5 +399,12 @@ def _is_short(x: Any) -> bool:
 
 
 def _short(x: Any) -> str:
-    text = str(x)
+    """A value of a distribution, in a line."""
+    text = _digits(x)
     return text if len(text) < 80 else f"{text[:77]}…"
+
+
+def _digits(x: Any) -> str:
+    if isinstance(x, float):
+        return f"{x:.6g}"
+    return f"[{', '.join(map(_digits, x))}]" if isinstance(x, list) else str(x)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..arguments import names as as_names
 from ..arguments import number
 from ..errors import FileError, UnknownNameError
 from ..extras import require
+from ..properties import cached_property
 from . import journal, manifest
 from .columns import Record
 from .parts import MOST_BYTES, PARAMETER, RESULT, chunks_there
@@ -66,7 +66,7 @@ class OpenStudy:
     def __repr__(self) -> str:
         counts = self.counts()
         said = ", ".join(f"{n} {status}" for status, n in counts.items()) or "nothing yet"
-        return f"<study in {self.place.url}: {said}, of {self.samples} runs>"
+        return f"<study in {self.place}: {said}, of {self.samples} runs>"
 
     # --- how far it is ---------------------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ class OpenStudy:
     @property
     def has_file(self) -> bool:
         """Whether the study file that it was started from is kept in the folder."""
-        return self.place.is_local and self.place.exists(manifest.FILE)
+        return self.place.exists(manifest.FILE)
 
     @property
     def finished(self) -> bool:
@@ -180,7 +180,7 @@ class OpenStudy:
             size += table.nbytes
             if size > limit:
                 raise FileError(
-                    f"the tables of {self.place.url} have more than {limit / 2**30:.2g} GiB; ask for some names, or for"
+                    f"the tables of {self.place} have more than {limit / 2**30:.2g} GiB; ask for some names, or for"
                     " a larger limit="
                 )
             found.append(table)
@@ -247,8 +247,8 @@ def open_study(folder: Any) -> OpenStudy:
     """
     place = Place.of(folder)
     if not place.exists(manifest.NAME):
-        raise FileError(f"{place.url} holds no study: there is no {manifest.NAME} in it")
-    return OpenStudy(place, manifest.read(place))
+        raise FileError(f"{place} holds no study: there is no {manifest.NAME} in it")
+    return OpenStudy(replace(place, study=manifest.digest(place)), manifest.read(place))
 
 
 def axes_of(name: str, dimensions: int) -> tuple[str, ...]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..arguments import flag, number, numbers, one_of, shown
 from ..errors import InputError, SimulationError, UntraceableError
+from ..properties import cached_property
 from ..robot.robot import Robot
 from ..simulation import arguments
 from ..simulation import closing as loops
@@ -318,7 +318,7 @@ class Identify(Scenario):
         unfit = [x for x in targets.names if targets.kind(x) not in (*_INERTIAL, "gravity")]
         if unfit:
             raise InputError(f"parameters of an identification are inertias and noise; {unfit[0]!r} is neither")
-        known = ("error", "largest_error", "deviation", "residual")
+        known = ("rms_error", "largest_error", "deviation", "residual")
         return _Measured(self, targets, _wanted(keep, known, self.kind))
 
     def to_plain(self) -> dict[str, Any]:
@@ -345,7 +345,7 @@ class _Measured(Prepared):
         wanted = true.inverse_dynamics(q, v, a, target="numpy")
         error = np.sqrt(((again - wanted) ** 2).mean(axis=tuple(range(wanted.ndim - 1))))
         known = {
-            "error": error,
+            "rms_error": error,
             "largest_error": np.abs(again - wanted).max(),
             "deviation": max(c.error for c in found.combinations),
             "residual": np.sqrt(((again - tau) ** 2).mean()),

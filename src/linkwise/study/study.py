@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,23 +19,26 @@ from ..arguments import flag, mapping, number, one_of, shown, whole, word
 from ..codegen.runtime.engine import host
 from ..errors import InputError, SimulationError, SimulationWarning, warn_at_users_line, warn_of_slow_path
 from ..extras import require
+from ..properties import cached_property
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from ..simulation import cards
 from ..simulation.fingerprints import differences, made_of
 from ..simulation.storage_checks import robot_parts
 from ..simulation.trajectory import Trajectory
-from . import manifest
+from . import journal, manifest
 from .chunks import Summary, left_to_do
 from .distributions import Distribution, Drawn, Fixed, Grid, as_distribution
+from .drivers import held
 from .functions import Function
 from .keeping import as_items, keep_name
 from .names import refuse_name
-from .places import Place, held, sweep
+from .parts import MOST_BYTES
+from .places import Place, sweep
 from .sampling import Sampling, key
 from .scenario_base import Prepared
 from .scenarios import as_scenario
-from .together import BATCHES
+from .ways import BATCHES, ON_CARD
 
 if TYPE_CHECKING:
     from .results import OpenStudy
@@ -100,6 +103,7 @@ class Study:
         self.file: bytes | None = None  # the study file that says it, which its folder keeps
         self.folders: tuple[str, ...] = ()  # beside it in which a study file's robot and functions were found
         self.device: str | None = None  # the card that makes batches, None where this machine's processor does
+        self.card: str | None = None  # what it is, where it is known
         _ = self.prepared  # refused at once where it does not fit
 
     @property
@@ -177,6 +181,11 @@ class Study:
         return int(min(self.samples, max(64, chosen // 64 * 64)))  # whole vectors of any machine
 
     @property
+    def batches_are(self) -> str:
+        """How runs are made that are made at once, in words."""
+        return BATCHES if self.device is None else ON_CARD
+
+    @property
     def chunks(self) -> int:
         """How many chunks there are."""
         return -(-self.samples // self.chunk)
@@ -223,15 +232,18 @@ class Study:
         why = self.prepared.in_processes
         if why is not None and not isinstance(self.scenario, Function) and self.scenario.kind in _COMPILED:
             warn_of_slow_path(f"the runs of this study are made one at a time: {why}")
-        require("pyarrow", "study", "a study's table")  # before a folder is made
-        if device is not None and engine in ("serial", "local"):
-            cards.card_at(device, "float64")  # of a cluster, machines with cards may be others than this one
+        require("pyarrow", "study", "a study's table")  # this and what follows: before a folder is made
+        engines.require_packages(engine)
+        self.draw(0)
+        if device is not None and engine in ("serial", "local"):  # of a cluster, machines with cards may be others
+            study.card = cards.card_at(device, "float64").name
         place = Place.of(folder)
-        with held(place):
-            study.begin(place)
+        with held(place) as mine:
+            place = study.begin(mine)
             sweep(place)
             known: list[Summary] = []
             todo = left_to_do(study, place, lambda name: _put_aside(place, name), known.append)
+            journal.forget(place, todo)
             shown_as = StudyProgress(study, place, todo, progress, known)
             manifest.log(place, {"event": "start", "engine": engine, "device": device, "chunks left": len(todo)})
             try:
@@ -247,7 +259,7 @@ class Study:
             manifest.log(place, {"event": "done", "ways": shown_as.ways})
         if todo:
             _warn_of_slow_ways(shown_as.ways)
-        found = open_study(place)
+        found = open_study(replace(place, driver=0))
         if shown_as.failed:
             _warn_of_failures(found)
         return found
@@ -266,14 +278,20 @@ class Study:
         found.__dict__ |= {k: x for k, x in vars(self).items() if k != "chunk"} | {"device": device}
         return found
 
-    def begin(self, place: Place) -> None:
-        """Write what the study is, or make sure that the folder holds this very one."""
+    def begin(self, place: Place) -> Place:
+        """Write what the study is, or make sure that the folder holds this very one; gives the place of this study."""
         if not place.exists(manifest.NAME):
             if any(True for _ in place.names("runs")):
-                raise InputError(f"{place.url} holds runs and no {manifest.NAME}; name another folder")
-            place.write(manifest.NAME, json.dumps(self._manifest(), indent=1).encode())
-            self._keep_file(place)
-            return
+                raise InputError(f"{place} holds runs and no {manifest.NAME}; name another folder")
+            if not place.create(manifest.NAME, json.dumps(self._manifest(), indent=1).encode()):
+                self._refuse_other(place)  # another's came first
+        else:
+            self._refuse_other(place)
+        self._keep_file(place)
+        return replace(place, study=manifest.digest(place))
+
+    def _refuse_other(self, place: Place) -> None:
+        """Refuse a folder that holds another study."""
         found = manifest.read(place)
         if self._chunk is None:
             self.__dict__["chunk"] = min(found["chunk"], self.samples)  # as it was chosen then
@@ -282,16 +300,15 @@ class Study:
         named = [_named(k, found.get(k), now[k]) for k in other]
         if named:
             raise InputError(
-                f"{place.url} holds another study: {'; '.join(named)}; name another folder, or give the study as it was"
+                f"{place} holds another study: {'; '.join(named)}; name another folder, or give the study as it was"
             )
         if now["unknown"]:
             warnings.warn(
-                f"going on in {place.url}: {', '.join(now['unknown'])} cannot be compared with what the first runs were"
+                f"going on in {place}: {', '.join(now['unknown'])} cannot be compared with what the first runs were"
                 " made with",
                 SimulationWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        self._keep_file(place)
 
     def _keep_file(self, place: Place) -> None:
         """At once, as it may be killed before its end: for replays, and reports with moving pictures."""
@@ -315,8 +332,8 @@ class Study:
             "finite": self.finite,
             "chunk": self.chunk,
             "device": None if self.device is None else self.device.partition(":")[0],
-            "made_by": _made_by(),
-            "how": " ".join(filter(None, [self.prepared.in_processes or BATCHES, self.prepared.how])),
+            "made_by": {**_made_by(), "card": self.card},
+            "how": " ".join(filter(None, [self.prepared.in_processes or self.batches_are, self.prepared.how])),
         }
 
     def _code(self) -> tuple[dict[str, str], list[str]]:
@@ -394,13 +411,14 @@ def _warn_of_failures(found: OpenStudy) -> None:
 def _put_aside(place: Place, name: str) -> None:
     """Files that are not what was written are kept apart, for whoever wants to know, and their chunk is made again."""
     aside = f"damaged/{time.time_ns()}-{name.rpartition('/')[2]}"
-    warnings.warn(f"{place.url}/{name} is damaged; it is kept as {aside}, and its runs are made again",
+    warnings.warn(f"{place}/{name} is damaged; it is kept as {aside}, and its runs are made again",
                   SimulationWarning, stacklevel=4)  # fmt: skip
     if place.is_local:
         target = place.own_path(aside)
         target.parent.mkdir(parents=True, exist_ok=True)
         place.path(name).rename(target)
     else:
+        place.write(aside, place.read(name, MOST_BYTES))
         place.remove(name)
 
 

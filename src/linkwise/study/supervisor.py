@@ -133,7 +133,7 @@ class Supervisor:
         )  # fmt: skip
         self._replies = queue.Queue()
         threading.Thread(target=_hear, args=(self._process.stdout, self._replies), daemon=True).start()
-        send(self._process.stdin, (self.payload, self.place.url, paths))
+        send(self._process.stdin, (self.payload, self.place, paths))
 
     def _messages(self) -> Any:
         """What the worker says until it is gone; ("late",) where a run takes too long."""

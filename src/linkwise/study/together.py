@@ -30,7 +30,6 @@ from ..simulation.trajectory import Trajectory
 from ..simulation.user_functions import Controller, UserFunction
 from .alike import Alike, Numbers
 
-BATCHES = "batches of machine code"
 ASKED = ("its functions are called back", "its steps are made on arrays")  # why motions are alone, as was asked for
 _BYTES = 2**27  # of the samples of motions that are made at once
 _MOST_NUMBERS = 1024  # of one law

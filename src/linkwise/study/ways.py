@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+BATCHES = "batches of machine code"
+ON_CARD = "batches on a graphics card"  # whichever: its number and name are no part of what a chunk says
 _LONGEST = 400  # characters
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 

@@ -15,7 +15,7 @@ import traceback
 import warnings
 from typing import Any, BinaryIO
 
-from ..errors import FileError, SlowPathWarning
+from ..errors import FileError, SimulationWarning, SlowPathWarning
 from .chunks import make_chunk
 from .frames import receive, send
 from .places import Place
@@ -30,12 +30,12 @@ def main() -> None:
     os.dup2(2, 1)
     asked: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=(commands, asked), daemon=True).start()
-    payload, url, paths = asked.get()
+    payload, place, paths = asked.get()
     sys.path[:] = [*paths, *(p for p in sys.path if p not in paths)]
     try:
         warnings.simplefilter("ignore", SlowPathWarning)  # said where the study was started
+        warnings.formatwarning = _warning
         study = pickle.loads(payload)
-        place = Place(url)
         _ = study.prepared.in_processes
     except Exception as e:  # of the user's code as well: whatever it is, the supervisor says it
         send(replies, ("broken", f"{type(e).__name__}: {e}", traceback.format_exc()))
@@ -60,6 +60,16 @@ def _make(study: Any, place: Place, command: Any, replies: BinaryIO) -> None:
         send(replies, ("broken", f"{type(e).__name__}: {e}", traceback.format_exc()))
     else:
         send(replies, ("done", done))
+
+
+def _warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
+    """What linkwise warns of here is about the study, and about no line of the user's."""
+    if issubclass(category, SimulationWarning):
+        return f"linkwise: {message}\n"
+    return _AS_EVER(message, category, *where, **more)
+
+
+_AS_EVER = warnings.formatwarning
 
 
 def _listen(commands: BinaryIO, asked: queue.Queue[Any]) -> None:
