@@ -42,6 +42,11 @@ def test_gradients_are_those_of_differences(arm, criterion, name):
         condition, log_det = goal.told(tuple(m @ z for m in maps))
         return -log_det / len(goal.columns) if criterion == "log_det" else np.log(condition)
 
+    def smooth(z):
+        W = goal.equations(tuple(m @ z for m in maps))
+        S = np.linalg.svd(W.reshape(-1, W.shape[-1]), compute_uv=False) ** 8
+        return np.log(S.sum() * (1.0 / S).sum()) / 8
+
     z = np.random.default_rng(0).normal(size=(series.rows, r.nv))
     found, slopes = goal.with_gradient(tuple(m @ z for m in maps))
     assert found == pytest.approx(value(z), rel=1e-6)
@@ -49,6 +54,12 @@ def test_gradients_are_those_of_differences(arm, criterion, name):
     for direction in np.random.default_rng(1).normal(size=(4, *z.shape)):
         expected = (value(z + 1e-6 * direction) - value(z - 1e-6 * direction)) / 2e-6
         assert np.sum(gradient * direction) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    if criterion == "condition":  # what the search takes in its place
+        found, slopes = goal.with_gradient(tuple(m @ z for m in maps), power=4.0)
+        assert found == pytest.approx(smooth(z), rel=1e-6)
+        direction = np.random.default_rng(1).normal(size=z.shape)
+        expected = (smooth(z + 1e-6 * direction) - smooth(z - 1e-6 * direction)) / 2e-6
+        assert sum(np.sum(m.T @ g * direction) for m, g in zip(maps, slopes)) == pytest.approx(expected, rel=1e-4)
 
 
 def test_limits_hold_at_every_time_and_it_begins_at_rest(arm):
@@ -77,13 +88,21 @@ def test_positions_velocities_and_accelerations_belong_together(arm):
 
 @pytest.mark.parametrize("criterion", ["log_det", "condition"])
 def test_it_tells_more_than_random_motions(arm, criterion):
-    found = lw.excitation(arm, duration=5.0, harmonics=3, criterion=criterion, starts=2, iterations=80)
+    found = lw.excitation(arm, duration=5.0, harmonics=3, criterion=criterion, starts=4, iterations=40)
     (condition, log_det), n = found.before, len(lw.identify(arm, *_data(arm, found)).combinations)
     if criterion == "condition":
         assert found.condition < 0.7 * condition
     else:
         assert found.log_det > log_det + 0.5 * n  # error bars less than 0.8 of what they were, in the mean
     assert repr(found).startswith("<Excitation of 'arm': 5 s, 3 harmonics")
+
+
+def test_roundings_do_not_choose_the_motion(arm):
+    found = [
+        lw.excitation(arm, duration=5.0 + k, harmonics=3, criterion="condition", starts=4, iterations=40)
+        for k in (0.0, 1e-12)
+    ]
+    assert found[1].condition == pytest.approx(found[0].condition, rel=0.01)
 
 
 def _data(r, motion, seed=0):

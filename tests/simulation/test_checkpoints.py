@@ -197,6 +197,22 @@ def test_what_cannot_be_compared_is_said(tmp_path):
         pendulum(tmp_path / "called", 0.6, controller=law, callback=True)
 
 
+def test_what_a_class_leaves_out_of_its_state_cannot_be_compared(tmp_path):
+    class Law:
+        def __init__(self, gain):
+            self.gain = gain
+
+        def __getstate__(self):
+            return {}
+
+        def __call__(self, t, q, v):
+            return -self.gain * v
+
+    pendulum(tmp_path / "run", controller=Law(1.0), callback=True)
+    with pytest.warns(lw.SimulationWarning, match=r"gain \(which Law leaves out of its state\) cannot be compared"):
+        pendulum(tmp_path / "run", 0.6, controller=Law(2.0), callback=True)
+
+
 def test_what_is_no_checkpoint_is_refused(tmp_path):
     path = tmp_path / "run"
     path.write_bytes(b"PK\x03\x04 nothing")

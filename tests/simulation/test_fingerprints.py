@@ -217,7 +217,7 @@ def test_modules_read_within_a_function_are_parts_of_it(monkeypatch):
     before = [parts(f) for f in (imports, closing_over)]
     settings.gain = 3.0
     found = [differences(x, parts(f)) for x, f in zip(before, (imports, closing_over))]
-    assert found == [["users_settings"], ["value"]]
+    assert found == [["users_settings", "users_settings.gain (2.0 then, 3.0 now)"], ["value"]]
 
 
 def test_vectorized_functions_do_not_show_what_they_are_made_of():

@@ -1,5 +1,7 @@
 """Trajectories: parts, quantities on demand, files, and going on from them."""
 
+import copy
+import pickle
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import control
 from linkwise.progress import Progress
 from linkwise.simulation import storage
 
@@ -47,6 +50,30 @@ def test_sizes_and_parts():
     with pytest.raises(lw.InputError, match="needs 1 number"):
         t.state()
     assert "21 samples" in repr(t) and "batch (2,)" in repr(t)
+
+
+MOVED_BY = {
+    "a function": {"controller": lambda t, q, v: -2.0 * v, "external": lambda t, q, v: {"world": 1e-3 * np.ones(6)}},
+    "a law": {"controller": control.PDGravity(lw.load("double_pendulum"), np.zeros(2), 1.0, 1.0)},
+    "what is called back": {"controller": lambda t, q, v: -2.0 * v, "callback": True, "hold": True},
+    "tables": {"tau": np.ones((20, 2)), "external": {"tip": np.ones(6)}, "controller": None},
+    "nothing": {"controller": None},
+}
+
+
+@pytest.mark.parametrize("moved_by", MOVED_BY)
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_copies_hold_what_functions_gave_and_not_the_functions(moved_by, way):
+    """Functions made on the spot do not pickle; what a pool of processes sends back are motions."""
+    options = {"controller": None, "robot": "double_pendulum", "steps": 20, "duration": None, "every": 2}
+    t = example((3,), **(options | MOVED_BY[moved_by]))
+    first, again = way(t), way(t[2:].state(1))
+    for name in ("time", "q", "v", "tau", "a", "external"):
+        one, other = getattr(first, name), getattr(t, name)
+        assert (one is other is None) or np.array_equal(one, other)
+    assert np.array_equal(again.tau, t.tau[1, 2:]) and np.array_equal(again.energy.total, t.energy.total[1, 2:])
+    assert first.robot == t.robot and first.settings.functions == t.settings.functions
+    assert np.array_equal(first.resume(0.01).q, t.resume(0.01).q)
 
 
 def test_what_follows_from_the_states():
@@ -238,7 +265,8 @@ def test_a_missing_package_is_named_with_the_command_that_brings_it(module, endi
 
 
 def test_adaptive_without_scipy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy.integrate", None)
+    for name in ("scipy", "scipy.integrate"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(lw.MissingExtraError, match=r"linkwise\[adaptive\]"):
         example(method="dop853")
 

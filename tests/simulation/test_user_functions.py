@@ -1,6 +1,10 @@
 """The user's functions: how they are called, that they may write where they like, and that nothing is silently slow."""
 
+import functools
+import logging
+import multiprocessing
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +15,7 @@ from linkwise.simulation.user_functions import takes_robot
 
 R = lw.load("double_pendulum")
 START = np.array([1.0, 0.5])
+LOG = logging.getLogger("users")
 
 
 def untraced(t):
@@ -217,6 +222,22 @@ def test_a_users_bug_comes_out_as_it_is(role, function, error):
     assert any("callback=True" in note for note in caught.value.__notes__)
 
 
+def test_a_function_is_not_blamed_for_states_that_it_never_meets():
+    """What fails on symbols is tried on random numbers, to see whose mistake it is."""
+    linalg = pytest.importorskip("scipy.linalg")
+
+    def law(t, q, v):
+        stiffness = linalg.expm(np.diag(q)) @ v  # which knows no symbols
+        if np.abs(v).max() > 0.4:
+            raise RuntimeError("too fast")
+        return {"low": -0.1 * stiffness}["low" if np.abs(q).max() < 1.2 else "high"]
+
+    for robot in (R, lw.load("double_pendulum")):
+        with pytest.warns(lw.SlowPathWarning, match="called back"):
+            found = lw.simulate(robot, START, controller=law, steps=5)
+        assert np.isfinite(found.q).all()
+
+
 def test_numbers_of_a_batch_are_called_back():
     gains = np.array([[1.0], [2.0], [3.0]])
     law = lambda robot, t, q, v: -gains * v
@@ -237,3 +258,136 @@ def test_what_numpy_users_write_is_compiled():
     called = lw.simulate(R, START, controller=law, steps=50, callback=True)
     assert found.settings.functions == {"controller": "compiled"}
     assert np.abs(found.q - called.q).max() < 1e-12
+
+
+# --- the same program for what computes the same, and for nothing else ------------------------------------------
+
+
+class Told:
+    """Says itself what its state is, and leaves its gain out."""
+
+    def __init__(self, gain=1.0):
+        self.gain = gain
+
+    def __getstate__(self):
+        return {}
+
+    def __call__(self, t, q, v):
+        return -self.gain * v
+
+
+class Remade:
+    def __init__(self, gain=1.0):
+        self.gain = gain
+
+    def __reduce__(self):
+        return (Remade, ())
+
+
+class Sized(dict):
+    gain = 1.0
+
+
+class Row(list):
+    gain = 1.0
+
+
+class Numbers(np.ndarray):
+    gain = 1.0
+
+
+class Weight(float):
+    gain = 1.0
+
+
+class Found:
+    @functools.cached_property
+    def gain(self):
+        return 1.0
+
+    def __call__(self, t, q, v):
+        return -self.gain * v
+
+
+def by_gain_of(x):
+    return (lambda t, q, v: -x.gain * v), x
+
+
+def by_itself(x):
+    return x, x
+
+
+def of_the_function():
+    def law(t, q, v):
+        return -law.gain * v
+
+    law.gain = 1.0
+    return law, law
+
+
+def by_a_mask():
+    gains = np.ma.masked_array([1.0, 1.0], mask=[False, False])
+    return (lambda t, q, v: -gains.sum() * v), gains
+
+
+def by_weak_keys():
+    key = Told()
+    gains = weakref.WeakKeyDictionary({key: 1.0})
+    return (lambda t, q, v: -gains[key] * v), (gains, key)
+
+
+# Laws with a gain that is put where nothing but the law's own way to it shows it, and how it is set.
+HIDDEN = {
+    "left out of the state": (lambda: by_itself(Told()), lambda x, k: setattr(x, "gain", k)),
+    "within one that leaves it out": (lambda: by_gain_of(Told()), lambda x, k: setattr(x, "gain", k)),
+    "made again without it": (lambda: by_gain_of(Remade()), lambda x, k: setattr(x, "gain", k)),
+    "field of a dict": (lambda: by_gain_of(Sized()), lambda x, k: setattr(x, "gain", k)),
+    "field of a list": (lambda: by_gain_of(Row()), lambda x, k: setattr(x, "gain", k)),
+    "field of an array": (lambda: by_gain_of(np.ones(2).view(Numbers)), lambda x, k: setattr(x, "gain", k)),
+    "field of a number": (lambda: by_gain_of(Weight(1.0)), lambda x, k: setattr(x, "gain", k)),
+    "in place of a property": (lambda: by_itself(Found()), lambda x, k: setattr(x, "gain", k)),
+    "of the function": (of_the_function, lambda x, k: setattr(x, "gain", k)),
+    "mask": (by_a_mask, lambda x, k: x.__setitem__(0, np.ma.masked if k == 3.0 else k)),
+    "weak keys": (by_weak_keys, lambda x, k: x[0].__setitem__(x[1], k)),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_code_is_kept_for_laws_that_compute_the_same_alone(name):
+    make, put = HIDDEN[name]
+    law, holder = make()
+    for gain in (2.0, 20.0, 3.0, 2.0):
+        put(holder, gain)
+        found, expected = (lw.simulate(R, START, controller=law, steps=20, callback=x) for x in (False, True))
+        assert found.settings.functions["controller"] == "compiled"
+        assert np.abs(found.q - expected.q).max() < 1e-12 and np.abs(found.tau - expected.tau).max() < 1e-10
+
+
+def test_laws_of_equal_parts_share_their_code():
+    robot = lw.load("double_pendulum")
+    for _ in range(3):
+        lw.simulate(robot, START, controller=by_gain_of(Sized())[0], steps=5)
+        lw.simulate(robot, START, controller=of_the_function()[0], steps=5)
+    kept = [key for key in robot._code._kept if key[0] == "user"]
+    assert len(kept) == 2
+
+
+def test_what_is_shared_by_processes_may_be_a_gain():
+    gain = multiprocessing.Value("d", 2.0)
+    found = lw.simulate(R, START, controller=lambda t, q, v: -gain.value * v, steps=5)
+    assert np.allclose(found.tau, -2.0 * found.v)
+
+
+@pytest.mark.parametrize("shows", [lambda q: print(q), lambda q: f"{q[0]:.2f}", lambda q: LOG.warning("q is %s", q)])
+def test_a_law_that_writes_what_it_is_given_is_called_back(shows, capsys):
+    """Symbols would be printed, once."""
+
+    def law(t, q, v):
+        shows(q)
+        return -v
+
+    with pytest.warns(lw.SlowPathWarning, match="called back from Python"):
+        found = lw.simulate(R, START, controller=law, steps=2, hold=True)
+    assert found.settings.functions["controller"] == "called back"
+    printed = capsys.readouterr()
+    assert "q[0]" not in printed.out + printed.err

@@ -28,7 +28,10 @@ from .identify import told_apart
 from .unknowns import Rows, Unknowns, chosen_unknowns, has_ordinary_coordinates
 
 CRITERIA = ("log_det", "condition")
-_PENALTIES = (10.0, 1e3)  # on squares of what exceeds a limit, as a share of it
+# Of each stage of the search: the penalty on squares of what exceeds a limit, as a share of it, and the power of
+# eigenvalues whose sums stand for the largest and the smallest. (Those themselves have an edge where two are equal,
+# which is where the best motions are: a search that meets it ends wherever roundings lead it.)
+_STAGES = ((10.0, 4.0), (1e3, 16.0))
 _FINER = 8  # samples that limits are checked at in the end, for each that counts
 
 
@@ -266,8 +269,13 @@ class _Goal:
     def value(self, state: tuple[np.ndarray, np.ndarray, np.ndarray]) -> float:
         return self.with_gradient(state)[0]
 
-    def with_gradient(self, state: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[float, list[np.ndarray]]:
-        """The criterion, less being better, and its gradients in q, v and a (samples, nv)."""
+    def with_gradient(
+        self, state: tuple[np.ndarray, np.ndarray, np.ndarray], power: float = np.inf
+    ) -> tuple[float, list[np.ndarray]]:
+        """The criterion, less being better, and its gradients in q, v and a (samples, nv).
+
+        The condition number is that of sums of this ``power`` of eigenvalues, which is smooth.
+        """
         W = self.equations(state)
         flat = W.reshape(-1, W.shape[-1])
         eigenvalues, V = np.linalg.eigh(flat.T @ flat)
@@ -275,8 +283,9 @@ class _Goal:
         if self.criterion == "log_det":
             value, inner = -float(np.log(e).mean()), -2.0 * (V / e) @ V.T / len(e)
         else:
-            value = 0.5 * float(np.log(e[-1] / e[0]))
-            inner = np.outer(V[:, -1], V[:, -1]) / e[-1] - np.outer(V[:, 0], V[:, 0]) / e[0]
+            large, small = (e / e[-1]) ** power, (e[0] / e) ** power
+            value = 0.5 * float(np.log(e[-1] / e[0]) + (np.log(large.sum()) + np.log(small.sum())) / power)
+            inner = (V * ((large / large.sum() - small / small.sum()) / e)) @ V.T
         return value, self._carried((flat @ inner).reshape(W.shape), *state)
 
     def _carried(self, slope: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[np.ndarray]:
@@ -317,10 +326,10 @@ def _optimised(
     maps = series.maps(count)
     unit = np.concatenate([limits.half[None], np.tile(limits.half, (series.rows - 1, 1))])  # of z
 
-    def cost(x: np.ndarray, penalty: float) -> tuple[float, np.ndarray]:
+    def cost(x: np.ndarray, penalty: float, power: float) -> tuple[float, np.ndarray]:
         z = x.reshape(unit.shape) * unit
         q, v, a = (m @ z for m in maps)
-        value, slopes = goal.with_gradient((q, v, a))
+        value, slopes = goal.with_gradient((q, v, a), power)
         over = limits.excess(q, v, robot.inverse_dynamics(q, v, a))
         value += penalty * sum(float(np.sum(x**2)) for x in over) / count
         back = robot.inverse_dynamics_vjp(q, v, a, 2 * penalty / count * over[2] / limits.effort)
@@ -330,8 +339,8 @@ def _optimised(
         return value, (sum(m.T @ g for m, g in zip(maps, slopes)) * unit).ravel()
 
     x, options = (start / unit).ravel(), {"maxiter": iterations}
-    for penalty in _PENALTIES:
-        x = optimize.minimize(cost, x, args=(penalty,), jac=True, method="L-BFGS-B", options=options).x
+    for stage in _STAGES:
+        x = optimize.minimize(cost, x, args=stage, jac=True, method="L-BFGS-B", options=options).x
     best = _within(robot, series, limits, x.reshape(unit.shape) * unit, count)
     return (best if goal.value(series.at(best, count)) < goal.value(series.at(start, count)) else start), start
 

@@ -94,6 +94,15 @@ class Card:
         self._kind = __import__("torch" if self.library == "torch" else "cupy")
         self.device: int = like.device.index if self.library == "torch" else like.device.id
 
+    @property
+    def name(self) -> str:
+        """What it is, and by which library it is seen."""
+        if self.library == "torch":
+            called = str(self._kind.cuda.get_device_name(self.device))
+        else:
+            called = self._kind.cuda.runtime.getDeviceProperties(self.device)["name"].decode()
+        return f"{called}, by {self._kind.__name__} {self._kind.__version__}"
+
     def array(self, x: Any) -> Any:
         """Anything as an array on the card, in the precision of the motion."""
         if self.library == "torch":

@@ -9,7 +9,6 @@ generator, a lock) is listed.
 
 from __future__ import annotations
 
-import dis
 import functools
 import hashlib
 import os
@@ -24,12 +23,20 @@ from typing import Any
 
 import numpy as np
 
-_BY_NAME = {"linkwise", "numpy", "scipy", "jax", *sys.stdlib_module_names} - {"__main__"}
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+from ..codegen.program.users_code import (
+    NOT_THE_USERS,
+    is_installed,
+    is_worked_out,
+    module_of,
+    nested,
+    read_outside,
+    unwrapped,
+)
+
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis)})
 _NAMED = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, np.ufunc)
 _CACHED = type(functools.cache(len))
 _CALLED = (types.FunctionType, types.MethodType, functools.partial, _CACHED)
-_NO_PART = (types.MemberDescriptorType, types.GetSetDescriptorType)  # of a class: where its objects keep their fields
 _ANNOTATIONS = {"__annotate__", "__annotate_func__"}
 _SHOWN = 24  # characters of a value that is written out, so that a message can say what it was
 
@@ -41,13 +48,17 @@ class MadeOf:
     parts: dict[str, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     libraries: set[str] = field(default_factory=set)  # the names of what installed packages and Python bring
+    worked_out: dict[str, str] = field(default_factory=dict)  # name → digest of what properties found and keep
 
     @property
     def identity(self) -> str | None:
-        """The same for functions that compute the same; None where parts are unknown, or read the world outside."""
+        """The same for functions that compute the same; None where parts are unknown, or read the world outside.
+
+        What properties keep counts here: it may be others than they would find now.
+        """
         if self.unknown or any(not _computes(name) for name in self.libraries):
             return None
-        return digest(sorted(self.parts.items()))
+        return digest(sorted(self.parts.items()), sorted(self.worked_out.items()))
 
 
 _COMPUTE = (
@@ -149,34 +160,38 @@ class _Taking:
             self._part(path + name, _content(cell))
         for name, value in _defaults(f):
             self._part(path + name, value)
-        if _is_installed(f):
+        if is_installed(f):
             self._put(f"{path}code", _stands_for(f))
-            self.found.libraries.add(f"{_module(f)}.{f.__qualname__}")
+            self.found.libraries.add(f"{module_of(f)}.{f.__qualname__}")
             return
         self._put(f"{path}code", digest(*_code(f.__code__)))
-        self.found.libraries |= {f"outside.{x}" for code in _nested(f.__code__) for x in _OUTSIDE & {*code.co_names}}
-        for name, value in _read_outside(f).items():
+        for name, value in vars(f).items():
+            if name != "__wrapped__":  # which the function holds, if it calls it
+                self._part(f"{path}{f.__name__}.{name}", value)
+        self.found.libraries |= {f"outside.{x}" for code in nested(f.__code__) for x in _OUTSIDE & {*code.co_names}}
+        for name, value in read_outside(f).items():
             self._part(path + name, value)
 
     def _object(self, x: Any, path: str) -> None:
         """The fields of an object and what stands in its class, each a part of its own."""
         self.function(type(x), path)
         state = x.__getstate__()
+        self._what_it_leaves_out(x, state, path)
         if isinstance(state, dict):
-            for name, value in _without_caches(type(x), state).items():
+            for name, value in self._without_caches(x, state, path).items():
                 self._part(path + name, value)
-        elif state is not None or any(map(_is_installed, type(x).__mro__[:-1])):
+        elif state is not None or any(map(is_installed, type(x).__mro__[:-1])):
             self._part(f"{path}{type(x).__name__}", x)
 
     def _class(self, kind: type, path: str) -> None:
         """What stands in a class, in those it inherits from and in its metaclasses; of libraries their names."""
         self._put(f"{path}class", _stands_for(kind))
-        if _is_installed(kind):
-            self.found.libraries.add(f"{_module(kind)}.{kind.__qualname__}")
+        if is_installed(kind):
+            self.found.libraries.add(f"{module_of(kind)}.{kind.__qualname__}")
         metaclass: type = type(kind)
-        for base in [x for x in (*kind.__mro__, *metaclass.__mro__) if not _is_installed(x)]:
+        for base in [x for x in (*kind.__mro__, *metaclass.__mro__) if not is_installed(x)]:
             for name, member in vars(base).items():
-                for what, x in _unwrapped(member):
+                for what, x in unwrapped(member):
                     special = name.startswith("__") and name.endswith("__")
                     if name == "__hash__" and "__dataclass_fields__" in vars(base):
                         continue  # of the fields, which are parts themselves
@@ -189,7 +204,7 @@ class _Taking:
             self.found.unknown.append(f"{name} (the environment of the process)")
         elif isinstance(value, (*_CALLED, type)):
             self.function(value, f"{name}.")
-        elif isinstance(value, _PLAIN) and len(repr(value)) <= _SHOWN:
+        elif (type(value) in _PLAIN or isinstance(value, np.generic)) and len(repr(value)) <= _SHOWN:
             self._put(name, repr(value))
         else:
             self._put(name, digest(*self.value(value, name)))
@@ -209,10 +224,12 @@ class _Taking:
 
     def value(self, x: Any, name: str) -> Iterator[Any]:
         """What a value holds, in plain pieces."""
-        if isinstance(x, _PLAIN):
+        if type(x) in _PLAIN:
             yield type(x).__name__, x
-        elif isinstance(x, np.ndarray) and x.dtype != object:
+        elif isinstance(x, np.ndarray) and x.dtype != object and is_installed(type(x)):
             yield x
+            if isinstance(x, np.ma.MaskedArray):
+                yield np.ma.getmaskarray(x)
         elif isinstance(x, np.generic):
             yield np.asarray(x)
         elif isinstance(x, _NAMED) and not _is_bound(x):
@@ -233,17 +250,20 @@ class _Taking:
             _Taking(inner, self.path, self.known).function(x, f"{name}#{len(self.known)}.")
             self.found.unknown += inner.unknown
             self.found.libraries |= inner.libraries
+            self.found.worked_out |= inner.worked_out
             yield sorted(inner.parts.items())
         elif isinstance(x, types.ModuleType):
             yield x.__name__
             self.found.libraries.add(f"module {x.__name__}")  # any of its functions may be called
-            if not _is_installed(x):
+            if not is_installed(x):
                 yield from self.value(_members(x), name)
         elif isinstance(x, (set, frozenset)):  # whose order changes from process to process
             apart = [_Taking(self.found, [*self.path], dict(self.known)) for _ in x]
             yield sorted(digest(*taking.value(item, name)) for taking, item in zip(apart, x))
         elif isinstance(x, (weakref.WeakKeyDictionary, weakref.WeakValueDictionary)):
-            return  # what was worked out
+            self.found.libraries.add("weakref")  # mostly what was worked out, which is not compared
+        elif not is_installed(type(x)) and isinstance(x, (Mapping, list, tuple, np.ndarray)):
+            yield from self._own_container(x, name)
         elif isinstance(x, Mapping):
             for key, item in x.items():
                 yield from self.value(key, name)
@@ -255,7 +275,7 @@ class _Taking:
         elif isinstance(x, np.ndarray):
             yield x.shape
             yield from self.value(x.tolist(), name)
-        elif hasattr(x, "__wrapped__") and _is_installed(type(x)):  # a function that a library has decorated
+        elif hasattr(x, "__wrapped__") and is_installed(type(x)):  # a function that a library has decorated
             yield from self.value(x.__wrapped__, name)
         else:
             yield from self._reduced(x, name)
@@ -264,37 +284,43 @@ class _Taking:
         """An object as it would be pickled: what makes it, and its state."""
         try:
             how = x.__reduce_ex__(4)
-        except (TypeError, AttributeError, NotImplementedError, ValueError):  # files, locks, generators …
+        except Exception:  # files, locks, generators, numbers shared by processes: each says so in its own way
             self.found.unknown.append(f"{name} ({type(x).__name__})")
             return
-        for piece in (how,) if isinstance(how, str) else how:
-            if isinstance(piece, Iterator):
-                piece = list(piece)
-            elif isinstance(piece, dict):
-                piece = _without_caches(type(x), piece)
-            yield from self.value(piece, name)
+        pieces = [how] if isinstance(how, str) else [list(x) if isinstance(x, Iterator) else x for x in how]
+        self._what_it_leaves_out(x, pieces[2] if len(pieces) > 2 else None, f"{name}.")
+        for piece in pieces:
+            yield from self.value(self._without_caches(x, piece, name) if isinstance(piece, dict) else piece, name)
+
+    def _own_container(self, x: Any, name: str) -> Iterator[Any]:
+        """A container of the user's own: its class and its fields, and what it holds."""
+        yield from self.value(type(x), name)
+        yield from self.value(getattr(x, "__dict__", {}), name)
+        if isinstance(x, np.ndarray):
+            yield from self.value(np.asarray(x), name)
+        else:
+            yield from self.value([*x.items()] if isinstance(x, Mapping) else [*x], name)
+
+    def _without_caches(self, x: Any, state: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """The state of an object, but for what properties of its class have worked out from the rest."""
+        kind = type(x)
+        for name, value in state.items():
+            if is_worked_out(kind, name) and not is_installed(kind):
+                known = _Taking(MadeOf(), [*self.path], dict(self.known))
+                self.found.worked_out[f"{path}{name}"] = digest(*known.value(value, name))
+        return {k: value for k, value in state.items() if not is_worked_out(kind, k)}
+
+    def _what_it_leaves_out(self, x: Any, state: Any, path: str) -> None:
+        """Of an object whose class says itself what its state is: the fields that are not in it."""
+        says = ("__getstate__", "__reduce__", "__reduce_ex__")
+        if is_installed(next(kind for kind in type(x).__mro__ if any(name in vars(kind) for name in says))):
+            return
+        told = state.keys() if isinstance(state, dict) else ()
+        missing = [k for k in getattr(x, "__dict__", {}) if k not in told]
+        self.found.unknown += [f"{path}{k} (which {type(x).__name__} leaves out of its state)" for k in missing]
 
 
 # --- the parts of a function --------------------------------------------------------------------------------
-
-
-def _without_caches(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of an object, but for what it worked out from the rest."""
-    return {k: x for k, x in state.items() if not isinstance(getattr(kind, str(k), None), functools.cached_property)}
-
-
-def _unwrapped(member: Any) -> Iterator[tuple[str, Any]]:
-    """What stands in a class, without what makes it a property or a static method: (what else to say, the thing)."""
-    if isinstance(member, (staticmethod, classmethod)):
-        yield "", member.__func__
-    elif isinstance(member, functools.cached_property):
-        yield "", member.func
-    elif isinstance(member, property):
-        for what, x in (("", member.fget), (" (set)", member.fset), (" (deleted)", member.fdel)):
-            if x is not None:
-                yield what, x
-    elif not isinstance(member, _NO_PART) and type(member).__name__ != "_abc_data":
-        yield "", member
 
 
 def _members(module: types.ModuleType) -> dict[str, Any]:
@@ -329,71 +355,14 @@ def _code(code: types.CodeType) -> Iterator[Any]:
             yield sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
 
 
-def _read_outside(f: types.FunctionType) -> dict[str, Any]:
-    """Names of globals that the code reads and their values; of modules, what it reads from them.
-
-    A module that is imported within the function counts as a whole, as does one that is handed on.
-    """
-    found: dict[str, Any] = {}
-    for code in _nested(f.__code__):
-        module: tuple[str, types.ModuleType] | None = None  # that was loaded just before
-        for instruction in dis.get_instructions(code):
-            name = str(instruction.argval)
-            if module is not None and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                name, read = f"{module[0]}.{name}", hasattr(module[1], name)
-                value = getattr(module[1], instruction.argval, None)
-            else:
-                if module is not None:
-                    found[module[0]] = module[1]
-                value, read = f.__globals__.get(name), name in f.__globals__
-                if instruction.opname == "IMPORT_NAME":
-                    value = _imported(f, name)
-                    found[name], read = value, False
-                elif instruction.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
-                    read = False
-            module = (name, value) if read and isinstance(value, types.ModuleType) else None
-            if read and module is None:
-                found[name] = value
-    return found
-
-
-def _imported(f: types.FunctionType, name: str) -> Any:
-    """A module that a function imports; the name alone where it has not been imported yet."""
-    near = f"{f.__globals__.get('__package__') or ''}.{name}"
-    return sys.modules.get(near) or sys.modules.get(name) or name
-
-
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
-
-
 # --- whose a function is ----------------------------------------------------------------------------------------
-
-
-def _module(x: Any) -> str:
-    """The module in which a function, class or module stands; what decorators copy from others does not count."""
-    if isinstance(x, types.FunctionType):
-        return str(x.__globals__.get("__name__", ""))
-    return x.__name__ if isinstance(x, types.ModuleType) else str(getattr(x, "__module__", None) or "")
-
-
-def _is_installed(x: Any) -> bool:
-    """Whether Python or an installed package brings it, and not the user."""
-    root = _module(x).partition(".")[0]
-    if root == "__main__":  # a worker's own program is, it may be, and functions of the user's are sent to it
-        return False
-    place = getattr(sys.modules.get(root), "__file__", None) or ""
-    return root in _BY_NAME or "site-packages" in place or "dist-packages" in place
 
 
 def _stands_for(x: Any) -> str:
     """The name of what a library brings; of other installed packages, with a digest of the file it stands in."""
-    module = _module(x)
+    module = module_of(x)
     place = getattr(sys.modules.get(module), "__file__", None) or ""
-    if module.partition(".")[0] in _BY_NAME or not _is_installed(x) or not place.endswith(".py"):
+    if module.partition(".")[0] in NOT_THE_USERS or not is_installed(x) or not place.endswith(".py"):
         return _name(x)
     return f"{_name(x)} in {_file_digest(place)}"
 

@@ -13,12 +13,13 @@ import functools
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..codegen.program.parameters import with_symbols
+from ..codegen.program.users_code import is_installed, is_worked_out
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .fingerprints import made_of
 
@@ -147,7 +148,8 @@ class _Taking:
             return lambda given: None
 
     def _object(self, x: Any) -> Make:
-        fields = {k: self.value(y) for k, y in vars(x).items() if not _is_worked_out(type(x), k)}
+        ours = is_installed(type(x))  # whose properties find again what they have found; users may have put it there
+        fields = {k: self.value(y) for k, y in vars(x).items() if not (ours and is_worked_out(type(x), k))}
 
         def make(given: Any) -> Any:
             made = copy.copy(x)
@@ -167,7 +169,3 @@ def _is_plain_object(x: Any) -> bool:
         name for base in kind.__mro__[:-1] for name in vars(base)
     }
     return hasattr(x, "__dict__") and not isinstance(x, (type, types.ModuleType)) and not slots and not own_copy
-
-
-def _is_worked_out(kind: type, name: str) -> bool:
-    return isinstance(getattr(kind, name, None), cached_property)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,21 @@ from .trajectory import labels
 # called back a second), and each sets the length of the next by what it took. No number of the motion depends on it.
 _CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 20_000  # states × steps
+
+
+@dataclass(eq=False)
+class _Pace:
+    """How many ``steps`` to make at once: more while they take no time, fewer where they take long."""
+
+    steps: int
+
+    @contextmanager
+    def measured(self, made: int) -> Iterator[None]:
+        """The time that so many steps take."""
+        began = time.perf_counter()
+        yield
+        fitting = made * _CHUNK_SECONDS / max(time.perf_counter() - began, 1e-9)
+        self.steps = max(1, int(min(4.0 * made, max(0.25 * made, fitting))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,43 +59,74 @@ class Run:
         rows = steps // every + 1
         out = [np.empty((len(x), rows, x.shape[-1]), x.dtype) for x in (q, w)]
         out[0][:, 0], out[1][:, 0] = q, w
-        chunk = max(1, _FIRST_CHUNK // max(1, len(q)) // every) * every
+        pace = _Pace(max(1, _FIRST_CHUNK // max(1, len(q))))
         applied = getattr(self.stepper, "applied", None)
         done = 0 if self.kept is None else self.kept.restore(out, every, self.found, applied)
         with Progress(steps, "steps", self.show, done=done) as bar:
             while done < steps:
-                n = min(chunk, steps - done)
-                began = time.perf_counter()
+                n = min(max(1, pace.steps // every) * every, steps - done)
                 part = [x[:, done // every : (done + n) // every + 1] for x in out]
                 table = None if tau is None else tau[..., done : done + n, :]
-                stopped = self._chunk(part, first + done, n, every, table)
+                stopped = self._chunk(part, first + done, n, every, table, pace, bar)
                 if stopped is not None:
                     return self._ended(out, first, done, every, *stopped)
                 done += n
-                chunk = _next_chunk(chunk, every, time.perf_counter() - began)
-                bar.advance(n)
                 if self.kept is not None:
                     keep = self.kept.keep if done == steps else self.kept.keep_at_times
                     keep(out, done, every, self.found, applied)
         return self.task.times(first, rows, every), out[0], out[1]
 
     def _chunk(
-        self, part: list[np.ndarray], first: int, n: int, every: int, tau: np.ndarray | None
+        self,
+        part: list[np.ndarray],
+        first: int,
+        n: int,
+        every: int,
+        tau: np.ndarray | None,
+        pace: _Pace,
+        bar: Progress,
     ) -> tuple[int, float, np.ndarray, np.ndarray] | None:
         """Fill the rows after the first of ``part``; where an event stops, (steps made, time, q, w) there."""
         if not self.watches:
             rows = [x[:, 1:] for x in part]
-            self._advance(part[0][:, 0], part[1][:, 0], first, n, every, tau, rows)
+            self._advance_in_pieces(part[0][:, 0], part[1][:, 0], first, n, every, tau, rows, pace, bar)
             self._check(part, first, every, tau)
             return None
         fine = [np.empty((len(x), n + 1, x.shape[-1]), x.dtype) for x in part]
         for x, y in zip(fine, part):
             x[:, 0] = y[:, 0]
-        self._advance(fine[0][:, 0], fine[1][:, 0], first, n, 1, tau, [x[:, 1:] for x in fine])
+        with pace.measured(n):
+            self._advance(fine[0][:, 0], fine[1][:, 0], first, n, 1, tau, [x[:, 1:] for x in fine])
+        bar.advance(n)
         self._check(fine, first, 1, tau)
         for x, y in zip(fine, part):
             y[:, 1:] = x[:, every::every]
         return self._watch(fine, first, tau)
+
+    def _advance_in_pieces(
+        self,
+        q: np.ndarray,
+        w: np.ndarray,
+        first: int,
+        n: int,
+        every: int,
+        tau: np.ndarray | None,
+        rows: list[np.ndarray],
+        pace: _Pace,
+        bar: Progress,
+    ) -> None:
+        """Steps that fill ``rows``: at once, or, where those of one row take long, some of them at a time."""
+        made = 0
+        while made < n:
+            m = min(max(1, pace.steps), n - made)
+            whole = made + m == n
+            out = rows if whole else [np.empty((len(x), 1, x.shape[-1]), x.dtype) for x in (q, w)]
+            table = None if tau is None else tau[..., made : made + m, :]
+            with pace.measured(m):
+                self._advance(q, w, first + made, m, every if m == n else m, table, out)
+            q, w = (x[:, 0] for x in out)
+            made += m
+            bar.advance(m)
 
     def _advance(self, *arguments: Any) -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # the check says it with step and joint
@@ -201,9 +248,3 @@ class Run:
             f"joint {joint!r}{which} is no longer finite; take a"
             f" smaller step, look at the forces on it,{self.task.closing.advice} or keep such states with check=False"
         )
-
-
-def _next_chunk(chunk: int, every: int, spent: float) -> int:
-    """Longer chunks while they take no time, shorter ones where they take long."""
-    factor = min(4.0, max(0.25, _CHUNK_SECONDS / max(spent, 1e-9)))
-    return max(1, int(chunk * factor) // every) * every

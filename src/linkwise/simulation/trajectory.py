@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import shown
 from ..errors import InputError
+from ..properties import cached_property
 from ..robot.robot import Robot
 from .cards import as_its_kind, as_numpy, on_card
 from .closing import LEFT, Closing
@@ -38,6 +38,9 @@ class Settings:
     functions: Mapping[str, str] = field(default_factory=dict)  # of the user's: "compiled" or "called back"
     closing: Closing = LEFT  # what keeps the robot's loops closed
     implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
+
+
+_KNOWN = ("a", "tau", "_energies")  # what is worked out, and known of a motion that comes from a file
 
 
 class Sample(NamedTuple):
@@ -70,6 +73,16 @@ class Trajectory:
     labels: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # names of the numbers of q and of v
     external_forces: Any = None  # an array (..., samples, bodies, 6), what gives them, or None
     cost: np.ndarray | None = None  # the running cost since the start, (..., samples), or None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its fields and what files hold besides; for functions of the user's, which may not pickle, what they gave."""
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        state |= {name: self.__dict__[name] for name in _KNOWN if name in self.__dict__}
+        if hasattr(self.forces, "along"):
+            state["forces"] = self.tau
+        if hasattr(self.external_forces, "along"):
+            state["external_forces"] = self.external
+        return state
 
     # --- size and parts ------------------------------------------------------------------------------
 
@@ -150,11 +163,10 @@ class Trajectory:
 
     def _with_known(self, whole: Trajectory, pick: Callable[[np.ndarray, int], np.ndarray]) -> Trajectory:
         """This part of a trajectory, with its share of what was worked out there or came from a file."""
-        for name in ("a", "tau"):
+        for name in _KNOWN:
             if name in whole.__dict__:
-                self.__dict__[name] = pick(whole.__dict__[name], 1)
-        if "_energies" in whole.__dict__:
-            self.__dict__["_energies"] = tuple(pick(x, 0) for x in whole.__dict__["_energies"])
+                known = whole.__dict__[name]
+                self.__dict__[name] = tuple(pick(x, 0) for x in known) if name == "_energies" else pick(known, 1)
         return self
 
     # --- what follows from the states ------------------------------------------------------------------

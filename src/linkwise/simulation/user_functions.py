@@ -13,7 +13,6 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,10 @@ from ..codegen.program.function_memory import refusing_memory
 from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
+from ..properties import cached_property
 from ..robot.robot import Robot
 from ..symbols.additive import additive_factor, numbers_among
+from ..symbols.scalar import text_refused
 from .cards import as_its_kind
 from .fingerprints import made_of
 
@@ -86,7 +87,7 @@ class UserFunction:
         if found is not None:
             return found
         try:
-            with refusing_memory(self.function):
+            with refusing_memory(self.function), text_refused():
                 found = Kernel(trace(robot, traced, name, sizes, names or None, parameters))
             if self.identity is not None:
                 robot._code.keep(key, found)
@@ -221,7 +222,7 @@ class Controller:
         if not self.asked.callback:
             return None
         try:
-            with refusing_memory(self.asked.function):
+            with refusing_memory(self.asked.function), text_refused():
                 return trace(self.robot, self._traced, "controller", {"t": 1}, ("t", "q", "v"))
         except Exception:  # whatever it raises on symbols: it is to be called with numbers, and need not take them
             return None
