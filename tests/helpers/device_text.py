@@ -57,6 +57,23 @@ extern "C" void run_block(unsigned threads, const unsigned long long *words) { s
 """
 
 
+# A block's threads one after the other, which do not meet.
+APART_END = """
+template <class... A, size_t... I>
+void apart(void (*kernel)(A...), unsigned threads, const unsigned long long *words, std::index_sequence<I...>)
+{
+    blockDim = dim3(threads);
+    for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++)
+        kernel((A)words[I]...);
+}
+template <class... A> void apart(void (*kernel)(A...), unsigned threads, const unsigned long long *words)
+{
+    apart(kernel, threads, words, std::index_sequence_for<A...>{});
+}
+extern "C" void run_block(unsigned threads, const unsigned long long *words) { apart(%s, threads, words); }
+"""
+
+
 def words(x, layout):
     """The arguments of an array (states, n)."""
     strides = [s // x.itemsize for s in x.strides]
@@ -83,6 +100,14 @@ def built_for_threads(text, folder):
     code.write_text(THREADS_PRELUDE + text.source + THREADS_END % KERNEL)
     run = compiled(code, folder, "-O0", "-pthread").run_block
     return lambda given: run(ctypes.c_uint(text.threads), (ctypes.c_longlong * len(given))(*given))
+
+
+def built_apart(text, folder, level="-O1"):
+    """The kernel as a function of (threads, its arguments' words): one block, whose threads do not meet."""
+    code = folder / "kernel.cpp"
+    code.write_text(PRELUDE + text.source + APART_END % KERNEL)
+    run = compiled(code, folder, level).run_block
+    return lambda threads, given: run(ctypes.c_uint(threads), (ctypes.c_longlong * len(given))(*given))
 
 
 def compiled(code, folder, level, *more):

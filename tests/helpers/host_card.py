@@ -12,7 +12,7 @@ from linkwise.codegen.cuda.turns_text import TurnsText
 class HostCard:
     """What a motion asks of a card (:class:`linkwise.simulation.cards.Card`)."""
 
-    library, device, stream = None, 0, 0
+    library, device, stream, name = None, 0, 0, "a host, by ctypes"
 
     def __init__(self, dtype):
         self.dtype, self.held = dtype, []

@@ -183,3 +183,8 @@ def test_loops_come_where_straight_line_code_is_refused(monkeypatch, tmp_path):
     asked = job(r, "linearize_inverse")
     assert isinstance(pipeline.compile_job(asked), RolledKernel)
     assert "loops after all" in asked.journal[-1].note
+    monkeypatch.setattr(thresholds, "longest_trial", lambda about: 100)
+    asked = job(r, "linearize_inverse")
+    assert isinstance(pipeline.compile_job(asked), RolledKernel)
+    notes = {x.name: x.note for x in asked.journal}
+    assert notes["loops"] == "not taken: more than 100 values" and "loops after all" in asked.journal[-1].note

@@ -396,14 +396,24 @@ def test_long_formulas_do_not_hang(monkeypatch, tmp_path):
 
 
 def test_the_default_is_that_of_methods(monkeypatch, r):
-    A, x = operators(r).mass, np.ones(r.nv)
+    """LINKWISE_TARGET is asked until there is code; what was once compiled is called from then on."""
+    robot = r.with_gravity((0.1, 0.2, 0.3))
+    A, x = operators(robot).mass, np.ones(r.nv)
+    q, swept = robot.neutral(), A.apply(x, target="numpy")
     monkeypatch.setenv("LINKWISE_TARGET", "numpy")
-    assert np.array_equal(A @ x, A.apply(x, target="numpy"))
+    assert np.array_equal(A @ x, swept) and not robot._code.quick
+    robot.gravity_force(q)
+    assert not len(robot._code)
     monkeypatch.setenv("LINKWISE_TARGET", "cuda")
-    with pytest.raises(lw.InputError, match="LINKWISE_TARGET"):
-        A @ x
+    for call in (lambda: A @ x, lambda: robot.gravity_force(q)):
+        with pytest.raises(lw.InputError, match="LINKWISE_TARGET"):
+            call()
     monkeypatch.setenv("LINKWISE_TARGET", "cpu")
-    assert_close(A @ x, A.apply(x, target="numpy"), 1e-12)
+    compiled, force = A @ x, robot.gravity_force(q)
+    assert_close(compiled, swept, 1e-12)
+    monkeypatch.setenv("LINKWISE_TARGET", "cuda")
+    assert np.array_equal(A @ x, compiled) and np.array_equal(robot.gravity_force(q), force)
+    assert np.array_equal(A.apply(x, target="numpy"), swept)
 
 
 def test_an_operator_that_needs_a_velocity_says_so(r):

@@ -10,69 +10,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import arguments, inputs
 from ..errors import InputError, NotAdmittedError, UnknownNameError, UnrollableError, did_you_mean
 from ..extras import require
-from ..model.flexible.structure import grouped
 from ..model.model import Model
 from ..symbols.scalar import TooLongError
 from . import thresholds
 from .facts import Facts, catalogue, has_adjoint
-from .passes import Journal, Pass, run_passes
+from .job import DTYPES, SOURCES, TARGETS, Job
+from .loops_or_not import about, about_in_loops, can_be_rolled, is_long_chain, refuse_rolling, shows_frames
+from .passes import Pass, run_passes
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
 from .runtime.remade import RunAsItIs, made
-from .runtime.requests import LOOPS, recall, remember_refusal, request
+from .runtime.requests import LOOPS, recall, request
 from .runtime.rolled_kernel import RolledKernel
 
 if TYPE_CHECKING:
     from .program.trace import Program
     from .rolled.program import RolledProgram
 
-SOURCES = ("c", "cuda")
-TARGETS = ("cpu", "numpy", "jax", *SOURCES)
-DTYPES = ("float64", "float32")
 OWN_FRAMES = "the robot's own frames"
-
-
-@dataclass(eq=False)
-class Job:
-    """What is to be compiled, and what the passes have made of it so far."""
-
-    robot: Any
-    name: str
-    call: Callable[..., Any]  # (robot, *arrays) → results
-    arrays: tuple[str, ...]  # the names of its inputs
-    facts: Facts | None = None  # of a method of the catalogue; nothing is known of a user's function
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)  # lengths of inputs that their names do not tell
-    target: str = "cpu"
-    dtype: str = "float64"
-    parameters: tuple[str, ...] = ()
-    rolled: bool | None = None
-    patient: bool = True  # whether code may take longer to make than a mere call can wait for
-
-    lengths: dict[str, int] = field(default_factory=dict)
-    key: str | None = None  # under which the disk knows the request
-    loops: str = "no"  # whether sweeps are left as loops: "no", "yes", or "maybe", where they are worth a trial
-    spare: Any = None  # a kernel with loops that was not taken, for the case that straight-line code cannot be had
-    traced: list[tuple[str, Program]] = field(default_factory=list)  # by frames
-    program: Program | None = None
-    kernel: Any = None
-    done: bool = False
-    journal: Journal = field(default_factory=Journal)
-
-    def finish(self, kernel: Any) -> None:
-        self.kernel, self.done = kernel, True
-
-    def refuse(self, why: str) -> str:
-        """Leave a call to NumPy; that it was so decided is kept."""
-        self.finish(None)
-        remember_refusal(self.key, why)
-        return f"left to NumPy: {why}"
 
 
 # --- the passes ----------------------------------------------------------------------------------------
@@ -86,7 +49,7 @@ def leave_as_it_is(job: Job) -> str | None:
         job.rolled = arguments.flag(job.rolled, "rolled")
     if job.target == "numpy":
         job.finish(RunAsItIs(job.call, job.robot))
-    elif job.target == "jax" and not job.rolled:
+    elif job.target == "jax" and (job.rolled is False or (not job.rolled and not can_be_rolled(job))):
         _leave_to_jax(job)
     return f"run by {job.target}" if job.done else None
 
@@ -106,8 +69,8 @@ def read_arguments(job: Job) -> str:
 def look_up(job: Job) -> str | None:
     """What an earlier process made for the same request, or decided about it, is taken from the disk."""
     if job.rolled:
-        _refuse_rolling(job)
-    if job.target != "cpu" or job.facts is None:
+        refuse_rolling(job)
+    if job.target != "cpu" or job.facts is None or job.on_card:
         return None
     job.key = request(job.robot, job.name, job.arrays, job.fixed, job.parameters, job.rolled)
     answer = recall(job.key)
@@ -117,7 +80,8 @@ def look_up(job: Job) -> str | None:
         job.finish(None)
         return f"left to NumPy: {answer.refused}"
     if answer.form == LOOPS:
-        job.finish(RolledKernel.recalled(answer, job.key, lambda: _rolled(job), job.robot, job.journal))
+        straight = partial(_straight, job)
+        job.finish(RolledKernel.recalled(answer, job.key, partial(_rolled, job), job.robot, job.journal, straight))
     else:
         job.finish(Kernel.remembered(job.key, lambda: _program(job), job.journal))
     return f"found, {answer.form}"
@@ -128,16 +92,21 @@ def choose_form(job: Job) -> str:
     if job.rolled is not None:
         job.loops = "yes" if job.rolled else "no"
         return f"{'loops' if job.rolled else 'straight line'}: as asked"
-    if not _can_be_rolled(job):
+    if not can_be_rolled(job):
         return "straight line: it cannot be rolled"
-    n, about = len(job.robot.bodies), _about(job)
-    if _is_long_chain(job, about):
+    if job.on_card:
+        return _form_on_card(job)
+    n, values = len(job.robot.bodies), about(job)
+    if is_long_chain(job, values):
         job.loops = "yes"
         return f"loops: a chain of {n}"
-    if about > thresholds.LOOPS_FROM and thresholds.loops_are_worth_a_trial(_about_in_loops(job), about):
+    if job.target == "jax":
+        _leave_to_jax(job)
+        return f"body after body: {n} of them, which run quicker so where they do not take long to compile"
+    if values > thresholds.LOOPS_FROM and thresholds.loops_are_worth_a_trial(about_in_loops(job), values):
         job.loops = "maybe"
-        return f"loops if they cost less than straight-line code of about {about} values"
-    return f"straight line: about {about} values"
+        return f"loops if they cost less than straight-line code of about {values} values"
+    return f"straight line: about {values} values"
 
 
 def record_loops(job: Job) -> str | None:
@@ -147,13 +116,16 @@ def record_loops(job: Job) -> str | None:
     if job.target == "jax":
         return _loops_of_jax(job)
     if job.target == "cuda":
+        from .rolled.tables import tables
         from .sources.cuda_loops import CudaLoopSource
 
         program: Any = _rolled(job)
-        job.finish(CudaLoopSource(program, job.robot.name, job.dtype, job.robot))
+        job.finish(CudaLoopSource(program, job.robot.name, job.dtype, tables(program, job.robot)))
         return f"cuda source, {job.dtype}, {program.length} values in loops"
+    is_trial = job.loops == "maybe" and not job.on_card
+    trial = thresholds.longest_trial(about(job)) if is_trial else None
     try:
-        kernel = RolledKernel(_rolled(job), job.robot, job.journal, job.key)
+        kernel = _loops(job, trial)
     except (
         TooLongError,
         NotAdmittedError,
@@ -162,6 +134,11 @@ def record_loops(job: Job) -> str | None:
         if job.rolled:
             raise
         return f"not taken: {e}"
+    if job.on_card:
+        done = kernel.operations.total
+        if job.loops == "yes" or done >= thresholds.CUDA_LOOPS_FROM:
+            job.finish(kernel)
+        return f"{done} operations in loops" + ("" if job.done else ": not taken")
     if job.patient and kernel.scratch_bytes > thresholds.MOST_SCRATCH:
         raise InputError(
             f"{job.name} of {job.robot.nv} degrees of freedom would work in {kernel.scratch_bytes / 1e9:.1f} GB per"
@@ -170,7 +147,7 @@ def record_loops(job: Job) -> str | None:
     note = f"{kernel.length} values in loops, {kernel.operations.total} operations"
     if not job.patient and kernel.scratch_bytes > thresholds.MOST_SCRATCH:
         job.refuse(f"its matrices would take {kernel.scratch_bytes / 1e9:.1f} GB per thread")
-    elif job.loops == "yes" or thresholds.loops_cost_less(kernel.length, kernel.operations.total, _about(job)):
+    elif job.loops == "yes" or thresholds.loops_cost_less(kernel.length, kernel.operations.total, about(job)):
         job.finish(kernel)
     else:
         job.spare = kernel
@@ -195,7 +172,7 @@ def trace_in_normal_form(job: Job) -> str | None:
         return None
     from .program.frames import shortest, stand_in
 
-    free = not _shows_frames(job)
+    free = not shows_frames(job)
     if not job.parameters and (free or job.facts is None):
         for name, form in normal_forms(job.robot):
             job.traced.append((name, _traced(job, form if free else stand_in(job.robot, form))))
@@ -296,7 +273,7 @@ def compile_function(
     # JAX draws random numbers when it is first imported, which are no memory of the function's.
     if isinstance(target, str) and target == "jax":
         require("jax", "jax", 'target="jax"')
-    with refusing_memory(function):
+    with refusing_memory(function) if target != "numpy" else nullcontext():
         kernel = compile_job(job)
     return made(kernel, compile_function, function, robot, **options)
 
@@ -354,9 +331,9 @@ def normal_forms(robot: Any) -> list[tuple[str, Any]]:
 
 def _will_be_long(job: Job) -> bool:
     """Whether a function of joint space is thought to be so long that it is traced once, in one kind of frames."""
-    if job.facts is None or job.parameters or not job.facts.rolls or _shows_frames(job):
+    if job.facts is None or job.parameters or not job.facts.rolls or shows_frames(job):
         return False
-    return _about(job) > thresholds.FRAMES_TRIED
+    return about(job) > thresholds.FRAMES_TRIED
 
 
 def _promising_frames(job: Job) -> tuple[str, Any]:
@@ -391,14 +368,16 @@ def _leave_to_jax(job: Job) -> None:
 
 
 def _loops_of_jax(job: Job) -> str:
-    """JAX traces loops, where they are asked for.
-
-    (They compile sooner; but processes that had many of them compiled have ended with a fault in Python's memory, and
-    why is not known: so not by default.)
-    """
+    """JAX traces loops, or the algorithm where it turns out not to admit them."""
     from .sources.jax import JaxLoopFunction
 
-    program = _rolled(job)
+    try:
+        program = _rolled(job)
+    except (TooLongError, NotAdmittedError, UnrollableError) as e:
+        if job.rolled:
+            raise
+        _leave_to_jax(job)
+        return f"not taken: {e}"
     has_rules = job.arrays == job.facts.needed and has_adjoint(job.robot, job.name) if job.facts else False
     job.finish(JaxLoopFunction(program, job.robot, (lambda which: _derivative(job, which)) if has_rules else None))
     return f"{program.length} values in loops, {program.operations.total} operations"
@@ -409,117 +388,53 @@ def _derivative(job: Job, which: str) -> RolledProgram:
     return _rolled(method_job(job.robot, getattr(type(job.robot), f"{job.name}_{which}"), None, {}))
 
 
-def _rolled(job: Job, most: int | None = None) -> RolledProgram:
-    """The function as loops over bodies; ``most`` values, or as many as a mere call can wait for."""
+def _straight(job: Job) -> Program:
+    """The program of a job whose kernel has loops, without them: derivatives are made of it."""
+    again = replace(job, patient=False, target="cpu")
+    try:
+        return _traced(again, job.robot if shows_frames(job) else _promising_frames(again)[1])
+    except TooLongError as e:
+        raise InputError(
+            f"{job.name} of {job.robot.name!r} has loops over its bodies, and without them, as its derivatives are"
+            f" made, it is too long ({e}); robot.linearize_forward and the like give derivatives in loops"
+        ) from None
+
+
+def _form_on_card(job: Job) -> str:
+    """Loops for sweeps along chains once they are known to be long, and for all that would be long without them."""
+    values = about(job)
+    if values >= thresholds.CUDA_LONG:
+        job.loops = "yes"
+    elif job.robot.is_chain and not (job.facts and job.facts.per_pair):
+        job.loops = "maybe"
+    chosen = {"yes": "loops", "maybe": "loops if they are long", "no": "straight line"}[job.loops]
+    return f"{chosen} on a card: about {values} values"
+
+
+def _loops(job: Job, most: int | None = None) -> RolledKernel:
+    """A kernel of the function as loops over bodies."""
+    made = partial(_rolled, job, most=most)
+    return RolledKernel(made, job.robot, job.journal, job.key, partial(_straight, job))
+
+
+def _rolled(job: Job, block: int = 0, most: int | None = None) -> RolledProgram:
+    """The function as loops over bodies, of ``most`` values, or no more than a call waits for; walks in blocks of so
+    many bodies."""
     from .rolled.program import roll
 
     assert job.facts is not None
-    if most is None:
-        most = None if job.patient or job.rolled else thresholds.LONGEST_TRACE
+    if most is None and not (job.patient or job.rolled):
+        most = thresholds.LONGEST_TRACE
     shapes = {name: job.facts.arrays[name] for name in job.arrays}
-    return roll(job.robot, job.call, job.name, shapes, most, in_own_frames=_shows_frames(job))
-
-
-def _shows_frames(job: Job) -> bool:
-    """Whether results depend on where the bodies' frames are."""
-    return job.facts is None or job.facts.shows_frames(job.arrays)
+    return roll(job.robot, job.call, job.name, shapes, most, in_own_frames=shows_frames(job), block=block)
 
 
 def _without_straight_line(job: Job, why: str) -> str:
     """Loops where they can be had, or NumPy."""
+    if job.spare is None and job.loops == "maybe":  # a trial of them may have been cut short
+        with suppress(TooLongError, NotAdmittedError, UnrollableError):
+            job.spare = _loops(job)
     if job.spare is None or job.spare.length > thresholds.LONGEST_CODE:
         return job.refuse(why)
     job.finish(job.spare)
     return f"loops after all: {why}"
-
-
-def _refuse_rolling(job: Job) -> None:
-    """Say why a function cannot be rolled that was asked to be."""
-    if job.target == "c":
-        raise InputError('target="c" gives straight-line code; leave rolled= out')
-    if job.parameters:
-        raise InputError("rolled code has the robot's numbers in tables: leave parameters= or rolled= out")
-    if job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):
-        known = catalogue(type(job.robot)).items()
-        ways = ", ".join(f"{k} ({m})" if m else k for k, facts in known for m in facts.rolls)
-        raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
-    if job.robot.couplings:
-        raise InputError(
-            f"robot {job.robot.name!r} has {grouped(job.robot)}, which rolled code does not know: its loops have one"
-            " step for all bodies, and those that move as one node need another; leave rolled out"
-        )
-    if _mixes_columns(job):
-        raise InputError(
-            f"robot {job.robot.name!r} has springs or dampers in its joints, with which {job.name} has 𝓜⁻¹K beside what"
-            " rolled code knows; leave rolled out"
-        )
-    if not job.robot.bodies:
-        raise InputError("a robot without bodies has nothing to loop over; leave rolled out")
-
-
-def _mixes_columns(job: Job) -> bool:
-    """Whether a matrix is multiplied by K and d of springs, column by column."""
-    return job.facts is not None and job.facts.mixes_columns and bool(job.robot.has_springs)
-
-
-def _can_be_rolled(job: Job) -> bool:
-    if job.target not in ("cpu", "jax") or job.parameters or job.facts is None:
-        return False
-    if not job.facts.can_roll(job.arrays, job.fixed):
-        return False
-    return bool(job.robot.bodies) and not job.robot.couplings and not _mixes_columns(job)
-
-
-def _is_long_chain(job: Job, about: int) -> bool:
-    """Whether a robot is a chain of joints that are all alike, but for its base, and long enough for loops."""
-    assert job.facts is not None
-    n, is_matrix = len(job.robot.bodies), job.facts.per_pair > 0
-    if not job.robot.is_chain or not (n >= thresholds.CHAIN_LINKS or (is_matrix and about > thresholds.LONG_CHAIN)):
-        return False
-    if len(_class_sizes(job)) > thresholds.CHAIN_CLASSES:
-        return False
-    if n >= thresholds.ALIGNED_LINKS or not _is_aligned(job):
-        return True
-    return is_matrix and about > 2 * thresholds.LONG_CHAIN  # half of it is not there
-
-
-def _is_aligned(job: Job) -> bool:
-    """Whether the axes of a robot are aligned, so that straight-line code is shorter than what loops do."""
-    from .rolled.program import is_aligned
-
-    return is_aligned(job.robot)
-
-
-def _about_in_loops(job: Job) -> int:
-    """About how many values its loops have: walks from each class of bodies have code for each class."""
-    assert job.facts is not None
-    sizes = _class_sizes(job)
-    pairs = sum(set(sizes)) * sum(sizes)
-    return thresholds.LOOPS_PER_PAIR * job.facts.per_pair * pairs + _per_body(job) * len(sizes)
-
-
-def _class_sizes(job: Job) -> list[int]:
-    """The degrees of freedom of each class of bodies that loops would have."""
-    from .rolled.program import class_sizes
-
-    return class_sizes(job.robot, _shows_frames(job))
-
-
-def _about(job: Job) -> int:
-    """About how many values straight-line code of a function that can be rolled has."""
-    assert job.facts is not None
-    if not job.facts.per_pair:
-        return _per_body(job) * len(job.robot.bodies)
-    inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
-    pairs = 0
-    for joint, p in zip(job.robot.joints, job.robot.parents):
-        before, own = (inboard[p] if p >= 0 else 0), joint.kind.nv
-        pairs += own * before + own * (own - 1) // 2
-        inboard.append(before + own)
-    return job.facts.per_pair * pairs
-
-
-def _per_body(job: Job) -> int:
-    """About how many values a body adds to what is no matrix."""
-    assert job.facts is not None
-    return job.facts.per_body or thresholds.VALUES_PER_BODY

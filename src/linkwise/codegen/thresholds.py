@@ -83,11 +83,27 @@ def loops_are_worth_a_trial(in_loops: int, about: int) -> bool:
     return in_loops < LOOPS_IN_DOUBT * about / (2 if about > LOOPS_ALWAYS else 4)
 
 
-# Links of a chain from which a matrix whose entries are sums of products is made from these row by row, and not by
-# walks. Mass matrices, by walks against so: 37 links 1.0 against 1.3 µs, 100 links 7.5 against 6.5 µs (104 links, whose
-# rows are whole vectors, 8.3 against 4.8 µs), 250 links 51 against 41 µs, 1000 links 1362 against 323 µs. Linearised
-# inverse dynamics: 96 links 21.6 against 15.8 µs, 100 links 23.0 against 19.7 µs.
-PRODUCTS_FROM = 64
+# How many values recording loops may make, those that no result needs included, for each that is taken in the end.
+# Loops of 50 bodies of all kinds: linearised inverse dynamics 82,039 for 68,151, linearised forward dynamics 311,798
+# for 181,398, inverse mass matrix 152,933 for 83,699, factors of the mass matrix 58,599 for 24,399.
+LOOPS_RECORDED = 2.5
+
+
+def longest_trial(about: int) -> int:
+    """Values at which recording loops on trial ends: they would not be taken."""
+    return int(LOOPS_RECORDED * about / (2 if about > LOOPS_ALWAYS else 4))
+
+
+# Links of a chain from which a matrix whose entries are sums of products, at once or in blocks, is made from these row
+# by row, and not by walks. By walks against so, us a state: mass matrices of 24 links 0.26, 0.31, 40 links 0.62, 0.57,
+# 100 links 4.3, 2.5, 300 links 46, 19; their inverses of 24 links 0.48, 0.58, 40 links 1.14, 1.13, 100 links 7.3, 4.3,
+# 300 links 65, 25; linearised inverse dynamics of 24 links 0.96, 1.14, 40 links 2.5, 2.1, 100 links 17, 8.2.
+PRODUCTS_FROM = 40
+
+# Bodies of a block, in which such matrices are made where their walks change what they carry: whole vectors on any
+# host. Blocks of 8, 16 and 32, us a state: inverse mass matrices of 100 links 4.3, 4.5, 5.3, of 1000 links 282, 242,
+# 256; linearised forward dynamics of 100 links 16.1, 15.2, 20.0, of 300 links 100, 81, 89.
+BLOCK = 16
 
 # Values from which code is cut into pieces, and about how many one piece has. A humanoid, first call without tracing
 # (processor time) and a state, whole against in pieces of 250: forward dynamics (6,086 values) 0.51 s, 224 ns against
@@ -279,6 +295,23 @@ CUDA_AHEAD = 27_000
 # states. The arm in float32, 1, 2, 4 and 16 times: forward dynamics 0.059, 0.057, 0.055 and 0.057 ns a state, inverse
 # dynamics 0.038, 0.037, 0.035 and 0.038 ns.
 CUDA_WAVES = 4
+
+# Operations of sweeps in loops along a chain from which they are kept on a card. An H200, rows, chains with general
+# axes, straight-line code (its first call) and loops (0.2 to 1.2 s), ns a state. Forward dynamics: 20 links (8,580
+# operations) float32 0.90 (2.2 s) and 1.7, float64 7.7 (2.7 s) and 3.9; 30 links (12,870) 3.7 (4.4 s) and 2.8, 12.5
+# (4.4 s) and 6.1; 60 links 15.0 (14 s) and 5.8, 24.1 (17 s) and 11.9. Inverse dynamics: 30 links (6,570) 0.74 (1.4 s)
+# and 1.7, 3.9 (1.7 s) and 4.1; 40 links (8,760) 2.41 (2.4 s) and 2.36, 8.3 (2.7 s) and 5.3.
+CUDA_LOOPS_FROM = 9000
+
+# About how many values straight-line code has that takes too long to compile for a card, where there are loops. In
+# float32, mass matrix of 20 links (6,270) 8.9 ns after 3.0 s against 18.3 in loops, of 30 (14,355) 34 ns after 13 s
+# against 43, of 40 (25,740) 70 ns after 33 s against 74; linearised inverse dynamics of 20 (28,500) 37 ns after 50 s
+# against 57. Forward dynamics of a tree of 50 hinges (20,000) 4.1 ns after 10.5 s against 7.5, in float64 17.5 and 13.
+CUDA_LONG = 18_000
+
+# Bytes of a card's memory in which loops work at most, beyond which fewer threads run at a time. Forward dynamics of a
+# chain of 100 links in float64 has 67,584 threads on an H200, which work in 1.1 GB; of 300 links, 3.0 GB.
+CUDA_LOOPS_BYTES = 4 << 30
 
 # Levels of LLVM's passes and of its code generator. The arm's forward dynamics, first call and a state: levels (0, 0)
 # 0.14 s, 90 ns; (0, 2) 0.26 s, 53 ns; (2, 2) 0.48 s, 52 ns; (3, 3) 0.47 s, 51 ns.

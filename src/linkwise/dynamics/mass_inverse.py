@@ -14,6 +14,7 @@ from ..riccati import with_exact_rows
 from ..spatial import Transform
 from .articulated import Articulated, articulated, first_rows, past_joint
 from .links import Links, evaluate
+from .referred_links import where_walks_meet
 from .scan.solve import mass_solve
 
 
@@ -92,15 +93,20 @@ def inverse_by_rows(model: Model, q: Array) -> Array:
     links = evaluate(model, q).nodes
     art = articulated(links)
     L, U, Upsilon = first_rows(links, art)
+    placed = where_walks_meet(links)
+    phi, H, bodies = placed.links.phi, placed.links.H, range(len(links.tree))
+    G = [placed.force(k, x) for k, x in enumerate(art.G)]
+    U = [arrays.transpose(placed.motion(k, arrays.transpose(x))) for k, x in enumerate(U)]
+    Upsilon = [placed.compliance(k, x) for k, x in enumerate(Upsilon)]
 
     def inboard(W: Array, phi: Transform, H: Array, G: Array) -> Any:
         W = whole(W)
         return phi @ past_joint(W, H, G), W
 
-    data = (links.phi, links.H, art.G)
-    W = links.tree.inward_from_each(inboard, [phi @ G if G.shape[-1] else None for phi, _, G in zip(*data)], *data)
+    sent = [phi[k] @ G[k] if links.sizes[k] else None for k in bodies]
+    W = links.tree.inward_from_each(inboard, sent, phi, H, G)
     starts = [u if r else None for u, r in zip(U, links.sizes)]
-    kept = links.tree.outward_from_each(next_row, starts, lambda a, i: -(W[a, i].mT @ Upsilon[a]), *data)
+    kept = links.tree.outward_from_each(next_row, starts, lambda a, i: -(W[a, i].mT @ Upsilon[a]), phi, H, G)
     return links.matrix(L, [kept], None, like=q)
 
 

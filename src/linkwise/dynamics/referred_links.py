@@ -30,6 +30,15 @@ class Placed:
         pose = self.at[k]
         return X if pose is None else outward_motion(pose, X)
 
+    def compliance(self, k: int, Upsilon: Array) -> Array:
+        """A symmetric Υ (..., 6, 6) that takes forces on body k to its motions, seen from its reference frame."""
+        return Upsilon if self.at[k] is None else self.motion(k, arrays.transpose(self.motion(k, Upsilon)))
+
+    def turned(self, k: int, x: Array) -> Array:
+        """Columns of vectors (..., 3, m) in body k's own axes, seen from those of its reference."""
+        pose = self.at[k]
+        return x if pose is None else pose.R @ x
+
     def force(self, k: int, f: Array) -> Array:
         """A force on body k, given in its own frame, seen from its reference frame."""
         pose = self.at[k]
@@ -83,6 +92,12 @@ def in_one_frame(links: Links) -> Placed:
     s = [None if x is None else pose @ x for pose, x in zip(at, links.s)]
     phi = [phi if alone else one for phi, alone in zip(links.phi, first)]
     return Placed(replace(links, phi=phi, H=H, M=M, s=s), at)
+
+
+def where_walks_meet(links: Links) -> Placed:
+    """One frame for all where what is carried from body to body goes along every path by itself, as in loops; there a
+    column is turned and moved for each pair of bodies otherwise. What sweeps find is more exact in link frames."""
+    return own_frames(links) if links.tree.has_single_bodies else in_one_frame(links)
 
 
 TURNS = 1.5  # by which a column is turned on its way to the next body, from which one frame takes fewer operations

@@ -15,7 +15,8 @@ import numpy as np
 from .. import arrays
 from ..arrays import Array
 from ..errors import NotAdmittedError
-from ..model.joints.kinds import JointKind, columns_commute
+from ..model.joints.axes import columns_commute
+from ..model.joints.kinds import JointKind
 from ..model.model import Model
 from ..spatial import cross_motion
 

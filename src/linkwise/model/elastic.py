@@ -17,7 +17,8 @@ from ..arguments import mapping, shown
 from ..errors import InputError, ModelError
 from ..values import ByValue
 from .inertia import Inertia, as_number
-from .joints.kinds import Helical, Prismatic, Revolute, unit_axis
+from .joints.axes import unit_axis
+from .joints.kinds import Helical, Prismatic, Revolute
 from .model import Model
 from .parts import Body, Joint, Limits, Rotor
 

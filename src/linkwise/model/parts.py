@@ -13,7 +13,8 @@ from ..spatial import Transform, rotation_from_rpy
 from ..values import ByValue, fixed
 from .flexible.body import Flexible
 from .inertia import Inertia, as_array, as_number, as_vector
-from .joints.kinds import JointKind, unit_axis
+from .joints.axes import unit_axis
+from .joints.kinds import JointKind
 from .joints.springs import check_spring
 
 WORLD = "world"

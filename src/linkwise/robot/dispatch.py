@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
@@ -29,6 +28,7 @@ from ..codegen.facts import Facts
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..symbols.creation import by_plain_arrays
 from ..symbols.users_line import at_users_line
+from .call_forms import CallForm, call_form, kept, key_of
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
@@ -90,43 +90,43 @@ def compiled(
         facts = Facts(shapes, optional, joint_space, variants, per_pair, per_body, mixes_columns, in_parts, on_arrays)
         needed = frozenset(facts.needed)
         arrays_alone = positional == facts.needed
-        ways: dict[Any, _Way | None] = {}  # by how many arguments are given by place, and which by name
+        forms: dict[Any, CallForm | None] = {}  # by how many arguments are given by place, and which by name
 
         @functools.wraps(method)
         def call(self: Any, *args: Any, **named: Any) -> Any:
             # Some tenths of a microsecond in all: one statement more is felt.
-            form: Any
+            written: Any
             if named:
-                form, values = (len(args), *named), (*args, *named.values())
+                written, values = (len(args), *named), (*args, *named.values())
             elif arrays_alone:
                 quick = self._code.quick.get(method)
                 return checked(self, args, named, method) if quick is None else quick(*args)
             else:
-                form, values = len(args), args
+                written, values = len(args), args
             try:
-                way = ways[form]
+                form = forms[written]
             except KeyError:
-                way = ways[form] = _way(positional, facts, len(args), tuple(named))
-            if way is None:
+                form = forms[written] = call_form(positional, facts, len(args), tuple(named))
+            if form is None:
                 return checked(self, args, named)
-            key: Any = way
-            if way.fixed:
-                option = values[way.first]
-                if way.one_fixed and type(option) is str:
-                    key = (way, option)
+            key: Any = form
+            if form.fixed:
+                option = values[form.first]
+                if form.one_fixed and type(option) is str:
+                    key = (form, option)
                 else:
-                    key, values = way.read(values)
+                    key, values = form.read(values)
             try:
                 found = self._code.ways.get(key)
             except TypeError:  # an argument that nothing can be kept under
                 found = None
             if found is not None:
                 found.used = True
-                return found.quick(*way.pick(values))  # it hands on an optional array that is None
-            arrays = way.pick(values)
-            if way.has_optional and any(x is None for x in arrays):  # code of other arrays, not to be kept under it
+                return found.quick(*form.pick(values))  # it hands on an optional array that is None
+            arrays = form.pick(values)
+            if form.has_optional and any(x is None for x in arrays):  # code of other arrays, not to be kept under it
                 key = None
-            return checked(self, (), dict(zip(way.arrays, arrays)) | way.options(values), key)
+            return checked(self, (), dict(zip(form.arrays, arrays)) | form.options(values), key)
 
         def checked(self: Any, args: Sequence[Any], named: Mapping[str, Any], key: Any = None) -> Any:
             """The call as the method checks it; what is quick from now on is kept under ``key``."""
@@ -150,7 +150,7 @@ def compiled(
             if found is None or not found.keys() >= needed:
                 return by_plain_arrays(method, self, *args, **named)
             fixed = {name: kept(x, name) for name, x in given.items() if name not in shapes}
-            code = (method, *found, *((name, _key(x)) for name, x in fixed.items()))
+            code = (method, *found, *((name, key_of(x)) for name, x in fixed.items()))
             try:
                 run = self._code.get(code, _NOT_YET)
             except TypeError:
@@ -191,12 +191,14 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
     if library == "jax" and not hasattr(sys.modules["jax"], "ffi"):
         return _traced_loops(robot, call, found, fixed)
     on_device = array_kinds.on_device(found.values())
-    key = ("foreign", on_device, call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
+    key = ("foreign", on_device, call.plain, *found, *((name, key_of(x)) for name, x in fixed.items()))
     function = robot._code.get(key, _NOT_YET)
     if function is _NOT_YET:
-        options = {"patient": True, "rolled": False} if on_device else {}  # loops over bodies are for the CPU
+        options = {"patient": True, "on_card": True} if on_device else {}
         kernel = _compiled(robot, call, tuple(found), fixed, **options)
-        function = None if kernel is None else foreign_calls.function_of(robot, call, kernel, tuple(found), fixed)
+        function = None
+        if kernel is not None:
+            function = foreign_calls.function_of(robot, call, kernel, tuple(found), fixed, on_device)
         robot._code.keep(key, function)
     if function is None:
         if library != "jax":
@@ -214,7 +216,7 @@ def _traced_loops(robot: Any, call: Any, found: dict[str, Any], fixed: dict[str,
     from ..codegen.pipeline import compile_job, method_job
     from ..codegen.sources.jax import JaxLoopFunction
 
-    key = ("traced", call.plain, *found, *((name, _key(x)) for name, x in fixed.items()))
+    key = ("traced", call.plain, *found, *((name, key_of(x)) for name, x in fixed.items()))
     function = robot._code.get(key, _NOT_YET)
     if function is _NOT_YET:
         function = compile_job(method_job(robot, call, tuple(found), fixed, target="jax", patient=False))
@@ -299,57 +301,6 @@ def _checked(robot: Any, found: dict[str, np.ndarray], facts: Facts) -> list[np.
     """The arrays in one precision, checked as the methods check them; those of several axes as rows of numbers."""
     checks = {name: inputs.shaped(robot, x, facts.arrays[name], name) for name, x in found.items()}
     return inputs.together(robot, **checks)[1]
-
-
-class _Way:
-    """How the arguments of a call are given: which are arrays, in the order of the kernel's, and which are fixed.
-
-    A call is kept under its way, told from others by its identity, and the values of what is fixed.
-    """
-
-    __slots__ = ("_fixed", "_places", "arrays", "first", "fixed", "has_optional", "one_fixed", "pick")
-
-    def __init__(self, arrays: dict[str, int], fixed: dict[str, int], has_optional: bool) -> None:
-        self.arrays, self.fixed, self.has_optional = tuple(arrays), tuple(fixed), has_optional
-        self.pick, self._fixed = _picker(tuple(arrays.values())), _picker(tuple(fixed.values()))  # of a call's values
-        self._places = tuple(fixed.items())
-        self.first, self.one_fixed = min(fixed.values(), default=0), len(fixed) == 1
-
-    def read(self, values: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """(what a call is kept under, its values with what is fixed as it stays), of values in the order given."""
-        fixed = self._fixed(values)
-        if _TEXT.issuperset(map(type, fixed)):
-            return (self, fixed), values
-        out = list(values)
-        if self.one_fixed and type(fixed[0]) in (list, tuple) and _TEXT.issuperset(map(type, fixed[0])):
-            names = out[self.first] = tuple(fixed[0])
-            return (self, names), tuple(out)
-        for name, i in self._places:
-            out[i] = kept(out[i], name)
-        values = tuple(out)
-        return (self, *map(_key, self._fixed(values))), values
-
-    def options(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """What is fixed, by name."""
-        return dict(zip(self.fixed, self._fixed(values)))
-
-
-def _picker(places: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """What takes these out of a tuple, as a tuple."""
-    if len(places) > 1:
-        return operator.itemgetter(*places)
-    return (lambda values: (values[places[0]],)) if places else (lambda values: ())
-
-
-def _way(positional: tuple[str, ...], facts: Facts, count: int, named: tuple[str, ...]) -> _Way | None:
-    """How a call with so many positional arguments and these names gives them; None where it is no proper one."""
-    given = [*positional[:count], *named]
-    places = {name: i for i, name in enumerate(given)}
-    if count > len(positional) or len(places) < len(given) or not places.keys() >= set(facts.needed):
-        return None
-    arrays = {name: places[name] for name in facts.arrays if name in places}
-    fixed = {name: i for name, i in places.items() if name not in facts.arrays}
-    return _Way(arrays, fixed, not facts.optional.isdisjoint(arrays))
 
 
 def _runner(
@@ -504,33 +455,3 @@ def _not_kept(robot: Any, method: Any, found: dict[str, Any], fixed: dict[str, A
         ' cannot be told apart by a hash; give lists of names or of numbers; target="numpy" says that this is meant'
     )
     return result
-
-
-# --- fixed arguments ----------------------------------------------------------------------------------
-
-
-_TEXT = frozenset({str})
-_PLAIN = frozenset({str, bool, int, float, type(None)})  # what most are, or are lists of
-
-
-def kept(x: Any, name: str) -> Any:
-    """A fixed argument as it stays, whatever becomes of the user's own: read once, and no longer to be changed."""
-    if type(x) in _PLAIN:
-        return x
-    if type(x) in (list, tuple) and _PLAIN.issuperset(map(type, x)):
-        return tuple(x)
-    if isinstance(x, (str, bytes, Mapping)) or not isinstance(x, Iterable):
-        return x
-    if isinstance(x, Set):  # without an order, and so refused where there must be one
-        return frozenset(x)
-    if isinstance(x, np.ndarray):
-        x = unmasked(x, name).tolist()
-        return kept(x, name) if isinstance(x, list) else x
-    return tuple(kept(y, name) for y in x)
-
-
-def _key(x: Any) -> Any:
-    """What a fixed argument is told apart by; True is not 1 here, nor 1 the number 1.0."""
-    if type(x) is not tuple:
-        return x if type(x) is str else (type(x), x)
-    return (*map(type, x), x) if _PLAIN.issuperset(map(type, x)) else tuple(map(_key, x))

@@ -47,7 +47,9 @@ class Answer:
         return rows(x, len(sizes))
 
 
-def function_of(robot: Any, call: Any, kernel: Any, names: tuple[str, ...], fixed: dict[str, Any]) -> Function:
+def function_of(
+    robot: Any, call: Any, kernel: Any, names: tuple[str, ...], fixed: dict[str, Any], on_card: bool
+) -> Function:
     """The compiled method as a function of rows of numbers, with the best derivatives there are."""
     facts: Facts = call.facts
 
@@ -64,20 +66,22 @@ def function_of(robot: Any, call: Any, kernel: Any, names: tuple[str, ...], fixe
 
     if names != facts.needed or not has_adjoint(robot, call.__name__):
         return Function(kernel, on_numpy)
-    return Function(kernel, on_numpy, lambda: _adjoint(robot, call.__name__), lambda: _direction(robot, call.__name__))
+    name = call.__name__
+    return Function(kernel, on_numpy, lambda: _adjoint(robot, name, on_card), lambda: _direction(robot, name, on_card))
 
 
-def _adjoint(robot: Any, name: str) -> Any:
+def _adjoint(robot: Any, name: str, on_card: bool) -> Any:
     """(state, weights) → the gradients, from the adjoint of the linearised algorithm."""
 
     def gradients(robot: Any, q: Any, v: Any, third: Any, weights: Any) -> Any:
         dq, dv, dthird = getattr(robot, f"{name}_vjp")(q, v, third, weights)
         return coordinate_gradients.gradient_in_numbers(robot, q, dq), dv, dthird
 
-    return _compiled(robot, f"{name}_vjp", gradients, ("q", "v", "third", "weights"), ("nq", "nv", "nv", "nv"))
+    names, sizes = ("q", "v", "third", "weights"), ("nq", "nv", "nv", "nv")
+    return _compiled(robot, f"{name}_vjp", gradients, names, sizes, on_card)
 
 
-def _direction(robot: Any, name: str) -> Any:
+def _direction(robot: Any, name: str, on_card: bool) -> Any:
     """(state, directions) → the derivative, from the linearised algorithm."""
 
     def derivative(robot: Any, q: Any, v: Any, third: Any, dq: Any, dv: Any, dthird: Any) -> Any:
@@ -85,17 +89,18 @@ def _direction(robot: Any, name: str) -> Any:
         return getattr(robot, f"{name}_jvp")(q, v, third, tangent, dv, dthird)
 
     names = ("q", "v", "third", "dq", "dv", "dthird")
-    return _compiled(robot, f"{name}_jvp", derivative, names, ("nq", "nv", "nv") * 2)
+    return _compiled(robot, f"{name}_jvp", derivative, names, ("nq", "nv", "nv") * 2, on_card)
 
 
 def _compiled(
-    robot: Any, method: str, whole: Callable[..., Any], names: tuple[str, ...], sizes: tuple[str, ...]
+    robot: Any, method: str, whole: Callable[..., Any], names: tuple[str, ...], sizes: tuple[str, ...], on_card: bool
 ) -> Any:
     """The kernel of the method itself where its tangent space is q's numbers; else of the method between maps."""
-    from ..codegen.pipeline import Job, compile_job, method_job
+    from ..codegen.job import Job
+    from ..codegen.pipeline import compile_job, method_job
 
     if coordinate_gradients.is_plain(robot):
-        job = method_job(robot, getattr(type(robot), method), None, {}, patient=True, rolled=False)
+        job = method_job(robot, getattr(type(robot), method), None, {}, patient=True, on_card=on_card)
     else:
         lengths = {name: getattr(robot, size) for name, size in zip(names, sizes)}
         job = Job(robot, method, whole, names, sizes=lengths)

@@ -432,7 +432,8 @@ def _steps(
 
     ``towards(robot, q)`` (nv,) is what the null space does, if not a rest configuration.
     """
-    from ..codegen.pipeline import Job, compile_job
+    from ..codegen.job import Job
+    from ..codegen.pipeline import compile_job
 
     sizes = {"q": robot.nq, **{f"goal{i}": PARTS[t.part] for i, t in enumerate(tasks)}, "rest": robot.nq, "pull": 1}
     told = tuple((t.frame, t.part) for t in tasks)

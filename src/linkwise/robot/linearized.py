@@ -188,7 +188,19 @@ class Linearized(Calls):
         batch, (q, v, tau, w), f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in linear.forward_vjp(self, q, v, tau, w, f)))
 
-    @compiled(q="nq", v="nv", a="nv", weights="nv", dq="nv", dv="nv", da="nv", external=("bodies", 6), joint_space=True)
+    @compiled(
+        q="nq",
+        v="nv",
+        a="nv",
+        weights="nv",
+        dq="nv",
+        dv="nv",
+        da="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=True,
+        per_body=950,
+    )
     def inverse_dynamics_hvp(
         self,
         q: ArrayLike,
@@ -206,7 +218,17 @@ class Linearized(Calls):
         return linear.InverseGradient(*self._gradient_change(linear.inverse_vjp, external, state))
 
     @compiled(
-        q="nq", v="nv", tau="nv", weights="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6), joint_space=True
+        q="nq",
+        v="nv",
+        tau="nv",
+        weights="nv",
+        dq="nv",
+        dv="nv",
+        dtau="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=True,
+        per_body=1800,
     )
     def forward_dynamics_hvp(
         self,

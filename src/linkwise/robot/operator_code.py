@@ -50,14 +50,13 @@ def operators_at(
 
 def code_of(expression: Expression, binding: Binding, target: str | None = None) -> Code | None:
     """What applies an expression at states like these; None where sweeps run on the arrays themselves."""
-    if target is not None:
-        one_of(target, TARGETS, "target of a product (lw.compile has others)", error=InputError)
-    if (target or default_target()) == "numpy":
-        return None
-    if binding.arrays is None:
-        return None
     leaves = binding.leaves
-    found = leaves.memory.get(("code", id(expression)))
+    found = None if binding.arrays is None else leaves.memory.get(("code", id(expression)))
+    if found is None or target is not None:  # (to ask for the default takes most of a microsecond; methods do so once)
+        if target is not None:
+            one_of(target, TARGETS, "target of a product (lw.compile has others)", error=InputError)
+        if (target or default_target()) == "numpy" or binding.arrays is None:
+            return None
     if found is None:
         found = remembered(leaves, ("code", id(expression)), lambda: (_code(expression, binding), expression))
     return found[0]
@@ -133,7 +132,8 @@ class _ExpressionFacts(Facts):
 
 def _kernel(expression: Expression, recipe: Recipe, count: int, binding: Binding) -> Any:
     """The kernel of a formula, or None, with a warning, where NumPy must do."""
-    from ..codegen.pipeline import Job, compile_job
+    from ..codegen.job import Job
+    from ..codegen.pipeline import compile_job
 
     sizes = _sizes(expression, binding, count)
     facts = _ExpressionFacts({k: (n,) for k, n in sizes.items()}, joint_space=is_frame_free(expression))

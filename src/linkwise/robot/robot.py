@@ -39,10 +39,11 @@ from ..errors import ModelError
 from ..model import edit
 from ..model.model import Model
 from ..values import owned
+from .call_forms import kept
 from .calls import as_frames, choose
 from .coupled import CoupledJoints
 from .diagonal import Diagonalized
-from .dispatch import compiled, kept, on_numpy
+from .dispatch import compiled, on_numpy
 from .edited import Edited
 from .kinematics import Kinematics
 from .linearized import Linearized

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import UntraceableError
 from .elementwise import choose, entry_of, is_true
+from .products import matrix_product
 from .scalar import Scalar, Truth, number
 
 # On object arrays NumPy does these itself, quicker: symbols have the operators.
@@ -72,7 +73,7 @@ class Symbols(np.ndarray):
 def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """A ufunc on symbols (NumPy's ``__array_ufunc__``)."""
     if not options and ufunc in _OPERATORS and method == "__call__":
-        found = ufunc(*map(as_objects, inputs))
+        found = (matrix_product if ufunc is np.matmul else ufunc)(*map(as_objects, inputs))
         return found.view(Symbols) if isinstance(found, np.ndarray) and _are_wanted(inputs) else found
     out = options.pop("out", (None,))[0]
     _refuse_precision(ufunc, options)
@@ -108,6 +109,10 @@ def _refuse_precision(ufunc: np.ufunc, options: dict[str, Any]) -> None:
 
 
 def _called(ufunc: np.ufunc, plain: list[Any], options: dict[str, Any]) -> Any:
+    if ufunc is np.matmul:
+        if options:
+            raise UntraceableError(f"np.matmul(…, {next(iter(options))}=…) cannot be traced; move the axes before")
+        return matrix_product(*plain)
     if ufunc in _OPERATORS or _is_python_function(ufunc):
         return ufunc(*plain, **options)
     return np.frompyfunc(_entry(ufunc), ufunc.nin, ufunc.nout)(*plain)

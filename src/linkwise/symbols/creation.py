@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dis
 import functools
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -104,11 +105,11 @@ def arrays_take_symbols() -> Iterator[None]:
     """The time of a trace."""
     before = is_tracing()
     _count(1)
-    _tracing.now = True
+    _tracing.now, _tracing.depth = True, _depth() + 1
     try:
         yield
     finally:
-        _tracing.now = before
+        _tracing.now, _tracing.depth = before, _depth() - 1
         _count(-1)
 
 
@@ -155,6 +156,11 @@ def is_tracing() -> bool:
     return getattr(_tracing, "now", False)
 
 
+def _depth() -> int:
+    """How many traces of this thread run, one within the other."""
+    return getattr(_tracing, "depth", 0)
+
+
 def _count(change: int) -> None:
     """Another trace begins or ends: the first puts NumPy's functions aside, the last puts them back."""
     global _traces
@@ -162,3 +168,14 @@ def _count(change: int) -> None:
         _traces += change
         for name, (function, _) in _ORIGINAL.items():
             setattr(np, name, _KEEPING[name] if _traces else function)
+
+
+def _forget_other_threads() -> None:
+    """In a forked child, which has none of them: their traces never end, nor does one let go of the lock."""
+    global _lock, _traces
+    _lock, _traces = threading.Lock(), 0
+    _count(_depth())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnrollableError
 from .operations import TRUTHS
 from .outputs import reachable
 from .scalar import Scalar
@@ -133,10 +132,14 @@ def along(
     The variables are taken as independent of each other, whatever they were computed from.
     """
     moving: dict[int, Any] = {id(x): d for x, d in zip(variables, seeds) if isinstance(x, Scalar)}
-    if any(isinstance(x, Scalar) and x.graph.has_carries for x in outputs):
-        raise UnrollableError(
-            "a derivative of what loops over bodies compute is not known to them: it cannot be rolled"
-        )
+    graph = next((x.graph for x in outputs if isinstance(x, Scalar)), None)
+    if graph is not None and graph.changes_of_carries is not None:
+        graph.changes_of_carries(moving)
+    return moved(outputs, moving, calls)
+
+
+def moved(outputs: Sequence[Any], moving: dict[int, Any], calls: Sequence[Call] = ()) -> list[Any]:
+    """The changes of ``outputs``, given and added to those of other nodes, by id."""
     of = apart(calls)
     for node in _order(outputs, of):
         if id(node) in moving:

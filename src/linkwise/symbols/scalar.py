@@ -61,23 +61,47 @@ _TEXT = threading.local()  # whether symbols have no text in this thread
 @contextmanager
 def text_refused() -> Iterator[None]:
     """While a function is traced that is to be called for its numbers alone: symbols in names and messages are none."""
+    before = getattr(_TEXT, "refused", False)
     _TEXT.refused = True
     try:
         yield
     finally:
-        _TEXT.refused = False
+        _TEXT.refused = before
 
 
 class Graph:
     """Where the nodes of one program live, each stored once; no more than ``most`` of them."""
 
     def __init__(self, most: int | None = None) -> None:
-        self.most = sys.maxsize if most is None else most
+        self.most = self._stop = sys.maxsize if most is None else most
+        self._waiting: list[Callable[[], Any]] = []
         self._of_values: dict[tuple[Any, ...], Scalar] = {}  # operation and serials → node of these values alone
         self._others: dict[tuple[Any, ...], Scalar] = {}  # of numbers too, which could be serials
         self.guards: list[Guard] = []  # what must hold for the results that depend on it to mean anything
         self.conditions: list[Guard] = []  # what must hold whatever is computed
-        self.has_carries = False  # whether inputs stand for what other values will be, and have changes of their own
+        # Where inputs stand for what other values will be: adds their changes to those of variables, by id of the node.
+        self.changes_of_carries: Callable[[dict[int, Any]], None] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are."""
+        return len(self._of_values) + len(self._others)
+
+    def refuse_length(self) -> None:
+        """Refuse more values than there may be, which no sum came after."""
+        if self.count > self.most:
+            raise TooLongError(f"more than {self.most} values")
+
+    def wait(self, call: Callable[[], Any]) -> None:
+        """Have this called by the next sum, or by whoever asks for it: it may raise what it likes."""
+        self._waiting.append(call)
+        self._stop = -1
+
+    def call_waiting(self) -> None:
+        """Call what waits, each once."""
+        self._stop = self.most
+        while self._waiting:
+            self._waiting.pop(0)()
 
     def require_above(self, value: Any, size: Any, roundings: int, on: tuple[Any, ...]) -> None:
         """Have targets report states where value ≤ roundings · ε · size, if a result depends on one of ``on``."""
@@ -122,12 +146,15 @@ class Graph:
         self, known: dict[tuple[Any, ...], Scalar], key: tuple[Any, ...], op: str, args: tuple[Any, ...]
     ) -> Scalar:
         serial = len(self._of_values) + len(self._others)
-        if serial >= self.most:
-            raise TooLongError(f"more than {self.most} values")
+        if serial >= self._stop and op in _SUMS:
+            self.call_waiting()
+            if serial >= self.most:
+                raise TooLongError(f"more than {self.most} values")
         found = known[key] = (Truth if op in _TRUTHS else Scalar)(self, op, args, serial)
         return found
 
 
+_SUMS = frozenset({"add", "sub"})  # which may fail within NumPy's "@"; products must not (:mod:`.products`)
 _TRUTHS = frozenset(name for name, operation in OPERATIONS.items() if operation.is_truth)
 
 

@@ -7,7 +7,7 @@ from types import FrameType, TracebackType
 
 from ..errors import UntraceableError
 
-_NOT_THE_USERS = ("linkwise", "numpy")
+_NOT_THE_USERS = ("linkwise", "numpy", "contextlib")
 
 
 def at_users_line(error: UntraceableError, cause: BaseException | None = None) -> UntraceableError:

@@ -16,6 +16,7 @@ except cupy.cuda.runtime.CUDARuntimeError:
     pytest.skip("no CUDA device here", allow_module_level=True)
 
 from methods import CALLS, flat, inputs  # noqa: E402
+from trees import branches  # noqa: E402
 
 from linkwise.symbols.results import flatten  # noqa: E402
 
@@ -141,6 +142,59 @@ def test_sines_are_good_to_two_units_in_the_last_place(dtype):
     exact = np.concatenate([np.sin(q.astype(np.longdouble)), np.cos(q.astype(np.longdouble))], axis=1)
     found = cupy.asnumpy(kernel(cupy.asarray(q)))
     assert (np.abs(found - exact) / np.spacing(np.abs(exact).astype(dtype))).max() <= 2.0
+
+
+@pytest.mark.parametrize(
+    "robot", [lw.chain(100, seed=1), branches([-1, *(i // 2 for i in range(51))])], ids=["chain", "tree"]
+)
+def test_loops_of_long_robots(robot):
+    """Rows and number by number, odd batches and no states at all."""
+    for dtype in TOLERANCE:
+        x = [a.astype(dtype) for a in state(robot, 5001)]
+        expected = robot.forward_dynamics(*(a[:40].astype(float) for a in x), target="numpy")
+        for order, batch in (("C", 5001), ("F", 5001), ("C", 33), ("C", 1), ("C", 0)):
+            found = robot.forward_dynamics(*(cupy.asarray(a[:batch], order=order) for a in x))
+            assert found.shape == (batch, robot.nv) and found.dtype == dtype
+            few = min(batch, 40)
+            error = np.abs(cupy.asnumpy(found[:few]) - expected[:few]).max(initial=0.0)
+            assert error <= 1e5 * np.finfo(dtype).eps * np.abs(expected).max()
+
+
+def test_matrices_adjoints_and_singular_states_in_loops():
+    robot = lw.chain(60, seed=1)
+    x = state(robot, 64)
+    q, v, tau = map(cupy.asarray, x)
+    found = robot.forward_dynamics_vjp(q, v, tau, cupy.ones((64, 60)))
+    expected = robot.forward_dynamics_vjp(*x, np.ones((64, 60)), target="numpy")
+    assert all(near(a, b) for a, b in zip(found, expected, strict=True))
+    assert near(robot.mass_matrix(q), robot.mass_matrix(x[0], target="numpy"))
+    weightless = lw.chain(60, seed=1).with_inertias({"link60": lw.Inertia(0.0)})
+    assert bool(cupy.isnan(weightless.mass_solve(q, v)).all())
+
+
+def test_two_streams_do_not_meet_in_the_memory_of_loops():
+    robot = lw.chain(60, seed=1)
+    given = [cupy.asarray(a) for a in state(robot, 20_011)]
+    streams, found = [cupy.cuda.Stream(non_blocking=True) for _ in range(2)], []
+    cupy.cuda.Device().synchronize()
+    for k in range(6):
+        with streams[k % 2]:
+            found.append(robot.forward_dynamics(*(a + 0.0 for a in given)))
+    for stream in streams:
+        stream.synchronize()
+    assert all(bool((y == found[0]).all()) for y in found)
+
+
+def test_gradients_through_loops_of_long_robots():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this PyTorch has no CUDA")
+    robot = lw.chain(60, seed=1)
+    x = state(robot, 4)
+    given = [torch.tensor(a, device="cuda", requires_grad=True) for a in x]
+    found = torch.autograd.grad(robot.forward_dynamics(*given).sum(), given)
+    expected = robot.forward_dynamics_vjp(*x, np.ones((4, 60)), target="numpy")
+    assert all(near(cupy.asarray(a), b) for a, b in zip(found, expected, strict=True))
 
 
 def test_two_streams_at_once():

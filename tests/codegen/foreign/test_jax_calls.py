@@ -145,3 +145,17 @@ def test_every_joint_kind_agrees_with_numpy():
         q, v = arrays(robot, [(2,)] * 2)
         expected = robot.bias_force(np.asarray(q), np.asarray(v))
         assert np.allclose(robot.bias_force(q, v), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_gradients_of_robots_whose_code_has_loops():
+    """By the adjoint, which has loops as well; of calls without one by straight-line code."""
+    robot = lw.chain(46, seed=1)
+    assert type(robot.compile("forward_dynamics")).__name__ == "RolledKernel"
+    q, v, tau = arrays(robot, [(2,), (2,), (2,)])
+    found = jax.grad(lambda q: robot.forward_dynamics(q, v, tau).sum())(q)
+    expected = robot.forward_dynamics_vjp(*map(np.asarray, (q, v, tau)), np.ones((2, 46)), target="numpy")[0]
+    assert np.allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    found = jax.grad(lambda q: robot.mass_times(q, v).sum())(q)
+    slopes = robot.mass_matrix_sensitivity(np.asarray(q), target="numpy")
+    expected = np.einsum("bijk,bk->bi", slopes, np.asarray(v))
+    assert np.allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())

@@ -130,8 +130,8 @@ def test_what_it_has_no_instruction_for_is_left_to_llvm():
 
 def test_each_product_is_fused_once_and_nothing_is_lost():
     program = lw.load("quadruped").compile("forward_dynamics").program
-    wanted = [*program.roots, *(x for g in program.guards for x in g.nodes)]
-    fused = absorbed(program.nodes, wanted)
+    fused = absorbed(program.nodes, program.uses)
+    assert fused == program.fused
     assert len(set(fused.values())) == len(fused) > 500
     code = instructions(program, computed_places(program)[0]).code
     kinds = [x.op for x in code]

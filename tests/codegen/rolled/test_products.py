@@ -29,7 +29,7 @@ def in_link_frames(robot, q):
 
 def has_products(robot):
     kernel = robot.compile("mass_matrix", rolled=True)
-    return kernel, bool(kernel._rolled.terms)
+    return kernel, bool(kernel.loops.factors.matrices)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_large_batches_past_the_caches():
     assert np.abs(kernel(q) - expected).max() < 1e-12 * np.abs(expected).max()
 
 
-LINEARIZED = {0: (6, 0), 1: (6, 9), 2: (6, 9)}  # terms of 𝓜, A_D and B_D, above and below the diagonal
+LINEARIZED = {0: (6, 6), 1: (6, 9), 2: (6, 9)}  # terms of 𝓜, A_D and B_D, above and below the diagonal
 
 
 @pytest.mark.parametrize("n", [2, 8, 21, 33])
@@ -101,7 +101,9 @@ def test_linearised_inverse_dynamics(n, from_few):
     """Matrices that are not symmetric, of every width; batches, both precisions."""
     robot = lw.chain(n, seed=n)
     kernel = robot.compile("linearize_inverse", rolled=True)
-    assert {i: tuple(x) for i, x in kernel._rolled.terms.items()} == LINEARIZED and not kernel._rolled.loops
+    found = kernel.loops.factors.matrices
+    assert {i: (len(x.above.row), len(x.below.row)) for i, x in found.items()} == LINEARIZED
+    assert not kernel.loops.loops and len(kernel.loops.factors.values) == 45  # shared by the three
     q, v, a = np.random.default_rng(n).normal(size=(3, 9, n))
     expected = robot.linearize_inverse(q, v, a, target="numpy")
     single = kernel(*(x.astype(np.float32) for x in (q, v, a)))
@@ -117,7 +119,7 @@ def test_linearised_dynamics_of_kinds_and_rotors(rotors, gyroscopic):
     """So many states that they are written past the caches."""
     robot = chain(66, rotors, gyroscopic)
     kernel = robot.compile("linearize_inverse", rolled=True)
-    assert set(kernel._rolled.terms) == {0, 1, 2}
+    assert set(kernel.loops.factors.matrices) == {0, 1, 2}
     count = STREAMED_ROWS // (3 * 8 * 66 * 66) + 3
     q, v, a = np.random.default_rng(0).normal(size=(3, count, 66))
     expected = robot.linearize_inverse(q, v, a, target="numpy")

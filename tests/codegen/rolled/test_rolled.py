@@ -70,7 +70,7 @@ WAYS = [
     (name, method)
     for name, methods in ROLLS.items()
     for method in methods
-    if name not in PER_PAIR and (method or len(methods) == 1)
+    if name not in PER_PAIR and not name.endswith("_hvp") and (method or len(methods) == 1)
 ]
 
 
@@ -89,6 +89,39 @@ def test_rolled_agrees_with_numpy(robot, way, rng):
         for x, y in [(expected, found)] if isinstance(found, np.ndarray) else zip(expected, found):
             assert x.shape == y.shape
             assert np.abs(x - y).max(initial=0) <= 1e-11 * np.abs(x).max(initial=1e-9)
+
+
+def _soft():
+    robot = _on([-1, 0, 1, 2, 3])
+    second, fourth = robot.joints[1].name, robot.joints[3].name
+    return robot.with_springs({second: {"stiffness": 3.0, "rest": 0.2, "damping": 0.1}, fourth: {"stiffness": 2.0}})
+
+
+# (Others have code for many kinds of joints, which takes long to compile.)
+OF_FEW_KINDS = {
+    "chain": lambda: lw.chain(6, seed=2),
+    "tree": lambda: _on([-1, 0, 0, 1, 2, -1]),
+    "gyroscopic rotors": lambda: _with_rotors(axis=(0.6, 0, 0.8)),
+    "springs": _soft,
+    "spherical": lambda: lw.random_tree(4, seed=1, joints=["spherical"]),
+}
+
+
+@pytest.mark.parametrize("robot", OF_FEW_KINDS)
+@pytest.mark.parametrize("name", ["forward_dynamics_hvp", "inverse_dynamics_hvp"])
+def test_derivatives_of_sweeps_are_sweeps(robot, name, rng):
+    """Second derivatives: what a sweep carries changes along a direction by a sweep of its own."""
+    r = OF_FEW_KINDS[robot]()
+    kernel = r.compile(name, rolled=True)
+    for batch in ((9,), ()):
+        args = arguments(r, kernel, batch, rng)
+        for x, y in zip(getattr(r, name)(*args, target="numpy"), kernel(*args)):
+            assert x.shape == y.shape and np.abs(x - y).max() <= 1e-11 * np.abs(x).max()
+
+
+def test_second_derivatives_of_a_long_chain_are_compiled(rng):
+    r = lw.chain(300, seed=1)
+    assert all(isinstance(called(r, name), RolledKernel) for name in ("forward_dynamics_hvp", "inverse_dynamics_hvp"))
 
 
 # Walks from each size of joint have code for each kind: robots with many kinds take minutes to compile.
@@ -159,14 +192,16 @@ def test_operations_of_matrices_are_those_of_straight_line_code():
 def test_matrices_of_large_robots_are_rolled_without_being_asked(monkeypatch, tmp_path, rng):
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
     monkeypatch.setenv("LINKWISE_TARGET", "cpu")
-    assert "1 walk from" in lw.chain(40, seed=1).compile("mass_matrix").explain()
+    assert "1 walk from" in lw.chain(30, seed=1).compile("mass_matrix").explain()
     assert "every entry as a sum of 6 products" in lw.chain(100).compile("mass_matrix").explain()
+    assert "2 walks in blocks of 16 bodies" in lw.chain(100, seed=1).compile("linearize_forward").explain()
     assert "2 walks from" in lw.chain(20, seed=1).compile("linearize_forward").explain()
     assert "walk" not in lw.load("panda").compile("linearize_forward").explain()
     monkeypatch.setattr(thresholds, "LOOPS_FROM", 400)
     monkeypatch.setattr(thresholds, "LOOPS_PER_PAIR", 1)
     monkeypatch.setattr(thresholds, "loops_cost_less", lambda *_: True)  # as if five links were many
     monkeypatch.setattr(thresholds, "loops_are_worth_a_trial", lambda *_: True)
+    monkeypatch.setattr(thresholds, "longest_trial", lambda *_: None)
     r = _on([-1, 0, 0, 1, 2])
     q, v, tau = r.random_configuration(rng), *rng.normal(size=(2, r.nv))
     assert isinstance(called(r, "linearize_inverse"), RolledKernel)
@@ -355,6 +390,7 @@ def test_methods_that_look_at_all_bodies_are_not_rolled(method, monkeypatch, rng
     monkeypatch.setattr(thresholds, "LOOPS_FROM", 10)  # as if six links were many
     monkeypatch.setattr(thresholds, "loops_cost_less", lambda *_: True)
     monkeypatch.setattr(thresholds, "loops_are_worth_a_trial", lambda *_: True)
+    monkeypatch.setattr(thresholds, "longest_trial", lambda *_: None)
     r = lw.chain(6)
     assert isinstance(called(r, "forward_dynamics"), RolledKernel)
     with pytest.raises(lw.InputError, match="cannot be rolled"):
@@ -375,8 +411,16 @@ def test_rolling_goes_with_neither_parameters_nor_c():
 def test_what_cannot_be_rolled_says_so():
     with pytest.raises(lw.InputError, match="mass_matrix cannot be rolled"):
         lw.chain(5).compile("mass_matrix", rolled=True, method="direct")
-    with pytest.raises(lw.InputError, match="no scalar program"):
-        lw.chain(5).compile("mass_times", rolled=True).jacobian("q")
+
+
+def test_derivatives_of_loops_are_made_of_the_same_function_without_them(monkeypatch):
+    robot = lw.chain(5, seed=1)
+    q, x = np.random.default_rng(0).normal(size=(2, 4, 5))
+    found = robot.compile("mass_times", rolled=True).jacobian("q")(q, x)
+    assert np.allclose(found, robot.compile("mass_times", rolled=False).jacobian("q")(q, x), rtol=0, atol=1e-12)
+    monkeypatch.setattr("linkwise.codegen.thresholds.LONGEST_TRACE", 1000)
+    with pytest.raises(lw.InputError, match="derivatives are made, it is too long"):
+        robot.compile("mass_times", rolled=True).jacobian("q")
 
 
 def test_source_is_readable():

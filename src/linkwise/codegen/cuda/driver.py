@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import ctypes.util
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 from ...errors import LinkwiseError
+from ..thresholds import CUDA_LOOPS_BYTES
 
 _MULTIPROCESSORS, _MAJOR, _MINOR, _SHARED = 16, 75, 76, 97  # attributes of a device
 _LOCAL_BYTES, _REGISTERS, _DYNAMIC_SHARED = 3, 4, 8  # of a function
@@ -149,6 +151,54 @@ class Loaded:
         code = self._launch(self._function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, None, extra)
         if code:
             _check(library(), code, "cuLaunchKernel")
+
+
+_OUT_OF_MEMORY = 2
+
+
+@contextlib.contextmanager
+def memory_in_order(each: int, most: int, device: int, stream: int) -> Iterator[tuple[int, int]]:
+    """(address, how many) of as many pieces of ``each`` bytes as there is room for, ``most`` at the most, for work on a
+    stream: they are there when the stream comes to it, and given back when it is done."""
+    cuda, pool, address = library(), _pool(device), ctypes.c_uint64()
+    count = most
+    while code := cuda.cuMemAllocFromPoolAsync(
+        ctypes.byref(address), ctypes.c_size_t(each * count), pool, ctypes.c_void_p(stream)
+    ):
+        if code != _OUT_OF_MEMORY or count == 1:
+            _check(cuda, code, f"cuMemAllocFromPoolAsync of {each * count} bytes")
+        count //= 2
+    try:
+        yield address.value, count
+    finally:
+        _call("cuMemFreeAsync", address, ctypes.c_void_p(stream))
+
+
+class _PoolProperties(ctypes.Structure):
+    """CUmemPoolProps: memory of one device that is not shared with other processes."""
+
+    _fields_ = (
+        ("allocation", ctypes.c_int),
+        ("handles", ctypes.c_int),
+        ("where", ctypes.c_int),
+        ("device", ctypes.c_int),
+        ("security", ctypes.c_void_p),
+        ("most", ctypes.c_size_t),
+        ("usage", ctypes.c_ushort),
+        ("reserved", ctypes.c_ubyte * 54),
+    )
+
+
+_PINNED, _ON_DEVICE, _KEPT = 1, 1, 4  # a sort of allocation and of place, and the attribute of what a pool keeps
+
+
+@lru_cache(maxsize=64)
+def _pool(device: int) -> ctypes.c_void_p:
+    """Memory that work in order is given, and which the process keeps for the next."""
+    pool, properties = ctypes.c_void_p(), _PoolProperties(allocation=_PINNED, where=_ON_DEVICE, device=device)
+    _call("cuMemPoolCreate", ctypes.byref(pool), ctypes.byref(properties))
+    _call("cuMemPoolSetAttribute", pool, _KEPT, ctypes.byref(ctypes.c_uint64(CUDA_LOOPS_BYTES)))
+    return pool
 
 
 _PACKED = threading.local()  # by how many words: memory for arguments, which the driver copies at a launch

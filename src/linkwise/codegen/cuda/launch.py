@@ -22,10 +22,11 @@ from ..thresholds import CUDA_THREADS as THREADS
 from .compiler import machine_code
 from .driver import Loaded, architecture, enter, multiprocessors, shared_bytes
 from .limb_text import LimbText, divided
+from .loop_text import DeviceLoopText
 from .text import KERNEL, ROWS, STRIDED, DeviceText
 from .turns_text import TurnsText
 
-Text = TypeVar("Text", DeviceText, TurnsText)
+Text = TypeVar("Text", DeviceText, TurnsText, DeviceLoopText)
 _REGISTERS = 65536  # of a multiprocessor
 _WORD = 0xFFFFFFFFFFFFFFFF
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
@@ -182,7 +183,7 @@ def squeezed(text: Text, device: int) -> tuple[Loaded, Text]:
     return plain, text
 
 
-def loaded(text: DeviceText | TurnsText, device: int) -> Loaded:
+def loaded(text: DeviceText | TurnsText | DeviceLoopText, device: int) -> Loaded:
     """The machine code of a text on a device."""
     code = machine_code(text.source, architecture(device))
     warps = 1 if text.workers > 1 else _most_threads(text.warp_bytes, device) // 32

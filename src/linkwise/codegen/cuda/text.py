@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...properties import cached_property
 from ...symbols.scalar import Scalar
 from ..program.registers import Kept, kept
 from ..sources.cuda import CudaSource
@@ -39,8 +39,12 @@ _HELPERS = """#ifndef LW_EACH_LANE
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 template <unsigned bytes> __device__ __forceinline__ void lw_fetch(void *to, const void *from)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
-                 "l"(__cvta_generic_to_global(from)), "n"(bytes));
+    const unsigned there = (unsigned)__cvta_generic_to_shared(to);
+    const size_t here = __cvta_generic_to_global(from);
+    if (bytes == 16) /* past the first cache, which has no use for whole lines */
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(there), "l"(here));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(there), "l"(here), "n"(bytes));
 }
 #define LW_FETCH(to, from) lw_fetch<sizeof *(to)>(to, from)
 #define LW_FETCHED() asm volatile("cp.async.wait_all;" ::: "memory")

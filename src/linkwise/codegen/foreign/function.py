@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...properties import cached_property
 from ...symbols.scalar import Scalar
 from ..cuda.launch import DeviceFunction
+from ..cuda.loops import DeviceLoops
 from ..program.signature import Signature
 from ..runtime.kernel import Kernel
+from ..runtime.rolled_kernel import RolledKernel
 
 OnNumpy = Callable[[list[np.ndarray]], list[np.ndarray]]
 Makers = Callable[[], Kernel | None]
@@ -75,7 +77,7 @@ class ArrayFunction:
         return run_torch(self, tensors)
 
     @property
-    def on_device(self) -> DeviceFunction:
+    def on_device(self) -> DeviceFunction | DeviceLoops:
         """Its code for graphics cards."""
         raise InputError(f"{self.signature.name} has no code for graphics cards; arrays on the CPU have")
 
@@ -129,6 +131,8 @@ class Function(ArrayFunction):
 
     @cached_property
     def is_constant(self) -> bool:
+        if isinstance(self.kernel, RolledKernel):  # whose program is long, and made where it must be
+            return False
         return not any(isinstance(x, Scalar) for x in self.kernel.program.roots)
 
     @cached_property
@@ -153,8 +157,8 @@ class Function(ArrayFunction):
         return self._token or f"{self.signature.name}-{self.kernel.fingerprint}"
 
     @cached_property
-    def on_device(self) -> DeviceFunction:
-        return DeviceFunction(self.kernel)
+    def on_device(self) -> DeviceFunction | DeviceLoops:
+        return DeviceLoops(self.kernel) if isinstance(self.kernel, RolledKernel) else DeviceFunction(self.kernel)
 
 
 def leaves(signature: Signature, result: Any) -> list[Any]:

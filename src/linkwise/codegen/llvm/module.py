@@ -10,7 +10,7 @@ results are transposed back. A last block that is not full repeats its last stat
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from functools import partial
 from typing import Any
 
@@ -275,8 +275,10 @@ done:
 """
 
 
-def driver_ir(signature: Signature, t: VectorType, in_rows: Container[int] = ()) -> str:
-    """The loop over blocks of states; outputs ``in_rows`` are written row by row of one state."""
+def driver_ir(
+    signature: Signature, t: VectorType, in_rows: Container[int] = (), writing_rows: Sequence[str] = ()
+) -> str:
+    """The loop over blocks of states; outputs ``in_rows`` are written row by row of one state, by other lines."""
     inputs = list(signature.inputs.values())
     outputs = [size_of(shape) for shape in signature.shapes]
     total_in = sum(inputs)
@@ -305,7 +307,9 @@ def driver_ir(signature: Signature, t: VectorType, in_rows: Container[int] = ())
         if size:
             enough = STREAMED_ROWS if i in in_rows else STREAMED_BYTES
             header.append(f"  %large{i} = icmp ugt i64 %bytes, {enough if is_streamed(size, t) else -1}")
-            moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
+            if i not in in_rows:
+                moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
+    moves_out += writing_rows
     join = "\n".join
     return f"""define i64 @lw_kernel(i64 %given, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{
 entry:

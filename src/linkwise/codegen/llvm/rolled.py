@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..rolled.tables import areas, scratch_vectors
+from ..rolled.tables import areas, before_work, scratch_vectors
+from .blocked_walks import blocked_walks
 from .module import driver_ir, identity_places, objects_ir, size_of, transpose_in, transpose_out
-from .product_matrix import product_out
+from .product_matrix import call_matrices, matrices_ir
 from .rolled_body import BodyCode, row_lines
 from .rolled_walks import pair_loop
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
@@ -31,16 +32,17 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
     signature = program.signature
     parts = [declarations([t]), sincos_ir(t)]
     parts += [f"@{name} = global ptr null" for name in ("lw_integers", "lw_numbers")]
-    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_vectors(program) * t.lanes * t.size}\n{streaming_head(t)}")
+    parts.append(
+        f"@lw_scratch_bytes = constant i64 {scratch_vectors(program, t.lanes) * t.lanes * t.size}\n{streaming_head(t)}"
+    )
     parts += [transpose_in(t, n, k) for k, n in enumerate(signature.inputs.values())]
     start = 0
     for k, shape in enumerate(signature.shapes):
-        if k in program.terms:
-            parts.append(product_out(t, shape[0], k, start, program.terms[k]))
-        else:
+        if k not in program.factors.matrices:
             parts += [identity_places(t, size_of(shape), k, start), transpose_out(t, size_of(shape), k)]
         start += program.held(k)
-    parts += [_block_ir(program, t), driver_ir(signature, t, program.terms), objects_ir(signature, t)]
+    driver = driver_ir(signature, t, program.factors.matrices, call_matrices(program))
+    parts += [_block_ir(program, t), matrices_ir(program, t), driver, objects_ir(signature, t)]
     return "\n".join(parts)
 
 
@@ -50,14 +52,16 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
 def _block_ir(program: RolledProgram, t: VectorType) -> str:
     """``@lw_block(in, out)``: all phases for one block of states."""
     step = t.lanes * t.size
-    outputs = sum(map(program.held, range(len(program.signature.shapes))))
-    places, _ = areas(program)
+    factors, places = program.factors, areas(program)[0]
+    of_bodies = factors.length * factors.width
     lines = [
         "  %flag = alloca i1",
         "  store i1 false, ptr %flag",
         "  %integers = load ptr, ptr @lw_integers",
         "  %numbers = load ptr, ptr @lw_numbers",
-        f"  %work = getelementptr i8, ptr %out, i64 {outputs * step}",
+        f"  %factors = getelementptr i8, ptr %out, i64 {program.all_held * step}",
+        f"  %units = getelementptr i8, ptr %factors, i64 {of_bodies * step}",
+        f"  %work = getelementptr i8, ptr %out, i64 {before_work(program) * step}",
     ]
     lines += [f"  %{name} = getelementptr i8, ptr %work, i64 {place * step}" for name, place in places.items()]
     for sweep in program.sweeps:
@@ -67,13 +71,16 @@ def _block_ir(program: RolledProgram, t: VectorType) -> str:
             lines.append(f"  store {t.name} {t.splat(value)}, ptr {place}, align {t.alignment}")
     if program.one_sided or (program.loops and not program.is_chain):
         # bodies of which neither is inboard of the other may have no block, and those of one side have none
-        lines.append(f"  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 {outputs * step}, i1 false)")
+        lines.append(f"  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 {program.all_held * step}, i1 false)")
+    if factors.has_gaps:
+        lines.append(f"  call void @llvm.memset.p0.i64(ptr %factors, i8 0, i64 {of_bodies * step}, i1 false)")
     lines.append("  br label %phase0")
     for p in range(len(program.phases)):
         lines += _phase(program, p, t)
     lines.append(f"phase{len(program.phases)}:")
     for i, loop in enumerate(program.loops):
         lines += pair_loop(program, i, loop, t)
+    lines += blocked_walks(program, t)
     lines += ["  %bad = load i1, ptr %flag", "  ret i1 %bad"]
     body = "\n".join(lines)
     memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"

@@ -27,9 +27,9 @@ from .sine_cosine import VectorType
 from .straight_line import ProgramWriter
 
 if TYPE_CHECKING:
-    from ..rolled.plan import Place, Work
     from ..rolled.program import RolledProgram
     from ..rolled.recorder import Sweep
+    from ..rolled.work import Place, Work
 
 
 def integer(name: str, at: str, column: int) -> list[str]:
@@ -44,6 +44,9 @@ def row_lines(program: RolledProgram, at: str) -> list[str]:
         f"  %row{at} = getelementptr i64, ptr %integers, i64 %rowi{at}",
         *integer(f"%class{at}", at, CLASS),
     ]
+
+
+_OF_ORIGINS = ("unit", "own_here", "own_there")
 
 
 class BodyCode:
@@ -61,20 +64,32 @@ class BodyCode:
         t: VectorType,
         origin: str = "",
         registers: Any = None,
+        name: str = "",
     ) -> None:
         self.program, self.at, self.c, self.work, self.t, self.origin = program, at, c, work, t, origin
         self.registers = registers or {}
         self.step = t.lanes * t.size
         self.places = {place.name: place for place, *_ in work.outputs if place.columns}
-        self.tag = f"b{at}_{c}_"
+        self.tag = f"b{name or at}_{c}_"
         self.head: list[str] = []
+        self.within: list[str] = []  # the same of places that the walk's origin is part of
         self.pointers: dict[str, str] = {}
         self.writer = ProgramWriter(t, self._load, prefix=self.tag)
 
     def lines(self) -> list[str]:
+        before, within = self.parts()
+        return [*before, *within]
+
+    def parts(self) -> tuple[list[str], list[str]]:
+        """(what depends on this body alone, what depends on what a walk carries to it)."""
         work, writer = self.work, self.writer
+        before, within, walked = writer.lines, list[str](), set[int]()
         stores = self._stores()
         for node in reachable(work.sinks, stop=work.loads):
+            is_walked = self._held(node) is not None or any(id(a) in walked for a in node.args)
+            if id(node) not in work.loads and is_walked:
+                walked.add(id(node))
+            writer.lines = within if id(node) in walked else before
             if id(node) in work.loads:
                 name = writer.names[id(node)] = f"%{self.tag}saved{work.loads[id(node)]}"
                 writer.lines += self._read("saved", work.loads[id(node)], name)
@@ -83,7 +98,9 @@ class BodyCode:
             else:
                 writer.node(node)
             for pointer, index, adds in stores.get(id(node), []):
+                writer.lines = within if id(node) in walked or pointer in _OF_ORIGINS else before
                 self._write(pointer, index, writer.value(node), adds)
+        writer.lines = within
         for pointer, index, adds, value in self._constants():
             self._write(pointer, index, self.t.splat(value), adds)
         if work.guards:
@@ -93,7 +110,7 @@ class BodyCode:
                 f"  %{self.tag}after = or i1 %{self.tag}before, {bad}",
                 f"  store i1 %{self.tag}after, ptr %flag",
             ]
-        return [*self.head, *writer.lines]
+        return [*self.head, *before], [*self.within, *within]
 
     def carried(self, walk: int) -> list[str]:
         """The values that a walk takes on from here, once the lines are written."""
@@ -132,7 +149,11 @@ class BodyCode:
     def _pointer(self, what: str) -> str:
         if what not in self.pointers:
             name = self.pointers[what] = f"%{self.tag}{what.replace(':', '_')}"
-            self.head += self._pointer_lines(what, name)
+            lines = self._pointer_lines(what, name)
+            if what in _OF_ORIGINS:
+                self.within += lines
+            else:
+                self.head += lines
         return self.pointers[what]
 
     def _pointer_lines(self, what: str, name: str) -> list[str]:
@@ -147,6 +168,8 @@ class BodyCode:
             ]
         if what == "vector":
             return [*integer(f"{name}i", at, OUTPUT), *_offset(name, "%out", step)]
+        if what in ("factor", "unit", "own_diagonal", "own_here", "own_there"):
+            return self._factor_lines(what, name)
         if what in self.places:
             return self._block_lines(self.places[what], name)
         if what.startswith("walk"):
@@ -189,6 +212,24 @@ class BodyCode:
             *_offset(name, "%out", self.step),
         ]
 
+    def _factor_lines(self, what: str, name: str) -> list[str]:
+        """What a body has for matrices; or, of a row of its own block, the column of the body on the other end."""
+        factors, row = self.program.factors, self.origin if what == "own_there" else self.at
+        lines = [f"  {name}i = mul i64 %k{row}, {factors.width}"]
+        if what == "unit":
+            lines += [f"  {name}j = add i64 {name}i, %k{self.origin}", *_offset(name, "%factors", self.step, "j")]
+        elif what == "factor":
+            lines += _offset(name, "%factors", self.step)
+        else:
+            column = self.origin if what == "own_here" else self.at
+            lines += [
+                f"  {name}c = urem i64 %k{column}, {factors.block}",
+                f"  {name}d = add i64 {name}i, {name}c",
+                f"  {name}j = add i64 {name}d, {len(factors.values)}",
+                *_offset(name, "%factors", self.step, "j"),
+            ]
+        return lines
+
     def _sweep(self, what: str) -> Sweep:
         index = int(what.removeprefix("from").removeprefix("to"))
         return next(s for s in self.program.sweeps if s.index == index)
@@ -230,5 +271,5 @@ class BodyCode:
         return name
 
 
-def _offset(name: str, base: str, width: int) -> list[str]:
-    return [f"  {name}o = mul i64 {name}i, {width}", f"  {name} = getelementptr i8, ptr {base}, i64 {name}o"]
+def _offset(name: str, base: str, width: int, index: str = "i") -> list[str]:
+    return [f"  {name}o = mul i64 {name}{index}, {width}", f"  {name} = getelementptr i8, ptr {base}, i64 {name}o"]

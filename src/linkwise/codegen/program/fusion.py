@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ...symbols.scalar import Scalar
@@ -36,38 +37,43 @@ def fused_operands(x: Scalar, fused: Mapping[int, int]) -> tuple[int, Any, Any, 
 
 def use_counts(nodes: Sequence[Scalar], wanted: Sequence[Any]) -> Counter[int]:
     """How often each value, by id, is an argument or wanted."""
-    uses = Counter(id(a) for x in nodes for a in x.args)
+    uses = Counter(map(id, chain.from_iterable([x.args for x in nodes])))
     uses.update(map(id, wanted))
-    return uses
+    return uses  # in any order of the nodes the same
 
 
-def absorbed(nodes: Sequence[Scalar], wanted: Sequence[Any]) -> dict[int, int]:
+def absorbed(nodes: Sequence[Scalar], uses: Mapping[int, int]) -> dict[int, int]:
     """By the id of a sum, that of the product that is fused into it: nothing else uses it, nor its negative.
 
     It is the first of the two if both are such products. All targets of straight-line code on processors fuse these and
     no others, so that results are the same to the last digit whichever writes the code.
     """
-    uses = use_counts(nodes, wanted)
     found: dict[int, int] = {}
     for x in nodes:
         if x.op in _SUMS:
             for a in x.args:
-                product = without_sign(a)
-                if isinstance(product, Scalar) and product.op == "mul" and uses[id(a)] == uses[id(product)] == 1:
-                    found[id(x)] = id(product)
-                    break
+                if uses[id(a)] == 1 and isinstance(a, Scalar):
+                    product = a if a.op != "neg" else a.args[0]
+                    if product.op == "mul" and (product is a or uses[id(product)] == 1):
+                        found[id(x)] = id(product)
+                        break
     return found
 
 
-def together(nodes: Sequence[Scalar], wanted: Sequence[Any]) -> list[list[Scalar]]:
+def together(nodes: Sequence[Scalar], uses: Mapping[int, int]) -> list[list[Scalar]]:
     """The same values in groups that nothing divides: a sum and the products, or negatives, that it alone uses."""
-    uses = use_counts(nodes, wanted)
-
-    def own(x: Scalar) -> list[Scalar]:
-        kinds = ("mul",) if x.op == "neg" else ("mul", "neg")
-        found = [a for a in x.args if isinstance(a, Scalar) and a.op in kinds and uses[id(a)] == 1]
-        return [y for a in found for y in ([*own(a), a] if a.op == "neg" else [a])]
-
-    groups = {id(x): own(x) for x in nodes if x.op in _SUMS}
-    fused = {id(a) for group in groups.values() for a in group}
-    return [[*groups.get(id(x), ()), x] for x in nodes if id(x) not in fused]
+    groups: dict[int, list[Scalar]] = {}
+    within: set[int] = set()
+    for x in nodes:
+        if x.op in _SUMS:
+            group = []
+            for a in x.args:
+                if uses[id(a)] == 1 and isinstance(a, Scalar) and a.op in ("mul", "neg"):
+                    product = a.args[0] if a.op == "neg" else None
+                    if product is not None and product.op == "mul" and uses[id(product)] == 1:
+                        group.append(product)
+                    group.append(a)
+            if group:
+                within.update(map(id, group))
+                groups[id(x)] = [*group, x]
+    return [groups.get(id(x)) or [x] for x in nodes if id(x) not in within]

@@ -18,7 +18,7 @@ KNOWN = {"input", "add", "sub", "mul", "neg", "inv", "sqrt", "fabs", "select", "
 COMPARISONS = ("less", "less_equal", "equal")
 TRUTHS = (*COMPARISONS, "and", "or", "not")  # by their numbers in a condition
 _SINES = ("sin", "cos")
-_NO_CODE = ("neg", *TRUTHS)  # who chooses by a condition makes it
+_NO_CODE = TRUTHS  # who chooses by a condition makes it
 MASKS = 6  # truths that can wait at a time
 _MOST_COMPARISONS = 10  # of one condition, whose operands are in registers all at once
 
@@ -89,8 +89,7 @@ class _Reader:
     def __init__(self, program: Program, places: dict[int, int]) -> None:
         self.program, self.places = program, places
         self.result = Instructions([], {}, {}, {})
-        self.key_of: dict[int, int] = {}  # by id of a node that is no negative
-        self.sign_of: dict[int, int] = {}
+        self.known: dict[int, tuple[int, int]] = {}  # key and sign, by id of a node
         self.constant_keys: dict[float, int] = {}
         self.keys = 0
         self.pairs: dict[int, int] = {}  # by id of a computed angle
@@ -105,14 +104,22 @@ class _Reader:
         for node in nodes:
             if id(node) in fused:
                 continue
-            if node.op not in _NO_CODE:
+            if node.op == "neg":
+                self._negative(node, fused)
+            elif node.op not in _NO_CODE:
                 self._node(node)
             if id(node) in self.places:
-                key, sign = self.operand(node)
+                key, sign = self.known[id(node)]
                 self._emit("out", self.places[id(node)], (key,), (sign,))
             for number in waiting.get(id(node), ()):
                 self._guard(number)
         return self.result
+
+    def _negative(self, node: Scalar, fused: set[int]) -> None:
+        """It is what it is of with the other sign; where that has no instruction of its own nobody asks."""
+        if id(node.args[0]) not in fused:
+            key, sign = self.known[id(node.args[0])]
+            self.known[id(node)] = key, -sign
 
     def _guard(self, number: int) -> None:
         guard = self.program.guards[number]
@@ -139,16 +146,14 @@ class _Reader:
 
     def operand(self, x: Any) -> tuple[int, int]:
         """Key and sign of a value."""
-        sign = 1
-        while isinstance(x, Scalar) and x.op == "neg":
-            x, sign = x.args[0], -sign
-        if isinstance(x, Scalar):
-            return self.key_of[id(x)], sign * self.sign_of.get(id(x), 1)
+        found = self.known.get(id(x))
+        if found is not None:
+            return found
         size = abs(x)
         if size not in self.constant_keys:
             key = self.constant_keys[size] = self._new()
             self.result.constants[key] = size
-        return self.constant_keys[size], -sign if math.copysign(1.0, x) < 0 else sign  # −0 is not below 0
+        return self.constant_keys[size], -1 if math.copysign(1.0, x) < 0 else 1  # −0 is not below 0
 
     def _plain(self, x: Any) -> int:
         """The key of a value with its sign in it."""
@@ -160,54 +165,60 @@ class _Reader:
         return value
 
     def _node(self, x: Scalar) -> None:
-        if x.op == "input":
-            key = self.key_of[id(x)] = self._new()
+        if x.op in ("add", "sub"):
+            self.known[id(x)] = self._sum(x)
+        elif x.op == "mul":
+            (a, p), (b, q) = map(self.operand, x.args)
+            key = self._new()
+            self._emit("mul", key, (a, b))
+            self.known[id(x)] = key, p * q
+        elif x.op == "input":
+            key = self._new()
             self.result.inputs[key] = (x.args[0], x.args[1])
+            self.known[id(x)] = key, 1
         elif x.op in _SINES:
-            self._sine(x)
-        elif x.op in ("add", "sub"):
-            self._sum(x)
+            self.known[id(x)] = self._sine(x), 1
+        elif x.op == "inv":
+            key, sign = self.operand(x.args[0])
+            self._emit("div", self._new(), (key,))
+            self.known[id(x)] = self.keys, sign
         elif x.op == "select":
             condition = _condition(x.args[0], _MOST_COMPARISONS) or []
             compared = [a for truth in condition if truth.op in COMPARISONS for a in truth.args]
             operands = tuple(self._plain(a) for a in (*compared, *x.args[1:]))
-            key = self.key_of[id(x)] = self._new()
-            self._emit("select", key, operands, tuple(TRUTHS.index(truth.op) for truth in condition))
+            self._emit("select", self._new(), operands, tuple(TRUTHS.index(truth.op) for truth in condition))
+            self.known[id(x)] = self.keys, 1
         else:
-            operands, signs = zip(*(self.operand(a) for a in x.args))
-            if x.op == "sqrt":
-                operands = (self._plain(x.args[0]),)
-            elif x.op != "fabs" and signs.count(-1) % 2:
-                self.sign_of[id(x)] = -1
-            key = self.key_of[id(x)] = self._new()
-            self._emit({"inv": "div"}.get(x.op, x.op), key, operands)
+            operand = self._plain(x.args[0]) if x.op == "sqrt" else self.operand(x.args[0])[0]
+            self._emit(x.op, self._new(), (operand,))
+            self.known[id(x)] = self.keys, 1
 
-    def _sine(self, x: Scalar) -> None:
+    def _sine(self, x: Scalar) -> int:
         angle = x.args[0]
         is_cosine = x.op == "cos"
         if is_simple(angle):
-            key = self.key_of[id(x)] = self._new()
-            self.result.sines[key] = (angle, is_cosine)
-            return
+            self.result.sines[self._new()] = (angle, is_cosine)
+            return self.keys
         if id(angle) not in self.pairs:
             operand = self._plain(angle)
             self.pairs[id(angle)] = self._new()
             self._new()
             self._emit("sines", self.pairs[id(angle)], (operand,))
-        self.key_of[id(x)] = self.pairs[id(angle)] + is_cosine
+        return self.pairs[id(angle)] + is_cosine
 
-    def _sum(self, x: Scalar) -> None:
+    def _sum(self, x: Scalar) -> tuple[int, int]:
         if id(x) in self.program.fused:
             sign, first, second, rest, other = fused_operands(x, self.program.fused)
-            (a, p), (b, q), (c, r) = map(self.operand, (first, second, rest))
-            key = self.key_of[id(x)] = self._new()
+            (a, p), (b, q), (c, r) = self.operand(first), self.operand(second), self.operand(rest)
+            key = self._new()
             self._emit("fma", key, (a, b, c), (sign * p * q, other * r))
-            return
+            return key, 1
         first, second = x.args
         (a, p), (b, q) = self.operand(first), self.operand(second)
         if x.op == "sub":
             q = -q
         if p < 0 and q < 0:
             a, p = self._plain(first), 1
-        key = self.key_of[id(x)] = self._new()
+        key = self._new()
         self._emit("add", key, (a, b), (p, q))
+        return key, 1

@@ -11,8 +11,8 @@ from ...symbols.scalar import Scalar
 from .trace import Program
 
 if TYPE_CHECKING:
-    from ..rolled.plan import Work
     from ..rolled.program import RolledProgram
+    from ..rolled.work import Work
 
 
 def listing(program: Program) -> str:
@@ -55,6 +55,13 @@ def rolled_listing(program: RolledProgram) -> str:
             lines.append(f"  walk {walk.index}: to each body {reached}")
             for c, work in enumerate(works):
                 lines += [f"    class {c}", *_work_lines(work, "      ")]
+    for blocked in program.factors.walks:
+        block, way = program.factors.block, "base to tips" if blocked.walk.outward else "tip to base"
+        lines.append(f"walk {blocked.walk.index} in blocks of {block} bodies, {way}")
+        for c, (step, unit) in enumerate(zip(blocked.steps, blocked.units)):
+            lines += [f"  class {c}, within a block", *_work_lines(step, "    ")]
+            lines += [f"  class {c}, from a unit vector", *_work_lines(unit, "    ")]
+    lines += [f"matrix {k}: {matrix}" for k, matrix in program.factors.matrices.items()]
     return "\n".join(lines)
 
 

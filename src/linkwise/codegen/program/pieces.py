@@ -41,7 +41,7 @@ def is_long(program: Program) -> bool:
 def pieces(program: Program) -> Pieces:
     """The program cut where few values wait."""
     guarded = [x for guard in program.guards for x in guard.nodes]
-    groups = together(program.nodes, [*program.roots, *guarded])
+    groups = together(program.nodes, program.uses)
     parts = _cut(groups, _waiting(groups, guarded), thresholds.PIECE)
     slots, size = _frame(parts, guarded)
     return Pieces(parts, guarded, slots, size)

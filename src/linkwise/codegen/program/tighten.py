@@ -6,25 +6,24 @@ then, each in a register or in memory, where it could have taken their place at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from ...symbols.scalar import Scalar
 from .fusion import is_simple, together
 
 
-def tightened(order: Sequence[Scalar], wanted: Sequence[Any]) -> list[Scalar]:
+def tightened(order: Sequence[Scalar], uses: Mapping[int, int]) -> list[Scalar]:
     """The same values; one is moved ahead where all its arguments are there, and one of them has no other use left."""
-    groups = together(order, wanted)
+    groups = together(order, uses)
     arguments = _arguments(groups)
     users: list[list[int]] = [[] for _ in groups]
     for i, found in enumerate(arguments):
         for j in found:
             users[j].append(i)
-    uses = list(map(len, users))  # that are left
+    left = list(map(len, users))  # uses
     missing = list(map(len, arguments))
     waits = [not _is_read(group[-1]) for group in groups]
-    done = [False] * len(groups)
+    done = bytearray(len(groups))
     result: list[Scalar] = []
     for first in range(len(groups)):
         stack = [first]
@@ -34,25 +33,34 @@ def tightened(order: Sequence[Scalar], wanted: Sequence[Any]) -> list[Scalar]:
                 continue
             done[i] = True
             result += groups[i]
+            able = []
             for u in users[i]:
                 missing[u] -= 1
-            able = [u for u in users[i] if not missing[u]]
+                if not missing[u]:
+                    able.append(u)
             for j in arguments[i]:
-                uses[j] -= 1
-                if uses[j] == 1 and waits[j]:  # another use of it may be its last now
+                left[j] -= 1
+                if left[j] == 1 and waits[j]:  # another use of it may be its last now
                     able += [u for u in users[j] if not done[u] and not missing[u]]
-            stack += sorted({u for u in able if any(uses[j] == 1 and waits[j] for j in arguments[u])}, reverse=True)
+            if able:
+                stack += sorted({u for u in able for j in arguments[u] if left[j] == 1 and waits[j]}, reverse=True)
     return result
 
 
 def _arguments(groups: Sequence[Sequence[Scalar]]) -> list[list[int]]:
-    """By group, the groups that it needs."""
+    """By group, the groups that it needs, each once."""
     group_of = {id(x): i for i, group in enumerate(groups) for x in group}
     found = []
-    for i, group in enumerate(groups):
-        needed = {group_of[id(a)] for x in group for a in x.args if isinstance(a, Scalar)}
-        needed.discard(i)
-        found.append(sorted(needed))
+    for group in groups:
+        needed = []
+        for x in group:
+            for a in x.args:
+                i = group_of.get(id(a))
+                if i is not None and i not in needed:
+                    needed.append(i)
+        if len(group) > 1:
+            needed.remove(group_of[id(group[0])])
+        found.append(needed)
     return found
 
 

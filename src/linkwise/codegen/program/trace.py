@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,19 @@ from ...errors import InputError, LinkwiseError, UntraceableError
 from ...inputs import sizes as sizes_of
 from ...model.model import Model
 from ...progress import waiting
+from ...properties import cached_property
 from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.operations import Operations
 from ...symbols.outputs import counted, evaluate, reachable
+from ...symbols.products import signals_wait
 from ...symbols.results import LEAF, flatten, is_plain
 from ...symbols.scalar import Graph, Guard, Scalar, Truth
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
 from ..garbage import collection_paused
 from ..levels import takes_first_order
-from .fusion import absorbed
+from .fusion import absorbed, use_counts
 from .limbs import Limbs, limbs_of
 from .parameters import parameter_sizes, with_symbols
 from .schedule import order_of_tracing, schedule
@@ -54,19 +55,24 @@ class Program:
         """Everything the outputs and the guards need, arguments first, in an order that suits the registers, or, where
         code is to be made soon, that of tracing."""
         if takes_first_order():
-            return order_of_tracing(self.roots, [x for g in self.guards for x in g.nodes])
+            return order_of_tracing(self._needed_by_all)
         return self.best_order
 
     @cached_property
     def best_order(self) -> list[Scalar]:
         """The order that suits the registers. Derivatives add up by it, which are the same to the last digit however
         soon code is to be made."""
-        return schedule(self.roots, [x for g in self.guards for x in g.nodes])
+        return schedule(self.roots, self._looked_at, self._needed_by_all, self.uses)
 
     @cached_property
     def fused(self) -> dict[int, int]:
         """By the id of a sum, that of the product that is computed with it, with one rounding for both."""
-        return absorbed(self.nodes, [*self.roots, *(x for g in self.guards for x in g.nodes)])
+        return absorbed(self._needed_by_all, self.uses)
+
+    @cached_property
+    def uses(self) -> Mapping[int, int]:
+        """How often each value, by id, is an argument, a result or looked at."""
+        return use_counts(self._needed_by_all, [*self.roots, *self._looked_at])
 
     @cached_property
     def _needed(self) -> list[Scalar]:
@@ -74,10 +80,21 @@ class Program:
         return reachable(self.roots)
 
     @cached_property
+    def _needed_by_all(self) -> list[Scalar]:
+        """The same, then what guards need beside it."""
+        known = {id(x) for x in self._needed}
+        missing = [x for x in self._looked_at if id(x) not in known]
+        return self._needed + [x for x in reachable(missing, known) if id(x) not in known]
+
+    @property
+    def _looked_at(self) -> list[Scalar]:
+        """What the guards look at."""
+        return [x for g in self.guards for x in g.nodes]
+
+    @cached_property
     def length(self) -> int:
         """How many values it has."""
-        looked_at = [x for g in self.guards for x in g.nodes]
-        return len(reachable([*self.roots, *looked_at]) if looked_at else self._needed)
+        return len(self._needed_by_all)
 
     @cached_property
     def guards(self) -> list[Guard]:
@@ -118,6 +135,7 @@ class Program:
 
 
 @collection_paused()
+@signals_wait()
 def trace(
     model: Model,
     function: Callable[..., Any],
@@ -160,6 +178,7 @@ def _traced(
     else:
         with _failures_named(model, function, known), arrays_take_symbols():
             result = function(with_symbols(model, extra), *(x.view(Symbols) for x in symbols.values()))
+    graph.refuse_length()
     known = known | {k: x.size for k, x in extra.items()}
     leaves, structure = flatten(result)
     arrays = [np.asarray(x) for x in leaves]
@@ -207,7 +226,7 @@ def _fails_on_numbers(
         function(model, *numbers)
     except kind:
         return True
-    except _OF_SYMBOLS:
+    except Exception:  # of the user's own, who does not expect these numbers
         return False
     return False
 

@@ -4,55 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...symbols.operations import TRUTHS
 from ...symbols.outputs import reachable
-from ...symbols.scalar import Guard, Scalar
+from ...symbols.scalar import Scalar
 from .. import thresholds
-from .products import Products, Terms, held, products, row_length
-from .recorder import Sweep
+from .blocks import BlockMatrix, find_blocks
+from .factors import Factors, entry_of, find_products
 from .vertex_cut import fewest
 from .walk_recorder import PAIRS, RecordedMatrix, RecordedTree, Walk
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where results are written: "vector" is the body's own part of a vector; of a matrix, "diagonal" is its own block,
-    "here" that in its rows and "there" that in its columns, beside the walk's origin."""
-
-    where: str
-    columns: int = 0  # of the matrix
-    width: int = 0  # columns of each body; 0 are as many as it has rows
-
-    @property
-    def name(self) -> str:
-        return f"{self.where}{self.columns}_{self.width}" if self.columns else self.where
-
-
-@dataclass(eq=False)
-class Work:
-    """What a class does in one phase, at the start of walks, or when a walk comes to it."""
-
-    hands: list[tuple[Sweep, list[Any]]] = field(default_factory=list)  # into the carries of the sweeps of this phase
-    carries: dict[int, list[Any]] = field(default_factory=dict)  # walk → what it takes on from here
-    forks: dict[int, list[Any]] = field(default_factory=dict)  # outward walk → what it has at this body inboard
-    # (where it is written, numbers from there, value)
-    outputs: list[tuple[Place, int, Any]] = field(default_factory=list)
-    saves: dict[int, Scalar] = field(default_factory=dict)  # place in the body's memory → value
-    loads: dict[int, int] = field(default_factory=dict)  # id of a node → its place in the body's memory
-    guards: list[Guard] = field(default_factory=list)
-
-    @property
-    def sinks(self) -> list[Any]:
-        """Everything that is computed."""
-        handed = [x for _, slots in self.hands for x in slots]
-        walked = [x for slots in (*self.carries.values(), *self.forks.values()) for x in slots]
-        guarded = [x for g in self.guards for x in g.nodes]
-        return [*handed, *walked, *(x for *_, x in self.outputs), *self.saves.values(), *guarded]
+from .work import Place, Work
 
 
 @dataclass(eq=False)
@@ -66,10 +31,15 @@ class PlannedLoop:
 
 
 def plan(
-    recorder: RecordedTree, v_slices: Sequence[slice], outputs: list[Any], shapes: Sequence[tuple[int, ...]]
-) -> tuple[list[list[Work]], list[PlannedLoop], dict[int, Terms]]:
-    """(phases, loops of walks, terms of outputs that are products) of a recorded function; ``shapes`` are those of its
-    outputs for the robot itself."""
+    recorder: RecordedTree,
+    v_slices: Sequence[slice],
+    outputs: list[Any],
+    shapes: Sequence[tuple[int, ...]],
+    block: int = 0,
+) -> tuple[list[list[Work]], list[PlannedLoop], Factors]:
+    """(phases, loops of walks, what bodies have for matrices that are products) of a recorded function; ``shapes`` are
+    those of its outputs for the robot itself. Linear walks along chains are cut into blocks of so many bodies, or, with
+    0, left whole."""
     classes = len(recorder.roots)
     count = 1 + max((s.phase for s in recorder.sweeps), default=0)
     phases = [
@@ -78,33 +48,36 @@ def plan(
     ]
     loops = [_loop(loop.origins, loop.walks, classes) for loop in recorder.loops.values()]
     start = 0
-    terms: dict[int, Terms] = {}
+    factors = Factors(max((shape[0] for shape in shapes), default=0))
     for i, (out, shape) in enumerate(zip(outputs, shapes)):
-        large = isinstance(out, RecordedMatrix) and shape[0] >= thresholds.PRODUCTS_FROM
-        sums = products(recorder, out) if large else None
-        if sums is not None:
-            _place_numbers(recorder, phases, sums, start, shape[0])
-            terms[i] = sums.terms
-            start += held(shape[0], sums.terms)
-            continue
         if isinstance(out, RecordedMatrix):
+            large = shape[0] >= thresholds.PRODUCTS_FROM
+            if large and (products := find_products(recorder, out, factors)) is not None:
+                factors.matrices[i] = products
+                continue
+            if large and block and (blocks := find_blocks(recorder, out, factors, block)) is not None:
+                factors.matrices[i] = blocks
+                _place_own_blocks(recorder, phases, factors, blocks, out)
+                continue
             _place_matrix(recorder, phases, loops, out, start, shape[1])
         else:
             for c, where in enumerate(v_slices):
                 for j, x in enumerate(out[where]):
                     phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), start + j, x))
         start += math.prod(shape)
+    _place_factors(recorder, phases, factors)
     loops = [loop for loop in map(_without_idle_walks, loops) if loop.walks]
     for c in range(classes):
         walked = [w for loop in loops for works in loop.steps for w in works[c : c + 1]]
         walked += [loop.begin[c] for loop in loops if c in loop.begin]
+        walked += [work for x in factors.walks for work in (x.steps[c], x.units[c])]
         _save_between([works[c] for works in phases], walked, recorder)
     for works in phases:
         for work in works:
             reached = {id(x) for x in reachable(work.sinks, stop=work.loads)} - set(work.loads)
             found = [g for g in recorder.graph.guards if any(id(x) in reached for x in g.on)]
             work.guards = list({g.key: g for g in found}.values())
-    return phases, loops, terms
+    return phases, loops, factors
 
 
 # --- walks -------------------------------------------------------------------------------------------
@@ -120,11 +93,32 @@ def _loop(origins: tuple[int, ...], walks: list[Walk], classes: int) -> PlannedL
     return PlannedLoop(origins, list(walks), begin, steps)
 
 
-def _place_numbers(recorder: RecordedTree, phases: list[list[Work]], found: Products, start: int, nv: int) -> None:
-    """What entries of a matrix are products of, one vector after the other."""
-    for c in range(len(recorder.roots)):
-        for i, x in enumerate(found.numbers[c]):
-            phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), start + i * row_length(nv), x))
+def _place_factors(recorder: RecordedTree, phases: list[list[Work]], factors: Factors) -> None:
+    """What entries of matrices are products of."""
+    for i, values in enumerate(factors.values):
+        for c, x in enumerate(values or []):
+            phases[max(recorder.phase(x), 0)][c].outputs.append((Place("factor"), i, x))
+    for walk in factors.walks:
+        for first, kept in zip(walk.factors, walk.kept):
+            for c, work in enumerate(walk.units):
+                work.outputs.append((Place("unit"), first, kept[c]))
+
+
+def _place_own_blocks(
+    recorder: RecordedTree, phases: list[list[Work]], factors: Factors, found: BlockMatrix, matrix: RecordedMatrix
+) -> None:
+    """Entries of bodies that share a block, and the diagonal."""
+    at = found.own * factors.block
+    for side in (found.above, found.below):
+        if side is not None:
+            walk = factors.walks[side.walk]
+            kept = walk.kept[walk.factors.index(side.factors)]
+            place = Place("own_there" if side.in_rows_of_origins else "own_here")
+            for c, work in enumerate(walk.steps):
+                work.outputs.append((place, at, kept[c]))
+    for c, block in enumerate(matrix.diagonal):
+        x = entry_of(block)
+        phases[max(recorder.phase(x), 0)][c].outputs.append((Place("own_diagonal"), at, x))
 
 
 def _place_matrix(

@@ -19,7 +19,6 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,19 +30,23 @@ from ...model.joints.kinds import Cylindrical, Helical, JointKind, Planar, Prism
 from ...model.joints.springs import Spring
 from ...model.model import BodyConstants, Model, with_numbers
 from ...model.normal_form import Hinge, normal_form
+from ...properties import cached_property
 from ...spatial import RigidInertia, Transform, Turn
 from ...sweeps import BodyTree
 from ...symbols.operations import Operations
 from ...symbols.outputs import count, reachable
+from ...symbols.products import signals_wait
 from ...symbols.results import LEAF, flatten
 from ...symbols.scalar import Graph
 from ..facts import Shape
 from ..program.signature import Signature
-from .plan import PlannedLoop, Work, plan
-from .products import Terms, held
+from .blocks import BlockMatrix, works_of
+from .factors import Factors
+from .plan import PlannedLoop, plan
 from .recorder import Sweep
 from .separation import refuse_mixing
 from .walk_recorder import RecordedMatrix, RecordedTree
+from .work import Work
 
 
 @dataclass(eq=False)
@@ -67,12 +70,18 @@ class RolledProgram:
     one_sided: bool = False  # whether a matrix has blocks, of bodies inboard of each other, that nothing writes
     phases: list[list[Work]] = field(default_factory=list)
     loops: list[PlannedLoop] = field(default_factory=list)
-    terms: dict[int, Terms] = field(default_factory=dict)  # outputs that are sums of products → how many each
+    factors: Factors = field(
+        default_factory=lambda: Factors(0)
+    )  # what matrices are made from that are no outputs of these
 
     def held(self, output: int) -> int:
-        """How many vectors an output takes where it is made."""
-        shape = self.signature.shapes[output]
-        return held(shape[0], self.terms[output]) if output in self.terms else math.prod(shape)
+        """How many vectors an output takes where it is made; none where it is made from factors."""
+        return 0 if output in self.factors.matrices else math.prod(self.signature.shapes[output])
+
+    @property
+    def all_held(self) -> int:
+        """How many vectors all outputs take, after which factors begin."""
+        return sum(map(self.held, range(len(self.signature.shapes))))
 
     @property
     def name(self) -> str:
@@ -111,6 +120,7 @@ class RolledProgram:
         works = [w for phase in self.phases for w in phase]
         for loop in self.loops:
             works += [*loop.begin.values(), *(w for steps in loop.steps for w in steps)]
+        works += works_of(self.factors.walks)
         return sum(len(reachable(w.sinks, stop=w.loads)) for w in works)
 
     @cached_property
@@ -124,16 +134,49 @@ class RolledProgram:
             for walk, works in zip(loop.walks, loop.steps):
                 for times, work in zip(self._reached(loop.origins, walk.outward), works):
                     total += times * _counted(work)
+        total += self._of_blocks()
         found = Operations(*(int(n) for n in total))
-        for output, terms in self.terms.items():
+        products, sums = self._of_entries()
+        return replace(found, additions=found.additions + sums, multiplications=found.multiplications + products)
+
+    def _of_blocks(self) -> np.ndarray:
+        """Operations of walks within blocks and of unit vectors."""
+        total = np.zeros(len(Operations.__dataclass_fields__), dtype=int)
+        block, n = self.factors.block, len(self.parents)
+        for walk in self.factors.walks:
+            for kind, step, unit in zip(self.classes, walk.steps, walk.units):
+                in_block = np.array(kind.members) % block
+                before = (
+                    in_block
+                    if walk.walk.outward
+                    else np.minimum(block, n - np.array(kind.members) + in_block) - 1 - in_block
+                )
+                total += int(before.sum()) * _counted(step)
+                total += len(kind.members) * len(walk.changing) * _counted(unit)
+        return total
+
+    def _of_entries(self) -> tuple[int, int]:
+        """(products, sums) that make matrices from factors, and what walks have at the edges of blocks."""
+        products = sums = 0
+        factors = self.factors
+        for output, matrix in factors.matrices.items():
             n = self.signature.shapes[output][0]
-            entries, both = n * (n - 1), terms.above + (terms.below or terms.above)
-            found = replace(
-                found,
-                additions=found.additions + entries * (both - 2) // 2,
-                multiplications=found.multiplications + entries * both // 2,
-            )
-        return found
+            if isinstance(matrix, BlockMatrix):
+                sides = [x for x in (matrix.above, matrix.below) if x is not None]
+                counts = [len(factors.walks[x.walk].slots) for x in sides]
+                entries = _pairs_apart(n, factors.block)
+            else:
+                counts, entries = [len(matrix.above.row), len(matrix.below.row)], n * (n - 1) // 2
+            products += entries * sum(counts)
+            sums += entries * sum(count - 1 for count in counts)
+        for walk in factors.walks:
+            between = range(1, factors.blocks - 1)
+            begun = [b if walk.walk.outward else factors.blocks - 1 - b for b in between]  # blocks whose walks pass b
+            passed = sum(min(b * factors.block, factors.bodies) for b in begun)
+            changing = len(walk.changing)
+            products += passed * changing * changing
+            sums += passed * changing * (changing - 1)
+        return products, sums
 
     def _reached(self, origins: tuple[int, ...], outward: bool) -> np.ndarray:
         """How often a walk comes to bodies of each class."""
@@ -153,6 +196,12 @@ class RolledProgram:
         own = np.array([starting[kind.members].sum() for kind in self.classes])
         others: np.ndarray = starting.sum() * np.array([len(kind.members) for kind in self.classes]) - passed - own
         return others
+
+
+def _pairs_apart(n: int, block: int) -> int:
+    """Pairs of bodies that do not share a block."""
+    whole, rest = divmod(n, block)
+    return (n * (n - 1) - whole * block * (block - 1) - rest * (rest - 1)) // 2
 
 
 def _counted(work: Work) -> np.ndarray:
@@ -311,6 +360,7 @@ def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
 # --- the program -------------------------------------------------------------------------------------
 
 
+@signals_wait()
 def roll(
     model: Any,
     function: Callable[..., Any],
@@ -319,10 +369,13 @@ def roll(
     most: int | None = None,
     *,
     in_own_frames: bool = False,
+    block: int = 0,
 ) -> RolledProgram:
     """Record ``function(model, *arrays)``, whose arguments are configurations ("nq") and joint-space vectors ("nv"),
     and whose results are such vectors or matrices. More than ``most`` values are a :class:`TooLongError`. Bodies keep
-    their frames where ``in_own_frames`` says that results show them, and have those of the normal form otherwise."""
+    their frames where ``in_own_frames`` says that results show them, and have those of the normal form otherwise.
+    With a ``block`` of so many bodies matrices of long chains are made from blocks (:mod:`.blocks`), where they can be.
+    """
     graph = Graph(most)
     form = model if in_own_frames else normal_form(model)[0]
     classes = classes_of(form, graph)
@@ -334,6 +387,7 @@ def roll(
     for kind, q, v in zip(classes, stand_in.q_slices, stand_in.v_slices):
         kind.starts = {a: q.start if shape == ("nq",) else v.start for a, shape in arrays.items()}
     leaves, structure = flatten(function(stand_in, *symbols))
+    graph.refuse_length()
     outputs = [x if isinstance(x, RecordedMatrix) else np.asarray(x) for x in leaves]
     if not all(isinstance(x, RecordedMatrix) or x.shape == (stand_in.nv,) for x in outputs):
         raise UnrollableError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
@@ -342,7 +396,7 @@ def roll(
     signature = Signature(name, lengths, shapes, structure is LEAF, structure)
     one_sided = any(isinstance(x, RecordedMatrix) and x.is_one_sided for x in outputs)
     program = RolledProgram(signature, model.tree, classes, recorder.sweeps, one_sided)
-    program.phases, program.loops, program.terms = plan(recorder, stand_in.v_slices, outputs, shapes)
+    program.phases, program.loops, program.factors = plan(recorder, stand_in.v_slices, outputs, shapes, block)
     refuse_mixing(name, program, _own_inputs(classes, {a: len(x) for a, x in zip(arrays, symbols)}))
     return program
 

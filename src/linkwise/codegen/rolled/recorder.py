@@ -6,7 +6,7 @@ single bodies, which here stand for many; :mod:`.walk_recorder` has the walks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import UnrollableError
 from ...sweeps import Step, Tree
+from ...symbols.derivative import moved
 from ...symbols.outputs import reachable
 from ...symbols.results import flatten, rebuild
 from ...symbols.scalar import Graph, Scalar
@@ -37,7 +38,7 @@ class SweepRecorder(Tree):
 
     def __init__(self, graph: Graph, roots: Sequence[bool]) -> None:
         self.graph = graph
-        self.graph.has_carries = True
+        self.graph.changes_of_carries = self._change
         self.roots = roots  # of each class, whether all its bodies hang on the world
         self.sweeps: list[Sweep] = []
         self.phase_of: dict[int, int] = {}  # id of a node → the first phase in which it is known
@@ -122,6 +123,25 @@ class SweepRecorder(Tree):
         values = [pattern.read(other) for other in handed]
         self.sweeps.append(Sweep(index, outward, phase, pattern.read(at_end), values))
         return result, handed
+
+    def _change(self, moving: dict[int, Any]) -> None:
+        """Beside every sweep one of how it changes, as a derivative along a direction wants it: ``moving`` has the
+        changes of inputs, by id, and gets those of what all sweeps carry."""
+        for sweep in list(self.sweeps):
+            moving |= self._changed(sweep, moving)
+
+    def _changed(self, sweep: Sweep, moving: Mapping[int, Any]) -> dict[int, Any]:
+        """A sweep of the changes of what another carries: those changes by the ids of what it carries."""
+        carries = [self._carry(sweep.index, i, sweep.phase) for i in range(len(sweep.start))]
+
+        def trial(pattern: Pattern, index: int, phase: int) -> tuple[Any, list[Pattern]]:
+            [changes] = pattern.arrays(lambda slot: self._carry(index, slot, phase))
+            of_carries = {id(x): d for x, d in zip(carries, changes)}
+            handed = [moved(slots, {**moving, **of_carries}) for slots in sweep.handed]
+            return of_carries, [Pattern.of([np.array(x, dtype=object)]) for x in handed]
+
+        found: dict[int, Any] = self._settle(sweep.outward, Pattern.of([np.zeros(len(carries))]), trial)[0]
+        return found
 
     def _name(self) -> int:
         """A number that no trial uses."""

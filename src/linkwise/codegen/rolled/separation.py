@@ -25,6 +25,7 @@ def refuse_mixing(name: str, program: RolledProgram, own_inputs: Sequence[dict[s
         works = [works[c] for works in program.phases]
         works += [steps[c] for loop in program.loops for steps in loop.steps]
         works += [loop.begin[c] for loop in program.loops if c in loop.begin]
+        works += [work for x in program.factors.walks for work in (x.steps[c], x.units[c])]
         for x in reachable([x for work in works for x in work.sinks]):
             if x.op == "input" and not _may_be_read(x, c, own):
                 raise UnrollableError(

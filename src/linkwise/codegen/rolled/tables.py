@@ -163,8 +163,25 @@ def areas(program: RolledProgram) -> tuple[dict[str, int], int]:
     return found, position
 
 
-def scratch_vectors(program: RolledProgram) -> int:
-    """How many vectors of memory one run works in: inputs, outputs, saved values and carries."""
-    signature = program.signature
-    moved = sum(signature.inputs.values()) + sum(map(program.held, range(len(signature.shapes))))
-    return moved + areas(program)[1]
+def before_work(program: RolledProgram) -> int:
+    """Vectors of memory from the outputs to the work area: these, and what bodies and unit vectors have."""
+    factors = program.factors
+    return program.all_held + factors.length * factors.width + factors.unit_vectors
+
+
+def scratch_vectors(program: RolledProgram, lanes: int) -> int:
+    """How many vectors of memory one run works in: inputs, outputs, and saved values and carries or, when those have
+    served, what matrices are made from state by state."""
+    moved = sum(program.signature.inputs.values()) + before_work(program)
+    return moved + max(areas(program)[1], by_state(program, lanes)[-1])
+
+
+def by_state(program: RolledProgram, lanes: int) -> tuple[int, int, int]:
+    """(where one state's numbers at the edges of blocks begin, where lines to be written do, where it ends), in vectors
+    from the start of the work area; first, there, are the factors of all states at work, one state after another."""
+    factors = program.factors
+    if not factors.matrices:
+        return 0, 0, 0
+    edges = factors.state_numbers
+    lines = edges + factors.edge_numbers // lanes
+    return edges, lines, lines + 2 * (factors.bodies + 2)

@@ -10,12 +10,13 @@ import re
 import weakref
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ... import errors
+from ...properties import cached_property
 from ..levels import code_level
 from ..llvm.sine_cosine import VectorType
 from ..passes import Pass
@@ -56,10 +57,18 @@ def _llvm() -> Any:
         import llvmlite.binding as llvm
     except ImportError:
         raise errors.MissingExtraError("compiling for the CPU needs llvmlite: pip install llvmlite") from None
+    _held_while_forking(llvm)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
     return llvm
+
+
+def _held_while_forking(llvm: Any) -> None:
+    """A fork waits until LLVM works for no other thread: in a child, which has none, it would do so for ever."""
+    lock = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+    if lock is not None and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
 @lru_cache(maxsize=1)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ...errors import InputError
+from ...properties import cached_property
 from ...symbols.operations import Operations
 from .. import thresholds
 from ..llvm.sine_cosine import VectorType
@@ -19,6 +19,7 @@ from .kernel import Kernel
 from .requests import LOOPS, Answer, recall_tables, remember, remember_tables
 
 if TYPE_CHECKING:
+    from ..program.trace import Program
     from ..rolled.program import RolledProgram
 
 
@@ -36,9 +37,16 @@ class RolledKernel(Kernel):
     """A kernel whose code loops over the bodies, for long chains and big trees."""
 
     def __init__(
-        self, program: RolledProgram, model: Any, journal: Journal | None = None, request: str | None = None
+        self,
+        roll: Callable[[int], RolledProgram],
+        model: Any,
+        journal: Journal | None = None,
+        request: str | None = None,
+        straight: Callable[[], Program] | None = None,
     ) -> None:
-        self._roll: Callable[[], RolledProgram] = lambda: program
+        """``roll`` records the function, with walks in blocks of so many bodies or, with 0, whole."""
+        self._roll, self._straight = roll, straight
+        program = self.loops
         self._fill(*_tables(program, model))
         self._start(program.signature, request, journal)
 
@@ -47,14 +55,15 @@ class RolledKernel(Kernel):
         cls,
         answer: Answer,
         request: str | None,
-        roll: Callable[[], RolledProgram],
+        roll: Callable[[int], RolledProgram],
         model: Any,
         journal: Journal | None = None,
+        straight: Callable[[], Program] | None = None,
     ) -> Self:
         """A kernel for a request that was answered before; its program is recorded only when needed."""
         kernel = cls.__new__(cls)
-        kernel._roll = roll
-        kernel._fill(*(recall_tables(request) or _tables(kernel._rolled, model)))
+        kernel._roll, kernel._straight = roll, straight
+        kernel._fill(*(recall_tables(request) or _tables(kernel.loops, model)))
         kernel._start(answer.signature, request, journal, answer.objects)
         return kernel
 
@@ -63,17 +72,28 @@ class RolledKernel(Kernel):
         self._kept: list[np.ndarray] = []
 
     @cached_property
-    def _rolled(self) -> RolledProgram:
-        return self._roll()
+    def loops(self) -> RolledProgram:
+        """The function as loops over bodies."""
+        return self._roll(thresholds.BLOCK)
+
+    @cached_property
+    def whole_walks(self) -> RolledProgram:
+        """The same with no walk cut into blocks, which other targets know nothing of."""
+        return self._roll(0) if self.loops.factors.walks else self.loops
+
+    @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """What differs from body to body: integers and numbers (:mod:`..rolled.tables`)."""
+        return self._integers, self._numbers
 
     @property
     def operations(self) -> Operations:
-        return self._rolled.operations
+        return self.loops.operations
 
     @property
     def length(self) -> int:
         """How many values its code computes, each once."""
-        return self._rolled.length
+        return self.loops.length
 
     def is_made_quickly(self, vector: VectorType) -> bool:
         return self.length > thresholds.LOOPS_QUICKLY_FROM
@@ -83,14 +103,15 @@ class RolledKernel(Kernel):
         """How much memory each thread works in."""
         from ..rolled.tables import scratch_vectors
 
-        return scratch_vectors(self._rolled) * host().vector_bytes
+        vector = host().vector_bytes
+        return scratch_vectors(self.loops, vector // 8) * vector
 
     @cached_property
     def source(self) -> str:
         """What each class of bodies does in each phase."""
         from ..program.listing import rolled_listing
 
-        return rolled_listing(self._rolled)
+        return rolled_listing(self.loops)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -101,24 +122,27 @@ class RolledKernel(Kernel):
         """What the kernel takes, gives and costs."""
         inputs = ", ".join(f"{k} (..., {n})" for k, n in self.signature.inputs.items())
         outputs = ", ".join(f"(..., {', '.join(map(str, shape))})" for shape in self.signature.shapes)
-        bodies, walks = len(self._rolled.parents), [w for loop in self._rolled.loops for w in loop.walks]
-        classes = _count(len(self._rolled.classes), "class", "classes")
+        bodies, walks = len(self.loops.parents), [w for loop in self.loops.loops for w in loop.walks]
+        classes = _count(len(self.loops.classes), "class", "classes")
         walked = f", then {_count(len(walks), 'walk', 'walks')} from body to body" if walks else ""
-        if self._rolled.terms:
-            walked += f", then every entry as a sum of {max(max(x) for x in self._rolled.terms.values())} products"
+        factors = self.loops.factors
+        if factors.walks:
+            walked += f", then {_count(len(factors.walks), 'walk', 'walks')} in blocks of {factors.block} bodies"
+        if factors.matrices:
+            walked += f", then every entry as a sum of {factors.most_terms} products"
         return (
             f"{self.signature.name}: {inputs} -> {outputs}\n"
-            f"  rolled: {len(self._rolled.phases)} loops over {bodies} bodies of {classes}"
+            f"  rolled: {len(self.loops.phases)} loops over {bodies} bodies of {classes}"
             f"{walked}\n"
             f"  {self.operations} per state, {self.operations.total / bodies:.0f} per body"
         )
 
-    @property
-    def program(self) -> Any:
-        raise InputError(
-            "rolled code has no scalar program, and so no derivatives of its own; compile with rolled=False, or use"
-            " robot.linearize_forward and the like"
-        )
+    @cached_property
+    def program(self) -> Program:
+        """The same function as a scalar program, of which derivatives are made."""
+        if self._straight is None:
+            raise InputError(f"{self.signature.name} has loops alone, and so no derivatives; compile it anew")
+        return self._straight()
 
     def code(self, dtype: Any) -> MachineCode:
         name = np.dtype(dtype).name
@@ -140,4 +164,4 @@ class RolledKernel(Kernel):
     def ir(self, vector: VectorType) -> str:
         from ..llvm.rolled import rolled_ir
 
-        return rolled_ir(self._rolled, vector)
+        return rolled_ir(self.loops, vector)

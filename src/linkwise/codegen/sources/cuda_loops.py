@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...properties import cached_property
 from ...symbols.outputs import reachable
-from ..rolled.products import row_length
 from ..rolled.tables import (
     CLASS,
     FIRST,
@@ -32,24 +33,36 @@ from ..rolled.tables import (
     columns,
     in_memory,
     saved,
-    tables,
 )
 from ..thresholds import CUDA_THREADS as THREADS
 from .cuda import CudaSource, functions_of
 from .source import Expressions
 
 if TYPE_CHECKING:
-    from ..rolled.plan import Place, PlannedLoop, Work
+    from ..rolled.factors import Terms
+    from ..rolled.plan import PlannedLoop
     from ..rolled.walk_recorder import Walk
+    from ..rolled.work import Place, Work
 
 _SCRATCH = "lw_scratch"
+
+# Memory of a thread; what bodies save is read once, and long after, so that it need not stay in a cache.
+MEMORY = """#define LW_WORK(i) lw_work[(size_t)(i) * lw_gap]
+#ifdef __CUDA_ARCH__
+#define LW_SAVED(i) __ldcs(&LW_WORK(i))
+#define LW_SAVE(i, x) __stcs(&LW_WORK(i), x)
+#else
+#define LW_SAVED(i) LW_WORK(i)
+#define LW_SAVE(i, x) LW_WORK(i) = x
+#endif
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CudaLoopSource(CudaSource):
     """A rolled function as CUDA source. ``scratch`` is how many numbers of memory each thread works in."""
 
-    model: Any = None
+    of_bodies: tuple[np.ndarray, np.ndarray] = (np.zeros((0, 0), int), np.zeros(0))  # the tables
 
     @property
     def _rolled(self) -> Any:
@@ -59,10 +72,8 @@ class CudaLoopSource(CudaSource):
     def _areas(self) -> tuple[dict[str, int], int]:
         """(where the carries of sweeps and walks, and the numbers that matrices are products of, begin; the end)."""
         found, end = areas(self._rolled)
-        for k in self._rolled.terms:
-            found[f"terms{k}"] = end
-            end += self._rolled.terms[k].numbers * row_length(self._rolled.shapes[k][0])
-        return found, end
+        found["factors"] = end
+        return found, end + self._rolled.factors.bodies * len(self._rolled.factors.values)
 
     @property
     def scratch(self) -> int:
@@ -94,13 +105,13 @@ class CudaLoopSource(CudaSource):
         return (
             f"/* {self.name}.h says what is here. */\n"
             f'#ifndef __CUDACC_RTC__\n#include "{self.name}.h"\n#endif\n{functions_of(self.number, body)}\n'
-            f"{self._tables()}\n#define LW_WORK(i) lw_work[(size_t)(i) * lw_gap]\n"
+            f"{self._tables()}\n{MEMORY}"
             f"static __device__ void {self.state}(size_t stride, {arrays}, {self.number} *lw_work, size_t lw_gap)\n"
             f"{{\n{body}\n}}\n\n{self._kernel()}\n{self._launcher()}"
         )
 
     def _tables(self) -> str:
-        integers, numbers = tables(self._rolled, self.model)
+        integers, numbers = self.of_bodies
         values = Expressions(self.dtype)
         listed = [", ".join(map(str, row)) for row in integers.tolist()]
         constants = [values[float(x)] for x in numbers] or ["0"]
@@ -154,7 +165,7 @@ extern "C" {self.prototype}
                 lines += [f"    for ({loop}) {{", *self._classes(dict(enumerate(works)), "k", ""), "    }"]
         for loop in program.loops:
             lines += self._walks(loop)
-        for k in program.terms:
+        for k in program.factors.products:
             lines += self._product(k)
         return [*lines, "    if (lw_bad) {", *self._filled("NAN"), "    }"]
 
@@ -164,8 +175,12 @@ extern "C" {self.prototype}
             size = 1
             for m in shape:
                 size *= m
-            found += [f"    for (size_t i = 0; i < {size}; i++)", f"        {name}[i * stride] = {value};"]
+            found += [f"    for (size_t i = 0; i < {size}; i++)", f"        {self.element(name, 'i')} = {value};"]
         return found
+
+    def element(self, name: str, at: str) -> str:
+        """Number ``at`` of a state in an array."""
+        return f"{name}[(size_t)({at}) * stride]"
 
     def _classes(self, works: dict[int, Work], k: str, origin: str, other: str = "break") -> list[str]:
         """What the class of body ``k`` does; the body that a walk comes from is ``origin``."""
@@ -219,20 +234,21 @@ extern "C" {self.prototype}
 
     def _product(self, k: int) -> list[str]:
         """A matrix whose entries are sums of products of the bodies' numbers."""
-        terms, n = self._rolled.terms[k], self._rolled.shapes[k][0]
-        count, of_row, of_columns = terms.below_the_diagonal
-        base, name = self._areas[0][f"terms{k}"], list(self._outputs())[k]
+        factors, n = self._rolled.factors, self._rolled.shapes[k][0]
+        matrix, name = factors.products[k], list(self._outputs())[k]
 
-        def number(i: int, body: str) -> str:
-            return f"LW_WORK({base + i * row_length(n)} + {body})"
+        def factor(i: int, body: str) -> str:
+            return f"LW_WORK({self._areas[0]['factors'] + i} + {body} * {len(factors.values)})"
 
-        above = " + ".join(f"{number(i, 'r')} * {number(terms.above + i, 'c')}" for i in range(terms.above))
-        below = " + ".join(f"{number(of_row + i, 'r')} * {number(of_columns + i, 'c')}" for i in range(count))
+        def entries(terms: Terms) -> str:
+            return " + ".join(f"{factor(i, 'r')} * {factor(j, 'c')}" for i, j in zip(terms.row, terms.column)) or "0"
+
         return [
             f"    for (int r = 0; r < {n}; r++)",
             f"        for (int c = 0; c < {n}; c++)",
-            f"            {name}[(size_t)(r * {n} + c) * stride] =",
-            f"                r < c ? {above} : r > c ? {below} : {number(terms.numbers - 1, 'r')};",
+            f"            {self.element(name, f'r * {n} + c')} =",
+            f"                r < c ? {entries(matrix.above)} : r > c ? {entries(matrix.below)}",
+            f"                : {factor(matrix.diagonal, 'r')};",
         ]
 
 
@@ -250,7 +266,7 @@ class _Body:
         nodes, found = reachable(self.work.sinks, stop=self.work.loads), []
         for node in nodes:
             if id(node) in self.work.loads:
-                right = self._saved(self.work.loads[id(node)])
+                right = f"LW_SAVED({self._saved(self.work.loads[id(node)])})"
             elif node.op == "input":
                 right = self._read(*node.args)
             elif node.op in ("sin", "cos"):
@@ -263,6 +279,7 @@ class _Body:
                 right = values.right_side(node)
             found.append(f"    const {number} {values.variable(node)} = {right};")
         found += [f"    {to} = {adds.format(values[x])};" for x, to, adds in self._sinks()]
+        found += [f"    LW_SAVE({self._saved(place)}, {values[x]});" for place, x in self.work.saves.items()]
         if self.work.guards:
             found.append(f"    lw_bad |= {values.singular(self.work.guards)};")
         return [f"        {x}" for x in found]
@@ -278,11 +295,10 @@ class _Body:
                 out.append((x, to, f"{self.row}[{FIRST}] ? {{0}} : {to} + {{0}}" if adds else "{0}"))
         for walk, slots in (*self.work.carries.items(), *self.work.forks.items()):
             out += [(x, self._carried(walk, i), "{0}") for i, x in enumerate(slots)]
-        out += [(x, self._output(place, i), "{0}") for place, i, x in self.work.outputs]
-        return out + [(x, self._saved(place), "{0}") for place, x in self.work.saves.items()]
+        return out + [(x, self._output(place, i), "{0}") for place, i, x in self.work.outputs]
 
     def _saved(self, place: int) -> str:
-        return f"LW_WORK({self.k} * {saved(self.program)} + {place})"
+        return f"{self.k} * {saved(self.program)} + {place}"
 
     def _slot(self, sweep: int, width: int, column: int, i: int) -> str:
         return f"LW_WORK({self.text._areas[0][f'area{sweep}'] + i} + {self.row}[{column}] * {width})"
@@ -306,10 +322,13 @@ class _Body:
         names = list(self.program.inputs)
         before = sum(list(self.program.inputs.values())[: names.index(source)])
         at = f"{self.row}[{INPUTS + names.index(source)}] + {i - self.starts[source] - before}"
-        return f"{self.text._arguments()[source]}[(size_t)({at}) * stride]"
+        return self.text.element(self.text._arguments()[source], at)
 
     def _output(self, place: Place, index: int) -> str:
-        """Where a result goes, which is counted from the first of all."""
+        """Where a result goes, which is counted from the first of all; or a factor of matrices."""
+        if place.where == "factor":
+            width = len(self.program.factors.values)
+            return f"LW_WORK({self.text._areas[0]['factors'] + index} + {self.k} * {width})"
         k = 0
         while index >= self.program.held(k):
             index -= self.program.held(k)
@@ -320,9 +339,7 @@ class _Body:
             other, name = (f"lw_row_{self.origin}", self.origin) if place.where == "here" else (self.row, self.k)
             across = f"{name} * {place.width}" if place.width else f"{other}[{OUTPUT}]"
             at = f"{at} * {place.columns} + {across}"
-        if k in self.program.terms:
-            return f"LW_WORK({self.text._areas[0][f'terms{k}'] + index} + {at})"
-        return f"{list(self.text._outputs())[k]}[(size_t)({index} + {at}) * stride]"
+        return self.text.element(list(self.text._outputs())[k], f"{index} + {at}")
 
 
 def _lines(rows: Sequence[str]) -> str:

@@ -10,22 +10,23 @@ scans leave, by places that are known when the program is written. All of it has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...properties import cached_property
 from ...symbols.operations import OPERATIONS
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
 from ...tolerances import roundings
-from ..rolled.products import row_length
+from ..rolled.factors import Terms
 from ..rolled.tables import CLASS, FIRST, IN_OWN, IN_PARENT, OUT_OWN, OUT_PARENT, OUTPUT, in_memory, slot_counts, tables
 
 if TYPE_CHECKING:
-    from ..rolled.plan import Place, PlannedLoop, Work
+    from ..rolled.plan import PlannedLoop
     from ..rolled.program import RolledProgram
     from ..rolled.walk_recorder import Walk
+    from ..rolled.work import Place, Work
 
 Values = dict[int, Any]  # by place, arrays over the batch
 
@@ -103,7 +104,8 @@ class _Run:
         self.saved: Values = {}  # (bodies, *batch) by place
         self.bad: list[Any] = []
         self.made: list[Any] = [self.numpy.zeros((1, *self.batch), self.dtype)]  # results, (any, *batch), one by one
-        self.places = np.zeros(sum(map(self.program.held, range(len(loops.signature.shapes)))), dtype=np.int64)
+        factors = self.program.factors
+        self.places = np.zeros(self.program.all_held + len(factors.values) * factors.bodies, dtype=np.int64)
 
     # --- sweeps --------------------------------------------------------------------------------------------
 
@@ -284,6 +286,8 @@ class _Run:
     def _own_place(self, place: Place, index: int) -> np.ndarray:
         """Where all bodies write a number of their own: of a vector, or of a diagonal block."""
         rows = self.loops._integers[:, OUTPUT]
+        if place.where == "factor":  # these are behind the outputs
+            return self.program.all_held + index * self.program.factors.bodies + np.arange(self.loops._bodies)
         return index + rows + (rows * place.columns - rows + self._columns(place) if place.columns else 0)
 
     def _columns(self, place: Place) -> np.ndarray:
@@ -326,20 +330,22 @@ class _Run:
         for k, shape in enumerate(self.loops.signature.shapes):
             held = numbers[start : start + self.program.held(k)]
             start += self.program.held(k)
-            out = self._product(held, k) if k in self.program.terms else held.reshape((*shape, *self.batch))
+            is_product = k in self.program.factors.matrices
+            out = self._product(numbers, k) if is_product else held.reshape((*shape, *self.batch))
             found.append(np_.moveaxis(out, range(len(shape)), range(-len(shape), 0)))
         return found
 
-    def _product(self, held: Any, k: int) -> Any:
-        """A matrix whose entries are sums of products of the bodies' numbers."""
-        np_, terms, n = self.numpy, self.program.terms[k], self.loops.signature.shapes[k][0]
-        rows = held[: terms.numbers * row_length(n)].reshape((terms.numbers, row_length(n), *self.batch))[:, :n]
-        h, x = rows[: terms.above], rows[terms.above : 2 * terms.above]
-        count, of_row, of_columns = terms.below_the_diagonal
-        above = sum(h[i][:, None] * x[i][None] for i in range(terms.above))
-        below = sum(rows[of_row + i][:, None] * rows[of_columns + i][None] for i in range(count))
+    def _product(self, numbers: Any, k: int) -> Any:
+        """A matrix whose entries are sums of products of what bodies have."""
+        np_, matrix, n = self.numpy, self.program.factors.products[k], self.loops._bodies
+        of_bodies = numbers[self.program.all_held :].reshape((-1, n, *self.batch))
+
+        def entries(terms: Terms) -> Any:
+            return sum(of_bodies[i][:, None] * of_bodies[j][None] for i, j in zip(terms.row, terms.column))
+
         order = np.sign(np.arange(n) - np.arange(n)[:, None]).reshape((n, n, *(1,) * len(self.batch)))
-        return np_.where(order > 0, above, np_.where(order < 0, below, rows[-1][:, None]))
+        below = np_.where(order < 0, entries(matrix.below), of_bodies[matrix.diagonal][:, None])
+        return np_.where(order > 0, entries(matrix.above), below)
 
 
 class _Values:

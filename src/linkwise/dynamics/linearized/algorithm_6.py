@@ -8,7 +8,7 @@ is carried on outward from a, or the columns of j are carried inward to a and me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ... import arrays
@@ -18,6 +18,7 @@ from ...sweeps import Pairs, unzip
 from ..articulated import Articulated, first_rows, past_joint
 from ..links import Links
 from ..mass_inverse import next_row
+from ..referred_links import where_walks_meet
 from .forward import articulated_columns, hat_quantities, refuse_spinning_rotors
 from .inverse import like
 from .variations import Motion, joint_variations, turned_forces, without_free_bases
@@ -140,6 +141,7 @@ def _inboard(
 
 def _by_rows(x: Parts) -> Found:
     """Every row i: inboard along its path to the base, then outward from i and from the forks on that path."""
+    x = _where_rows_meet(x)
     links, art = x.links, x.art
 
     def inboard(carried: Any, phi: Transform, H: Array, G: Array, *parts: Any) -> Any:
@@ -163,6 +165,32 @@ def _by_rows(x: Parts) -> Found:
     rows = [U if r else None for U, r in zip(x.U, links.sizes)]
     walked = (links.phi, links.H, art.G, x.Y_A, x.Y_B, x.own)
     return [links.tree.outward_from_each(outboard, rows, at_fork, *walked)], A_inner, B_inner
+
+
+def _where_rows_meet(x: Parts) -> Parts:
+    """The same in frames in which rows are carried on with the fewest operations."""
+    placed = where_walks_meet(x.links)
+    bodies = range(len(x.links.sizes))
+
+    def forces(columns: list[Array]) -> list[Array]:
+        return [placed.force(k, f) for k, f in enumerate(columns)]
+
+    def motions(columns: list[Array]) -> list[Array]:
+        return [placed.motion(k, X) for k, X in enumerate(columns)]
+
+    return replace(
+        x,
+        links=placed.links,
+        art=replace(x.art, G=forces(x.art.G)),
+        vartheta_q=motions(x.vartheta_q),
+        Y_A=forces(x.Y_A),
+        Y_B=forces(x.Y_B),
+        U=[arrays.transpose(U) for U in motions([arrays.transpose(U) for U in x.U])],
+        Upsilon=[placed.compliance(k, x.Upsilon[k]) for k in bodies],
+        E_A=motions(x.E_A),
+        E_B=motions(x.E_B),
+        Q=[placed.turned(k, x.Q[k]) for k in bodies],
+    )
 
 
 # --- by columns, for trees -------------------------------------------------------------------------------

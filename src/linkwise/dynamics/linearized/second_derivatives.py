@@ -28,10 +28,9 @@ def gradient_change(
     changes: Sequence[Array],
 ) -> list[Array]:
     """d/dε of gradient(q ⊕ ε dq, others + ε changes), made symmetric in its first part, each (..., nv)."""
-    first = gradient(q, *others)[0]
-    out = directional(gradient, [q, *others], [configuration_rate(model, q, dq), *changes])
+    values, out = with_directional(gradient, [q, *others], [configuration_rate(model, q, dq), *changes])
     # ½ L_[a, dq] g for all a at once: transport(dq) a = −[dq, a]
-    out[0] = out[0] + 0.5 * (arrays.transpose(transport(model, dq)) @ first[..., :, None])[..., 0]
+    out[0] = out[0] + 0.5 * (arrays.transpose(transport(model, dq)) @ values[0][..., :, None])[..., 0]
     return out
 
 
@@ -42,13 +41,21 @@ def along_motion(model: Model, function: Callable[[Array], Array], q: Array, v: 
 
 def directional(function: Callable[..., Sequence[Array]], points: list[Array], directions: list[Array]) -> list[Array]:
     """The derivatives of a function's arrays along directions of its arguments."""
+    return with_directional(function, points, directions)[1]
+
+
+def with_directional(
+    function: Callable[..., Sequence[Array]], points: list[Array], directions: list[Array]
+) -> tuple[list[Array], list[Array]]:
+    """A function's arrays, and their derivatives along directions of its arguments."""
     if any(arrays.is_symbolic(x) for x in points):
         return _on_symbols(function, points, directions)
     if all(arrays.is_numpy(x) for x in points):
         return _by_complex_step(function, points, directions)
     import jax
 
-    return list(jax.jvp(lambda *x: tuple(function(*x)), tuple(points), tuple(directions))[1])
+    values, changes = jax.jvp(lambda *x: tuple(function(*x)), tuple(points), tuple(directions))
+    return list(values), list(changes)
 
 
 _STEP = 1e-30
@@ -56,15 +63,20 @@ _STEP = 1e-30
 
 def _by_complex_step(
     function: Callable[..., Sequence[Array]], points: list[Array], directions: list[Array]
-) -> list[Array]:
+) -> tuple[list[Array], list[Array]]:
     single = all(x.dtype == np.float32 for x in points)
     moved = [x + 1j * _STEP * d for x, d in zip(points, directions)]
     with np.errstate(invalid="ignore"):  # NaN in, NaN out, without complaints from complex arithmetic
-        out = [y.imag / _STEP for y in function(*moved)]
-    return [y.astype(np.float32) for y in out] if single else out
+        found = function(*moved)
+        values, out = [y.real for y in found], [y.imag / _STEP for y in found]
+    if single:
+        values, out = ([y.astype(np.float32) for y in part] for part in (values, out))
+    return values, out
 
 
-def _on_symbols(function: Callable[..., Sequence[Array]], points: list[Array], directions: list[Array]) -> list[Array]:
+def _on_symbols(
+    function: Callable[..., Sequence[Array]], points: list[Array], directions: list[Array]
+) -> tuple[list[Array], list[Array]]:
     outputs = [np.asarray(y, dtype=object) for y in function(*points)]
     variables = [x for p in points for x in np.asarray(p, dtype=object).ravel()]
     seeds = [
@@ -78,4 +90,4 @@ def _on_symbols(function: Callable[..., Sequence[Array]], points: list[Array], d
         part[:] = flat[start : start + y.size]
         out.append(part.reshape(y.shape))
         start += y.size
-    return out
+    return [*outputs], out

@@ -9,16 +9,17 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ... import arrays
 from ...arrays import Array
-from ...model.joints.kinds import Cylindrical, Helical, JointKind, Prismatic, Revolute, turn_from_z
+from ...model.joints.axes import turn_from_z
+from ...model.joints.kinds import Cylindrical, Helical, JointKind, Prismatic, Revolute
 from ...model.loose_joints import carried
 from ...model.model import BodyConstants, Model
+from ...properties import cached_property
 from ...spatial import Transform, cross, cross_force, cross_motion
 
 _AXIAL = (Revolute, Prismatic, Helical, Cylindrical)

@@ -1,0 +1,107 @@
+"""Whether a function can have loops over bodies, and about how long its code would be with them and without."""
+
+from __future__ import annotations
+
+from ..errors import InputError
+from ..model.flexible.structure import grouped
+from . import thresholds
+from .facts import catalogue
+from .job import Job
+
+
+def shows_frames(job: Job) -> bool:
+    """Whether results depend on where the bodies' frames are."""
+    return job.facts is None or job.facts.shows_frames(job.arrays)
+
+
+def can_be_rolled(job: Job) -> bool:
+    """Whether a function can have loops, for its own sake and for the robot's."""
+    if job.target not in ("cpu", "jax") or job.parameters or job.facts is None:
+        return False
+    if not job.facts.can_roll(job.arrays, job.fixed):
+        return False
+    return bool(job.robot.bodies) and not job.robot.couplings and not _mixes_columns(job)
+
+
+def refuse_rolling(job: Job) -> None:
+    """Say why a function cannot be rolled that was asked to be."""
+    if job.target == "c":
+        raise InputError('target="c" gives straight-line code; leave rolled= out')
+    if job.parameters:
+        raise InputError("rolled code has the robot's numbers in tables: leave parameters= or rolled= out")
+    if job.facts is None or not job.facts.can_roll(job.arrays, job.fixed):
+        known = catalogue(type(job.robot)).items()
+        ways = ", ".join(f"{k} ({m})" if m else k for k, facts in known for m in facts.rolls)
+        raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
+    if job.robot.couplings:
+        raise InputError(
+            f"robot {job.robot.name!r} has {grouped(job.robot)}, which rolled code does not know: its loops have one"
+            " step for all bodies, and those that move as one node need another; leave rolled out"
+        )
+    if _mixes_columns(job):
+        raise InputError(
+            f"robot {job.robot.name!r} has springs or dampers in its joints, with which {job.name} has 𝓜⁻¹K beside what"
+            " rolled code knows; leave rolled out"
+        )
+    if not job.robot.bodies:
+        raise InputError("a robot without bodies has nothing to loop over; leave rolled out")
+
+
+def _mixes_columns(job: Job) -> bool:
+    """Whether a matrix is multiplied by K and d of springs, column by column."""
+    return job.facts is not None and job.facts.mixes_columns and bool(job.robot.has_springs)
+
+
+def is_long_chain(job: Job, values: int) -> bool:
+    """Whether a robot is a chain of joints that are all alike, but for its base, and long enough for loops."""
+    assert job.facts is not None
+    n, is_matrix = len(job.robot.bodies), job.facts.per_pair > 0
+    if not job.robot.is_chain or not (n >= thresholds.CHAIN_LINKS or (is_matrix and values > thresholds.LONG_CHAIN)):
+        return False
+    if len(_class_sizes(job)) > thresholds.CHAIN_CLASSES:
+        return False
+    if n >= thresholds.ALIGNED_LINKS or not _is_aligned(job):
+        return True
+    return is_matrix and values > 2 * thresholds.LONG_CHAIN  # half of it is not there
+
+
+def _is_aligned(job: Job) -> bool:
+    """Whether the axes of a robot are aligned, so that straight-line code is shorter than what loops do."""
+    from .rolled.program import is_aligned
+
+    return is_aligned(job.robot)
+
+
+def about(job: Job) -> int:
+    """About how many values straight-line code of a function that can be rolled has."""
+    assert job.facts is not None
+    if not job.facts.per_pair:
+        return _per_body(job) * len(job.robot.bodies)
+    inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
+    pairs = 0
+    for joint, p in zip(job.robot.joints, job.robot.parents):
+        before, own = (inboard[p] if p >= 0 else 0), joint.kind.nv
+        pairs += own * before + own * (own - 1) // 2
+        inboard.append(before + own)
+    return job.facts.per_pair * pairs
+
+
+def about_in_loops(job: Job) -> int:
+    """About how many values its loops have: walks from each class of bodies have code for each class."""
+    assert job.facts is not None
+    sizes = _class_sizes(job)
+    pairs = sum(set(sizes)) * sum(sizes)
+    return thresholds.LOOPS_PER_PAIR * job.facts.per_pair * pairs + _per_body(job) * len(sizes)
+
+
+def _per_body(job: Job) -> int:
+    """About how many values a body adds to what is no matrix."""
+    assert job.facts is not None
+    return job.facts.per_body or thresholds.VALUES_PER_BODY
+
+
+def _class_sizes(job: Job) -> list[int]:
+    """The degrees of freedom of each class of bodies that loops would have."""
+    from .rolled.program import class_sizes
+
+    return class_sizes(job.robot, shows_frames(job))
