@@ -4,6 +4,7 @@
     python benchmarks/gpu.py --states 20     2**20 states instead of 2**22
     python benchmarks/gpu.py --latency       calls from PyTorch alone, which the table has from a process of their own
     python benchmarks/gpu.py --peers         other libraries alone
+    python benchmarks/gpu.py --loops         straight-line code and loops over bodies of chains and trees
 
 Arrays are float32 and float64, row by row and number by number. Times are medians by CUDA events, of calls one behind
 the other; results are compared with NumPy's sweeps on the way. The part of the copy's bandwidth is that of the bytes
@@ -21,8 +22,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ import numpy as np
 
 import linkwise as lw
 
+CHAIN = "chain 100"  # with loops over its links
 CASES = (
     ("panda", "forward_dynamics"),
     ("panda", "inverse_dynamics"),
@@ -38,6 +41,9 @@ CASES = (
     ("humanoid", "forward_dynamics"),
     ("humanoid", "inverse_dynamics"),
     ("humanoid", "forward_dynamics_vjp"),
+    (CHAIN, "forward_dynamics"),
+    (CHAIN, "inverse_dynamics"),
+    (CHAIN, "forward_dynamics_vjp"),
 )
 TOLERANCE = {"float64": 1e-11, "float32": 2e-3}
 ROUNDS, CALLS = 9, 8
@@ -82,7 +88,7 @@ def operation_rate(cupy: Any, dtype: str) -> float:
 
 def line(cupy: Any, name: str, method: str, dtype: str, order: str, states: int, copy: float, rate: float) -> str:
     """One case of the table; AssertionError where it differs from NumPy."""
-    robot = lw.load(name)
+    robot = lw.chain(100, seed=1) if name == CHAIN else lw.load(name)
     rng = np.random.default_rng(0)
     names = getattr(type(robot), method).facts.needed
     few = [robot.random_configuration(rng, batch=251) if k == "q" else rng.normal(size=(251, robot.nv)) for k in names]
@@ -190,6 +196,33 @@ def _peer_rate(run: Callable[..., Any], states: int) -> str:
     return f"{states / statistics.median(spent):.2e} states a second, off by {off:.0e} of the largest acceleration"
 
 
+def loops(cupy: Any, exponent: int) -> Iterator[str]:
+    """Straight-line code and loops of chains and trees: the first call in seconds, states a second."""
+    from linkwise.codegen.foreign.calls import run_on
+    from linkwise.codegen.pipeline import compile_job, method_job
+
+    robots = {f"chain {n}": lw.chain(n, seed=1) for n in (12, 20, 30, 40)}
+    robots |= {f"tree {n}": lw.random_tree(n, seed=2, joints=["revolute"]) for n in (36, 50)}
+    rng = np.random.default_rng(0)
+    for (name, robot), method, dtype in product(robots.items(), ("forward_dynamics", "mass_matrix"), TOLERANCE):
+        told = []
+        for rolled in (False, True):
+            start = time.perf_counter()
+            kernel = compile_job(method_job(robot, getattr(type(robot), method), None, {}, rolled=rolled))
+            vectors = rng.normal(size=(len(kernel.signature.inputs) - 1, 64, robot.nv))
+            few = [robot.random_configuration(rng, batch=64), *vectors]
+            states = 1 << exponent - (2 if method == "mass_matrix" else 0)
+            given = [cupy.asarray(x.astype(dtype))[cupy.arange(states) % 64] for x in few]
+            found = run_on("cupy", kernel.as_function, given)[0]
+            cupy.cuda.Device().synchronize()
+            first = time.perf_counter() - start
+            expected = getattr(robot, method)(*few, target="numpy")
+            assert np.abs(cupy.asnumpy(found[:64]) - expected).max() <= TOLERANCE[dtype] * np.abs(expected).max()
+            spent = seconds(cupy, partial(run_on, "cupy", kernel.as_function, given))
+            told.append(f"{states / spent:9.2e} ({first:.1f} s)")
+        yield f"{name:<9} {method:<16} {dtype:<8} straight {told[0]}, loops {told[1]}"
+
+
 def _leaves(x: Any) -> list[Any]:
     return [y for part in x for y in _leaves(part)] if isinstance(x, tuple) else [x]
 
@@ -238,6 +271,7 @@ def main() -> int:
     parser.add_argument("--states", type=int, default=22, help="the exponent of two of the number of states")
     parser.add_argument("--latency", action="store_true", help="only how long a call from PyTorch takes")
     parser.add_argument("--peers", action="store_true", help="only other libraries")
+    parser.add_argument("--loops", action="store_true", help="only straight-line code and loops of long robots")
     asked = parser.parse_args()
     if asked.latency or asked.peers:
         print("\n".join(latency() if asked.latency else peers(asked.states - 4)))
@@ -245,6 +279,10 @@ def main() -> int:
     exponent = asked.states
     import cupy
 
+    if asked.loops:
+        for told in loops(cupy, exponent - 4):
+            print(told, flush=True)
+        return 0
     copy = copy_bandwidth(cupy)
     rates = {dtype: operation_rate(cupy, dtype) for dtype in TOLERANCE}
     print(f"{cupy.cuda.runtime.getDeviceProperties(0)['name'].decode()}, a copy moves {copy / 1e12:.2f} TB/s")

@@ -34,6 +34,7 @@ from linkwise.codegen.runtime import engine, result_memory
 from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.dynamics.linearized.models import elimination_products
 from linkwise.symbols.outputs import reachable
+from linkwise.symbols.scalar import Graph
 
 Row = tuple[Any, ...]
 
@@ -87,6 +88,21 @@ def aligned_straight_or_loops() -> Iterable[Row]:
             yield n, name, *_both(lw.chain(n), name)
 
 
+def loops_recorded() -> Iterable[Row]:
+    yield "function of 50 bodies of all kinds", "values recorded", "values in loops"
+    tree, graphs = lw.random_tree(50, seed=0), []
+
+    def graph(most: int | None) -> Graph:
+        graphs.append(Graph(most))
+        return graphs[-1]
+
+    with mock.patch("linkwise.codegen.rolled.program.Graph", graph):
+        for name, facts in catalogue(lw.Robot).items():
+            if facts.per_pair:
+                loops = tree.compile(name, rolled=True).length
+                yield name, graphs[-1].count, loops
+
+
 def in_parts() -> Iterable[Row]:
     yield "links", "values of the sensitivities of the mass matrix", "values of the Coriolis matrix"
     for n in (16, 24, 32):
@@ -109,16 +125,31 @@ def _rows_streamed(robot: Any, name: str, batch: int) -> Iterable[float]:
 
 
 def walks_or_products() -> Iterable[Row]:
-    yield "links", "by walks: us a state", "from products: us a state"
+    yield "links", "function", "by walks: us a state", "row by row: us a state"
     usual = thresholds.PRODUCTS_FROM
-    for n, batch in ((24, 1024), (37, 512), (64, 512), (100, 256), (104, 256), (250, 64), (1000, 16)):
-        found: list[float] = []
-        for first in (n + 1, n):
-            thresholds.PRODUCTS_FROM = first
-            chain = lw.chain(n, seed=first)
-            found.append(nanoseconds(chain.compile("mass_matrix", rolled=True), batch) / 1e3)
-        yield n, *(f"{x:.2f}" for x in found)
+    for name in ("mass_matrix", "mass_matrix_inverse", "linearize_inverse"):
+        for n, batch in ((24, 1024), (32, 1024), (40, 1024), (64, 512), (100, 512), (300, 64)):
+            found: list[float] = []
+            for first in (n + 1, n):
+                thresholds.PRODUCTS_FROM = first
+                chain = lw.chain(n, seed=first)
+                found.append(nanoseconds(chain.compile(name, rolled=True), batch) / 1e3)
+            yield n, name, *(f"{x:.2f}" for x in found)
     thresholds.PRODUCTS_FROM = usual
+
+
+def blocks() -> Iterable[Row]:
+    sizes = (8, 16, 32)
+    yield "links", "function", *(f"blocks of {size}: us a state" for size in sizes)
+    usual = thresholds.BLOCK
+    for n, batch in ((48, 1024), (100, 512), (300, 64), (1000, 16)):
+        for name in ("mass_matrix_inverse", "linearize_forward"):
+            found: list[float] = []
+            for size in sizes:
+                thresholds.BLOCK = size
+                found.append(nanoseconds(lw.chain(n, seed=size).compile(name, rolled=True), batch) / 1e3)
+            yield n, name, *(f"{x:.2f}" for x in found)
+    thresholds.BLOCK = usual
 
 
 def _both(robot: Any, name: str) -> Iterable[Any]:
@@ -310,11 +341,11 @@ def orders() -> Iterable[Row]:
             "traced": sorted(reachable(wanted), key=lambda x: x.serial),
         }.items():
             begun = time.process_time()
-            tight = tightened(order, wanted)
+            tight = tightened(order, program.uses)
             took = time.process_time() - begun
             again = replace(program)
             again.__dict__["nodes"] = tight
-            reckoned, most = cycles(tight, wanted), int(lifetimes(tight).max())
+            reckoned, most = cycles(tight, program.fused), int(lifetimes(tight).max())
             yield name, kind, reckoned, traffic(tight), most, round(took, 2), round(nanoseconds(Kernel(again)))
 
 
@@ -423,6 +454,10 @@ def on_a_card() -> Iterable[Row]:
     yield ("on a GPU, with another number in src/linkwise/codegen/thresholds.py: python benchmarks/gpu.py",)
 
 
+def loops_on_a_card() -> Iterable[Row]:
+    yield ("on a GPU: python benchmarks/gpu.py --loops",)
+
+
 MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CHAIN_LINKS": straight_or_loops,
     "ALIGNED_LINKS": aligned_straight_or_loops,
@@ -434,6 +469,8 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "MOST_OPERATIONS": straight_or_loops,
     "LOOPS_ALWAYS": straight_or_loops,
     "LOOPS_IN_DOUBT": straight_or_loops,
+    "LOOPS_RECORDED": loops_recorded,
+    "BLOCK": blocks,
     "PRODUCTS_FROM": walks_or_products,
     "FRAMES_TRIED": kinds_of_frames,
     "MOST_BODIES": steps,
@@ -489,6 +526,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CUDA_WAVES": on_a_card,
     "CUDA_SQUEEZE": on_a_card,
     "CUDA_SPILL": on_a_card,
+    **dict.fromkeys(("CUDA_LOOPS_FROM", "CUDA_LOOPS_BYTES", "CUDA_LONG"), loops_on_a_card),
 }
 
 

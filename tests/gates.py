@@ -107,13 +107,53 @@ FAULTS = [
     ),
     Fault("workflows: an action that may change", "lint", "workflows", replace(WORKFLOW, "@11bd71901bbe5b", "@v4 #")),
     Fault("types", "types", "types", append("src/linkwise/errors.py", '\n\ndef wrong() -> int:\n    return "1"\n')),
+    Fault(
+        "types: none at all", "types", "types", append("src/linkwise/errors.py", "\n\ndef wrong(x):\n    return x\n")
+    ),
+    Fault("types: ignored in vain", "types", "types", append("src/linkwise/errors.py", "\n\nX = 1  # type: ignore\n")),
     Fault("demo", "demo", "demo", append("src/linkwise/demo/story.py", "\n\nraise RuntimeError\n")),
+    Fault("demo: no picture", "demo", "demo", append("src/linkwise/demo/picture.py", "\n\nraise ImportError\n")),
     Fault(
         "README and docs: another number",
         "pages",
         "README and docs",
         append("README.md", "\n```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"),
         only_the_readme,
+    ),
+    Fault(
+        "README and docs: a snippet that fails",
+        "pages",
+        "README and docs",
+        append("README.md", "\n```python\nrobot.mas_matrix(q)\n```\n"),
+        only_the_readme,
+    ),
+    Fault(
+        "README and docs: another answer of a command",
+        "pages",
+        "README and docs",
+        append("README.md", "\n```console\n$ linkwise robots --json\n[]\n```\n"),
+        only_the_readme,
+    ),
+    Fault(
+        "README and docs: a table that is out of date",
+        "pages",
+        "README and docs",
+        replace("CONTRIBUTING.md", "| `src/linkwise/errors.py` |", "| `src/linkwise/error.py` |"),
+        only_the_readme,
+    ),
+    Fault(
+        "examples: a warning",
+        "examples",
+        "examples",
+        append("examples/01_first_steps.py", "\nimport warnings\nwarnings.warn('slow')\n"),
+        only_the_first_example,
+    ),
+    Fault(
+        "examples: no picture",
+        "examples",
+        "examples",
+        append("examples/01_first_steps.py", "\nimport pathlib\nfor x in pathlib.Path().rglob('*.png'): x.unlink()\n"),
+        only_the_first_example,
     ),
     Fault(
         "examples: one that fails",
@@ -130,6 +170,15 @@ FAULTS = [
         "notebooks",
         replace("docs/tour.ipynb", "import numpy as np", "import numpi"),
     ),
+    Fault(
+        "notebooks: a cell that gives something else",
+        "notebooks",
+        "notebooks",
+        replace("docs/tour.ipynb", "(1000, 6, 7) (1000, 6, 6)", "(1000, 6, 7) (1000, 6, 5)"),
+    ),
+    Fault(
+        "site: a picture that is not there", "site", "site", append("docs/index.md", "\n![x](pictures/nothing.png)\n")
+    ),
     Fault("site: a page without a place", "site", "site", append("docs/lost.md", "# Lost\n")),
     Fault(
         "tests",
@@ -138,10 +187,18 @@ FAULTS = [
         append("tests/test_one.py", "\n\ndef test_two():\n    assert 1 + 1 == 3\n"),
         only_one_test,
     ),
+    Fault("tests: none", "tests", "tests", lambda f: (f / "tests/test_one.py").unlink(), only_one_test),
+    Fault(
+        "wheel: it needs what it does not bring",
+        "wheel",
+        "the wheel alone",
+        append("src/linkwise/errors.py", "\n\nimport scipy\n"),
+    ),
     Fault("wheel: a room is left out", "wheel", "the wheel alone", lambda f: shutil.rmtree(f / "src/linkwise/symbols")),
     Fault("wheel: no version", "wheel", "build", drop_line("src/linkwise/__init__.py", "__version__ =")),
     Fault("release: another tag", RELEASE, "version", replace("src/linkwise/__init__.py", '"0.1.0"', '"0.1.1"')),
     Fault("release: another citation", RELEASE, "version", drop_line("CITATION.cff", "version: 0")),
+    Fault("release: another recipe", RELEASE, "version", replace("packaging/conda/recipe.yaml", '"0.1.0"', '"0.1.1"')),
     Fault("release: no date", RELEASE, "version", replace("CHANGELOG.md", "] – 2000-01-01", "] – unreleased")),
 ]
 

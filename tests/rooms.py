@@ -22,6 +22,7 @@ ROOMS = (
     "progress",
     "shown",
     "whole_files",
+    "properties",
     "values",
     "tolerances",
     "array_kinds",

@@ -17,6 +17,8 @@ robot = lw.load("double_pendulum")
 """
 MOVE = "motion = lw.simulate(robot, [1.0, 0.5], duration=0.01)\n"
 
+STUDY = "lw.Study(robot, lambda robot, p: p['x'], {'x': lw.Uniform(0, 1)}, 2)"
+
 # What is asked for, without which package, and which extra brings it.
 NEEDS = [
     ("lw.plots.joints(motion)", "matplotlib", "plot"),
@@ -35,6 +37,11 @@ NEEDS = [
     ("motion.save('x.nc')", "h5py scipy", "data"),
     ("motion.save('x.zarr')", "zarr", "data"),
     ("motion.save('x.parquet')", "pyarrow", "data"),
+    (f"{STUDY}.run('s', engine='serial')", "pyarrow", "study"),
+    (f"{STUDY}.run('memory://x', engine='serial')", "fsspec", "study"),
+    (f"{STUDY}.run('s')", "cloudpickle", "study"),
+    (f"{STUDY}.run('s', engine='dask')", "distributed", "cluster"),
+    (f"{STUDY.replace('Uniform', 'Normal')}.run('s', engine='serial')", "scipy", "study"),
     ("lw.Flexible.from_universal_file(lw.__file__, [], nodes={})", "pyuff", "fem"),
 ]
 
@@ -55,6 +62,19 @@ def test_a_missing_package_says_what_brings_it(apart, code, hidden, extra, tmp_p
     assert re.fullmatch(r"linkwise\.errors\.MissingExtraError: .*", last), done.stderr
     assert f'pip install "linkwise[{extra}]"' in last
     assert not list(tmp_path.iterdir())
+
+
+def test_a_package_that_is_there_and_broken_is_told_from_a_missing_one(apart, tmp_path):
+    """As one in machine code whose libraries are not there: it names itself by its last word."""
+    (tmp_path / "pyarrow").mkdir()
+    why = "libarrow.so.2400: cannot open shared object file"
+    (tmp_path / "pyarrow" / "__init__.py").write_text(f"raise ImportError({why!r}, name='lib')")
+    begin = "import sys\nsys.path.insert(0, '.')\nimport linkwise as lw\nrobot = lw.load('double_pendulum')\n"
+    done = apart(code=f"{begin}{STUDY}.run('s', engine='serial')", cwd=tmp_path)
+    assert done.stderr.strip().splitlines()[-1] == (
+        "linkwise.errors.MissingExtraError: a study's table needs pyarrow, which is there and cannot be imported"
+        f" ({why}); this brings it anew: pip install --force-reinstall pyarrow"
+    )
 
 
 def test_linkwise_itself_needs_numpy_and_llvmlite_alone(apart, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import Any
 
 from .errors import MissingExtraError
@@ -13,10 +14,20 @@ def require(package: str, extra: str | None, purpose: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as e:
-        missing = (getattr(e, "name", None) or package).partition(".")[0]
-        # A package that is there but broken has something to say for itself.
-        why = "is not installed" if isinstance(e, ModuleNotFoundError) else f"cannot be imported ({e})"
-        wanted = missing if extra is None else f'"linkwise[{extra}]"'
-        raise MissingExtraError(
-            f"{purpose} needs {missing}, which {why}; this brings it: pip install {wanted}"
-        ) from None
+        asked = package.partition(".")[0]
+        # Modules in machine code name themselves by their last word, so that only who misses a package is asked.
+        named = (e.name or asked).partition(".")[0] if isinstance(e, ModuleNotFoundError) else asked
+        if not _is_there(named):
+            wanted = named if extra is None else f'"linkwise[{extra}]"'
+            said = f"{named}, which is not installed; this brings it: pip install {wanted}"
+        else:  # a package that is there but broken has something to say for itself
+            again = f"pip install --force-reinstall {asked}"
+            said = f"{asked}, which is there and cannot be imported ({e}); this brings it anew: {again}"
+        raise MissingExtraError(f"{purpose} needs {said}") from None
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):  # whatever keeps packages from being found
+        return False

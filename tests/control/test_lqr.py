@@ -200,6 +200,7 @@ def test_refused(monkeypatch):
         TVLQR.along(r, np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((2, 2)), 0.1)
     with pytest.raises(InputError, match="q and v of 4 rows"):
         TVLQR.along(r, np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 1)), 0.1)
-    monkeypatch.setitem(sys.modules, "scipy.linalg", None)
+    for name in ("scipy", "scipy.linalg"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(LinkwiseError, match=r"linkwise\[control\]"):
         LQR.about(r, [0, 0])

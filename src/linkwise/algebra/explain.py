@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,8 @@ import numpy as np
 from ..arrays import as_numpy
 from ..codegen.garbage import collection_paused
 from ..codegen.thresholds import MOST_EXPLAINED
+from ..properties import cached_property
+from ..symbols.products import signals_wait
 from . import typeset
 from .binding import Binding, State
 from .diagonal_text import diagonal_blocks
@@ -146,6 +147,7 @@ class Explanation:
 
 
 @collection_paused()
+@signals_wait()
 def operation_count(op: Operator) -> Operations | None:
     """Count by running the expression on symbols: q and x symbolic, the robot's constants folded."""
     from ..symbols.operations import Operations

@@ -22,6 +22,7 @@ from ..robot.robot import Robot
 from ..simulation.simulate import simulate
 from ..simulation.trajectory import Trajectory
 from ..symbols.outputs import count
+from ..symbols.products import signals_wait
 from ..symbols.scalar import Graph
 
 INDENT = "   "
@@ -219,6 +220,7 @@ def _operations_of_a_chain(links: int, method: str) -> int:
     return operations(chain(links), method)
 
 
+@signals_wait()
 def operations(robot: Robot, method: str) -> int:
     """How many additions, multiplications, … forward dynamics takes by a method, counted on symbols."""
     graph = Graph()
