@@ -54,6 +54,13 @@ def code_as_users_have_it(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def little_garbage() -> None:
+    """``gc.collect()`` is quick from here on and frees nothing of earlier tests, which may hold some gigabytes."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers, the same in every run."""

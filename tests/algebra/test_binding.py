@@ -11,6 +11,8 @@ from linkwise.algebra import leaves as leaves_module
 from linkwise.algebra import rules
 from linkwise.algebra.leaves import unbound
 
+pytestmark = pytest.mark.usefixtures("little_garbage")
+
 
 def compliance(robot, q):
     op = robot.operators(q)

@@ -7,6 +7,8 @@ import pytest
 
 import linkwise as lw
 
+pytestmark = pytest.mark.usefixtures("little_garbage")
+
 
 @pytest.mark.parametrize("rolled", [False, True])
 @pytest.mark.parametrize("states", [1, 8])

@@ -14,7 +14,10 @@ from linkwise.codegen.runtime.python_functions import context
 from linkwise.codegen.runtime.result_memory import result_memory
 from linkwise.codegen.thresholds import POOLED_BYTES
 
-pytestmark = pytest.mark.skipif(context() is None, reason="this Python has no quick entries")
+pytestmark = [
+    pytest.mark.skipif(context() is None, reason="this Python has no quick entries"),
+    pytest.mark.usefixtures("little_garbage"),
+]
 
 
 @pytest.fixture(autouse=True)

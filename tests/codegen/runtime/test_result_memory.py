@@ -19,7 +19,10 @@ from linkwise.codegen.runtime import result_memory as pool
 STATES = thresholds.POOLED_BYTES // 32  # whose mass matrices have so many bytes
 
 memory = pool.result_memory()
-pytestmark = pytest.mark.skipif(memory is None, reason="this system has no pool")
+pytestmark = [
+    pytest.mark.skipif(memory is None, reason="this system has no pool"),
+    pytest.mark.usefixtures("little_garbage"),
+]
 
 
 @pytest.fixture
