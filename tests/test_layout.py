@@ -93,5 +93,5 @@ def test_nothing_strays_into_the_root():
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     known = {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"}
-    known |= {"pyproject.toml", ".gitignore", ".pre-commit-config.yaml"}
+    known |= {"pyproject.toml", ".gitattributes", ".gitignore", ".pre-commit-config.yaml"}
     assert {name for name in listed if "/" not in name} == known
