@@ -262,7 +262,7 @@ def compile_function(
         raise InputError(f"code is compiled for a robot, got {arguments.shown(robot)}")
     if not callable(function):
         raise InputError(f"what is compiled is a function of (robot, q, …), got {arguments.shown(function)}")
-    from .program.function_memory import refusing_memory
+    from ..symbols.function_memory import refusing_memory
     from .program.trace import argument_names
 
     name = getattr(function, "__name__", "function")

@@ -20,9 +20,9 @@ import numpy as np
 
 from ..arrays import as_numpy
 from ..errors import FileError, InputError, SimulationWarning
+from ..symbols.fingerprints import differences, digest, made_of
 from ..whole_files import refuse_unwritable, write_through
 from .events import Crossing, Watch
-from .fingerprints import differences, digest, made_of
 from .steppers import Task
 from .user_functions import UserFunction
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..codegen.program.parameters import with_symbols
-from ..codegen.program.users_code import is_installed, is_worked_out
 from ..properties import cached_property
 from ..robot.robot import Robot
-from .fingerprints import made_of
+from ..symbols.fingerprints import made_of
+from ..symbols.users_code import is_installed, is_worked_out
 
 LONGEST = 256  # numbers of an array that are taken; longer ones are tables, by which functions are told apart
 

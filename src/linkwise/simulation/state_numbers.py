@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..codegen.program.function_memory import refusing_memory
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..properties import cached_property
 from ..robot.robot import Robot
+from ..symbols.function_memory import refusing_memory
 from .law_numbers import Taken
 from .user_functions import Controller, UserFunction, falls, may_fall
 

@@ -19,16 +19,16 @@ import numpy as np
 
 from .. import arrays
 from ..arguments import unmasked
-from ..codegen.program.function_memory import refusing_memory
 from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
 from ..properties import cached_property
 from ..robot.robot import Robot
 from ..symbols.additive import additive_factor, numbers_among
+from ..symbols.fingerprints import made_of
+from ..symbols.function_memory import refusing_memory
 from ..symbols.scalar import text_refused
 from .cards import as_its_kind
-from .fingerprints import made_of
 
 TRUE = "true_robot"  # the first parameter of a controller that is to have the robot that moves, whatever it is
 FORMS = (("robot", "t", "q", "v"), (TRUE, "t", "q", "v"), ("t", "q", "v"))

@@ -16,7 +16,6 @@ from ..properties import cached_property
 from ..robot.robot import Robot
 from ..simulation import arguments
 from ..simulation.external_forces import INPUT, ExternalForces
-from ..simulation.fingerprints import made_of
 from ..simulation.joint_forces import PassiveForces, passive_forces, with_other_damping
 from ..simulation.law_numbers import Taken
 from ..simulation.record import recorded
@@ -25,6 +24,7 @@ from ..simulation.state_numbers import SharedLaw
 from ..simulation.steppers import CompiledStepper, Task
 from ..simulation.trajectory import Settings, Trajectory
 from ..simulation.user_functions import TRUE
+from ..symbols.fingerprints import made_of
 from .alike import Alike, Numbers
 from .targets import PASSIVE, Targets
 

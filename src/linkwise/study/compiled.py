@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_symbolic
-from ..codegen.program.function_memory import refusing_memory
 from ..codegen.program.trace import trace
 from ..codegen.runtime.disk_cache import folder as cache_folder
 from ..codegen.runtime.kernel import Kernel
@@ -27,6 +26,7 @@ from ..codegen.thresholds import MOST_NODES
 from ..errors import LinkwiseError, UntraceableError
 from ..robot.robot import Robot
 from ..simulation.trajectory import Trajectory
+from ..symbols.function_memory import refusing_memory
 from ..symbols.scalar import Scalar, text_refused
 
 TRACING = -1  # in place of a run's number, while a function is looked at

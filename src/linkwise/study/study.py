@@ -23,9 +23,9 @@ from ..properties import cached_property
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from ..simulation import cards
-from ..simulation.fingerprints import differences, made_of
 from ..simulation.storage_checks import robot_parts
 from ..simulation.trajectory import Trajectory
+from ..symbols.fingerprints import differences, made_of
 from . import journal, manifest
 from .chunks import Summary, left_to_do
 from .distributions import Distribution, Drawn, Fixed, Grid, as_distribution

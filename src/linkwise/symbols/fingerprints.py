@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.program.users_code import (
+from .users_code import (
     NOT_THE_USERS,
     is_installed,
     is_worked_out,

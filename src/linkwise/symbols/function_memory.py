@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import UntraceableError
+from ..errors import UntraceableError
 from .users_code import (
     gets_a_constant,
     is_installed,

@@ -12,7 +12,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import control
-from linkwise.simulation.fingerprints import differences, made_of
+from linkwise.symbols.fingerprints import differences, made_of
 
 SCALE = 2.0
 
@@ -278,7 +278,7 @@ def test_the_environment_is_listed_and_not_compared():
 def test_another_process_finds_the_same():
     script = """
 import sys
-sys.path[:0] = ["tests/simulation"]
+sys.path[:0] = ["tests/symbols"]
 import numpy as np
 import linkwise as lw
 from test_fingerprints import DEEP, Law, _defined, calls_a_helper, closing, helper, parts
