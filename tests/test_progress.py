@@ -5,6 +5,7 @@ import time
 import types
 
 import pytest
+from patience import eventually
 
 from linkwise import progress
 from linkwise.progress import Line, Progress, waiting
@@ -73,9 +74,7 @@ def test_waiting_says_what_for_and_leaves_nothing(monkeypatch, impatient):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with waiting("compiling inner_and_outer"), waiting("compiling inner"):
-        deadline = time.monotonic() + 10
-        while "compiling" not in terminal.text and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: "compiling" in terminal.text)
     assert "compiling inner_and_outer …" in terminal.text and "compiling inner …" not in terminal.text
     assert terminal.text.endswith("\r\033[K")
 

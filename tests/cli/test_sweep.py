@@ -6,11 +6,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE, eventually
 
 import linkwise as lw
 from linkwise import cli
@@ -332,11 +332,9 @@ def test_ctrl_c_leaves_a_folder_to_go_on_in(desk):
     heeding = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a parent may have ignored
     given = {"cwd": desk, "stderr": subprocess.PIPE, "text": True, "env": {**os.environ, "PYTHONPATH": path}}
     with subprocess.Popen(command, preexec_fn=heeding, **given) as p:
-        until = time.monotonic() + 60
-        while not list(desk.glob("s/runs/**/*.parquet")) and p.poll() is None and time.monotonic() < until:
-            time.sleep(0.05)
+        eventually(lambda: list(desk.glob("s/runs/**/*.parquet")) or p.poll() is not None)
         p.send_signal(signal.SIGINT)
-        err = p.communicate(timeout=60)[1]
+        err = p.communicate(timeout=PATIENCE)[1]
     assert p.returncode == 130, err
     assert "linkwise sweep s.toml --resume --engine local --workers 1 --path own" in err
     kept = sum(lw.open_study(desk / "s").counts().values())

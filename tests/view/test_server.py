@@ -3,6 +3,7 @@
 import urllib.request
 
 import pytest
+from patience import PATIENCE
 
 import linkwise as lw
 
@@ -22,7 +23,7 @@ def viewer():
 def test_the_page_has_its_own_title_and_icon(viewer):
     for packed in (None, "gzip"):
         request = urllib.request.Request(viewer.url, headers={"Accept-Encoding": packed} if packed else {})
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             text = answer.read()
         if packed:
             import gzip
@@ -36,7 +37,7 @@ def test_the_page_has_its_own_title_and_icon(viewer):
 def connected(viewer, origin):
     address = viewer.url.replace("http", "ws")
     with client.connect(address, origin=origin, subprotocols=[f"viser-v{viser.__version__}"]) as socket:
-        return len(socket.recv(timeout=30)) > 0
+        return len(socket.recv(timeout=PATIENCE)) > 0
 
 
 def test_only_its_own_page_is_listened_to(viewer):

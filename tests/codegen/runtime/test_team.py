@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import linkwise as lw
 from linkwise.codegen import thresholds
@@ -144,9 +145,8 @@ if not {one}:
 def test_affinity_is_honoured_and_processes_end_while_workers_look_for_work():
     def run(one):
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT.format(one=one)], capture_output=True, text=True, env=environment, timeout=120
-        )
+        command = [sys.executable, "-c", SCRIPT.format(one=one)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE)
         assert (done.returncode, done.stderr) == (0, "")
         return list(map(int, done.stdout.split()))
 
