@@ -25,7 +25,41 @@ WORKFLOW = ".github/workflows/tests.yml"
 ISSUES = ".github/ISSUE_TEMPLATE"
 RELEASE = "release-version v0.1.0"
 
-Edit = Callable[[Path], None]  # of the folder that holds the copy
+Planted = Callable[[Path], None]  # in the folder that holds the copy
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What becomes of one file of the copy."""
+
+    path: str
+    of: Callable[[str], str]
+
+    def __call__(self, folder: Path) -> None:
+        file = folder / self.path
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        file.write_text(self.of(before), encoding="utf-8")
+
+
+def replace(path: str, old: str, new: str) -> Edit:
+    def of(text: str) -> str:
+        assert old in text, f"{path} no longer has {old!r}: mend this fault"
+        return text.replace(old, new, 1)
+
+    return Edit(path, of)
+
+
+def append(path: str, text: str) -> Edit:
+    return Edit(path, lambda before: before + text)
+
+
+def drop_line(path: str, pattern: str) -> Edit:
+    def of(text: str) -> str:
+        text, count = re.subn(rf"^.*{pattern}.*\n", "", text, count=1, flags=re.MULTILINE)
+        assert count, f"{path} no longer has {pattern!r}: mend this fault"
+        return text
+
+    return Edit(path, of)
 
 
 @dataclass(frozen=True)
@@ -35,35 +69,8 @@ class Fault:
     name: str
     part: str
     step: str
-    plant: Edit
-    prepare: Edit = lambda folder: None  # in both runs, to make them short
-
-
-def replace(path: str, old: str, new: str) -> Edit:
-    def edit(folder: Path) -> None:
-        text = (folder / path).read_text(encoding="utf-8")
-        assert old in text, f"{path} no longer has {old!r}: mend this fault"
-        (folder / path).write_text(text.replace(old, new, 1), encoding="utf-8")
-
-    return edit
-
-
-def append(path: str, text: str) -> Edit:
-    def edit(folder: Path) -> None:
-        with (folder / path).open("a", encoding="utf-8") as f:
-            f.write(text)
-
-    return edit
-
-
-def drop_line(path: str, pattern: str) -> Edit:
-    def edit(folder: Path) -> None:
-        text = (folder / path).read_text(encoding="utf-8")
-        text, count = re.subn(rf"^.*{pattern}.*\n", "", text, count=1, flags=re.MULTILINE)
-        assert count, f"{path} no longer has {pattern!r}: mend this fault"
-        (folder / path).write_text(text, encoding="utf-8")
-
-    return edit
+    plant: Planted
+    prepare: Planted = lambda folder: None  # in both runs, to make them short
 
 
 def only_the_readme(folder: Path) -> None:
@@ -71,10 +78,13 @@ def only_the_readme(folder: Path) -> None:
         page.unlink()
 
 
+FEW_EXAMPLES = replace("tests/examples.py", "assert len(SCRIPTS) >= 12", "assert SCRIPTS")
+
+
 def only_the_first_example(folder: Path) -> None:
     for path in sorted((folder / "examples").glob("[0-9]*.py"))[1:]:
         path.unlink()
-    replace("tests/examples.py", "assert len(SCRIPTS) >= 12", "assert SCRIPTS")(folder)
+    FEW_EXAMPLES(folder)
 
 
 def only_one_test(folder: Path) -> None:
@@ -219,7 +229,7 @@ def copy(folder: Path) -> Path:
     return folder
 
 
-def run(fault: Fault, *edits: Edit) -> subprocess.CompletedProcess[str]:
+def run(fault: Fault, *edits: Planted) -> subprocess.CompletedProcess[str]:
     """A part of .ci/run in a new copy with these edits; it runs with this Python, on the source of the copy."""
     with tempfile.TemporaryDirectory() as room:
         folder = copy(Path(room))
@@ -230,17 +240,16 @@ def run(fault: Fault, *edits: Edit) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def dated(folder: Path) -> None:
-    replace("CHANGELOG.md", "] – unreleased", "] – 2000-01-01")(folder)
+DATED = replace("CHANGELOG.md", "] – unreleased", "] – 2000-01-01")
 
 
 def main() -> int:
     chosen = [f for f in FAULTS if not sys.argv[1:] or any(word in f.name for word in sys.argv[1:])]
-    passing: dict[tuple[str, Edit], bool] = {}
+    passing: dict[tuple[str, Planted], bool] = {}
     unseen = []
     for fault in chosen:
         before = (fault.part, fault.prepare)
-        extra = [dated] if fault.part == RELEASE else []
+        extra = [DATED] if fault.part == RELEASE else []
         if fault.part != "environment" and before not in passing:
             done = run(fault, fault.prepare, *extra)
             passing[before] = done.returncode == 0

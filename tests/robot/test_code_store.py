@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen import thresholds
+from linkwise.codegen import pipeline, thresholds
 
 
 @pytest.fixture(autouse=True)
@@ -123,3 +123,14 @@ def test_every_robot_starts_with_a_store_of_its_own():
     stores = [x._code for x in (r, *others)]
     assert len({id(x) for x in stores}) == len(stores)
     assert not any(x.quick or len(x) for x in stores[1:])
+
+
+def test_the_step_of_inverse_kinematics_is_compiled_once_for_its_tasks(monkeypatch):
+    compiled_for, compile_job = [], pipeline.compile_job
+    monkeypatch.setattr(pipeline, "compile_job", lambda job: compiled_for.append(job.name) or compile_job(job))
+    r = lw.chain(2, seed=1)
+    goal = r.pose(r.neutral() + 0.3, r.tips[0])[1]
+    compiled_for.clear()
+    for seed in range(3):
+        r.inverse_kinematics(r.tips[0], goal + 0.01 * seed, part="position", attempts=1, seed=seed)
+    assert compiled_for == ["inverse_kinematics"]
