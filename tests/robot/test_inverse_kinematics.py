@@ -7,7 +7,7 @@ from scipy.optimize import least_squares
 import linkwise as lw
 from linkwise.dynamics import inverse_kinematics as formulas
 from linkwise.dynamics.inverse_kinematics import Task, step
-from linkwise.robot.inverse_kinematics import _steps
+from linkwise.robot.inverse_kinematics_steps import steps_of
 
 
 def find(robot, *arguments, **options):
@@ -267,7 +267,7 @@ def test_the_step_is_the_same_in_machine_code_and_on_numpy():
         R, p = r.pose(r.random_configuration(2), frame)
         goal = np.concatenate([R.ravel(), p])
         after, errors = step(r, q, task, [goal], 0.3 * r.difference(q, rest))
-        out = _steps(r, task)(q[None], goal[None], rest[None], np.array([[0.3]]))[0]
+        out = steps_of(r, task, "cpu")(q[None], goal[None], rest[None], np.array([[0.3]]))[0]
         assert np.allclose(out, np.concatenate([after, errors]), rtol=0, atol=1e-9 * np.abs(after).max())
 
 

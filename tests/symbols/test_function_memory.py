@@ -401,3 +401,28 @@ def test_what_a_function_only_reads_is_no_memory(recwarn):
 
     found = lw.simulate(lw.chain(2), [0.3, 0.3], None, Law(), duration=0.02)
     assert found.settings.functions["controller"] == "compiled" and not recwarn.list
+
+
+def random_reference():
+    rng = np.random.default_rng(0)
+    return lambda t: (rng.normal(size=2), np.zeros(2), np.zeros(2))
+
+
+@pytest.mark.parametrize("closed_over", [False, True])
+def test_laws_of_linkwise_have_the_memory_of_functions_that_they_are_given(closed_over):
+    """A law of linkwise keeps nothing itself; its reference may draw random numbers, which no program can."""
+    law = lw.control.ComputedTorque(lw.chain(2), random_reference(), 1.0, 1.0)
+    with pytest.raises(lw.UntraceableError, match="rng"):
+        law.compile()
+    controller = (lambda t, q, v: law(t, q, v)) if closed_over else law
+    with pytest.warns(lw.SlowPathWarning, match="rng"):
+        lw.simulate(lw.chain(2), [0.3, 0.3], None, controller, duration=0.002, method="semi_implicit_euler")
+
+
+def test_joints_and_couplings_are_not_made_of_one_draw():
+    rng, robot = np.random.default_rng(0), lw.chain(2)
+    with pytest.raises(lw.ModelError, match=r"keeps something from call to call \(rng\)"):
+        lw.Guided(lambda s: np.array([rng.normal() * s, 0.0, s]))
+    first, second = (j.name for j in robot.joints)
+    with pytest.raises(lw.ModelError, match=r"keeps something from call to call \(rng\)"):
+        robot.couple(second, first, relation=lambda x: rng.normal() * x)

@@ -364,7 +364,7 @@ def _leave_to_jax(job: Job) -> None:
             'target="jax" traces the robot with its numbers as they are: leave parameters= out, or call a kernel of'
             ' target="cpu", which takes arrays of JAX, with gradients in them'
         )
-    job.finish(JaxFunction(job.call, job.robot))
+    job.finish(JaxFunction(job.call, job.robot, is_users=job.facts is None))
 
 
 def _loops_of_jax(job: Job) -> str:

@@ -23,6 +23,7 @@ from ..symbols.array import Symbols
 from ..symbols.creation import arrays_take_symbols
 from ..symbols.derivative import along
 from ..symbols.elementwise import ENTRIES, choose
+from ..symbols.function_memory import refusing_memory
 from ..symbols.operations import OPERATIONS
 from ..symbols.outputs import reachable
 from ..symbols.scalar import Graph, Scalar, Truth
@@ -46,7 +47,7 @@ class Relation(ByValue):
         """A function of this many numbers that gives one; ``what`` names it in errors."""
         x = Graph().inputs(INPUT, inputs).view(Symbols)
         try:
-            with arrays_take_symbols():
+            with refusing_memory(function), arrays_take_symbols():
                 found = function(*(x[..., i] for i in range(inputs)))
         except UntraceableError as e:
             raise ModelError(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, Self
 
 from ..codegen import thresholds
+from ..symbols.function_memory import refusing_memory
+from ..symbols.scalar import text_refused
 
 
 class Way:
@@ -54,6 +56,23 @@ class CodeStore:
         self._kept[key] = code
         if len(self._kept) > thresholds.MOST_KERNELS:
             self._let_go()
+
+    def of_function(
+        self, function: Callable[..., Any], identity: str | None, key: tuple[Hashable, ...], make: Callable[[], Any]
+    ) -> Any:
+        """What ``make`` gets by tracing a user's ``function``, kept for functions that compute the same.
+
+        That is what ``identity`` says, which is not known of all: a function that is the same object may have other
+        globals, or a field that was changed, and code that was made of it before has another answer than it.
+        """
+        key = (*key, "of a function", identity)
+        found = None if identity is None else self.get(key)
+        if found is None:
+            with refusing_memory(function), text_refused():
+                found = make()
+            if identity is not None:
+                self.keep(key, found)
+        return found
 
     def keep_way(self, key: Hashable, code: Hashable, quick: Any) -> None:
         """Keep the quick function of a call under it, or under its method alone; ``code`` is what it belongs to."""

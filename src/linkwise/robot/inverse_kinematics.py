@@ -6,7 +6,7 @@ code over all goals that are not reached yet. What is not reached is told with h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -15,12 +15,12 @@ import numpy as np
 
 from ..arguments import number, numbers, one_of, shown, whole
 from ..array_kinds import refuse_all_but_numpy
-from ..codegen.facts import Facts
 from ..dynamics.following_limits import brought_back, following_limits
-from ..dynamics.inverse_kinematics import PARTS, Task, limited, step, within, yielding
-from ..errors import InputError, UntraceableError, warn_of_slow_path
+from ..dynamics.inverse_kinematics import PARTS, Task, limited, within, yielding
+from ..errors import InputError
 from .calls import as_frames
 from .dispatch import TARGETS, default_target
+from .inverse_kinematics_steps import RestFunction, steps_of
 
 _EYE = np.eye(3)
 _MOST_STEPS = 60  # from one guess; a Panda's goals take 12 in the mean
@@ -89,11 +89,11 @@ def inverse_kinematics(
     count = prod(batch)
     flat = [np.broadcast_to(g, (*batch, g.shape[-1])).reshape(count, g.shape[-1]) for g in goals]
     starts = np.broadcast_to(start, (*batch, robot.nq)).reshape(count, robot.nq)
-    towards = rest if callable(rest) else None
+    towards = RestFunction(rest) if callable(rest) else None
     rest = None if rest is None or callable(rest) else _configuration(robot, rest, "rest")
     if target is not None:
         one_of(target, TARGETS, "target", error=InputError)
-    steps = _steps(robot, tasks, target or default_target(), towards)
+    steps = steps_of(robot, tasks, target or default_target(), towards)
     search = _Search(robot, steps, flat, tolerance, starts, rest, batch)
     search.run(attempts, whole(seed, "seed"))
     search.come_nearer()
@@ -423,63 +423,3 @@ class _Search:
 def _looks_back(i: int) -> bool:
     """Whether a step is one at which the error must have fallen since the last such step."""
     return i % _PATIENCE == _PATIENCE - 1
-
-
-def _steps(
-    robot: Any, tasks: Sequence[Task], target: str = "cpu", towards: Callable[..., Any] | None = None
-) -> Callable[..., np.ndarray]:
-    """The step for these tasks as machine code; on NumPy, one goal after the other.
-
-    ``towards(robot, q)`` (nv,) is what the null space does, if not a rest configuration.
-    """
-    from ..codegen.job import Job
-    from ..codegen.pipeline import compile_job
-
-    sizes = {"q": robot.nq, **{f"goal{i}": PARTS[t.part] for i, t in enumerate(tasks)}, "rest": robot.nq, "pull": 1}
-    told = tuple((t.frame, t.part) for t in tasks)
-    key = ("inverse_kinematics", told, towards)
-
-    def call(robot: Any, q: Any, *given: Any) -> Any:
-        *goals, rest, pull = given
-        free = robot.difference(q, rest) if towards is None else _direction(robot, towards(robot, q))
-        after, errors = step(robot, q, tasks, goals, pull[0] * free)
-        return np.concatenate([after, errors])
-
-    if target == "numpy":
-        return _one_by_one(robot, call)
-    kernel = robot._code.get(key)
-    if kernel is None:
-        job = Job(
-            robot,
-            "inverse_kinematics",
-            call,
-            tuple(sizes),
-            # Of a user's function nothing is known, not even what it is called on the disk.
-            Facts({name: (n,) for name, n in sizes.items()}) if towards is None else None,
-            {"tasks": told} if towards is None else {},
-            {} if towards is None else sizes,
-            rolled=False,
-        )
-        try:
-            kernel = compile_job(job)
-        except (UntraceableError, ArithmeticError) as e:
-            warn_of_slow_path(f"inverse kinematics of {robot.name!r} runs on NumPy, goal by goal: {e}")
-            kernel = _one_by_one(robot, call)
-        robot._code.keep(key, kernel)
-    run: Callable[..., np.ndarray] = kernel
-    return run
-
-
-def _direction(robot: Any, given: Any) -> Any:
-    if np.shape(given) != (robot.nv,):
-        raise InputError(f"rest(robot, q) gives a velocity of shape ({robot.nv},), got {np.shape(given)}")
-    return given
-
-
-def _one_by_one(robot: Any, call: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    def run(*arrays: np.ndarray) -> np.ndarray:
-        count = arrays[0].shape[0]
-        full = [np.broadcast_to(x, (count, x.shape[-1])) for x in arrays]
-        return np.array([call(robot, *rows) for rows in zip(*full)])
-
-    return run

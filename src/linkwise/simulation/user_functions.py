@@ -28,6 +28,7 @@ from ..symbols.additive import additive_factor, numbers_among
 from ..symbols.fingerprints import made_of
 from ..symbols.function_memory import refusing_memory
 from ..symbols.scalar import text_refused
+from ..symbols.users_code import fits
 from .cards import as_its_kind
 
 TRUE = "true_robot"  # the first parameter of a controller that is to have the robot that moves, whatever it is
@@ -82,15 +83,10 @@ class UserFunction:
         """
         if self.callback:
             return None
-        key = ("user", name, self.identity, *sizes.items(), *names, *parameters)
-        found: Kernel | None = None if self.identity is None else robot._code.get(key)
-        if found is not None:
-            return found
+        key = ("user", name, *sizes.items(), *names, *parameters)
+        make = lambda: Kernel(trace(robot, traced, name, sizes, names or None, parameters))
         try:
-            with refusing_memory(self.function), text_refused():
-                found = Kernel(trace(robot, traced, name, sizes, names or None, parameters))
-            if self.identity is not None:
-                robot._code.keep(key, found)
+            found: Kernel = robot._code.of_function(self.function, self.identity, key, make)
             return found
         except UntraceableError as e:
             warn_that_it_is_called_back(self.what, self.function, e)
@@ -128,20 +124,7 @@ def takes_robot(what: str, function: Callable[..., Any]) -> bool:
 
 
 def _fits(signature: inspect.Signature, form: tuple[str, ...]) -> bool:
-    """Whether a function can be called with these arguments and no name says otherwise."""
-    try:
-        signature.bind(*form)
-    except TypeError:
-        return False
-    plain = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if form[0] == TRUE and [p.name for p in plain[:1]] != [TRUE]:
-        return False
-    for p, expected in zip(plain, form):
-        if p.name in _NAMES and p.name != expected:
-            return False
-        if p.default is not p.empty and p.name != expected and any(x.name in _NAMES for x in plain):
-            return False  # an option of the user's own, as gain in law(t, q, v, gain=5.0)
-    return True
+    return fits(signature, form, _NAMES) and (form[0] != TRUE or next(iter(signature.parameters)) == TRUE)
 
 
 # --- called back ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import random
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -147,6 +147,7 @@ class _Kept:
 
     def _function(self, f: types.FunctionType) -> None:
         if package_of(f) in _WITHOUT_MEMORY:
+            self._functions_among(_closed_over(f))
             return
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             self._cell(cell, name)
@@ -170,6 +171,12 @@ class _Kept:
             if isinstance(x, types.ModuleType):
                 self._see(x, name)
 
+    def _functions_among(self, held: Mapping[str, Any]) -> None:
+        """What is called of what something without memory holds: a law of linkwise has none, its reference may."""
+        for name, value in held.items():
+            if callable(value):
+                self._see(value, name)
+
     def _object(self, x: Any, name: str) -> None:
         """An object or a class: its fields, and of a class of the user's own what stands in it."""
         for _, part in unwrapped(x):
@@ -179,6 +186,7 @@ class _Kept:
         self._see(getattr(x, "pyfunc", None), name)  # what np.vectorize calls
         kind = x if isinstance(x, type) else type(x)
         if package_of(kind) in _WITHOUT_MEMORY:
+            self._functions_among(getattr(x, "__dict__", {}))
             return
         self._within_a_library |= is_installed(kind)
         for base in kind.__mro__:
@@ -316,6 +324,15 @@ class _Kept:
     def _pythons_stream(self, x: random.Random, name: str) -> None:
         before = x.getstate()
         self._keep(name, lambda: x.getstate() == before, lambda: x.setstate(before))
+
+
+def _closed_over(f: types.FunctionType) -> dict[str, Any]:
+    """What a function's closure holds, by name."""
+    found = {}
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+        with contextlib.suppress(ValueError):  # not filled yet
+            found[name] = cell.cell_contents
+    return found
 
 
 # --- kinds of things ----------------------------------------------------------------------------------------

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -112,6 +113,22 @@ def gets_a_constant(f: types.FunctionType, name: str) -> bool:
             if x.argval == short and x.opname.startswith("LOAD_"):
                 found.append(after.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and after.argval is not None)
     return bool(found) and all(found)
+
+
+def fits(signature: inspect.Signature, form: Sequence[str], names: Collection[str]) -> bool:
+    """Whether a function can be called with these arguments by place, and none of its parameters' ``names``, where they
+    say what is meant, says otherwise."""
+    try:
+        signature.bind(*form)
+    except TypeError:
+        return False
+    plain = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for p, expected in zip(plain, form):
+        if p.name in names and p.name != expected:
+            return False
+        if p.default is not p.empty and p.name != expected and any(x.name in names for x in plain):
+            return False  # an option of the user's own, as gain in law(t, q, v, gain=5.0)
+    return True
 
 
 def _imported(f: types.FunctionType, name: str) -> Any:

@@ -87,3 +87,17 @@ def test_the_first_function_of_a_process_compiles():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "(2, 2)", done.stderr
+
+
+def test_what_a_function_reads_is_as_it_was_when_it_was_compiled():
+    """JAX traces again for arrays of other shapes, and would mix an old answer with a new one."""
+    robot, gain, rng = lw.chain(2), {"p": 2.0}, np.random.default_rng(0)
+    scaled = lw.compile(lambda robot, q: gain["p"] * q, robot, target="jax")
+    assert np.allclose(scaled(np.ones(2)), 2.0)
+    gain["p"] = 3.0
+    assert np.allclose(scaled(np.ones(2)), 2.0)
+    with pytest.raises(lw.UntraceableError, match="changed since it was compiled"):
+        scaled(np.ones((5, 2)))
+    noisy = lw.compile(lambda robot, q: rng.normal() * q, robot, target="jax")
+    with pytest.raises(lw.UntraceableError, match="rng"):
+        noisy(np.ones(2))

@@ -14,8 +14,10 @@ import numpy as np
 
 from ...arguments import unmasked
 from ...dynamics import coordinate_gradients
-from ...errors import InputError
+from ...errors import InputError, UntraceableError
 from ...extras import require
+from ...symbols.fingerprints import made_of
+from ...symbols.function_memory import refusing_memory
 from ..runtime.remade import Remade
 from .jax_loops import JaxLoops
 
@@ -24,15 +26,31 @@ if TYPE_CHECKING:
 
 
 class JaxFunction(Remade):
-    """``jax.jit`` of ``function(robot, …)`` with the robot fixed."""
+    """``jax.jit`` of ``function(robot, …)`` with the robot fixed; ``is_users`` where it is not of the catalogue."""
 
     target = "jax"
 
-    def __init__(self, function: Callable[..., Any], robot: Any) -> None:
+    def __init__(self, function: Callable[..., Any], robot: Any, is_users: bool = False) -> None:
         jax = require("jax", "jax", 'target="jax"')
         self.__name__ = getattr(function, "__name__", "function")
         self._asarray = jax.numpy.asarray
-        self._jitted = jax.jit(lambda *arrays: function(robot, *arrays))
+        traced = self._of_users(function) if is_users else function
+        self._jitted = jax.jit(lambda *arrays: traced(robot, *arrays))
+
+    def _of_users(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, refused where it is not what it was: JAX traces anew for arrays of every shape and kind."""
+        identity = made_of(function).identity
+
+        def traced(robot: Any, *arrays: Any) -> Any:
+            if made_of(function).identity != identity:
+                raise UntraceableError(
+                    f"{self.__name__} reads something that has changed since it was compiled, and JAX traces it anew"
+                    " for arrays of these shapes; compile it again"
+                )
+            with refusing_memory(function):
+                return function(robot, *arrays)
+
+        return traced
 
     def __call__(self, *arrays: Any) -> Any:
         _check(self.__name__, arrays)

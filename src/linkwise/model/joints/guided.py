@@ -23,6 +23,7 @@ from ...spatial import Transform
 from ...symbols.array import Symbols
 from ...symbols.creation import arrays_take_symbols
 from ...symbols.derivative import along
+from ...symbols.function_memory import refusing_memory
 from ...symbols.scalar import Graph, Scalar, Truth
 from ..inertia import as_array
 from ..relations import INPUT, JUMPS, Relation, recorded
@@ -145,7 +146,7 @@ def _traced(pose: Any, x: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     function: Callable[..., Any] = pose
     given = x.view(Symbols)
     try:
-        with arrays_take_symbols():
+        with refusing_memory(function), arrays_take_symbols():
             found = function(*(given[..., i] for i in range(n)))
     except UntraceableError as e:
         raise ModelError(f"the pose of a guided joint must be one smooth function of NumPy's functions; {e}") from e
