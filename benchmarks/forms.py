@@ -363,7 +363,9 @@ def scan(asked: argparse.Namespace, functions: list[str]) -> None:
         keep(found)
         print(f"{item}: {len(rows)}, {time.monotonic() - begun:.0f} s", flush=True)
 
-    _pinocchio(lw.load("panda"), "panda", "mass_matrix", 8)  # built once, before several processes ask for it
+    # Built once, before several processes ask for it.
+    if _pinocchio(lw.load("panda"), "panda", "mass_matrix", 8) is None:
+        sys.exit("Pinocchio's loop cannot be built here: pip install 'linkwise[bench]', and have clang++ or g++")
     with tempfile.NamedTemporaryFile() as lock, ThreadPoolExecutor(len(free)) as pool:
         os.environ["LINKWISE_SCAN_LOCK"] = lock.name
         list(pool.map(one, todo))
