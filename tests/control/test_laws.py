@@ -52,6 +52,17 @@ def test_compiled_is_the_same(name, which):
     assert kernel.operations.total > 0
 
 
+def test_compiled_laws_and_steps_are_pickled():
+    """A pool of processes is sent what was made here; where it arrives it is made again."""
+    r = robot("chain2")
+    kernel, arguments = control.PDGravity(r, np.ones(2), 2.0, 1.0).compile(), (np.zeros(1), np.zeros(2), np.ones(2))
+    assert np.array_equal(pickle.loads(pickle.dumps(kernel))(*arguments), kernel(*arguments))
+    steps = control.Steps(r, 0.01)
+    after = steps(np.zeros(2), np.ones(2), np.ones(2))
+    again = pickle.loads(pickle.dumps(steps))
+    assert again == steps and np.array_equal(again(np.zeros(2), np.ones(2), np.ones(2)), after)
+
+
 # Laws of numbers alone: a configuration and gains, which are the caller's own arrays.
 OF_NUMBERS = {
     "RateFeedback": lambda r, q, gains: control.RateFeedback(r, gains),

@@ -71,14 +71,15 @@ class Law:
         """What each law is, for states that are checked already."""
         raise NotImplementedError
 
-    def compile(self, target: str = "cpu") -> Any:
+    def compile(self, *, target: str = "cpu") -> Any:
         """The law as a kernel of (t, q, v), t of shape (..., 1); targets are those of :func:`linkwise.compile`."""
         from ..codegen.pipeline import compile_function
+        from ..codegen.runtime.remade import made
 
         def law(robot: Robot, t: Array, q: Array, v: Array) -> SameKind:
             return self(t[..., 0] if t.ndim == 1 else t, q, v)
 
-        return compile_function(law, self.robot, target=target, sizes={"t": 1})
+        return made(compile_function(law, self.robot, target=target, sizes={"t": 1}), self.compile, target=target)
 
     def _set(self, **values: Any) -> None:
         """Fields as checked arrays of its own, in a frozen object; functions stay the caller's."""

@@ -26,12 +26,13 @@ from ..simulation.step_derivatives import at_end, held_step, linearized_step, or
 from ..simulation.steps import EXPLICIT
 from ..simulation.system import come_along
 from ..simulation.trajectory import Trajectory
+from ..values import ByValue
 from .law import selection
 from .tracking import times
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(ByValue):
     """Steps of ``step`` [s], inputs held, for the ``actuated`` joints.
 
     ``method`` is "semi_implicit_euler", "midpoint" or "runge_kutta_4", as :func:`linkwise.simulate` makes them: springs

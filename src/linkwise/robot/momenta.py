@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from .. import inputs
-from ..arrays import Array, ArrayLike, SameKind
+from ..arrays import ArrayLike, SameKind
 from ..dynamics import momentum
 from .calls import Calls
 from .dispatch import compiled
@@ -21,11 +18,9 @@ class Momenta(Calls):
     @compiled(q="nq", v="nv")
     def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[SameKind, SameKind]:
         """(kinetic, potential) energies, each (...) [J]."""
-        potential = self.potential_energy(q, target="numpy")
-        return self.kinetic_energy(q, v, target="numpy"), inputs.fit(*self._shared_batch(potential, q, v), 0)
-
-    def _shared_batch(self, x: Array, q: Any, v: Any) -> tuple[Array, tuple[int, ...]]:
-        return x, np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
+        q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
+        potential = inputs.fit(self.potential_energy(q, target="numpy"), batch, 0)
+        return self.kinetic_energy(q, v, target="numpy"), potential
 
     @compiled(q="nq", v="nv", joint_space=True)
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> SameKind:
