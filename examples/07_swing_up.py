@@ -28,7 +28,8 @@ for name, found in raised.items():
 # Feedback: gains along the plan, and about the upright state after its end.
 top = LQR.about(robot, [0, 0], state=[5, 20, 2, 2], control=0.05)
 law = TVLQR.along(
-    robot, plan.q, plan.v, plan.u, step, [20, 20, 2, 2], 0.05, terminal=top.P, method="runge_kutta_4", then=top
+    robot, plan.q, plan.v, plan.u, step,
+    state=[20, 20, 2, 2], control=0.05, terminal=top.P, method="runge_kutta_4", then=top,
 )  # fmt: skip
 print("poles of the balanced cart-pole:", np.round(np.sort_complex(top.poles), 2))
 

@@ -83,7 +83,9 @@ def test_linkwise_itself_needs_numpy_and_llvmlite_alone(apart, tmp_path):
     wanted = {re.split(r"[\[<>=;]", r)[0] for name in EXTRAS["all"][0][9:-1].split(",") for r in EXTRAS[name]}
     hidden = " ".join(names.get(w, w) for w in sorted(wanted - {"linkwise"}))
     assert "viser" in hidden and "scipy" in hidden
-    code = f"{MOVE}motion.save('x.npz'); lw.Trajectory.load('x.npz', robot); print(robot.mass_matrix([0, 0]).shape)"
+    code = (
+        f"{MOVE}motion.save('x.npz'); lw.Trajectory.load('x.npz', robot=robot); print(robot.mass_matrix([0, 0]).shape)"
+    )
     done = apart(code=START + code, blocked=hidden.split(), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "(2, 2)\n"), done.stderr
 

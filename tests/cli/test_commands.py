@@ -241,7 +241,7 @@ def test_simulate(capsys, tmp_path):
     assert (code, err) == (0, "")
     assert "11 samples" in out
     robot = lw.load("panda")
-    found = lw.Trajectory.load(path, robot)
+    found = lw.Trajectory.load(path, robot=robot)
     own = lw.simulate(robot, robot.neutral(), duration=0.1, method="variational", every=10)
     assert np.array_equal(found.q, own.q)
     shown = data(capsys, "simulate", "panda", "--q", "neutral", "--duration", "0.1")
@@ -259,7 +259,7 @@ def test_simulate_with_forces(capsys, tmp_path):
         robot, q, controller=lambda r, t, q, v: tau, external={"tcp": [0, 0, 0, 0, 0, 15]}, duration=0.1, limits=True,
         damping=True, friction=True,
     )  # fmt: skip
-    found = lw.Trajectory.load(path, robot)
+    found = lw.Trajectory.load(path, robot=robot)
     assert np.abs(found.q - own.q).max() < 1e-13 and np.allclose(found.external, own.external)
     assert shown["external"] == pytest.approx(own.energy.external[-1]) and shown["external"] > 0
     assert "external" in run(capsys, "simulate", "panda", *argv, "--duration", "0.01")[1]

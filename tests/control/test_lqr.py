@@ -43,7 +43,7 @@ def test_stable_and_stationary(name, step):
     s = state(r, (), seed=2)
     q, v = (r.neutral(), np.zeros(r.nv)) if name == "cartpole" else (s.q, 0.1 * s.v)
     free = [j.name for j in r.joints if j.kind.nv] if name == "arms" else None  # thrusters on the base
-    law = LQR.about(r, q, v, state=2.0, control=0.1, step=step, actuated=free)
+    law = LQR.about(r, q, v=v, state=2.0, control=0.1, step=step, actuated=free)
     A, B, K, P, Q = law.A, law.B, law.K, law.P, 2.0 * np.eye(2 * r.nv)
     if step is None:
         assert (law.poles.real < 0).all()

@@ -74,7 +74,7 @@ def _robot(path: Path) -> None:
 def _motion(path: Path) -> None:
     t = lw.Trajectory.load(path)
     str(t), repr(t), t.energy, t.duration, t.names, t[-1].q, str(t.energy), t.batch
-    lw.Trajectory.load(path, trajectory().robot).pose("world")
+    lw.Trajectory.load(path, robot=trajectory().robot).pose("world")
 
 
 def _checkpoint(path: Path) -> None:

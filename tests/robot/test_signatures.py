@@ -12,6 +12,7 @@ POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 CATALOGUE = {name: method for name, method in inspect.getmembers(lw.Robot) if hasattr(method, "facts")}
 # Arguments without which a call means nothing, given by position beside the states.
 NAMED_PARTS = ("frame", "prescribed")
+Q, MOTION = np.zeros((2, 2)), object()
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -56,7 +57,18 @@ def test_options_are_refused_by_position_before_and_after_the_first_call(call, t
         lambda: lw.chain(2).operators(np.zeros(2), ["tip"]),
         lambda: lw.chain(2).weld("link1", lw.Inertia(1.0), (0, 0, 0)),
         lambda: control.RateFeedback(lw.chain(2), 1.0, True),
-        lambda: control.LQR.about(lw.chain(2), [0, 0], None, None, 1.0),
+        lambda: control.LQR.about(lw.chain(2), [0, 0], [0, 0]),
+        lambda: control.TVLQR.along(lw.chain(2), Q, Q, Q, 0.1, 1.0),
+        lambda: control.PDGravity(lw.chain(2), [0, 0], 1.0, 1.0).compile("cpu"),
+        lambda: control.QuadraticCost(lw.chain(2), [0, 0]).expand(Q, Q, Q, None, True),
+        lambda: lw.Trajectory.load("run.npz", lw.chain(2)),
+        lambda: lw.simulate(lw.chain(2), [0, 0], steps=1).resume(0.1, None),
+        lambda: lw.chain(2).constants(np.float32),
+        lambda: lw.plots.joints(MOTION, lw.chain(2)),
+        lambda: lw.plots.energy(MOTION, lw.chain(2)),
+        lambda: lw.plots.phase(MOTION, lw.chain(2)),
+        lambda: lw.plots.manipulability(MOTION, lw.chain(2)),
+        lambda: lw.plots.measure_costs((2,), ("triangular",)),
         lambda: control.ILQR(lw.chain(2), None, 0.1, "midpoint"),
         lambda: lw.compile(lambda robot, q: q, lw.chain(2), "c"),
         lambda: lw.check_identity(lambda op: op.H, lambda op: op.H, 3),

@@ -207,7 +207,7 @@ def test_saved_loaded_and_resumed(ending, batch, tmp_path):
     whole = lw.simulate(robot, q, v, external=PUSH, duration=0.04)
     half = lw.simulate(robot, q, v, external=PUSH, duration=0.02)
     half.save(tmp_path / f"half.{ending}")
-    found = lw.Trajectory.load(tmp_path / f"half.{ending}", robot)
+    found = lw.Trajectory.load(tmp_path / f"half.{ending}", robot=robot)
     assert np.array_equal(found.external, half.external)
     both = found.resume(0.02, external=PUSH)
     assert np.array_equal(both.q, whole.q) and np.array_equal(both.exchanged, whole.exchanged)

@@ -326,13 +326,13 @@ def test_a_motion_goes_on_and_is_kept(tmp_path):
     whole = lw.simulate(r, [0.3, 0.4], damping=3.0, duration=0.1, implicit=None)
     half = lw.simulate(r, [0.3, 0.4], damping=3.0, duration=0.05)
     half.save(tmp_path / "half.npz")
-    again = lw.Trajectory.load(tmp_path / "half.npz", r)
+    again = lw.Trajectory.load(tmp_path / "half.npz", robot=r)
     assert again.settings.implicit is None
     assert np.array_equal(again.resume(0.05).q, whole.q)
     plain = lw.simulate(r, [0.3, 0.4], damping=3.0, duration=0.05, implicit=False)
     assert not np.array_equal(plain.q, half.q)
     plain.save(tmp_path / "plain.npz")
-    assert lw.Trajectory.load(tmp_path / "plain.npz", r).settings.implicit is False
+    assert lw.Trajectory.load(tmp_path / "plain.npz", robot=r).settings.implicit is False
 
 
 def test_events_within_a_step():

@@ -295,7 +295,7 @@ def test_parameters_are_kept_by_every_format_and_named_in_tables(tmp_path, endin
     for given in (masses, 1.5 * r.inertial_parameters):  # of each state, and of all
         t = lw.simulate(r, q, parameters={"inertial": given}, steps=4)
         t.save(tmp_path / f"motion.{ending}")
-        again = lw.Trajectory.load(tmp_path / f"motion.{ending}", r)
+        again = lw.Trajectory.load(tmp_path / f"motion.{ending}", robot=r)
         assert np.array_equal(again.parameters["inertial"], t.parameters["inertial"])
         assert np.array_equal(again.q, t.q) and np.array_equal(again.energy.total, t.energy.total)
     table = lw.simulate(r, q, parameters={"inertial": masses}, steps=4).to_pandas()

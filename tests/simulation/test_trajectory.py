@@ -110,7 +110,7 @@ def test_saved_and_loaded(ending, batch, dtype, tmp_path):
     r = t.robot
     path = tmp_path / f"run.{ending}"
     t.save(path)
-    for found in (lw.Trajectory.load(path, r), lw.Trajectory.load(path)):
+    for found in (lw.Trajectory.load(path, robot=r), lw.Trajectory.load(path)):
         for name in ("time", "q", "v", "a", "tau"):
             x, y = getattr(found, name), getattr(t, name)
             assert x.dtype == y.dtype and np.array_equal(x, y)
@@ -151,13 +151,13 @@ def test_resumed_is_uninterrupted(method, ending, tmp_path):
     whole, half = (example((3,), duration=duration, **options) for duration in (0.2, 0.1))
     if ending:
         half.save(tmp_path / f"half.{ending}")
-        half = lw.Trajectory.load(tmp_path / f"half.{ending}", half.robot)
-    both = half.resume(0.1, law)
+        half = lw.Trajectory.load(tmp_path / f"half.{ending}", robot=half.robot)
+    both = half.resume(0.1, controller=law)
     assert np.array_equal(both.time, whole.time)
     for name in ("q", "v", "exchanged"):
         assert np.array_equal(getattr(both, name), getattr(whole, name))
     assert np.allclose(both.tau, whole.tau, rtol=1e-12, atol=1e-12)
-    assert np.array_equal(both.resume(0.05, law).q[:, : len(both)], both.q)
+    assert np.array_equal(both.resume(0.05, controller=law).q[:, : len(both)], both.q)
 
 
 def test_resumed_with_a_table_and_adaptive():
@@ -227,7 +227,7 @@ def test_foreign_files_are_refused(tmp_path):
         lw.Trajectory.load(tmp_path / "run.csv")
     example().save(tmp_path / "run.npz")
     with pytest.raises(lw.FileError, match="its joints are"):
-        lw.Trajectory.load(tmp_path / "run.npz", lw.load("panda"))
+        lw.Trajectory.load(tmp_path / "run.npz", robot=lw.load("panda"))
 
 
 def test_foreign_netcdf_and_parquet(tmp_path):

@@ -167,7 +167,7 @@ def test_every_function_is_recorded():
     for called in ({"callback": True}, {"target": "numpy"}, {"callback": True, "method": "dop853"}):
         found = lw.simulate(R, START, **options, **called)
         assert found.settings.functions == dict.fromkeys(names, "called back")
-    both = lw.simulate(R, START, controller=law, steps=5).resume(0.005, law, callback=True)
+    both = lw.simulate(R, START, controller=law, steps=5).resume(0.005, controller=law, callback=True)
     assert both.settings.functions == {"controller": "compiled, then called back"}
     assert lw.simulate(R, START, steps=5).settings.functions == {}
 

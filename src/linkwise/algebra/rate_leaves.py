@@ -183,7 +183,7 @@ class RateLeaves(MotionLeaves):
 
         def blocks() -> list[Array]:
             links = self.body_links
-            kinds = [c.kind for c in self.model.constants(links.q.dtype)]
+            kinds = [c.kind for c in self.model.constants(dtype=links.q.dtype)]
             parts = zip(kinds, links.theta, self._rates, links.H)
             return [_second(kind.map_partials(theta), beta, 0.0 * H.mT) for kind, theta, beta, H in parts]
 

@@ -100,7 +100,7 @@ def _drawn(picture: Callable[..., Any], robot: Robot, arguments: argparse.Namesp
 def motion_of(robot: Any, arguments: argparse.Namespace) -> Any:
     """The trajectory in the file given, or one simulated now."""
     if arguments.trajectory:
-        return lw.Trajectory.load(arguments.trajectory, robot)
+        return lw.Trajectory.load(arguments.trajectory, robot=robot)
     simulate = lw.simulate
     q, v = configuration(robot, arguments.q), velocity(robot, arguments.v)
     return simulate(robot, q, v, duration=arguments.duration, step=arguments.step)

@@ -75,7 +75,7 @@ class QuadraticCost:
         cost: np.ndarray = 0.5 * steps.step * running + 0.5 * (end @ self.terminal * end).sum(axis=-1)
         return cost
 
-    def expand(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, steps: Steps, exact: bool = False) -> Expansion:
+    def expand(self, q: np.ndarray, v: np.ndarray, u: np.ndarray, steps: Steps, *, exact: bool = False) -> Expansion:
         """Derivatives at one trajectory; on quaternions the second ones are Gauss and Newton's unless ``exact``."""
         h, n, e = steps.step, self.robot.nv, self._errors(q, v)
         W = np.empty((len(u) + 1, 2 * n, 2 * n))

@@ -68,7 +68,7 @@ class OptimizedMotion:
             f" largest gradient {self.gradients[-1]:.2g}"
         )
 
-    def controller(self, then: Any = None) -> TVLQR:
+    def controller(self, *, then: Any = None) -> TVLQR:
         """The motion as a law, with the gains of the last backward sweep; ``then`` is the law after its end."""
         S = self.steps.selection
         return TVLQR(self.robot, self.q, self.v, self.u, -self.K, None, S, self.steps.step, then)

@@ -53,9 +53,9 @@ class LQR(Law):
     def about(
         robot: Robot,
         q: Any,
+        *,
         v: Any = None,
         tau: Any = None,
-        *,
         state: Any = 1.0,
         control: Any = 1.0,
         step: float | None = None,
@@ -255,6 +255,7 @@ class TVLQR(Law):
         v: Any,
         u: Any,
         step: float,
+        *,
         state: Any = 1.0,
         control: Any = 1.0,
         terminal: Any = 1.0,

@@ -179,7 +179,7 @@ class Links:
 
 def evaluate(model: Model, q: Array) -> Links:
     """φ, H and M of every body at the configuration q (..., nq)."""
-    constants = model.constants(q.dtype)
+    constants = model.constants(dtype=q.dtype)
     symbolic = arrays.is_symbolic(q)
     phi, H, s = [], [], []
     theta = positions(model, q)
@@ -271,7 +271,7 @@ def coriolis_accelerations(model: Model, links: Links, V: list[Array], beta: lis
 def coriolis_acceleration(model: Model, links: Links, k: int, V: Array, beta: Array) -> Array:
     """a(k) of one body."""
     a = cross_motion(V, links.H[k].mT @ beta)
-    rate = model.constants(links.q.dtype)[k].kind.map_rate(links.theta[k], beta)
+    rate = model.constants(dtype=links.q.dtype)[k].kind.map_rate(links.theta[k], beta)
     return a if rate is None else a + rate
 
 
@@ -310,13 +310,13 @@ def applied_forces(
 
 def map_rates(model: Model, links: Links, beta: list[Array]) -> list[Array | None]:
     """H°* = dH*/dt of every joint in its own body's axes, (..., 6, r); None where the map is constant."""
-    kinds = [c.kind for c in model.constants(links.q.dtype)]
+    kinds = [c.kind for c in model.constants(dtype=links.q.dtype)]
     return [kind.map_derivative(x, b) for kind, x, b in zip(kinds, links.theta, beta)]
 
 
 def spinning_rotors(model: Model, links: Links, V: list[Array], *others: list[Array]) -> list[Any]:
     """(s, V(p), others(k)) at joints whose rotor turns with a moving parent p, s (..., 3, 1) in p's axes; else None."""
-    spins = [c.spin for c in model.constants(links.q.dtype)]
+    spins = [c.spin for c in model.constants(dtype=links.q.dtype)]
     if all(spin is None for spin in spins):
         return [None] * len(spins)
     inboard = links.tree.at_parents(V, at_rest(links.q))
@@ -343,7 +343,7 @@ def classical_coriolis(model: Model, links: Links, V: list[Array], beta: list[Ar
     """
     out = []
     inboard = links.tree.at_parents(V, at_rest(links.q))
-    for k, c in enumerate(model.constants(links.q.dtype)):
+    for k, c in enumerate(model.constants(dtype=links.q.dtype)):
         relative = links.H[k].mT @ beta[k]
         turning, sliding = relative[..., :3, :], relative[..., 3:, :]
         w, phi = V[k][..., :3, :], links.phi[k]

@@ -71,7 +71,7 @@ def _center(model: Model, R: RigidInertia) -> Array:
 
 def _mass(model: Model, like: Array) -> Any:
     """The mass of all bodies, of symbols where the model's numbers are; none is an error."""
-    masses = [c.M.m[()] for c in model.constants(like.dtype)]
+    masses = [c.M.m[()] for c in model.constants(dtype=like.dtype)]
     total = sum(masses)
     if isinstance(total, (int, float, np.floating)) and total == 0:
         raise ModelError(f"robot {model.name!r} has no mass, so no centre of mass")

@@ -22,7 +22,7 @@ from .links import Links, evaluate
 
 def forces(model: Model, links: Links, beta: list[Array]) -> list[Any]:
     """What springs and dampers ask of every joint, ∂U/∂θ + dβ, (..., r, 1); None where there is neither."""
-    return [_force(c, x, b) for c, x, b in zip(model.constants(links.q.dtype), links.theta, beta)]
+    return [_force(c, x, b) for c, x, b in zip(model.constants(dtype=links.q.dtype), links.theta, beta)]
 
 
 def _force(c: Any, theta: Array, beta: Array) -> Any:
@@ -48,7 +48,7 @@ def left(T: list[Array], forces: list[Any]) -> list[Array]:
 def slopes(model: Model, links: Links) -> list[Any]:
     """(K, d) of every joint, (..., r, r) each or None; None where it has neither."""
     found: list[Any] = []
-    for c, theta in zip(model.constants(links.q.dtype), links.theta):
+    for c, theta in zip(model.constants(dtype=links.q.dtype), links.theta):
         if c.spring is None:
             found.append(None)
             continue
@@ -63,7 +63,7 @@ def energy(model: Model, q: Array) -> Array:
     theta = evaluate(model, q).theta
     held = [
         joint_springs.energy(c.kind, x, c.spring)
-        for c, x in zip(model.constants(q.dtype), theta)
+        for c, x in zip(model.constants(dtype=q.dtype), theta)
         if c.spring is not None and c.spring.stiffness is not None
     ]
     return arrays.total([0.0 * q[..., 0], *held]) if held else arrays.zeros(q.shape[:-1], like=q)
@@ -78,7 +78,7 @@ def dissipation(model: Model, q: Array, v: Array, along: Array | None = None) ->
     )
     taken = [
         (c.spring.damping * b[..., 0] * b_other[..., 0]).sum(axis=-1)
-        for c, b, b_other in zip(model.constants(q.dtype), beta, other)
+        for c, b, b_other in zip(model.constants(dtype=q.dtype), beta, other)
         if c.spring is not None and c.spring.damping is not None
     ]
     return arrays.total([0.0 * v[..., 0], *taken])

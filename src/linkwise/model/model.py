@@ -395,7 +395,7 @@ class Model(ByValue):
             gravity = owned(gravity if hasattr(gravity, "shape") else real_numbers(gravity, "gravity"))
         return with_numbers(self, _with_loads(self.tree, numbers), gravity=gravity)
 
-    def constants(self, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:
+    def constants(self, *, dtype: Any = np.float64) -> tuple[BodyConstants, ...]:
         """The numbers of every body, in the precision of the inputs they will meet."""
         return self._constants32 if _is_float32(dtype) else self._constants
 

@@ -208,7 +208,7 @@ def save(t: Trajectory, path: str | os.PathLike[str]) -> None:
     write_through(where, lambda part: write(found, part))
 
 
-def load(path: str | os.PathLike[str], robot: Robot | None = None, *, limit: float | None = None) -> Trajectory:
+def load(path: str | os.PathLike[str], *, robot: Robot | None = None, limit: float | None = None) -> Trajectory:
     """Read a trajectory; what is no such file, or only part of one, is refused.
 
     ``limit`` [bytes] is the most that it may unpack to, by default a thousand times its size, or 256 MiB.

@@ -336,7 +336,7 @@ class Trajectory:
         save(self, path)
 
     @staticmethod
-    def load(path: str | os.PathLike[str], robot: Robot | None = None, *, limit: float | None = None) -> Trajectory:
+    def load(path: str | os.PathLike[str], *, robot: Robot | None = None, limit: float | None = None) -> Trajectory:
         """Read a file that :meth:`save` wrote; with the robot, poses can be asked for and the motion resumed.
 
         A robot with other bodies, gravity, couplings or loops than the one that moved is named in a warning.
@@ -345,9 +345,9 @@ class Trajectory:
         """
         from .storage import load
 
-        return load(path, robot, limit=limit)
+        return load(path, robot=robot, limit=limit)
 
-    def resume(self, duration: float, controller: Any = None, tau: Any = None, **options: Any) -> Trajectory:
+    def resume(self, duration: float, *, controller: Any = None, tau: Any = None, **options: Any) -> Trajectory:
         """This motion continued for ``duration`` [s] in the same way, from its last sample; gives both parts as one.
 
         Controllers, tables of joint forces and external forces are not kept: give them again. ``options`` are those of

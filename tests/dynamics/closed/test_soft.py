@@ -54,7 +54,7 @@ def test_what_springs_hold_and_dampers_take_is_in_the_energy_account(tmp_path):
     assert fine < coarse / 3 and coarse < 1e-3 * runs[0].energy.dissipated[-1]  # the error of the steps alone
     assert "springs" in str(account)
     run.save(tmp_path / "run.npz")
-    again = lw.Trajectory.load(tmp_path / "run.npz", robot)
+    again = lw.Trajectory.load(tmp_path / "run.npz", robot=robot)
     np.testing.assert_allclose(again.energy.drift, account.drift, atol=1e-12)
 
 

@@ -157,7 +157,7 @@ def test_the_picture_of_costs(tmp_path):
 @pytest.mark.parametrize("sizes, methods", [((4, 2), ("triangular",)), ((), ("triangular",)), ((2,), ("best",))])
 def test_costs_of_what_is_not_there(sizes, methods):
     with pytest.raises(InputError, match="sizes must be increasing"):
-        lw.plots.measure_costs(sizes, methods)
+        lw.plots.measure_costs(sizes, methods=methods)
 
 
 def test_compiled_cholesky_where_a_pivot_is_a_plain_number():
@@ -212,7 +212,7 @@ def test_crossovers_are_marked_in_both_panels():
     figure = lw.plots.costs(Costs((2, 4, 8), {k: tuple(map(int, x)) for k, x in table.items()}, table))
     said = [" ".join(t.get_text() for t in ax.texts) for ax in figure.axes]
     assert "cheaper than O(N³)" in said[0] and "faster than O(N³)" in said[1]
-    assert Costs((2, 4), {}, {}).crossover({"a": (97.0, 90.0), "b": (100.0, 100.0)}, "a", "b", 0.05) > 2
+    assert Costs((2, 4), {}, {}).crossover({"a": (97.0, 90.0), "b": (100.0, 100.0)}, "a", "b", margin=0.05) > 2
 
 
 @pytest.mark.parametrize("name", ["panda", "cartpole", "quadruped"])

@@ -32,7 +32,7 @@ from .held_root import HeldRoot, best_to_hold, held_root
 
 def is_covered(model: Model, q: Array) -> bool:
     """Whether bodies are single and no rotor turns with its carrier."""
-    return not model.couplings and all(c.spin is None for c in model.constants(q.dtype))
+    return not model.couplings and all(c.spin is None for c in model.constants(dtype=q.dtype))
 
 
 def accelerations(model: Model, q: Array, v: Array, tau: Array, external: Array | None, loops: Sequence[Loop]) -> Array:

@@ -66,7 +66,7 @@ def _half(model: Model, placed: Placed, k: int, i: int, f: Array) -> Array:
     links = placed.links
     direction = arrays.eye(links.sizes[k], like=links.q)[:, i : i + 1]
     blocks: dict[tuple[int, int], Array] = {}
-    kind = model.constants(links.q.dtype)[k].kind
+    kind = model.constants(dtype=links.q.dtype)[k].kind
     H_ring = kind.map_derivative(links.theta[k], direction)
     if H_ring is not None:
         blocks[k, 0] = placed.motion(k, H_ring).mT @ f

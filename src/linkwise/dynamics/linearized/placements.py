@@ -26,7 +26,7 @@ from .variations import Motion
 
 def displacements(model: Model, links: Links) -> list[Array]:
     """φ*(joint), (..., 6, 6), of every body: η = φ*δ in body axes."""
-    constants = model.constants(links.q.dtype)
+    constants = model.constants(dtype=links.q.dtype)
     eye = arrays.eye(6, like=links.q)
     return [c.kind.transform(theta).T @ eye for c, theta in zip(constants, links.theta)]
 

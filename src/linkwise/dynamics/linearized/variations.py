@@ -89,7 +89,7 @@ def without_springs(rates: Velocities) -> Velocities:
 
 def _map_partials(model: Model, placed: Placed, k: int) -> Any:
     links = placed.links
-    found = model.constants(links.q.dtype)[k].kind.map_partials(links.theta[k])
+    found = model.constants(dtype=links.q.dtype)[k].kind.map_partials(links.theta[k])
     if found is None:
         return None
     first, second = found

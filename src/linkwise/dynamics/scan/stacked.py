@@ -40,7 +40,7 @@ class Alike:
 
 def alike(model: Model, dtype: Any) -> list[Alike]:
     """The joints of a robot by kind."""
-    constants = model.constants(dtype)
+    constants = model.constants(dtype=dtype)
     groups: dict[Any, list[int]] = {}
     for k, c in enumerate(constants):
         groups.setdefault(_key(c.kind), []).append(k)
@@ -94,7 +94,7 @@ class Constants:
 
 def constants(model: Model, dtype: Any) -> Constants:
     """Those of a robot."""
-    own = model.constants(dtype)
+    own = model.constants(dtype=dtype)
     joints = alike(model, dtype)
     sizes = np.array([c.kind.nv for c in own], dtype=int)
     row = np.zeros(len(own), dtype=int)

@@ -22,9 +22,9 @@ MOST_PORTRAITS = 16
 
 def joints(
     trajectory: Any,
+    *,
     robot: Robot | None = None,
     joints: Sequence[str] | None = None,
-    *,
     theme: str = "light",
     transparent: bool = False,
 ) -> Figure:
@@ -57,7 +57,7 @@ def joints(
     return figure
 
 
-def energy(trajectory: Any, robot: Robot | None = None, *, theme: str = "light", transparent: bool = False) -> Figure:
+def energy(trajectory: Any, *, robot: Robot | None = None, theme: str = "light", transparent: bool = False) -> Figure:
     """The energy account: kinetic, potential and total energy, what was put in and taken out, and what is left over.
 
     A trajectory of lw.simulate brings its own account, integrated with the state. Of others the work of τ is found by a
@@ -97,9 +97,9 @@ def energy(trajectory: Any, robot: Robot | None = None, *, theme: str = "light",
 
 def phase(
     trajectory: Any,
+    *,
     robot: Robot | None = None,
     joints: Sequence[str] | None = None,
-    *,
     theme: str = "light",
     transparent: bool = False,
 ) -> Figure:
@@ -139,9 +139,9 @@ def phase(
 
 def manipulability(
     trajectory: Any,
+    *,
     robot: Robot | None = None,
     frame: Any = None,
-    *,
     theme: str = "light",
     transparent: bool = False,
 ) -> Figure:

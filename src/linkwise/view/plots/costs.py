@@ -38,7 +38,7 @@ class Costs:
     nanoseconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def crossover(
-        self, table: Mapping[str, Sequence[float]], fast: str, slow: str, margin: float = 0.0
+        self, table: Mapping[str, Sequence[float]], fast: str, slow: str, *, margin: float = 0.0
     ) -> float | None:
         """The size at which ``fast`` becomes and stays cheaper, between two sizes by a straight line; None if never.
 
@@ -56,6 +56,7 @@ class Costs:
 
 def measure_costs(
     sizes: Sequence[int] = SIZES,
+    *,
     methods: Sequence[str] = tuple(METHODS),
     robot: Callable[[int], Robot] = make.chain,
     timed: bool = True,
@@ -161,7 +162,7 @@ def _mark_crossover(ax: Any, found: Costs, table: Mapping[str, Sequence[float]],
     if not {"articulated_body", "composite_cholesky"} <= set(table):
         return
     timed = table is found.nanoseconds
-    at = found.crossover(table, "articulated_body", "composite_cholesky", SCATTER if timed else 0.0)
+    at = found.crossover(table, "articulated_body", "composite_cholesky", margin=SCATTER if timed else 0.0)
     if at is None or at <= found.sizes[0]:
         return
     height = float(np.interp(at, found.sizes, table["articulated_body"]))
