@@ -16,6 +16,7 @@ import linkwise as lw
 
 from ..errors import InputError, LinkwiseError
 from ..study.results import in_a_line
+from ..study.users_errors import RAISED, message_of
 from .command import FAILED, OK, Output
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def replay(study: lw.Study, found: OpenStudy | None, arguments: argparse.Namespa
         out.say(f"  on record: {record.status}, {in_a_line(record.error, record.message, 500)}")
     try:
         result = study.result(run)
-    except Exception as e:  # of the user's own code, as it was when it failed
+    except RAISED as e:  # of the user's own code, as it was when it failed
         return _failed_again(e, record, run, drawn, out)
     same = {name: _same(kept[name], x) for name, x in result.items() if name in kept}
     for name, x in result.items():
@@ -134,12 +135,13 @@ def replay(study: lw.Study, found: OpenStudy | None, arguments: argparse.Namespa
     return OK
 
 
-def _failed_again(e: Exception, record: Record | None, run: int, drawn: dict[str, Any], out: Output) -> int:
+def _failed_again(e: BaseException, record: Record | None, run: int, drawn: dict[str, Any], out: Output) -> int:
     """A run that raises: how, where, and whether it did so before."""
-    same = record is not None and (record.error, record.message) == (type(e).__name__, str(e))
+    message = message_of(e)
+    same = record is not None and (record.error, record.message) == (type(e).__name__, message)
     out.say("".join(traceback.format_exception(e)).rstrip())
     out.say(f"run {run} fails{' as on record' if same else '' if record is None else ' otherwise than on record'}")
-    said = f"{type(e).__name__}: {e}"
+    said = f"{type(e).__name__}: {message}"
     out.give(run=run, parameters=_plain(drawn), error=said, as_on_record=same)
     return FAILED
 

@@ -138,7 +138,7 @@ class Batches:
         for name in self.alike.passive:
             base = getattr(self._passive, name)
             drawn = name in PASSIVE and bool(self.targets.of(name))
-            passive.append(self.targets.at_joints(name, values, base) if drawn else np.tile(base, (count, 1)))
+            passive.append(self.targets.at_joints(name, values, base, count) if drawn else np.tile(base, (count, 1)))
         pushed = list(self.targets.forces(values).values())
         return Numbers(
             np.concatenate(passive, axis=1),
@@ -159,15 +159,17 @@ class Batches:
             found &= (passive["lower"] <= passive["upper"]).all(axis=1)
         return found
 
-    def run(self, values: Mapping[str, np.ndarray], every: int, forces: bool, steps: Any = None) -> Trajectory:
-        """The motions of runs whose parameters are ``values`` (runs, …); lost ones are NaN at their end.
+    def run(
+        self, values: Mapping[str, np.ndarray], count: int, every: int, forces: bool, steps: Any = None
+    ) -> Trajectory:
+        """The motions of ``count`` runs whose parameters are ``values`` (runs, …); lost ones are NaN at their end.
 
         ``steps`` makes them elsewhere than on this machine's processor (:mod:`.on_card`).
         """
         alike = self.alike
-        q, v = self.scenario.start(self.targets, values, self.robot)
-        arguments.refuse_too_large(len(q), self.robot.nq + self.robot.nv, alike.steps, every, q.dtype)
-        numbers = self.numbers(values, len(q))
+        q, v = self.scenario.start(self.targets, values, self.robot, count)
+        arguments.refuse_too_large(count, self.robot.nq + self.robot.nv, alike.steps, every, q.dtype)
+        numbers = self.numbers(values, count)
         explicit = alike.explicit(numbers)
         out, sound = alike.stepped(q, v, numbers, explicit, every, steps)
         sound &= self._possible(numbers)
@@ -181,7 +183,7 @@ class Batches:
         )  # fmt: skip
         settings = replace(alike.settings, every=every)
         along = task.times(0, out[0].shape[1], every)
-        found = recorded(task, None, settings, (len(q),), along, out[0], out[1], None, ())
+        found = recorded(task, None, settings, (count,), along, out[0], out[1], None, ())
         if forces:
             self._add_forces(found, numbers)
         return found
@@ -240,10 +242,10 @@ def wants_true_robot(controller: Callable[..., Any] | None) -> bool:
 
 
 def start_of(
-    robot: Robot, targets: Targets, values: Mapping[str, np.ndarray], q0: np.ndarray, v0: np.ndarray
+    robot: Robot, targets: Targets, values: Mapping[str, np.ndarray], q0: np.ndarray, v0: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """States at the start (runs, nq), (runs, nv): drawn numbers in place of q0, v0; loops closed from there."""
-    q, v = targets.at_joints("q0", values, q0), targets.at_joints("v0", values, v0)
+    q, v = targets.at_joints("q0", values, q0, count), targets.at_joints("v0", values, v0, count)
     q, v, _ = arguments.start_state(robot, q, v)
     if robot.loops:
         closed: Any = robot

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,19 +12,18 @@ import numpy as np
 
 from .columns import Columns, Record, not_finite, of_batch, of_records
 from .compiled import TRACING
+from .draws import Draws
 from .journal import Journal
 from .parts import RESULT, chunks_there, table_of, write_chunk
 from .places import Place
 from .reading import ways_of, whole_chunk
-from .sampling import plain_value
 from .scenario_base import Ended
 from .scenarios import LOST
-from .ways import counted, worded
+from .users_errors import message_of, traceback_of
+from .ways import NOT_DRAWN, counted, worded
 
 if TYPE_CHECKING:
     from .study import Study
-
-_LONGEST = 20_000  # characters of a traceback that are kept
 
 
 @dataclass
@@ -47,7 +45,8 @@ def make_chunk(
     condemned: Mapping[int, Record] | None = None,
     tell: Callable[[str, int], None] = lambda what, run: None,
 ) -> Summary:
-    """Make and write one chunk; ``tell("start" | "end", run)`` is called around each run made by itself.
+    """Make and write one chunk; ``tell`` is called with "start" and "end" around each run made by itself, with "draw"
+    before each that a user's function draws parameters for, and with "wait" where that run waits for others.
 
     ``condemned`` are runs that are not to be made again, with what is known of their end.
     """
@@ -56,48 +55,67 @@ def make_chunk(
     first, stop = study.chunk_runs(chunk)
     if known is not None and (table := whole_chunk(place, known, (first, stop))) is not None:
         return summary_of_table(chunk, table)  # whoever made it died before it could say so
-    values = study.sampling.values(first, stop)
-    if study.prepared.in_processes is None:
-        made, ways = (
-            of_batch(first, *study.prepared.batch(values, study.device), study.finite, LOST),
-            {study.batches_are: stop - first},
-        )
+    if study.prepared.at_once and not study.sampling.functions:
+        values = study.sampling.values(first, stop)
+        made, ways = _at_once(study, values, first, stop)
         write_chunk(place, chunk, values, made, ways)
     else:
-        made, ways = _one_by_one(study, place, chunk, values, condemned or {}, tell)
+        made, ways = _run_by_run(study, place, chunk, condemned or {}, tell)
     return replace(summary(chunk, made, time.monotonic() - begun), ways=ways)
 
 
-def _one_by_one(
-    study: Study,
-    place: Place,
-    chunk: int,
-    values: Mapping[str, np.ndarray],
-    condemned: Mapping[int, Record],
-    tell: Callable[[str, int], None],
+def _at_once(study: Study, values: Mapping[str, np.ndarray], first: int, stop: int) -> tuple[Columns, dict[str, int]]:
+    """All runs as one batch."""
+    found, sound = study.prepared.batch(values, study.device, stop - first)
+    return of_batch(first, found, sound, study.finite, LOST), {study.batches_are: stop - first}
+
+
+def _run_by_run(
+    study: Study, place: Place, chunk: int, condemned: Mapping[int, Record], tell: Callable[[str, int], None]
 ) -> tuple[Columns, dict[str, int]]:
+    """Runs for which something of the user's is called, each put on record as soon as it has ended; those that are on
+    record are not made again."""
     first, stop = study.chunk_runs(chunk)
     journal = Journal(place, chunk)
     known = journal.records()
+
+    def keep(record: Record) -> None:
+        known[record.run] = record
+        journal.add(record)
+
     try:
         if TRACING in condemned:
             study.prepared.uncompiled = f"it could not be looked at: {condemned[TRACING].message}"
         for run in [k for k in range(first, stop) if k in condemned and k not in known]:
-            known[run] = condemned[run]
-            journal.add(known[run])
-        todo = [k for k in range(first, stop) if k not in known]
-        own = ((k, {name: plain_value(x[k - first]) for name, x in values.items()}) for k in todo)
-        for ended in study.prepared.each(own, study.generator, tell):
-            known[ended.run] = _record(ended, study)
-            if not ended.at_once:
-                journal.add(known[ended.run])
-        records = [known[run] for run in range(first, stop)]
-        made, ways = of_records(records), counted(r.ways for r in records)  # also of those that were on record
-        write_chunk(place, chunk, values, made, ways)
+            keep(condemned[run])
+        draws = _drawn(study, first, stop, known, tell)
+        for run in [k for k in draws.errors if k not in known]:
+            keep(_failed(run, draws.errors[run], (NOT_DRAWN,)))
+        if study.prepared.at_once and not known:
+            made, ways = _at_once(study, draws.values, first, stop)
+        else:
+            own = ((k, draws.of(k)) for k in range(first, stop) if k not in known)
+            for ended in study.prepared.each(own, study.generator, tell, study.device):
+                if ended.at_once:
+                    known[ended.run] = _record(ended, study)
+                else:
+                    keep(_record(ended, study))
+            records = [known[run] for run in range(first, stop)]
+            made, ways = of_records(records), counted(r.ways for r in records)  # also of those that were on record
+        write_chunk(place, chunk, draws.values, made, ways)
         journal.clear()
     finally:
         journal.close()
     return made, ways
+
+
+def _drawn(study: Study, first: int, stop: int, known: Mapping[int, Record], tell: Callable[[str, int], None]) -> Draws:
+    """Parameters of all runs; those with which a worker died or was stopped before are not asked for again."""
+    left_out = [k for k, record in known.items() if NOT_DRAWN in record.ways]
+    found = study.sampling.draws(first, stop, left_out, lambda run: tell("draw", run))
+    if study.sampling.functions:
+        tell("wait", stop - 1)
+    return found
 
 
 def _record(ended: Ended, study: Study) -> Record:
@@ -105,8 +123,11 @@ def _record(ended: Ended, study: Study) -> Record:
     e, ways = ended.error, tuple(map(worded, ended.ways))
     if e is None:
         return _checked(Record(ended.run, "done", ended.values, ways=ways), study)
-    text = "".join(traceback.format_exception(e))
-    return Record(ended.run, "failed", {}, type(e).__name__, _shortened(str(e)), _shortened(text), ways)
+    return _failed(ended.run, e, ways)
+
+
+def _failed(run: int, e: BaseException, ways: tuple[str, ...]) -> Record:
+    return Record(run, "failed", {}, type(e).__name__, message_of(e), traceback_of(e), ways)
 
 
 def _checked(record: Record, study: Study) -> Record:
@@ -116,10 +137,6 @@ def _checked(record: Record, study: Study) -> Record:
         if bad:
             return replace(record, status="failed", error="NotFinite", message=not_finite(bad))
     return record
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}\n…\n{text[-_LONGEST // 2 :]}"
 
 
 def summary(chunk: int, made: Columns, seconds: float) -> Summary:

@@ -28,6 +28,7 @@ from ..robot.robot import Robot
 from ..simulation.trajectory import Trajectory
 from ..symbols.function_memory import refusing_memory
 from ..symbols.scalar import Scalar, text_refused
+from .users_errors import RAISED, message_of
 
 TRACING = -1  # in place of a run's number, while a function is looked at
 DRAWN = "drawn"  # the name of what is drawn among the inputs
@@ -100,7 +101,7 @@ def compiled(
         return e.reason
     except LinkwiseError as e:
         return f"it does not run on symbols: {_line(e)}"
-    except Exception as e:  # of the user's own code, which may know no symbols
+    except RAISED as e:  # of the user's own code, which may know no symbols
         return f"it does not run on symbols: {type(e).__name__}: {_line(e)}"
     if not names:
         return "what it gives does not depend on what is drawn"
@@ -114,7 +115,7 @@ def _agrees(made: Compiled, robot: Robot, function: Called, first: Given) -> boo
     """Whether machine code gives what the function gives at the first run."""
     try:
         wanted = function(robot, dict(first))
-    except Exception:  # of the user's own code: it fails there, and is left to do so
+    except RAISED:  # of the user's own code: it fails there, and is left to do so
         return False
     (found,) = made.run([first])
     if found is None or (list(found) != list(wanted) and set(found) != set(wanted)):
@@ -137,8 +138,8 @@ def _is_real(x: Any) -> bool:
     return isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
 
 
-def _line(e: Exception) -> str:
-    return " ".join(str(e).split())[:200]
+def _line(e: BaseException) -> str:
+    return " ".join(message_of(e).split())[:200]
 
 
 # --- what a function does beside what it gives ---------------------------------------------------------------

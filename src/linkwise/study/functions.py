@@ -23,6 +23,7 @@ from .names import refuse_name
 from .rounds import Turn, in_turns
 from .scenario_base import Around, Ended, Outcome, Prepared, Scenario
 from .together import ASKED, Together
+from .users_errors import RAISED
 from .ways import BATCHES
 
 CALLED = "its function is called"
@@ -69,7 +70,7 @@ class _OfFunction(Prepared):
         return found
 
     def _chosen(self, robot: Robot, values: dict[str, Any]) -> dict[str, Any]:
-        return {k: x if arrays.is_symbolic(np.asarray(x)) else _storable(k, x)
+        return {k: x if arrays.is_symbolic(np.asarray(x)) else storable(k, x)
                 for k, x in chosen_of(self.function(robot, values), self.keep).items()}  # fmt: skip
 
     def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
@@ -84,7 +85,7 @@ class _OfFunction(Prepared):
         taken = [i for i, x in enumerate(values) if made.takes(x)]
         found: list[Outcome | None] = [None] * len(values)
         for i, x in zip(taken, made.run([values[i] for i in taken]) if taken else []):
-            found[i] = None if x is None else {k: _storable(k, y) for k, y in x.items()}
+            found[i] = None if x is None else {k: storable(k, y) for k, y in x.items()}
         return found
 
     def each(
@@ -92,6 +93,7 @@ class _OfFunction(Prepared):
         runs: Iterable[tuple[int, Mapping[str, Any]]],
         generator: Callable[[int], np.random.Generator],
         around: Around,
+        device: str | None = None,
     ) -> Iterator[Ended]:
         """What machine code gives, then the other runs by turns: each goes on until it asks for a motion, and those of
         all that wait are made together."""
@@ -116,7 +118,7 @@ class _OfFunction(Prepared):
 
         functions = ((run, started(run, values)) for run, values in runs)
         for turn in in_turns(functions, self.together.made, around):
-            if turn.error is not None and not isinstance(turn.error, Exception):
+            if turn.error is not None and not isinstance(turn.error, RAISED):
                 raise turn.error
             yield Ended(turn.key, turn.result or {}, turn.error, tuple(dict.fromkeys(turn.ways)) or self._alone)
 
@@ -163,7 +165,7 @@ def _no_motions(motion: Motion) -> Trajectory | None:
 
 def kept_of(given: Any, keep: list[Any] | None) -> Outcome:
     """What is kept of what a function gave: a motion, named values, or one value."""
-    return {name: _storable(name, x) for name, x in chosen_of(given, keep).items()}
+    return {name: storable(name, x) for name, x in chosen_of(given, keep).items()}
 
 
 def chosen_of(given: Any, keep: list[Any] | None) -> dict[str, Any]:
@@ -197,7 +199,8 @@ def chosen_of(given: Any, keep: list[Any] | None) -> dict[str, Any]:
     return wanted
 
 
-def _storable(name: str, x: Any) -> Any:
+def storable(name: str, x: Any) -> Any:
+    """A result as it is kept."""
     if isinstance(x, str):
         return x
     out = np.asarray(x)

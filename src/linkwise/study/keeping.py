@@ -75,28 +75,38 @@ class Keeping:
             if item == "loops_open" and not robot.loops:
                 raise InputError(f"robot {robot.name!r} has no loops that could be open; leave loops_open out")
 
-    def of(self, trajectory: Trajectory) -> dict[str, np.ndarray]:
-        """What is kept, each (batch, …)."""
-        return {name: np.asarray(self._one(item, trajectory)) for name, item in zip(self.names, self.items)}
+    @property
+    def functions(self) -> list[Callable[[Trajectory], Any]]:
+        """Those that are functions of a trajectory."""
+        return [x for x in self.items if not isinstance(x, str)]
 
-    def _one(self, item: Any, trajectory: Trajectory) -> Any:
-        if not isinstance(item, str):
-            if not trajectory.batch:
-                return item(trajectory)
-            # One motion at a time, as in a replay: sums of NumPy's depend on how arrays lie in memory.
-            return np.stack([np.asarray(item(trajectory.state(i))) for i in range(trajectory.batch[0])])
-        if item in SERIES:
-            return SERIES[item](trajectory)
-        if item in WHOLE:
-            return WHOLE[item](trajectory)
-        kind, _, frame = item.partition(".")
-        if kind == "position":
-            return trajectory.pose(frame)[1]
-        end = trajectory[-1:]
-        if kind == "position_end":
-            return end.pose(frame)[1][..., -1, :]
-        v = end.velocity(frame)[..., -1, 3:]
-        return np.sqrt(v[..., 0] ** 2 + v[..., 1] ** 2 + v[..., 2] ** 2)
+    def of(self, trajectory: Trajectory) -> dict[str, Any]:
+        """What is kept of one motion."""
+        found = {**self.known(trajectory), **self.called(trajectory)}
+        return {name: found[name] for name in self.names}
+
+    def known(self, trajectory: Trajectory) -> dict[str, np.ndarray]:
+        """What is kept by a name of ours, each (batch, …)."""
+        return {item: np.asarray(_named(item, trajectory)) for item in self.items if isinstance(item, str)}
+
+    def called(self, trajectory: Trajectory) -> dict[str, Any]:
+        """What functions give of one motion; never of a batch: sums of NumPy's depend on how arrays lie in memory."""
+        return {keep_name(function): function(trajectory) for function in self.functions}
+
+
+def _named(item: str, trajectory: Trajectory) -> Any:
+    if item in SERIES:
+        return SERIES[item](trajectory)
+    if item in WHOLE:
+        return WHOLE[item](trajectory)
+    kind, _, frame = item.partition(".")
+    if kind == "position":
+        return trajectory.pose(frame)[1]
+    end = trajectory[-1:]
+    if kind == "position_end":
+        return end.pose(frame)[1][..., -1, :]
+    v = end.velocity(frame)[..., -1, 3:]
+    return np.sqrt(v[..., 0] ** 2 + v[..., 1] ** 2 + v[..., 2] ** 2)
 
 
 def keep_name(item: Any) -> str:

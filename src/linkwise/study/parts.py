@@ -153,7 +153,7 @@ def _with_gaps(pa: Any, values: Sequence[Any], dtype: Any) -> Any:
 
 def _words(pa: Any, values: Sequence[str | None]) -> Any:
     """A column of words."""
-    encoded = [b"" if x is None else x.encode() for x in values]
+    encoded = [b"" if x is None else x.encode(errors="backslashreplace") for x in values]  # as names of files have it
     ends = np.concatenate([[0], np.cumsum([len(x) for x in encoded])]).astype(np.int32)
     there = np.array([x is not None for x in values], dtype=bool)
     buffers = [_gaps(pa, there), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]

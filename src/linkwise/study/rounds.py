@@ -103,33 +103,27 @@ def in_turns(
 ) -> Iterator[Turn]:
     """Run functions by turns, and give each when it has ended; ``answers`` are to what those that wait have asked.
 
-    ``around("start" | "end", key)`` is called around every turn.
+    ``around("start", key)`` is called before every turn, ``around("wait", key)`` after one in which it asked for
+    something, ``around("end", key)`` once it has ended and who is given it has asked for the next.
     """
     threads = Threads()
 
-    def turned(turn: Turn, go: Callable[..., None], *given: Any) -> None:
+    def turned(turn: Turn, go: Callable[..., None], *given: Any) -> Iterator[Turn]:
         around("start", turn.key)
         go(*given)
-        around("end", turn.key)
+        if turn.ended:
+            yield turn
+        around("end" if turn.ended else "wait", turn.key)
 
     try:
         waiting: list[Turn] = []
         for key, function in functions:
             turn = Turn(key)
-            turned(turn, threads.start, turn, function)
-            if turn.ended:
-                yield turn
-            else:
-                waiting.append(turn)
-        while waiting:
+            yield from turned(turn, threads.start, turn, function)
+            waiting.append(turn)
+        while waiting := [turn for turn in waiting if not turn.ended]:
             given = answers([turn.asks for turn in waiting])
-            still: list[Turn] = []
             for turn, answer in zip(waiting, given):
-                turned(turn, turn.go_on, answer)
-                if turn.ended:
-                    yield turn
-                else:
-                    still.append(turn)
-            waiting = still
+                yield from turned(turn, turn.go_on, answer)
     finally:
         threads.close()

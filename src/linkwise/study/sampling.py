@@ -7,19 +7,19 @@ are those of SciPy, scrambled by the seed. Saltelli's and Morris's designs for s
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..arguments import one_of, shown, whole
-from ..errors import InputError
+from ..arguments import one_of, whole
+from ..errors import InputError, LinkwiseError
 from ..extras import require
 from ..properties import cached_property
 from .distributions import Distribution, Drawn, Grid
+from .draws import Draws, drawn, key, missing, refuse_unlike
+from .users_errors import RAISED, message_of
 
 SAMPLINGS = ("random", "latin_hypercube", "sobol", "saltelli", "morris")
 MOST_RUNS = 10**12
@@ -29,6 +29,7 @@ BLOCK = 256
 _SEEDS = 2**128
 _SOBOL_BITS = 32
 _ROUNDS = 8  # of the permutation
+_TRIED = 16  # runs of which one must be drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +81,73 @@ class Sampling:
 
     def values(self, first: int, stop: int) -> dict[str, np.ndarray]:
         """The parameters of the runs from ``first`` to before ``stop``: each (runs, *shape)."""
-        parts = [self._block(b) for b in range(first // BLOCK, -(-stop // BLOCK))]
-        start = first // BLOCK * BLOCK
-        found = {name: np.concatenate([p[name] for p in parts])[first - start : stop - start] for name in parts[0]}
-        for name, d in self.parameters.items():
-            if isinstance(d, Drawn):
-                found[name] = self._drawn(name, d, np.arange(first, stop), found)
-        return {name: found[name] for name in self.parameters}
+        found = self.draws(first, stop)
+        for e in found.errors.values():
+            raise e
+        return found.values
 
     def run(self, k: int) -> dict[str, Any]:
         """The parameters of run k: arrays, numbers or words."""
-        return {name: plain_value(x[0]) for name, x in self.values(k, k + 1).items()}
+        return self.draws(k, k + 1).of(k)
+
+    def draws(
+        self, first: int, stop: int, left_out: Collection[int] = (), tell: Callable[[int], None] = lambda run: None
+    ) -> Draws:
+        """The same with what users' functions raise, which are not called for runs ``left_out``; ``tell`` is called
+        with each run before they are."""
+        found = self._of_distributions(first, stop)
+        given: dict[str, list[np.ndarray]] = {name: [] for name in self.functions}
+        errors: dict[int, BaseException] = {}
+        for k in range(first, stop) if given else ():
+            own = {name: missing(x) for name, x in self.like.items()}
+            if k not in left_out:
+                tell(k)
+                try:
+                    own = drawn(self.functions, self.seed, k, {n: x[k - first] for n, x in found.items()})
+                    refuse_unlike(own, self.like, k)
+                except RAISED as e:
+                    own, errors[k] = {name: missing(x) for name, x in self.like.items()}, e
+            for name, x in own.items():
+                given[name].append(x)
+        found |= {name: np.stack(x) for name, x in given.items()}
+        return Draws(first, {name: found[name] for name in self.parameters}, given, errors)
+
+    def _of_distributions(self, first: int, stop: int) -> dict[str, np.ndarray]:
+        parts = [self._block(b) for b in range(first // BLOCK, -(-stop // BLOCK))]
+        start = first // BLOCK * BLOCK
+        return {name: np.concatenate([p[name] for p in parts])[first - start : stop - start] for name in parts[0]}
+
+    @cached_property
+    def functions(self) -> dict[str, Drawn]:
+        """The parameters that users' functions draw."""
+        return {name: d for name, d in self.parameters.items() if isinstance(d, Drawn)}
+
+    @property
+    def sound(self) -> int:
+        """The first run whose parameters can be drawn."""
+        return self._first_sound[0]
+
+    @property
+    def like(self) -> dict[str, np.ndarray]:
+        """What users' functions give at that run: all others give words where it does, and numbers of its shapes."""
+        return self._first_sound[1]
+
+    @cached_property
+    def _first_sound(self) -> tuple[int, dict[str, np.ndarray]]:
+        tried = range(min(self.samples, _TRIED) if self.functions else 1)
+        errors: list[BaseException] = []
+        for k in tried:
+            try:
+                others = {n: x[0] for n, x in self._of_distributions(k, k + 1).items()} if self.functions else {}
+                return k, drawn(self.functions, self.seed, k, others)
+            except RAISED as e:
+                errors.append(e)
+        if isinstance(errors[0], LinkwiseError):
+            raise errors[0]
+        raise InputError(
+            f"parameters that functions draw ({', '.join(self.functions)}) cannot be drawn for any of the first"
+            f" {len(tried)} runs; the first raises {type(errors[0]).__name__}: {message_of(errors[0])}"
+        ) from errors[0]
 
     # --- a block of runs -----------------------------------------------------------------------------
 
@@ -186,33 +243,8 @@ class Sampling:
             found[name] = (x * (LEVELS - 1) + 0.5) / LEVELS  # the middle of each level: no tail ends at infinity
         return found
 
-    def _drawn(self, name: str, d: Drawn, runs: np.ndarray, before: Mapping[str, np.ndarray]) -> np.ndarray:
-        """What the user's function gives for each run, with the parameters before it where it asks for them."""
-        asks = len(inspect.signature(d.function).parameters) > 1
-        found = []
-        for i, k in enumerate(runs):
-            generator = np.random.Generator(np.random.Philox(key=key(self.seed, name), counter=[0, 0, int(k), 1]))
-            earlier = {n: plain_value(x[i]) for n, x in before.items()}
-            given = d.function(generator, earlier) if asks else d.function(generator)
-            found.append(np.asarray(given))
-            kind = found[-1].dtype.kind
-            wide = kind != "U" and found[-1].dtype.itemsize > 8
-            unfit = kind not in "fiubU" or (kind == "U" and found[-1].ndim) or wide or not found[-1].size
-            if found[-1].shape != found[0].shape or unfit:
-                raise InputError(
-                    f"the function of parameter {name!r} must give a word, or numbers of one shape, got {shown(given)}"
-                    f" for run {int(k)}"
-                )
-        return np.stack(found)
-
 
 MORRIS_STEP = LEVELS / (2 * (LEVELS - 1))  # by which a factor moves, of the range of all levels
-
-
-def key(seed: int, name: str) -> np.ndarray:
-    """The key of a parameter's stream."""
-    digest = hashlib.sha256(f"linkwise study\0{seed}\0{name}".encode()).digest()
-    return np.frombuffer(digest[:16], dtype="<u8")
 
 
 def open_interval(raw: np.ndarray) -> np.ndarray:
@@ -248,8 +280,3 @@ def _mixed(x: np.ndarray) -> np.ndarray:
     for shift, factor in ((33, 0xFF51AFD7ED558CCD), (33, 0xC4CEB9FE1A85EC53)):
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
     return np.asarray(x ^ (x >> np.uint64(33)))
-
-
-def plain_value(x: Any) -> Any:
-    """A number, a word, or an array, as functions of the user's get it."""
-    return x.item() if np.ndim(x) == 0 else np.array(x)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..robot.robot import Robot
 from ..simulation.trajectory import Trajectory
+from .users_errors import RAISED
 
 Outcome = dict[str, Any]
-Around = Callable[[str, int], None]  # called with "start" and "end" around what is done for a run
+# Called with "start" before what is done for a run, "wait" where it waits for others, "end" once it is on record.
+Around = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +24,7 @@ class Ended:
 
     run: int
     values: Outcome
-    error: Exception | None = None
+    error: BaseException | None = None
     ways: tuple[str, ...] = ()
     at_once: bool = False  # whether it was made with all others of its chunk, so that it need not be put down by itself
 
@@ -57,20 +60,27 @@ class Prepared:
         runs: Iterable[tuple[int, Mapping[str, Any]]],
         generator: Callable[[int], np.random.Generator],
         around: Around,
+        device: str | None = None,
     ) -> Iterator[Ended]:
         """What each of several runs gives, as they end; whatever the user's code raises is kept with it."""
-        ways = (f"one by one: {self.in_processes}",)
-        for run, values in runs:
-            around("start", run)
-            try:
-                ended = Ended(run, self.one(values, generator(run)), None, ways)
-            except Exception as e:  # of the user's own code: the run has failed, and the study goes on
-                ended = Ended(run, {}, e, ways)
-            yield ended
-            around("end", run)
+        calls = ((run, partial(self._given, run, values, generator)) for run, values in runs)
+        return one_after_another(calls, around, (f"one by one: {self.in_processes}",))
 
-    def batch(self, values: Mapping[str, np.ndarray], device: str | None = None) -> tuple[Outcome, np.ndarray]:
-        """What many runs give, each (runs, …), and which of them are sound (runs,); on a card where one is named."""
+    def _given(self, run: int, values: Mapping[str, Any], generator: Callable[[int], np.random.Generator]) -> Outcome:
+        return self.one(values, generator(run))
+
+    @property
+    def at_once(self) -> bool:
+        """Whether :meth:`batch` is all that is to be done for the runs of a chunk."""
+        return self.in_processes is None
+
+    def batch(
+        self, values: Mapping[str, np.ndarray], device: str | None = None, count: int | None = None
+    ) -> tuple[Outcome, np.ndarray]:
+        """What many runs give, each (runs, …), and which of them are sound (runs,); on a card where one is named.
+
+        ``count`` says how many they are where there are no parameters that do.
+        """
         raise NotImplementedError
 
     def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
@@ -86,3 +96,17 @@ class Prepared:
     def operations_per_run(self) -> float | None:
         """How many operations one run of a batch takes."""
         return None
+
+
+def one_after_another(
+    calls: Iterable[tuple[int, Callable[[], Outcome]]], around: Around, ways: tuple[str, ...]
+) -> Iterator[Ended]:
+    """What each call for a run gives, or what it raises: then that run has failed, and the others go on."""
+    for run, call in calls:
+        around("start", run)
+        try:
+            ended = Ended(run, call(), None, ways)
+        except RAISED as e:
+            ended = Ended(run, {}, e, ways)
+        yield ended
+        around("end", run)

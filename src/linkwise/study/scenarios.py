@@ -6,8 +6,9 @@ linkwise are ``lw.scenarios.simulate``, ``closed_loop``, ``poles`` and ``identif
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from ..simulation.methods import METHODS, SOLVERS, refuse_unfit
 from ..simulation.simulate import simulate as simulate_motion
 from ..simulation.trajectory import Trajectory
 from .batches import Batches, start_of, wants_true_robot
-from .functions import Function
+from .functions import Function, kept_of, storable
 from .keeping import DEFAULT, Keeping
 from .on_card import OnCard
-from .scenario_base import Outcome, Prepared, Scenario
+from .scenario_base import Around, Ended, Outcome, Prepared, Scenario, one_after_another
 from .targets import Targets
+from .ways import BATCHES, ON_CARD
 
 # --- motions ------------------------------------------------------------------------------------------
 
@@ -100,9 +102,11 @@ class Simulate(Scenario):
                              f" {q.shape} and {v.shape}")  # fmt: skip
         return q, v
 
-    def start(self, targets: Targets, values: Mapping[str, np.ndarray], robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    def start(
+        self, targets: Targets, values: Mapping[str, np.ndarray], robot: Robot, count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """States at the start, (runs, nq) and (runs, nv)."""
-        return start_of(robot, targets, values, *self._states(targets.robot))
+        return start_of(robot, targets, values, *self._states(targets.robot), count)
 
     def chosen_closing(self, robot: Robot) -> loops.Closing:
         return loops.chosen(robot, self.closing, None, self.method, "joint", self.step, self.method in SOLVERS)
@@ -172,46 +176,85 @@ class _Motion(Prepared):
     def operations_per_run(self) -> float | None:
         return self.batches.alike.operations * self.scenario.steps
 
-    def batch(self, values: Mapping[str, np.ndarray], device: str | None = None) -> tuple[Outcome, np.ndarray]:
+    @property
+    def at_once(self) -> bool:
+        return self.in_processes is None and not self.keeping.functions
+
+    def batch(
+        self, values: Mapping[str, np.ndarray], device: str | None = None, count: int | None = None
+    ) -> tuple[Outcome, np.ndarray]:
+        motion, sound = self._moved(values, len(next(iter(values.values()))) if count is None else count, device)
+        return self.keeping.known(motion), sound
+
+    def _moved(
+        self, values: Mapping[str, np.ndarray], count: int, device: str | None = None
+    ) -> tuple[Trajectory, np.ndarray]:
+        """The motions of many runs, and which of them are sound."""
         steps = None if device is None else self.cards.setdefault(device, OnCard(self.batches.alike, device))
-        motion = self.batches.run(values, self.every, self.keeping.needs_forces, steps)
-        sound = np.isfinite(motion.q[:, -1]).all(axis=-1) & np.isfinite(motion.v[:, -1]).all(axis=-1)
-        return self.keeping.of(motion), sound
+        motion = self.batches.run(values, count, self.every, self.keeping.needs_forces, steps)
+        return motion, np.isfinite(motion.q[:, -1]).all(axis=-1) & np.isfinite(motion.v[:, -1]).all(axis=-1)
+
+    def each(
+        self,
+        runs: Iterable[tuple[int, Mapping[str, Any]]],
+        generator: Callable[[int], np.random.Generator],
+        around: Around,
+        device: str | None = None,
+    ) -> Iterator[Ended]:
+        """All motions as one batch, where they can be; functions of what is kept are called for one after another."""
+        if self.in_processes is not None:
+            return super().each(runs, generator, around)
+        runs = list(runs)
+        if not runs:
+            return iter(())
+        whole = {name: np.stack([np.asarray(values[name]) for _, values in runs]) for name in self.targets.names}
+        kept = self._kept(*self._moved(whole, len(runs), device))
+        calls = ((run, partial(kept, i)) for i, (run, _) in enumerate(runs))
+        return one_after_another(calls, around, (BATCHES if device is None else ON_CARD,))
+
+    def _kept(self, motion: Trajectory, sound: np.ndarray) -> Callable[[int], Outcome]:
+        """What is kept of each of the motions of a batch."""
+        known = self.keeping.known(motion)
+
+        def of(i: int) -> Outcome:
+            if not sound[i]:
+                raise SimulationError(LOST)
+            own = self.keeping.called(motion.state(i)) if self.keeping.functions else {}
+            found = {name: x[i] for name, x in known.items()} | {name: storable(name, x) for name, x in own.items()}
+            return {name: found[name] for name in self.keeping.names}
+
+        return of
 
     def trajectory(self, values: Mapping[str, Any], generator: np.random.Generator) -> Trajectory:
         if self.in_processes is None:
-            whole = {name: np.asarray(x)[None] for name, x in values.items()}
-            return self.batches.run(whole, self.scenario.every, True).state(0)
+            return self.batches.run(_alone(values), 1, self.scenario.every, True).state(0)
         return self._called(values)
 
     def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
         if self.in_processes is None:
-            found, sound = self.batch({name: np.asarray(x)[None] for name, x in values.items()})
-            if not sound[0]:
-                raise SimulationError(LOST)
-            return {name: x[0] for name, x in found.items()}
-        return self.keeping.of(self._called(values))
+            return self._kept(*self._moved(_alone(values), 1))(0)
+        return kept_of(self._called(values), list(self.keeping.items))
 
     def _called(self, values: Mapping[str, Any]) -> Trajectory:
         """The motion by :func:`linkwise.simulate`, of a robot made for this run."""
         s, targets = self.scenario, self.targets
         changed = bool(targets.of("payload", "mass", "com", "inertial", *_EDITS))
         robot = targets.edited(values) if changed else targets.robot
-        whole = {name: np.asarray(x)[None] for name, x in values.items()}
-        q, v = s.start(targets, whole, robot)
+        whole = _alone(values)
+        q, v = s.start(targets, whole, robot, 1)
         options: dict[str, Any] = {"damping": s.damping, "friction": s.friction, "limits": s.limits}
         own = s.own_passive(targets)
         for kind in ("damping", "friction"):
             if targets.of(kind):
-                options[kind] = targets.at_joints(kind, whole, own[kind])[0]
+                options[kind] = targets.at_joints(kind, whole, own[kind], 1)[0]
         if targets.of("lower", "upper"):
             limits = ("lower", targets.robot.lower_limits), ("upper", targets.robot.upper_limits)
-            options["limits"] = tuple(targets.at_joints(kind, whole, x)[0] for kind, x in limits)
+            options["limits"] = tuple(targets.at_joints(kind, whole, x, 1)[0] for kind, x in limits)
         if targets.of("force"):
             options["external"] = targets.forces({k: np.asarray(x) for k, x in values.items()})
         law: Any = None
         if s.controller is not None or targets.of("tau"):
-            tau = targets.at_joints("tau", whole, np.zeros(robot.nv))[0]
+            tau = targets.at_joints("tau", whole, np.zeros(robot.nv), 1)[0]
 
             known = robot if wants_true_robot(s.controller) else targets.robot
 
@@ -227,6 +270,11 @@ class _Motion(Prepared):
             robot, q[0], v[0], law, duration=s.duration, step=s.step, method=s.method, hold=s.hold,
             every=s.every, callback=True, progress=False, target=target, **options, **more,
         )  # fmt: skip
+
+
+def _alone(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The parameters of one run as those of many."""
+    return {name: np.asarray(x)[None] for name, x in values.items()}
 
 
 _EDITS = ("gravity", "loop")
@@ -272,7 +320,7 @@ class _AtState(Prepared):
     def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:
         robot = self.targets.edited(values)
         base = Simulate(q0=self.scenario.q0, v0=self.scenario.v0)
-        q, v = base.start(self.targets, {name: np.asarray(x)[None] for name, x in values.items()}, robot)
+        q, v = base.start(self.targets, _alone(values), robot, 1)
         tau = robot.inverse_dynamics(q[0], v[0], np.zeros(robot.nv), target="numpy")
         poles = np.linalg.eigvals(robot.linearize_forward(q[0], v[0], tau, target="numpy").state_space().A)
         poles = poles[np.lexsort((poles.imag, poles.real))]

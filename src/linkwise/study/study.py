@@ -29,13 +29,14 @@ from ..symbols.fingerprints import differences, made_of
 from . import journal, manifest
 from .chunks import Summary, left_to_do
 from .distributions import Distribution, Drawn, Fixed, Grid, as_distribution
+from .draws import key
 from .drivers import held
 from .functions import Function
 from .keeping import as_items, keep_name
 from .names import refuse_name
 from .parts import MOST_BYTES
 from .places import Place, sweep
-from .sampling import Sampling, key
+from .sampling import Sampling
 from .scenario_base import Prepared
 from .scenarios import as_scenario
 from .ways import BATCHES, ON_CARD
@@ -119,7 +120,7 @@ class Study:
     def prepared(self) -> Prepared:
         """The scenario with the robot and the parameters."""
         found = self.scenario.prepared(self.robot, self._shapes, self.keep)
-        found.__dict__["first"] = lambda: (self.sampling.run(0), self._varying)
+        found.__dict__["first"] = lambda: (self.sampling.run(self.sampling.sound), self._varying)
         return found
 
     @property
@@ -130,7 +131,7 @@ class Study:
     @cached_property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         drawn = [n for n, d in self.parameters.items() if isinstance(d, Drawn)]
-        asked = self.sampling.run(0) if drawn and not isinstance(self.scenario, Function) else {}
+        asked = self.sampling.like if drawn and not isinstance(self.scenario, Function) else {}
         return {n: np.shape(asked[n]) if n in asked else d.shape for n, d in self.parameters.items()}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -234,7 +235,7 @@ class Study:
             warn_of_slow_path(f"the runs of this study are made one at a time: {why}")
         require("pyarrow", "study", "a study's table")  # this and what follows: before a folder is made
         engines.require_packages(engine)
-        self.draw(0)
+        self.draw(self.sampling.sound)
         if device is not None and engine in ("serial", "local"):  # of a cluster, machines with cards may be others
             study.card = cards.card_at(device, "float64").name
         place = Place.of(folder)

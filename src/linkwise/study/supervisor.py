@@ -2,7 +2,8 @@
 
 A run during which the worker died is tried again, as it may have been killed from outside. One that ends its worker by
 a fault of its own (a segmentation fault, an exit) has crashed when it does so twice; one during which the worker was
-killed again and again, twenty times. A run that takes too long is not tried again.
+killed again and again, twenty times. A run that takes too long, in all of its turns and with what draws its
+parameters, is not tried again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,11 +27,15 @@ from .columns import Record
 from .compiled import TRACING
 from .frames import receive, send
 from .places import Place
+from .ways import NOT_DRAWN
 
 OWN_FAULTS, KILLED = 2, 20  # deaths after which a run is given up
 _FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSYS")}
 _LOOKED_AT = 60.0  # [s] that a function may be looked at, where runs have a limit
 _GRACE = 0.2  # [s] between looks at whether it is time to stop
+# What a worker says that it begins for a run → what is kept of how a run was made that does not come to an end there.
+_DOING: dict[str, tuple[str, ...]] = {"draw": (NOT_DRAWN,), "start": ()}
+Doing = tuple[str, int]  # one of these, and the run
 
 
 class Stopped(Exception):
@@ -55,33 +61,33 @@ class Supervisor:
         own: dict[int, int] = {}
         killed: dict[int | None, int] = {}
         while True:
-            running: int | None = None
+            doing: Doing | None = None
             try:
                 self._start()
                 send(self._process.stdin, (chunk, condemned))
                 for what, *rest in self._messages():
-                    if what == "start":
-                        running = rest[0]
-                        if running != TRACING:
-                            killed.pop(None, None)  # a worker has come so far: deaths before that are past
-                    elif what == "end":
-                        running = None
+                    if what in _DOING:
+                        doing = what, rest[0]
+                    elif what in ("wait", "end"):
+                        doing = None
+                        if what == "end" and rest[0] != TRACING:
+                            killed.pop(None, None)  # a run more is on record: deaths before that are past
                     elif what == "done":
                         done: Summary = rest[0]
                         return done
                     elif what == "unwritable":
                         raise FileError(rest[0])
                     elif what == "late":
-                        assert running is not None
-                        said = f"it took longer than {self._allowed(running):g} s"
-                        condemned[running] = Record(running, "timeout", {}, "Timeout", said)
+                        begun, run = rest
+                        said = f"it took longer than {self._allowed(run):g} s"
+                        condemned[run] = Record(run, "timeout", {}, "Timeout", said, ways=_DOING[begun])
                         break
                     elif what == "broken":
                         raise InputError(f"a worker cannot make the runs: {rest[0]}\n{rest[1]}")
                 else:
-                    self._condemn(running, own, killed, condemned, chunk)
+                    self._condemn(doing, own, killed, condemned, chunk)
             except BrokenPipeError:
-                self._condemn(running, own, killed, condemned, chunk)
+                self._condemn(doing, own, killed, condemned, chunk)
             self.kill()
             self._known |= {k: x for k, x in condemned.items() if k == TRACING}
 
@@ -92,7 +98,7 @@ class Supervisor:
 
     def _condemn(
         self,
-        running: int | None,
+        doing: Doing | None,
         own: dict[int, int],
         killed: dict[int | None, int],
         condemned: dict[int, Record],
@@ -103,20 +109,20 @@ class Supervisor:
         code = self._process.wait()
         by_itself = code >= 0 or -code in _FAULTS
         said = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-        if running is None:
+        if doing is None:
             killed[None] = killed.get(None, 0) + 1
             if killed[None] >= (KILLED // 4 if by_itself else KILLED):
                 raise SimulationError(
-                    f"the worker for chunk {chunk} died {killed[None]} times before a run began ({said}); look at its"
-                    " memory, and at what it printed"
+                    f"the worker for chunk {chunk} died {killed[None]} times while no run was being made ({said}); look"
+                    " at its memory, and at what it printed"
                 )
             return
+        begun, run = doing
         counts: Any = own if by_itself else killed
-        counts[running] = counts.get(running, 0) + 1
-        if counts[running] >= (OWN_FAULTS if by_itself else KILLED):
-            condemned[running] = Record(
-                running, "crashed", {}, said, f"the process that made it died, {counts[running]} times ({said})"
-            )
+        counts[run] = counts.get(run, 0) + 1
+        if counts[run] >= (OWN_FAULTS if by_itself else KILLED):
+            died = f"the process that made it died, {counts[run]} times ({said})"
+            condemned[run] = Record(run, "crashed", {}, said, died, ways=_DOING[begun])
 
     # --- the process -------------------------------------------------------------------------------------
 
@@ -136,35 +142,44 @@ class Supervisor:
         send(self._process.stdin, (self.payload, self.place, paths))
 
     def _messages(self) -> Any:
-        """What the worker says until it is gone; ("late",) where a run takes too long."""
-        began: float | None = None
-        run = 0
+        """What the worker says until it is gone; ("late", what, run) where a run takes too long with what it does."""
+        process, doing, began = self._process, None, 0.0
+        spent: dict[int, float] = defaultdict(float)  # [s] by runs, over all of their turns
         while True:
+            gone = process.poll() is not None
             try:
                 message = self._replies.get(timeout=_GRACE)
             except queue.Empty:
-                if self.stopping.is_set():
-                    raise Stopped from None
-                if began is not None and time.monotonic() - began > self._allowed(run):
-                    yield ("late",)
+                if gone:  # and a process that it started holds its end of the pipe
                     return
-                continue
+                message = ("nothing",)
             if self.stopping.is_set():
                 raise Stopped
             if message is None:
                 return
-            if message[0] == "start":
-                began, run = time.monotonic(), message[1]
-            elif message[0] == "end":
-                began = None
-            yield message
+            now = time.monotonic()
+            if doing is not None:
+                spent[doing[1]] += now - began
+                if message[0] in ("nothing", "wait") and spent[doing[1]] > self._allowed(doing[1]):
+                    yield ("late", *doing)
+                    return
+            began = now
+            if message[0] in _DOING:
+                doing = message
+            elif message[0] in ("wait", "end"):
+                doing = None
+            if message[0] != "nothing":
+                yield message
 
     def kill(self) -> None:
-        """End the worker at once; what it has finished is on record."""
+        """End the worker at once, and what it has started; what it has finished is on record."""
         process, self._process = self._process, None
         if process is None:
             return
-        if process.poll() is None:
+        if hasattr(os, "killpg"):  # it has a session of its own
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        elif process.poll() is None:
             process.kill()
         with contextlib.suppress(OSError):
             process.stdin.close()

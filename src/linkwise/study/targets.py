@@ -46,6 +46,8 @@ class Targets:
     has_controller: bool = False
 
     def __post_init__(self) -> None:
+        if self.payload_at is not None:
+            self.robot.frame(self.payload_at)
         for name, shape in self.names.items():
             self._check(name, shape)
 
@@ -126,9 +128,8 @@ class Targets:
 
     # --- what they make of many runs --------------------------------------------------------------------
 
-    def at_joints(self, kind: str, values: Mapping[str, np.ndarray], base: np.ndarray) -> np.ndarray:
-        """(runs, n): the numbers of all joints, drawn ones in place of ``base`` (n,)."""
-        count = len(next(iter(values.values()))) if values else 1
+    def at_joints(self, kind: str, values: Mapping[str, np.ndarray], base: np.ndarray, count: int) -> np.ndarray:
+        """(runs, n), of ``count`` runs: the numbers of all joints, drawn ones in place of ``base`` (n,)."""
         out = np.broadcast_to(base, (count, *base.shape)).copy()
         for name in self.of(kind):
             columns, x = self.columns(name), values[name].astype(float)

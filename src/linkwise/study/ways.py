@@ -8,6 +8,7 @@ from typing import Any
 
 BATCHES = "batches of machine code"
 ON_CARD = "batches on a graphics card"  # whichever: its number and name are no part of what a chunk says
+NOT_DRAWN = "not made: its parameters could not be drawn"
 _LONGEST = 400  # characters
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 

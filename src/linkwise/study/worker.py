@@ -1,17 +1,19 @@
 """A process that makes chunks of a study and may die doing it; ``python -m linkwise.study.worker``, by a supervisor.
 
 It is told what to do over its standard input, and tells what it does over its standard output, which is a pipe: what a
-user's code prints goes to standard error. It ends as soon as its supervisor is gone, whatever it is doing.
+user's code prints goes to standard error. It ends as soon as its supervisor is gone: on Linux whatever it is doing,
+elsewhere as soon as code of the user's that keeps Python's lock (a long search by a regular expression) gives it free.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import queue
+import signal
 import sys
 import threading
-import traceback
 import warnings
 from typing import Any, BinaryIO
 
@@ -19,12 +21,15 @@ from ..errors import FileError, SimulationWarning, SlowPathWarning
 from .chunks import make_chunk
 from .frames import receive, send
 from .places import Place
+from .users_errors import message_of, traceback_of
 
 ORPHANED = 73  # the exit code of a worker whose supervisor is gone
+_PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 def main() -> None:
     """Make chunks until the supervisor says no more, or is no more."""
+    _end_with_supervisor()
     commands, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -38,7 +43,7 @@ def main() -> None:
         study = pickle.loads(payload)
         _ = study.prepared.in_processes
     except Exception as e:  # of the user's code as well: whatever it is, the supervisor says it
-        send(replies, ("broken", f"{type(e).__name__}: {e}", traceback.format_exc()))
+        send(replies, ("broken", f"{type(e).__name__}: {message_of(e)}", traceback_of(e)))
         return
     send(replies, ("ready", os.getpid()))
     try:
@@ -57,9 +62,15 @@ def _make(study: Any, place: Place, command: Any, replies: BinaryIO) -> None:
     except FileError as e:
         send(replies, ("unwritable", str(e)))
     except Exception as e:  # no run's own fault, which is kept with it
-        send(replies, ("broken", f"{type(e).__name__}: {e}", traceback.format_exc()))
+        send(replies, ("broken", f"{type(e).__name__}: {message_of(e)}", traceback_of(e)))
     else:
         send(replies, ("done", done))
+
+
+def _end_with_supervisor() -> None:
+    """Have Linux kill this process when the thread that started it is gone; a supervisor's outlives its worker."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> str:
