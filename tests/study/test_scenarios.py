@@ -308,21 +308,6 @@ def test_a_function_may_give_a_motion_a_number_or_names():
         lw.Study(robot, lambda robot, p: 3.0, p, 2).replay(0)
 
 
-def shapely(robot, p):
-    return {"x": np.ones((3, 2) if p["k"] != 2 else (3, 5)), "y": np.arange(p["k"]), "huge": np.uint64(2**63)}
-
-
-def test_a_run_that_gives_another_shape_has_failed_and_the_study_goes_on(tmp_path):
-    study = lw.Study(pendulum(), shapely, {"k": lw.Grid([0, 1, 2, 3])}, chunk=4)
-    with pytest.warns(lw.SimulationWarning, match="1 of 4 runs failed"):
-        found = study.run(tmp_path / "s", engine="serial")
-    assert found.results().status.values.tolist() == ["done", "done", "failed", "done"]
-    assert found.failures().message.tolist() == ["x is (3, 5), and in runs before it (…, 2)"]
-    x = found.results()
-    assert x.x.shape == (4, 3, 2) and np.isnan(x.x.values[2]).all() and np.array_equal(x.y.values[3], [0, 1, 2])
-    assert (x.huge.values == 2.0**63).all()
-
-
 @pytest.mark.parametrize("given", [["a", "b"], [], 1j, [[1], [1, 2]], None])
 def test_functions_of_parameters_give_a_word_or_numbers(given):
     with pytest.raises((lw.InputError, ValueError), match="must give a word, or numbers of one shape|inhomogeneous"):

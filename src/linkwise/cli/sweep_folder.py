@@ -147,9 +147,9 @@ def _failed_again(e: BaseException, record: Record | None, run: int, drawn: dict
 
 
 def _same(kept: Any, x: Any) -> bool:
-    """Whether a result is that on record, where arrays are as long as the longest of their chunk."""
-    if np.ndim(x) and np.ndim(kept) == np.ndim(x):
-        kept = kept[: len(x)]
+    """Whether a result is that on record, where arrays are as large as the largest of their chunk."""
+    if np.ndim(x) and np.ndim(kept) >= np.ndim(x):
+        kept = kept[(*map(slice, np.shape(x)), *(0,) * (np.ndim(kept) - np.ndim(x)))]
     numbers = not isinstance(x, str) and not isinstance(kept, str)
     return bool(np.array_equal(kept, x, equal_nan=True)) if numbers else bool(kept == x)
 

@@ -13,7 +13,7 @@ import numpy as np
 from .columns import Columns, Record, not_finite, of_batch, of_records
 from .compiled import TRACING
 from .draws import Draws
-from .journal import Journal
+from .journal import MOST_OF_A_RUN, Journal
 from .parts import RESULT, chunks_there, table_of, write_chunk
 from .places import Place
 from .reading import ways_of, whole_chunk
@@ -131,7 +131,11 @@ def _failed(run: int, e: BaseException, ways: tuple[str, ...]) -> Record:
 
 
 def _checked(record: Record, study: Study) -> Record:
-    """A run with numbers that are not finite has failed, where the study asks for finite ones."""
+    """A run has failed that gives more than can be put on record, or numbers that are not finite where they must be."""
+    size = sum(np.asarray(x).nbytes for x in record.values.values())
+    if size > MOST_OF_A_RUN:
+        said = f"it gives {size / 2**20:.0f} MiB, and {MOST_OF_A_RUN / 2**20:.0f} are kept of a run at most; keep less"
+        return replace(record, status="failed", values={}, error="TooLarge", message=said)
     if study.finite:
         bad = [n for n, x in record.values.items() if not isinstance(x, str) and not np.isfinite(x).all()]
         if bad:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .shapes import Shape, gathered
+
 
 @dataclass
 class Record:
@@ -34,6 +36,7 @@ class Columns:
     numbers: dict[str, Any]  # name → array (runs,), or a list in which None is missing
     arrays: dict[str, np.ndarray]  # name → (runs, longest, …), short ones filled up with NaN
     lengths: dict[str, list[int]]  # of each run's array
+    shapes: dict[str, list[Shape]] = field(default_factory=dict)  # of those arrays that are laid flat
 
     def __len__(self) -> int:
         return len(self.status)
@@ -79,55 +82,26 @@ def _finite(x: np.ndarray) -> np.ndarray:
 
 def of_records(records: Sequence[Record]) -> Columns:
     """Runs that were made one by one; what some of them lack is missing."""
-    records = _of_one_shape(records)
     names = list(dict.fromkeys(n for r in records for n, x in r.values.items() if np.ndim(x) == 0))
-    arrays, lengths = _gathered(records)
-    return Columns(
+    out = Columns(
         np.array([r.run for r in records], dtype=np.int64),
         [r.status for r in records],
         [r.error for r in records],
         [r.message for r in records],
         [r.traceback for r in records],
         {name: [_single(r.values.get(name)) for r in records] for name in names},
-        arrays,
-        lengths,
+        {},
+        {},
     )
-
-
-def _of_one_shape(records: Sequence[Record]) -> list[Record]:
-    """Records whose arrays can stand in one array, but for their lengths; a run that gives another shape has failed."""
-    tails: dict[str, tuple[int, ...]] = {}
-    out = []
-    for r in records:
-        arrays = {name: np.shape(x) for name, x in r.values.items() if np.ndim(x)}
-        odd = {name: shape for name, shape in arrays.items() if tails.setdefault(name, shape[1:]) != shape[1:]}
-        if odd:
-            name, shape = next(iter(odd.items()))
-            before = ", ".join(["…", *map(str, tails[name])])
-            kept = {n: x for n, x in r.values.items() if n not in odd}
-            r = Record(r.run, "failed", kept, "OtherShape", f"{name} is {shape}, and in runs before it ({before})")
-        out.append(r)
+    for name in dict.fromkeys(n for r in records for n, x in r.values.items() if np.ndim(x)):
+        parts = [r.values.get(name) for r in records]
+        out.arrays[name], out.lengths[name], shapes = gathered(
+            [np.asarray(x) if x is not None and np.ndim(x) else None for x in parts]
+        )
+        if shapes is not None:
+            out.shapes[name] = shapes
     return out
 
 
 def _single(x: Any) -> Any:
     return None if x is None or np.ndim(x) else x
-
-
-def _gathered(records: Sequence[Record]) -> tuple[dict[str, np.ndarray], dict[str, list[int]]]:
-    """Arrays of all runs by name, (runs, …), short ones filled up with NaN, and how long each is."""
-    names = list(dict.fromkeys(n for r in records for n, x in r.values.items() if np.ndim(x)))
-    arrays, lengths = {}, {}
-    for name in names:
-        parts = [r.values.get(name) for r in records]
-        there = [np.asarray(x) for x in parts if x is not None and np.ndim(x)]
-        tail, longest = there[0].shape[1:], max(len(x) for x in there)
-        whole = all(x is not None and np.ndim(x) for x in parts) and all(x.dtype.kind in "iub" for x in there)
-        dtype = np.result_type(*there) if whole else np.result_type(*there, np.float32)
-        out = np.full((len(records), longest, *tail), 0 if dtype.kind in "iub" else np.nan, dtype)
-        for i, x in enumerate(parts):
-            if x is not None and np.ndim(x):
-                out[i, : len(x)] = x
-        arrays[name] = out
-        lengths[name] = [len(x) if x is not None and np.ndim(x) else 0 for x in parts]
-    return arrays, lengths

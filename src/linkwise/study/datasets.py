@@ -10,11 +10,15 @@ import numpy as np
 from ..errors import FileError
 from ..extras import require
 from .parts import PARAMETER, RESULT
-from .reading import read_series, series_of
+from .reading import arrays_of, read_series, series_of
 from .results import axes_of, refuse_unknown
+from .shapes import stacked, with_numbers
 
 if TYPE_CHECKING:
     from .results import OpenStudy
+
+
+_WORD = "_word"  # after the name of a result that is an array in some runs and a word in others
 
 
 def dataset(study: OpenStudy, wanted: Sequence[str] | None, limit: float) -> Any:
@@ -23,7 +27,12 @@ def dataset(study: OpenStudy, wanted: Sequence[str] | None, limit: float) -> Any
     own = np.array([r.run for r in loose], dtype=np.int64)
     runs = np.concatenate([*(t["run"].to_numpy() for t in tables), own])
     columns = _columns(study, tables, loose)
-    arrays = _arrays(study, tables, loose, wanted, limit, columns)
+    arrays = _arrays(study, tables, loose, wanted, limit)
+    for name in [n for n in arrays if n in columns]:  # some runs gave arrays, others numbers or words
+        if columns[name].dtype.kind == "U":
+            columns[name + _WORD] = columns.pop(name)
+        else:
+            arrays[name] = with_numbers(arrays[name], columns.pop(name))
     known = [*columns, *arrays]
     if wanted is not None:
         refuse_unknown([x for x in wanted if runs.size], known)
@@ -124,7 +133,7 @@ def _joined(name: str, parts: list[np.ndarray]) -> np.ndarray:
     if not parts:
         return np.empty(0)
     if any(p.dtype.kind == "U" for p in parts):
-        parts = [p if p.dtype.kind == "U" else np.full(len(p), "", dtype=str) for p in parts]
+        parts = [p if p.dtype.kind == "U" else np.array(["" if x != x else str(x) for x in p.tolist()]) for p in parts]
     shapes = sorted({p.shape[1:] for p in parts})
     if len(shapes) > 1:
         raise FileError(f"chunks of the study hold {name!r} in several shapes, {', '.join(map(str, shapes))}")
@@ -137,18 +146,19 @@ def _arrays(
     loose: list[Any],
     wanted: Sequence[str] | None,
     limit: float,
-    columns: dict[str, np.ndarray],
 ) -> dict[str, np.ndarray]:
-    """Arrays of all runs, short ones filled up with NaN."""
-    names = [n for n in wanted if n not in columns] if wanted is not None else None
-    if names == []:
-        return {}
+    """Arrays of all runs, small ones filled up with NaN."""
+    parameters = list(study.manifest["parameters"])
+    names = [n for n in wanted if n not in parameters] if wanted is not None else None
     if names is not None:  # as their files name them
-        names += [n for n in study.manifest["parameters"] if free_name(n, [n]) in names]
+        names += [n for n in parameters if free_name(n, [n]) in names]
+        names += [n.removesuffix(_WORD) for n in names]
     parts: list[tuple[int, dict[str, Any]]] = []
     size = 0.0
     for table in tables:
-        series = series_of(table)
+        series, there = series_of(table), arrays_of(table)
+        if names is not None and there is not None and not set(there) & set(names):
+            series = None
         found = {} if series is None else read_series(study.place, series, limit, names, len(table))
         size += sum(x.nbytes for x in found.values())
         if size > limit:
@@ -161,26 +171,7 @@ def _arrays(
         own = {n: np.asarray(x)[None] for n, x in record.values.items() if np.ndim(x)}
         parts.append((1, {n: x for n, x in own.items() if names is None or n in names}))
     known = list(dict.fromkeys(n for _, found in parts for n in found))
-    return {
-        free_name(n, list(study.manifest["parameters"])): _stacked([(k, f.get(n)) for k, f in parts], n) for n in known
-    }
-
-
-def _stacked(parts: list[tuple[int, np.ndarray | None]], name: str) -> np.ndarray:
-    there = [x for _, x in parts if x is not None]
-    tails = {x.shape[2:] for x in there}
-    if len(tails) > 1:
-        raise FileError(f"the runs gave {name!r} in several shapes, {', '.join(map(str, sorted(tails)))}")
-    longest = max(x.shape[1] for x in there)
-    if len(there) == len(parts) and all(x.shape[1] == longest for x in there):
-        return np.concatenate(there)
-    out = np.full((sum(n for n, _ in parts), longest, *tails.pop()), np.nan, np.result_type(*there, np.float32))
-    start = 0
-    for n, x in parts:
-        if x is not None:
-            out[start : start + n, : x.shape[1]] = x
-        start += n
-    return out
+    return {free_name(n, parameters): stacked([(k, f.get(n)) for k, f in parts], limit) for n in known}
 
 
 def _study_dataset() -> Any:

@@ -23,13 +23,16 @@ from ..errors import FileError
 from ..whole_files import cannot_write
 from .columns import Record
 from .names import refuse_name
-from .parts import MOST_BYTES, STATUSES
+from .parts import MOST_OF_ARRAYS, STATUSES
 from .places import Place
 from .ways import is_way
 
 _FOLDER = re.compile(r"[0-9]{9,12}")
 _FILE = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
 _SECONDS = 1.0  # between files behind a URL
+_AT_ONCE = 2**28  # bytes that wait for them at most
+MOST_OF_A_RUN = 2**30  # bytes of what is kept of one
+_LONGEST = 2 * MOST_OF_A_RUN  # bytes of a line
 
 
 class Journal:
@@ -42,20 +45,20 @@ class Journal:
         self._waiting: list[bytes] = []
         self._last = time.monotonic()
 
-    def records(self) -> dict[int, Record]:
-        """Runs that are on record, by number."""
+    def records(self, most: float = MOST_OF_ARRAYS) -> dict[int, Record]:
+        """Runs that are on record, by number; of no file that has more bytes than ``most``."""
         found: dict[int, Record] = {}
         for name in [x for x in self.place.names(self.folder) if _FILE.fullmatch(x)]:
             try:
-                data = self.place.read(f"{self.folder}/{name}", MOST_BYTES)
+                with self.place.opened(f"{self.folder}/{name}", most) as file:
+                    while line := file.readline(_LONGEST):
+                        record = _read(line.rstrip(b"\n"), self.place.study)
+                        if record is not None:
+                            found.setdefault(record.run, record)
             except FileError:
                 if self.place.exists(f"{self.folder}/{name}"):
                     raise
                 continue  # its chunk was written since it was listed
-            for line in data.splitlines():
-                record = _read(line, self.place.study)
-                if record is not None:
-                    found.setdefault(record.run, record)
         return found
 
     def add(self, record: Record) -> None:
@@ -63,7 +66,7 @@ class Journal:
         line = _written(record, self.place.study)
         if not self.place.is_local:
             self._waiting.append(line)
-            if time.monotonic() - self._last >= _SECONDS:
+            if time.monotonic() - self._last >= _SECONDS or sum(map(len, self._waiting)) > _AT_ONCE:
                 self.flush()
             return
         path = self.place.own_path(f"{self.folder}/{self._name}")
@@ -113,12 +116,12 @@ def clear(place: Place, folder: str) -> None:
             path.rmdir()
 
 
-def records(place: Place) -> dict[int, Record]:
+def records(place: Place, most: float = MOST_OF_ARRAYS) -> dict[int, Record]:
     """Runs that are on record, by number; those of a chunk that has just been written may be among them."""
     found: dict[int, Record] = {}
     for folder in sorted({n.partition("/")[0] for n in place.names("journal")}):
         if _FOLDER.fullmatch(folder):
-            found |= Journal(place, int(folder)).records()
+            found |= Journal(place, int(folder)).records(most)
     return found
 
 

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import FileError
 from ..extras import require
 from .columns import Columns
 from .drivers import refuse_if_ended
 from .places import Place
+from .shapes import Shape
 
 STATUSES = ("done", "failed", "crashed", "timeout")
 PARAMETER, RESULT = "parameter/", "result/"  # before the names of columns
@@ -27,8 +29,9 @@ ABOUT = ("run", "status", "error", "message", "traceback")
 _TABLE = re.compile(r"\d{6}/(\d{9,12})-([0-9a-f]{16})\.parquet")
 SERIES = re.compile(r"\d{6}/(\d{9,12})-([0-9a-f]{16})\.zarr\.zip")
 _DIGITS = 16
-MOST_BYTES = 2**31  # of one file that is read
-PADDED = "padded"  # the attribute with how long each run's array is
+MOST_BYTES = 2**31  # of one file that is read into memory, where nothing else is said
+MOST_OF_ARRAYS = 2**36  # bytes of the arrays of a chunk, and of what is on record of one that is not written yet
+PADDED, FLAT = "padded", "flat"  # attributes: how long each run's array is, and of which shape, where it is laid flat
 
 
 # --- names --------------------------------------------------------------------------------------------
@@ -62,10 +65,16 @@ def _is_table(name: str) -> bool:
     return _TABLE.fullmatch(f"000000/{name}") is not None
 
 
-def intact(place: Place, name: str, most: float = MOST_BYTES) -> bytes | None:
+def intact(place: Place, name: str, most: float) -> bytes | None:
     """The bytes of a file whose digest is that of its name, None where it is another."""
     data = place.read(name, most)
     return data if f"-{digest_of(data)}." in name else None
+
+
+def is_intact(place: Place, name: str) -> bool:
+    """Whether the digest of a file is that of its name; it may be larger than what is read into memory."""
+    with place.opened(name, MOST_OF_ARRAYS) as file:
+        return f"-{hashlib.file_digest(file, 'sha256').hexdigest()[:_DIGITS]}." in name
 
 
 # --- writing ------------------------------------------------------------------------------------------
@@ -78,13 +87,25 @@ def write_chunk(
     refuse_if_ended(place)
     about: dict[str, Any] = {"chunk": chunk, "ways": dict(ways)}
     if made.arrays:
-        packed = zipped(made.arrays, made.lengths)
+        packed = zipped(made.arrays, made.lengths, made.shapes)
+        if len(packed) > MOST_OF_ARRAYS:
+            raise _too_large(chunk, "arrays", len(packed), MOST_OF_ARRAYS)
+        about["arrays"] = list(made.arrays)
         about["series"] = f"series/{file_name(chunk, packed, 'zarr.zip')}"
         place.write(about["series"], packed)
     table = tabled(parameters, made, about)
+    if len(table) > MOST_BYTES:
+        raise _too_large(chunk, "tables", len(table), MOST_BYTES)
     name = f"runs/{file_name(chunk, table, 'parquet')}"
     place.write(name, table)
     return name
+
+
+def _too_large(chunk: int, what: str, size: int, most: int) -> FileError:
+    return FileError(
+        f"chunk {chunk} has {what} of {size / 2**20:.0f} MiB, more than the {most / 2**20:.0f} MiB that are read again;"
+        " keep less of each run, or make fewer together: a smaller chunk=, in another folder"
+    )
 
 
 def tabled(parameters: Mapping[str, np.ndarray], made: Columns, about: Mapping[str, Any]) -> bytes:
@@ -164,7 +185,9 @@ def _gaps(pa: Any, there: np.ndarray | None) -> Any:
     return None if there is None or there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
 
 
-def zipped(arrays: Mapping[str, np.ndarray], lengths: Mapping[str, Sequence[int]]) -> bytes:
+def zipped(
+    arrays: Mapping[str, np.ndarray], lengths: Mapping[str, Sequence[int]], shapes: Mapping[str, Sequence[Shape]]
+) -> bytes:
     """A Zarr group as the bytes of a zip file; they depend on the numbers alone, and not on the time of day."""
     zarr = require("zarr", "study", "a study's arrays")
     files: dict[str, Any] = {}
@@ -176,6 +199,8 @@ def zipped(arrays: Mapping[str, np.ndarray], lengths: Mapping[str, Sequence[int]
         )  # fmt: skip
         made[...] = x
         made.attrs[PADDED] = list(lengths[name])
+        if name in shapes:
+            made.attrs[FLAT] = [list(s) for s in shapes[name]]
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as z:
         for key in sorted(files):

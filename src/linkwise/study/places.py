@@ -7,6 +7,7 @@ the disk and then given its name; object stores give an object its name once it 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import secrets
@@ -169,27 +170,44 @@ class Place:
         """The bytes of a file, of which there must not be more than ``most``."""
         try:
             if self.is_local:
-                path = self.path(name)
-                if path.is_symlink() or not path.resolve().is_relative_to(Path(self.url).resolve()):
-                    raise FileError(f"{path} leads out of the folder of the study; remove it")
-                about = path.stat()
-                if not stat.S_ISREG(about.st_mode):
-                    raise FileError(f"{path} is no file; remove it")
-                size = about.st_size
-            else:
-                size = self._asked(f"read {self}/{name}", lambda fs: int(_about(fs, self._at(name)).get("size") or 0))
-            if size > most:
-                raise FileError(
-                    f"{self}/{name} has {size / 2**20:.0f} MiB, more than the {most / 2**20:.0f} MiB that are read;"
-                    " a larger limit= reads it"
-                )
-            if self.is_local:
-                return self.path(name).read_bytes()
+                return self._sound_path(name, most).read_bytes()
+            size = self._asked(f"read {self}/{name}", lambda fs: int(_about(fs, self._at(name)).get("size") or 0))
+            self._refuse_too_large(name, size, most)
             return self._asked(f"read {self}/{name}", lambda fs: bytes(fs.cat_file(self._at(name))))
-        except FileNotFoundError:
-            raise FileError(f"{self} has no {name}; it is no study, or not the whole of one") from None
         except OSError as e:
-            raise FileError(f"cannot read {self}/{name}: {e.strerror or e}") from e
+            raise self._unreadable(name, e) from e
+
+    @contextlib.contextmanager
+    def opened(self, name: str, most: float) -> Iterator[io.BufferedIOBase]:
+        """A file to be read in parts, as one that is large; behind URLs it is in memory."""
+        try:
+            with self._sound_path(name, most).open("rb") if self.is_local else io.BytesIO(self.read(name, most)) as f:
+                yield f
+        except OSError as e:
+            raise self._unreadable(name, e) from e
+
+    def _sound_path(self, name: str, most: float) -> Path:
+        """Where a file of a folder of this machine is that may be read."""
+        path = self.path(name)
+        if path.is_symlink() or not path.resolve().is_relative_to(Path(self.url).resolve()):
+            raise FileError(f"{path} leads out of the folder of the study; remove it")
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise FileError(f"{path} is no file; remove it")
+        self._refuse_too_large(name, about.st_size, most)
+        return path
+
+    def _refuse_too_large(self, name: str, size: int, most: float) -> None:
+        if size > most:
+            raise FileError(
+                f"{self}/{name} has {size / 2**20:.0f} MiB, more than the {most / 2**20:.0f} MiB that are read;"
+                " a larger limit= reads it"
+            )
+
+    def _unreadable(self, name: str, e: OSError) -> FileError:
+        if isinstance(e, FileNotFoundError):
+            return FileError(f"{self} has no {name}; it is no study, or not the whole of one")
+        return FileError(f"cannot read {self}/{name}: {e.strerror or e}")
 
     def read_if_there(self, name: str, most: float) -> bytes | None:
         """The same, None where it is not there."""

@@ -18,8 +18,9 @@ import numpy as np
 from ..errors import FileError, InputError
 from ..extras import require
 from .names import refuse_name
-from .parts import ABOUT, MOST_BYTES, PADDED, PARAMETER, RESULT, SERIES, STATUSES, intact
+from .parts import ABOUT, FLAT, MOST_BYTES, PADDED, PARAMETER, RESULT, SERIES, STATUSES, intact, is_intact
 from .places import Place
+from .shapes import refuse_shapes, spread
 from .ways import are_counts
 
 _MOST_TEXT = 2**24  # bytes of the JSON that says what an array is: lengths of a chunk's runs are in it
@@ -153,14 +154,14 @@ def _refuse_rows(table: Any, runs: tuple[int, int] | None) -> None:
 
 def whole_chunk(place: Place, name: str, runs: tuple[int, int]) -> Any:
     """The table of a chunk whose files are all what was written, None where one is not."""
-    if intact(place, name) is None:
+    if not is_intact(place, name):
         return None
     try:
         table = read_table(place, name, MOST_BYTES, runs)
         series = series_of(table)
     except FileError:
         return None
-    if series is not None and (not place.exists(series) or intact(place, series) is None):
+    if series is not None and (not place.exists(series) or not is_intact(place, series)):
         return None
     return table
 
@@ -178,6 +179,15 @@ def series_of(table: Any) -> str | None:
     if name is not None and not (isinstance(name, str) and SERIES.fullmatch(name.removeprefix("series/"))):
         raise FileError(f"a table of the study names {name!r:.80} as its arrays, which is no such file")
     return name
+
+
+def arrays_of(table: Any) -> list[str] | None:
+    """The names of a table's arrays; None where it does not say them."""
+    about = json.loads(table.schema.metadata[b"linkwise"])
+    if "series" not in about:
+        return []
+    found = about.get("arrays")
+    return found if isinstance(found, list) and all(isinstance(x, str) for x in found) else None
 
 
 # --- arrays ---------------------------------------------------------------------------------------------
@@ -211,14 +221,19 @@ def _array_of(z: zipfile.ZipFile, name: str, most: float, runs: int) -> np.ndarr
         raise ValueError(f"{name} is packed in another way, or has {size:.3g} bytes; a larger limit= reads these")
     if not shape or shape[0] != runs or len(about["attributes"][PADDED]) != runs:
         raise ValueError(f"{name} has shape {shape} and is of {runs} runs")
+    laid_flat = about["attributes"].get(FLAT)
+    if laid_flat is not None and len(shape) != 2:
+        raise ValueError(f"{name} is said to lie flat, and has shape {shape}")
+    shapes = None if laid_flat is None else refuse_shapes(laid_flat, about["attributes"][PADDED], shape[1])
     key = f"{name}/c/" + "/".join("0" * len(shape))
-    if not size or key not in z.namelist():  # empty, or all as the value to fill with
-        return np.zeros(shape, dtype)
-    raw = _entry(z, key, size)
-    if len(raw) != size:
-        raise ValueError(f"{name} has {len(raw)} bytes in place of {size:.0f}")
-    little = dtype.newbyteorder("<") if dtype.itemsize > 1 else dtype
-    return np.frombuffer(raw, little).reshape(shape).astype(dtype)
+    out = np.zeros(shape, dtype)  # empty, or all as the value to fill with
+    if size and key in z.namelist():
+        raw = _entry(z, key, size)
+        if len(raw) != size:
+            raise ValueError(f"{name} has {len(raw)} bytes in place of {size:.0f}")
+        little = dtype.newbyteorder("<") if dtype.itemsize > 1 else dtype
+        out = np.frombuffer(raw, little).reshape(shape).astype(dtype)
+    return out if shapes is None else spread(out, shapes, most)
 
 
 def _entry(z: zipfile.ZipFile, name: str, most: float) -> bytes:

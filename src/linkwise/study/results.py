@@ -17,7 +17,7 @@ from . import journal, manifest
 from .columns import Record
 from .parts import MOST_BYTES, PARAMETER, RESULT, chunks_there
 from .places import Place
-from .reading import read_series, read_table, series_of, ways_of
+from .reading import arrays_of, read_series, read_table, series_of, ways_of
 from .ways import add, counted
 
 LIMIT = 2**33  # bytes that results may have in memory, where nothing else is said
@@ -52,7 +52,7 @@ class OpenStudy:
     def _look(self) -> Seen:
         if self.seen is not None:
             return self.seen
-        records = journal.records(self.place)  # first: what goes from there meanwhile has gone into a table
+        records = journal.records(self.place, LIMIT)  # first: what goes from there meanwhile has gone into a table
         chunk = int(self.manifest["chunk"])
         there = {c: name for c, name in chunks_there(self.place).items() if c * chunk < self.samples}  # no others
         runs = [k for k in sorted(records) if 0 <= k < self.samples and k // chunk not in there]
@@ -111,8 +111,8 @@ class OpenStudy:
         columns = [c for c in table.column_names if c.startswith(RESULT)]
         values = {c.removeprefix(RESULT): table[c][row].as_py() for c in columns}
         if series is not None:
-            arrays = read_series(self.place, series, MOST_BYTES, None, len(table))
-            values |= {n: x[row] for n, x in arrays.items()}
+            arrays = read_series(self.place, series, LIMIT, None, len(table))
+            values |= {n: x[row] for n, x in arrays.items() if values.get(n) is None}  # a number stands there instead
         said = [table[c][row].as_py() for c in ("error", "message", "traceback")]
         return Record(run, table["status"][row].as_py(), values, *said)
 
@@ -226,11 +226,10 @@ class OpenStudy:
     @cached_property
     def arrays(self) -> list[str]:
         """Names of results that are arrays."""
+        found: dict[str, None] = {}
         for table in self._each_table(MOST_BYTES):
-            series = series_of(table)
-            if series is not None:
-                return list(read_series(self.place, series, MOST_BYTES, None, len(table)))
-        return []
+            found |= dict.fromkeys(arrays_of(table) or ())
+        return list(found)
 
 
 def in_a_line(error: str | None, message: str | None, most: int = 120) -> str:
