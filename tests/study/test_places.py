@@ -133,3 +133,10 @@ def test_limits_on_sizes_hold_behind_urls(folder):
     with pytest.raises(lw.FileError, match="a larger limit= reads it"):
         place.read("a", 799)
     assert len(place.read("a", 800)) == 800
+
+
+def test_homes_and_file_urls_are_folders_of_this_machine(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for given in ("~/s", f"file:{tmp_path}/s", f"file://{tmp_path}/s", tmp_path / "s"):
+        assert Place.of(given) == Place(str(tmp_path / "s"))

@@ -1,9 +1,13 @@
 """The report is one file that needs no network, and says what the study found."""
 
+import json
+
+import numpy as np
 import pytest
 from study_scenarios import pendulum
 
 import linkwise as lw
+from linkwise.study.report import Report
 
 
 def weighed(robot, p):
@@ -55,3 +59,35 @@ def test_a_report_of_next_to_nothing_is_one(tmp_path, samples):
     study = lw.Study(pendulum(), lambda robot, p: {"y": p["b"], "same": 3.0}, {"b": lw.Normal(0, 1)}, samples)
     text = study.run(tmp_path / "s", engine="serial").report().read_text(encoding="utf-8")
     assert f"{samples} of {samples} runs" in text and ("Worst cases" in text) == (samples > 1)
+
+
+def test_numbers_in_brackets_are_of_parameters_where_these_are_named_so(tmp_path):
+    gained = lambda robot, p: {"y": p["gain[0]"] + 2 * p["gain[1]"], "v[0]": p["v"][1]}
+    drawn = {"gain[0]": lw.Uniform(0, 1), "gain[1]": lw.Uniform(0, 1), "v": lw.Uniform([0, 0], [1, 1])}
+    found = lw.Study(pendulum(), gained, drawn, 20).run(tmp_path / "s", engine="serial")
+    report = Report(found.still())
+    assert list(report.inputs) == ["gain[0]", "gain[1]", "v[0]", "v[1]"]
+    assert list(report.results) == ["y", "v[0]_result"]
+    assert np.array_equal(report.results["v[0]_result"], report.inputs["v[1]"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_report_of_numbers_near_the_largest_is_drawn(tmp_path):
+    huge = lambda robot, p: {"y": 1.7e308 * (2 * p["x"] - 1)}
+    study = lw.Study(pendulum(), huge, {"x": lw.Uniform(0, 1)}, 12, callback=True)
+    text = study.run(tmp_path / "s", engine="serial").report(worst_of="y").read_text(encoding="utf-8")
+    assert "y / 1e308" in text and "inf" not in text.split("data:image")[0]
+
+
+@pytest.mark.parametrize("sampling", ["saltelli", "morris"])
+def test_sensitivities_look_at_runs_that_are_there_and_at_no_others(tmp_path, sampling):
+    """A stranger's manifest may speak of any number of them."""
+    drawn = {"a": lw.Uniform(0, 1), "b": lw.Normal(0, 1)}
+    study = lw.Study(pendulum(), weighed, drawn, 48, seed=1, sampling=sampling, chunk=12, callback=True)
+    found = study.run(tmp_path / "s", engine="serial")
+    before = Report(found.still())._sensitivities()
+    about = tmp_path / "s" / "study.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"samples": 3 * 10**11}))
+    assert Report(lw.open_study(tmp_path / "s").still())._sensitivities() == before and "<img" in before
+    next((tmp_path / "s" / "runs").rglob("000000001-*")).unlink()
+    assert "<img" in Report(lw.open_study(tmp_path / "s").still())._sensitivities()

@@ -1,6 +1,8 @@
 """Whatever a user's code does in one run is that run's own: it raises, exits, cannot say why, and the others go on."""
 
+import importlib.util
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -152,3 +154,50 @@ def test_what_a_draw_is_like_follows_from_the_study_and_from_no_chunk(tmp_path):
         study = lw.Study(pendulum(), lambda robot, p: p["x"] // 2, {"x": often_a_word}, 20, 1, chunk=chunk)
         counts.append(study.run(tmp_path / f"{chunk}", engine="serial").counts())
     assert counts[0] == counts[1] and set(counts[0]) == {"done", "failed"}
+
+
+def test_what_no_other_process_can_be_sent_is_refused_before_there_is_a_folder(tmp_path):
+    lock = threading.Lock()
+
+    def locked(robot, p):
+        with lock:
+            return p["k"]
+
+    def draws(generator):
+        with lock:
+            return 1.0
+
+    own = tmp_path / "own_module.py"
+    own.write_text(
+        "import threading\nlock = threading.Lock()\ndef guarded(robot, p):\n    with lock:\n        return 1.0\n"
+    )
+    spec = importlib.util.spec_from_file_location("own_module", own)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["own_module"] = module
+    spec.loader.exec_module(module)
+    for scenario, parameters, said in [
+        (locked, GRID, "function 'locked'"),
+        (lambda robot, p: 1.0, {"x": draws}, "parameter x 'draws'"),
+        (module.guarded, GRID, "function 'guarded'"),
+    ]:
+        study = lw.Study(pendulum(), scenario, parameters, 4, callback=True)
+        with pytest.raises(lw.InputError, match=f"{said} cannot be sent to other processes.*lock.*engine='serial'"):
+            study.run(tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_limit_of_time_that_nobody_keeps_is_said(tmp_path):
+    study = lw.Study(pendulum(), lambda robot, p: p["x"], {"x": lw.Uniform(0, 1)}, 2, timeout=1.0)
+    with pytest.warns(lw.SimulationWarning, match="none is stopped: timeout= is left out"):
+        study.run(tmp_path / "s", engine="serial")
+
+
+@pytest.mark.parametrize("scenario", [lw.scenarios.simulate, lw.scenarios.poles])
+def test_frames_of_payloads_are_there(scenario):
+    with pytest.raises(lw.UnknownNameError, match="nowhere"):
+        lw.Study(pendulum(), scenario(payload_at="nowhere"), samples=2)
+
+
+def test_parameters_that_would_be_one_column_are_refused():
+    with pytest.raises(lw.InputError, match=r"'q' and 'q\[0\]' may be one column"):
+        lw.Study(pendulum(), len, {"q": lw.Uniform([0, 0], [1, 1]), "q[0]": 1.0}, 3)

@@ -152,7 +152,8 @@ def summary(chunk: int, made: Columns, seconds: float) -> Summary:
         if x.dtype.kind in "fiub":
             x = x[done].astype(float)
             x = x[np.isfinite(x)]
-            out.sums[name] = (len(x), float(x.sum()), float((x * x).sum()))
+            with np.errstate(over="ignore"):
+                out.sums[name] = (len(x), float(x.sum()), float((x * x).sum()))
     return out
 
 

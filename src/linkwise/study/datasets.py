@@ -201,8 +201,8 @@ def frame(found: Any) -> Any:
     columns: dict[str, Any] = {}
     for name, x in found.data_vars.items():
         values = x.values
-        if values.ndim == 1:
-            columns[name] = values
-        elif values.ndim == 2:
-            columns |= {f"{name}[{i}]": values[:, i] for i in range(values.shape[1])}
+        own = {name: values} if values.ndim == 1 else {}
+        if values.ndim == 2:
+            own = {f"{name}[{i}]": values[:, i] for i in range(values.shape[1])}
+        columns |= {free_name(n, columns): x for n, x in own.items()}
     return pandas.DataFrame(columns, index=pandas.Index(found["run"].values, name="run"))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import struct
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, BinaryIO
 
+from ..errors import InputError
 from ..extras import require
+from .users_errors import message_of
 
 _SIZE = struct.Struct("<Q")
 
@@ -39,23 +43,38 @@ def _exactly(pipe: BinaryIO, size: int) -> bytes:
 
 def packed(study: Any) -> bytes:
     """A study for other processes; functions of the user's own files go along whole, wherever they were defined."""
-    cloudpickle = require("cloudpickle", "study", "a study in other processes")
-    own = [m for m in map(sys.modules.get, _modules(study)) if m is not None and not _is_installed(m)]
-    for module in own:
-        cloudpickle.register_pickle_by_value(module)
-    try:
+    with _whole(study.functions) as cloudpickle:
         data: bytes = cloudpickle.dumps(study, protocol=5)
-    finally:
-        for module in own:
-            cloudpickle.unregister_pickle_by_value(module)
     return data
 
 
-def _modules(study: Any) -> set[str]:
-    """Modules of the user's functions."""
-    functions = [*vars(study.scenario).values(), *(study.keep or ())]
-    functions += [getattr(d, "function", None) for d in study.parameters.values()]
-    return {m for f in functions if callable(f) and (m := getattr(f, "__module__", None))} - {"__main__"}
+def refuse_unsendable(functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Refuse functions that no other process can be sent, as those that hold a lock, a file or a connection."""
+    with _whole(functions) as cloudpickle:
+        for name, function in functions.items():
+            try:
+                cloudpickle.dumps(function, protocol=5)
+            except Exception as e:  # of whatever it holds
+                called = getattr(function, "__name__", type(function).__name__)
+                raise InputError(
+                    f"{name} {called!r} cannot be sent to other processes"
+                    f" ({type(e).__name__}: {message_of(e)}); make what it holds within it, or take engine='serial'"
+                ) from e
+
+
+@contextlib.contextmanager
+def _whole(functions: Mapping[str, Callable[..., Any]]) -> Iterator[Any]:
+    """cloudpickle, by which modules of the user's own go along with their functions."""
+    cloudpickle = require("cloudpickle", "study", "a study in other processes")
+    modules = {m for f in functions.values() if (m := getattr(f, "__module__", None))} - {"__main__"}
+    own = [m for m in map(sys.modules.get, modules) if m is not None and not _is_installed(m)]
+    for module in own:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield cloudpickle
+    finally:
+        for module in own:
+            cloudpickle.unregister_pickle_by_value(module)
 
 
 def _is_installed(module: ModuleType) -> bool:

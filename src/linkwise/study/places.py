@@ -68,7 +68,8 @@ class Place:
             raise InputError(f"a study lies in a folder, or behind a URL; got {shown(folder)}")
         if "://" in text and not text.startswith("file://"):
             return Place(text.rstrip("/"))
-        return Place(os.path.abspath(text.removeprefix("file://")))
+        own = text.removeprefix("file://") if text.startswith("file://") else text.removeprefix("file:")
+        return Place(os.path.abspath(os.path.expanduser(own)))
 
     @property
     def is_local(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import re
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ _FAILED = 10
 _TOLD = 6  # parameters of a worst case
 _FRAMES = 24  # of a moving picture
 _POSES = 3  # that stand for it on paper, and where nothing is to move
+_LARGE = 1e100
 _SHARP = 180  # pixels of a picture in an inch that it has 110 of on the page
 
 _STYLE = """
@@ -96,18 +98,28 @@ class Report:
     @cached_property
     def inputs(self) -> dict[str, np.ndarray]:
         """Numbers of parameters that vary, all runs; the first so many."""
-        found = {}
-        for name in self.runs.columns:
-            if name.partition("[")[0] in self.study.manifest["parameters"] and self.runs[name].dtype.kind in "fi":
+        found: dict[str, np.ndarray] = {}
+        for name in self._of_parameters:
+            if self.runs[name].dtype.kind in "fi":
                 x = self.runs[name].to_numpy(dtype=float)
-                if len(x) and np.ptp(x) > 0:
-                    found[name] = x
+                sound = x[np.isfinite(x)]  # NaN where it could not be drawn
+                if (sound != sound[:1]).any():
+                    found |= _drawable(name, x)
         return dict(list(found.items())[:_INPUTS])
+
+    @cached_property
+    def _of_parameters(self) -> list[str]:
+        """The columns of parameters; those of vectors have their numbers' places in brackets."""
+        found = []
+        for name in self.study.manifest["parameters"]:
+            own = re.compile(re.escape(name) + r"\[\d+\]")
+            found += [name] if name in self.runs.columns else [c for c in self.runs.columns if own.fullmatch(c)]
+        return found
 
     @cached_property
     def results(self) -> dict[str, np.ndarray]:
         """Results that are single numbers, NaN where a run failed; of a study without, those of its vectors."""
-        own = [n for n in self.runs.columns if n.partition("[")[0] not in self.study.manifest["parameters"]]
+        own = [n for n in self.runs.columns if n not in self._of_parameters]
         found = {n: self._values(n) for n in own if self.runs[n].dtype.kind in "fib" and n != "status"}
         found = {n: y for n, y in found.items() if np.isfinite(y).sum() > 1}
         if not found and self.study.arrays:
@@ -120,7 +132,7 @@ class Report:
             if self.worst_of not in found:
                 raise UnknownNameError(f"no result is named {self.worst_of!r}; the study has {', '.join(found)}")
             chosen = [self.worst_of, *(n for n in chosen if n != self.worst_of)][:_RESULTS]
-        return {n: found[n] for n in chosen}
+        return {name: y for n in chosen for name, y in _drawable(n, found[n]).items()}
 
     def _values(self, name: str) -> np.ndarray:
         y = self.runs[name].to_numpy(dtype=float)
@@ -256,14 +268,15 @@ class Report:
         how, found, said = self.study.manifest["sampling"], {}, ""
         if how in ("saltelli", "morris"):
             sampling = self._sampling()
+            runs = self._of_rows(sampling.cycle)
             for name in self.results:
-                y = self._in_order(name)
+                y = self._in_order(name, runs)
                 if how == "saltelli":
                     first, total, rows = sensitivity.sobol_indices(sampling.factors, y)
                     found[name] = [first, total]
                     said = f"Sobol indices from {rows} rows of a Saltelli design; bars: 95 % intervals"
                 else:
-                    size, spread, rows = sensitivity.morris_effects(sampling.factors, self._uniform(sampling, y), y)
+                    size, spread, rows = sensitivity.morris_effects(sampling.factors, self._uniform(sampling, runs), y)
                     found[name] = [spread, size]
                     said = f"Morris: mean size μ* and spread σ of the effects, {rows} paths; bars: 95 % intervals"
                 if rows < 2:
@@ -283,15 +296,21 @@ class Report:
         plain = {n: from_plain(d) for n, d in about["parameters"].items() if d.get("kind") != "function"}
         return Sampling(plain, self.study.samples, about["seed"], about["sampling"])
 
-    def _in_order(self, name: str) -> np.ndarray:
+    def _of_rows(self, cycle: int) -> np.ndarray:
+        """All runs of those rows of a design of which one is finished."""
+        rows = np.unique(self.runs.index.to_numpy() // cycle)
+        return np.asarray((rows[:, None] * cycle + np.arange(cycle)).ravel())
+
+    def _in_order(self, name: str, runs: np.ndarray) -> np.ndarray:
         """A result by run, NaN where there is none."""
-        y = np.full(self.study.samples, np.nan)
-        y[self.runs.index.to_numpy()] = self.results[name]
+        y = np.full(len(runs), np.nan)
+        y[np.searchsorted(runs, self.runs.index.to_numpy())] = self.results[name]
         return y
 
-    def _uniform(self, sampling: Sampling, y: np.ndarray) -> dict[str, np.ndarray]:
-        blocks = [sampling.uniform(b) for b in range(-(-len(y) // sampling.block))]
-        return {n: np.concatenate([b[n] for b in blocks])[: len(y)] for n in sampling.factors}
+    def _uniform(self, sampling: Sampling, runs: np.ndarray) -> dict[str, np.ndarray]:
+        numbers, at = np.unique(runs // sampling.block, return_inverse=True)
+        blocks = [sampling.uniform(int(b)) for b in numbers]
+        return {n: np.stack([b[n] for b in blocks])[at, runs % sampling.block] for n in sampling.factors}
 
     def _convergence(self) -> str:
         if not self.independent.any:
@@ -304,8 +323,8 @@ class Report:
         name = next(iter(self.results))
         cases = []
         for run in self.worst:
-            row = self.runs.loc[run]
-            rows = [(n, f"{row[n]:.5g}") for n in [name, *self._driving[:_TOLD]] if n in row.index]
+            known = {**self.inputs, **self.results}
+            rows = [(n, f"{known[n][self._at(run)]:.5g}") for n in [name, *self._driving[:_TOLD]]]
             picture = self._moving(run)
             command = f"<p><code>{html.escape(self._replay(run))}</code></p>"
             cases.append(f'<div class="case"><h3>run {run}</h3>{picture}{_table(rows)}{command}</div>')
@@ -369,6 +388,15 @@ class Report:
             )
         more = f"<p>and {len(failed) - _FAILED} more</p>" if len(failed) > _FAILED else ""
         return f"<h2>Failures</h2>{''.join(parts)}{more}"
+
+
+def _drawable(name: str, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Numbers whose squares can be summed and whose axes can be drawn: very large ones by a power of ten less."""
+    size = np.abs(x[np.isfinite(x)]).max(initial=0.0)
+    if size < _LARGE:
+        return {name: x}
+    power = int(np.floor(np.log10(size)))
+    return {f"{name} / 1e{power}": x / 10.0**power}
 
 
 def _cell(x: Estimate, interval: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ from .chunks import Summary, left_to_do
 from .distributions import Distribution, Drawn, Fixed, Grid, as_distribution
 from .draws import key
 from .drivers import held
+from .frames import refuse_unsendable
 from .functions import Function
 from .keeping import as_items, keep_name
 from .names import refuse_name
@@ -235,6 +237,11 @@ class Study:
             warn_of_slow_path(f"the runs of this study are made one at a time: {why}")
         require("pyarrow", "study", "a study's table")  # this and what follows: before a folder is made
         engines.require_packages(engine)
+        if engine != "serial":
+            refuse_unsendable(self.functions)
+        elif self.timeout is not None:
+            said = "engine='serial' makes runs in this process, where none is stopped: timeout= is left out of account"
+            warn_at_users_line(said, SimulationWarning)
         self.draw(self.sampling.sound)
         if device is not None and engine in ("serial", "local"):  # of a cluster, machines with cards may be others
             study.card = cards.card_at(device, "float64").name
@@ -278,6 +285,13 @@ class Study:
         found = object.__new__(type(self))
         found.__dict__ |= {k: x for k, x in vars(self).items() if k != "chunk"} | {"device": device}
         return found
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The user's functions, by what they are to the study."""
+        found = {name: x for name, x in vars(self.scenario).items() if callable(x)}
+        found |= {f"parameter {n}": d.function for n, d in self.parameters.items() if isinstance(d, Drawn)}
+        return found | {f"keep {keep_name(x)}": x for x in self.keep or () if not isinstance(x, str)}
 
     def begin(self, place: Place) -> Place:
         """Write what the study is, or make sure that the folder holds this very one; gives the place of this study."""
@@ -339,15 +353,9 @@ class Study:
 
     def _code(self) -> tuple[dict[str, str], list[str]]:
         """What the user's functions are made of."""
-        functions: dict[str, Callable[..., Any]] = {}
-        for name, x in vars(self.scenario).items():
-            if callable(x):
-                functions[name] = x
-        functions |= {f"parameter {n}": d.function for n, d in self.parameters.items() if isinstance(d, Drawn)}
-        functions |= {f"keep {keep_name(x)}": x for x in self.keep or () if not isinstance(x, str)}
         parts: dict[str, str] = {}
         unknown: list[str] = []
-        for name, function in functions.items():
+        for name, function in self.functions.items():
             made = made_of(function)
             parts |= {f"{name}: {part}": x for part, x in made.parts.items()}
             unknown += [f"{name}: {x}" for x in made.unknown]
@@ -375,6 +383,9 @@ def _parameters(given: Any) -> dict[str, Distribution]:
         found[name] = as_distribution(x, name)
         if not isinstance(found[name], Drawn) and 0 in found[name].shape:
             raise InputError(f"parameter {name!r} has no number in it, its shape is {found[name].shape}")
+        vector = re.sub(r"\[\d+\]$", "", name)
+        if vector != name and vector in (given or {}):
+            raise InputError(f"parameters {vector!r} and {name!r} may be one column of tables; name one otherwise")
     return found
 
 
