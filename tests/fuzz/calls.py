@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import control_arguments
+import result_arguments
 from good_arguments import CALLED_ON, METHODS, NEEDED, closed_robot, embedded_robot, good_values, otherwise, robot, team
 from odd_values import odd
 
@@ -87,9 +88,21 @@ def _public_calls() -> Iterator[Call]:
         if callable(getattr(lw.Grasp, name)) and name not in ("close", "floating"):  # like the others; refused
             yield _call(f"Grasp.{name}", getattr(lw.Grasp, name), functools.partial(_of, team, name))
     for name, function, described, own in control_arguments.calls():
-        required, optional = _parameters(*described)
-        good = {**control_arguments.good_values(), **own}
-        yield Call(name, function, (*required, *own), tuple(p for p in optional if p not in own), good)
+        yield _listed(name, function, described, control_arguments.good_values() | own, own)
+    for name, function, described, own in result_arguments.calls():
+        yield _listed(name, function, described, result_arguments.good_values() | own, own)
+
+
+def _listed(
+    name: str,
+    function: Callable[..., Any],
+    described: tuple[Callable[..., Any], ...],
+    good: Mapping[str, Any],
+    needed: Iterable[str],
+) -> Call:
+    required, optional = _parameters(*described)
+    required += tuple(p for p in needed if p not in required)
+    return Call(name, function, required, tuple(p for p in optional if p not in needed), good)
 
 
 def _derived(start: Any, lines: Any, **given: Any) -> Any:

@@ -347,3 +347,11 @@ def test_simulation_writes_nothing_by_itself(capsys):
     assert capsys.readouterr() == ("", "")
     example(progress=True)
     assert "steps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("index", ["first", 2, -3, 0.0, [1, [2]], None])
+def test_states_of_a_batch_are_picked_by_whole_numbers(index):
+    t = lw.simulate(lw.chain(2), np.zeros((2, 2)), steps=1, target="numpy")
+    assert np.array_equal(t.state(-1).q, t.state(np.int64(1)).q)
+    with pytest.raises(lw.InputError, match="state of the batch must be a whole number"):
+        t.state(index)

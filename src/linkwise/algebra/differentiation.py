@@ -23,8 +23,7 @@ _NAMES = ("δθ", "δθ̇", "δθ̈")
 
 def by_time(op: Expression, axes: str, formal: bool) -> Expression:
     """d/dt of an expression, in the axes of the bodies or in inertial ones."""
-    one_of(axes, ("body", "inertial"), "axes", error=InputError)
-    ring = Rate.of(op, TIME) if flag(formal, "formal") else derivative(op, TIME)
+    ring = Rate.of(op, TIME) if formal else derivative(op, TIME)
     return inertial(op, ring) if axes == "inertial" else ring
 
 

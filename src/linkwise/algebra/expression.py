@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
-import numpy as np
-
 from .. import arrays
+from ..arguments import shown
 from ..arrays import Array
 from ..errors import SpaceError
 from ..properties import cached_property
@@ -201,9 +201,9 @@ class Expression:
 
 def as_number(factor: Any) -> float:
     """A finite real number as a float, or an error."""
-    real = isinstance(factor, (int, float, np.integer, np.floating)) or getattr(factor, "shape", None) == ()
-    if not real or not np.isrealobj(factor) or not np.isfinite(factor):
-        raise SpaceError(f"an operator can be multiplied by a finite real number, got {factor!r}")
+    kind = getattr(getattr(factor, "dtype", None), "kind", "") if getattr(factor, "shape", None) == () else ""
+    if not (isinstance(factor, (int, float)) or (kind and kind in "fiub")) or not isfinite(factor):
+        raise SpaceError(f"an operator can be multiplied by a finite real number, got {shown(factor)}")
     return float(factor)
 
 

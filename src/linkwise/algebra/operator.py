@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import arrays, inputs
+from ..arguments import flag, one_of
 from ..arrays import ArrayLike, SameKind
 from ..errors import InputError, SpaceError
 from . import typeset
@@ -142,7 +143,8 @@ class Operator:
         """
         from .differentiation import by_time
 
-        return self._made(("time derivative", axes, formal), lambda op: by_time(op, axes, formal))
+        one_of(axes, ("body", "inertial"), "axes", error=InputError)
+        return self._made(("time derivative", axes, flag(formal, "formal")), lambda op: by_time(op, axes, formal))
 
     def variation(
         self,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import shown
+from ..arguments import whole
 from ..errors import InputError
 from ..properties import cached_property
 from ..robot.robot import Robot
@@ -137,6 +138,7 @@ class Trajectory:
         """The trajectory of one state of the batch."""
         if len(index) != len(self.batch):
             raise InputError(f"a batch of shape {self.batch} needs {len(self.batch)} numbers, got {len(index)}")
+        index = tuple(whole(i, "a state of the batch", least=-n, most=n - 1) for i, n in zip(index, self.batch))
         forces, acting = self._acting()
         part = replace(
             self,

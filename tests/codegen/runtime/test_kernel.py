@@ -264,3 +264,21 @@ def test_what_fails_in_a_thread_is_raised():
     with pytest.raises(ZeroDivisionError, match="2"):
         threads.Crew().map(fails, [0, 2])
     assert threads.Crew().map(lambda x: x + 1, [0, 1, 2]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda k: k([[1, 2], [3]], np.zeros(2), np.zeros(2)), "q must be an array of numbers"),
+        (lambda k: k(*np.zeros((3, 2)), out=5), "out must be a list of 3 arrays, got 5"),
+        (lambda k: k.jacobian(["q"]), "no input of linearize_forward is named"),
+        (lambda k: k.jacobian("w"), "choose from q, v, tau"),
+        (lambda k: k.code("abc"), "float64 and float32, not for 'abc'"),
+        (lambda k: k.code(np.int8), "float64 and float32"),
+        (lambda k: k.code([1.0]), "float64 and float32"),
+    ],
+)
+@pytest.mark.parametrize("rolled", [False, True])
+def test_what_kernels_do_not_take_is_named(call, said, rolled):
+    with pytest.raises(lw.InputError, match=said):
+        call(lw.chain(2, seed=1).compile("linearize_forward", rolled=rolled))

@@ -154,10 +154,27 @@ def test_the_picture_of_costs(tmp_path):
     saved(figure, tmp_path)
 
 
-@pytest.mark.parametrize("sizes, methods", [((4, 2), ("triangular",)), ((), ("triangular",)), ((2,), ("best",))])
-def test_costs_of_what_is_not_there(sizes, methods):
-    with pytest.raises(InputError, match="sizes must be increasing"):
-        lw.plots.measure_costs(sizes, methods=methods)
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: lw.plots.measure_costs((4, 2)), "sizes must be increasing"),
+        (lambda: lw.plots.measure_costs(()), "sizes must be increasing"),
+        (lambda: lw.plots.measure_costs((2,), methods=("best",)), "no forward-dynamics method is named 'best'"),
+        (lambda: lw.plots.measure_costs((2,), methods=[["rows"]]), "each of methods must be a text"),
+        (lambda: lw.plots.measure_costs((2,), robot="panda"), "robot is a function"),
+        (lambda: lw.plots.costs({}), "what lw.plots.measure_costs gives, got {}"),
+        (lambda: Costs((2, 4), {"a": (1,)}), "operations of a must be 2 positive numbers"),
+        (lambda: lw.plots.legend(5.0), "matplotlib's axes, got 5.0"),
+        (lambda: lw.plots.operators([None], np.zeros(2)), "needs a robot"),
+        (
+            lambda: lw.plots.joints({"time": [0.0], "q": [[0.0, 0.0]], "robot": lw.chain(2)}, joints=3 + 4j),
+            "joints must",
+        ),
+    ],
+)
+def test_what_plots_are_not_drawn_of(call, said):
+    with pytest.raises(InputError, match=said):
+        call()
 
 
 def test_compiled_cholesky_where_a_pivot_is_a_plain_number():

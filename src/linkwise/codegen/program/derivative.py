@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import one_of
 from ...errors import InputError
 from ...symbols.derivative import Call, against, along
 from ...symbols.scalar import Scalar
@@ -59,8 +60,7 @@ def vjp(program: Program) -> Program:
 
 def jacobian(program: Program, wrt: str) -> Program:
     """∂outputs/∂‹wrt›, each (*output shape, length of wrt), in whichever mode needs fewer sweeps."""
-    if wrt not in program.inputs:
-        raise InputError(f"{program.name} has no input {wrt!r}; it has {', '.join(program.inputs)}")
+    one_of(wrt, program.inputs, f"input of {program.name}", error=InputError)
     n, m = program.inputs[wrt], len(program.roots)
     columns = np.zeros((m, n), dtype=object)
     if n <= m:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ... import array_kinds, shown
+from ... import arguments, array_kinds, shown
 from ...arguments import unmasked
 from ...errors import InputError
 from ...properties import cached_property
@@ -166,7 +166,7 @@ class Kernel(Remade):
 
     def code(self, dtype: Any) -> MachineCode:
         """The machine code for a precision."""
-        name = np.dtype(dtype).name
+        name = precision(dtype)
         if name not in self._codes:
             job = code_job(self, dtype, self._objects.get(name))
             run_passes(CODE_PASSES, job, self.passes, self.__name__)
@@ -328,7 +328,7 @@ class Kernel(Remade):
         names = list(self.signature.inputs)
         if len(arrays) != len(names):
             raise InputError(f"{self.signature.name} takes {len(names)} arrays ({', '.join(names)}), got {len(arrays)}")
-        found = [np.asarray(unmasked(x, name)) for name, x in zip(names, arrays)]
+        found = [_array(x, name) for name, x in zip(names, arrays)]
         for name, x in zip(names, found):
             refuse_other_numbers(x, name)
             n = self.signature.inputs[name]
@@ -351,6 +351,8 @@ class Kernel(Remade):
     def _outputs(self, out: Any, batch: tuple[int, ...], dtype: Any) -> list[np.ndarray]:
         if out is None:
             return [empty(batch + s, dtype) for s in self.signature.shapes]
+        if not self.signature.single and not isinstance(out, (list, tuple)):
+            raise InputError(f"out must be a list of {len(self.signature.shapes)} arrays, got {arguments.shown(out)}")
         given = [out] if self.signature.single else list(out)
         if len(given) != len(self.signature.shapes):
             raise InputError(f"out must hold {len(self.signature.shapes)} arrays, got {len(given)}")
@@ -406,6 +408,25 @@ def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
         if not x.flags.aligned:
             return False
     return True
+
+
+def _array(x: Any, name: str) -> np.ndarray:
+    """What is given for an input as an array of some kind."""
+    try:
+        return np.asarray(unmasked(x, name))
+    except (TypeError, ValueError):  # rows of several lengths
+        raise InputError(f"{name} must be an array of numbers, got {arguments.shown(x)}") from None
+
+
+def precision(dtype: Any) -> str:
+    """The name of a precision that there is code for."""
+    try:
+        name = np.dtype(dtype).name
+    except (TypeError, ValueError):
+        name = ""
+    if name not in ("float64", "float32"):
+        raise InputError(f"there is code for float64 and float32, not for {arguments.shown(dtype)}")
+    return name
 
 
 def refuse_other_numbers(x: np.ndarray, name: str) -> None:

@@ -15,7 +15,7 @@ from ..llvm.sine_cosine import VectorType
 from ..passes import Journal
 from . import disk_cache
 from .engine import MachineCode, host
-from .kernel import Kernel
+from .kernel import Kernel, precision
 from .requests import LOOPS, Answer, recall_tables, remember, remember_tables
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class RolledKernel(Kernel):
         return self._straight()
 
     def code(self, dtype: Any) -> MachineCode:
-        name = np.dtype(dtype).name
+        name = precision(dtype)
         if name not in self._codes:
             code = super().code(dtype)
             numbers = np.ascontiguousarray(self._numbers, dtype=dtype)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...arguments import names
 from ...errors import InputError
 from ...model.units import force_units, position_units, velocity_of_position, velocity_units
 from ...robot.robot import Robot
@@ -179,10 +180,13 @@ def manipulability(
 # --- parts ---------------------------------------------------------------------------------------------
 
 
-def _chosen(robot: Robot, names: Sequence[str] | None) -> list[int]:
-    if names is None:
+def _chosen(robot: Robot, given: Sequence[str] | None) -> list[int]:
+    if given is None:
         return [k for k in range(len(robot.joints)) if k not in robot.dependents]
-    return [_moved_by_itself(robot, n) for n in ([names] if isinstance(names, str) else names)]
+    return [
+        _moved_by_itself(robot, n)
+        for n in ([given] if isinstance(given, str) else names(given, "joints", "joint names"))
+    ]
 
 
 def _moved_by_itself(robot: Robot, name: str) -> int:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arguments import mapping, names, numbers, one_of, shown, word
 from ...dynamics.forward.methods import FORWARD_METHODS
 from ...errors import InputError
 from ...progress import Progress
 from ...robot import make
+from ...robot.calls import refuse_other_than_robot
 from ...robot.robot import Robot
 from .. import style
 
@@ -36,6 +38,14 @@ class Costs:
     sizes: tuple[int, ...]
     operations: Mapping[str, tuple[int, ...]]
     nanoseconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        count = len(_increasing(self.sizes))
+        for what in ("operations", "nanoseconds"):
+            for method, values in mapping(getattr(self, what), what).items():
+                found = numbers(values, f"{what} of {word(method, 'a method')}")
+                if found.shape != (count,) or not (np.isfinite(found) & (found > 0)).all():
+                    raise InputError(f"{what} of {method} must be {count} positive numbers, one for each size")
 
     def crossover(
         self, table: Mapping[str, Sequence[float]], fast: str, slow: str, *, margin: float = 0.0
@@ -66,17 +76,18 @@ def measure_costs(
     Operations are those of the compiled program, constants folded. Times are the best of several runs over a batch of
     512 states. The default sizes take about a minute the first time, seconds once the code is in the cache.
     """
-    unknown = [m for m in methods if m not in FORWARD_METHODS]
-    if unknown or not len(sizes) or sorted(set(sizes)) != list(sizes) or min(sizes) < 1:
-        raise InputError(
-            f"sizes must be increasing numbers from 1, methods among {', '.join(FORWARD_METHODS)};"
-            f" got {list(sizes)} and {list(methods)}"
-        )
+    methods = [
+        one_of(m, FORWARD_METHODS, "forward-dynamics method", error=InputError) for m in names(methods, "methods")
+    ]
+    sizes = _increasing(sizes)
+    if not callable(robot):
+        raise InputError(f"robot is a function that gives the robot of n joints, got {shown(robot)}")
     operations: dict[str, list[int]] = {m: [] for m in methods}
     nanoseconds: dict[str, list[float]] = {m: [] for m in methods}
     with Progress(len(sizes) * len(methods), "kernels") as bar:
         for n in sizes:
             built = robot(n)
+            refuse_other_than_robot(built, "what robot(n) gives: a measurement")
             for m in methods:
                 kernel = built.compile("forward_dynamics", method=m, rolled=False)
                 operations[m].append(int(kernel.operations.total))
@@ -85,6 +96,14 @@ def measure_costs(
                 bar.advance(1)
     timings = {m: tuple(x) for m, x in nanoseconds.items()} if timed else {}
     return Costs(tuple(sizes), {m: tuple(x) for m, x in operations.items()}, timings)
+
+
+def _increasing(sizes: Any) -> tuple[int, ...]:
+    """Numbers of joints, in order."""
+    given = np.asarray(numbers(sizes, "sizes"))
+    if given.ndim != 1 or not given.size or given[0] < 1 or (np.diff(given) <= 0).any() or (given % 1).any():
+        raise InputError(f"sizes must be increasing whole numbers from 1, got {shown(sizes)}")
+    return tuple(int(n) for n in given)
 
 
 def _best_time(kernel: Any, robot: Robot, runs: int = 40) -> float:
@@ -108,6 +127,8 @@ def costs(measured: Costs | None = None, *, theme: str = "light", transparent: b
     """
     look = style.theme_of(theme, transparent)
     found = measure_costs() if measured is None else measured
+    if not isinstance(found, Costs):
+        raise InputError(f"costs are drawn of what lw.plots.measure_costs gives, got {shown(found)}")
     panels: list[tuple[str, str, Mapping[str, Sequence[float]]]] = [
         ("operations of the compiled program", "operations", found.operations)
     ]
@@ -141,11 +162,11 @@ def _draw_slopes(ax: Any, sizes: Sequence[int], table: Mapping[str, Sequence[flo
     k = len(sizes) // 2
     start = float(np.median([values[k] for values in table.values()]))
     highest = 1.5 * max(max(values) for values in table.values())
-    for power, word in ((1, "N"), (2, "N²"), (3, "N³")):
+    for power, label in ((1, "N"), (2, "N²"), (3, "N³")):
         end = min(sizes[-1], sizes[k] * (highest / start) ** (1 / power))
         height = start * (end / sizes[k]) ** power
         ax.plot([sizes[k], end], [start, height], color=look.faint, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
-        ax.annotate(word, (end, height), xytext=(3, 2), textcoords="offset points", color=look.pale, fontsize=9)
+        ax.annotate(label, (end, height), xytext=(3, 2), textcoords="offset points", color=look.pale, fontsize=9)
 
 
 def _slope(sizes: Sequence[int], values: Sequence[float]) -> float:

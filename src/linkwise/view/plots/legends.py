@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import shown
+from ...errors import InputError
 from ...extras import require
 
 BETWEEN = 40  # points looked at on each piece of a curve, so that none crosses a legend unseen
@@ -19,7 +21,9 @@ def legend(ax: Any, **options: Any) -> Any:
     It is put inside where there is a free place, below the axes otherwise. Call it when all is drawn; ``options`` are
     those of ``ax.legend``.
     """
-    require("matplotlib", "plot", "a legend")
+    axes = require("matplotlib.axes", "plot", "a legend")
+    if not isinstance(ax, axes.Axes):
+        raise InputError(f"a legend is put into matplotlib's axes, got {shown(ax)}")
     options = {"frameon": False, **options}
     for place in PLACES:
         made = ax.legend(**({"loc": place} | options))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import inputs
 from ...errors import InputError
+from ...robot.calls import refuse_other_than_robot
 from ...robot.robot import Robot
 from .. import style
 
@@ -25,6 +26,7 @@ def operators(robot: Robot, q: Any = None, *, theme: str = "light", transparent:
     ``theme`` and ``transparent`` are those of :func:`linkwise.plots.joints`.
     """
     look = style.theme_of(theme, transparent)
+    refuse_other_than_robot(robot, "a picture of operators")
     if not robot.bodies or len(robot.bodies) > MOST_BODIES:
         raise InputError(f"operators are drawn for robots of 1 to {MOST_BODIES} bodies, got {len(robot.bodies)}")
     q = robot.random_configuration(0) if q is None else np.asarray(inputs.configuration(robot, q), float)
