@@ -16,7 +16,6 @@ from odd_values import odd
 
 import linkwise as lw
 from linkwise.robot.closed import ClosedRobot
-from linkwise.robot.closed_refusals import REFUSED
 from linkwise.robot.embedded import EmbeddedLoops
 
 # What calls give, and nobody makes by hand.
@@ -77,8 +76,9 @@ def _public_calls() -> Iterator[Call]:
         if callable(getattr(lw.Robot, name)) and name not in NOT_CALLS:
             own = CALLED_ON.get(name, robot)
             yield _call(f"Robot.{name}", getattr(lw.Robot, name), functools.partial(_of, own, name))
-    for name in sorted(n for n in vars(ClosedRobot) if not n.startswith("_") and n not in REFUSED):
-        if callable(getattr(ClosedRobot, name)):
+    for name in sorted(n for n in vars(ClosedRobot) if not n.startswith("_")):
+        method = getattr(ClosedRobot, name)
+        if callable(method) and not getattr(method, "refuses", False):
             yield _call(f"Closed.{name}", getattr(ClosedRobot, name), functools.partial(_of, closed_robot, name))
     for name in sorted(n for n in vars(EmbeddedLoops) if not n.startswith("_")):
         if callable(getattr(EmbeddedLoops, name)):

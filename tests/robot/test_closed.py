@@ -11,8 +11,15 @@ from linkages import four_bar, four_bar_state, open_four_bar
 
 import linkwise as lw
 from linkwise.robot.closed import ClosedRobot
-from linkwise.robot.closed_refusals import OF_RIGID_LOOPS, OF_THE_TREE, REFUSED
+from linkwise.robot.dispatch import compiled
+from linkwise.robot.embedded import EmbeddedLoops
+from linkwise.robot.for_loops import UNSAID, ForLoops, inherited, put_refusals
 
+SAID = inherited(lw.Robot, EmbeddedLoops)  # of every method that says what it is for robots with loops
+REFUSED = sorted(n for n in SAID if getattr(getattr(ClosedRobot, n), "refuses", False))
+OF_RIGID_LOOPS = sorted(n for n, said in SAID.items() if said.refused_if_soft)
+OWN = {n for cls in (ClosedRobot, EmbeddedLoops) for n in vars(cls)} - {*REFUSED, *OF_RIGID_LOOPS}
+OF_THE_TREE = sorted(n for n, said in SAID.items() if said == ForLoops() and n not in OWN)
 CALLS = {n for n, f in inspect.getmembers(lw.Robot) if callable(f) and not n.startswith("_")}
 NO_STATE = {  # what a robot is, rather than what it does in a state
     *(
@@ -36,10 +43,26 @@ NO_STATE = {  # what a robot is, rather than what it does in a state
 }
 
 
-def test_every_call_of_a_tree_is_answered_or_refused_by_name():
-    own = {n for n in vars(ClosedRobot) if not n.startswith("_")}
-    assert NO_STATE | OF_THE_TREE | (own & CALLS) == CALLS
-    assert set(REFUSED) <= own and not OF_THE_TREE & own
+def test_every_call_of_a_tree_says_what_it_is_for_loops_or_has_a_version_of_its_own():
+    assert not NO_STATE & SAID.keys() and NO_STATE | SAID.keys() | OWN >= CALLS
+    for name in SAID.keys() - OWN:
+        assert SAID[name] != UNSAID, f"{name} does not say what it is for robots with loops: give its decorator loops="
+        assert bool(SAID[name].refused) == (name in REFUSED)
+
+
+def test_what_says_nothing_is_refused():
+    class Added:
+        @compiled(q="nq")
+        def turned(self, q):
+            return -q
+
+    class Closed(ClosedRobot, Added):
+        pass
+
+    put_refusals(Closed, EmbeddedLoops)
+    with pytest.raises(lw.NotAdmittedError, match="^turned of robot.*nothing says what it is where loops are closed"):
+        Closed.turned(four_bar(), np.zeros(3))
+    assert "turned" not in inherited(ClosedRobot, EmbeddedLoops)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -56,7 +79,7 @@ def test_methods_for_the_inverse_of_trees_are_refused(target):
     assert np.array_equal(robot.mass_matrix_inverse(q, method=None), robot.mass_matrix_inverse(q))
 
 
-@pytest.mark.parametrize("name", sorted((OF_THE_TREE | set(OF_RIGID_LOOPS)) - {"operators", "filter", "wrenches"}))
+@pytest.mark.parametrize("name", sorted({*OF_THE_TREE, *OF_RIGID_LOOPS} - {"operators", "filter", "wrenches"}))
 def test_what_is_of_the_tree_is_that_of_the_tree(name):
     robot = four_bar()
     parameters = list(inspect.signature(getattr(lw.Robot, name)).parameters.values())[1:]

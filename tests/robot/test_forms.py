@@ -152,6 +152,16 @@ def test_what_is_refused_is_not_tried_again(monkeypatch, tmp_path):
     assert r.compile("coriolis_matrix").operations.total > 300  # who asks for code gets it, however long it takes
 
 
+def test_frames_are_chosen_no_longer_than_a_call_waits(monkeypatch):
+    """What is long has its frames chosen by forward dynamics, which may be too long itself: no error of a mere call."""
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    monkeypatch.setattr(thresholds, "FRAMES_TRIED", 0)
+    monkeypatch.setattr(thresholds, "LONGEST_TRACE", 300)
+    asked = job(lw.chain(7, seed=1), "coriolis_matrix")
+    assert pipeline.compile_job(asked) is None
+    assert "more than 300 values" in asked.journal[-1].note
+
+
 def test_a_refusal_names_call_robot_reason_and_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
     monkeypatch.setenv("LINKWISE_TARGET", "cpu")

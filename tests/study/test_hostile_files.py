@@ -67,8 +67,9 @@ def zipped(files, packing=zipfile.ZIP_STORED):
     return out.getvalue()
 
 
-def array_files(shape=(4, 2), kind="float64", data=None, padded=(2, 2, 2, 2)):
-    about = {"shape": shape, "data_type": kind, "codecs": [{"name": "bytes"}], "attributes": {"padded": list(padded)}}
+def array_files(shape=(4, 2), kind="float64", data=None, padded=(2, 2, 2, 2), **more):
+    attributes = {"padded": list(padded), **more}
+    about = {"shape": shape, "data_type": kind, "codecs": [{"name": "bytes"}], "attributes": attributes}
     data = np.ones(4 * 2).tobytes() if data is None else data
     return {"x/zarr.json": json.dumps(about), "x/c/0/0": data}
 
@@ -83,6 +84,9 @@ def test_forged_arrays_that_fit_are_read(sent):
     """So that those that are refused below are refused for what is wrong with them."""
     forge(sent, arrays=zipped(array_files()))
     assert np.array_equal(lw.open_study(sent).results(["x"]).x.values[:4], np.ones((4, 2)))
+    forge(sent, arrays=zipped(array_files(flat=[[1, 2], [2, 1], [2], [2]])))
+    x = lw.open_study(sent).results(["x"]).x.values[:4]
+    assert x.shape == (4, 2, 2) and np.array_equal(x[0], [[1, 1], [np.nan, np.nan]], equal_nan=True)
 
 
 ARRAYS = {
@@ -93,6 +97,11 @@ ARRAYS = {
     "too few bytes": (array_files(data=b"123"), "3 bytes in place of 64"),
     "of other runs": (array_files(shape=[5, 2]), "of 4 runs"),
     "lengths of other runs": (array_files(padded=[2]), "of 4 runs"),
+    "shapes of other runs": (array_files(flat=[[1, 2]]), "not those of its runs"),
+    "shapes of other numbers": (array_files(flat=[[3, 2]] * 4), "has 2 numbers"),
+    "shapes that are none": (array_files(flat=[[2, True], "12", {}, [2] * 99]), "an array has shape"),
+    "shapes that overflow": (array_files(flat=[[2**39, 0]] * 4, padded=[0] * 4), "holds no arrays|GiB in one array"),
+    "shapes of what is not flat": (array_files(shape=(4, 2, 1), flat=[[1, 2]] * 4), "said to lie flat"),
     "a path": ({"../../x/zarr.json": "{}"}, "is named by a letter"),
     "no JSON": ({"x/zarr.json": "{"}, "holds no arrays"),
     "deep JSON": ({"x/zarr.json": "[" * 10**5}, "RecursionError|holds no arrays"),

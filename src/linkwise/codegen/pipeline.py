@@ -157,8 +157,8 @@ def record_loops(job: Job) -> str | None:
 
 def trace_in_own_frames(job: Job) -> str:
     """The function runs once on symbols; what remains is its scalar program. Long code has its frames chosen before."""
-    frames, robot = _promising_frames(job) if _will_be_long(job) else (OWN_FRAMES, job.robot)
     try:
+        frames, robot = _promising_frames(job) if _will_be_long(job) else (OWN_FRAMES, job.robot)
         job.traced = [(frames, _traced(job, robot))]
     except TooLongError as e:
         return _without_straight_line(job, str(e))

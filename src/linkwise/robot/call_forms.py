@@ -24,7 +24,7 @@ class CallForm:
         self.arrays, self.fixed, self.has_optional = tuple(arrays), tuple(fixed), has_optional
         self.pick, self._fixed = _picker(tuple(arrays.values())), _picker(tuple(fixed.values()))  # of a call's values
         self._places = tuple(fixed.items())
-        self.first, self.one_fixed = min(fixed.values(), default=0), len(fixed) == 1
+        self.first, self.one_fixed = min(list(fixed.values())) if fixed else 0, len(fixed) == 1
 
     def read(self, values: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """(what a call is kept under, its values with what is fixed as it stays), of values in the order given."""

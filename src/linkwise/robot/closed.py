@@ -2,7 +2,7 @@
 
 What is a function of positions and motions alone (poses, Jacobians, energies, 𝓜, inverse dynamics) is that of the tree
 that is left when the loops are cut; ``q`` and ``v`` are that tree's, and ought to close. What loops change is here.
-What has no meaning, or none yet, for a closed robot is refused by name: :mod:`.closed_refusals`.
+What has no meaning, or none yet, for a closed robot is refused by name: :mod:`.for_loops`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ..model.model import Model, with_numbers
 from ..properties import cached_property
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_scan, refuse_unfit
-from .closed_refusals import OF_RIGID_LOOPS, REFUSED, refuse_method, refusing, refusing_soft
 from .coupled import refuse_following
 from .dispatch import compiled
 from .embedded import EmbeddedLoops
+from .for_loops import put_refusals, refuse_method
 from .named_loops import check_loop, frame_name, with_names
 from .robot import Robot
 
@@ -496,7 +496,4 @@ def close(robot: Robot, loops: Sequence[Loop]) -> ClosedRobot:
     return closed if robot.numbers is None else with_numbers(closed, robot.numbers)
 
 
-for _method, _why in REFUSED.items():
-    setattr(ClosedRobot, _method, refusing(_method, _why))
-for _method in OF_RIGID_LOOPS:
-    setattr(ClosedRobot, _method, refusing_soft(getattr(Robot, _method)))
+put_refusals(ClosedRobot, EmbeddedLoops)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Self
 
 from ..codegen import thresholds
+from ..codegen.foreign.calls import at_once_for_torch
 from ..symbols.function_memory import refusing_memory
 from ..symbols.scalar import text_refused
 
@@ -109,3 +110,10 @@ class HasCode:
         new = super().__new__(cls)
         object.__setattr__(new, "_code", CodeStore())
         return new
+
+    @at_once_for_torch
+    def _make_answer(self, *asked: Any) -> None:
+        """From now on the store has what answers such a call with arrays of another library."""
+        from .foreign_calls import make_answer
+
+        make_answer(self, *asked)

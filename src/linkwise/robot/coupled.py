@@ -15,6 +15,7 @@ from ..model.flexible.structure import shared_modes
 from ..model.model import Model
 from .calls import Calls
 from .dispatch import compiled
+from .for_loops import AS_TREE
 
 R = TypeVar("R", bound="CoupledJoints")
 
@@ -68,7 +69,7 @@ class CoupledJoints(Calls):
         """This robot with these dependent joints independent again; by default with all of them."""
         return edit.uncouple(self, joints)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=AS_TREE)
     def joint_positions(self, q: Any) -> Array:
         """The positions of all joints, (..., nq of :meth:`uncouple`), those that follow others included [rad, m]."""
 
@@ -78,7 +79,7 @@ class CoupledJoints(Calls):
 
         return self._call(run, 1, q)
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", loops=AS_TREE)
     def joint_velocities(self, q: Any, v: Any) -> Array:
         """The rates of all joints, (..., nv of :meth:`uncouple`), those that follow others included [rad/s, m/s]."""
 
@@ -88,7 +89,7 @@ class CoupledJoints(Calls):
 
         return self._call(run, 1, q, v=v)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=AS_TREE)
     def coupling_jacobian(self, q: Any) -> Array:
         """X, (..., nv of :meth:`uncouple`, nv): the rates of all joints are X v, and τ = X* of what acts at them."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import arrays, inputs
+from .. import array_kinds, arrays, inputs
 from ..arguments import flag, number
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics.diagonal import articulated_rates, curvature
@@ -17,6 +17,7 @@ from ..dynamics.diagonal import mass_sensitivity as sensitivity
 from ..errors import InputError
 from .calls import Calls, choose
 from .dispatch import compiled, on_numpy
+from .for_loops import NEEDS_INDEPENDENT, NEEDS_TREE, for_loops
 
 if TYPE_CHECKING:
     from .flat_coordinates import FlatCoordinates
@@ -32,8 +33,11 @@ DIAGONAL_METHODS = {"general": diagonal.forward, "algorithm_8_1": diagonal_print
 
 def _sensitivity_by_rates(robot: Any, q: ArrayLike) -> Array:
     """∂𝓜/∂θ_i as the rate of 𝓜 at unit velocities, C + C*: d𝓜/dt − 2C is skew for every one of them."""
-    q = inputs.configuration(robot, q)
-    C: Array = robot.coriolis_matrix(q[..., None, :], arrays.eye(robot.nv, like=q))
+    foreign = array_kinds.library(q) is not None
+    state: Any = q if foreign else inputs.configuration(robot, q)
+    # Lists go with arrays of any library, in their precision.
+    units: Any = np.eye(robot.nv).tolist() if foreign else arrays.eye(robot.nv, like=state)
+    C: Array = robot.coriolis_matrix(state[..., None, :], units)
     return C + arrays.transpose(C)
 
 
@@ -43,27 +47,27 @@ class Diagonalized(Calls):
 
     # --- diagonalised dynamics ---------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_body=550)
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_body=550, loops=NEEDS_INDEPENDENT)
     def total_rates(self, q: ArrayLike, v: ArrayLike, *, normalized: bool = True) -> SameKind:
         """ν = m*v, (..., nv) [√J]: ½ν*ν is the kinetic energy; or ξ = (I + HφK)*v (DD Table 2, (7.7))."""
         return self._call(diagonal.total_rates, 1, q, flag(normalized, "normalized"), v=v)
 
-    @compiled(q="nq", nu="nv", joint_space=True, rolls=True, per_body=550)
+    @compiled(q="nq", nu="nv", joint_space=True, rolls=True, per_body=550, loops=NEEDS_INDEPENDENT)
     def joint_rates(self, q: ArrayLike, nu: ArrayLike, *, normalized: bool = True) -> SameKind:
         """v = ℓ*ν, (..., nv) [rad/s, m/s]: joint rates from total rates ν, or from ξ (DD Table 2)."""
         return self._call(diagonal.joint_rates, 1, q, flag(normalized, "normalized"), nu=nu)
 
-    @compiled(q="nq", tau="nv", joint_space=True, rolls=True, per_body=550)
+    @compiled(q="nq", tau="nv", joint_space=True, rolls=True, per_body=550, loops=NEEDS_INDEPENDENT)
     def working_forces(self, q: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> SameKind:
         """ε = ℓτ, (..., nv) [√J/s]: the part of the joint forces that changes ν; or κ = (I − HψK)τ (DD Table 3)."""
         return self._call(diagonal.working_forces, 1, q, flag(normalized, "normalized"), tau=tau)
 
-    @compiled(q="nq", eps="nv", joint_space=True, rolls=True, per_body=550)
+    @compiled(q="nq", eps="nv", joint_space=True, rolls=True, per_body=550, loops=NEEDS_INDEPENDENT)
     def joint_forces(self, q: ArrayLike, eps: ArrayLike, *, normalized: bool = True) -> SameKind:
         """τ = mε, (..., nv) [N m, N]: joint forces from working forces ε, or from κ (DD Table 3)."""
         return self._call(diagonal.joint_forces, 1, q, flag(normalized, "normalized"), eps=eps)
 
-    @compiled(q="nq", nu="nv", joint_space=True, rolls=("general",), per_body=1400)
+    @compiled(q="nq", nu="nv", joint_space=True, rolls=("general",), per_body=1400, loops=NEEDS_INDEPENDENT)
     def diagonal_coriolis(
         self, q: ArrayLike, nu: ArrayLike, *, method: str = "general", normalized: bool = True
     ) -> SameKind:
@@ -75,7 +79,16 @@ class Diagonalized(Calls):
         run = choose(DIAGONAL_CORIOLIS_METHODS, method, "method for the diagonal Coriolis term")
         return self._call(run, 1, q, flag(normalized, "normalized"), nu=nu)
 
-    @compiled(q="nq", nu="nv", tau="nv", external=("bodies", 6), joint_space=True, rolls=("general",), per_body=1400)
+    @compiled(
+        q="nq",
+        nu="nv",
+        tau="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=("general",),
+        per_body=1400,
+        loops=NEEDS_INDEPENDENT,
+    )
     def diagonal_dynamics(
         self,
         q: ArrayLike,
@@ -99,36 +112,38 @@ class Diagonalized(Calls):
         v, rate = run(self, *values, flag(normalized, "normalized"), f)
         return inputs.fit(v, batch, 1), inputs.fit(rate, batch, 1)
 
-    @compiled(q="nq", joint_space=True, rolls=True, per_pair=35)
+    @compiled(q="nq", joint_space=True, rolls=True, per_pair=35, loops=NEEDS_INDEPENDENT)
     def mass_factor(self, q: ArrayLike) -> SameKind:
         """m = (I + HφK)D^{1/2}, (..., nv, nv), with 𝓜 = m m*; D^{1/2} is the Cholesky factor (DD (5.1))."""
         return self._call(articulated_rates.mass_factor, 2, q)
 
-    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_pair=80)
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_pair=80, loops=NEEDS_INDEPENDENT)
     def mass_factor_rate(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """ṁ, (..., nv, nv), while the robot moves with v (DD Identity 6.1)."""
         return self._call(articulated_rates.mass_factor_rate, 2, q, v=v)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=NEEDS_TREE)
     def articulated_inertias(self, q: ArrayLike) -> SameKind:
         """P(k), (..., bodies, 6, 6): the inertia of each body with the joints outboard free (DD Algorithm 4.1)."""
         return self._call(articulated_rates.articulated_inertias, 3, q)
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", loops=NEEDS_TREE)
     def articulated_inertia_rates(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """P°(k), (..., bodies, 6, 6): the rate of P(k) in body k's own axes (DD Algorithm 6.1)."""
         return self._call(articulated_rates.articulated_inertia_rates, 3, q, v=v)
 
-    @compiled(q="nq", joint_space=True, in_parts=_sensitivity_by_rates)
+    @compiled(q="nq", joint_space=True, in_parts=_sensitivity_by_rates, loops=NEEDS_INDEPENDENT)
     def mass_matrix_sensitivity(self, q: ArrayLike) -> SameKind:
         """∂𝓜/∂θ_i, (..., nv, nv, nv), i first: along each direction of the velocity (DD Identity 6.3)."""
         return self._call(sensitivity.mass_matrix_sensitivity, 3, q)
 
+    @for_loops(NEEDS_INDEPENDENT)
     @on_numpy
     def curvature(self, q: ArrayLike) -> SameKind:
         """R_hijk, (..., nv, nv, nv, nv): the Riemann symbols of the mass metric, in the directions of v (DD (2.5))."""
         return self._call(curvature.curvature, 4, q)
 
+    @for_loops(NEEDS_INDEPENDENT)
     @on_numpy
     def is_diagonalizable(self, q: ArrayLike | None = None, *, tolerance: float = 1e-8) -> bool:
         """Whether coordinates exist in which 𝓜 is the unit matrix everywhere (DD Lemma 2.2).
@@ -141,6 +156,7 @@ class Diagonalized(Calls):
             raise InputError("q has entries that are not finite: there is no curvature to look at")
         return curvature.is_flat(self, q, number(tolerance, "tolerance", least=0.0))
 
+    @for_loops(NEEDS_INDEPENDENT)
     def flat_coordinates(self, origin: ArrayLike | None = None) -> FlatCoordinates:
         """y = f(θ) in which 𝓜 is the unit matrix everywhere, where such coordinates exist (DD Lemmas 2.1, 2.2).
 

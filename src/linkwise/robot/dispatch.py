@@ -25,10 +25,12 @@ import numpy as np
 from .. import array_kinds, inputs
 from ..arguments import one_of, shown, unmasked
 from ..codegen.facts import Facts
+from ..codegen.foreign.calls import prepare
 from ..errors import InputError, SingularError, UntraceableError, warn_of_slow_path
 from ..symbols.creation import by_plain_arrays
 from ..symbols.users_line import at_users_line
 from .call_forms import CallForm, call_form, kept, key_of
+from .for_loops import UNSAID, ForLoops
 
 TARGETS = ("cpu", "numpy")
 _NOT_YET = object()
@@ -63,6 +65,7 @@ def compiled(
     mixes_columns: bool = False,
     in_parts: Callable[..., Any] | None = None,
     on_arrays: tuple[str, ...] = (),
+    loops: ForLoops = UNSAID,
     **arrays: str | int | tuple[str | int, ...],
 ) -> Callable[[Callable[Concatenate[Any, P], R_co]], Method[P, R_co]]:
     """Mark a method of Robot that runs as machine code, and say what the compiler must know of it.
@@ -77,6 +80,7 @@ def compiled(
     ``mixes_columns`` that springs multiply its matrices, which loops do not do.
     ``in_parts(robot, *arrays, **others)`` gets the same from other compiled calls, for robots whose code would be long.
     ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
+    ``loops`` says what it is for robots with loops that have no version of their own of it (:mod:`.for_loops`).
     """
     shapes = {name: shape if isinstance(shape, tuple) else (shape,) for name, shape in arrays.items()}
     variants = (None, *rolls) if isinstance(rolls, tuple) else (None,) if rolls else ()
@@ -164,7 +168,8 @@ def compiled(
             return run.run(*found.values())
 
         as_it_is: Any = method  # with all arguments by name, which its declared type does not say
-        marked: Method[P, R_co] = _marked(call, _with_target(signature), facts=facts, plain=method)
+        said = {"facts": facts, "plain": method, "loops": loops, "again": decorate}
+        marked: Method[P, R_co] = _marked(call, _with_target(signature), **said)
         return marked
 
     return decorate
@@ -190,21 +195,14 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
         return _NOT_YET
     if library == "jax" and not hasattr(sys.modules["jax"], "ffi"):
         return _traced_loops(robot, call, found, fixed)
-    on_device = array_kinds.on_device(found.values())
-    key = ("foreign", on_device, call.plain, *found, *((name, key_of(x)) for name, x in fixed.items()))
-    function = robot._code.get(key, _NOT_YET)
-    if function is _NOT_YET:
-        options = {"patient": True, "on_card": True} if on_device else {}
-        kernel = _compiled(robot, call, tuple(found), fixed, **options)
-        function = None
-        if kernel is not None:
-            function = foreign_calls.function_of(robot, call, kernel, tuple(found), fixed, on_device)
-        robot._code.keep(key, function)
-    if function is None:
+    prepare(library)
+    asked = (call, library, tuple(found), tuple(fixed.items()), array_kinds.on_device(found.values()))
+    robot._make_answer(*asked)
+    answer = robot._code.get(foreign_calls.answer_key(*asked))
+    if answer is None:
         if library != "jax":
             raise foreign_calls.refuse(library, call.__name__, "it is left to NumPy here")
         return _NOT_YET
-    answer = foreign_calls.Answer(robot, function, library, tuple(found), facts)
     kinds = {(type(x), getattr(x, "is_cuda", False)) for x in found.values()}
     if not fixed and target is None and tuple(found) == facts.needed and len(kinds) == 1 and library != "jax":
         robot._code.foreign[call.plain, *kinds.pop()] = answer
@@ -247,7 +245,7 @@ def on_numpy(method: Callable[Concatenate[Any, P], R_co]) -> Method[P, R_co]:
             raise InputError(f'{method.__name__} runs on NumPy alone: target is "numpy" here, got {shown(target)}')
         return method(self, *args, **named)
 
-    marked: Method[P, R_co] = _marked(call, _with_target(signature))
+    marked: Method[P, R_co] = _marked(call, _with_target(signature), loops=UNSAID)
     return marked
 
 
@@ -310,14 +308,14 @@ def _runner(
     fixed: dict[str, Any],
     call: Any,
     checked: Callable[..., Any],
-) -> _Run | _Parts | None:
+) -> Run | _Parts | None:
     """What runs this method with these fixed arguments, and is kept for the next time; None where NumPy must do."""
     parts = call.facts.in_parts
-    kernel = _compiled(robot, call, tuple(found), fixed, parts)
-    run: _Run | _Parts | None = None
+    kernel = compiled_call(robot, call, tuple(found), fixed)
+    run: Run | _Parts | None = None
     if kernel is not None:
         in_one = kernel is not parts
-        run = _Run(robot, kernel, call, tuple(found), fixed, checked) if in_one else _Parts(robot, parts, fixed)
+        run = Run(robot, kernel, call, tuple(found), fixed, checked) if in_one else _Parts(robot, parts, fixed)
     robot._code.keep(code, run)
     return run
 
@@ -331,7 +329,7 @@ class _Parts:
         self.run = functools.partial(parts, robot, **fixed)
 
 
-class _Run:
+class Run:
     """A kernel behind the checks that its method makes, and the method where the kernel's result is not sound.
 
     ``quick`` is the same for plain arrays: a C function, which hands on to be checked what it cannot do itself.
@@ -343,9 +341,13 @@ class _Run:
         self._robot, self._kernel, self._call, self._names, self._fixed = robot, kernel, call, names, fixed
         self._doubt = Doubt(f"{call.__name__}({', '.join(names)}{_asked(fixed)}) of {robot.name!r}")
 
+        by_place = not fixed and names == call.facts.needed
+
         def again(*arrays: Any) -> Any:
             if len(arrays) != len(names):  # an error, which says what arguments there were
                 return checked(robot, arrays, fixed)
+            if by_place and array_kinds.among(arrays):
+                return checked(robot, arrays, {})
             return checked(robot, (), dict(zip(names, arrays)) | fixed | {"target": "cpu"})
 
         self._single: Callable[..., Any] | None = None
@@ -415,12 +417,11 @@ class Doubt:
             )
 
 
-def _compiled(
-    robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any], parts: Any = None, **options: Any
-) -> Any:
-    """The kernel; ``parts`` where it would be too long and there are such; None, and a word of it, where NumPy does."""
+def compiled_call(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any], **options: Any) -> Any:
+    """The kernel; the parts where it would be too long and there are such; None, and a word of it, where NumPy does."""
     from ..codegen.pipeline import compile_job, method_job
 
+    parts = call.facts.in_parts
     job = method_job(robot, call, arrays, fixed, **{"patient": False, **options})
     try:
         kernel = compile_job(job)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .. import array_kinds, inputs
-from ..codegen.facts import Facts, has_adjoint
-from ..codegen.foreign.calls import quick_rows, run_on
-from ..codegen.foreign.function import Function, leaves, rows
+from ..codegen.facts import Facts, Shape, has_adjoint
+from ..codegen.foreign.calls import quick, run_on
+from ..codegen.foreign.function import Function, rows
 from ..dynamics import coordinate_gradients
 from ..errors import InputError
+from .call_forms import key_of
+from .dispatch import Run, compiled_call
 
 
 class Answer:
@@ -23,16 +25,14 @@ class Answer:
         self._robot, self._function, self._library = robot, function, library
         self._shapes = [facts.arrays[name] for name in names]
         self._sizes = [inputs.sizes(robot, shape) for shape in self._shapes]
-        self._quick = quick_rows(library, function) if all(len(s) == 1 for s in self._sizes) else None
+        self._quick = quick(library, function) if all(len(s) == 1 for s in self._sizes) else None
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """What the method gives for these arrays, of which at least one is of the library and none of another."""
-        if self._quick is not None:
-            found = self._quick(arrays)
-            if found is not None:
-                return found
-        flat = [self._rows(k, x) for k, x in enumerate(arrays)]
-        result = self._function.signature.result(run_on(self._library, self._function, flat))
+        result = None if self._quick is None else self._quick(arrays)
+        if result is None:
+            flat = [self._rows(k, x) for k, x in enumerate(arrays)]
+            result = self._function.signature.result(run_on(self._library, self._function, flat))
         if hasattr(result, "set_origin"):  # a result that knows its robot and velocity
             result.set_origin(self._robot, arrays[self.names.index("v")])
         return result
@@ -41,10 +41,57 @@ class Answer:
         """An argument with its numbers in a row, (..., n), or the error that NumPy's would have."""
         if not hasattr(x, "shape"):
             x = np.asarray(x, dtype=float)
-        sizes = self._sizes[k]
-        if tuple(x.shape[-len(sizes) :]) != sizes:
-            inputs.shaped(self._robot, np.ones(tuple(x.shape)), self._shapes[k], self.names[k])  # says what is wrong
-        return rows(x, len(sizes))
+        _refuse_other_shapes(self._robot, x, self._shapes[k], self.names[k])
+        return rows(x, len(self._sizes[k]))
+
+
+class AnswerInParts:
+    """A method that gets its result from other calls, on arrays of one library: each of them is compiled."""
+
+    def __init__(self, robot: Any, names: tuple[str, ...], fixed: dict[str, Any], facts: Facts) -> None:
+        self.names = names
+        self._robot, self._fixed, self._facts = robot, fixed, facts
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        assert self._facts.in_parts is not None
+        for name, x in zip(self.names, arrays):
+            _refuse_other_shapes(self._robot, x, self._facts.arrays[name], name)
+        return self._facts.in_parts(self._robot, *arrays, **self._fixed)
+
+
+def _refuse_other_shapes(robot: Any, x: Any, shape: Shape, name: str) -> None:
+    """The error that NumPy's arrays of a wrong shape have."""
+    sizes = inputs.sizes(robot, shape)
+    if tuple(x.shape[-len(sizes) :]) != sizes:
+        inputs.shaped(robot, np.ones(tuple(x.shape)), shape, name)
+
+
+Names: TypeAlias = tuple[str, ...]
+Fixed: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+def answer_key(call: Any, library: str, names: Names, fixed: Fixed, on_device: bool) -> tuple[Any, ...]:
+    """Under which a robot keeps what answers a call with arrays of a library."""
+    return ("foreign", library, on_device, call.plain, *names, *((name, key_of(x)) for name, x in fixed))
+
+
+def make_answer(robot: Any, call: Any, library: str, names: Names, fixed: Fixed, on_device: bool) -> None:
+    """Let the robot keep what answers such a call; None where there is no code for it."""
+    key = answer_key(call, library, names, fixed, on_device)
+    if robot._code.get(key, _NOT_KEPT) is not _NOT_KEPT:
+        return
+    facts, others = call.facts, dict(fixed)
+    options = {"patient": facts.in_parts is None, "on_card": True} if on_device else {}
+    kernel = compiled_call(robot, call, names, others, **options)
+    answer: Answer | AnswerInParts | None = None
+    if kernel is not None and kernel is facts.in_parts:
+        answer = AnswerInParts(robot, names, others, facts)
+    elif kernel is not None:
+        answer = Answer(robot, function_of(robot, call, kernel, names, others, on_device), library, names, facts)
+    robot._code.keep(key, answer)
+
+
+_NOT_KEPT = object()
 
 
 def function_of(
@@ -53,16 +100,15 @@ def function_of(
     """The compiled method as a function of rows of numbers, with the best derivatives there are."""
     facts: Facts = call.facts
 
-    def on_numpy(arrays: list[np.ndarray]) -> list[np.ndarray]:
-        given = {}
-        for name, x in zip(names, arrays):
-            shape = inputs.sizes(robot, facts.arrays[name])
-            given[name] = x if len(shape) == 1 else x.reshape((*x.shape[:-1], *shape))
-        checks = {name: inputs.shaped(robot, x, facts.arrays[name], name) for name, x in given.items()}
-        result, sound = kernel.run(inputs.together(robot, **checks)[1])
-        if not sound:
-            result = call.plain(robot, **given, **fixed)  # which says what is wrong, or has the answer
-        return [np.asarray(x) for x in leaves(kernel.signature, result)]
+    sizes = [inputs.sizes(robot, facts.arrays[name]) for name in names]
+
+    def on_numpy() -> Callable[..., Any]:
+        """The way in that NumPy's arrays have, for numbers in a row."""
+        way = Run(robot, kernel, call, names, fixed, lambda robot, args, named: call(robot, *args, **named))
+        run = way.quick or way.run
+        if all(len(n) == 1 for n in sizes):
+            return run
+        return lambda *rows: run(*(x.reshape((*x.shape[:-1], *n)) for x, n in zip(rows, sizes)))
 
     if names != facts.needed or not has_adjoint(robot, call.__name__):
         return Function(kernel, on_numpy)

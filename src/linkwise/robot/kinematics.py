@@ -15,6 +15,7 @@ from ..model.model import Model
 from ..properties import cached_property
 from .calls import Calls
 from .dispatch import compiled
+from .for_loops import AS_TREE, for_loops
 
 if TYPE_CHECKING:
     from .inverse_kinematics import Reach
@@ -43,14 +44,14 @@ def _inner_by_jacobian(robot: Any, q: ArrayLike, frame: Any) -> Array:
 class Kinematics(Calls):
     """Poses, velocities and accelerations of frames, and their Jacobians."""
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=AS_TREE)
     def pose(self, q: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
         """(R, p) of a frame in the world: R (..., 3, 3) takes frame axes to world axes, p (..., 3) [m]."""
         q = inputs.configuration(self, q)
         X = kinematics.pose(self, q, frame)
         return inputs.fit(X.R, q.shape[:-1], 2), inputs.fit(X.l, q.shape[:-1], 1)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=AS_TREE)
     def frame_poses(self, q: ArrayLike) -> kinematics.FramePoses:
         """``.R`` (..., frames, 3, 3) and ``.p`` (..., frames, 3) [m] of all frames, in the order of ``robot.frames``.
 
@@ -60,25 +61,28 @@ class Kinematics(Calls):
         R, p = kinematics.frame_poses(self, q)
         return kinematics.FramePoses(inputs.fit(R, q.shape[:-1], 3), inputs.fit(p, q.shape[:-1], 2))
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", loops=AS_TREE)
     def frame_velocities(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """[ω; v] of all frames, in the order of ``robot.frames``, (..., frames, 6) [rad/s, m/s], world axes."""
         return self._call(kinematics.frame_motions, 2, q, v=v)
 
-    @compiled(q="nq", v="nv", a="nv")
+    @compiled(q="nq", v="nv", a="nv", loops=AS_TREE)
     def frame_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> SameKind:
         """The classical acceleration [ω̇; v̇] of all frames, (..., frames, 6) [rad/s², m/s²], world axes."""
         return self._call(kinematics.frame_motions, 2, q, v=v, a=a)
 
+    @for_loops(AS_TREE)
     def poses(self, q: ArrayLike, *, target: str | None = None) -> dict[str, tuple[SameKind, SameKind]]:
         """(R, p) of every named frame in the world, R (..., 3, 3), p (..., 3) [m]: parts of :meth:`frame_poses`."""
         R, p = self.frame_poses(q, **_asked(target))
         return dict(zip(self._frame_names, zip(_parts(R, 2), _parts(p, 1))))
 
+    @for_loops(AS_TREE)
     def velocities(self, q: ArrayLike, v: ArrayLike, *, target: str | None = None) -> dict[str, SameKind]:
         """[ω; v] of every named frame, each (..., 6) [rad/s, m/s], world axes at its origin."""
         return dict(zip(self._frame_names, _parts(self.frame_velocities(q, v, **_asked(target)), 1)))
 
+    @for_loops(AS_TREE)
     def accelerations(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, target: str | None = None
     ) -> dict[str, SameKind]:
@@ -89,12 +93,12 @@ class Kinematics(Calls):
     def _frame_names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.frames)
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", loops=AS_TREE)
     def velocity(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """[ω; v] of a frame's origin, (..., 6) [rad/s, m/s], in world axes or, with axes="local", in its own."""
         return self._call(kinematics.frame_velocity, 1, q, frame, axes, v=v)
 
-    @compiled(q="nq", v="nv", a="nv")
+    @compiled(q="nq", v="nv", a="nv", loops=AS_TREE)
     def acceleration(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Any, *, axes: str = "world", spatial: bool = False
     ) -> SameKind:
@@ -104,7 +108,7 @@ class Kinematics(Calls):
         """
         return self._call(kinematics.frame_acceleration, 1, q, frame, axes, flag(spatial, "spatial"), v=v, a=a)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=AS_TREE)
     def jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """J = B*φ*H*, (..., 6, nv), angular first, at the frame's origin: V(0) = J v (OA (2.1)).
 
@@ -112,7 +116,7 @@ class Kinematics(Calls):
         """
         return self._call(kinematics.jacobian, 2, q, frame, axes)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=AS_TREE)
     def placement_jacobian(self, q: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """How a frame moves with where the joints are placed, (..., 6, 6 bodies), angular first, at its origin.
 
@@ -121,7 +125,7 @@ class Kinematics(Calls):
         """
         return self._call(placements.placement_jacobian, 2, q, frame, axes)
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", loops=AS_TREE)
     def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world") -> SameKind:
         """J̇ v, (..., 6) [rad/s², m/s²]: the frame's classical acceleration while v̇ = 0 (JPL 88-11, after (3.17))."""
 
@@ -130,7 +134,7 @@ class Kinematics(Calls):
 
         return self._call(run, 1, q, v=v)
 
-    @compiled(q="nq", force=6)
+    @compiled(q="nq", force=6, loops=AS_TREE)
     def jacobian_force(self, q: ArrayLike, force: ArrayLike, frame: Any) -> SameKind:
         """J* f, (..., nv) [N m, N]: the joint forces for a force f (..., 6) by the tip, world axes (OA (2.1))."""
         f = inputs.vector(force, 6, "force", self)
@@ -139,17 +143,17 @@ class Kinematics(Calls):
         J = kinematics.jacobian(self, q, frame)
         return inputs.fit((arrays.transpose(J) @ f[..., None])[..., 0], batch, 1)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=AS_TREE)
     def jacobian_outer(self, q: ArrayLike, frame: Any) -> SameKind:
         """J J*, (..., 6, 6), world axes, by an outward recursion (math notes 4)."""
         return self._call(kinematics.jacobian_outer, 2, q, frame)
 
-    @compiled(q="nq", in_parts=_inner_by_jacobian)
+    @compiled(q="nq", in_parts=_inner_by_jacobian, loops=AS_TREE)
     def jacobian_inner(self, q: ArrayLike, frame: Any) -> SameKind:
         """J* J, (..., nv, nv), as a mass matrix with all inertia at the tip (math notes 4)."""
         return self._call(kinematics.jacobian_inner, 2, q, frame)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=AS_TREE)
     def jacobian_inner_inverse(self, q: ArrayLike, frame: Any) -> SameKind:
         """(J* J)⁻¹, (..., nv, nv), for arms without redundancy, by the innovations factorisation."""
         return self._call(kinematics.jacobian_inner_inverse, 2, q, frame)

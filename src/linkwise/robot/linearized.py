@@ -17,6 +17,7 @@ from ..dynamics.linearized import placements
 from ..model.model import Model
 from .calls import Calls, as_frames, choose
 from .dispatch import compiled, on_numpy
+from .for_loops import AS_TREE, CUT_ALONE, ONE_DERIVATIVE, RIGID_ALONE, for_loops
 
 
 def _inverse_lemma(name: str) -> Callable[..., Any]:
@@ -61,7 +62,16 @@ class Linearized(Calls):
 
     # --- linearised models -------------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv", a="nv", external=("bodies", 6), joint_space=True, rolls=("algorithm_2",), per_pair=150)
+    @compiled(
+        q="nq",
+        v="nv",
+        a="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=("algorithm_2",),
+        per_pair=150,
+        loops=RIGID_ALONE,
+    )
     def linearize_inverse(
         self,
         q: ArrayLike,
@@ -123,6 +133,7 @@ class Linearized(Calls):
         joint_space=True,
         rolls=True,
         per_body=700,
+        loops=RIGID_ALONE,
     )
     def inverse_dynamics_jvp(
         self,
@@ -138,7 +149,17 @@ class Linearized(Calls):
         """δT, (..., nv), along δq (tangent), δv, δa, in O(n) (LD Algorithm 1)."""
         return self._with_forces(linear.inverse_jvp, 1, external, q, v=v, a=a, dq=dq, dv=dv, da=da)
 
-    @compiled(q="nq", v="nv", a="nv", weights="nv", external=("bodies", 6), joint_space=True, rolls=True, per_body=700)
+    @compiled(
+        q="nq",
+        v="nv",
+        a="nv",
+        weights="nv",
+        external=("bodies", 6),
+        joint_space=True,
+        rolls=True,
+        per_body=700,
+        loops=RIGID_ALONE,
+    )
     def inverse_dynamics_vjp(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.InverseGradient:
@@ -200,6 +221,7 @@ class Linearized(Calls):
         joint_space=True,
         rolls=True,
         per_body=950,
+        loops=RIGID_ALONE,
     )
     def inverse_dynamics_hvp(
         self,
@@ -229,6 +251,7 @@ class Linearized(Calls):
         joint_space=True,
         rolls=True,
         per_body=1800,
+        loops=ONE_DERIVATIVE,
     )
     def forward_dynamics_hvp(
         self,
@@ -258,7 +281,7 @@ class Linearized(Calls):
         found = gradient_change(self, gradient, q, [v, third], dq, [dv, dthird])
         return [inputs.fit(x, batch, 1) for x in found]
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", loops=AS_TREE)
     def linearize_velocity(
         self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.VelocityLinearization:
@@ -267,7 +290,7 @@ class Linearized(Calls):
         found = linearized_frames.velocity(self, q, v, frame, axes)
         return linearized_frames.VelocityLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
-    @compiled(q="nq", v="nv", a="nv")
+    @compiled(q="nq", v="nv", a="nv", loops=AS_TREE)
     def linearize_acceleration(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.AccelerationLinearization:
@@ -276,19 +299,19 @@ class Linearized(Calls):
         found = linearized_frames.acceleration(self, q, v, a, frame, axes)
         return linearized_frames.AccelerationLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=ONE_DERIVATIVE)
     def operational_compliance_derivative(self, q: ArrayLike, frame: Any) -> SameKind:
         """∂Λ⁻¹/∂q (tangent), (..., 6e, 6e, nv), world axes."""
         return self._call(linearized_frames.compliance_derivative, 3, q, as_frames(frame))
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=ONE_DERIVATIVE)
     def operational_inertia_derivative(self, q: ArrayLike, frame: Any) -> SameKind:
         """∂Λ/∂q (tangent), (..., 6e, 6e, nv), world axes."""
         return self._call(linearized_frames.inertia_derivative, 3, q, as_frames(frame))
 
     # --- inertial parameters -------------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv", a="nv", rolls=True, per_pair=320)
+    @compiled(q="nq", v="nv", a="nv", rolls=True, per_pair=320, loops=AS_TREE)
     def inverse_dynamics_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> SameKind:
         """Y, (..., nv, 10 bodies): T = Y π with π = inertial_parameters, but for rotors and external forces."""
         return self._call(parameters.regressor, 2, q, v=v, a=a)
@@ -311,6 +334,7 @@ class Linearized(Calls):
         run = choose(SENSITIVITIES, of, "sort of parameters")
         return self._with_forces(run, 2, external, q, v=v, tau=tau)
 
+    @for_loops(CUT_ALONE)
     @on_numpy
     def base_parameters(self) -> parameters.BaseParameters:
         """Which combinations of the inertial parameters motion can tell apart, by rank of random regressors."""

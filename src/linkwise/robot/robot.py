@@ -45,6 +45,7 @@ from .coupled import CoupledJoints
 from .diagonal import Diagonalized
 from .dispatch import compiled, on_numpy
 from .edited import Edited
+from .for_loops import AS_TREE, CUT_ALONE, NEEDS_TREE, for_loops
 from .kinematics import Kinematics
 from .linearized import Linearized
 from .momenta import Momenta
@@ -77,14 +78,14 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
 
     # --- configurations ----------------------------------------------------------------------------
 
-    @compiled(q="nq", dv="nv")
+    @compiled(q="nq", dv="nv", loops=AS_TREE)
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> SameKind:
         """q ⊕ dv, (..., nq): where the constant velocity dv (..., nv) leads in unit time, on the manifold."""
         q, dv, batch = self._pair(inputs.configuration(self, q), inputs.vector(dv, self.nv, "dv", self), "q", "dv")
         parts = [j.kind.integrate(q[..., a], dv[..., b]) for j, a, b in self.coordinates]
         return self._concatenated(parts, batch, q)
 
-    @compiled(q0="nq", q1="nq")
+    @compiled(q0="nq", q1="nq", loops=AS_TREE)
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> SameKind:
         """q1 ⊖ q0, (..., nv): the velocity that leads from q0 to q1 in unit time."""
         q0, q1, batch = self._pair(inputs.configuration(self, q0), inputs.configuration(self, q1), "q0", "q1")
@@ -112,7 +113,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         run = choose(INVERSE_METHODS, method, "inverse-dynamics method")
         return self._with_forces(run, 1, external, q, v=v, a=a)
 
-    @compiled(q="nq", v="nv", external=("bodies", 6), joint_space=True, rolls=True)
+    @compiled(q="nq", v="nv", external=("bodies", 6), joint_space=True, rolls=True, loops=AS_TREE)
     def bias_force(self, q: ArrayLike, v: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
         """𝓒(q, v) + gravity + what springs and dampers ask, (..., nv) [N m, N]: the joint forces for which v̇ = 0, loops
         left out."""
@@ -122,33 +123,34 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
 
         return self._with_forces(run, 1, external, q, v=v)
 
-    @compiled(q="nq", joint_space=True, rolls=True)
+    @compiled(q="nq", joint_space=True, rolls=True, loops=AS_TREE)
     def gravity_force(self, q: ArrayLike) -> SameKind:
         """The joint forces (..., nv) [N m, N] that hold bodies against gravity alone, loops and springs left out."""
         return self._call(inverse.gravity_force, 1, q)
 
-    @compiled(q="nq", v="nv", joint_space=True, rolls=True)
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, loops=AS_TREE)
     def spring_force(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """∂U/∂q + dv, (..., nv) [N m, N]: the joint forces that hold the springs and dampers of the joints."""
         return self._call(springs.joint_forces, 1, q, v=v)
 
-    @compiled(q="nq", v="nv", a="nv", external=("bodies", 6))
+    @compiled(q="nq", v="nv", a="nv", external=("bodies", 6), loops=CUT_ALONE)
     def link_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: ArrayLike | None = None) -> SameKind:
         """f(k), (..., bodies, 6) [N m, N]: the force on each body by its inboard neighbour, body axes, at its joint."""
         return self._with_forces(inverse.link_forces, 2, external, q, v=v, a=a)
 
-    @compiled(q="nq", external=("bodies", 6))
+    @compiled(q="nq", external=("bodies", 6), loops=AS_TREE)
     def external_force(self, q: ArrayLike, external: ArrayLike) -> SameKind:
         """Hφf, (..., nv): the joint forces that do to the robot what forces on its bodies (..., bodies, 6) do."""
         return self._with_forces(inverse.external_force, 1, external, q)
 
+    @for_loops(AS_TREE)
     def wrenches(self, q: ArrayLike, forces: Mapping[Any, Any], *, target: str | None = None) -> SameKind:
         """External forces (..., bodies, 6), body axes, from [moment; force] (..., 6) [N m, N] on frames, world axes."""
         return wrenches(self, q, forces, target)
 
     # --- mass matrix ---------------------------------------------------------------------------------
 
-    @compiled(q="nq", joint_space=True, rolls=("composite",), per_pair=33)
+    @compiled(q="nq", joint_space=True, rolls=("composite",), per_pair=33, loops=AS_TREE)
     def mass_matrix(self, q: ArrayLike, *, method: str = "composite", packed: bool = False) -> SameKind:
         """𝓜 = HφMφ*H*, (..., nv, nv). ``method``: "composite", "symmetric" or "direct" (UF §3).
 
@@ -172,7 +174,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
             method = mass_inverse.quickest(self, thresholds.ROWS_FROM) if arrays.is_symbolic(q) else "columns"
         return self._call(choose(mass_inverse.METHODS, method, "method for the inverse mass matrix"), 2, q)
 
-    @compiled(q="nq", x="nv", joint_space=True, rolls=True)
+    @compiled(q="nq", x="nv", joint_space=True, rolls=True, loops=AS_TREE)
     def mass_times(self, q: ArrayLike, x: ArrayLike) -> SameKind:
         """𝓜 x, (..., nv) [N m, N for accelerations x], in O(n), no matrix formed."""
         return self._call(mass.times, 1, q, x=x)
@@ -185,26 +187,26 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """
         return self._call(choose(mass.SOLVE_METHODS, method, "method for 𝓜⁻¹τ"), 1, q, tau=tau)
 
-    @compiled(q="nq", joint_space=True, rolls=True, per_pair=35)
+    @compiled(q="nq", joint_space=True, rolls=True, per_pair=35, loops=NEEDS_TREE)
     def innovations_factors(self, q: ArrayLike) -> tuple[SameKind, SameKind]:
         """(I + HφK, D), each (..., nv, nv): 𝓜 = (I + HφK) D (I + HφK)* (OA Lemma 4.1)."""
         q = inputs.configuration(self, q)
         factor, D = mass.innovations_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D, q.shape[:-1], 2)
 
-    @compiled(q="nq", joint_space=True, rolls=True, per_pair=40)
+    @compiled(q="nq", joint_space=True, rolls=True, per_pair=40, loops=NEEDS_TREE)
     def inverse_factors(self, q: ArrayLike) -> tuple[SameKind, SameKind]:
         """(I − HψK, D⁻¹), each (..., nv, nv): 𝓜⁻¹ = (I − HψK)* D⁻¹ (I − HψK) (OA Lemmas 4.2, 4.3)."""
         q = inputs.configuration(self, q)
         factor, D_inverse = mass.inverse_factors(self, q)
         return inputs.fit(factor, q.shape[:-1], 2), inputs.fit(D_inverse, q.shape[:-1], 2)
 
-    @compiled(q="nq", joint_space=True)
+    @compiled(q="nq", joint_space=True, loops=NEEDS_TREE)
     def log_det_mass(self, q: ArrayLike) -> SameKind:
         """log det 𝓜 = Σ log det D(k), (...)."""
         return self._call(mass.log_determinant, 0, q)
 
-    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_pair=90)
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, per_pair=90, loops=AS_TREE)
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """C, (..., nv, nv), with C v = bias force without gravity and d𝓜/dt − 2C skew."""
         return self._call(coriolis.coriolis_matrix, 2, q, v=v)
@@ -237,6 +239,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         run = choose(FORWARD_METHODS, method, "forward-dynamics method")
         return self._with_forces(lambda *x: run(*x).acceleration, 1, external, q, v=v, tau=tau)
 
+    @for_loops(NEEDS_TREE)
     @on_numpy
     def forward_quantities(
         self,
@@ -259,7 +262,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         result = run(self, *values, f)
         return {"beta_dot": result.beta_dot, **result.quantities}
 
-    @compiled(q="nq", v="nv", a="nv", tau="nv", external=("bodies", 6))
+    @compiled(q="nq", v="nv", a="nv", tau="nv", external=("bodies", 6), loops=CUT_ALONE)
     def hybrid_dynamics(
         self,
         q: ArrayLike,
@@ -293,7 +296,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """Λ⁻¹ = J𝓜⁻¹J*, (..., 6e, 6e), world axes; exists also where Λ does not."""
         return self._call(operational.compliance, 2, q, as_frames(frame))
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", loops=CUT_ALONE)
     def operational_bias(self, q: ArrayLike, v: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
         """(μ, p), each (..., 6e) [N m, N], world axes: terms of Λ α(0) + μ + p = F (math notes 10.2).
 
@@ -303,12 +306,12 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         mu, p = operational.bias(self, q, v, as_frames(frame))
         return inputs.fit(mu, batch, 1), inputs.fit(p, batch, 1)
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=CUT_ALONE)
     def consistent_inverse(self, q: ArrayLike, frame: Any) -> SameKind:
         """J̄ = 𝓜⁻¹J*Λ, (..., nv, 6e), the dynamically consistent inverse of J in world axes."""
         return self._call(operational.consistent_inverse, 2, q, as_frames(frame))
 
-    @compiled(q="nq", force=6)
+    @compiled(q="nq", force=6, loops=CUT_ALONE)
     def tip_force_correction(self, q: ArrayLike, force: ArrayLike, frame: Any) -> tuple[SameKind, SameKind]:
         """(Δa, Δα(0)) due to a force (..., 6) that the tip exerts on its environment (OA (5.2), (5.3)).
 
@@ -320,21 +323,23 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
 
     # --- motion ----------------------------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv")
+    @compiled(q="nq", v="nv", loops=AS_TREE)
     def configuration_rate(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """dq/dt, (..., nq), at the velocity v (..., nv): v itself, but for joints with quaternions or in a plane."""
         q, v, batch = self._pair(inputs.configuration(self, q), inputs.vector(v, self.nv, "v", self), "q", "v")
         parts = [j.kind.rate(q[..., a], v[..., b]) for j, a, b in self.coordinates]
         return self._concatenated(parts, batch, q)
 
-    @compiled(q="nq", v="nv", joint_space=True, rolls=True)
+    @compiled(q="nq", v="nv", joint_space=True, rolls=True, loops=CUT_ALONE)
     def momentum_force(self, q: ArrayLike, v: ArrayLike) -> SameKind:
         """d(𝓜v)/dt − τ, (..., nv) [N m, N]: how fast p = 𝓜v changes where no joint forces act; 𝓜̇v − bias force."""
         return self._call(canonical.momentum_force, 1, q, v=v)
 
     # --- for controllers -----------------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", external=("bodies", 6), joint_space=True, rolls=True)
+    @compiled(
+        q="nq", v="nv", v_ref="nv", a_ref="nv", external=("bodies", 6), joint_space=True, rolls=True, loops=AS_TREE
+    )
     def inverse_dynamics_with_reference(
         self, q: ArrayLike, v: ArrayLike, v_ref: ArrayLike, a_ref: ArrayLike, *, external: ArrayLike | None = None
     ) -> SameKind:
@@ -345,7 +350,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """
         return self._with_forces(newton_euler_with_reference, 1, external, q, v=v, v_ref=v_ref, a_ref=a_ref)
 
-    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", rolls=True, per_pair=320)
+    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", rolls=True, per_pair=320, loops=AS_TREE)
     def regressor_with_reference(self, q: ArrayLike, v: ArrayLike, v_ref: ArrayLike, a_ref: ArrayLike) -> SameKind:
         """Y, (..., nv, 10 bodies): 𝓜 a_ref + C(q, v) v_ref + gravity = Y π, but for rotors; π = inertial_parameters.
 
@@ -353,7 +358,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         """
         return self._call(reference_parameters.regressor_with_reference, 2, q, v=v, v_ref=v_ref, a_ref=a_ref)
 
-    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", weights="nv")
+    @compiled(q="nq", v="nv", v_ref="nv", a_ref="nv", weights="nv", loops=AS_TREE)
     def parameter_gradient(
         self, q: ArrayLike, v: ArrayLike, v_ref: ArrayLike, a_ref: ArrayLike, weights: ArrayLike
     ) -> SameKind:
@@ -363,6 +368,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
 
     # --- operators -----------------------------------------------------------------------------------
 
+    @for_loops(AS_TREE)
     def operators(
         self, q: ArrayLike, *, frames: Any = None, v: ArrayLike | None = None, a: ArrayLike | None = None
     ) -> Operators:
@@ -391,6 +397,7 @@ class Robot(Kinematics, Momenta, Underactuated, Linearized, Diagonalized, Couple
         made: Operators = _operator_code().operators_at(self, chosen, *(owned(x) for x in (q, v, a)), groups)
         return made
 
+    @for_loops(AS_TREE)
     def filter(self, q: ArrayLike) -> Filter:
         """The Kalman filter behind 𝓜 at a configuration (JPL 88-11 (4.1)–(4.22), UF §6).
 

@@ -15,13 +15,14 @@ from ..model.joints.modal import Modal
 from ..model.model import Model
 from .calls import Calls
 from .dispatch import compiled
+from .for_loops import CUT_ALONE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Underactuated(Calls):
     """Disturbance maps and generalised Jacobians."""
 
-    @compiled(q="nq", joint_space=True)
+    @compiled(q="nq", joint_space=True, loops=CUT_ALONE)
     def disturbance_map(self, q: ArrayLike, *, passive: Iterable[str] | None = None) -> SameKind:
         """S = −𝓜_pp⁻¹𝓜_pa, (..., n_p, n_a): accelerations of the ``passive`` joints for unit ones of all others.
 
@@ -32,7 +33,7 @@ class Underactuated(Calls):
         """
         return self._call(underactuated.disturbance_map, 2, q, _driven(self, passive))
 
-    @compiled(q="nq")
+    @compiled(q="nq", loops=CUT_ALONE)
     def generalized_jacobian(self, q: ArrayLike, frame: Any, *, passive: Iterable[str] | None = None) -> SameKind:
         """J_a + J_pS, (..., 6, n_a), world axes: [ω; v] of a frame for unit rates of the driven joints.
 

@@ -8,6 +8,7 @@ import pytest
 from trees import robot as made
 
 import linkwise as lw
+from linkwise.codegen import thresholds
 
 torch = pytest.importorskip("torch", reason='PyTorch is not installed: pip install "linkwise[torch]"')
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -133,7 +134,46 @@ def test_views_and_empty_batches():
 def test_numbers_and_lists_go_with_tensors():
     robot = lw.load("double_pendulum")
     q = torch.tensor([0.1, 0.2], dtype=torch.float64)
-    assert torch.equal(robot.forward_dynamics(q, [0.0, 0.0], [0.0, 0.0]), robot.forward_dynamics(q, 0 * q, 0 * q))
+    still = [0.0, 0.0]
+    for call in (robot.forward_dynamics, robot.compile("forward_dynamics")):
+        for _ in range(2):  # also where an answer is kept
+            assert torch.equal(call(q, still, still), call(q, 0 * q, 0 * q))
+            assert torch.equal(call([0.1, 0.2], 0 * q, still), call(q, 0 * q, 0 * q))
+            assert torch.equal(call([0.1, 0.2], still, 0 * q), call(q, 0 * q, 0 * q))
+    assert torch.equal(robot.forward_dynamics([0.1, 0.2], v=0 * q, tau=still), robot.forward_dynamics(q, 0 * q, 0 * q))
+
+
+def test_whoever_called_first_tensors_have_one_answer():
+    """NumPy's way in, once made, hands tensors on."""
+    robot, first = lw.load("double_pendulum"), torch.tensor([0.1, 0.2])
+    expected = robot.gravity_force(first)
+    robot.gravity_force(first.numpy())
+    assert torch.equal(robot.gravity_force(first), expected) and expected.dtype == torch.float32
+
+
+def test_what_is_long_by_itself_is_made_of_other_calls(monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    monkeypatch.setattr(thresholds, "LONGEST_WITH_PARTS", 1000)
+    robot = lw.random_tree(6, seed=2)
+    q = torch.tensor(robot.random_configuration(np.random.default_rng(0), (2,)), requires_grad=True)
+    found = robot.mass_matrix_sensitivity(q)
+    assert np.allclose(
+        found.detach().numpy(), robot.mass_matrix_sensitivity(q.detach().numpy()), rtol=1e-12, atol=1e-12
+    )
+    found.sum().backward()
+    assert q.grad.any()
+    inner = robot.jacobian_inner(q.detach().float(), robot.tips[-1])
+    assert inner.dtype == torch.float32 and inner.shape == (2, robot.nv, robot.nv)
+    with pytest.raises(lw.InputError, match="q must have shape"):
+        robot.mass_matrix_sensitivity(q[:, :-1])
+
+
+@pytest.mark.parametrize("wants_gradient", [False, True])
+def test_views_that_torch_has_not_negated_yet(wants_gradient):
+    robot = lw.load("double_pendulum")
+    x = torch.tensor([[0.1 + 0.3j, 0.2 - 0.4j]], dtype=torch.complex128)
+    q = x.conj().imag.requires_grad_(wants_gradient)
+    assert q.is_neg() and torch.equal(robot.gravity_force(q).detach(), robot.gravity_force(-x.imag))
 
 
 def test_what_is_refused_says_why():
@@ -147,6 +187,12 @@ def test_what_is_refused_says_why():
         robot.mass_times(torch.zeros(3, 2), torch.zeros(4, 2))
     with pytest.raises(lw.InputError, match=r"torch\.float16"):
         robot.mass_matrix(q.half())
+    with pytest.raises(lw.InputError, match=r"torch\.complex128"):
+        robot.mass_matrix((q + 0j).conj())
+    with pytest.raises(lw.InputError, match=r"torch\.qint8"):
+        robot.mass_matrix(torch.quantize_per_tensor(q.float(), 0.1, 0, torch.qint8))
+    with pytest.raises(lw.InputError, match=r"layout torch\.sparse_coo.*x\.to_dense\(\)"):
+        robot.mass_matrix(q.to_sparse())
     with pytest.raises(lw.InputError, match="several devices"):
         robot.mass_times(q, torch.zeros(2, device="meta"))
     with pytest.raises(lw.InputError, match="q is an array of torch, and this call runs on NumPy alone"):
@@ -158,20 +204,104 @@ def test_what_is_refused_says_why():
 
 
 def test_singular_states_are_named_as_with_numpy():
-    robot = lw.random_tree(1, seed=2, joints=["spherical"])
-    with pytest.raises(lw.InputError, match="zero length"):
-        robot.mass_matrix(torch.zeros(4, dtype=torch.float64))
+    robot = lw.random_tree(2, seed=2, joints=["spherical"])
+    for nothing in (np.zeros(8), torch.zeros(8, dtype=torch.float64), torch.zeros(8, requires_grad=True)):
+        with pytest.raises(lw.InputError, match="zero length"):
+            robot.mass_matrix(nothing)
 
 
-def test_torch_compile_goes_round_a_method():
-    """Methods choose their code by what they are given: torch.compile leaves them as they are, between two graphs."""
+def test_single_numbers_have_no_axes():
     robot = lw.load("double_pendulum")
-    q, v, tau = tensors(robot, ("q", "v", "tau"), [(3,)] * 3)
+    q = torch.tensor([0.1, 0.2], dtype=torch.float64)
+    kernel = robot.compile("potential_energy")
+    for call in (robot.potential_energy, kernel):
+        for x in (q, q.clone().requires_grad_()):
+            found = call(x)
+            assert found.shape == () and found.item() == robot.potential_energy(q.numpy())
+
+
+# --- torch.compile ----------------------------------------------------------------------------------------
+
+
+def in_graphs(function, whole=True):
+    torch._dynamo.reset()
+    return torch.compile(function, backend="aot_eager", fullgraph=whole)
+
+
+def of_kernel(robot):
+    return robot.compile("forward_dynamics")
+
+
+def of_method(robot):
+    return robot.forward_dynamics
+
+
+@pytest.mark.parametrize("made", [of_kernel, of_method])
+@pytest.mark.parametrize("whole", [True, False])
+def test_torch_compile_may_come_first(made, whole):
+    """Before any call that it does not see: what it does not trace is made where it comes to it."""
+    call = made(lw.load("double_pendulum"))
+    x = tensors(lw.load("double_pendulum"), ("q", "v", "tau"), [(3,)] * 3)
 
     def loss(q, v, tau):
-        return (2.0 * robot.forward_dynamics(q, v, tau) ** 2).sum()
+        return (2.0 * call(q, v, tau) ** 2).sum()
 
-    compiled = torch.compile(loss, backend="aot_eager")
-    plain = torch.autograd.grad(loss(q, v, tau), (q, v, tau))
-    for a, b in zip(torch.autograd.grad(compiled(q, v, tau), (q, v, tau)), plain):
+    found = torch.autograd.grad(in_graphs(loss, whole)(*x), x)
+    for a, b in zip(found, torch.autograd.grad(loss(*x), x)):
         assert torch.equal(a, b)
+
+
+def test_torch_compile_knows_robots_apart():
+    """What it takes as an argument, it looks at in every call."""
+    robots = [lw.chain(2, seed=seed) for seed in (1, 2, 3)]
+    q = torch.tensor([0.1, 0.2], dtype=torch.float64)
+    by_method, by_kernel = in_graphs(lambda r, q: 2.0 * r.gravity_force(q)), in_graphs(lambda k, q: 2.0 * k(q))
+    for robot in (*robots, robots[0]):
+        assert torch.equal(by_method(robot, q), 2.0 * robot.gravity_force(q))
+        kernel = robot.compile("gravity_force")
+        assert torch.equal(by_kernel(kernel, q), 2.0 * kernel(q))
+
+
+def test_torch_compile_takes_frames_and_results_with_names():
+    robot, twin = lw.load("double_pendulum"), lw.load("double_pendulum")
+    q, v, tau = (x.detach() for x in tensors(robot, ("q", "v", "tau"), [(3,)] * 3))
+    tip = twin.tips[0]
+    assert torch.equal(in_graphs(lambda q: robot.jacobian(q, tip))(q), twin.jacobian(q, tip))
+    found = in_graphs(lambda *x: robot.linearize_forward(*x).dq)(q, v, tau)
+    assert torch.equal(found, twin.linearize_forward(q, v, tau).dq)
+
+
+FUNC = {
+    "vmap": lambda f, *x: torch.func.vmap(f)(*x),
+    "grad": lambda f, *x: torch.func.grad(lambda q: (f(q, *x[1:]) ** 2).sum())(x[0]),
+    "jacrev": lambda f, *x: torch.func.vmap(torch.func.jacrev(f))(*x),
+    "jacfwd": lambda f, *x: torch.func.jacfwd(lambda q: f(q, *x[1:]))(x[0]),
+    "jvp": lambda f, *x: torch.func.jvp(lambda q: f(q, *x[1:]), x[:1], x[1:2])[1],
+    "hessian": lambda f, *x: torch.func.hessian(lambda q: f(q, *x[1:]).sum())(x[0]),
+}
+
+
+@pytest.mark.parametrize("transform", FUNC)
+def test_torch_func_within_torch_compile(transform):
+    """Its operators have no derivatives there: but for ``vmap`` the call is made between two graphs."""
+    robot = lw.load("double_pendulum")
+    x = [y.detach() for y in tensors(robot, ("q", "v", "tau"), [(2,)] * 3)]
+
+    def changed(*x):
+        return FUNC[transform](kernel, *x)
+
+    kernel = robot.compile("forward_dynamics")
+    found = in_graphs(changed, whole=transform == "vmap")(*x)
+    assert torch.allclose(found, changed(*x), rtol=1e-14, atol=1e-14) and found.any()
+
+
+def test_forward_mode_within_torch_compile():
+    kernel = lw.load("double_pendulum").compile("gravity_force")
+    q, along = torch.tensor([[0.1, 0.2], [1.0, 0.5]], dtype=torch.float64)
+    forward_ad = torch.autograd.forward_ad
+
+    def derivative(q, along):
+        with forward_ad.dual_level():
+            return forward_ad.unpack_dual(kernel(forward_ad.make_dual(q, along))).tangent
+
+    assert torch.equal(in_graphs(derivative, whole=False)(q, along), derivative(q, along))

@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from .function import ArrayFunction
+if TYPE_CHECKING:
+    from .function import ArrayFunction
+
+Method = TypeVar("Method", bound=Callable[..., None])
+AT_ONCE: list[Callable[..., None]] = []  # what torch is told of when it is first used here
+
+
+def at_once_for_torch(method: Method) -> Method:
+    """Mark a method without a result, which torch.compile is to call at once where it comes to it, and not to trace.
+
+    It makes what the lines after it find. Nothing that it could give would do: torch.compile keeps that for good,
+    whatever object's method it is. (A function will not do either: PyTorch 2.11 hands objects to methods alone.)
+    """
+    AT_ONCE.append(method)
+    return method
+
+
+def prepare(library: str) -> None:
+    """Tell the library what it must know before it comes to it."""
+    if library == "torch":
+        from . import torch_calls  # noqa: F401
 
 
 def run_on(library: str, function: ArrayFunction, arrays: list[Any]) -> list[Any]:
@@ -23,13 +43,13 @@ def run_on(library: str, function: ArrayFunction, arrays: list[Any]) -> list[Any
     return cuda_calls.call_cupy(function, arrays)
 
 
-def quick_rows(library: str, function: ArrayFunction) -> Callable[[Sequence[Any]], Any] | None:
-    """What runs a function with one result on plain arrays in a card's memory with the least to do before.
+def quick(library: str, function: ArrayFunction) -> Callable[[Sequence[Any]], Any] | None:
+    """What runs a function on plain arrays with the least to do before, and gives its result.
 
     It gives None for whatever is not so simple. There is none for other libraries.
     """
-    if library != "torch" or not function.signature.single:
+    if library != "torch":
         return None
     from . import torch_calls
 
-    return torch_calls.quick_rows(function)
+    return torch_calls.quick(function)

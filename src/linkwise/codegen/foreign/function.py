@@ -21,8 +21,9 @@ from ..cuda.loops import DeviceLoops
 from ..program.signature import Signature
 from ..runtime.kernel import Kernel
 from ..runtime.rolled_kernel import RolledKernel
+from .calls import at_once_for_torch
 
-OnNumpy = Callable[[list[np.ndarray]], list[np.ndarray]]
+OnNumpy = Callable[..., Any]  # on arrays of NumPy, (..., n) each, as the caller has the result
 Makers = Callable[[], Kernel | None]
 REGISTERED: dict[str, ArrayFunction] = {}  # by token: what graphs of torch.compile name
 
@@ -46,10 +47,10 @@ class ArrayFunction:
     def token(self) -> str:
         raise NotImplementedError
 
-    def registered(self) -> str:
-        """The token, by which the function is found from now on; torch.compile calls this at once and keeps it."""
+    @at_once_for_torch
+    def register(self) -> None:
+        """From now on the function is found by its token, which is there too."""
         REGISTERED[self.token] = self
-        return self.token
 
     @property
     def vjp(self) -> ArrayFunction:
@@ -75,6 +76,11 @@ class ArrayFunction:
         from .cuda_calls import run_torch
 
         return run_torch(self, tensors)
+
+    @property
+    def on_numpy(self) -> OnNumpy:
+        """The same on arrays of NumPy, with its result as whoever calls it has it."""
+        return lambda *arrays: self.signature.result(self.run(list(arrays)))
 
     @property
     def on_device(self) -> DeviceFunction | DeviceLoops:
@@ -105,7 +111,7 @@ class ArrayFunction:
 
 
 class Function(ArrayFunction):
-    """A kernel and its derivatives. ``on_numpy`` runs it on NumPy arrays (..., n) where the kernel alone will not do.
+    """A kernel and its derivatives. ``make_on_numpy`` gives what runs it on NumPy arrays where that is not the kernel.
 
     ``make_vjp`` and ``make_jvp`` give kernels of the derivatives that are better than those of the program, or None.
     """
@@ -113,18 +119,22 @@ class Function(ArrayFunction):
     def __init__(
         self,
         kernel: Kernel,
-        on_numpy: OnNumpy | None = None,
+        make_on_numpy: Callable[[], OnNumpy] | None = None,
         make_vjp: Makers | None = None,
         make_jvp: Makers | None = None,
         token: str | None = None,
     ) -> None:
         self.kernel = kernel
         self.signature = kernel.signature
-        self._on_numpy = on_numpy
+        self._make_on_numpy = make_on_numpy
         self._make_vjp, self._make_jvp, self._token = make_vjp, make_jvp, token
 
     def run(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        return leaves(self.signature, self.kernel.run(arrays)[0]) if self._on_numpy is None else self._on_numpy(arrays)
+        return [np.asarray(x) for x in leaves(self.signature, self.on_numpy(*arrays))]
+
+    @cached_property
+    def on_numpy(self) -> OnNumpy:
+        return self.kernel if self._make_on_numpy is None else self._make_on_numpy()
 
     def run_into(self, arrays: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         self.kernel.run(arrays, out=outputs[0] if self.signature.single else outputs)

@@ -19,9 +19,11 @@ import torch
 from torch.autograd import forward_ad
 
 from ...errors import InputError
+from .calls import AT_ONCE
 from .function import REGISTERED, ArrayFunction
 
 _WHOLE = (torch.float64, torch.float32)
+_NUMPYS = frozenset({np.dtype(np.float64), np.dtype(np.float32)})
 
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
@@ -29,39 +31,91 @@ def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     tensors = _alike(function, arrays)
     function.batch([tuple(x.shape) for x in tensors])
     if torch.compiler.is_compiling():
-        return list(_operator(function.registered(), tensors))
+        if forward_ad._current_level >= 0 or _is_differentiated():
+            found: list[Any] = _outside_graphs(function, tensors)
+            return found
+        function.register()
+        return list(_operator(function.token, tensors))
     if _is_plain(tensors):
         return _run(function, tensors)
     return list(_Differentiable.apply(function, *tensors))
 
 
-def quick_rows(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
-    """The function on contiguous tensors (states, n) of one card, outside of what transforms functions; else None."""
+def quick(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
+    """The function on plain tensors, outside of what transforms functions, with the least to do before; else None."""
+    on_card = _rows_on_card(function) if function.signature.single else lambda _: None
+    from_numpy, single, result = torch.from_numpy, function.signature.single, function.signature.result
+    is_compiling, on_numpy, asarray = torch.compiler.is_compiling, function.on_numpy, np.asarray
+
+    def run(tensors: Sequence[Any]) -> Any:
+        if is_compiling() or forward_ad._current_level >= 0 or _TRANSFORMED():
+            return None
+        for x in tensors:
+            if not isinstance(x, torch.Tensor):
+                return None
+        if tensors[0].is_cuda:
+            return on_card(tensors)
+        try:
+            arrays = [x.numpy() for x in tensors]
+        except (RuntimeError, TypeError):  # one wants gradients, or is not simply numbers in the computer's memory
+            return None
+        for y in arrays:
+            if y.dtype not in _NUMPYS:
+                return None
+        if single:
+            return from_numpy(asarray(on_numpy(*arrays)))
+        return result([from_numpy(x) for x in function.run(arrays)])
+
+    return run
+
+
+def _rows_on_card(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
+    """The same for contiguous tensors (states, n) of one card, of a function with one result."""
     sizes, (shape,) = function.sizes, function.signature.shapes
     empty, stream, is_enabled = torch.empty, getattr(torch._C, "_cuda_getCurrentRawStream", None), torch.is_grad_enabled
     names = {torch.float32: "float32", torch.float64: "float64"}
 
     def run(tensors: Sequence[Any]) -> Any:
         first = tensors[0]
-        if not first.is_cuda or stream is None or forward_ad._current_level >= 0 or _TRANSFORMED() or first.ndim != 2:
+        if stream is None or first.ndim != 2:
             return None
         count, dtype, device, graded, addresses = first.shape[0], first.dtype, first.get_device(), False, []
         for x, n in zip(tensors, sizes):
-            if x.shape != (count, n) or x.dtype != dtype or not x.is_contiguous() or x.get_device() != device:
+            if x.shape != (count, n) or x.dtype != dtype or x.get_device() != device or dtype not in _WHOLE:
+                return None
+            if x.layout != torch.strided or not x.is_contiguous() or x.is_neg():
                 return None
             graded = graded or x.requires_grad
             addresses.append(x.data_ptr())
-        name = names.get(dtype)
-        if name is None:
-            return None
         if graded and is_enabled():
             return _Differentiable.apply(function, *tensors)[0]
         out = empty((count, *shape), dtype=dtype, device=first.device)
         addresses.append(out.data_ptr())
-        function.on_device.run_rows(addresses, count, name, device, stream(device))
+        function.on_device.run_rows(addresses, count, names[dtype], device, stream(device))
         return out
 
     return run
+
+
+def _transforms_differentiate() -> bool:
+    """Whether ``torch.func`` differentiates here: whether it does more than ``vmap``."""
+    if not _TRANSFORMED():
+        return False
+    from torch._C._functorch import TransformType
+    from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
+
+    return any(level.key() != TransformType.Vmap for level in retrieve_all_functorch_interpreters())
+
+
+def _call_outside_graphs(function: ArrayFunction, tensors: list[Any]) -> list[Any]:
+    """The call between two graphs of torch.compile: its operators have no derivatives for ``torch.func``, and none in
+    forward mode, which it takes to be zero."""
+    return list(_Differentiable.apply(function, *tensors))
+
+
+# (The levels are there while a function is traced, and where it is, is known.)
+_is_differentiated: Callable[[], bool] = torch.compiler.assume_constant_result(_transforms_differentiate)
+_outside_graphs: Callable[..., Any] = torch.compiler.disable(_call_outside_graphs)
 
 
 def _is_plain(tensors: Sequence[Any]) -> bool:
@@ -84,27 +138,29 @@ def _alike(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
             named = zip(function.signature.inputs, arrays)
             places = ", ".join(f"{n}: {t.device}" for n, t in named if isinstance(t, torch.Tensor))
             raise InputError(f"tensors on several devices in one call ({places}); bring them to one with x.to(device)")
-        if x.dtype not in _WHOLE and (x.is_complex() or x.is_floating_point()):
+        if x.dtype not in _WHOLE and (x.is_complex() or x.is_floating_point() or x.is_quantized):
             raise InputError(f"a tensor holds numbers of {x.dtype}; compiled code is for torch.float64 and float32")
+        if x.layout != torch.strided:
+            raise InputError(f"a tensor has the layout {x.layout}; compiled code is for dense ones: x.to_dense()")
     dtype = torch.float32 if single else torch.float64
     return [
         x.to(dtype) if isinstance(x, torch.Tensor) else torch.as_tensor(x, dtype=dtype, device=device) for x in arrays
     ]
 
 
-# (Of a method with no arguments: PyTorch 2.11 takes no objects as arguments of such a function.)
-torch.compiler.assume_constant_result(ArrayFunction.registered)
+for _method in AT_ONCE:
+    torch.compiler.assume_constant_result(_method)
 
 
 def _run(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
     """The outputs, where no gradient is wanted."""
+    tensors = [x.resolve_neg() for x in tensors]  # views that torch has not yet taken the negative of
     where = tensors[0].device.type if tensors else "cpu"
     if where == "cuda":
         return function.run_on_card(tensors)
     if where != "cpu":
         raise InputError(f"tensors on {tensors[0].device} have no compiled code; those on cpu and cuda have")
-    found = function.run([x.detach().numpy() for x in tensors])
-    return [torch.from_numpy(np.ascontiguousarray(x)) for x in found]
+    return [torch.from_numpy(x) for x in function.run([x.detach().numpy() for x in tensors])]
 
 
 # --- derivatives ---------------------------------------------------------------------------------------
@@ -180,8 +236,11 @@ _RULES: dict[str, Callable[..., Any]] = {
     "jvp": _jvp,
     "vmap": _vmap,
 }
+# (Where torch.compile leaves a transformed call to Python, it would still look into what that calls.)
 _Differentiable: Any = type(
-    "Differentiable", (torch.autograd.Function,), {name: staticmethod(rule) for name, rule in _RULES.items()}
+    "Differentiable",
+    (torch.autograd.Function,),
+    {name: staticmethod(torch.compiler.disable(rule)) for name, rule in _RULES.items()},
 )
 
 
@@ -208,7 +267,8 @@ def _operator_backward(ctx: Any, weights: Any) -> Any:
         return None, [torch.zeros_like(x) for x in tensors]
     batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
     flat = [w.reshape((*batch, math.prod(s))) for w, s in zip(weights, function.signature.shapes)]
-    found = _operator(function.vjp.registered(), [*tensors, *flat])
+    function.vjp.register()
+    found = _operator(function.vjp.token, [*tensors, *flat])
     return None, [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
 
 

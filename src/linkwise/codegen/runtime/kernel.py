@@ -16,6 +16,7 @@ from ...properties import cached_property
 from ...symbols.operations import Operations
 from ...symbols.results import rebuilder
 from .. import thresholds
+from ..foreign.calls import at_once_for_torch, prepare, quick, run_on
 from ..llvm.sine_cosine import VectorType
 from ..llvm.team import MOST_WORKERS
 from ..passes import Journal, run_passes
@@ -73,6 +74,7 @@ class Kernel(Remade):
         self._request, self._objects = request, dict(objects or {})
         self._codes: dict[str, MachineCode] = {}
         self._sizes = tuple(signature.inputs.values())
+        self._on_tensors: Callable[[Sequence[Any]], Any] | None = None
 
     @property
     def is_remembered(self) -> bool:
@@ -283,16 +285,31 @@ class Kernel(Remade):
 
     def _on_foreign(self, arrays: Sequence[Any], out: Any, threads: int | None) -> Any:
         """The result for arrays of another library."""
-        from ..foreign.calls import run_on
-
         if out is not None or threads is not None:
             raise InputError(
                 "out= and threads= are for arrays of NumPy; other libraries have streams and memory of their own"
             )
+        if array_kinds.library(arrays[0]) == "torch":
+            prepare("torch")
+            self._make_function("torch")
+            assert self._on_tensors is not None
+            found = self._on_tensors(arrays)
+            if found is not None:
+                return found
         names = list(self.signature.inputs)
         names += [f"({i})" for i in range(len(names), len(arrays))]  # too many: run_on says so
         named = dict(zip(names, arrays))
-        return self.signature.result(run_on(array_kinds.common(named), self.as_function, list(arrays)))
+        library = array_kinds.common(named)
+        prepare(library)
+        self._make_function(library)
+        return self.signature.result(run_on(library, self.as_function, list(arrays)))
+
+    @at_once_for_torch
+    def _make_function(self, library: str) -> None:
+        """From now on :attr:`as_function` is there, and what runs it on plain tensors."""
+        function = self.as_function
+        if self._on_tensors is None:
+            self._on_tensors = quick(library, function)
 
     @cached_property
     def as_function(self) -> Any:
@@ -421,7 +438,7 @@ def _array(x: Any, name: str) -> np.ndarray:
 def precision(dtype: Any) -> str:
     """The name of a precision that there is code for."""
     try:
-        name = np.dtype(dtype).name
+        name: str = np.dtype(dtype).name
     except (TypeError, ValueError):
         name = ""
     if name not in ("float64", "float32"):
