@@ -85,8 +85,8 @@ def test_the_store_has_a_bound(monkeypatch):
     made = []
     from linkwise.robot import dispatch
 
-    real = dispatch._compiled
-    monkeypatch.setattr(dispatch, "_compiled", lambda *a: made.append(a) or real(*a))
+    real = dispatch.compiled_call
+    monkeypatch.setattr(dispatch, "compiled_call", lambda *a: made.append(a) or real(*a))
     r.jacobian(q, frames[0])
     assert not made
     r.jacobian(q, frames[1])

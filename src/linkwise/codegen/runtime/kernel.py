@@ -429,8 +429,9 @@ def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
 
 def _array(x: Any, name: str) -> np.ndarray:
     """What is given for an input as an array of some kind."""
+    unmasked(x, name)
     try:
-        return np.asarray(unmasked(x, name))
+        return np.asarray(x)
     except (TypeError, ValueError):  # rows of several lengths
         raise InputError(f"{name} must be an array of numbers, got {arguments.shown(x)}") from None
 
@@ -442,7 +443,10 @@ def precision(dtype: Any) -> str:
     except (TypeError, ValueError):
         name = ""
     if name not in ("float64", "float32"):
-        raise InputError(f"there is code for float64 and float32, not for {arguments.shown(dtype)}")
+        raise InputError(
+            f"there is code for float64 and float32, not for {arguments.shown(dtype)}; use one of these, or"
+            ' target="numpy"'
+        )
     return name
 
 
