@@ -5,12 +5,15 @@ import http.server
 import shutil
 import threading
 import uuid
+from contextlib import closing
 
 import numpy as np
 import pytest
 from study_scenarios import PARAMETERS, contents, pendulum, plain
 
 import linkwise as lw
+from linkwise.study import journal
+from linkwise.study.columns import Record
 from linkwise.study.places import Place
 
 fsspec = pytest.importorskip("fsspec")
@@ -69,6 +72,21 @@ def test_runs_on_record_in_memory_are_not_made_again(tmp_path):
     found = again.run(url, engine="serial")
     assert [int(x) for x in log.read_text().split()] == [0, 1, 2, 3, 4, 5, 5, 6, 7]
     assert found.counts() == {"done": 8} and not list(Place(url).names("journal"))
+
+
+def test_runs_behind_a_url_are_on_record_while_their_chunk_is_made(monkeypatch):
+    """One file a second at most, and at once where many bytes wait."""
+    clock = [0.0]
+    monkeypatch.setattr(journal.time, "monotonic", lambda: clock[0])
+    place = Place(f"memory://{uuid.uuid4().hex}")
+    with closing(journal.Journal(place, 0)) as kept:
+        for run, now in enumerate((0.2, 0.9, 1.1, 1.5)):
+            clock[0] = now
+            kept.add(Record(run, "done", {"x": np.float64(run)}))
+        assert set(journal.records(place)) == {0, 1, 2}
+        monkeypatch.setattr(journal, "_AT_ONCE", 10)
+        kept.add(Record(4, "done", {"x": np.float64(4)}))
+        assert set(journal.records(place)) == {0, 1, 2, 3, 4}
 
 
 def test_engines_with_other_processes_refuse_this_ones_memory():
