@@ -5,6 +5,7 @@ import pytest
 from trees import robot as made
 
 import linkwise as lw
+from linkwise.robot import foreign_calls
 
 jax = pytest.importorskip("jax")
 if not hasattr(jax, "ffi"):
@@ -159,3 +160,14 @@ def test_gradients_of_robots_whose_code_has_loops():
     slopes = robot.mass_matrix_sensitivity(np.asarray(q), target="numpy")
     expected = np.einsum("bijk,bk->bi", slopes, np.asarray(v))
     assert np.allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+def test_code_for_arrays_of_jax_is_made_once_for_each_way_of_asking(monkeypatch):
+    robot, compiled = lw.load("double_pendulum"), []
+    real = foreign_calls.compiled_call
+    monkeypatch.setattr(foreign_calls, "compiled_call", lambda *a, **k: compiled.append(a) or real(*a, **k))
+    q = jax.numpy.array([0.3, -0.2])
+    for _ in range(3):
+        robot.gravity_force(q)
+        robot.pose(q, "lower")
+    assert len(compiled) == 2
