@@ -19,16 +19,13 @@ def on_card(arrays: Iterable[Any]) -> bool:
 
 
 def wants_gradients(arrays: Iterable[Any]) -> bool:
-    """Whether torch is to follow what is made of one of these tensors, or transforms the function that takes them."""
+    """Whether torch is to follow what is made of one of these tensors, or transforms or traces the function that takes them."""
     tensors = [x for x in arrays if array_kinds.library(x) == "torch"]
     if not tensors:
         return False
-    import torch
+    from ..codegen.foreign.torch_calls import is_followed
 
-    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
-        return True
-    transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
-    return bool(transformed()) or torch.autograd.forward_ad._current_level >= 0
+    return is_followed(tensors)
 
 
 def as_numpy(x: Any) -> Any:

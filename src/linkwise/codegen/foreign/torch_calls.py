@@ -34,8 +34,11 @@ def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
         if forward_ad._current_level >= 0 or _is_differentiated():
             found: list[Any] = _outside_graphs(function, tensors)
             return found
-        function.register()
-        return list(_operator(function.token, tensors))
+        return _as_operator(function, tensors)
+    if _TRACED() is not None:
+        return _as_operator(function, tensors)
+    if any(map(_IN_OLD_VMAP, tensors)):
+        return _call_in_old_vmap(function, tensors)
     if _is_plain(tensors):
         return _run(function, tensors)
     return list(_Differentiable.apply(function, *tensors))
@@ -48,7 +51,7 @@ def quick(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
     is_compiling, on_numpy, asarray = torch.compiler.is_compiling, function.on_numpy, np.asarray
 
     def run(tensors: Sequence[Any]) -> Any:
-        if is_compiling() or forward_ad._current_level >= 0 or _TRANSFORMED():
+        if is_compiling() or forward_ad._current_level >= 0 or _TRANSFORMED() or _WATCHERS() or _TRACED() is not None:
             return None
         for x in tensors:
             if not isinstance(x, torch.Tensor):
@@ -126,6 +129,38 @@ def _is_plain(tensors: Sequence[Any]) -> bool:
 
 
 _TRANSFORMED: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+# How many modes see every operator (make_fx, which torch.func.linearize is made of; FakeTensorMode), and what
+# torch.jit.trace writes: to all of them numbers that no operator made are constants.
+_WATCHERS: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+_TRACED: Callable[[], Any] = getattr(torch._C, "_get_tracing_state", lambda: None)
+
+
+# ``torch.autograd`` has a vmap of its own (``is_grads_batched=True``, ``vectorize=True``), which is older than that of
+# ``torch.func``, knows no rules, and says nothing of its levels but how many there are.
+_IN_OLD_VMAP: Callable[[Any], bool] = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
+
+
+def _call_in_old_vmap(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
+    """The outputs at the innermost level that a tensor has, from those without it.
+
+    It comes before autograd, as in PyTorch's own operators, for what is recorded in it sums over the level.
+    """
+    level = torch._C._vmapmode_increment_nesting()
+    torch._C._vmapmode_decrement_nesting()
+    while True:
+        level -= 1
+        # What has not this level comes as no tensors at all.
+        found = [torch._remove_batch_dim(x, level, 0, 0) if _IN_OLD_VMAP(x) else x for x in tensors]
+        dims = [0 if _IN_OLD_VMAP(x) and len(y) else None for x, y in zip(tensors, found)]
+        if any(d is not None for d in dims):
+            break
+    plain = _aligned([x if d is None else y for x, y, d in zip(tensors, found, dims)], dims)
+    return [torch._add_batch_dim(y, 0, level) for y in call(function, plain)]
+
+
+def is_followed(tensors: Sequence[Any]) -> bool:
+    """Whether PyTorch is to hear of what is made of these tensors: it differentiates, transforms or traces here."""
+    return not _is_plain(tensors) or _WATCHERS() > 0 or _TRACED() is not None or any(map(_IN_OLD_VMAP, tensors))
 
 
 def _alike(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
@@ -154,6 +189,8 @@ for _method in AT_ONCE:
 
 def _run(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
     """The outputs, where no gradient is wanted."""
+    if _WATCHERS():
+        return _as_operator(function, tensors)
     tensors = [x.resolve_neg() for x in tensors]  # views that torch has not yet taken the negative of
     where = tensors[0].device.type if tensors else "cpu"
     if where == "cuda":
@@ -178,6 +215,7 @@ def _gradients(function: ArrayFunction, tensors: Sequence[Any], weights: Sequenc
     flat = [w if len(s) == 1 else w.reshape((*batch, math.prod(s))) for w, s in zip(weights, shapes)]
     given = [*tensors, *flat]
     quick = not torch.is_grad_enabled() and not torch.compiler.is_compiling() and _is_plain(given)
+    quick = quick and not any(map(_IN_OLD_VMAP, given))
     found = _run(function.vjp, given) if quick else call(function.vjp, given)
     return found if alike else [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
 
@@ -247,6 +285,12 @@ _Differentiable: Any = type(
 # --- what torch is told: an operator, for torch.compile --------------------------------------------------
 
 
+def _as_operator(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
+    """The call as the operator that graphs have."""
+    function.register()
+    return list(_operator(function.token, list(tensors)))
+
+
 def _called(function: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     return _run(REGISTERED[function], tensors)
 
@@ -267,8 +311,7 @@ def _operator_backward(ctx: Any, weights: Any) -> Any:
         return None, [torch.zeros_like(x) for x in tensors]
     batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
     flat = [w.reshape((*batch, math.prod(s))) for w, s in zip(weights, function.signature.shapes)]
-    function.vjp.register()
-    found = _operator(function.vjp.token, [*tensors, *flat])
+    found = _as_operator(function.vjp, [*tensors, *flat])
     return None, [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
 
 
