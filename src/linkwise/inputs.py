@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from . import array_kinds, arrays
 from .arguments import mapping, unmasked
 from .arrays import Array, SameKind
-from .errors import InputError
+from .errors import InputError, UntraceableError
 from .model.model import Model
+from .symbols.scalar import Scalar
 
 
 def as_array(x: Any, what: str) -> SameKind:
@@ -37,7 +39,7 @@ def as_array(x: Any, what: str) -> SameKind:
 
 def _object_array(out: np.ndarray, what: str) -> np.ndarray:
     """Object arrays are symbols where their entries have arithmetic; anything else is a mistake."""
-    if out.size and all(isinstance(x, (int, float, np.floating, np.integer)) for x in out.flat):
+    if out.size and all(isinstance(x, Real) for x in out.flat):
         return out.astype(float)  # plain numbers, such as a column of a data frame
     if all(hasattr(x, "__add__") and not isinstance(x, (str, list, tuple, dict)) and x is not None for x in out.flat):
         return out
@@ -67,9 +69,33 @@ def together(model: Model, **named: Array) -> tuple[tuple[int, ...], list[SameKi
         shapes = ", ".join(f"{k} {tuple(x.shape)}" for k, x in named.items())
         raise InputError(f"the batch dimensions do not fit together: {shapes}") from None
     if arrays.is_numpy(*arrays_in):
+        if any(_holds_symbols(x) for x in arrays_in):
+            arrays_in = [_beside_symbols(x, name) for name, x in named.items()]
         dtype = np.result_type(*(x.dtype for x in arrays_in))
         arrays_in = [x if x.dtype == dtype else x.astype(dtype) for x in arrays_in]
     return batch, arrays_in
+
+
+def _holds_symbols(x: np.ndarray) -> bool:
+    return x.dtype == object and any(isinstance(entry, Scalar) for entry in x.flat)
+
+
+def _beside_symbols(x: Any, what: str) -> np.ndarray:
+    """An array that meets symbols in products of arrays, none of which may fail (:mod:`.symbols.products`)."""
+    if x.dtype == object:
+        return arrays.by_entry(lambda entry: _beside_symbol(entry, what), x)
+    if x.dtype.kind == "c":
+        _beside_symbol(1j, what)
+    plain: np.ndarray = x.astype(float)
+    return plain
+
+
+def _beside_symbol(entry: Any, what: str) -> Scalar | float:
+    if isinstance(entry, Scalar):
+        return entry
+    if isinstance(entry, Real):
+        return float(entry)
+    raise UntraceableError(f"{what} holds numbers of type {type(entry).__name__}, which do not go with symbols")
 
 
 def configuration(model: Model, q: Any, what: str = "q") -> SameKind:

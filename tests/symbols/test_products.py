@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -166,6 +167,58 @@ def test_entries_that_have_no_product_are_an_error_and_free_nothing():
         assert held and not missing_references(held)
     with pytest.raises(lw.UntraceableError, match="axes"):
         np.matmul(symbols, symbols, axes=[(-2, -1), (-2, -1), (-1, -2)])
+
+
+@pytest.mark.parametrize("number", [1j, np.complex64(1), np.clongdouble(1)])
+def test_what_has_no_product_does_not_reach_those_of_the_algorithms(number):
+    """A function of the user hands it to the robot's methods, beside symbols; by name, it is refused before."""
+    robot = lw.chain(3, seed=2)
+    calls = {
+        "v": lambda robot, q: robot.inverse_dynamics(q, np.full(3, number), q),
+        "a": lambda robot, q: robot.inverse_dynamics(q, q, np.array([q[0], number, q[1]], dtype=object)),
+        "tau": lambda robot, q: robot.forward_dynamics(q, q, np.full(3, number)),
+        "x": lambda robot, q: robot.mass_times(q, np.full(3, number)),
+        "external": lambda robot, q: robot.inverse_dynamics(q, q, q, external=np.full((3, 6), number)),
+    }
+    with symbols_held() as held:
+        for name, call in calls.items():
+            with pytest.raises(lw.UntraceableError, match=f"{name}.* holds numbers of type .*do not go with symbols"):
+                lw.compile(call, robot)
+        assert held and not missing_references(held)
+
+
+@pytest.mark.parametrize("number", [np.longdouble(3) / 4, Fraction(3, 4)])
+def test_numbers_of_other_kinds_meet_symbols_as_floats(number):
+    robot, q = lw.chain(3, seed=2), np.array([0.1, 0.2, 0.3])
+
+    def forces(robot, q):
+        some = np.array([number, q[0], number], dtype=object)
+        return robot.inverse_dynamics(q, np.array([number] * 3), some)
+
+    expected = robot.inverse_dynamics(q, np.full(3, 0.75), np.array([0.75, q[0], 0.75]))
+    assert np.allclose(lw.compile(forces, robot)(q), expected, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("sort", [np.longdouble, np.clongdouble])
+def test_long_doubles_meet_symbols(sort):
+    """Each asks the other for the product, and would for ever."""
+    (x,), number = Graph().inputs("x", 1), sort(3) / sort(4)
+    for call in (np.multiply, np.add, np.subtract):
+        for pair in ((x, number), (number, x), (np.array([x]).view(Symbols), number), (np.full(2, number), x)):
+            if sort is np.longdouble:
+                assert np.shape(call(*pair)) in ((), (1,), (2,))
+            else:
+                with pytest.raises(TypeError):
+                    call(*pair)
+
+
+@pytest.mark.parametrize("odd", [1j, Fraction(1, 2), None, "text"])
+def test_sums_of_products_name_what_has_none(odd):
+    symbols = Graph().inputs("x", 4).reshape(2, 2).view(Symbols)
+    row = np.array([odd, 1.0], dtype=object)
+    for call in (np.dot, np.inner, lambda a, b: np.einsum("ij,j->i", a, b), lambda a, b: np.tensordot(a, b, 1)):
+        with pytest.raises(lw.UntraceableError, match=f"takes symbols and real numbers, got {type(odd).__name__}"):
+            call(symbols, row)
 
 
 # --- signals -------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ def on_card(arrays: Iterable[Any]) -> bool:
 
 
 def wants_gradients(arrays: Iterable[Any]) -> bool:
-    """Whether torch is to follow what is made of one of these tensors, or transforms or traces the function that takes them."""
+    """Whether torch is to follow what is made of one of these tensors: it differentiates, transforms or traces here."""
     tensors = [x for x in arrays if array_kinds.library(x) == "torch"]
     if not tensors:
         return False

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UntraceableError
 from .elementwise import choose, entry_of, is_true
 from .products import matrix_product
-from .scalar import Scalar, Truth, number
+from .scalar import Number, Scalar, Truth, number
 
 # On object arrays NumPy does these itself, quicker: symbols have the operators.
 _OPERATORS = frozenset({np.add, np.subtract, np.multiply, np.negative, np.positive, np.matmul}) | {
@@ -185,19 +185,29 @@ def _is_python_function(ufunc: np.ufunc) -> bool:
 
 def call(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """One of NumPy's functions on symbols (NumPy's ``__array_function__``)."""
-    from .functions import AS_NUMPY_DOES, FUNCTIONS  # these are written with arrays
+    from .functions import AS_NUMPY_DOES, FUNCTIONS, SUMS_OF_PRODUCTS  # these are written with arrays
 
     name = function_name(function)
     has_symbols = any(isinstance(x, Scalar) for x in _entries((args, options)))
     if name in FUNCTIONS and has_symbols:
         return as_symbols(FUNCTIONS[name](*args, **options))
     if name in AS_NUMPY_DOES:
+        if name in SUMS_OF_PRODUCTS:
+            _refuse_what_has_no_product(name, args)
         given, named = _arrays(args), _arrays(options)
         like = np.empty(0, dtype=object).view(Symbols)
         return as_symbols(np.ndarray.__array_function__(like, function, (Symbols,), given, named))
     if has_symbols:
         raise UntraceableError(f"{name} cannot be traced")
     return function(*_numbers(args), **_numbers(options))
+
+
+def _refuse_what_has_no_product(name: str, args: tuple[Any, ...]) -> None:
+    """(NumPy goes on after a product that fails, and what comes of it says nothing.)"""
+    for x in _entries([x for x in args if not isinstance(x, str)]):  # that of np.einsum
+        if not (isinstance(x, (Scalar, *Number, np.bool_)) or (isinstance(x, np.ndarray) and x.dtype.kind in "fiub")):
+            what = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
+            raise UntraceableError(f"{name} takes symbols and real numbers, got {what}")
 
 
 def function_name(function: Any) -> str:
@@ -245,11 +255,16 @@ def by_entry(function: Any, *items: Any) -> np.ndarray:
 
 
 def as_objects(x: Any) -> Any:
-    """A symbol or an array of symbols as a plain object array; anything else as it is."""
+    """A symbol or an array of symbols as a plain object array; anything else as it is.
+
+    But long doubles as Python's numbers: NumPy asks symbols for their products, and those ask NumPy.
+    """
     if isinstance(x, Scalar):
         out = np.empty((), dtype=object)
         out[()] = x
         return out
+    if isinstance(x, (np.longdouble, np.clongdouble)):
+        return complex(x) if isinstance(x, np.clongdouble) else float(x)
     return x.view(np.ndarray) if isinstance(x, Symbols) else x
 
 

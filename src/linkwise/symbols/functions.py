@@ -34,6 +34,11 @@ AS_NUMPY_DOES = frozenset(
     linalg.matmul linalg.tensordot linalg.matrix_transpose linalg.vecdot
     """.split()  # noqa: SIM905
 )
+# Those of them that multiply entries within one loop of NumPy's, which does not look whether it could.
+SUMS_OF_PRODUCTS = frozenset(
+    f"np.{name}"
+    for name in "dot vdot inner tensordot einsum convolve correlate linalg.multi_dot linalg.tensordot".split()  # noqa: SIM905
+)
 
 
 def _plain(x: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Compiled functions where PyTorch writes graphs of what it sees (``make_fx``, ``torch.func.linearize``, ``torch.jit.trace``,
+"""Compiled functions where PyTorch writes graphs of what it sees (``make_fx``, ``torch.func.linearize``, ``torch.jit``,
 ``torch.export``, fake tensors), and under the vmap that ``torch.autograd`` has of its own.
 
 Runs where PyTorch is installed: pip install "linkwise[torch]".
@@ -11,7 +11,9 @@ from trees import robot as made
 import linkwise as lw
 
 torch = pytest.importorskip("torch", reason='PyTorch is not installed: pip install "linkwise[torch]"')
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::torch.jit.TracerWarning")
+pytestmark = pytest.mark.filterwarnings(
+    *(f"ignore::{kind}" for kind in ("FutureWarning", "DeprecationWarning", "UserWarning", "torch.jit.TracerWarning"))
+)
 jacobian = torch.autograd.functional.jacobian
 
 
