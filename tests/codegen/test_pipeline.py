@@ -162,3 +162,27 @@ def test_thresholds_are_in_one_file_each_with_its_measurement():
 
 def test_facts_compare():
     assert Facts({"q": ("nq",)}) == Facts({"q": ("nq",)})
+
+
+# --- what is asked for and what is given fit, on every target -----------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy", "jax"])
+def test_kernels_count_their_arrays(target):
+    robot = lw.load("double_pendulum")
+    kernel = robot.compile("mass_times", target=target)
+    for count in (0, 1, 3):
+        with pytest.raises(lw.InputError, match=rf"mass_times takes 2 arrays \(q, x\), got {count}"):
+            kernel(*[np.zeros(2)] * count)
+    with pytest.raises(lw.InputError, match="x is one of the arrays that mass_times is called with"):
+        robot.compile("mass_times", target=target, x=np.zeros(2))
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy", "jax"])
+def test_sizes_are_those_of_the_functions_arrays(target):
+    robot = lw.load("double_pendulum")
+    double = lambda robot, w: 2.0 * w
+    with pytest.raises(lw.InputError, match="no array of .* is named 'z'"):
+        lw.compile(double, robot, sizes={"w": 3, "z": 2}, target=target)
+    with pytest.raises(lw.InputError, match="the size of 'w' must be a whole number"):
+        lw.compile(double, robot, sizes={"w": -3}, target=target)

@@ -10,8 +10,11 @@ from .job import Job
 
 
 def shows_frames(job: Job) -> bool:
-    """Whether results depend on where the bodies' frames are."""
-    return job.facts is None or job.facts.shows_frames(job.arrays)
+    """Whether results depend on where the bodies' frames are, which arrays that are fixed may show as well."""
+    if job.facts is None:
+        return True
+    fixed = [name for name, x in job.fixed.items() if name in job.facts.arrays and x is not None]
+    return job.facts.shows_frames((*job.arrays, *fixed))
 
 
 def can_be_rolled(job: Job) -> bool:

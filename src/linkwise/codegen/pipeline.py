@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from .. import arguments, inputs
@@ -42,13 +42,18 @@ OWN_FRAMES = "the robot's own frames"
 
 
 def leave_as_it_is(job: Job) -> str | None:
-    """NumPy and JAX run the function itself."""
+    """NumPy and JAX run the function itself, of the robot with its numbers as they are."""
     arguments.one_of(job.target, TARGETS, "target", also={"gpu": "cuda", "llvm": "cpu"}, error=InputError)
     arguments.one_of(job.dtype, DTYPES, "dtype of code", error=InputError)
     if job.rolled is not None:
         job.rolled = arguments.flag(job.rolled, "rolled")
     if job.target == "numpy":
-        job.finish(RunAsItIs(job.call, job.robot))
+        if job.parameters:
+            raise InputError(
+                'target="numpy" runs the robot with its numbers as they are: leave parameters= out, or take'
+                ' target="cpu"'
+            )
+        job.finish(RunAsItIs(_counted(job), job.robot))
     elif job.target == "jax" and (job.rolled is False or (not job.rolled and not can_be_rolled(job))):
         _leave_to_jax(job)
     return f"run by {job.target}" if job.done else None
@@ -228,6 +233,9 @@ def method_job(
     """The job for a method of the catalogue with these arrays (by default those it needs) and other arguments."""
     facts: Facts = method.facts
     names = facts.needed if arrays is None else tuple(arrays)
+    for name in names:
+        if name in fixed:
+            raise InputError(f"{name} is one of the arrays that {method.__name__} is called with; leave {name}= out")
     call = _caller(method.plain, {name: facts.arrays[name] for name in names}, fixed)
     return Job(robot, method.__name__, call, names, facts, fixed, **options)
 
@@ -266,8 +274,11 @@ def compile_function(
     from .program.trace import argument_names
 
     name = getattr(function, "__name__", "function")
-    given = {} if sizes is None else arguments.mapping(sizes, "sizes")
-    job = Job(robot, name, function, tuple(argument_names(function)), sizes=given, target=target, dtype=dtype)
+    names, given = tuple(argument_names(function)), {} if sizes is None else arguments.mapping(sizes, "sizes")
+    for array, n in given.items():
+        arguments.one_of(array, names, f"array of {name}", error=InputError)
+        arguments.whole(n, f"the size of {array!r}")
+    job = Job(robot, name, function, names, sizes=given, target=target, dtype=dtype)
     job.parameters = tuple(arguments.names(parameters, "parameters"))
     options = {"target": target, "sizes": sizes, "dtype": dtype, "parameters": parameters}
     # JAX draws random numbers when it is first imported, which are no memory of the function's.
@@ -293,6 +304,21 @@ def _caller(
         return method(robot, **given, **fixed)
 
     return call
+
+
+def _counted(job: Job) -> Callable[..., Any]:
+    """What is run as it is, refused where it is not given as many arrays as it takes. (Users' own functions count.)"""
+    if job.facts is None:
+        return job.call
+    call, name, names = job.call, job.name, job.arrays
+
+    @wraps(call)
+    def counted(robot: Model, *rows: Any) -> Any:
+        if len(rows) != len(names):
+            raise InputError(f"{name} takes {len(names)} arrays ({', '.join(names)}), got {len(rows)}")
+        return call(robot, *rows)
+
+    return counted
 
 
 def _program(job: Job) -> Program:
@@ -364,7 +390,7 @@ def _leave_to_jax(job: Job) -> None:
             'target="jax" traces the robot with its numbers as they are: leave parameters= out, or call a kernel of'
             ' target="cpu", which takes arrays of JAX, with gradients in them'
         )
-    job.finish(JaxFunction(job.call, job.robot, is_users=job.facts is None))
+    job.finish(JaxFunction(_counted(job), job.robot, is_users=job.facts is None))
 
 
 def _loops_of_jax(job: Job) -> str:

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import inputs
 from linkwise.algebra.frame_freedom import is_frame_free
 from linkwise.codegen.facts import catalogue
 from linkwise.codegen.program.trace import trace
 from linkwise.model.normal_form import normal_form
+from linkwise.symbols.results import flatten
 
 HAND = "panda_hand_tcp"
 
@@ -47,6 +49,26 @@ def test_results_are_those_of_the_users_frames(name, rng):
     pairs = zip(expected, found) if isinstance(expected, tuple) else [(expected, found)]
     for x, y in pairs:  # each output by itself: a huge one must not hide another
         assert np.abs(np.asarray(x) - y).max() <= 1e-11 * np.abs(x).max()
+
+
+OF_BODIES = [
+    (name, array)
+    for name, facts in catalogue(lw.Robot).items()
+    for array in facts.optional
+    if facts.joint_space and facts.shows_frames([array])
+]
+
+
+@pytest.mark.parametrize(("name", "array"), OF_BODIES)
+def test_fixed_arrays_of_bodies_are_in_the_users_frames(name, array, rng):
+    robot = lw.chain(3, seed=1)
+    facts = catalogue(lw.Robot)[name]
+    size = [inputs.sizes(robot, facts.arrays[n]) for n in (*facts.needed, array)]
+    *given, of_bodies = (rng.normal(size=n) for n in size)
+    expected = getattr(robot, name)(*given, **{array: of_bodies}, target="numpy")
+    found = robot.compile(name, **{array: of_bodies})(*given)
+    for x, y in zip(flatten(expected)[0], flatten(found)[0]):
+        assert np.abs(x - y).max() <= 1e-11 * np.abs(x).max()
 
 
 FREE = {

@@ -1,5 +1,7 @@
 """Kernels with inertial parameters: what no body can have gives no number."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -31,3 +33,12 @@ def test_bodies_without_mass_are_possible(rng):
     q = rng.normal(size=2)
     found = robot.compile("gravity_force", parameters=("inertial",))(q, parameters.ravel())
     assert np.allclose(found, robot.with_inertial_parameters(parameters).gravity_force(q), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["numpy", "jax"])
+def test_targets_without_parameters_refuse_them(target):
+    robot = lw.load("double_pendulum")
+    double = lambda robot, q: 2.0 * robot.gravity_force(q)
+    for compiled in (partial(robot.compile, "gravity_force"), partial(lw.compile, double, robot)):
+        with pytest.raises(lw.InputError, match="leave parameters= out"):
+            compiled(parameters=("inertial",), target=target)
