@@ -186,3 +186,9 @@ def test_sizes_are_those_of_the_functions_arrays(target):
         lw.compile(double, robot, sizes={"w": 3, "z": 2}, target=target)
     with pytest.raises(lw.InputError, match="the size of 'w' must be a whole number"):
         lw.compile(double, robot, sizes={"w": -3}, target=target)
+
+
+@pytest.mark.parametrize("result", [None, {"a": None}, [object()]])
+def test_results_are_numbers(result):
+    with pytest.raises(lw.InputError, match="must return arrays of numbers, got"):
+        lw.compile(lambda robot, q: result, lw.load("double_pendulum"))

@@ -222,6 +222,24 @@ def test_a_users_bug_comes_out_as_it_is(role, function, error):
     assert any("callback=True" in note for note in caught.value.__notes__)
 
 
+NO_NUMBERS = {
+    "nothing": (lambda t, q, v: None, "got None: it returns nothing"),
+    "a thing": (lambda t, q, v: {}, r"got \{\}"),
+    "none in a list": (lambda t, q, v: [None, q[0]], r"got (\[None|<list>)"),  # a symbol is not shown
+    "text": (lambda t, q, v: "much", "got dtype <U4"),
+    "rows of several lengths": (lambda t, q, v: [[1.0], [1.0, 2.0]], r"got \[\[1.0\]"),
+}
+
+
+@pytest.mark.parametrize("how", [{}, {"callback": True}, {"target": "numpy"}], ids=["compiled", "called back", "numpy"])
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_what_gives_no_numbers_is_named(name, how):
+    function, said = NO_NUMBERS[name]
+    for who, role in {"the controller": "controller", "an event": "events", "the cost": "cost"}.items():
+        with pytest.raises(lw.InputError, match=f"^{who} must give real numbers, {said}"):
+            lw.simulate(R, START, np.zeros(2), **{role: function}, **how, steps=2)
+
+
 def test_a_function_is_not_blamed_for_states_that_it_never_meets():
     """What fails on symbols is tried on random numbers, to see whose mistake it is."""
     linalg = pytest.importorskip("scipy.linalg")

@@ -13,7 +13,7 @@ from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
 from ..properties import cached_property
 from ..robot.robot import Robot
-from .user_functions import UserFunction, batch_of, takes_robot
+from .user_functions import UserFunction, batch_of, numbers_given, takes_robot
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Watch:
 
 
 def _one_number(x: Any, shape: tuple[int, ...]) -> np.ndarray:
-    out = np.array(unmasked(x, "what an event gives"))
+    out = np.array(numbers_given(unmasked(x, "what an event gives"), "an event"))
     if out.shape != shape:
         raise InputError(f"an event must give one number per state, shape {shape}, got {out.shape}")
     return out

@@ -13,7 +13,7 @@ from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError
 from ..properties import cached_property
 from ..robot.robot import Robot
-from .user_functions import UserFunction, batch_of
+from .user_functions import UserFunction, batch_of, numbers_given
 
 _GIVEN = ("robot", "t", "q", "v", "tau")
 
@@ -55,14 +55,14 @@ class RunningCost:
     def rate(self, robot: Robot, t: Any, q: np.ndarray, v: np.ndarray, tau: Any) -> np.ndarray:
         """(..., 1) at states (..., nq)."""
         if arrays.is_symbolic(q):
-            found = np.asarray(self.asked(robot, t, q, v, tau), dtype=object)
+            found = numbers_given(self.asked(robot, t, q, v, tau), "the cost").astype(object)
             if found.size != 1:
                 raise InputError(f"the cost must be one number for each state, got shape {found.shape}")
             return found.reshape(1)
         shape = batch_of(q, self.batch)
         wide = [x.reshape(*shape, x.shape[-1]) for x in (q, v, np.broadcast_to(tau, v.shape))]
-        found = np.asarray(self.asked(robot, t, *wide))
-        if found.dtype.kind not in "fiub" or found.size not in (1, len(q)):
+        found = numbers_given(self.asked(robot, t, *wide), "the cost")
+        if found.size not in (1, len(q)):
             raise InputError(f"the cost must be one number for each state, of shape {shape}, got {found.shape}")
         return np.broadcast_to(found.reshape(-1, 1), (len(q), 1)).astype(q.dtype)
 

@@ -2,9 +2,9 @@
 
 Which of the two is decided by the names of their parameters. Where numbers of the robot vary (``parameters=``),
 ``robot`` of a controller is the robot as it is known; one whose first parameter is named ``true_robot`` gets the robot
-that moves. They get copies of the state and what they give is
-copied, so that they may write into what they are given and give the same buffer every time. Where a function runs on
-symbols it is compiled in; where it cannot be traced, and only there, it is called back from Python, which is said once.
+that moves. They get copies of the state and what they give is copied, so that they may write into what they are given
+and give the same buffer every time. Where a function runs on symbols it is compiled in; where it cannot be traced, and
+only there, it is called back from Python, which is said once.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from .. import arrays
-from ..arguments import unmasked
+from ..arguments import shown, unmasked
 from ..codegen.program.trace import Program, trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning, UntraceableError
@@ -27,7 +28,7 @@ from ..robot.robot import Robot
 from ..symbols.additive import additive_factor, numbers_among
 from ..symbols.fingerprints import made_of
 from ..symbols.function_memory import refusing_memory
-from ..symbols.scalar import text_refused
+from ..symbols.scalar import Scalar, text_refused
 from ..symbols.users_code import fits
 from .cards import as_its_kind
 
@@ -229,20 +230,27 @@ class Controller:
         if type(tau) is np.ndarray and tau.shape == v.shape and tau.dtype == v.dtype and tau.dtype.kind == "f":
             return tau.copy()
         unmasked(tau, "the joint forces of the controller")
+        out = numbers_given(tau, "the controller")
         try:
-            out = np.asarray(tau)
             wide = np.broadcast_to(out, np.broadcast_shapes(out.shape, v.shape))
         except ValueError:
             wide = None
         if wide is None or wide.shape != v.shape:
-            refuse_shape("the controller must give joint forces", np.shape(tau), v, self.batch, 1)
+            refuse_shape("the controller must give joint forces", out.shape, v, self.batch, 1)
         assert wide is not None
-        if not arrays.is_symbolic(wide):
-            if wide.dtype.kind not in "fiub":
-                raise InputError(f"the controller must give real numbers, got dtype {wide.dtype}")
-            if not arrays.is_symbolic(v):
-                return wide.astype(v.dtype)
-        return np.array(wide)
+        return np.array(wide) if arrays.is_symbolic(v) else wide.astype(v.dtype)
+
+
+def numbers_given(x: Any, who: str) -> np.ndarray:
+    """What a function of the user's gives, as an array of real numbers or of symbols; an error where it is neither."""
+    try:
+        out = np.asarray(x)
+    except ValueError:  # rows of several lengths
+        out = np.empty(0, dtype="O,O")
+    if out.dtype.kind in "fiub" or (out.dtype == object and all(isinstance(n, (Real, Scalar)) for n in out.flat)):
+        return out
+    got = "None: it returns nothing" if x is None else f"dtype {out.dtype}" if out.dtype.kind in "cUS" else shown(x)
+    raise InputError(f"{who} must give real numbers, got {got}")
 
 
 def falls(robot: Robot, program: Program, name: str = "", numbers: np.ndarray | None = None) -> np.ndarray:

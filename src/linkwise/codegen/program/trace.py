@@ -7,10 +7,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from ...arguments import shown
 from ...errors import InputError, LinkwiseError, UntraceableError
 from ...inputs import sizes as sizes_of
 from ...model.model import Model
@@ -185,7 +187,7 @@ def _traced(
     for x in arrays:
         if x.dtype != object and x.dtype.kind not in "fiu":
             raise InputError(f"{name or function.__name__} must return arrays of numbers, got dtype {x.dtype}")
-    roots = tuple(v if isinstance(v, Scalar) else float(v) for x in arrays for v in x.ravel())
+    roots = tuple(v if isinstance(v, Scalar) else _number(v, name or function.__name__) for x in arrays for v in x.flat)
     if any(isinstance(v, Truth) for v in roots):
         raise UntraceableError(
             f"{name or function.__name__} gives truth values, but compiled code numbers; use np.where(mask, 1.0, 0.0)"
@@ -194,6 +196,14 @@ def _traced(
     single = structure is LEAF
     kept = None if is_plain(structure) else structure
     return Program(name or function.__name__, known, shapes, single, roots, kept, limbs_of(model))
+
+
+def _number(x: Any, name: str) -> float:
+    if x is None:
+        raise InputError(f"{name} must return arrays of numbers, got None: perhaps it returns nothing")
+    if not isinstance(x, Real):
+        raise InputError(f"{name} must return arrays of numbers, got {shown(x)}")
+    return float(x)
 
 
 _OF_SYMBOLS = (TypeError, AttributeError, ValueError)  # what NumPy raises where it cannot take symbols
